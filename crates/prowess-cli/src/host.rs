@@ -58,7 +58,7 @@ pub(crate) struct Running {
     /// Let scripts read this file or directory; may be given several times
     #[arg(long, value_name = "PATH", value_parser = existing())]
     read: Vec<PathBuf>,
-    /// Let scripts write to this directory, and keep what they write there; may be given several times
+    /// Let scripts write to this directory, and keep what they write there, which `undo` does not take back; may be given several times
     #[arg(long, value_name = "DIR", value_parser = directory(), value_hint = ValueHint::DirPath)]
     write: Vec<PathBuf>,
 }
@@ -169,13 +169,18 @@ pub(crate) fn interpreters(config: &Config) -> InterpreterSearch {
         configured.into_iter().filter_map(|(name, it)| Some((name.to_owned(), it.value.clone()?)));
     let here = env::current_dir().unwrap_or_default();
     let project = trust::project_of(&here);
+    let directories = here.ancestors().take_while(|it| it.starts_with(&project));
+    let mut directories: Vec<&Path> =
+        directories.filter(|it| InterpreterSearch::matters(it)).collect();
     let is_trusted =
-        trust::file().is_some_and(|it| it.decision(&project).is_ok_and(|it| it == Some(true)));
-    let directories = here.ancestors().take_while(|it| it.starts_with(&project) && is_trusted);
+        || trust::file().is_some_and(|it| it.decision(&project).is_ok_and(|it| it == Some(true)));
+    if !directories.is_empty() && !is_trusted() {
+        directories.clear();
+    }
     InterpreterSearch {
         configured: configured.collect(),
         virtual_env: env::var_os("VIRTUAL_ENV").map(PathBuf::from).filter(|it| it.is_absolute()),
-        directories: directories.map(Path::to_owned).collect(),
+        directories: directories.into_iter().map(Path::to_owned).collect(),
         path: env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect(),
         home: env::home_dir(),
     }
@@ -274,15 +279,10 @@ fn names_roots(config: &Config) -> bool {
     }
 }
 
-/// Whether a directory is the home directory, or one above it that is not the user's own, such as `/home`.
+/// Whether a directory is the home directory, or one above it, such as `/home`.
 pub(crate) fn is_home(directory: &Path) -> bool {
     let real = |it: &Path| fs::canonicalize(it).unwrap_or_else(|_| it.to_owned());
-    let directory = real(directory);
-    let is_top = directory.components().count() <= 2;
-    let is_own = fs::metadata(&directory).is_ok_and(|it| it.uid() == geteuid().as_raw());
-    env::home_dir().map(|it| real(&it)).is_some_and(|home| {
-        directory == home || (home.starts_with(&directory) && (is_top || !is_own))
-    })
+    env::home_dir().is_some_and(|it| real(&it).starts_with(real(directory)))
 }
 
 /// What tools wrote over, for `prowess undo`; nothing where there is no home.
