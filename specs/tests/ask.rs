@@ -453,6 +453,33 @@ mod what_happens_can_be_seen {
     use super::*;
 
     #[test]
+    fn markdown_has_colours_and_stays_as_it_is() {
+        let text = "# Tea\n\nUse `hot` water:\n\n```sh\nboil\n```\n";
+        let colored = "\x1b[1m# Tea\x1b[0m\n\nUse \x1b[36m`hot`\x1b[0m water:\n\n\x1b[2m```sh\x1b[0m\n\x1b[36mboil\x1b[0m\n\x1b[2m```\x1b[0m\n";
+        let server =
+            ModelServer::answering(move |_| said_in(text.split_inclusive('e').map(str::to_owned)));
+        let world =
+            World::new().document("tea", format!("---\nname: tea\ndescription: a\n---\n\n{text}"));
+        for flags in [&[][..], &["--no-stream"]] {
+            let paint = [flags, &["--color", "always"]].concat();
+            assert_eq!(
+                run(&world, &server, "ask", &[&["Hi"], &paint[..]].concat()).stdout(),
+                colored
+            );
+            assert_eq!(run(&world, &server, "ask", &[&["Hi"], flags].concat()).stdout(), text);
+        }
+        let url = server.url();
+        let talk =
+            format!("printf 'Hi\\n' | \"$0\" chat --color always --base-url {url} --model m");
+        let said = world.run_script(&talk);
+        assert!(said.stdout().contains(colored), "{:?}", said.stdout());
+        let show = ["show", "tea", "--dir", "skills"];
+        let shown = world.run([&show[..], &["--color", "always"]].concat());
+        assert!(shown.stdout().ends_with(colored), "{:?}", shown.stdout());
+        assert!(world.run(show).stdout().ends_with(text));
+    }
+
+    #[test]
     fn the_log_has_no_key_that_is_known() {
         let call = json!({"command": format!("ls {KEY}")});
         let server = ModelServer::start([
@@ -771,8 +798,9 @@ mod keys_go_where_their_owner_says {
         assert_eq!((ran.code, ran.stdout()), (Some(0), "In.\n"), "{}", ran.stderr);
         let sent = format!("bearer {KEY}");
         assert_eq!(server.requests()[0].header("authorization"), Some(&*sent));
-        let toml =
-            format!("[model]\nkey_file = \"../../../key\"\nbase_url = \"{url}\"\nname = \"m\"\n");
+        let toml = format!(
+            "[model]\nkey_file = \"../../../work/key\"\nbase_url = \"{url}\"\nname = \"m\"\n"
+        );
         world.write("home/.config/prowess/prowess.toml", toml);
         let ran = world.run(["ask", "Hi"]);
         assert_eq!((ran.code, ran.stdout()), (Some(0), "In.\n"), "{}", ran.stderr);

@@ -636,6 +636,44 @@ mod what_a_tool_wrote_can_be_undone {
         assert!(!read(&world, "skills/one/SKILL.md").starts_with('\u{feff}'));
         let ran = undo(&world, &[]);
         assert_eq!((ran.code, &*read(&world, "skills/one/SKILL.md")), (Some(0), text));
+
+        let names = ["one", "two", "three"];
+        let world = names
+            .iter()
+            .fold(World::new(), |world, name| world.document(name, text.replace("one", name)));
+        let held = |name: &str| read(&world, &format!("skills/{name}/SKILL.md"));
+        assert_eq!(world.run(["check", "skills", "--fix"]).code, Some(0));
+        assert_eq!(undo(&world, &[]).code, Some(0));
+        assert!(names.iter().all(|it| held(it) == text.replace("one", it)));
+        assert_eq!(undo(&world, &[]).code, Some(1));
+
+        assert_eq!(world.run(["check", "skills", "--fix"]).code, Some(0));
+        assert_eq!(undo(&world, &["skills/one/SKILL.md"]).code, Some(0));
+        assert_eq!((held("one").as_str(), held("two").starts_with('\u{feff}')), (text, false));
+        world.write("skills/two/SKILL.md", "mine");
+        let ran = undo(&world, &["--json"]);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert_eq!(ran.json()["changes"][0]["change"], "restored");
+        assert!(ran.stderr.contains("skills/two/SKILL.md` has changed since"), "{}", ran.stderr);
+        assert_eq!((held("two").as_str(), held("three").starts_with('\u{feff}')), ("mine", true));
+    }
+
+    #[test]
+    fn what_is_not_kept_is_told() {
+        let world = World::new();
+        let none = undo(&world, &[]);
+        assert_eq!(none.code, Some(1));
+        let told = "what scripts and commands write is not kept";
+        assert!(none.stderr.contains(told), "{}", none.stderr);
+        assert!(undo(&world, &["--list"]).stderr.contains(told));
+        let help =
+            undo(&world, &["--help"]).stdout().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            help.contains("What scripts write (`run --write`) and what commands do is not kept")
+        );
+        let call = "tool execute_command '{\"command\":\"touch made\"}'";
+        let asked = world.run_at_terminal("n\n", call).stdout().replace("\r\n", " ");
+        assert!(asked.contains("`prowess undo` restores nothing that it changes"), "{asked}");
     }
 
     #[test]
@@ -1311,7 +1349,9 @@ mod the_home_directory_is_not_used_unless_it_is_named {
         let world = World::new().file("home/notes.txt", "mine").folder("home/project");
         let at_home = |input: &Json, tool: &str, more: &str| {
             world.write("input.json", input.to_string());
-            world.run_script(&format!("cd home && exec \"$0\" tool {tool} @../input.json {more}"))
+            world.run_script(&format!(
+                "cd home && exec \"$0\" tool {tool} @../work/input.json {more}"
+            ))
         };
         let read = json!({ "operation": "read", "path": "notes.txt" });
         let ls = json!({ "command": "ls" });
@@ -1343,16 +1383,13 @@ mod the_home_directory_is_not_used_unless_it_is_named {
         world.write(USER, "[policy]\nroots = [\"~\"]\n");
         let ran = at_home(&ls, "execute_command", "");
         assert!(ran.code == Some(0) && ran.stdout().contains("notes.txt"), "{}", ran.stderr);
-        // A directory that homes are in belongs to nobody who has one there.
+        // So is a directory that the home is in, whoever it belongs to.
         let world = World::new().folder("homes/of/me").file("homes/x", "x");
-        if std::os::unix::fs::chown(world.path("homes"), Some(65534), None).is_ok() {
-            let home = world.path("homes/of/me").display().to_string();
-            let line = format!(
-                "cd homes && HOME={home} \"$0\" tool execute_command '{{\"command\":\"ls\"}}'"
-            );
-            let ran = world.run_script(&line);
-            assert_eq!(ran.code, Some(1), "{}", ran.stdout());
-            assert!(ran.stderr.contains("or one that homes are in"), "{}", ran.stderr);
-        }
+        let home = world.path("homes/of/me").display().to_string();
+        let line =
+            format!("cd homes && HOME={home} \"$0\" tool execute_command '{{\"command\":\"ls\"}}'");
+        let ran = world.run_script(&line);
+        assert_eq!(ran.code, Some(1), "{}", ran.stdout());
+        assert!(ran.stderr.contains("or one that homes are in"), "{}", ran.stderr);
     }
 }

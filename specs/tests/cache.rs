@@ -355,9 +355,9 @@ mod a_cache_is_safe_to_have {
     fn no_tool_writes_what_libraries_recall() {
         let world = world();
         list(&world, &[]);
-        for path in ["home/.cache/prowess/new", "home/new"] {
+        for path in [".cache/prowess/new", "new"] {
             let input = format!(r#"{{"operation": "write", "path": "{path}", "content": "x"}}"#);
-            world.run(["tool", "--yes", "file_operations", &input]);
+            world.run(["tool", "--yes", "--root", "home", "file_operations", &input]);
         }
         assert!(!folder(&world).join("new").exists());
         assert!(world.path("home/new").exists());

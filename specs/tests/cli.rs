@@ -137,8 +137,28 @@ mod data_goes_to_stdout_and_all_else_to_stderr {
         ] {
             let ran = world.run(arguments.iter().chain(&own));
             let said = format!("{}{}", ran.stdout(), ran.stderr);
-            assert_eq!(said.matches(&format!("{hint}{typed}")).count(), 1, "{arguments:?} {said}");
+            let documented = if arguments.contains(&"--json") { 2 } else { 1 };
+            let found = said.matches(&format!("{hint}{typed}")).count();
+            assert_eq!(found, documented, "{arguments:?} {said}");
         }
+        let script = "---\nname: greet\ndescription: a\ntype: script\nrequires_approval: true\n---\n\n```sh\necho \"$PARAM_WHO\"\n```\n";
+        let world =
+            world.document("greet", script).file("skills/one/scripts/a.sh", "echo \"$@\"\n");
+        let refused = world.run(["--dir", "skills", "run", "greet", "who=Ada L"]);
+        let command = "prowess --dir skills run greet 'who=Ada L' --yes";
+        assert!(
+            refused.stderr.contains(&format!("hint: `{command}` approves")),
+            "{}",
+            refused.stderr
+        );
+        let typed = format!("prowess() {{ \"$0\" \"$@\"; }}; {command}");
+        assert_eq!(world.run_script(&typed).stdout(), "Ada L\n");
+        let asks = "[policy]\napprovals = \"always\"\n";
+        let world = world.file("home/.config/prowess/prowess.toml", asks);
+        let given = ["run", "one", "--dir", "skills", "--script", "scripts/a.sh", "--", "x", "y z"];
+        let refused = world.run(given).stderr;
+        let command = "prowess run one --dir skills --script scripts/a.sh --yes -- x 'y z'";
+        assert!(refused.contains(&format!("hint: `{command}` approves")), "{refused}");
         let plain = world.run(["show", "zzzzzz"]).stderr;
         assert!(plain.contains("`prowess list` shows"), "{plain}");
     }
@@ -234,6 +254,26 @@ mod the_command_list_shows_what_loads {
             assert_eq!(ran.code, Some(2), "{}", ran.stderr);
         }
         assert_eq!(world.run(["list", "--dir", "skills", "--dir", "plain"]).code, Some(0));
+    }
+
+    #[test]
+    fn what_is_not_included_is_not_said_to_be_missing() {
+        let world = World::new().skill("one", "a");
+        let ran = world.run(["list", "--dir", "skills", "--include", "zzz"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), ""));
+        assert!(ran.stderr.contains("no skill is called `zzz`"), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("no folder with"), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn a_name_in_the_place_of_a_directory_is_pointed_to_show() {
+        let world = World::new().skill("one", "a");
+        let ran = world.run(["list", "pdf"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(2), ""));
+        assert!(ran.stderr.contains("`prowess show pdf`"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`prowess find pdf`"), "{}", ran.stderr);
+        let near = world.run(["list", "skill"]);
+        assert!(near.stderr.contains("did you mean `skills`?"), "{}", near.stderr);
     }
 
     #[test]
@@ -754,12 +794,24 @@ mod the_command_show_gives_as_much_as_was_asked_for {
         let shown = shown(&[]);
         assert_eq!(
             keys(&shown),
-            ["name", "level", "tokens", "counted", "text", "resources", "needs"]
+            ["name", "level", "tokens", "counted", "text", "resources", "needs", "status"]
         );
         assert_eq!(shown["name"], "long");
         assert!(shown["tokens"].as_u64().unwrap() > 500);
         let resource = json!({ "path": "scripts/run.sh", "kind": "script", "size": 5 });
         assert_eq!(shown["resources"], json!([resource]));
+    }
+
+    #[test]
+    fn a_skill_that_is_not_in_use_is_shown_as_such() {
+        let world = World::new()
+            .document("off", "---\nname: off\ndescription: a\nstatus: disabled\n---\n\nb\n");
+        let ran = world.run(["show", "off", "--dir", "skills"]);
+        assert_eq!(ran.code, Some(0));
+        let note = "note: `off` is disabled; `prowess enable off --dir skills` puts it in use";
+        assert!(ran.stderr.contains(note), "{}", ran.stderr);
+        let json = world.run(["show", "off", "--dir", "skills", "--json"]).json();
+        assert_eq!(json["status"], "disabled");
     }
 
     #[test]
@@ -897,6 +949,26 @@ mod the_command_read_prints_one_file_as_it_is {
     }
 
     #[test]
+    fn the_files_of_a_skill_that_was_left_out_can_be_read() {
+        let world =
+            World::new().document("broken", "no frontmatter\n").file("secret.txt", "secret");
+        for name in ["broken", "skills/broken", "skills/broken/SKILL.md"] {
+            let ran = world.run(["read", name, "SKILL.md", "--dir", "skills"]);
+            assert_eq!((ran.code, ran.stdout()), (Some(0), "no frontmatter\n"), "{}", ran.stderr);
+            assert!(
+                ran.stderr.contains("was left out: the file has no frontmatter"),
+                "{}",
+                ran.stderr
+            );
+        }
+        for path in ["../../secret.txt", "missing.md"] {
+            let ran = world.run(["read", "broken", path, "--dir", "skills"]);
+            assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{path}");
+            assert!(ran.stderr.contains("was left out"), "{}", ran.stderr);
+        }
+    }
+
+    #[test]
     fn a_path_that_leaves_the_skill_is_refused() {
         let world = World::new().skill("one", "a").skill("two", "b").file("secret.txt", "secret");
         let secret = world.path("secret.txt");
@@ -926,7 +998,7 @@ mod the_command_new_makes_a_skill_that_is_well {
         assert_eq!((ran.code, ran.stdout()), (Some(0), "skills/release-notes/SKILL.md\n"));
         let (code, said) = world.check("skills/release-notes", &[]);
         assert_eq!(code, Some(0));
-        assert!(said.findings().iter().all(|it| it["severity"] == "info"), "{said:?}");
+        assert!(said.findings().iter().all(|it| it["rule"] == "placeholder"), "{said:?}");
         assert_eq!(world.list().names(), ["release-notes"]);
         // Nothing else is left behind.
         assert_eq!(std::fs::read_dir(world.path("skills")).unwrap().count(), 1);
@@ -952,11 +1024,12 @@ mod the_command_new_makes_a_skill_that_is_well {
             let text =
                 std::fs::read_to_string(world.path(format!("skills/{name}/SKILL.md"))).unwrap();
             let said =
-                format!("description: Helps with {words}. Use when somebody asks about {words}.\n");
+                format!("description: \"TODO: say what {words} does, and when to use it.\"\n");
             assert!(text.contains(&said), "{text}");
-            for profile in ["spec", "reference", "lenient"] {
+            for (profile, most) in [("spec", 4), ("reference", 0), ("lenient", 0)] {
                 let (code, said) = world.check("skills", &["--profile", profile]);
-                assert_eq!((code, said.findings().len()), (Some(0), 0), "{profile} {:#}", said.0);
+                assert_eq!(code, Some(0), "{profile} {:#}", said.0);
+                assert_eq!(said.rules(), vec!["placeholder"; most], "{profile}");
             }
         }
     }

@@ -1170,18 +1170,16 @@ mod settings_hold_in_every_command {
 
     #[test]
     fn directories_and_presets_of_a_file_are_loaded() {
-        let world =
-            project("[skill]\ndirectories = [\"tools\", \"~/mine\"]\npresets = [\"claude\"]\n")
-                .skill_in("tools", "one", "a")
-                .skill_in("home/mine", "two", "b")
-                .skill_in(".claude/skills", "three", "c")
-                .skill_in("home/extra", "four", "d")
-                .skill("five", "e")
-                .folder("far/below");
+        let world = project("[skill]\ndirectories = [\"tools\"]\npresets = [\"claude\"]\n")
+            .skill_in("tools", "one", "a")
+            .skill_in("home/mine", "two", "b")
+            .skill_in(".claude/skills", "three", "c")
+            .skill_in("home/extra", "four", "d")
+            .skill("five", "e")
+            .folder("far/below");
         for from in [".", "far/below"] {
             let said = world.run(["list", "--json", "--cwd", from]).said();
-            assert_eq!(said.names(), ["one", "three", "two"], "from {from}");
-            assert_eq!(said.skill("two")["scope"], "user");
+            assert_eq!(said.names(), ["one", "three"], "from {from}");
             assert_eq!(said.skill("three")["scope"], "project");
         }
         let typed = world.run(["list", "--json", "--dir", "skills"]).said();
@@ -1189,10 +1187,11 @@ mod settings_hold_in_every_command {
         world.remove("prowess.toml");
         world.write(
             "home/.config/prowess/prowess.toml",
-            "[skill]\ndirectories = [\"../../extra\"]\npresets = [\"claude\"]\n",
+            "[skill]\ndirectories = [\"../../extra\", \"~/mine\"]\npresets = [\"claude\"]\n",
         );
         let said = world.run(["list", "--json"]).said();
-        assert_eq!(said.names(), ["four", "three"]);
+        assert_eq!(said.names(), ["four", "three", "two"]);
+        assert_eq!(said.skill("two")["scope"], "user");
         assert_eq!(said.skill("four")["scope"], "user");
     }
 
@@ -1228,7 +1227,9 @@ mod settings_hold_in_every_command {
         assert!(world.path("moved/two/SKILL.md").exists());
         assert!(!world.path("skills/two").exists() && !world.path("two").exists());
         assert_eq!(world.run(["list", "--json"]).said().names(), ["one", "two"]);
-        world.write("prowess.toml", "[skill]\nskills_dir = \"~/moved\"\n");
+        world.remove("prowess.toml");
+        let own = "[skill]\nskills_dir = \"~/moved\"\n";
+        world.write("home/.config/prowess/prowess.toml", own);
         assert_eq!(world.run(["list", "--json"]).said().names(), Vec::<&str>::new());
         assert_eq!(world.run(["new", "two"]).code, Some(0));
         assert!(world.path("home/moved/two/SKILL.md").exists());
@@ -1301,6 +1302,7 @@ mod settings_hold_in_every_command {
             let ran = world.run(["prompt", "hello", "--json"].iter().chain(arguments));
             ran.json()["skills"].as_array().unwrap().len()
         };
+        assert_eq!(world.run(["trust", "."]).code, Some(0));
         settings("[matching]\nstrategy = \"always\"\nmax_active = 1\n");
         assert_eq!((prompted(&[]), prompted(&["--top", "2"])), (1, 2));
     }

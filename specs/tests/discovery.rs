@@ -153,6 +153,7 @@ mod the_program_finds_the_skills_that_are_here {
         assert_eq!(found["matches"][0]["name"], "pptx");
         assert_eq!(world.run(["read", "pptx", "notes.md"]).stdout(), "notes");
         assert_eq!(world.run(["check", "--json"]).json()["skills"], 3);
+        assert_eq!(world.run(["trust", "."]).code, Some(0));
         for arguments in [&["catalog"][..], &["prompt", "--window", "100000"], &["lab", "--json"]] {
             let ran = world.run(arguments);
             assert!(names.iter().all(|it| ran.stdout().contains(it)), "{}", ran.stdout());
@@ -190,7 +191,7 @@ mod the_program_finds_the_skills_that_are_here {
     #[test]
     fn in_the_home_directory_the_skills_are_the_users() {
         let world = clients();
-        let said = world.run(["list", "--json", "--cwd", "home"]).said();
+        let said = world.run_script("cd home && \"$0\" list --json").said();
         assert_eq!(said.names(), ["pptx", "review"]);
         assert!(said.skills().iter().all(|it| it["scope"] == "user"), "{said:?}");
     }

@@ -45,10 +45,13 @@ fn by_path(world: &World, name: &str, client: &str) -> Vec<(String, String)> {
     let skills = said["skills"].as_array().unwrap().iter();
     let own = |it: &Json| {
         let path = Path::new(it["path"].as_str().unwrap());
-        let path = path.strip_prefix(world.path("")).unwrap().display().to_string();
-        (path, it["verdicts"][client].as_str().unwrap().to_owned())
+        let own = path.strip_prefix(world.path("home")).map(|it| Path::new("home").join(it));
+        let own = own.or_else(|_| path.strip_prefix(world.path("")).map(Path::to_owned));
+        (own.unwrap().display().to_string(), it["verdicts"][client].as_str().unwrap().to_owned())
     };
-    skills.map(own).collect()
+    let mut all: Vec<_> = skills.map(own).collect();
+    all.sort();
+    all
 }
 
 fn document(name: &str, more: &str) -> String {
@@ -96,11 +99,11 @@ mod where_a_skill_lies_decides_who_finds_it {
         let world = World::new()
             .skill_in("elsewhere", "brew-coffee", "Brews")
             .skill_in("elsewhere", "steep-tea", "Steeps")
-            .link("home/.claude/skills/brew-coffee", "../../../elsewhere/brew-coffee")
-            .link(&format!("{USER}/brew-coffee"), "../../../elsewhere/brew-coffee")
+            .link("home/.claude/skills/brew-coffee", "../../../work/elsewhere/brew-coffee")
+            .link(&format!("{USER}/brew-coffee"), "../../../work/elsewhere/brew-coffee")
             .link(
                 &format!("{USER}/steep-tea/SKILL.md"),
-                "../../../../elsewhere/steep-tea/SKILL.md",
+                "../../../../work/elsewhere/steep-tea/SKILL.md",
             );
         let folder = told(&world, "brew-coffee");
         let clients = ["claude-code", "vscode", "openclaw", "cursor", "agent-framework"];
@@ -891,10 +894,14 @@ mod only_installed_clients_are_judged {
             .folder("two")
             .folder("home/.codex")
             .skill_in("one/.cursor/skills", "brew-coffee", "Brews");
-        let judged = |cwd: &str| judged(&with_path(&world, "bin", &["--json", "--cwd", cwd]));
-        assert_eq!(judged("one"), ["codex", "cursor"]);
-        assert_eq!(judged("one/deep"), ["codex", "cursor"]);
-        assert_eq!(judged("two"), ["codex"]);
+        let seen_from =
+            |world: &World, cwd: &str| judged(&with_path(world, "bin", &["--json", "--cwd", cwd]));
+        assert_eq!(seen_from(&world, "one"), ["codex", "cursor"]);
+        assert_eq!(seen_from(&world, "one/deep"), ["codex", "cursor"]);
+        assert_eq!(seen_from(&world, "two"), ["codex"]);
+        let world = world.folder("home/.gemini");
+        let home = world.path("home").display().to_string();
+        assert_eq!(seen_from(&world, &home), ["codex"]);
     }
 
     #[test]

@@ -720,6 +720,25 @@ mod whatever_a_script_does_is_an_outcome {
     }
 
     #[test]
+    fn without_a_file_to_hand_over_no_directory_is_made() {
+        let world = script(World::new(), "none", "echo hi").folder("there");
+        let world = script(world, "some", "echo x > made");
+        let ran = run(&world, &["none", "--output", "out/deep"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "hi\n"), "{}", ran.stderr);
+        let note = "it left no files, so nothing is put into `out/deep`";
+        assert!(ran.stderr.contains(note), "{}", ran.stderr);
+        assert!(!world.path("out").exists());
+        assert_eq!(run(&world, &["none", "--output", "there"]).code, Some(0));
+        assert!(world.path("there").exists());
+        assert_eq!(run(&world, &["some", "--output", "out/deep"]).code, Some(0));
+        assert_eq!(listed(&world.path("out/deep")), ["made"]);
+        let always = "[policy]\napprovals = \"always\"\n";
+        let world = world.file("home/.config/prowess/prowess.toml", always);
+        assert_eq!(run(&world, &["some", "--output", "refused"]).code, Some(1));
+        assert!(!world.path("refused").exists());
+    }
+
+    #[test]
     fn what_a_script_leaves_behind_can_be_taken_along() {
         let text = "mkdir -p a/b; echo text > a/b/c.txt; ln -s /etc/passwd link; ln -s a/b/c.txt near; mkfifo pipe";
         let world = script(World::new(), "one", text).file("there/a/b/c.txt", "mine");
@@ -818,6 +837,41 @@ mod a_script_among_the_files_of_a_skill_can_be_run {
             .file("skills/one/data/text.txt", "data\n")
             .file("skills/one/data/large.bin", vec![b'x'; 150_000])
             .file("outside.sh", "echo outside")
+    }
+
+    #[test]
+    fn whoever_runs_instructions_is_told_of_the_scripts_beside_them() {
+        let world = with_scripts().skill("plain", "a");
+        let ran = run(&world, &["one"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "# one\n"), "{}", ran.stderr);
+        let note = "it brings 5 scripts; `prowess run one --script scripts/lib.sh --dir skills` runs one of them";
+        assert!(ran.stderr.contains(note), "{}", ran.stderr);
+        assert_eq!(run(&world, &["plain"]).stderr, "");
+    }
+
+    #[test]
+    fn arguments_without_a_script_are_told() {
+        let world = script(with_scripts(), "greet", "echo $PARAM_WHO");
+        for (name, hint) in [
+            ("greet", "`KEY=VALUE` gives it a value, which its script has as `$PARAM_KEY`"),
+            ("one", "`--script scripts/lib.sh -- ARGUMENTS` runs one of its files"),
+        ] {
+            let ran = world.run(["run", name, "--dir", "skills", "--", "a", "b"]);
+            assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{}", ran.stderr);
+            let told = format!("`{name}` takes no arguments behind `--`");
+            assert!(ran.stderr.contains(&told) && ran.stderr.contains(hint), "{}", ran.stderr);
+        }
+    }
+
+    #[test]
+    fn a_script_that_is_not_there_is_told_with_json() {
+        let ran = run(&with_scripts(), &["one", "--script", "scripts/sho.sh", "--json"]);
+        let said = ran.json();
+        assert_eq!((ran.code, &said["outcome"]["status"]), (Some(1), &json!("not_found")));
+        assert_eq!(said["error"], "skill `one` has no resource `scripts/sho.sh`");
+        assert_eq!(said["hint"], "did you mean `scripts/show.sh`?");
+        let well = run(&with_scripts(), &["one", "--script", "scripts/show.sh", "--json"]).json();
+        assert_eq!((&well["error"], &well["hint"]), (&Json::Null, &Json::Null));
     }
 
     #[test]

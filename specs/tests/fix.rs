@@ -74,15 +74,27 @@ mod what_is_found_is_put_right {
         assert_eq!(fixed(utf16, &[]), plain);
         for before in [
             format!("\u{FEFF}{plain}"),
-            plain.replace('\n', "\r\n"),
             plain.replace('\n', "\r"),
             plain.replace("  a", "\ta"),
             format!("\n\n{}", plain.replace("---\n", " --- \n")),
             plain.replace("---\n\n", "----\n\n"),
-            format!("\u{FEFF}\n{}", plain.replace("  a", "\ta")).replace('\n', "\r\n"),
+            format!("\u{FEFF}\n{}", plain.replace("  a", "\ta")),
         ] {
             assert_eq!(fixed(&before, &[]), plain, "{before:?}");
         }
+    }
+
+    #[test]
+    fn line_ends_stay() {
+        let crlf = |text: &str| text.replace('\n', "\r\n");
+        let world = World::new().document("colon", crlf(COLON));
+        let said = world.run(["check", "skills"]);
+        let offer =
+            "note: 1 finding can be fixed safely: `--fix --dry-run` shows how, `--fix` does it\n";
+        assert!(said.stderr.contains(offer), "{}", said.stderr);
+        let ran = fix(&world, &[]);
+        assert!(ran.stderr.contains("note: 1 finding in 1 file fixed;"), "{}", ran.stderr);
+        assert_eq!(text(&world, "skills/colon/SKILL.md"), crlf(QUOTED));
     }
 
     #[test]
@@ -149,7 +161,7 @@ mod what_is_found_is_put_right {
             with("version: 1.10\n").replace("Reads when asked.", "Use: now").replace('\n', "\r\n");
         let quoted = before.replace("Use: now", "'Use: now'");
         let lenient = fixed(&before, &["--profile", "lenient"]);
-        assert_eq!(lenient, quoted.replace("\r\n", "\n"));
+        assert_eq!(lenient, quoted);
         let world = World::new().document("pdf", &before);
         fix(&world, &["--profile", "reference"]);
         assert_eq!(text(&world, "skills/pdf/SKILL.md"), quoted);
@@ -287,7 +299,8 @@ mod nothing_is_guessed {
         let plain = world();
         let ran = fix(&plain, &[]);
         assert_eq!(ran.code, Some(1));
-        assert!(ran.stderr.contains("note: `--fix --rename name` makes"), "{}", ran.stderr);
+        let note = "note: `--fix --rename folder` renames folders after their skills";
+        assert!(ran.stderr.contains(note), "{}", ran.stderr);
         assert_eq!(text(&plain, "skills/forms/SKILL.md"), with(""));
         let name = world();
         assert!(!fix(&name, &["--rename", "name"]).stderr.contains("`--fix --rename name`"));
@@ -299,6 +312,13 @@ mod nothing_is_guessed {
             (Some(0), vec!["lower".into(), "pdf".into()])
         );
         assert_eq!(text(&folder, "skills/pdf/SKILL.md"), with(""));
+        let there = folder.folder("skills/forms");
+        let taken = there.run(["undo"]);
+        assert_eq!(taken.code, Some(1));
+        assert!(taken.stderr.contains("skills/forms` is there again"), "{}", taken.stderr);
+        fs::remove_dir(there.path("skills/forms")).unwrap();
+        assert_eq!(there.run(["undo"]).code, Some(0));
+        assert_eq!(names(&there, "skills"), ["forms", "lower"]);
         for paths in [["skills/forms", "skills"], ["skills", "skills/forms"]] {
             let twice = world();
             let ran = twice.run(["check", paths[0], paths[1], "--fix", "--rename", "folder"]);
@@ -312,6 +332,33 @@ mod nothing_is_guessed {
         fix(&file, &["--rename", "file"]);
         assert_eq!(names(&file, "skills/lower"), ["SKILL.md"]);
         assert_eq!(names(&file, "skills"), ["forms", "lower"]);
+    }
+
+    #[test]
+    fn a_name_with_capitals_is_made_lowercase_on_request() {
+        let document =
+            |name: &str| format!("---\nname: {name}\ndescription: Use it\n---\n\nDo it.\n");
+        for (before, after) in [("Broken", "broken"), ("My_Skill", "my-skill"), ("A b", "a-b")] {
+            let world = World::new().document(before, document(before));
+            let said = world.run(["check", "skills"]);
+            assert_eq!(said.code, Some(1));
+            assert!(said.stderr.contains("`--fix --rename lowercase` makes"), "{}", said.stderr);
+            let ran = fix(&world, &["--rename", "lowercase"]);
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+            assert_eq!(names(&world, "skills"), [after]);
+            assert_eq!(text(&world, &format!("skills/{after}/SKILL.md")), document(after));
+            let listed = world.run(["undo", "--list"]);
+            assert!(listed.stdout().contains(" renamed "), "{}", listed.stdout());
+            let undone = world.run(["undo"]);
+            assert_eq!(undone.code, Some(0), "{}", undone.stderr);
+            assert_eq!(names(&world, "skills"), [before]);
+            assert_eq!(text(&world, &format!("skills/{before}/SKILL.md")), document(before));
+        }
+        let world = World::new().document("Broken", document("Broken")).folder("skills/broken");
+        let ran = fix(&world, &["--rename", "lowercase"]);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(ran.stderr.contains("is already there"), "{}", ran.stderr);
+        assert_eq!(text(&world, "skills/Broken/SKILL.md"), document("Broken"));
     }
 
     #[test]
@@ -467,8 +514,8 @@ mod what_changes_is_seen {
         let ran = fix(&world, &[]);
         let diff = "--- skills/colon/SKILL.md\n+++ skills/colon/SKILL.md\n@@ -1,5 +1,5 @@\n ---\n name: colon\n-description: Use when: asked\n+description: 'Use when: asked'\n ---\n \n\n";
         assert_eq!(ran.stdout(), diff);
-        let crlf = World::new().document("colon", QUOTED.replace('\n', "\r\n"));
-        let ran = fix(&crlf, &["--color", "always"]);
+        let cr = World::new().document("colon", QUOTED.replace('\n', "\r"));
+        let ran = fix(&cr, &["--color", "always"]);
         assert!(ran.stdout().ends_with("\n\\ lines end with LF\n\n"), "{}", ran.stdout());
         assert_eq!(ran.stdout().lines().count(), 4);
     }
@@ -540,7 +587,13 @@ mod what_changes_is_seen {
         let note = "can be fixed safely: `--fix --dry-run` shows how";
         let world = World::new().document("colon", COLON).document("pdf", with("colour: red\n"));
         let ran = world.run(["check", "skills"]);
-        assert!(ran.stderr.contains(&format!("up to 2 of them {note}")), "{}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("note: 2 findings {note}")), "{}", ran.stderr);
+        let marked = World::new().document("colon", format!("\u{FEFF}{COLON}"));
+        let ran = marked.run(["check", "skills"]);
+        let hidden = format!("note: 2 findings, 1 of them hidden, {note}");
+        assert!(ran.stderr.contains(&hidden), "{}", ran.stderr);
+        let ran = fix(&marked, &[]);
+        assert!(ran.stderr.contains("note: 2 findings in 1 file fixed"), "{}", ran.stderr);
         let ran = world.run(["check", "skills/pdf", "--profile", "reference"]);
         assert_eq!(ran.code, Some(1));
         assert!(ran.stderr.contains(note), "{}", ran.stderr);

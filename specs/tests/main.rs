@@ -60,6 +60,7 @@ mod mcp_host;
 mod mcp_skills;
 mod mcp_transport;
 mod mcp_clients;
+mod oauth;
 mod mcp_install;
 mod coverage;
 mod ledger;

@@ -658,10 +658,12 @@ mod what_people_see_is_kept {
             } else if let Some(arguments) = line.strip_prefix("$ prowess") {
                 let ran = at_width(&world, columns, arguments.trim());
                 let shown = ran.stdout().replace(program(), "prowess");
-                let shown = shown.replace(
-                    world.path("skills").parent().unwrap().to_str().unwrap(),
-                    "/tmp/prowess-specs-000000",
-                );
+                // The working directory first: it lies in the folder of both.
+                let folders = [world.path("skills"), world.path("home")];
+                let folders = folders.map(|it| it.parent().unwrap().display().to_string());
+                let shown = folders
+                    .iter()
+                    .fold(shown, |shown, it| shown.replace(it, "/tmp/prowess-specs-000000"));
                 let code = ran.code.unwrap();
                 let status = if code == 0 { String::new() } else { format!("[exits {code}]\n") };
                 out.push_str(&format!("\n{line}\n{}\n{status}", shown.trim_end()));

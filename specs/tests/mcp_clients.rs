@@ -428,7 +428,7 @@ fn told(did: &Output) -> Json {
 /// Where the clients lie; they are fetched by the first test that needs them.
 ///
 /// The Inspector's window is never opened: what builds it is overridden by old versions, which are small.
-static CLIENTS: LazyLock<PathBuf> = LazyLock::new(|| {
+pub(crate) static CLIENTS: LazyLock<PathBuf> = LazyLock::new(|| {
     let from = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../specs/clients"));
     let target = Path::new(program()).ancestors().nth(2).unwrap();
     let [folder, making] = ["mcp-clients", "mcp-clients-new"].map(|it| target.join(it));
@@ -450,12 +450,14 @@ static CLIENTS: LazyLock<PathBuf> = LazyLock::new(|| {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         fs::rename(making, &folder).unwrap();
     }
-    copy(&["conformance.yml", "sdk.py", "sdk1.mjs", "sdk2.mjs", "tour.mjs"], &folder);
+    let own =
+        ["conformance.yml", "oidc.mjs", "person.mjs", "sdk.py", "sdk1.mjs", "sdk2.mjs", "tour.mjs"];
+    copy(&own, &folder);
     folder.canonicalize().unwrap()
 });
 
 /// A Node that is new enough for all of them.
-fn node() -> PathBuf {
+pub(crate) fn node() -> PathBuf {
     let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
     CLIENTS.join(format!("node_modules/node-linux-{machine}/bin/node"))
 }

@@ -601,8 +601,8 @@ mod hosts_are_approved_with_a_script {
         let message = said["message"].as_str().unwrap();
         assert!(message.contains(&format!("with a connection to `{host}`")), "{message}");
         let hint = said["hint"].as_str().unwrap();
-        let command = format!("`prowess run net --script scripts/get.sh --net {host} --yes");
-        assert!(hint.starts_with(&command), "{hint}");
+        let typed = format!("--net {host} --json --yes -- {url}` approves");
+        assert!(hint.starts_with("`prowess run net ") && hint.contains(&typed), "{hint}");
         let line = format!("run net --script scripts/get.sh --dir skills --net {host} -- {url}");
         let no = world.run_at_terminal("n\n", &line);
         assert!(
@@ -618,6 +618,9 @@ mod hosts_are_approved_with_a_script {
         assert_eq!(run(&world, &["--net", &both], &[&url]).code, Some(1));
         let again = run(&world, &["--net", &both, "--yes"], &[&url]);
         assert_eq!(again.stdout(), "in\n");
+        let all = world.run(["approvals"]);
+        let hosts = format!("connect to {host}, other.test (by --yes)");
+        assert!(all.stdout().contains(&hosts), "{}", all.stdout());
         let turned = ["--net", &*host, "--net", "other.test", "--net", &*host];
         assert_eq!(run(&world, &turned, &[&url]).stdout(), "in\n");
         // Without hosts nobody is asked, and nobody is reached.

@@ -90,8 +90,60 @@ mod one_screen_shows_every_skill_and_who_loads_it {
         };
         line("odd", "dropped by goose: the frontmatter is not valid YAML");
         line("long", "truncated by Codex: the description has more than 1024 characters");
-        line("secret", "hidden by Claude Code: it says `disable-model-invocation: true`");
+        line("secret", "hidden from the model by Claude Code: it says `disable-model-invocation");
         line("brew-coffee", "shadowed by Claude Code: another skill of the same name comes first");
+    }
+
+    #[test]
+    fn only_what_was_named_is_shown() {
+        let world = people().skill_in("others", "grind-beans", "Grinds").folder("empty");
+        let home = |path: &str| world.path(format!("home/{path}")).display().to_string();
+        let own = bare(&world, &["--dir", &home(".claude/skills")]);
+        assert_eq!((own.code, own.stderr.as_str()), (Some(0), ""));
+        let said = own.stdout();
+        assert!(said.starts_with("1 skill in 1 directory\n"), "{said}");
+        assert!(block(said, "~/.claude/skills").contains("loaded by Claude Code"), "{said}");
+        let directories = |arguments: &[&str]| -> Vec<String> {
+            let said = bare(&world, &[arguments, &["--json"]].concat()).json();
+            let all = said["locations"].as_array().unwrap().iter();
+            let path = |it: &Json| it["directory"].as_str().unwrap().to_owned();
+            let root = world.path("home").parent().unwrap().display().to_string();
+            all.map(|it| path(it).replace(&format!("{root}/"), "")).collect()
+        };
+        assert_eq!(directories(&["--dir", "others"]), ["work/others"]);
+        assert_eq!(directories(&["--dir", "others/grind-beans"]), ["work/others/grind-beans"]);
+        let one = ["--dir", &home(".claude/skills/brew-coffee")];
+        assert_eq!(directories(&one), ["home/.claude/skills"]);
+        let both = ["--dir", "others", "--dir", ".agents/skills"];
+        assert_eq!(directories(&both), ["work/.agents/skills", "work/others"]);
+        assert_eq!(directories(&["--preset", "claude"]), ["home/.claude/skills"]);
+        assert_eq!(directories(&["--include", "steep-tea"]), ["home/.codex/skills"]);
+        assert_eq!(directories(&["--exclude", "steep-tea"]).len(), 2);
+        let none = bare(&world, &["--dir", "empty"]);
+        assert!(none.stdout().starts_with("No skills found in empty\n"), "{}", none.stdout());
+        let mistyped = bare(&world, &["others"]);
+        assert_eq!((mistyped.code, mistyped.stdout()), (Some(2), ""));
+        assert!(mistyped.stderr.contains("`prowess --dir others` shows"), "{}", mistyped.stderr);
+    }
+
+    #[test]
+    fn a_skill_that_is_not_in_use_is_marked() {
+        let world = people()
+            .file(
+                "home/.codex/skills/old/SKILL.md",
+                document("old", "description: a\nmetadata:\n  status: disabled\n"),
+            )
+            .file(
+                "home/.codex/skills/new/SKILL.md",
+                document("new", "description: a\nstatus: draft\n"),
+            );
+        let said = bare(&world, &["--preset", "codex"]);
+        let names = "  new (draft), old (disabled), steep-tea\n";
+        assert!(said.stdout().contains(names), "{}", said.stdout());
+        let json = bare(&world, &["--preset", "codex", "--json"]).json();
+        let all = json["locations"][0]["skills"].as_array().unwrap().iter();
+        let states: Vec<&Json> = all.map(|it| &it["status"]).collect();
+        assert_eq!(states, ["draft", "disabled", "active"]);
     }
 
     #[test]
@@ -250,6 +302,17 @@ mod it_says_what_to_do_next {
         let misnamed = document("tea", "description: Steeps\n");
         let world = World::new().file("home/.cline/skills/steep-tea/SKILL.md", misnamed);
         let command = suggested(&world);
+        assert_eq!(command, ["prowess check ~/.cline/skills --fix --rename folder"]);
+        let doctor = bare(&world, &["doctor", "tea"]);
+        assert!(doctor.stdout().contains("→ rename the folder to `tea`"), "{}", doctor.stdout());
+        type_it(&world, &command[0]);
+        assert_eq!(suggested(&world), [""; 0]);
+
+        let misnamed = document("Tea_Time", "description: Steeps\n");
+        let world = World::new().file("home/.cline/skills/steep-tea/SKILL.md", misnamed);
+        let doctor = bare(&world, &["doctor", "Tea_Time", "--client", "cline"]);
+        assert!(doctor.stdout().contains("→ say `name: steep-tea`"), "{}", doctor.stdout());
+        let command = suggested(&world);
         assert_eq!(command, ["prowess check ~/.cline/skills --fix --rename name"]);
         type_it(&world, &command[0]);
         assert_eq!(suggested(&world), [""; 0]);
@@ -298,6 +361,20 @@ mod it_says_what_to_do_next {
         assert!(said.stdout().contains("  prowess doctor long   "), "{}", said.stdout());
         let doctor = bare(&world, &["doctor", "long"]);
         assert!(doctor.stdout().contains("more than 8000 bytes"), "{}", doctor.stdout());
+    }
+
+    #[test]
+    fn nothing_but_skills_is_copied() {
+        let world = World::new().folder("home/.claude").file("repo/README.md", "About").skill_in(
+            "repo/plugins/one/skills",
+            "brew-coffee",
+            "Brews",
+        );
+        let said = bare(&world, &["--dir", "repo"]);
+        let text = said.stdout();
+        assert!(text.contains("not read by any installed agent"), "{text}");
+        assert!(!text.contains("cp -r") && !text.contains("ln -s"), "{text}");
+        assert!(text.contains("  prowess check --dir repo   "), "{text}");
     }
 
     #[test]

@@ -882,6 +882,8 @@ mod decisions_are_recorded {
         let (first, second) = text.stdout().split_once('\n').unwrap();
         assert!(first.contains("take the commands and hosts of"), "{first}");
         assert!(second.starts_with(id) && second.contains("run the skill greet"), "{second}");
+        assert!(second.ends_with("/skills/greet (by --yes)\n"), "{second}");
+        assert!(!first.contains("--yes"), "{first}");
         let unknown = world.run(["approvals", "--revoke", id, "nowhere"]);
         assert_eq!((unknown.code, run()), (Some(1), Some(0)), "{}", unknown.stderr);
         assert_eq!(world.run(["approvals", "--revoke"]).code, Some(2));

@@ -662,6 +662,23 @@ mod installing_can_hurt_nobody {
     }
 
     #[test]
+    fn a_full_disk_leaves_nothing_half_made() {
+        let registry = Registry::new();
+        let bytes = wheel("tiny", "tiny", 12_000_000, &[]);
+        registry.list_file("tiny", "tiny-1.0-py3-none-any.whl", bytes);
+        let world = registry.world(&[REQUIREMENTS, ("say.py", SAY)]).folder("home/.local/share");
+        let ran = world.run_script(
+            "how=-m; [ $(id -u) = 0 ] || how=-Urm\n\
+             exec unshare $how sh -c 'mount -t tmpfs -o size=6m tmpfs home/.local/share || exit 9\n\
+             \"$0\" prepare pdf --yes --dir skills; echo $?; ls home/.local/share/prowess/environments' \"$0\"",
+        );
+        assert_eq!(ran.stdout(), "1\n", "{}", ran.stderr);
+        assert!(ran.stderr.contains("there is no space left on the disk"), "{}", ran.stderr);
+        assert_well(&prepare(&world, &[]));
+        assert_eq!(script(&world, "say.py").stdout(), "tiny\n");
+    }
+
+    #[test]
     fn a_preparation_that_is_killed_leaves_nothing_half_made() {
         let registry = Registry::new();
         registry.python("tiny", "tiny", &[]);

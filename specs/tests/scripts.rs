@@ -293,7 +293,10 @@ mod files_and_input_reach_a_script {
     fn a_model_names_files_that_its_tools_may_read() {
         let world = skilled("read.py", READS).file("root/a.txt", "A").file("root/.env", "KEY=A");
         world.write("b.txt", "B");
-        world.write("home/.config/prowess/prowess.toml", "[policy]\nroots = [\"../../../root\"]\n");
+        world.write(
+            "home/.config/prowess/prowess.toml",
+            "[policy]\nroots = [\"../../../work/root\"]\n",
+        );
         let called = |path: &str| {
             let input = json!({"name": "tool", "script": "scripts/read.py", "arguments": [path]});
             world.run(["tool", "run_skill", &input.to_string(), "--yes"])
@@ -372,6 +375,7 @@ mod files_and_input_reach_a_script {
         let ran = run(&world, &[("PATH", &path)], &words);
         let here = world.path("");
         let here = here.to_str().unwrap().trim_end_matches('/');
-        assert_eq!(stdout(&ran), format!("{here}\n{here}/home\nown program\n"));
+        let home = world.path("home");
+        assert_eq!(stdout(&ran), format!("{here}\n{}\nown program\n", home.display()));
     }
 }

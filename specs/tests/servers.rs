@@ -1237,7 +1237,8 @@ const PATIENCE: ServerPatience = ServerPatience {
 impl Stage {
     fn new() -> Self {
         let world = World::new().skill("notes", "Takes notes");
-        let marker = world.path("").file_name().unwrap().to_str().unwrap().to_owned();
+        let root = world.path("home").parent().unwrap().to_owned();
+        let marker = root.file_name().unwrap().to_str().unwrap().to_owned();
         Self { world, runtime: Runtime::new().unwrap(), marker }
     }
 

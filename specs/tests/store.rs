@@ -992,6 +992,7 @@ mod a_change_is_whole_or_not_made {
         assert_eq!(
             tree(&world.path("")).into_keys().collect::<Vec<_>>(),
             [
+                "home",
                 "outside/file",
                 "skills/.prowess-staging-mine/file",
                 "skills/.staging-area/file",

@@ -115,6 +115,9 @@ mod the_skills_of_a_project_act_only_when_it_is_trusted {
         let world = cloned();
         let ran = world.run_at_terminal("n\n", "run brew-coffee");
         assert_eq!(ran.code, Some(1), "{}", ran.stdout());
+        let said = ran.stdout().replace("\r\n", " ").replace("  ", " ");
+        let remembered = "left out, and this is remembered; `prowess trust .` changes it";
+        assert!(said.contains(remembered), "{said}");
         let again = world.run_at_terminal("y\n", "run brew-coffee");
         assert_eq!(again.code, Some(1), "{}", again.stdout());
         assert!(!again.stdout().contains("Do you trust"), "{}", again.stdout());
@@ -208,9 +211,14 @@ mod the_skills_of_a_project_act_only_when_it_is_trusted {
         for arguments in [&["prompt", "brew coffee"][..], &["tools"]] {
             let ran = world.run(arguments);
             assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-            let left_out = "`ask` leaves out the skills of this project until it is trusted";
+            let left_out = "the skills in `skills` are left out, because this project is not trusted; `prowess trust .` trusts it";
             assert!(ran.stderr.contains(left_out), "{}", ran.stderr);
+            assert!(!ran.stdout().contains("brew-coffee"), "{}", ran.stdout());
         }
+        let ran = world.run_at_terminal("", "tools");
+        assert!(!ran.stdout().contains("Do you trust"), "{}", ran.stdout());
+        assert_eq!(world.run(["trust", "."]).code, Some(0));
+        assert!(world.run(["tools"]).stdout().contains("brew-coffee"));
     }
 
     #[test]

@@ -31,9 +31,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const NOBODY: u32 = 65534;
 
 /// A folder that is the working directory of the program. Skills lie in `skills/` unless their
-/// path says otherwise, and `home/` is the home directory.
+/// path says otherwise. `home/` is the home directory, which lies beside it; a link leads there.
 pub(crate) struct World {
-    root: TempDir,
+    /// Holds both.
+    _root: TempDir,
+    home: PathBuf,
+    work: PathBuf,
     towers: Vec<PathBuf>,
     locked: Vec<PathBuf>,
 }
@@ -49,10 +52,11 @@ impl World {
     pub(crate) fn within(directory: &Path) -> Self {
         let root = tempfile::Builder::new().prefix("prowess-specs-").tempdir_in(directory).unwrap();
         fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        for folder in ["skills", "home"] {
-            fs::create_dir(root.path().join(folder)).unwrap();
-        }
-        Self { root, towers: Vec::new(), locked: Vec::new() }
+        let (home, work) = (root.path().join("home"), root.path().join("work"));
+        fs::create_dir(&home).unwrap();
+        fs::create_dir_all(work.join("skills")).unwrap();
+        std::os::unix::fs::symlink("../home", work.join("home")).unwrap();
+        Self { _root: root, home, work, towers: Vec::new(), locked: Vec::new() }
     }
 
     /// A good skill in `skills/`.
@@ -140,7 +144,11 @@ impl World {
     }
 
     pub(crate) fn path(&self, path: impl AsRef<Path>) -> PathBuf {
-        self.root.path().join(path)
+        match path.as_ref().strip_prefix("home") {
+            Ok(inside) if inside.as_os_str().is_empty() => self.home.clone(),
+            Ok(inside) => self.home.join(inside),
+            Err(_) => self.work.join(path),
+        }
     }
 
     fn making(&self, path: impl AsRef<Path>) -> PathBuf {
@@ -153,7 +161,7 @@ impl World {
     pub(crate) fn options(&self) -> Options {
         Options {
             directories: vec![Directory::new("skills")],
-            cwd: Some(self.root.path().to_owned()),
+            cwd: Some(self.work.clone()),
             home: Some(self.path("home")),
             ..Options::default()
         }
@@ -246,7 +254,7 @@ impl World {
     pub(crate) fn run_killed(&self, arguments: &[&str], after: Duration) -> Option<i32> {
         let mut child = Command::new(program())
             .args(arguments)
-            .current_dir(self.root.path())
+            .current_dir(&self.work)
             .env("HOME", self.path("home"))
             .env_remove("XDG_CACHE_HOME")
             .stdin(Stdio::null())
@@ -269,7 +277,7 @@ impl World {
     pub(crate) fn run_without_rights(&self, arguments: &[&str]) -> Option<Ran> {
         let mut command = Command::new(program());
         command.args(arguments);
-        if is_root(self.root.path()) {
+        if is_root(&self.work) {
             command.uid(NOBODY).gid(NOBODY);
         }
         // The program may lie where nobody but root can reach it.
@@ -288,7 +296,7 @@ impl World {
 
     fn stage<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command
-            .current_dir(self.root.path())
+            .current_dir(&self.work)
             .env_clear()
             .env("HOME", self.path("home"))
             .env("PATH", "/usr/bin:/bin")

@@ -204,6 +204,14 @@ const EXAMPLES: &[Examples] = &[
     ),
     ("servers show", &[("prowess servers show docs:release", "a skill that a server offers")]),
     (
+        "servers login",
+        &[
+            ("prowess servers login docs", "in a browser"),
+            ("prowess servers login docs --device", "with a code, on any device"),
+        ],
+    ),
+    ("servers logout", &[("prowess servers logout docs", "forget the login")]),
+    (
         "trace",
         &[
             ("prowess trace pr.jsonl -o pr.html", "a page of what an agent did"),

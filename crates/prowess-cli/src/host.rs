@@ -16,8 +16,8 @@ use prowess::{Cache, Library};
 use prowess_agent::Witness;
 use prowess_runtime::{
     Approver, ChangeHistory, Config, EnvironmentStore, Executor, Gate, Hosts, InterpreterSearch,
-    Launcher, Limits, Network, Nobody, Origin, Outcome, Policy, PrepareLimits, Preparer, Proxy,
-    Records, Sandbox, Starter, Status, duration,
+    Launcher, Limits, Logins, Network, Nobody, Origin, Outcome, Policy, PrepareLimits, Preparer,
+    Proxy, Records, Sandbox, Starter, Status, duration,
 };
 use rustix::process::geteuid;
 use tokio::signal::unix::{SignalKind, signal};
@@ -54,11 +54,11 @@ pub(crate) struct Running {
     pub(crate) root: Vec<PathBuf>,
     /// Pass this environment variable on to scripts; may be given several times
     #[arg(long, value_name = "NAME")]
-    env: Vec<String>,
+    pub(crate) env: Vec<String>,
     /// Let scripts read this file or directory; may be given several times
     #[arg(long, value_name = "PATH", value_parser = existing())]
     read: Vec<PathBuf>,
-    /// Let scripts write to this directory, and keep what they write there; may be given several times
+    /// Let scripts write to this directory, and keep what they write there, which `undo` does not take back; may be given several times
     #[arg(long, value_name = "DIR", value_parser = directory(), value_hint = ValueHint::DirPath)]
     write: Vec<PathBuf>,
 }
@@ -103,6 +103,10 @@ impl Running {
             .with_interpreters(interpreters(config))
             .with_environments(environments())
             .with_directory(here);
+        let starter = match logins() {
+            Some(logins) => starter.with_logins(logins),
+            None => starter,
+        };
         Ok(starter.with_environment(self.environment(config)?))
     }
 
@@ -165,13 +169,18 @@ pub(crate) fn interpreters(config: &Config) -> InterpreterSearch {
         configured.into_iter().filter_map(|(name, it)| Some((name.to_owned(), it.value.clone()?)));
     let here = env::current_dir().unwrap_or_default();
     let project = trust::project_of(&here);
+    let directories = here.ancestors().take_while(|it| it.starts_with(&project));
+    let mut directories: Vec<&Path> =
+        directories.filter(|it| InterpreterSearch::matters(it)).collect();
     let is_trusted =
-        trust::file().is_some_and(|it| it.decision(&project).is_ok_and(|it| it == Some(true)));
-    let directories = here.ancestors().take_while(|it| it.starts_with(&project) && is_trusted);
+        || trust::file().is_some_and(|it| it.decision(&project).is_ok_and(|it| it == Some(true)));
+    if !directories.is_empty() && !is_trusted() {
+        directories.clear();
+    }
     InterpreterSearch {
         configured: configured.collect(),
         virtual_env: env::var_os("VIRTUAL_ENV").map(PathBuf::from).filter(|it| it.is_absolute()),
-        directories: directories.map(Path::to_owned).collect(),
+        directories: directories.into_iter().map(Path::to_owned).collect(),
         path: env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect(),
         home: env::home_dir(),
     }
@@ -271,21 +280,23 @@ fn names_roots(config: &Config) -> bool {
     }
 }
 
-/// Whether a directory is the home directory, or one above it that is not the user's own, such as `/home`.
+/// Whether a directory is the home directory, or one above it, such as `/home`.
 pub(crate) fn is_home(directory: &Path) -> bool {
     let real = |it: &Path| fs::canonicalize(it).unwrap_or_else(|_| it.to_owned());
-    let directory = real(directory);
-    let is_top = directory.components().count() <= 2;
-    let is_own = fs::metadata(&directory).is_ok_and(|it| it.uid() == geteuid().as_raw());
-    env::home_dir().map(|it| real(&it)).is_some_and(|home| {
-        directory == home || (home.starts_with(&directory) && (is_top || !is_own))
-    })
+    env::home_dir().is_some_and(|it| real(&it).starts_with(real(directory)))
 }
 
 /// What tools wrote over, for `prowess undo`; nothing where there is no home.
 pub(crate) fn history() -> Option<ChangeHistory> {
     let state = state().filter(|it| !is_homeless(it))?;
     Some(ChangeHistory::at(state.join("changes")))
+}
+
+/// Where logins to servers are kept; nothing where there is no home. No script or command can read them, as nothing
+/// of the state can be read.
+fn logins() -> Option<Logins> {
+    let state = state().filter(|it| !is_homeless(it))?;
+    Some(Logins::at(state.join("logins")))
 }
 
 /// A library without the skills that a rule denies, which are counted on stderr.

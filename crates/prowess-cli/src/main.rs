@@ -29,6 +29,7 @@ mod diff;
 mod report;
 mod readable;
 mod markdown;
+mod highlight;
 mod page;
 mod telemetry;
 mod commands;

@@ -1,6 +1,6 @@
 //! What could not be understood of the command line, in the words of all other errors.
 
-use std::error::Error as _;
+use std::{error::Error as _, path::Path};
 
 use clap::{
     Command, CommandFactory as _, Error,
@@ -8,7 +8,7 @@ use clap::{
 };
 use prowess::nearest;
 
-use crate::{arguments::Arguments, fault::Fault};
+use crate::{arguments::Arguments, context::quoted, fault::Fault};
 
 /// What other programs can do with skills and this one cannot yet: the word for it, what that is, and what to do
 /// instead.
@@ -52,6 +52,13 @@ pub(crate) fn fault(error: &Error, words: &[String]) -> Fault {
             let typed = first(ContextKind::InvalidSubcommand);
             if let Some((_, what, instead)) = ABSENT.iter().find(|it| it.0 == typed) {
                 return Fault::unable(format!("`{name}` cannot {what} yet")).hint(*instead);
+            }
+            if Path::new(&typed).is_dir() {
+                let (fault, path) = (format!("`{name}` has no command `{typed}`"), quoted(&typed));
+                let hint = format!(
+                    "`prowess --dir {path}` shows the skills in it, `prowess list {path}` lists them"
+                );
+                return Fault::unable(fault).hint(hint);
             }
             let commands = command.get_subcommands().map(Command::get_name);
             let fault = Fault::unable(format!("`{name}` has no command `{typed}`"));

@@ -29,7 +29,9 @@ use serde::Serialize;
 use serde_json::json;
 use terminal_size::terminal_size_of;
 
-use crate::{arguments::Global, context, markdown::wrapped, near, safe, snippet};
+use crate::{
+    arguments::Global, context, highlight::Highlighter, markdown::wrapped, near, safe, snippet,
+};
 
 /// What takes longer than this is seen to go on.
 pub(crate) const LONG: Duration = Duration::from_millis(500);
@@ -144,6 +146,15 @@ impl Printer {
     /// Prints text of several lines, made safe.
     pub(crate) fn text(&mut self, text: &str) -> Result<()> {
         self.line(safe::lines(text).trim_end())
+    }
+
+    /// Prints Markdown, made safe, with colours where there are any. No character of it changes.
+    pub(crate) fn markdown(&mut self, text: &str) -> Result<()> {
+        let text = safe::lines(text);
+        match self.colored {
+            true => self.line(Highlighter::whole(text.trim_end())),
+            false => self.line(text.trim_end()),
+        }
     }
 
     /// Prints what went wrong as the one document of `--json`, where no other was printed.
@@ -288,8 +299,13 @@ impl Printer {
     /// Says what to do next.
     pub(crate) fn hint(&mut self, text: &str) {
         let text = self.led(text);
-        self.say(NOTE, "hint", &text);
-        self.hints.push(text);
+        self.exact_hint(&text);
+    }
+
+    /// Says what to do next, with commands that can be typed as they are.
+    pub(crate) fn exact_hint(&mut self, text: &str) {
+        self.say(NOTE, "hint", text);
+        self.hints.push(text.to_owned());
     }
 
     /// An outcome whose hint can be typed as it is.

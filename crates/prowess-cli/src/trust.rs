@@ -25,8 +25,25 @@ pub(crate) fn acting(
     is_trusted: bool,
     printer: &mut Printer,
 ) -> Global {
+    if is_trusted {
+        return global.clone();
+    }
+    without_untrusted(config, global, true, printer)
+}
+
+/// The same for commands that show what an agent would have, which ask nobody.
+pub(crate) fn shown(config: &Config, global: &Global, printer: &mut Printer) -> Global {
+    without_untrusted(config, global, false, printer)
+}
+
+fn without_untrusted(
+    config: &Config,
+    global: &Global,
+    may_ask: bool,
+    printer: &mut Printer,
+) -> Global {
     let mut acting = global.clone();
-    if is_trusted || !config.skill.enabled.value {
+    if !config.skill.enabled.value {
         return acting;
     }
     let mut projects: Vec<(PathBuf, Vec<PathBuf>)> = Vec::new();
@@ -51,7 +68,7 @@ pub(crate) fn acting(
         let (there, later): (Vec<_>, Vec<_>) = directories.into_iter().partition(|it| has_any(it));
         let may_act = match there.is_empty() {
             true => decision(&folder, file.as_ref(), printer) == Some(true),
-            false => may_act(&folder, &there, file.as_ref(), printer),
+            false => may_act(&folder, &there, file.as_ref(), may_ask, printer),
         };
         if !may_act {
             acting.leaves_out_skills |= !there.is_empty();
@@ -61,15 +78,6 @@ pub(crate) fn acting(
         }
     }
     acting
-}
-
-/// Says that an agent would do without skills that are shown, because their project is not trusted.
-pub(crate) fn note_untrusted(config: &Config, global: &Global, printer: &mut Printer) {
-    let directories = context::directories_of_project(config, global);
-    let mut directories = directories.iter().map(|it| context::resolve(&it.0, global));
-    if directories.any(|it| has_any(&it) && is_needed(&it, global)) {
-        printer.note("`ask` leaves out the skills of this project until it is trusted; `prowess trust .` trusts it");
-    }
 }
 
 /// Whether a project has to be trusted before the skills in a directory act.
@@ -140,31 +148,42 @@ fn may_act(
     folder: &Path,
     directories: &[PathBuf],
     file: Option<&TrustFile>,
+    may_ask: bool,
     printer: &mut Printer,
 ) -> bool {
-    let is_asked = io::stdin().is_terminal() && io::stderr().is_terminal();
+    let is_asked = may_ask && io::stdin().is_terminal() && io::stderr().is_terminal();
+    let here = env::current_dir().and_then(fs::canonicalize);
+    let is_here = here.is_ok_and(|it| project_of(&it) == folder);
+    let typed = if is_here { ".".to_owned() } else { quoted(&folder.to_string_lossy()) };
+    let mut is_remembered = false;
     match decision(folder, file, printer) {
         Some(true) => return true,
         None if is_asked => {
             let answer = ask(folder, directories);
-            if let (Some(answer), Some(file)) = (answer, file)
-                && let Err(error) = file.decide(folder, answer)
-            {
-                printer.warning(&format!("the answer is not remembered: {error}"));
+            if let (Some(answer), Some(file)) = (answer, file) {
+                match file.decide(folder, answer) {
+                    Ok(_) => is_remembered = true,
+                    Err(error) => {
+                        printer.warning(&format!("the answer is not remembered: {error}"));
+                    }
+                }
             }
             if answer == Some(true) {
+                if is_remembered {
+                    printer.note(&format!(
+                        "this is remembered; `prowess trust --revoke {typed}` takes it back"
+                    ));
+                }
                 return true;
             }
         }
         Some(false) | None => {}
     }
-    let here = env::current_dir().and_then(fs::canonicalize);
-    let is_here = here.is_ok_and(|it| project_of(&it) == folder);
-    let typed = if is_here { ".".to_owned() } else { quoted(&folder.to_string_lossy()) };
-    printer.note(&format!(
-        "the skills in {} are left out, because this project is not trusted; `prowess trust {typed}` trusts it",
-        listed(directories, folder)
-    ));
+    let why = match is_remembered {
+        true => format!("and this is remembered; `prowess trust {typed}` changes it"),
+        false => format!("because this project is not trusted; `prowess trust {typed}` trusts it"),
+    };
+    printer.note(&format!("the skills in {} are left out, {why}", listed(directories, folder)));
     false
 }
 

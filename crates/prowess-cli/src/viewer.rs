@@ -12,7 +12,7 @@ use prowess_runtime::{Outcome, Status};
 use serde_json::{Value as Json, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::{printer::Printer, safe};
+use crate::{highlight::Highlighter, printer::Printer, safe};
 
 /// How what happens is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,9 +85,10 @@ pub(crate) struct Viewer {
     pub(crate) turn_cost: Option<f64>,
 }
 
-/// What the model says, made safe for a terminal piece by piece.
+/// What the model says, made safe for a terminal piece by piece, with the colours of Markdown where there are any.
 #[derive(Debug)]
 struct Speech {
+    colors: Option<Highlighter>,
     /// A line end may follow what the last piece ended with.
     has_return: bool,
     /// Whether what comes next begins a line.
@@ -170,7 +171,7 @@ impl Viewer {
     pub(crate) fn new(view: View) -> Self {
         Self {
             view,
-            speech: Speech { has_return: false, is_at_start: true },
+            speech: Speech { colors: None, has_return: false, is_at_start: true },
             has_status: false,
             said: 0,
             held: String::new(),
@@ -326,7 +327,11 @@ impl Viewer {
             }
             What::Matched { scores, .. } => self.scores.clone_from(scores),
             What::Fitted { window, tokens, .. } => self.fitted = Some((*window, tokens.clone())),
-            What::Asked { step, .. } => (self.steps, self.said) = (*step, 0),
+            What::Asked { step, .. } => {
+                (self.steps, self.said) = (*step, 0);
+                // A block of code that was not closed ends with the reply.
+                self.speech.colors = None;
+            }
             What::Spending { spent, cost, turn_cost } => {
                 (self.spent, self.cost, self.turn_cost) = (*spent, *cost, *turn_cost);
             }
@@ -340,6 +345,9 @@ impl Viewer {
         if self.has_status {
             printer.progress_ends();
             self.has_status = false;
+        }
+        if printer.colored {
+            self.speech.colors.get_or_insert_default();
         }
         printer.raw(self.speech.safe(text).as_bytes())?;
         printer.flush()
@@ -365,7 +373,11 @@ impl Viewer {
     }
 
     fn end_line(&mut self, printer: &mut Printer) -> Result<()> {
-        if self.speech.ends() {
+        let (rest, is_open) = self.speech.ends();
+        if !rest.is_empty() {
+            printer.raw(rest.as_bytes())?;
+        }
+        if is_open {
             printer.line("")?;
         }
         printer.flush()
@@ -388,13 +400,19 @@ impl Speech {
         if let Some(last) = text.chars().last() {
             self.is_at_start = last == '\n';
         }
-        safe::lines(&text.replace("\r\n", "\n")).into_owned()
+        let text = text.replace("\r\n", "\n");
+        let text = safe::lines(&text);
+        match &mut self.colors {
+            Some(colors) => colors.piece(&text),
+            None => text.into_owned(),
+        }
     }
 
-    /// Ends what is being said; whether it left a line open.
-    fn ends(&mut self) -> bool {
+    /// Ends what is being said: what was held back of it, and whether it leaves a line open.
+    fn ends(&mut self) -> (String, bool) {
         self.has_return = false;
-        !std::mem::replace(&mut self.is_at_start, true)
+        let rest = self.colors.as_mut().map(Highlighter::end).unwrap_or_default();
+        (rest, !std::mem::replace(&mut self.is_at_start, true))
     }
 }
 
@@ -499,12 +517,12 @@ mod tests {
 
     #[test]
     fn what_is_said_in_pieces_moves_no_cursor_and_keeps_its_lines() {
-        let mut speech = Speech { has_return: false, is_at_start: true };
+        let mut speech = Speech { colors: None, has_return: false, is_at_start: true };
         let mut said = |piece: &str| speech.safe(piece);
         assert_eq!([said("a\r"), said("\nb\x1b"), said("[2J\r"), said("x")], {
             ["a", "\nb\\u{1b}", "[2J", "\\u{d}x"].map(str::to_owned)
         });
-        assert!(speech.ends());
-        assert!(!speech.ends());
+        assert_eq!(speech.ends(), (String::new(), true));
+        assert_eq!(speech.ends(), (String::new(), false));
     }
 }

@@ -4,10 +4,12 @@
 //! file, and one with the previous content where there was any.
 
 use std::{
+    ffi::OsStr,
     fs::{self, File, OpenOptions},
     io::{self, Read as _, Write as _},
     os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
+    process,
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -23,6 +25,8 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct ChangeHistory {
     directory: PathBuf,
+    /// What the changes have in common that are kept from now on.
+    group: Option<String>,
 }
 
 /// One file that a tool wrote.
@@ -36,6 +40,10 @@ pub struct ChangeRecord {
     pub path: PathBuf,
     /// How many bytes it held before; nothing if it is new.
     pub size: Option<u64>,
+    /// What it has in common with the other changes of one command; nothing where it stands alone.
+    pub group: Option<String>,
+    /// What it was called before, of a file or folder that was renamed and not written.
+    pub renamed_from: Option<PathBuf>,
     facts: Facts,
 }
 
@@ -48,6 +56,10 @@ struct Facts {
     after: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<Previous>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    group: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    renamed_from: Option<PathBuf>,
 }
 
 /// What the file held before.
@@ -77,6 +89,12 @@ pub enum UndoError {
         path: PathBuf,
         /// The file with its previous content, if it had any.
         kept: Option<PathBuf>,
+    },
+    /// Something else has the previous name by now.
+    #[error("`{}` is there again", path.display())]
+    Taken {
+        /// What has the name.
+        path: PathBuf,
     },
     /// The previous content is not what was kept.
     #[error("the previous content of `{}` is damaged", path.display())]
@@ -112,7 +130,15 @@ impl ChangeRecord {
 impl ChangeHistory {
     /// A history in a directory, which is made when there is something to keep.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: directory.into() }
+        Self { directory: directory.into(), group: None }
+    }
+
+    /// The same history, in which all that is kept by this one belongs together.
+    #[must_use]
+    pub fn of_one_command(self) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let words = format!("{} {}", now.as_nanos(), process::id());
+        Self { group: Some(digest(words.as_bytes()).chars().take(ID).collect()), ..self }
     }
 
     /// The changes that can be undone, the last one first.
@@ -135,6 +161,18 @@ impl ChangeHistory {
             return Err(moved());
         }
         let (root, name) = (Root::open(parent)?, Path::new(name));
+        if let Some(before) = &record.renamed_from {
+            if before.symlink_metadata().is_ok() {
+                return Err(UndoError::Taken { path: before.clone() });
+            }
+            if path.symlink_metadata().is_err() {
+                return Err(moved());
+            }
+            let before = before.file_name().and_then(OsStr::to_str).ok_or_else(moved)?;
+            root.rename(name, before)?;
+            self.forget(record.time);
+            return Ok(());
+        }
         let is_ours = |file: File| Ok::<_, io::Error>(digest_of(file)? == record.facts.after);
         let is_undone = match &record.facts.before {
             Some(before) => {
@@ -179,6 +217,9 @@ impl ChangeHistory {
         let is_moved = parent.and_then(|it| fs::canonicalize(it).ok()).as_deref() != parent;
         match fs::symlink_metadata(&record.path) {
             _ if is_moved => false,
+            there if let Some(before) = &record.renamed_from => {
+                there.is_ok() && before.symlink_metadata().is_err()
+            }
             Err(error) => error.kind() == io::ErrorKind::NotFound,
             Ok(it) if !it.is_file() => false,
             Ok(_) => {
@@ -191,12 +232,6 @@ impl ChangeHistory {
     /// Keeps what a file holds before it is written, with its mode, and says by which time it is found. The path is
     /// absolute and without links. Nothing of it is there when that fails.
     pub fn keep(&self, path: &Path, before: Option<(&[u8], u32)>, after: &[u8]) -> io::Result<u64> {
-        let _lock = locked(&self.directory)?;
-        self.own()?;
-        let times = self.times()?;
-        let now_nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        // Later is later, also when the clock was set back.
-        let time = (now_nanos.as_nanos() as u64).max(times.last().map_or(0, |it| it + 1));
         let previous = |(bytes, mode): (&[u8], u32)| Previous {
             size: bytes.len() as u64,
             sha256: digest(bytes),
@@ -207,14 +242,39 @@ impl ChangeHistory {
             path: path.to_owned(),
             after: digest(after),
             before: before.map(previous),
+            group: self.group.clone(),
+            renamed_from: None,
         };
-        let text = serde_json::to_vec_pretty(&facts)?;
-        let kept = before.map_or(Ok(()), |(bytes, _)| create(&self.content_path(time), bytes));
+        self.add(&facts, before.map(|it| it.0))
+    }
+
+    /// Keeps that a file or folder was renamed beside itself, as [`keep`](Self::keep) does.
+    pub fn keep_rename(&self, from: &Path, to: &Path) -> io::Result<u64> {
+        let facts = Facts {
+            when: now(),
+            path: to.to_owned(),
+            after: String::new(),
+            before: None,
+            group: self.group.clone(),
+            renamed_from: Some(from.to_owned()),
+        };
+        self.add(&facts, None)
+    }
+
+    fn add(&self, facts: &Facts, content: Option<&[u8]>) -> io::Result<u64> {
+        let _lock = locked(&self.directory)?;
+        self.own()?;
+        let times = self.times()?;
+        let now_nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        // Later is later, also when the clock was set back.
+        let time = (now_nanos.as_nanos() as u64).max(times.last().map_or(0, |it| it + 1));
+        let text = serde_json::to_vec_pretty(facts)?;
+        let kept = content.map_or(Ok(()), |bytes| create(&self.content_path(time), bytes));
         if let Err(error) = kept.and_then(|()| create(&self.facts_path(time), &text)) {
             self.forget(time);
             return Err(error);
         }
-        self.prune(&times, before.map_or(0, |it| it.0.len() as u64));
+        self.prune(&times, content.map_or(0, |it| it.len() as u64));
         Ok(time)
     }
 
@@ -268,7 +328,8 @@ impl ChangeHistory {
     fn read(&self, time: u64) -> io::Result<ChangeRecord> {
         let facts: Facts = serde_json::from_slice(&read(&self.facts_path(time), FACTS)?)?;
         let size = facts.before.as_ref().map(|it| it.size);
-        Ok(ChangeRecord { time, when: facts.when.clone(), path: facts.path.clone(), size, facts })
+        let Facts { when, path, group, renamed_from, .. } = facts.clone();
+        Ok(ChangeRecord { time, when, path, size, group, renamed_from, facts })
     }
 
     fn content(&self, time: u64) -> io::Result<Vec<u8>> {

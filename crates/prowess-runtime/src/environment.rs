@@ -30,4 +30,6 @@ pub use self::{
     present::{Missing, MissingKind, Present},
     shebang::interpreter,
 };
-pub(crate) use self::{detect::detect_in, interpreter::modules_around};
+pub(crate) use self::{
+    detect::detect_in, interpreter::modules_around, programs::declared_programs,
+};

@@ -25,7 +25,10 @@ use crate::{
     commands::{Guard, secrets},
     danger::danger,
     entry::Entry,
-    environment::{InstalledInterpreter, InterpreterError, InterpreterSearch, ScriptArguments},
+    environment::{
+        InstalledInterpreter, InterpreterError, InterpreterSearch, ScriptArguments,
+        declared_programs,
+    },
     handover::Handover,
     limits::Limits,
     outcome::{Outcome, PlanStep, Status},
@@ -363,8 +366,7 @@ impl Executor {
             Some(module) => command.into_iter().chain(["-m".into(), module.into()]).collect(),
             None => command.into_iter().chain([path]).collect(),
         };
-        let needed = script.needs().programs;
-        let programs = needed.into_iter().flat_map(|it| it.any_of).collect();
+        let programs = declared_programs(&script.entry.manifest);
         let (skill, folder) = (&*script.skill, Some(folder));
         let script_folder = Path::new(&script.path).parent().unwrap_or(Path::new("")).to_owned();
         let run =

@@ -628,7 +628,7 @@ fn why(wish: &Wish<'_>, plan: Option<&Plan>, ground: Ground, is_changed: bool) -
         Ground::Sensitive(why) => why,
         Ground::Network if is_changed => "the skill or its hosts changed since they were approved",
         Ground::Network => "whatever it sends there leaves this machine",
-        Ground::Writes => "files are written only after a yes",
+        Ground::Writes => "`policy.writes` is `ask`",
         _ if is_changed => "it has changed since it was approved",
         Ground::Required => "the skill requires approval",
         Ground::Server => match wish.act {

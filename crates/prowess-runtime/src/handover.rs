@@ -19,7 +19,18 @@ use crate::{
 
 /// A directory that takes the files of a run. What lies there already stays as it is.
 #[derive(Debug)]
-pub(crate) struct Handover(Root);
+pub(crate) struct Handover {
+    root: Root,
+    /// The directories that were made for it, the innermost first.
+    made: Vec<PathBuf>,
+}
+
+impl Drop for Handover {
+    /// Leaves no directory behind that nothing was put into.
+    fn drop(&mut self) {
+        let _ = self.made.iter().try_for_each(fs::remove_dir);
+    }
+}
 
 impl Handover {
     /// Opens a directory, made where it is missing.
@@ -28,10 +39,12 @@ impl Handover {
             path: path::absolute(directory).unwrap_or_else(|_| directory.to_owned()),
             source,
         };
+        let missing = directory.ancestors().take_while(|it| !it.exists());
+        let made = missing.filter(|it| !it.as_os_str().is_empty()).map(Path::to_owned).collect();
         fs::create_dir_all(directory).map_err(failed)?;
         let may = Access::WRITE_OK | Access::EXEC_OK;
         rustix::fs::access(directory, may).map_err(|it| failed(it.into()))?;
-        Ok(Self(Root::open(directory)?))
+        Ok(Self { root: Root::open(directory)?, made })
     }
 
     /// Copies what a run has left, no more than so many bytes; its outcome says what was not copied.
@@ -52,14 +65,14 @@ impl Handover {
         }
         let look = |it: &Path| match files.iter().find(|file| file.starts_with(it)) {
             Some(file) => Some(file.as_path() != it),
-            None => self.0.path().join(it).metadata().ok().map(|it| it.is_dir()),
+            None => self.root.path().join(it).metadata().ok().map(|it| it.is_dir()),
         };
         let (git, files): (Vec<PathBuf>, Vec<PathBuf>) = files.iter().cloned().partition(|it| {
-            is_of_repository(it, look) || is_named_by_settings(&self.0.path().join(it))
+            is_of_repository(it, look) || is_named_by_settings(&self.root.path().join(it))
         });
         let why = "git would take it for a part of a repository, and run what that says";
         outcome.left_out.extend(git.iter().map(|it| format!("{}: {why}", it.display())));
-        let place = |it: &PathBuf| self.0.path().join(it);
+        let place = |it: &PathBuf| self.root.path().join(it);
         if let Some(there) = files.iter().map(place).find(|it| it.symlink_metadata().is_ok()) {
             let message =
                 format!("`{}` is there already, so no file was handed over", there.display());
@@ -81,7 +94,7 @@ impl Handover {
             let message = format!(
                 "{copied} of {} files were handed over to `{}`",
                 files.len(),
-                self.0.path().display()
+                self.root.path().display()
             );
             failed(outcome, Outcome::bad(Status::Failed, message));
         }
@@ -89,7 +102,7 @@ impl Handover {
 
     fn copy(&self, work: &Work, path: &Path, most: u64) -> Result<u64, RootError> {
         let bytes = work.read(path, most)?;
-        self.0.write(path, &bytes)?;
+        self.root.write(path, &bytes)?;
         Ok(bytes.len() as u64)
     }
 }

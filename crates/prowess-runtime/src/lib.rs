@@ -119,8 +119,9 @@ pub use crate::{
     script::{Script, ScriptError},
     secret::{KnownSecret, is_secret_value, secret_in},
     servers::{
-        Described, Description, OfferedFile, OfferedSkill, OfferedSkills, PackageCommand, Server,
-        ServerAddress, ServerPatience, ServerProgram, ServerSkills, Starter, Transport,
+        Described, Description, OauthSettings, OfferedFile, OfferedSkill, OfferedSkills,
+        PackageCommand, Server, ServerAddress, ServerPatience, ServerProgram, ServerSkills,
+        Starter, Transport,
     },
     skill_folder::{FolderError, SkillFolder},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why, deleted_from},
@@ -151,5 +152,6 @@ pub use crate::{
     },
     preparation::{PrepareError, PrepareLimits, PrepareOptions, Preparer},
     proxy::{Proxy, ProxyLimits, Remedy},
+    servers::{LoginError, LoginPrompt, LoginRequest, LoginState, Logins},
     tools::HttpRequest,
 };

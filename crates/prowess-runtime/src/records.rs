@@ -65,8 +65,11 @@ pub struct RememberedApproval {
     pub place: String,
     /// When it was approved.
     pub when: String,
-    /// Who approved it.
+    /// Who approved it: `person`, or `flag` for `--yes`.
     pub by: String,
+    /// The hosts that a script may connect to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
 }
 
 /// What an approval is found by.
@@ -118,7 +121,7 @@ impl Kind {
 
 impl Approval {
     fn remembered(&self) -> RememberedApproval {
-        let Self { key: Key { kind, name, place }, when, by, .. } = self;
+        let Self { key: Key { kind, name, place }, when, by, subject } = self;
         let words = [kind.as_str(), name, place].map(str::as_bytes);
         RememberedApproval {
             id: Subject::of_words(words).digest.chars().take(ID).collect(),
@@ -127,6 +130,7 @@ impl Approval {
             place: place.clone(),
             when: when.clone(),
             by: by.clone(),
+            hosts: subject.hosts.clone(),
         }
     }
 }

@@ -3,6 +3,9 @@
 //! tools are called like any others. What is set may also offer skills.
 
 mod name;
+mod oauth_settings;
+#[cfg(feature = "http")]
+mod oauth;
 mod description;
 mod launcher;
 mod expand;
@@ -17,6 +20,8 @@ mod offered;
 mod skills;
 mod server_skills;
 mod tool;
+#[cfg(feature = "http")]
+mod logging_in;
 
 use std::{
     collections::BTreeMap,
@@ -60,6 +65,9 @@ use tool::Source;
 
 pub use description::{Described, Description, ServerAddress, ServerProgram, Transport};
 pub use launcher::PackageCommand;
+#[cfg(feature = "http")]
+pub use oauth::{LoginError, LoginPrompt, LoginRequest, LoginState, Logins};
+pub use oauth_settings::OauthSettings;
 pub use offered::{OfferedFile, OfferedSkill, OfferedSkills};
 pub use server_skills::ServerSkills;
 
@@ -79,6 +87,8 @@ pub struct Starter {
     environments: Option<EnvironmentStore>,
     directory: PathBuf,
     patience: ServerPatience,
+    #[cfg(feature = "http")]
+    logins: Option<Logins>,
 }
 
 /// How long a server may take.
@@ -158,6 +168,8 @@ impl Starter {
             environments,
             directory,
             patience,
+            #[cfg(feature = "http")]
+            logins: None,
         }
     }
 
@@ -220,7 +232,7 @@ impl Starter {
             Transport::Program(_) => None,
             Transport::Http(address) => {
                 // Nobody is asked about what cannot be.
-                self.line(description, address)?;
+                self.line(description, address, false)?;
                 Some(address.url.clone())
             }
         };
@@ -235,22 +247,21 @@ impl Starter {
                 let job = blocking(move || own.job(&description, &program, &files)).await?;
                 self.launch(job, entry)?
             }
-            Transport::Http(address) => (None, self.line(description, address)?),
+            Transport::Http(address) => (None, self.line(description, address, false)?),
         };
         let by = By { skill: Some(skill.manifest.name.to_string()), file: None };
         self.begin(description, prefix, by, started, line).await
     }
 
-    /// Starts a server that somebody has set, or connects to it. The gate is asked about one that a
-    /// file of a project sets.
-    pub async fn connect(&self, set: &ServerSetting) -> Result<Server, Box<Outcome>> {
+    /// Asks the gate about a server that a file of a project sets, and gives that file.
+    async fn pass(&self, set: &ServerSetting) -> Result<Option<PathBuf>, Box<Outcome>> {
         let ServerSetting { description, .. } = set;
         let prefix = name::server(&description.name);
         let file = (!set.is_trusted).then(|| set.origin.to_file()).flatten();
         let url = match &description.transport {
             Transport::Program(_) => None,
             Transport::Http(address) => {
-                self.line(description, address)?;
+                self.line(description, address, true)?;
                 Some(address.url.clone())
             }
         };
@@ -259,13 +270,22 @@ impl Starter {
             let act = Act::Connect { server, line, file: file.clone(), url };
             self.gate.pass(&Wish { tool: &prefix, act: &act, active: &[], given: None }).await?;
         }
+        Ok(file)
+    }
+
+    /// Starts a server that somebody has set, or connects to it. The gate is asked about one that a
+    /// file of a project sets.
+    pub async fn connect(&self, set: &ServerSetting) -> Result<Server, Box<Outcome>> {
+        let ServerSetting { description, .. } = set;
+        let prefix = name::server(&description.name);
+        let file = self.pass(set).await?;
         let (started, line) = match &description.transport {
             Transport::Program(program) => {
                 let (own, set, program) = (self.clone(), set.clone(), program.clone());
                 let job = blocking(move || own.job_set(&set, &program)).await?;
                 self.launch(job, format!("`[servers.{}]`", description.name))?
             }
-            Transport::Http(address) => (None, self.line(description, address)?),
+            Transport::Http(address) => (None, self.line(description, address, true)?),
         };
         self.begin(description, prefix, By { skill: None, file }, started, line).await
     }
@@ -339,7 +359,22 @@ impl Starter {
         &self,
         description: &Description,
         address: &ServerAddress,
+        is_set: bool,
     ) -> Result<Line, Box<Outcome>> {
+        let mut remote = self.remote(description, address)?;
+        if is_set {
+            // Whoever set it may have logged in. Where no token may be sent, none is.
+            remote.bearer = self.bearer(description, address, &remote).ok().map(Arc::new);
+        }
+        Ok(Line::Remote(Box::new(remote)))
+    }
+
+    #[cfg(feature = "http")]
+    fn remote(
+        &self,
+        description: &Description,
+        address: &ServerAddress,
+    ) -> Result<Remote, Box<Outcome>> {
         let known = Known { folder: None, variables: &self.environment };
         let expand = |text: &String| known.expand(text).map_err(|name| unknown(description, &name));
         let headers = address.headers.iter().map(|(name, it)| Ok((name.clone(), expand(it)?)));
@@ -347,11 +382,16 @@ impl Starter {
         let hosts = Hosts::of(&self.gate.policy)
             .map_err(|error| Outcome::error(Status::Invalid, &error))?;
         let remote = Remote::new(hosts, self.patience.start, expand(&address.url)?, headers);
-        remote.map(Line::Remote).map_err(|it| it.outcome(&description.name).into())
+        remote.map_err(|it| it.outcome(&description.name).into())
     }
 
     #[cfg(not(feature = "http"))]
-    fn line(&self, description: &Description, _: &ServerAddress) -> Result<Line, Box<Outcome>> {
+    fn line(
+        &self,
+        description: &Description,
+        _: &ServerAddress,
+        _: bool,
+    ) -> Result<Line, Box<Outcome>> {
         Err(refused(description, "nothing is asked over HTTP by this program"))
     }
 }

@@ -25,6 +25,9 @@ pub(crate) struct Subject {
     /// Its files by path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) files: BTreeMap<String, Part>,
+    /// The hosts that it may connect to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) hosts: Vec<String>,
 }
 
 /// One file of it.
@@ -81,7 +84,7 @@ impl Subject {
             all.update(word.len().to_le_bytes());
             all.update(word);
         }
-        Self { digest: hex(all), files: BTreeMap::new() }
+        Self { digest: hex(all), ..Self::default() }
     }
 
     /// Takes a text as it is, and keeps it.
@@ -99,11 +102,12 @@ impl Subject {
 
     /// The same, with hosts that it may connect to.
     pub(crate) fn with_hosts(self, hosts: &[String]) -> Self {
-        let mut hosts: Vec<&[u8]> = hosts.iter().map(|it| it.as_bytes()).collect();
+        let mut hosts = hosts.to_vec();
         hosts.sort_unstable();
         hosts.dedup();
-        let words = [self.digest.as_bytes()].into_iter().chain(hosts);
-        Self { digest: Self::of_words(words).digest, ..self }
+        let words = hosts.iter().map(|it| it.as_bytes());
+        let words = [self.digest.as_bytes()].into_iter().chain(words);
+        Self { digest: Self::of_words(words).digest, hosts, ..self }
     }
 
     /// Takes a skill that a server offers as the server lists it: every file with where it is.

@@ -26,10 +26,10 @@ pub use self::{
     location::{Location, Reader, Trouble},
     suggestion::{Suggestion, suggestions},
     surroundings::Surroundings,
-    symptom::{Form, Letters, Symptom},
+    symptom::{Form, Letters, Misnamed, Symptom},
     verdict::Verdict,
 };
-use crate::{discover::Directory, finding::Finding};
+use crate::{discover::Directory, finding::Finding, skill::Status};
 
 /// What clients would make of the skills that lie on this machine.
 #[derive(Debug)]
@@ -53,6 +53,8 @@ pub struct Examined {
     pub path: Arc<Path>,
     /// Whether it lies in the project that clients are started in.
     pub in_project: bool,
+    /// Whether it is in use by this library; other clients know nothing of that.
+    pub status: Status,
     /// How many characters clients list of it: those of its name and description.
     pub characters: usize,
     /// What each client would make of it, in the order that they were given.
@@ -168,7 +170,8 @@ impl Examined {
         let path = candidate.path.clone();
         let in_project = surroundings.has_project(&path);
         let characters = listed(candidate);
-        Self { name, path, in_project, characters, diagnoses: Vec::new() }
+        let status = candidate.status;
+        Self { name, path, in_project, status, characters, diagnoses: Vec::new() }
     }
 
     /// The worst that becomes of it in a client that looks where it lies.

@@ -5,6 +5,7 @@
 //!
 //! | rules without a fix | why |
 //! |---|---|
+//! | `line-endings`, but for a lone CR | CRLF is what some editors write, and most clients read it |
 //! | about names, descriptions, placeholders, hidden characters, bytes that are no text, `comment-cut` | only the author knows what was meant |
 //! | `frontmatter-missing`, `-unclosed`, `-too-large`, `yaml-invalid`, `-unsafe`, `-not-map`, `-rescued` | what cannot be read is not written |
 //! | `metadata-nested`, `license-not-text`, `allowed-tools-not-text`, `field-type` | a text in place of a list or map says something else |
@@ -65,7 +66,7 @@ pub fn fix(bytes: &[u8], profile: Profile) -> Fixed {
             let edited = (fix.edit)(&fixed.bytes).filter(|it| *it != fixed.bytes);
             let Some(bytes) = edited else { continue };
             let after = check_text(&bytes, None, profile);
-            let said = Meaning::of(&bytes).filter(|it| fix.keeps(&meaning, it));
+            let said = Meaning::of(&bytes).filter(|it| Fix::keeps(&meaning, it));
             match said.filter(|_| fix.is_better(&findings, &after)) {
                 Some(said) => (fixed.bytes, findings, meaning) = (bytes, after, said),
                 None => fixed.left.push(fix.rule),
@@ -131,12 +132,9 @@ impl Fix {
     }
 
     /// Whether a text says what it said before.
-    fn keeps(&self, before: &Meaning, after: &Meaning) -> bool {
-        let is_same = match self.is_for(&rule::LINE_ENDINGS) {
-            true => before.instructions.replace("\r\n", "\n") == after.instructions,
-            false => before.instructions == after.instructions,
-        };
-        is_same && (&before.fields, before.hashes) == (&after.fields, after.hashes)
+    fn keeps(before: &Meaning, after: &Meaning) -> bool {
+        (&before.instructions, &before.fields, before.hashes)
+            == (&after.instructions, &after.fields, after.hashes)
     }
 
     /// Whether less is found of what was to be cleared, and nothing that was not found before: unless
@@ -183,21 +181,11 @@ fn without_mark(bytes: &[u8]) -> Option<Vec<u8>> {
     bytes.strip_prefix("\u{FEFF}".as_bytes()).map(<[u8]>::to_vec)
 }
 
-/// All lines alike: with LF in the frontmatter alone, a file would have two kinds of them.
+/// A lone CR ends no line for most readers. CRLF does, and stays as the author's editor wants it.
 fn with_lf(bytes: &[u8]) -> Option<Vec<u8>> {
-    let (mark, text) = marked(text_of(bytes).ok()?.0);
-    // A lone CR in the instructions is no line end, unless there are no others.
-    let body = mark.len() + split(text).body.start;
-    let ends = if decode(bytes).lone_cr { bytes.len() } else { body };
-    let mut out = Vec::with_capacity(bytes.len());
-    for (at, byte) in bytes.iter().enumerate() {
-        match (byte, bytes.get(at + 1)) {
-            (b'\r', Some(b'\n')) => {}
-            (b'\r', _) if at < ends => out.push(b'\n'),
-            _ => out.push(*byte),
-        }
-    }
-    Some(out)
+    let is_cr = |it: &u8| *it == b'\r';
+    let ended = || bytes.iter().map(|it| if is_cr(it) { b'\n' } else { *it }).collect();
+    decode(bytes).lone_cr.then(ended)
 }
 
 /// Edits the text of a `SKILL.md`; bytes behind it that are no text stay.

@@ -68,8 +68,8 @@ pub use crate::{
     discover::{Directory, HERE, PRESETS, Preset, preset},
     doctor::{
         CLIENTS, Checkup, Citation, Clash, Client, Crowded, Diagnosis, Examined, Fact, Form,
-        Letters, Location, Note, Reader, Spot, Suggestion, Surroundings, Symptom, Trouble,
-        VARIABLES, Verdict, client, common_spot, examine, installed, suggestions,
+        Letters, Location, Misnamed, Note, Reader, Spot, Suggestion, Surroundings, Symptom,
+        Trouble, VARIABLES, Verdict, client, common_spot, examine, installed, suggestions,
     },
     finding::{Finding, Severity},
     fix::{Fixed, fix, has_fix},

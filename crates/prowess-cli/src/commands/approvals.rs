@@ -7,8 +7,8 @@ use crate::{Status, fault::Fault, host, printer::Printer, safe};
 
 /// List the approvals that are remembered, or take them back
 ///
-/// Lists what you answered with `always`, and the project files that `prowess config --approve` accepted. What is taken
-/// back is asked about again. `prowess trust --list` lists the projects that are trusted.
+/// Lists what you answered with `always`, the skills that `--yes` approved until they change, and the project files that
+/// `prowess config --approve` accepted. What is taken back is asked about again. `prowess trust --list` lists the projects that are trusted.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Take back the approvals of these ids, which are listed first on each line
@@ -56,18 +56,23 @@ fn list(approvals: &[RememberedApproval], printer: &mut Printer) -> Result<Statu
 
 /// What was approved, in one line.
 fn described(approval: &RememberedApproval) -> String {
-    let RememberedApproval { kind, name, place, .. } = approval;
-    match *kind {
+    let RememberedApproval { kind, name, place, by, hosts, .. } = approval;
+    let what = match *kind {
         "skill" => format!("run the skill {name} in {place}"),
         "server" => format!("start the server {name} in {place}"),
         "write" => format!("write {place}"),
         "read" => format!("read {place}"),
-        "network" => format!("let the skill {name} in {place} reach the network"),
+        "network" if hosts.is_empty() => {
+            format!("let the skill {name} in {place} connect to hosts")
+        }
+        "network" => format!("let the skill {name} in {place} connect to {}", hosts.join(", ")),
         "environment" => format!("use the packages that were installed for {name}, {place}"),
         "send" => format!("send to {place}"),
         "settings" => format!("take the commands and hosts of {place}"),
         _ => format!("{name}: {place}"),
-    }
+    };
+    // Whoever typed `--yes` may not know that it is remembered.
+    if by == "flag" { format!("{what} (by --yes)") } else { what }
 }
 
 fn revoke(records: &Records, ids: &[String], all: bool, printer: &mut Printer) -> Result<Status> {

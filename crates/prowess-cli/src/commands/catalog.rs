@@ -64,6 +64,12 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         printer.text(&catalog.text)?;
         printer.flush()?;
     }
+    if let (Some(budget), 0, 1..) = (args.budget, catalog.shown, catalog.dropped) {
+        let tokens = count(budget, "token");
+        printer.warning(&format!(
+            "no skill fits into a budget of {tokens}; a larger `--budget` shows some"
+        ));
+    }
     printer.note(&format!(
         "{}, {} of them shortened, {} left out; {} ({})",
         count(catalog.shown, "skill"),

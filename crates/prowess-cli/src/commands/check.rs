@@ -108,7 +108,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             }
             let render = |it: &Finding, printer: &Printer| snippet::render(it, printer) + "\n";
             show(&checked, &args.fix, true, printer, render)?;
-            fix::offer(&args.fix, &checked.findings, profile, printer);
+            fix::offer(&args.fix, &checked, profile, &limits, printer);
         }
         Format::Json => {
             let findings: Vec<_> = checked.findings.iter().map(finding_json).collect();

@@ -1,14 +1,26 @@
 mod follow;
 
-use std::{borrow::Cow, cmp::Reverse, path::PathBuf};
+use std::{
+    borrow::Cow,
+    cmp::Reverse,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Result;
-use prowess::{Finding, Library, Profile, Severity, Skill};
+use prowess::{Directory, Finding, Library, Profile, Severity, Skill};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{FindingJson, ResourceJson, count, finding_json, folded, resource_json};
-use crate::{Status, arguments::Global, context, printer::Printer, safe};
+use crate::{
+    Status,
+    arguments::Global,
+    context::{self, quoted},
+    fault::Fault,
+    near,
+    printer::Printer,
+    safe,
+};
 
 /// How many findings are shown without being asked for.
 const SHOWN: usize = 10;
@@ -42,6 +54,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+    if let [path] = &args.paths[..] {
+        find_name(path, global)?;
+    }
     let global = &context::with_paths(global, &args.paths);
     if args.watch {
         return follow::follow(args, global, printer);
@@ -63,6 +78,20 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     Ok(status(library))
 }
 
+/// Whoever types a word that is no directory may mean a skill.
+fn find_name(path: &Path, global: &Global) -> Result<(), Fault> {
+    let Some(word) = path.to_str().filter(|it| !context::is_path(it)) else { return Ok(()) };
+    let resolved = context::resolve(&Directory::new(path), global);
+    if resolved.exists() || near::path(&resolved).is_some_and(|it| Path::new(&it).is_dir()) {
+        return Ok(());
+    }
+    let word = quoted(word);
+    let hint = format!(
+        "`prowess show {word}` shows the skill of that name, `prowess find {word}` searches for it"
+    );
+    Err(Fault::unable(format!("there is no directory `{}`", path.display())).hint(hint))
+}
+
 /// Prints the list for people.
 fn print(
     library: &Library,
@@ -72,8 +101,10 @@ fn print(
 ) -> Result<()> {
     table(library, skills, printer)?;
     printer.flush()?;
-    let is_enabled = context::config(global)?.skill.enabled.value;
-    summary(library, skills.len(), is_enabled, printer);
+    let skill = context::config(global)?.skill;
+    let is_all =
+        skill.enabled.value && skill.include.value.is_none() && skill.exclude.value.is_empty();
+    summary(library, skills.len(), is_all, printer);
     Ok(())
 }
 
@@ -162,7 +193,8 @@ fn table(library: &Library, skills: &[&Skill], printer: &mut Printer) -> Result<
     Ok(())
 }
 
-fn summary(library: &Library, shown: usize, is_enabled: bool, printer: &mut Printer) {
+/// Says how much there is, and what is wrong with it; `is_all` where nothing was to be left out.
+fn summary(library: &Library, shown: usize, is_all: bool, printer: &mut Printer) {
     let findings = library.findings().iter().filter(|it| !context::is_missing(it));
     let least = if printer.verbose { Severity::Info } else { Severity::Warning };
     let mut worth: Vec<&Finding> = findings.filter(|it| it.severity >= least).collect();
@@ -189,7 +221,7 @@ fn summary(library: &Library, shown: usize, is_enabled: bool, printer: &mut Prin
         printer.note("`list` says what loads; `prowess check` goes by the specification, and calls some of these errors");
     }
     let is_empty = library.all().next().is_none() && library.left_out().is_empty();
-    if is_enabled && is_empty && !library.findings().iter().any(context::is_missing) {
+    if is_all && is_empty && !library.findings().iter().any(context::is_missing) {
         printer.note("no folder with a `SKILL.md` was found; build output and what git ignores is only searched when it is named");
     }
 }

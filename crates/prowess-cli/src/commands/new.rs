@@ -17,7 +17,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
     let words = args.name.replace(['-', '_'], " ");
-    let default = format!("Helps with {words}. Use when somebody asks about {words}.");
+    let default = format!("TODO: say what {words} does, and when to use it.");
     let manifest = Manifest {
         name: args.name.as_str().into(),
         description: args.description.as_deref().unwrap_or(&default).trim().into(),
@@ -44,7 +44,10 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     if !faults.is_empty() {
         return Ok(Status::AtFault);
     }
-    for warning in others.iter().filter(|it| it.severity == Severity::Warning) {
+    // What is to be filled in is said below.
+    let is_worth =
+        |it: &&&Finding| it.severity == Severity::Warning && it.rule.code != "placeholder";
+    for warning in others.iter().filter(is_worth) {
         printer.finding(warning);
     }
 
@@ -54,7 +57,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             show_entry(&entry, &shelf, printer)?;
             let folder = shelf.path.join(&args.name);
             printer.note(&format!(
-                "now write what it says, then `prowess check {}`",
+                "now fill in what is marked TODO, then `prowess check {}`",
                 folder.display()
             ));
             Ok(Status::Well)
@@ -70,8 +73,8 @@ fn instructions(words: &str) -> String {
         .map(|(at, c)| if at == 0 { c.to_ascii_uppercase() } else { c })
         .collect();
     format!(
-        "# {title}\n\n## When to use\n\nSay which requests this skill is for, and which it is not for.\n\n\
-         ## Steps\n\n1. The first thing to do.\n2. How to see that it worked.\n\n\
-         ## When something fails\n\nWhat to try, and when to ask.\n"
+        "# {title}\n\n## When to use\n\nTODO: say which requests this skill is for, and which it is not for.\n\n\
+         ## Steps\n\nTODO: say what to do first, and how to see that it worked.\n\n\
+         ## When something fails\n\nTODO: say what to try, and when to ask.\n"
     )
 }

@@ -68,9 +68,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     };
     let config = context::config(global)?;
     let gate = Arc::new(host::gate(&config, Arc::new(Nobody)));
+    let global = &trust::shown(&config, global, printer);
     let library = context::library(global, printer)?;
     context::tell_left_out(&library, printer);
-    trust::note_untrusted(&config, global, printer);
     let library: Arc<dyn Provider> = Arc::new(Arc::new(library));
     let library = Permitted::new(library, gate.clone()).library();
     let vocabulary = context::vocabulary(args.model.as_deref(), &config);

@@ -1,6 +1,9 @@
+use std::{io::Read as _, path::Path};
+
 use anyhow::Result;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use prowess::{ReadError, nearest};
+use prowess::{Library, ReadError, nearest};
+use prowess_runtime::{Links, Root};
 use serde_json::{Value as Json, json};
 
 use super::count;
@@ -8,7 +11,8 @@ use crate::{Status, arguments::Global, completion, context, fault::Fault, printe
 
 /// Print one file of a skill, as it is
 ///
-/// `SKILL.md` is printed with its frontmatter; `prowess show` prints the instructions alone.
+/// `SKILL.md` is printed with its frontmatter; `prowess show` prints the instructions alone. The files of a skill that
+/// was left out can be read too, to see why.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The name, `scope:name` or path of the skill
@@ -21,6 +25,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LINES", value_parser = lines)]
     lines: Option<Lines>,
 }
+
+/// How much is read of a file of a skill that was left out, perhaps because it is too large.
+const MOST: u64 = 64 * 1024 * 1024;
 
 /// Lines of a file, both ends included.
 #[derive(Debug, Clone, Copy)]
@@ -45,10 +52,20 @@ fn lines(text: &str) -> Result<Lines, &'static str> {
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
     let (library, name) = context::library_for(&args.name, global, printer)?;
-    let Some(skill) = context::skill(&library, &name, printer) else {
-        return Ok(Status::AtFault);
+    let resource = args.resource.strip_prefix("./").unwrap_or(&args.resource);
+    let Some(skill) = library.get(&name) else {
+        let fault = context::no_skill(&library, &name);
+        let Some(bytes) = of_left_out(&library, &name, resource) else { return Err(fault.into()) };
+        let bytes = match args.lines {
+            Some(lines) => cut(bytes, lines, &args.resource)?,
+            None => bytes,
+        };
+        print(args, bytes, printer)?;
+        printer.flush()?;
+        printer.warning(&fault.to_string());
+        return Ok(Status::Well);
     };
-    let read = match args.resource.strip_prefix("./").unwrap_or(&args.resource) {
+    let read = match resource {
         "SKILL.md" => skill.document(),
         resource => skill.read(resource),
     };
@@ -57,10 +74,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         (read, _) => read,
     };
     match read {
-        Ok(bytes) if printer.json => printer.document(&document(args, bytes))?,
-        // A terminal would act on what a file could bring along.
-        Ok(bytes) if printer.is_terminal => printer.text(&String::from_utf8_lossy(&bytes))?,
-        Ok(bytes) => printer.raw(&bytes)?,
+        Ok(bytes) => print(args, bytes, printer)?,
         Err(error @ ReadError::NoSuchResource { .. }) => {
             printer.fault(&error.to_string());
             let paths = || skill.resources().iter().map(|it| &*it.path);
@@ -78,6 +92,29 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         Err(error) => return Err(error.into()),
     }
     Ok(Status::Well)
+}
+
+fn print(args: &Args, bytes: Vec<u8>, printer: &mut Printer) -> Result<()> {
+    match printer.json {
+        true => printer.document(&document(args, bytes)),
+        // A terminal would act on what a file could bring along.
+        false if printer.is_terminal => printer.text(&String::from_utf8_lossy(&bytes)),
+        false => printer.raw(&bytes),
+    }
+}
+
+/// A file of a skill that was left out, so that one can see why; nothing where it cannot be read.
+fn of_left_out(library: &Library, name: &str, resource: &str) -> Option<Vec<u8>> {
+    library.why_left_out(name)?;
+    let folder = match context::is_path(name) {
+        true => name.into(),
+        false => context::folder_of_skill(library, name)?,
+    };
+    let root = Root::open(&folder).ok()?;
+    let mut bytes = Vec::new();
+    let file = root.file(Path::new(resource), Links::Inside).ok()?;
+    file.take(MOST).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
 }
 
 /// Some lines of a file, byte for byte.

@@ -2,7 +2,7 @@ use std::{cell::Cell, env, ffi::OsString, path::PathBuf, sync::Arc, time::Durati
 
 use anyhow::Context as _;
 use clap::ValueHint;
-use prowess::{Definition, Kind, Library, Manifest, Skill, nearest};
+use prowess::{Definition, Kind, Library, Manifest, Skill, Type, nearest};
 use prowess_runtime::{
     Act, Active, Chunk, Config, Coverage, Delivery, Entry, EnvironmentRecord, ExecuteError,
     Executor, Gate, Hosts, HostsError, Launcher, Outcome, Parameters, ParametersError, PlanStep,
@@ -20,8 +20,10 @@ use super::{count, not_in_use, noticed, tool};
 use crate::{
     Status,
     approver::approver,
-    arguments::{Global, directory},
-    completion, context, given,
+    arguments::{self, Global, directory},
+    completion,
+    context::{self, quoted},
+    given,
     host::{self, Running},
     needs::SkillNeeds,
     preparing::{self, Choice},
@@ -53,8 +55,8 @@ pub(crate) struct Args {
     /// Run this file of the skill instead of what the skill executes
     #[arg(long, value_name = "PATH", add = completion::resources())]
     script: Option<String>,
-    /// What that file is given, behind `--`; it can read the files that these name
-    #[arg(last = true, requires = "script", value_name = "ARGUMENTS")]
+    /// What the file of `--script` is given, behind `--`; it can read the files that these name
+    #[arg(last = true, value_name = "ARGUMENTS")]
     arguments: Vec<OsString>,
     /// Print the plan of a composite skill, and run nothing
     #[arg(long)]
@@ -344,6 +346,9 @@ impl Task {
                 What::Skill(entry.map_err(|it| Box::new(Outcome::from(&it)))?)
             }
         };
+        if args.script.is_none() && !args.arguments.is_empty() {
+            return Err(no_arguments(skill, &what));
+        }
         let is_composite =
             matches!(&what, What::Skill(Entry { definition: Definition::Composite { .. }, .. }));
         if args.plan && !is_composite {
@@ -445,6 +450,23 @@ fn missing(library: &Library, name: &str) -> Outcome {
         Some(near) => outcome.hint(format!("did you mean `{near}`?")),
         None => outcome.hint("`prowess list` shows which there are"),
     }
+}
+
+/// Says that only a file of a skill is given arguments, and what to do instead.
+fn no_arguments(skill: &Skill, what: &What) -> Box<Outcome> {
+    let name = &skill.manifest.name;
+    let scripts = skill.resources().iter().filter(|it| it.kind == Kind::Script);
+    let script = scripts.map(|it| quoted(&it.path)).next();
+    let message = format!("`{name}` takes no arguments behind `--`; only a file of a skill does");
+    let is_script = |it: &Entry| matches!(it.definition, Definition::Script { .. });
+    let hint = match (what, script) {
+        (What::Skill(entry), _) if is_script(entry) => {
+            "`KEY=VALUE` gives it a value, which its script has as `$PARAM_KEY`".to_owned()
+        }
+        (_, Some(script)) => format!("`--script {script} -- ARGUMENTS` runs one of its files"),
+        (_, None) => "`KEY=VALUE` gives it a value".to_owned(),
+    };
+    Box::new(Outcome::bad(Ended::Invalid, message).hint(hint))
 }
 
 fn no_script(skill: &Skill, path: &str, error: &ScriptError) -> Box<Outcome> {
@@ -586,6 +608,26 @@ fn advise(
         let files = files.join("`, `");
         printer.note(&format!("`{files}`{more} went to a work directory that is gone; `--output DIR` or `--write DIR` keeps files"));
     }
+    let scripts =
+        || skill.into_iter().flat_map(Skill::resources).filter(|it| it.kind == Kind::Script);
+    let is_read =
+        skill.is_some_and(|it| it.manifest.kind == Type::Instruction) && args.script.is_none();
+    if let Some(first) = scripts().next().filter(|_| is_read && outcome.is_ok()) {
+        let (name, path) = (quoted(&args.name), quoted(&first.path));
+        let command = printer.led(&format!("`prowess run {name} --script {path}`"));
+        printer.note(&match scripts().count() {
+            1 => format!("{command} runs the script that it brings"),
+            many => format!("it brings {many} scripts; {command} runs one of them"),
+        });
+    }
+    if let Some(output) = args.output.as_ref().filter(|_| outcome.is_ok()) {
+        let is_script =
+            args.script.is_some() || skill.is_some_and(|it| it.manifest.kind == Type::Script);
+        if outcome.files.is_empty() && is_script {
+            printer
+                .note(&format!("it left no files, so nothing is put into `{}`", output.display()));
+        }
+    }
     if outcome.is_ok() || outcome.hint.is_some() {
         return;
     }
@@ -609,6 +651,22 @@ fn advise(
     }
 }
 
+/// A hint whose command to approve a run has everything that was typed.
+fn retyped(hint: &str) -> String {
+    let mut pieces: Vec<String> = hint.split('`').map(str::to_owned).collect();
+    let Some(command) = pieces.get_mut(1).filter(|it| it.starts_with("prowess run ")) else {
+        return hint.to_owned();
+    };
+    if !command.split(' ').any(|it| it == "--yes") {
+        return hint.to_owned();
+    }
+    let mut all: Vec<String> = arguments::words().skip(1).map(|it| quoted(&it)).collect();
+    let end = all.iter().position(|it| it == "--").unwrap_or(all.len());
+    all.insert(end, "--yes".to_owned());
+    *command = format!("prowess {}", all.join(" "));
+    pieces.join("`")
+}
+
 /// Shows what came of it; what a script has printed is there already.
 fn show(
     name: &str,
@@ -617,10 +675,19 @@ fn show(
     is_plan_shown: bool,
     printer: &mut Printer,
 ) -> anyhow::Result<()> {
-    let outcome = &printer.outcome(outcome);
+    let mut outcome = printer.outcome(outcome);
+    outcome.hint = outcome.hint.as_deref().map(retyped);
+    let outcome = &outcome;
     if printer.json {
         let kind = skill.map(|it| it.manifest.kind.as_str());
-        return printer.document(&json!({"skill": name, "type": kind, "outcome": outcome}));
+        let mut document = json!({"skill": name, "type": kind, "outcome": outcome});
+        if !outcome.is_ok() {
+            let texts = [("error", &outcome.message), ("hint", &outcome.hint)];
+            for (key, text) in texts.iter().filter_map(|(key, it)| Some((*key, it.as_ref()?))) {
+                document[key] = json!(text);
+            }
+        }
+        return printer.document(&document);
     }
     // What was asked about was shown before.
     if !is_plan_shown {
@@ -643,6 +710,6 @@ fn show(
         Some(message) => printer.fault(message),
         None => {}
     }
-    outcome.hint.iter().for_each(|it| printer.hint(it));
+    outcome.hint.iter().for_each(|it| printer.exact_hint(it));
     Ok(())
 }

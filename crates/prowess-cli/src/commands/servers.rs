@@ -1,3 +1,5 @@
+mod login;
+
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
@@ -30,6 +32,8 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum What {
     Show(Show),
+    Login(login::Login),
+    Logout(login::Logout),
 }
 
 /// Print a skill that a server offers, or a file of it, if it is what the server has listed
@@ -52,6 +56,8 @@ pub(crate) fn run(
 ) -> Result<Status> {
     let running = match &args.what {
         Some(What::Show(show)) => &show.running,
+        Some(What::Login(login)) => &login.running(),
+        Some(What::Logout(logout)) => &logout.running(),
         None => &args.running,
     };
     if running.unsandboxed {
@@ -70,6 +76,8 @@ pub(crate) fn run(
     let status = runtime.block_on(async {
         match &args.what {
             Some(What::Show(show)) => desk.show(show, printer).await,
+            Some(What::Login(login)) => desk.login(login, printer).await,
+            Some(What::Logout(logout)) => desk.logout(logout, printer).await,
             None => desk.list(args.label.as_deref(), printer).await,
         }
     });
@@ -206,7 +214,12 @@ impl Desk {
     ) -> Result<()> {
         let label = &set.description.name;
         let origin = printer.dim(&safe::line(&set.origin.to_string()));
-        printer.line(format_args!("{}  {origin}", printer.name(label)))?;
+        let login = self.starter.login_state(set).map(|it| {
+            let said = format!("  (logged in at {})", safe::line(&it.issuer));
+            printer.dim(&said)
+        });
+        let login = login.unwrap_or_default();
+        printer.line(format_args!("{}  {origin}{login}", printer.name(label)))?;
         let Visited { tools, left_out, skills } = match visited {
             Ok(visited) => visited,
             Err(outcome) => {
@@ -247,6 +260,7 @@ impl Desk {
         let mut document = json!({
             "label": set.description.name,
             "origin": set.origin.to_string(),
+            "login": self.starter.login_state(set),
         });
         match visited {
             Ok(Visited { tools, left_out, skills }) => {

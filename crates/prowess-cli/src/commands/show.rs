@@ -64,10 +64,11 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             "text": disclosure.text,
             "resources": resources,
             "needs": needs.json(),
+            "status": skill.manifest.status().as_str(),
         }))?;
         return Ok(Status::Well);
     }
-    printer.text(&disclosure.text)?;
+    printer.markdown(&disclosure.text)?;
     // The full text names them itself.
     if level < Level::Full && !disclosure.resources.is_empty() {
         printer.line(format_args!("\n{}", printer.dim("Files beside it:")))?;
@@ -78,6 +79,11 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         }
     }
     printer.flush()?;
+    if !skill.manifest.is_active() {
+        let (name, status) = (&skill.manifest.name, skill.manifest.status().as_str());
+        let enable = printer.led(&format!("`prowess enable {name}`"));
+        printer.note(&format!("`{name}` is {status}; {enable} puts it in use"));
+    }
     needs.tell(&skill.manifest.name, printer);
     Ok(Status::Well)
 }

@@ -1,6 +1,7 @@
 //! What `prowess` shows without a command: every skill by its directory, which installed agents load it, and what
 //! would help. It fits on one screen.
 
+mod named;
 mod document;
 mod screen;
 
@@ -11,9 +12,10 @@ use std::{
 
 use anyhow::Result;
 use prowess::{
-    CLIENTS, Checkup, Client, Suggestion, Surroundings, examine, installed, suggestions,
+    CLIENTS, Checkup, Client, Misnamed, Suggestion, Surroundings, examine, installed, suggestions,
 };
 
+use self::named::Named;
 use super::{count, doctor::configured};
 use crate::{
     Status,
@@ -34,6 +36,9 @@ struct Summary<'a> {
     /// Whether they are the installed ones; otherwise none was detected, and they are all that are known.
     is_detected: bool,
     surroundings: &'a Surroundings,
+    named: &'a Named,
+    /// What a command needs to look where this one did.
+    typed: String,
     /// What would help most, as commands.
     advice: Vec<Advice>,
     /// The directory of plugins, whose skills are not examined.
@@ -49,13 +54,6 @@ struct Advice {
 }
 
 pub(crate) fn run(global: &Global, printer: &mut Printer) -> Result<Status> {
-    let is_narrowed =
-        [!global.dir.is_empty(), !global.preset.is_empty(), !global.include.is_empty()];
-    if is_narrowed.contains(&true) {
-        printer.note(
-            "this is everything that agents find here; `prowess list` shows only what was named",
-        );
-    }
     context::find_typed(global)?;
     let (surroundings, _) = surroundings(global, None)?;
     let mut others = configured(global, printer)?;
@@ -64,18 +62,28 @@ pub(crate) fn run(global: &Global, printer: &mut Printer) -> Result<Status> {
     let is_detected = !detected.is_empty();
     let clients = if is_detected { detected } else { CLIENTS.iter().collect() };
     let examine = || examine(&clients, &surroundings, &others);
-    let checkup = printer.during("examining skills", examine);
+    let mut checkup = printer.during("examining skills", examine);
+    let named = Named::of(global)?;
+    named.narrow(&mut checkup);
     let here = env::current_dir().unwrap_or_default();
     let advice = |it: &Suggestion<'_>| advice(it, &here, surroundings.home.as_deref());
+    let mut suggested = suggestions(&checkup, &surroundings);
+    // That would be about all skills of a directory.
+    suggested.retain(|it| !named.is_of_skills() || !matches!(it, Suggestion::Share { .. }));
     let is_read = checkup.locations.iter().any(|it| it.in_project);
     let summary = Summary {
-        in_plugins: if is_read { 0 } else { count_in_plugins(&surroundings.cwd) },
-        advice: suggestions(&checkup, &surroundings).iter().take(SUGGESTED).map(advice).collect(),
-        plugins: plugins(&surroundings),
+        in_plugins: match is_read || !named.directories.is_empty() {
+            true => 0,
+            false => count_in_plugins(&surroundings.cwd),
+        },
+        advice: suggested.iter().take(SUGGESTED).map(advice).collect(),
+        plugins: plugins(&surroundings).filter(|_| named.directories.is_empty()),
         checkup: &checkup,
         clients: &clients,
         is_detected,
         surroundings: &surroundings,
+        named: &named,
+        typed: context::typed(global),
     };
     if printer.json {
         printer.document(&document::document(&summary))?;
@@ -94,7 +102,14 @@ fn advice(suggestion: &Suggestion<'_>, here: &Path, home: Option<&Path>) -> Advi
             format!("prowess check {} --fix", paths(directories)),
             format!("fix the frontmatter of {}", count(*skills, "skill")),
         ),
-        Suggestion::Rename { directories, skills } => (
+        Suggestion::Rename { which: Misnamed::Folder, directories, skills } => (
+            format!("prowess check {} --fix --rename folder", paths(directories)),
+            match skills {
+                1 => "rename the folder of 1 skill to its name".to_owned(),
+                many => format!("rename the folders of {many} skills to their names"),
+            },
+        ),
+        Suggestion::Rename { which: Misnamed::Skill, directories, skills } => (
             format!("prowess check {} --fix --rename name", paths(directories)),
             format!("give {} the name of the folder", count(*skills, "skill")),
         ),

@@ -18,6 +18,8 @@ use crate::{
 };
 
 /// List the tools that can be called, with what they take
+///
+/// The skills of a project that is not trusted are left out, as `ask` leaves them out.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Print JSON, as this provider takes it
@@ -42,10 +44,10 @@ pub(crate) fn run(
     launcher: Launcher,
     printer: &mut Printer,
 ) -> Result<Status> {
-    let library = context::library(global, printer)?;
     let config = context::config(global)?;
+    let global = &trust::shown(&config, global, printer);
+    let library = context::library(global, printer)?;
     let library = host::shown(library, &config, printer);
-    trust::note_untrusted(&config, global, printer);
     let provider: Arc<dyn Provider> = Arc::new(Arc::new(library));
     let running = Running::default();
     let kit =

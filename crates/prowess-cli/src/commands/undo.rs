@@ -16,12 +16,16 @@ use crate::{
 
 /// How many changes elsewhere are named.
 const SHOWN: usize = 5;
+/// What nobody should look for here.
+const NOT_KEPT: &str = "what scripts and commands write is not kept";
 
 /// Undo the last change: a file that a tool or `check --fix` wrote, or a skill that was removed
 ///
 /// A file gets the content back that it had before, or is removed if it was new; one that has changed
 /// since is left alone. Without an argument only files of this project are undone: those in the repository
-/// of the working directory, or below it. The last 200 files and the last 50 removed skills are kept.
+/// of the working directory, or below it; all that one `check --fix` wrote is undone together. The last 200 files and
+/// the last 50 removed skills are kept. What scripts write (`run --write`) and what commands do is not kept, and cannot
+/// be undone.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Undo the last change of this file, the change of this id, or the removal of this skill
@@ -84,6 +88,18 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         Some(name) => named(name, &changes),
     };
     match (change, &history) {
+        (Some(Change::File(record)), Some(history))
+            if args.name.is_none() && is_of_many(record, &changes) =>
+        {
+            let is_of_it = |it: &&ChangeRecord| it.group == record.group;
+            let files = changes.iter().filter_map(|it| match it {
+                Change::File(record) => Some(record),
+                Change::Skill(..) => None,
+            });
+            let is_meant = |it: &&ChangeRecord| !args.skip || history.can_undo(it);
+            let group: Vec<_> = files.filter(is_of_it).filter(is_meant).collect();
+            restore_all(history, &group, printer)
+        }
         (Some(Change::File(record)), Some(history)) => {
             let next = here.find(can_undo).filter(|_| args.name.is_none());
             restore(history, record, next, printer)
@@ -92,6 +108,12 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         // A folder may be called otherwise than its skill.
         _ => bring_back(&shelf, args.name.as_deref(), printer),
     }
+}
+
+/// Whether one command wrote this file and others.
+fn is_of_many(record: &ChangeRecord, changes: &[Change]) -> bool {
+    let is_of_it = |it: &&Change| matches!(it, Change::File(it) if it.group == record.group);
+    record.group.is_some() && changes.iter().filter(is_of_it).count() > 1
 }
 
 /// The removal of the skill of a name, else the last change of a file, or the one of an id.
@@ -108,6 +130,7 @@ fn named<'a>(name: &str, changes: &'a [Change]) -> Option<&'a Change> {
 fn nothing(changes: &[Change], project: &Path, printer: &mut Printer) -> Result<Status> {
     if changes.is_empty() {
         printer.fault("there is nothing to undo");
+        printer.hint(NOT_KEPT);
         return Ok(Status::AtFault);
     }
     let is_elsewhere = |it: &&Change| match it {
@@ -132,6 +155,11 @@ fn list(changes: &[Change], printer: &mut Printer) -> Result<Status> {
         let changes: Vec<_> = changes
             .iter()
             .map(|it| match it {
+                Change::File(
+                    record @ ChangeRecord { when, path, renamed_from: Some(from), .. },
+                ) => json!({
+                    "id": record.id(), "change": "rename", "path": path, "from": from, "when": when,
+                }),
                 Change::File(record @ ChangeRecord { when, path, size, .. }) => json!({
                     "id": record.id(),
                     "change": if size.is_some() { "overwrite" } else { "create" },
@@ -149,7 +177,7 @@ fn list(changes: &[Change], printer: &mut Printer) -> Result<Status> {
         printer.line(line(change))?;
     }
     if changes.is_empty() {
-        printer.note("there is nothing to undo");
+        printer.note(&format!("there is nothing to undo; {NOT_KEPT}"));
     }
     Ok(Status::Well)
 }
@@ -159,6 +187,10 @@ fn line(change: &Change) -> String {
     match change {
         Change::File(record @ ChangeRecord { when, path, size, .. }) => {
             let path = path.display().to_string();
+            if let Some(from) = &record.renamed_from {
+                let (from, path) = (from.display().to_string(), safe::line(&path));
+                return format!("{}  {when}  renamed {} to {path}", record.id(), safe::line(&from));
+            }
             let (verb, size) = match size {
                 Some(size) => ("overwrote", format!(" ({size} bytes before)")),
                 None => ("created", String::new()),
@@ -169,6 +201,49 @@ fn line(change: &Change) -> String {
             format!("{:8}  {:20}  removed the skill {}", "", "", safe::line(name))
         }
     }
+}
+
+/// Restores the files of one command, each as far as it has not changed since.
+fn restore_all(
+    history: &ChangeHistory,
+    records: &[&ChangeRecord],
+    printer: &mut Printer,
+) -> Result<Status> {
+    let mut restored = Vec::new();
+    for record in records {
+        match history.undo(record) {
+            Ok(()) => restored.push(*record),
+            Err(error) => printer.fault(&format!("{:#}", anyhow::Error::from(error))),
+        }
+    }
+    if printer.json {
+        let changes: Vec<_> = restored.iter().map(|it| undone(it)).collect();
+        printer.document(&json!({ "changes": changes }))?;
+    } else {
+        for record in &restored {
+            let path = record.renamed_from.as_ref().unwrap_or(&record.path);
+            printer.told(&format!("  {}", path.display()));
+        }
+        let (files, are) = (
+            count(restored.len(), "file"),
+            if restored.len() == 1 { "is as it was" } else { "are as they were" },
+        );
+        printer.note(&format!("{files} {are} before"));
+    }
+    if restored.len() == records.len() {
+        return Ok(Status::Well);
+    }
+    printer.hint("`prowess undo --list` lists what was not undone");
+    Ok(Status::AtFault)
+}
+
+/// What became of a file, as JSON.
+fn undone(record: &ChangeRecord) -> serde_json::Value {
+    if let Some(before) = &record.renamed_from {
+        return json!({ "path": before, "change": "renamed" });
+    }
+    let change = if record.size.is_some() { "restored" } else { "removed" };
+    json!({ "path": record.path, "change": change })
 }
 
 /// Restores a file. Where that cannot be, says what else can be undone.
@@ -198,11 +273,13 @@ fn restore(
         return Ok(Status::AtFault);
     }
     if printer.json {
-        let change = if record.size.is_some() { "restored" } else { "removed" };
-        printer.document(&json!({ "path": record.path, "change": change }))?;
+        printer.document(&undone(record))?;
         return Ok(Status::Well);
     }
     match record.size {
+        _ if let Some(before) = &record.renamed_from => {
+            printer.note(&format!("`{path}` is `{}` again", before.display()));
+        }
         Some(_) => printer.note(&format!("`{path}` is as it was before")),
         None => printer.note(&format!("`{path}` is removed: it was new")),
     }

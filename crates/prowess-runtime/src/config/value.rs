@@ -24,7 +24,7 @@ use super::{
 use crate::{
     outcome::Level,
     policy::{AllowedToolsMode, Approvals, Decision, UnlistedCommands},
-    servers::{Description, Transport},
+    servers::{Description, OauthSettings, Transport},
 };
 
 /// A number from 0 to 1.
@@ -1023,7 +1023,7 @@ impl Value for ServerSettings {
                 }),
                 Ok(None) => {}
                 Err(why) => {
-                    let hint = "it has a `command` with `args`, `env`, `cwd`, `read`, `write` and `hosts`, or a `url` with `headers`";
+                    let hint = "it has a `command` with `args`, `env`, `cwd`, `read`, `write` and `hosts`, or a `url` with `headers` and `oauth`";
                     let message = format!("the server `{}` cannot be used: {why}", label.name);
                     reader.note(&label.span, message, Some(hint.to_owned()));
                 }
@@ -1084,6 +1084,13 @@ fn server(label: &str, item: &Item, reader: &Reader<'_>) -> Result<Option<Descri
         return Err(format!("it has no key `{key}`"));
     }
     let Some(mut description) = Description::read(label, &server)? else { return Ok(None) };
+    match &mut description.transport {
+        Transport::Http(address) => address.oauth = OauthSettings::read(&server)?,
+        Transport::Program(_) if server.contains_key("oauth") => {
+            return Err("`oauth` is for servers with a `url`".to_owned());
+        }
+        Transport::Program(_) => {}
+    }
     if let Transport::Program(program) = &mut description.transport {
         let is_of_project = reader.owner == Owner::Project;
         let resolve = |key: &str, path: &str, from: Option<&Path>| {

@@ -26,6 +26,14 @@ pub struct InterpreterSearch {
     pub home: Option<PathBuf>,
 }
 
+impl InterpreterSearch {
+    /// Whether a directory has a virtual environment or says which version of an interpreter it wants.
+    pub fn matters(directory: &Path) -> bool {
+        let mut names = VENVS.iter().chain(version_manager::FILES);
+        names.any(|it| directory.join(it).symlink_metadata().is_ok())
+    }
+}
+
 /// An interpreter that is not just the system's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstalledInterpreter {

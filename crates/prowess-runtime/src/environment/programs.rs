@@ -159,6 +159,13 @@ const VARIABLES: &[&str] =
 /// Lists of variables below `requires` or `prerequisites`.
 const REQUIRED_VARIABLES: &[&str] = &["env", "env_vars", "environment", "environment_variables"];
 
+/// The programs that a skill declares, without a look at its files.
+pub(crate) fn declared_programs(manifest: &Manifest) -> Vec<String> {
+    let mut needs = Needs::default();
+    declared(manifest, "", &mut needs);
+    needs.programs.into_iter().flat_map(|it| it.any_of).collect()
+}
+
 /// Adds the programs and variables that a skill declares.
 pub(super) fn declared(manifest: &Manifest, document: &str, needs: &mut Needs) {
     if let Some(text) = &manifest.compatibility {

@@ -24,6 +24,12 @@ const TOOLS: &[(&str, &[&str], &[&str])] = &[
     ("ruby", &["ruby"], &[".ruby-version"]),
 ];
 
+/// The files of a project that say which versions it wants.
+#[rustfmt::skip]
+pub(super) const FILES: &[&str] = &[
+    ".python-version", ".node-version", ".nvmrc", ".ruby-version", ".tool-versions", "mise.toml", ".mise.toml", "config.toml",
+];
+
 /// The largest file with a version that is read.
 const LARGEST: u64 = 64 * 1024;
 

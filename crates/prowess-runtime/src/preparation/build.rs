@@ -23,7 +23,7 @@ use super::{
 use crate::{
     approver::{Approver, Coverage, Question, Reply},
     environment::{Ecosystem, InterpreterSearch, Missing, MissingKind, Present},
-    http::{Hosts, HostsError},
+    http::HostsError,
     limits::Limits,
     outcome::{Outcome, Status},
     proxy::{Proxy, ProxyLimits, Remedy},
@@ -399,7 +399,7 @@ impl Preparer {
         if offline {
             return Ok(Network::None);
         }
-        let hosts = Hosts::new(self.registries.allowed(recipe.ecosystem))?;
+        let hosts = self.registries.hosts(recipe.ecosystem)?;
         let limits = ProxyLimits { bytes: self.limits.size, ..ProxyLimits::default() };
         let remedy = Remedy::Setting("prepare.hosts".to_owned());
         Ok(Network::Proxy(Proxy::new(hosts).with_limits(limits).with_remedy(remedy)))

@@ -1,6 +1,8 @@
 //! The package registries that environments are made from.
 
 use crate::environment::Ecosystem;
+#[cfg(feature = "http")]
+use crate::http::{Hosts, HostsError};
 
 /// The package registries that the user has configured.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,8 +36,21 @@ impl Registries {
         urls.iter().filter_map(|it| host(it)).collect::<Vec<_>>().join(", ")
     }
 
-    /// The hosts that an installation may connect to.
-    pub(super) fn allowed(&self, ecosystem: Ecosystem) -> Vec<String> {
+    /// What an installation may connect to. A public registry leads to the internet alone, whatever a name server says;
+    /// one that the user has named may be in a private network.
+    #[cfg(feature = "http")]
+    pub(super) fn hosts(&self, ecosystem: Ecosystem) -> Result<Hosts, HostsError> {
+        let public = Self { hosts: self.hosts.clone(), ..Self::default() };
+        let allowed = self.allowed(ecosystem);
+        match public.urls(ecosystem) == self.urls(ecosystem) {
+            true => Hosts::for_scripts(allowed),
+            false => Hosts::new(allowed),
+        }
+    }
+
+    /// The names of the hosts that an installation may connect to.
+    #[cfg(feature = "http")]
+    fn allowed(&self, ecosystem: Ecosystem) -> Vec<String> {
         let mut hosts: Vec<String> =
             self.urls(ecosystem).iter().filter_map(|it| host(it)).collect();
         // The index of PyPI only lists files.

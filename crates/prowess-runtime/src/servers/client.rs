@@ -79,7 +79,7 @@ pub(super) enum Failure {
 pub(super) struct Trouble {
     pub(super) status: Status,
     pub(super) message: String,
-    pub(super) hint: Option<&'static str>,
+    pub(super) hint: Option<Cow<'static, str>>,
 }
 
 impl Trouble {
@@ -88,7 +88,7 @@ impl Trouble {
         let Self { status, message, hint } = self;
         let outcome =
             Outcome::bad(status, format!("the server `{server}` cannot be asked: {message}"));
-        Outcome { hint: hint.map(str::to_owned), ..outcome }
+        Outcome { hint: hint.map(Cow::into_owned), ..outcome }
     }
 }
 
@@ -98,7 +98,7 @@ pub(super) enum Line {
     Stream(UnixStream),
     #[cfg(feature = "http")]
     /// Requests to an address.
-    Remote(Remote),
+    Remote(Box<Remote>),
 }
 
 /// How much a server may say between two questions.
@@ -130,7 +130,7 @@ impl Client {
             }
             #[cfg(feature = "http")]
             Line::Remote(remote) => {
-                let remote = Arc::new(remote);
+                let remote: Arc<Remote> = Arc::from(remote);
                 let connected = |lifecycle| {
                     let transport = remote.clone().transport(ear.clone());
                     serve_client_with_lifecycle(handler(), transport, lifecycle)

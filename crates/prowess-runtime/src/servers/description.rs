@@ -6,7 +6,7 @@ use prowess::Skill;
 use rustix::fs::FileType;
 use serde_json::{Map, Value};
 
-use super::{launcher::PackageCommand, name::plain};
+use super::{launcher::PackageCommand, name::plain, oauth_settings::OauthSettings};
 use crate::root::{Links, Root, RootError};
 
 /// A server that a skill describes. What it says is taken as it is written: nothing is filled in yet.
@@ -53,6 +53,8 @@ pub struct ServerAddress {
     pub url: String,
     /// What it is sent with every request.
     pub headers: BTreeMap<String, String>,
+    /// How to log in to it. A skill says nothing about that.
+    pub oauth: OauthSettings,
 }
 
 /// All servers of a skill.
@@ -88,6 +90,7 @@ const KNOWN: &[&str] = &[
     "httpUrl",
     "serverUrl",
     "headers",
+    "oauth",
     "disabled",
     "description",
 ];
@@ -294,12 +297,15 @@ impl ServerAddress {
         if has_lines(&url) || headers.iter().any(|(name, it)| has_lines(name) || has_lines(it)) {
             return Err("`url` and `headers` are of one line each".to_owned());
         }
-        Ok(Self { url, headers })
+        Ok(Self { url, headers, oauth: OauthSettings::default() })
     }
 
     fn line(&self) -> String {
         let headers = self.headers.iter().map(|(name, value)| format!("{name}: {value}\n"));
-        std::iter::once(format!("{}\n", self.url)).chain(headers).collect()
+        std::iter::once(format!("{}\n", self.url))
+            .chain(headers)
+            .chain([self.oauth.line()])
+            .collect()
     }
 }
 

@@ -31,7 +31,10 @@ use rmcp::{
 use sse_stream::{Sse, SseStream};
 use tokio::time::sleep;
 
-use super::client::{Ear, Trouble, without_meta};
+use super::{
+    client::{Ear, Trouble, without_meta},
+    oauth::{Bearer, Challenge, LoginError},
+};
 use crate::{
     http::{Hosts, Incoming, OURS, Patience, Post, Wire, WireError},
     outcome::Status,
@@ -43,6 +46,9 @@ pub(super) struct Remote {
     wire: Wire,
     /// What every request is made of.
     base: Post,
+    /// The login of whoever asks, where there can be one.
+    pub(super) bearer: Option<Arc<Bearer>>,
+    pub(super) hosts: Hosts,
 }
 
 /// The same while it is asked.
@@ -83,10 +89,19 @@ impl Remote {
             return Err(Trouble { status: Status::Refused, message, hint: None });
         }
         let patience = Patience { connect, idle: Duration::MAX, total: Duration::MAX };
-        let wire = Wire::new(patience).with_hosts(hosts);
+        let wire = Wire::new(patience).with_hosts(hosts.clone());
         let base = Post { url, headers, body: Vec::new(), most: u64::MAX };
         wire.check(&base).map_err(|error| trouble(&error))?;
-        Ok(Self { wire, base })
+        Ok(Self { wire, base, bearer: None, hosts })
+    }
+
+    pub(super) fn url(&self) -> &str {
+        &self.base.url
+    }
+
+    /// What is sent with every request, but for a token.
+    pub(super) fn headers(&self) -> &[(String, String)] {
+        &self.base.headers
     }
 
     /// What speaks with it.
@@ -137,6 +152,7 @@ impl StreamableHttpClient for Asked {
             }
             200..300 => Err(self.fail(nonsense("its answer is neither JSON nor events"))),
             status => {
+                let refusal_of_token = self.refusal_of_token(&incoming);
                 let is_answer = kind.starts_with(JSON)
                     && !matches!(status, 401 | 403)
                     && matches!(message, ClientJsonRpcMessage::Request(_));
@@ -147,7 +163,7 @@ impl StreamableHttpClient for Asked {
                     Ok(ServerJsonRpcMessage::Error(error)) if is_answer && error.id.is_some() => {
                         Ok(Posted::Json(ServerJsonRpcMessage::Error(error), session))
                     }
-                    _ => Err(self.fail(refusal(status, &body))),
+                    _ => Err(self.fail(refusal_of_token.unwrap_or_else(|| refusal(status, &body)))),
                 }
             }
         }
@@ -207,8 +223,54 @@ impl Asked {
         let plain = ("accept-encoding".to_owned(), "identity".to_owned());
         let base = self.remote.base.clone();
         let headers = base.headers.into_iter().chain(headers).chain(own).chain([plain]).collect();
-        let sent = self.remote.wire.send(method, Post { headers, body, ..base }).await;
+        let post = Post { headers, body, ..base };
+        let Some(bearer) = &self.remote.bearer else { return self.post(method, post).await };
+        let no_token = |error| self.fail(no_token(bearer, &error));
+        let Some(token) = bearer.token().await.map_err(no_token)? else {
+            return self.post(method, post).await;
+        };
+        let incoming = self.post(method.clone(), authorized(&post, token.reveal())).await?;
+        if incoming.status != 401 {
+            return Ok(incoming);
+        }
+        // It may have been revoked, or the clocks differ.
+        match bearer.renewed(&token).await.map_err(no_token)? {
+            Some(renewed) if renewed != token => {
+                self.post(method, authorized(&post, renewed.reveal())).await
+            }
+            _ => Ok(incoming),
+        }
+    }
+
+    async fn post(&self, method: Method, post: Post) -> Result<Incoming, Failed> {
+        let sent = self.remote.wire.send(method, post).await;
         sent.map_err(|error| self.fail(trouble(&error)))
+    }
+
+    /// What to say where a token is missing, or not good for what was asked.
+    fn refusal_of_token(&self, incoming: &Incoming) -> Option<Trouble> {
+        let label = self.remote.bearer.as_ref()?.label();
+        let challenge = Challenge::of(incoming);
+        let (message, hint) = match incoming.status {
+            401 => (
+                "it needs a login".to_owned(),
+                format!(
+                    "run `prowess servers login {label}`, or set an `authorization` in its `headers`"
+                ),
+            ),
+            403 if challenge.wants_scope() => match &challenge.scopes().join(" ")[..] {
+                "" => (
+                    "the login is not good for this".to_owned(),
+                    format!("run `prowess servers login {label}` with a `--scope` that it needs"),
+                ),
+                scopes => (
+                    format!("the login is not good for this: it needs `{scopes}`"),
+                    format!("run `prowess servers login {label} --scope '{scopes}'`"),
+                ),
+            },
+            _ => return None,
+        };
+        Some(Trouble { status: Status::Failed, message, hint: Some(hint.into()) })
     }
 
     /// All of an answer, as long as it is not too much.
@@ -267,7 +329,24 @@ fn refusal(status: u16, body: &[u8]) -> Trouble {
     let said = said.trim();
     let colon = if said.is_empty() { "" } else { ": " };
     let message = format!("it answers with {status}{colon}{said}");
-    Trouble { status: Status::Failed, message, hint }
+    Trouble { status: Status::Failed, message, hint: hint.map(Cow::Borrowed) }
+}
+
+/// A request with a token.
+fn authorized(post: &Post, token: &str) -> Post {
+    let mut post = post.clone();
+    post.headers.push(("authorization".to_owned(), format!("Bearer {token}")));
+    post
+}
+
+fn no_token(bearer: &Bearer, error: &LoginError) -> Trouble {
+    let label = bearer.label();
+    let message = format!("its token cannot be renewed: {}", error.told());
+    let hint = match error {
+        LoginError::Denied { .. } => Some(format!("run `prowess servers login {label}`")),
+        _ => error.hint(label),
+    };
+    Trouble { status: Status::Failed, message, hint: hint.map(Cow::Owned) }
 }
 
 fn flood() -> Unasked {
@@ -296,5 +375,5 @@ fn trouble(error: &WireError) -> Trouble {
         ),
         _ => (Status::Failed, None),
     };
-    Trouble { status, message, hint }
+    Trouble { status, message, hint: hint.map(Cow::Borrowed) }
 }

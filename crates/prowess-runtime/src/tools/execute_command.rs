@@ -187,8 +187,14 @@ impl ExecuteCommand {
         };
         let roots: Vec<String> =
             self.policy.roots.iter().map(|it| format!("`{}`", it.display())).collect();
-        let verb = if plan.writes() { "read and write" } else { "only read" };
-        vec![directory, level, format!("files: it can {verb} {}", roots.join(", "))]
+        let roots = roots.join(", ");
+        let files = match plan.writes() {
+            true => format!(
+                "files: it can read and write {roots}; `prowess undo` restores nothing that it changes"
+            ),
+            false => format!("files: it can only read {roots}"),
+        };
+        vec![directory, level, files]
     }
 
     async fn run(

@@ -19,6 +19,7 @@ use crate::{
     load::whole_characters,
     parse::{self, Encoding, canonical, decode, requoted},
     rule::{self, Profile},
+    skill::Status,
     source::{Folder, Found, Source as _},
 };
 
@@ -48,6 +49,7 @@ pub(super) struct Candidate {
     pub(super) is_nested: bool,
     pub(super) hides_from_model: bool,
     pub(super) hides_from_people: bool,
+    pub(super) status: Status,
     /// The open symptoms that it has wherever it lies.
     pub(super) open: Vec<Symptom>,
     /// What tells its beginning from others.
@@ -163,6 +165,7 @@ impl Candidate {
             is_nested: field("metadata").is_some_and(|it| is_nested(&it.value)),
             hides_from_model: says("disable-model-invocation", &["true", "yes", "on", "1"]),
             hides_from_people: says("user-invocable", &["false", "no", "off", "0"]),
+            status: status(fields),
             open: Vec::new(),
             head: hasher.finish(),
             digest: OnceLock::new(),
@@ -189,6 +192,18 @@ fn is_blank(quirk: Quirk) -> bool {
 fn has_duplicates(fields: &[Field<'_>]) -> bool {
     let mut seen = BTreeSet::new();
     !fields.iter().all(|it| seen.insert(&it.key))
+}
+
+/// Whether it is in use, which stands at the top level or under `metadata`.
+fn status(fields: &[Field<'_>]) -> Status {
+    let metadata = fields.iter().find(|it| it.key == "metadata").map(|it| &it.value);
+    let nested = match metadata {
+        Some(Value::Map(nested)) => &nested[..],
+        _ => &[],
+    };
+    let mut own = fields.iter().chain(nested).filter(|it| it.key == "status");
+    let word = |it: &Field<'_>| Status::from_word(&it.value.as_text()?.trim().to_lowercase());
+    own.find_map(word).unwrap_or_default()
 }
 
 /// Whether a `metadata` is anything but names with single texts.

@@ -94,7 +94,14 @@ impl Client {
 
     /// What shows that it is installed for this user or used in this project: a path of its own, or its program.
     pub fn installed_at(&self, surroundings: &Surroundings) -> Option<PathBuf> {
-        let paths = |it: &&'static str| surroundings.directories(&Spot { path: it, upwards: true });
+        let paths = |it: &&'static str| {
+            let spot = Spot { path: it, upwards: true };
+            let mut paths = surroundings.directories(&spot);
+            // Of a folder in the home, only what belongs to the user says something.
+            let home = surroundings.home.as_ref().map(|home| home.join(it));
+            paths.retain(|it| !spot.is_in_project() || Some(it) != home.as_ref());
+            paths
+        };
         let programs = self.programs.iter();
         let programs =
             programs.flat_map(|name| surroundings.path.iter().map(move |it| it.join(name)));

@@ -7,7 +7,7 @@ use super::{
     client::{Client, Spot},
     location::Location,
     surroundings::Surroundings,
-    symptom::Symptom,
+    symptom::{Misnamed, Symptom, misnamed},
     verdict::Verdict,
 };
 
@@ -21,8 +21,10 @@ pub enum Suggestion<'a> {
         /// How many skills it helps.
         skills: usize,
     },
-    /// Give skills in these directories the names of their folders.
+    /// Make the names of skills in these directories and those of their folders alike.
     Rename {
+        /// Which of the two is to change.
+        which: Misnamed,
         /// The directories.
         directories: Vec<&'a Path>,
         /// How many skills it helps.
@@ -68,17 +70,18 @@ pub enum Suggestion<'a> {
 /// helps most comes first.
 pub fn suggestions<'a>(checkup: &'a Checkup, surroundings: &Surroundings) -> Vec<Suggestion<'a>> {
     let mut all: Vec<(usize, Suggestion<'a>)> = Vec::new();
-    let (mut fixable, mut misnamed, mut others) =
-        (Tally::default(), Tally::default(), Tally::default());
+    let (mut fixable, mut others) = (Tally::default(), Tally::default());
+    let (mut folders, mut names) = (Tally::default(), Tally::default());
     let mut shadowed: Vec<&'a Examined> = Vec::new();
     let (mut truncated, mut first_truncated) = (Tally::default(), None);
     for location in &checkup.locations {
         for skill in location.skills(checkup) {
             let here = skill.diagnoses.iter().filter(|it| location.is_found_here(it));
             for diagnosis in here.filter(|it| needs_help(it)) {
-                match kind(diagnosis) {
+                match kind(diagnosis, skill) {
                     Kind::Fixable => fixable.add(&location.directory, skill),
-                    Kind::Misnamed => misnamed.add(&location.directory, skill),
+                    Kind::Misnamed(Misnamed::Folder) => folders.add(&location.directory, skill),
+                    Kind::Misnamed(Misnamed::Skill) => names.add(&location.directory, skill),
                     Kind::Shadowed => shadowed.push(skill),
                     Kind::Truncated => {
                         truncated.add(&location.directory, skill);
@@ -92,8 +95,10 @@ pub fn suggestions<'a>(checkup: &'a Checkup, surroundings: &Surroundings) -> Vec
     }
     let Tally { weight, directories, skills } = fixable;
     all.push((weight, Suggestion::Fix { directories, skills: skills.len() }));
-    let Tally { weight, directories, skills } = misnamed;
-    all.push((weight, Suggestion::Rename { directories, skills: skills.len() }));
+    for (which, tally) in [(Misnamed::Folder, folders), (Misnamed::Skill, names)] {
+        let Tally { weight, directories, skills } = tally;
+        all.push((weight, Suggestion::Rename { which, directories, skills: skills.len() }));
+    }
     let Tally { weight, directories, skills } = others;
     all.push((weight, Suggestion::Check { directories, skills: skills.len() }));
     if let Some(name) = first_truncated {
@@ -145,7 +150,7 @@ impl<'a> Tally<'a> {
 /// What kind of help a skill needs in a client.
 enum Kind {
     Fixable,
-    Misnamed,
+    Misnamed(Misnamed),
     Shadowed,
     Truncated,
     Other,
@@ -163,7 +168,7 @@ fn needs_help(diagnosis: &Diagnosis) -> bool {
     }
 }
 
-fn kind(diagnosis: &Diagnosis) -> Kind {
+fn kind(diagnosis: &Diagnosis, skill: &Examined) -> Kind {
     let mut reasons = diagnosis.notes.iter().filter(|it| it.verdict == diagnosis.verdict);
     let is_misnamed = |it: Option<Symptom>| matches!(it, Some(Symptom::NameNotFolder(_)));
     match diagnosis.verdict {
@@ -171,7 +176,11 @@ fn kind(diagnosis: &Diagnosis) -> Kind {
         Verdict::Cut if !reasons.clone().all(|it| it.is_fixable) => Kind::Truncated,
         _ if reasons.clone().next().is_none() => Kind::Other,
         _ if reasons.clone().all(|it| it.is_fixable) => Kind::Fixable,
-        _ if reasons.all(|it| is_misnamed(it.symptom)) => Kind::Misnamed,
+        _ if reasons.all(|it| is_misnamed(it.symptom)) => {
+            let path = diagnosis.path.as_deref().unwrap_or(&skill.path);
+            let folder = path.parent().and_then(Path::file_name).unwrap_or_default();
+            misnamed(&skill.name, &folder.to_string_lossy()).map_or(Kind::Other, Kind::Misnamed)
+        }
         _ => Kind::Other,
     }
 }
@@ -182,6 +191,12 @@ fn share<'a>(
     checkup: &Checkup,
     surroundings: &Surroundings,
 ) -> Option<(usize, Suggestion<'a>)> {
+    // Of a repository, more than its skills would be copied.
+    let depth =
+        |it: &Examined| Some(it.path.strip_prefix(&location.directory).ok()?.components().count());
+    if location.skills(checkup).any(|it| depth(it).is_some_and(|it| it != 2)) {
+        return None;
+    }
     let mut strangers = location.strangers(checkup);
     strangers.retain(|it| has_room(it, location, checkup));
     let readers = location.readers(checkup);

@@ -272,10 +272,10 @@ impl Symptom {
             Self::NameNotFolder(_) => {
                 let name = candidate.name.as_deref().unwrap_or_default();
                 let folder = candidate.folder(leaf);
-                match (is_plain_name(name), is_plain_name(&folder)) {
-                    (true, _) => format!("rename the folder to `{name}`"),
-                    (false, true) => format!("say `name: {folder}`"),
-                    (false, false) => "give the skill and its folder one name".to_owned(),
+                match misnamed(name, &folder) {
+                    Some(Misnamed::Folder) => format!("rename the folder to `{name}`"),
+                    Some(Misnamed::Skill) => format!("say `name: {folder}`"),
+                    None => "give the skill and its folder one name".to_owned(),
                 }
             }
             Self::DescriptionMissing => {
@@ -297,6 +297,25 @@ impl Symptom {
             Self::NotYaml => candidate.is_mendable,
             _ => false,
         }
+    }
+}
+
+/// Which of two names is to change, where that of a skill is not that of its folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Misnamed {
+    /// The folder takes the name of the skill.
+    Folder,
+    /// The skill takes the name of the folder.
+    Skill,
+}
+
+/// Which of two names is to change: the folder's, because others mention a skill by its name; the skill's where no
+/// folder should be called so. Nothing where neither name will do.
+pub(super) fn misnamed(name: &str, folder: &str) -> Option<Misnamed> {
+    match (is_plain_name(name), is_plain_name(folder)) {
+        (true, _) => Some(Misnamed::Folder),
+        (false, true) => Some(Misnamed::Skill),
+        (false, false) => None,
     }
 }
 

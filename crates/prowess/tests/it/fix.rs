@@ -26,7 +26,7 @@ fn every_fix_puts_right_what_its_rule_finds() {
     let utf16: Vec<u8> = with("").encode_utf16().flat_map(u16::to_le_bytes).collect();
     assert_eq!(fixed(&utf16), (with(""), vec!["encoding-utf16"]));
     assert_eq!(fixed(format!("\u{FEFF}{}", with(""))), (with(""), vec!["byte-order-mark"]));
-    assert_eq!(fixed(&crlf), (with("license: MIT\n"), vec!["line-endings"]));
+    assert_eq!(fixed(&crlf), (crlf.clone(), vec![]));
     assert_eq!(fixed(crlf.replace("\r\n", "\r")), (with("license: MIT\n"), vec!["line-endings"]));
     let delimiters = format!("\n{}", with("").replacen("---\n\n", "...  \n\n", 1));
     assert_eq!(fixed(delimiters), (with(""), vec!["frontmatter-delimiter"; 2]));
@@ -70,8 +70,9 @@ fn several_faults_are_put_right_at_once() {
     assert_eq!(
         after,
         "---\nname: pdf\ndescription: 'Use: always'\nallowed-tools: Read Grep\nmetadata:\n    owner: me\n    size: \"1\"\n---\nRead.\n"
+            .replace('\n', "\r\n")
     );
-    assert_eq!(codes.len(), 7, "{codes:?}");
+    assert_eq!(codes.len(), 6, "{codes:?}");
 }
 
 #[test]
@@ -128,8 +129,7 @@ fn codes_of(rules: &[&'static prowess::Rule]) -> Vec<&'static str> {
 #[test]
 fn a_profile_has_only_what_it_finds_put_right() {
     let text = with("colour: red\nversion: 1.10\n").replace('\n', "\r\n");
-    let lenient = with("colour: red\nversion: 1.10\n");
-    assert_eq!(fix(text.as_bytes(), Profile::Lenient).bytes, lenient.as_bytes());
+    assert_eq!(fix(text.as_bytes(), Profile::Lenient).bytes, text.as_bytes());
     let moved = text.replace("colour: red", "metadata:\r\n  colour: red");
     assert_eq!(fix(text.as_bytes(), Profile::Reference).bytes, moved.as_bytes());
     let version = with("version: 1.10\n");
@@ -191,11 +191,7 @@ fn assert_promises(bytes: &[u8]) {
         assert_eq!(after == bytes, findings.is_empty(), "{:?}", String::from_utf8_lossy(bytes));
         assert_eq!(fix(&after, profile).bytes, after, "{:?}", String::from_utf8_lossy(bytes));
         let (old, new) = (parse(bytes, None, profile), parse(&after, None, profile));
-        if codes(&findings).contains(&"line-endings") {
-            assert_eq!(old.instructions.replace("\r\n", "\n"), new.instructions);
-        } else {
-            assert_eq!(old.instructions, new.instructions);
-        }
+        assert_eq!(old.instructions, new.instructions);
         if let (Some(old), Some(new)) = (&old.manifest, &new.manifest) {
             let said = |it: &prowess::Manifest| {
                 let it = it.clone();

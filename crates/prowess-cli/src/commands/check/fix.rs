@@ -39,12 +39,12 @@ pub(super) struct FixArgs {
     /// Show what would change, and write nothing
     #[arg(long, requires = "fix")]
     pub(super) dry_run: bool,
-    /// Make names alike too, by changing this one of them
+    /// Change names too: make those of a skill and its folder alike, or lowercase
     #[arg(long, requires = "fix", value_name = "WHICH")]
     rename: Option<Rename>,
 }
 
-/// Which of two names gives way.
+/// Which name gives way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Rename {
     /// The `name` in the file becomes that of the folder
@@ -53,15 +53,24 @@ enum Rename {
     Folder,
     /// The file becomes `SKILL.md`
     File,
+    /// The `name` and the folder become lowercase letters and digits joined by hyphens
+    Lowercase,
 }
 
 impl Rename {
-    /// The code of the rule that asks for it.
-    fn rule(self) -> &'static str {
+    /// The codes of the rules that ask for it.
+    fn rules(self) -> &'static [&'static str] {
         match self {
-            Self::Name | Self::Folder => "name-folder",
-            Self::File => "file-name",
+            Self::Name | Self::Folder => &["name-folder"],
+            Self::File => &["file-name"],
+            Self::Lowercase => &["name-case", "name-characters", "name-edge", "name-hyphens"],
         }
+    }
+
+    /// What of a file asks for it, and what it clears besides.
+    fn clears(self, finding: &Finding) -> bool {
+        let code = finding.rule.code;
+        self.rules().contains(&code) || self == Self::Lowercase && code == "name-folder"
     }
 }
 
@@ -90,10 +99,12 @@ pub(super) fn all(
     for finding in &checked.findings {
         found.entry(&finding.path).or_default().push(finding);
     }
+    let history = host::history().map(ChangeHistory::of_one_command);
+    let history = history.as_ref();
     let fixed = checked.files.iter().filter_map(|file| {
         let found = found.remove(&*file.path)?;
         let mut fixed = FixedFile { path: file.path.clone(), ..FixedFile::default() };
-        let fixing = Fixing { args, file, found, profile, limits, for_people };
+        let fixing = Fixing { args, file, found, profile, limits, for_people, history };
         fixed.error = fixing.run(&checked.roots, &mut fixed).err();
         fixed.says_something().then_some(fixed)
     });
@@ -132,19 +143,38 @@ impl FixedFile {
     }
 }
 
-/// Says how many of the findings that are shown may be fixed, and how names are made alike, where
-/// that was not asked for.
-pub(super) fn offer(args: &FixArgs, findings: &[Finding], profile: Profile, printer: &mut Printer) {
+/// Says how many findings `--fix` would put right, hidden ones too, and how names are changed, where that was not
+/// asked for.
+pub(super) fn offer(
+    args: &FixArgs,
+    checked: &Checked,
+    profile: Profile,
+    limits: &Limits,
+    printer: &mut Printer,
+) {
     let least = if printer.verbose { Severity::Info } else { Severity::Warning };
-    let shown = || findings.iter().filter(|it| it.severity >= least);
-    let some = shown().filter(|it| has_fix(it.rule, profile)).count();
-    if some > 0 && !args.fix {
-        printer.note(&format!(
-            "up to {some} of them can be fixed safely: `--fix --dry-run` shows how, `--fix` does it"
-        ));
+    let shown = || checked.findings.iter().filter(|it| it.severity >= least);
+    if !args.fix && checked.findings.iter().any(|it| has_fix(it.rule, profile)) {
+        let args = FixArgs { fix: true, dry_run: true, rename: None };
+        let fixed = all(&args, checked, profile, limits, true);
+        let fixed: Vec<&Finding> = fixed.iter().flat_map(|it| &it.findings).collect();
+        let hidden = fixed.iter().filter(|it| it.severity < least).count();
+        let hidden = match hidden {
+            0 => String::new(),
+            1 => ", 1 of them hidden,".to_owned(),
+            many => format!(", {many} of them hidden,"),
+        };
+        if !fixed.is_empty() {
+            let findings = count(fixed.len(), "finding");
+            printer.note(&format!("{findings}{hidden} can be fixed safely: `--fix --dry-run` shows how, `--fix` does it"));
+        }
     }
-    if args.rename.is_none() && shown().any(|it| it.rule.code == Rename::Name.rule()) {
-        printer.note("`--fix --rename name` makes names those of their folders, `--fix --rename folder` the other way round");
+    let asks_for = |it: Rename| shown().any(|finding| it.rules().contains(&finding.rule.code));
+    if args.rename.is_none() && asks_for(Rename::Folder) {
+        printer.note("`--fix --rename folder` renames folders after their skills, `--fix --rename name` skills after their folders");
+    }
+    if args.rename.is_none() && asks_for(Rename::Lowercase) {
+        printer.note("`--fix --rename lowercase` makes names and their folders lowercase, with hyphens for what is no letter or digit");
     }
 }
 
@@ -176,7 +206,7 @@ pub(super) fn show(args: &FixArgs, files: &[FixedFile], printer: &mut Printer) -
         (0, _) if has_failed => "nothing was fixed".to_owned(),
         (0, _) => "nothing was found that is safe to fix".to_owned(),
         (_, true) => format!("{findings} in {files} would be fixed; nothing is written"),
-        (_, false) => format!("{findings} in {files} fixed; `prowess undo FILE` takes one back"),
+        (_, false) => format!("{findings} in {files} fixed; `prowess undo` takes that back, `prowess undo FILE` one of them"),
     });
     Ok(())
 }
@@ -189,6 +219,7 @@ struct Fixing<'f> {
     profile: Profile,
     limits: &'f Limits,
     for_people: bool,
+    history: Option<&'f ChangeHistory>,
 }
 
 impl Fixing<'_> {
@@ -202,7 +233,12 @@ impl Fixing<'_> {
         let Fixed { bytes: mut after, mut findings, left } = fix(&before, self.profile);
         findings.iter_mut().for_each(|it| it.path.clone_from(&self.file.path));
         fixed.left = left;
-        let named = self.asks_for(Rename::Name).then(|| self.named_by_folder(&after)).transpose();
+        let named = match self.args.rename {
+            Some(Rename::Name) if self.is_asked_for() => Some(self.named_by_folder(&after)),
+            Some(Rename::Lowercase) if self.is_asked_for() => Some(self.named_lowercase(&after)),
+            _ => None,
+        };
+        let named = named.transpose();
         if let Ok(Some(named)) = &named {
             after.clone_from(named);
             findings.extend(self.cleared());
@@ -230,14 +266,16 @@ impl Fixing<'_> {
                 true => new,
                 false => new.join(real.file_name().unwrap_or_default()),
             });
-            fixed.findings.extend(self.cleared());
+            if matches!(named, Ok(None)) {
+                fixed.findings.extend(self.cleared());
+            }
         }
         named.map(drop)
     }
 
     /// Keeps what the file holds, for `prowess undo`, where there is a place for it.
-    fn keep(&self, before: &[u8], after: &[u8]) -> Option<(ChangeHistory, u64)> {
-        let (history, path) = (host::history()?, fs::canonicalize(self.real()).ok()?);
+    fn keep(&self, before: &[u8], after: &[u8]) -> Option<(&ChangeHistory, u64)> {
+        let (history, path) = (self.history?, fs::canonicalize(self.real()).ok()?);
         let mode = fs::metadata(&path).ok()?.permissions().mode();
         let time = history.keep(&path, Some((before, mode)), after).ok()?;
         Some((history, time))
@@ -255,34 +293,56 @@ impl Fixing<'_> {
         Ok(bytes)
     }
 
-    fn asks_for(&self, rename: Rename) -> bool {
-        self.args.rename == Some(rename) && self.cleared().next().is_some()
+    /// Whether something was found that the renaming that was typed is for.
+    fn is_asked_for(&self) -> bool {
+        let rules = self.args.rename.map(Rename::rules).unwrap_or_default();
+        self.found.iter().any(|it| rules.contains(&it.rule.code))
     }
 
-    /// What is cleared when names are alike.
+    /// What is cleared when names are changed.
     fn cleared(&self) -> impl Iterator<Item = Finding> {
-        let code = self.args.rename.map(Rename::rule);
-        self.found.iter().copied().filter(move |it| Some(it.rule.code) == code).cloned()
+        let rename = self.args.rename;
+        let is_cleared = move |it: &&&Finding| rename.is_some_and(|rename| rename.clears(it));
+        self.found.iter().filter(is_cleared).map(|it| (*it).clone())
     }
 
     /// The text with the name of its folder.
     fn named_by_folder(&self, bytes: &[u8]) -> Result<Vec<u8>> {
         let folder = folder_name(self.real()).unwrap_or_default().to_string_lossy();
+        self.named(bytes, &folder)
+    }
+
+    /// The text with its name in lowercase letters and digits joined by hyphens, unless another folder has that name.
+    fn named_lowercase(&self, bytes: &[u8]) -> Result<Vec<u8>> {
+        let manifest = parse(bytes, None, Profile::Lenient).manifest;
+        let name = lowercase(manifest.as_ref().map_or("", |it| &it.name));
+        let folder = self.real().parent().unwrap_or(Path::new("")).with_file_name(&name);
+        if folder_name(self.real()) != Some(OsStr::new(&name)) && folder.symlink_metadata().is_ok()
+        {
+            let (path, folder) = (self.file.path.display(), folder.display());
+            let cannot = format!("cannot give the skill in `{path}` the name `{name}`");
+            return Err(anyhow!("`{folder}` is already there").context(cannot));
+        }
+        self.named(bytes, &name)
+    }
+
+    fn named(&self, bytes: &[u8], name: &str) -> Result<Vec<u8>> {
         let path = self.file.path.display();
-        let cannot = || format!("cannot give the skill in `{path}` the name `{folder}`");
-        self.refuse_link().and_then(|()| plain(&folder)).with_context(cannot)?;
+        let cannot = || format!("cannot give the skill in `{path}` the name `{name}`");
+        self.refuse_link().and_then(|()| plain(name)).with_context(cannot)?;
         let manifest = parse(bytes, None, Profile::Lenient).manifest.with_context(cannot)?;
-        let name = folder.as_ref().into();
-        revise(bytes, &Manifest { name, ..manifest }, None).with_context(cannot)
+        revise(bytes, &Manifest { name: name.into(), ..manifest }, None).with_context(cannot)
     }
 
     /// What is to be renamed, from the root on, and how it is to be called.
     fn renaming(&self, inside: &Path, bytes: &[u8]) -> Option<(PathBuf, String)> {
-        if self.asks_for(Rename::File) {
+        let rename = self.args.rename.filter(|_| self.is_asked_for())?;
+        if rename == Rename::File {
             return Some((inside.to_owned(), DOCUMENT.to_owned()));
         }
-        let manifest = parse(bytes, None, Profile::Lenient).manifest?;
-        self.asks_for(Rename::Folder).then_some((inside.parent()?.to_owned(), manifest.name.into()))
+        let name = parse(bytes, None, Profile::Lenient).manifest?.name;
+        let is_other = folder_name(self.real()) != Some(OsStr::new(&*name));
+        (rename != Rename::Name && is_other).then_some((inside.parent()?.to_owned(), name.into()))
     }
 
     fn rename(&self, root: &Root, from: &Path, to: &str, new: &Path) -> Result<()> {
@@ -293,7 +353,12 @@ impl Fixing<'_> {
             return Err(anyhow!("`{}` is already there", new.display())).with_context(cannot);
         }
         if !self.args.dry_run {
+            let before = fs::canonicalize(root.path().join(from)).ok();
             root.rename(from, to).with_context(cannot)?;
+            if let (Some(history), Some(before)) = (self.history, before) {
+                // What cannot be kept is done all the same, as people want it.
+                let _ = history.keep_rename(&before, &before.with_file_name(to));
+            }
         }
         Ok(())
     }
@@ -318,8 +383,7 @@ impl Fixing<'_> {
             before.clone_from(&after);
             notes.push_str("\\ UTF-16 becomes UTF-8\n");
         } else if self.for_people && has("line-endings") {
-            let ends = if before.contains('\n') { "\r\n" } else { "\r" };
-            before = before.replace(ends, "\n").into();
+            before = before.replace('\r', "\n").into();
             notes.push_str("\\ lines end with LF\n");
         }
         match diff(&path, &before, &after, AROUND) {
@@ -332,6 +396,13 @@ impl Fixing<'_> {
 /// The name of the folder that a file lies in.
 fn folder_name(path: &Path) -> Option<&OsStr> {
     path.parent().and_then(Path::file_name)
+}
+
+/// A name in lowercase letters and digits, joined by a hyphen where anything else stands.
+fn lowercase(name: &str) -> String {
+    let lower = name.to_lowercase();
+    let words = lower.split(|it: char| !it.is_alphanumeric()).filter(|it| !it.is_empty());
+    words.collect::<Vec<_>>().join("-")
 }
 
 /// Refuses a name that a skill or a folder cannot have.

@@ -64,6 +64,7 @@ struct LocationJson<'a> {
 struct SkillJson<'a> {
     name: &'a str,
     path: Cow<'a, str>,
+    status: &'static str,
 }
 
 #[derive(Serialize)]
@@ -90,7 +91,11 @@ struct SuggestionJson<'a> {
 
 fn location<'a>(location: &'a Location, summary: &'a Summary<'_>) -> LocationJson<'a> {
     let checkup = summary.checkup;
-    let skill = |it: &'a Examined| SkillJson { name: &it.name, path: it.path.to_string_lossy() };
+    let skill = |it: &'a Examined| SkillJson {
+        name: &it.name,
+        path: it.path.to_string_lossy(),
+        status: it.status.as_str(),
+    };
     let reader =
         |it: Reader| ReaderJson { client: it.client.name, loaded: it.loaded, unknown: it.unknown };
     let trouble = |it: Trouble<'a>| TroubleJson {

@@ -1,8 +1,10 @@
 //! The summary for people, folded until it fits on their screen.
 
+use std::path::{Path, PathBuf};
+
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
-use prowess::{Client, Location, Reader, Symptom, Trouble, Verdict};
+use prowess::{Client, Location, Reader, Status, Surroundings, Symptom, Trouble, Verdict};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{
@@ -40,6 +42,9 @@ const FIRST: &[(&str, &str)] = &[
     ("prowess list", "see the skills that come with this program"),
     ("prowess --dir DIR", "look in another directory"),
 ];
+
+/// What can be done where there is no skill among what was named.
+const EVERYTHING: &[(&str, &str)] = &[("prowess", "see everything that agents find here")];
 
 /// How much is shown before the rest is folded.
 #[derive(Clone, Copy)]
@@ -129,11 +134,18 @@ impl Canvas {
         let next = |it: &(&str, &str)| Advice { command: it.0.to_owned(), why: it.1.to_owned() };
         let in_plugins = Some(("prowess list .", "list the skills of the plugins here"));
         let in_plugins = in_plugins.filter(|_| summary.in_plugins > 0);
-        if checkup.locations.is_empty() {
+        if checkup.locations.is_empty() && !summary.named.is_everything() {
+            self.commands("What to do next:", &EVERYTHING.iter().map(next).collect::<Vec<_>>());
+        } else if checkup.locations.is_empty() {
             let first = in_plugins.iter().chain(FIRST).map(next);
             self.commands("What to do next:", &first.collect::<Vec<_>>());
         } else if summary.advice.is_empty() {
-            self.commands("What to do next:", &NEXT.iter().map(next).collect::<Vec<_>>());
+            let typed = |mut it: Advice| {
+                it.command.push_str(&summary.typed);
+                it
+            };
+            let next = NEXT.iter().map(next).map(typed);
+            self.commands("What to do next:", &next.collect::<Vec<_>>());
         } else {
             self.commands("What would help most:", &summary.advice);
         }
@@ -153,8 +165,18 @@ impl Canvas {
     /// How much there is, and who would use it.
     fn head(&mut self, summary: &Summary<'_>) {
         let Summary { checkup, clients, is_detected, .. } = summary;
-        let skills = count(checkup.skills.len(), "skill");
+        let mut skills: Vec<usize> =
+            checkup.locations.iter().flat_map(|it| it.skills.clone()).collect();
+        skills.sort_unstable();
+        skills.dedup();
+        let skills = count(skills.len(), "skill");
         let line = match checkup.locations.len() {
+            0 if !summary.named.directories.is_empty() => {
+                let shown = |it: &PathBuf| whole(&shown(it, summary));
+                let all: Vec<String> = summary.named.directories.iter().map(shown).collect();
+                format!("No skills found in {}", all.join(", "))
+            }
+            0 if !summary.named.is_everything() => "No skill of that name found".to_owned(),
             0 => "No skills found, in this project or in any agent's directory".to_owned(),
             1 => format!("{skills} in 1 directory"),
             many => format!("{skills} in {many} directories"),
@@ -180,10 +202,8 @@ impl Canvas {
 
     /// One directory: its skills, who loads them, and what becomes of the others.
     fn location(&mut self, location: &Location, summary: &Summary<'_>) {
-        let Summary { checkup, surroundings, .. } = summary;
-        let path = |it| {
-            safe::line(&short(it, &surroundings.cwd, surroundings.home.as_deref())).into_owned()
-        };
+        let checkup = summary.checkup;
+        let path = |it| shown(it, summary);
         let mut path_shown = path(&location.directory);
         let many = count(location.skills.len(), "skill");
         let room = self.width.saturating_sub(many.width() + 2);
@@ -194,7 +214,13 @@ impl Canvas {
             let all: Vec<String> = location.aliases.iter().map(|it| whole(&path(it))).collect();
             self.text(&format!("the same directory as {}", all.join(", ")), 2, DIM);
         }
-        let names = location.skills(checkup).map(|it| safe::line(&it.name).into_owned());
+        let names = location.skills(checkup).map(|it| {
+            let name = safe::line(&it.name);
+            match it.status {
+                Status::Active => name.into_owned(),
+                status => format!("{name} ({})", status.as_str()),
+            }
+        });
         self.names(&names.collect::<Vec<_>>());
         self.readers(location, summary);
         let troubles = location.troubles(checkup);
@@ -279,7 +305,12 @@ impl Canvas {
         let reason = note.map(|it| it.symptom.map_or_else(|| SHADOWED.to_owned(), Symptom::about));
         let reason = reason.map(|it| format!(": {it}")).unwrap_or_default();
         let by = if *verdict == Verdict::Unknown { "in" } else { "by" };
-        let text = format!("{} {by} {}{reason}", fate(*verdict), self.listed(clients));
+        let from = match note.and_then(|it| it.symptom) {
+            Some(Symptom::NotForModels) => " from the model",
+            Some(Symptom::NotForPeople) => " from people",
+            _ => "",
+        };
+        let text = format!("{}{from} {by} {}{reason}", fate(*verdict), self.listed(clients));
         let indent = column + 6;
         let lines = wrapped(&text, Some(self.width.saturating_sub(indent).max(10)));
         for (number, line) in lines.iter().enumerate() {
@@ -299,7 +330,7 @@ impl Canvas {
             return;
         }
         self.is_folded = true;
-        let mut words: Vec<(&'static str, Vec<&std::path::Path>)> = Vec::new();
+        let mut words: Vec<(&'static str, Vec<&Path>)> = Vec::new();
         for trouble in troubles {
             let (word, path) = (fate(trouble.verdict), &*trouble.skill.path);
             match words.iter_mut().find(|it| it.0 == word) {
@@ -418,6 +449,12 @@ impl Canvas {
     fn paint(&self, text: &str, style: Style) -> String {
         painted(text, style, self.colored)
     }
+}
+
+/// A path as people write it, made safe.
+fn shown(path: &Path, summary: &Summary<'_>) -> String {
+    let Surroundings { cwd, home, .. } = summary.surroundings;
+    safe::line(&short(path, cwd, home.as_deref())).into_owned()
 }
 
 /// What is the matter with a skill that shares its name.

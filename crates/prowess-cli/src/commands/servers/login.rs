@@ -1,0 +1,196 @@
+//! `prowess servers login` and `prowess servers logout`.
+
+use std::{
+    env, io,
+    io::IsTerminal as _,
+    process::{Command, Stdio},
+    sync::mpsc::{Sender, channel},
+    thread,
+};
+
+use anyhow::Result;
+use prowess_runtime::{LoginPrompt, LoginRequest, Outcome};
+use serde_json::json;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use super::{Desk, find};
+use crate::{
+    Status, completion,
+    host::Running,
+    printer::{self, Printer},
+    safe,
+};
+
+/// Log in to a server by OAuth, in a browser or with a code
+///
+/// The token is kept in a file that only you can read, and sent to this server alone; `ask`, `chat` and `servers`
+/// use it, and renew it when it expires.
+#[derive(Debug, clap::Args)]
+pub(super) struct Login {
+    /// The server, by its label
+    #[arg(add = completion::servers())]
+    label: String,
+    /// Log in with a code that you type on any device, where the server offers it
+    #[arg(long)]
+    device: bool,
+    /// Ask for these permissions as well; may be given several times
+    #[arg(long, value_name = "SCOPE")]
+    scope: Vec<String>,
+    /// Let settings refer to this environment variable; may be given several times
+    #[arg(long, value_name = "NAME")]
+    env: Vec<String>,
+    /// Approve a server that a project sets
+    #[arg(long)]
+    yes: bool,
+}
+
+/// Forget the login to a server, and revoke its token where that is offered
+#[derive(Debug, clap::Args)]
+pub(super) struct Logout {
+    /// The server, by its label
+    #[arg(add = completion::servers())]
+    label: String,
+    /// Let settings refer to this environment variable; may be given several times
+    #[arg(long, value_name = "NAME")]
+    env: Vec<String>,
+}
+
+impl Login {
+    pub(super) fn running(&self) -> Running {
+        let mut running = Running::default();
+        (running.env, running.yes) = (self.env.clone(), self.yes);
+        running
+    }
+}
+
+impl Logout {
+    pub(super) fn running(&self) -> Running {
+        let mut running = Running::default();
+        running.env = self.env.clone();
+        running
+    }
+}
+
+impl Desk {
+    pub(super) async fn login(&self, args: &Login, printer: &mut Printer) -> Result<Status> {
+        let set = find(&self.config, &args.label)?;
+        let label = &set.description.name;
+        // Until there is something to paste, others may ask for a line.
+        let (start, lines) = pasted();
+        let tell = |it: LoginPrompt<'_>| {
+            prompt(label, &it);
+            if matches!(it, LoginPrompt::Browser { .. }) {
+                let _ = start.send(());
+            }
+        };
+        let request = LoginRequest {
+            is_device: args.device,
+            scopes: args.scope.clone(),
+            pasted: Some(lines),
+            prompt: &tell,
+        };
+        let state = match self.starter.login(set, request).await {
+            Ok(state) => state,
+            Err(outcome) => return Ok(failed(&outcome, printer)),
+        };
+        if printer.json {
+            printer.document(&json!({ "label": label, "login": state }))?;
+        } else {
+            let issuer = safe::line(&state.issuer).into_owned();
+            printer.line(format_args!("logged in to {label} at {issuer}"))?;
+        }
+        Ok(Status::Well)
+    }
+
+    pub(super) async fn logout(&self, args: &Logout, printer: &mut Printer) -> Result<Status> {
+        let set = find(&self.config, &args.label)?;
+        let label = &set.description.name;
+        let is_removed = match self.starter.logout(set).await {
+            Ok(is_removed) => is_removed,
+            Err(outcome) => return Ok(failed(&outcome, printer)),
+        };
+        if printer.json {
+            printer.document(&json!({ "label": label, "logged_out": is_removed }))?;
+        } else if is_removed {
+            printer.line(format_args!("logged out of {label}"))?;
+        } else {
+            printer.note(&format!("nobody is logged in to `{label}`"));
+        }
+        Ok(Status::Well)
+    }
+}
+
+fn failed(outcome: &Outcome, printer: &mut Printer) -> Status {
+    printer.fault(outcome.message.as_deref().unwrap_or_default());
+    outcome.difference.iter().for_each(|it| printer.note(it));
+    outcome.hint.iter().for_each(|it| printer.hint(it));
+    Status::Unable
+}
+
+/// Tells what to do. A URL stands on a line of its own, so that it can be copied from a narrow terminal.
+fn prompt(label: &str, prompt: &LoginPrompt<'_>) {
+    match prompt {
+        LoginPrompt::Browser { url, issuer, is_elsewhere } => {
+            let issuer = safe::line(issuer);
+            let way = match open(url) {
+                true => "Your browser should open now; if it does not, open this URL",
+                false => "Open this URL in a browser",
+            };
+            printer::tell(&format!("Logging in to `{label}` at {issuer}\n{way}:\n\n  {url}\n\n"));
+            if *is_elsewhere {
+                printer::tell(
+                    "warning: this page is not on the host of the authorization server; log in there only if you know it\n",
+                );
+            }
+            if io::stdin().is_terminal() {
+                printer::tell(
+                    "If the browser is on another machine, paste the address that it ends up at here:\n",
+                );
+            }
+        }
+        LoginPrompt::Device { url, complete, code, issuer } => {
+            let (issuer, code) = (safe::line(issuer), safe::line(code));
+            let whole = complete.map(|it| format!(", or open one that has it:\n\n  {it}\n"));
+            let whole = whole.unwrap_or_default();
+            printer::tell(&format!(
+                "Logging in to `{label}` at {issuer}\nOpen this URL on any device:\n\n  {url}\n\nand type the code {code}{whole}\n"
+            ));
+        }
+        LoginPrompt::Stranger => printer::tell(
+            "warning: ignored an answer that does not belong to this login; still waiting\n",
+        ),
+        LoginPrompt::MoreScopes { scopes } => {
+            let scopes = safe::line(scopes);
+            printer::tell(&format!("`{label}` needs more permissions: {scopes}\n"));
+        }
+        _ => {}
+    }
+}
+
+/// Opens a URL in the browser of whoever sits here, if somebody does.
+fn open(url: &str) -> bool {
+    let is_mac = cfg!(target_os = "macos");
+    let has_screen =
+        is_mac || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|it| env::var_os(it).is_some());
+    if !has_screen || !io::stderr().is_terminal() {
+        return false;
+    }
+    let mut opener = Command::new(if is_mac { "open" } else { "xdg-open" });
+    let opener = opener.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    opener.spawn().is_ok()
+}
+
+/// Lines from stdin, from the moment on that something is sent.
+fn pasted() -> (Sender<()>, UnboundedReceiver<String>) {
+    let (start, started) = channel();
+    let (send, lines) = unbounded_channel();
+    // Nothing wakes a thread that waits for a line; it ends with the program.
+    let read = move || {
+        if started.recv().is_ok() {
+            let _ = io::stdin().lines().map_while(Result::ok).try_for_each(|it| send.send(it));
+        }
+    };
+    // Where there is no thread to be had, nobody pastes anything.
+    let _ = thread::Builder::new().spawn(read);
+    (start, lines)
+}

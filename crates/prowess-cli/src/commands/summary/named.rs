@@ -1,0 +1,78 @@
+//! What was typed to be shown, and nothing else.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Result;
+use prowess::{Checkup, Location};
+
+use crate::{arguments::Global, context, surroundings::absolute};
+
+/// What was typed to be shown; everything where nothing was.
+pub(super) struct Named {
+    pub(super) directories: Vec<PathBuf>,
+    include: Vec<String>,
+    exclude: Vec<String>,
+}
+
+impl Named {
+    pub(super) fn of(global: &Global) -> Result<Self> {
+        let directories = match global.dir.is_empty() && global.preset.is_empty() {
+            true => Vec::new(),
+            false => context::directories(&context::config(global)?, global),
+        };
+        let directories = directories.iter().map(|it| absolute(&context::resolve(it, global)));
+        Ok(Self {
+            directories: directories.collect::<Result<_>>()?,
+            include: global.include.clone(),
+            exclude: global.exclude.clone(),
+        })
+    }
+
+    pub(super) fn is_everything(&self) -> bool {
+        self.directories.is_empty() && self.include.is_empty() && self.exclude.is_empty()
+    }
+
+    /// Whether single skills are named, and no directories of them.
+    pub(super) fn is_of_skills(&self) -> bool {
+        let is_skill = |it: &PathBuf| it.join("SKILL.md").is_file();
+        !self.include.is_empty()
+            || !self.exclude.is_empty()
+            || self.directories.iter().any(is_skill)
+    }
+
+    /// Leaves of a checkup what was named. What clients make of it was judged among everything that there is.
+    pub(super) fn narrow(&self, checkup: &mut Checkup) {
+        if self.is_everything() {
+            return;
+        }
+        let real = |it: &Path| fs::canonicalize(it).unwrap_or_else(|_| it.to_owned());
+        let named: Vec<PathBuf> = self.directories.iter().map(|it| real(it)).collect();
+        let is_within = |it: &Path| named.is_empty() || named.iter().any(|dir| it.starts_with(dir));
+        let Checkup { skills, locations, crowded, findings } = checkup;
+        for location in &mut *locations {
+            let mut paths = location.aliases.iter().chain([&location.directory]);
+            let is_named = paths.any(|it| is_within(&real(it)));
+            location.skills.retain(|number| {
+                let skill = &skills[*number];
+                let is_meant = || skill.path.parent().is_some_and(|it| named.contains(&real(it)));
+                (is_named || is_meant())
+                    && (self.include.is_empty() || self.include.contains(&skill.name))
+                    && !self.exclude.contains(&skill.name)
+            });
+        }
+        locations.retain(|it| !it.skills.is_empty());
+        // A skill that was named is shown in the directory that it lies in.
+        let is_skill = |it: &Location| {
+            it.skills.iter().any(|at| skills[*at].path.parent() == Some(&it.directory))
+        };
+        if locations.iter().any(|it| !is_skill(it)) {
+            locations.retain(|it| !is_skill(it));
+        }
+        findings.retain(|it| is_within(&real(&it.path)));
+        // That is about everything a client reads.
+        crowded.clear();
+    }
+}

@@ -1,0 +1,216 @@
+//! Where the browser comes back to: a port of this machine, for one login.
+
+use std::{
+    convert::Infallible,
+    future::pending,
+    io,
+    net::{Ipv4Addr, Ipv6Addr},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use http_body_util::Full;
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::{Bytes, Incoming},
+    header::HeaderValue,
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::TokioIo;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+use url::{Url, form_urlencoded};
+
+use super::{LoginError, secret::Secret, web::is_loopback};
+
+/// A port that waits for one answer.
+#[derive(Debug)]
+pub(super) struct Listener {
+    listener: TcpListener,
+    /// `localhost` has two addresses, and somebody else could listen at the other.
+    second: Option<TcpListener>,
+    redirect: String,
+    path: String,
+}
+
+/// What the authorization server answered by way of the browser.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Answer {
+    pub(super) code: Option<Secret>,
+    pub(super) issuer: Option<String>,
+    pub(super) error: Option<String>,
+    pub(super) error_description: Option<String>,
+}
+
+/// What somebody wanted who came to the port.
+enum Visit {
+    Answer(Answer),
+    /// It came back from another login, or nobody knows where from.
+    Stranger,
+    Nothing,
+}
+
+/// How many may be here at once, and how long each may take.
+const VISITORS: usize = 64;
+const PATIENCE: Duration = Duration::from_secs(3);
+const PAUSE: Duration = Duration::from_millis(50);
+/// The longest head of a request.
+const LONGEST: usize = 16 * 1024;
+
+impl Listener {
+    /// Listens at any port, or for the redirect URI that a client was registered with.
+    pub(super) async fn new(registered: Option<&str>) -> Result<Self, LoginError> {
+        let failed = |address: String| |source| LoginError::Listen { address, source };
+        let Some(registered) = registered else {
+            let bind = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await;
+            let listener = bind.map_err(failed("127.0.0.1".to_owned()))?;
+            let port = listener.local_addr().map_err(failed("127.0.0.1".to_owned()))?.port();
+            let redirect = format!("http://127.0.0.1:{port}/callback");
+            return Ok(Self { listener, second: None, redirect, path: "/callback".to_owned() });
+        };
+        let what = "`oauth.redirect_uri`";
+        let bad = || {
+            let why = "it has to be like `http://127.0.0.1:8912/callback`, with a port".to_owned();
+            LoginError::Malformed { what, why }
+        };
+        let url = Url::parse(registered).map_err(|_| bad())?;
+        let is_fit = url.scheme() == "http" && is_loopback(&url) && url.query().is_none();
+        let port = url.port().filter(|_| is_fit).ok_or_else(bad)?;
+        let is_six = url.host_str() == Some("[::1]");
+        let four = async || TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
+        let six = async || TcpListener::bind((Ipv6Addr::LOCALHOST, port)).await;
+        let bound = async {
+            match (url.domain().is_some(), is_six) {
+                (true, _) => match six().await {
+                    Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(error),
+                    second => Ok((four().await?, second.ok())),
+                },
+                (_, true) => Ok((six().await?, None)),
+                _ => Ok((four().await?, None)),
+            }
+        };
+        let (listener, second) = bound.await.map_err(failed(registered.to_owned()))?;
+        Ok(Self { listener, second, redirect: registered.to_owned(), path: url.path().to_owned() })
+    }
+
+    /// The URI that the browser is to come back to.
+    pub(super) fn redirect(&self) -> &str {
+        &self.redirect
+    }
+
+    /// Waits for the answer to the login of this state. Whoever comes with another one is sent away, and does not
+    /// end the login: any program of this machine can come.
+    pub(super) async fn wait(&self, state: &Secret, stranger: &(dyn Fn() + Sync)) -> Answer {
+        let mut visits = JoinSet::new();
+        loop {
+            tokio::select! {
+                accepted = self.accept(), if visits.len() < VISITORS => {
+                    match accepted {
+                        Ok(stream) => drop(visits.spawn(attend(stream, self.path.clone(), state.clone()))),
+                        // There may be no descriptor left for the moment.
+                        Err(_) => sleep(PAUSE).await,
+                    }
+                }
+                Some(visit) = visits.join_next() => match visit {
+                    Ok(Visit::Answer(answer)) => return answer,
+                    Ok(Visit::Stranger) => stranger(),
+                    Ok(Visit::Nothing) | Err(_) => {}
+                }
+            }
+        }
+    }
+
+    async fn accept(&self) -> io::Result<TcpStream> {
+        let second = async {
+            match &self.second {
+                Some(second) => second.accept().await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            accepted = self.listener.accept() => accepted,
+            accepted = second => accepted,
+        }
+        .map(|it| it.0)
+    }
+}
+
+impl Answer {
+    /// The answer in a query; nothing if it is to another login.
+    fn read(query: &str, state: &Secret) -> Option<Self> {
+        let value = |name: &str| {
+            let mut values = form_urlencoded::parse(query.as_bytes()).filter(|it| it.0 == name);
+            // What stands there twice says two things.
+            let value = values.next().map(|it| it.1.into_owned());
+            if values.next().is_some() { None } else { value }
+        };
+        if value("state").as_deref() != Some(state.reveal()) {
+            return None;
+        }
+        Some(Self {
+            code: value("code").map(Secret::new),
+            issuer: value("iss"),
+            error: value("error"),
+            error_description: value("error_description"),
+        })
+    }
+
+    /// The answer in a URL that somebody copied out of a browser on another machine.
+    pub(super) fn pasted(text: &str, state: &Secret) -> Option<Self> {
+        Self::read(Url::parse(text.trim()).ok()?.query()?, state)
+    }
+}
+
+/// Serves one request.
+async fn attend(stream: TcpStream, path: String, state: Secret) -> Visit {
+    let visit = Arc::new(Mutex::new(Visit::Nothing));
+    let service = service_fn(|request: Request<Incoming>| {
+        let (status, text, what) = respond(&request, &path, &state);
+        *visit.lock().unwrap_or_else(PoisonError::into_inner) = what;
+        async move { Ok::<_, Infallible>(page(status, text)) }
+    });
+    let mut server = http1::Builder::new();
+    let server = server.keep_alive(false).max_buf_size(LONGEST);
+    // Whoever does not read the answer has asked all the same.
+    let _ = timeout(PATIENCE, server.serve_connection(TokioIo::new(stream), service)).await;
+    std::mem::replace(&mut *visit.lock().unwrap_or_else(PoisonError::into_inner), Visit::Nothing)
+}
+
+fn respond(
+    request: &Request<Incoming>,
+    path: &str,
+    state: &Secret,
+) -> (StatusCode, &'static str, Visit) {
+    if request.method() != Method::GET || request.uri().path() != path {
+        return (StatusCode::NOT_FOUND, "There is nothing here.\n", Visit::Nothing);
+    }
+    match Answer::read(request.uri().query().unwrap_or_default(), state) {
+        Some(answer) => {
+            let text = "You can close this window: prowess goes on in the terminal.\n";
+            (StatusCode::OK, text, Visit::Answer(answer))
+        }
+        None => {
+            let text = "This does not belong to the login that prowess waits for.\n";
+            (StatusCode::BAD_REQUEST, text, Visit::Stranger)
+        }
+    }
+}
+
+/// A page of text alone. The code in its address goes to nobody and is not kept.
+fn page(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::from(text));
+    *response.status_mut() = status;
+    for (name, value) in [
+        ("content-type", "text/plain; charset=utf-8"),
+        ("x-content-type-options", "nosniff"),
+        ("cache-control", "no-store"),
+        ("referrer-policy", "no-referrer"),
+    ] {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}

@@ -1,0 +1,116 @@
+//! The client that logs in: one that was registered by hand, or one that registers itself (RFC 7591).
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use url::form_urlencoded::byte_serialize;
+
+use super::{
+    LoginError,
+    discovery::AuthorizationServer,
+    secret::Secret,
+    web::{Web, denied, needed, text},
+};
+
+/// A client, as its authorization server knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Client {
+    pub(super) id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) secret: Option<Secret>,
+    method: Method,
+}
+
+/// How a client authenticates itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Method {
+    None,
+    ClientSecretBasic,
+    ClientSecretPost,
+}
+
+const WHAT: &str = "the registration of a client";
+
+impl Client {
+    /// One that was registered by hand.
+    pub(super) fn known(id: String, secret: Option<String>, server: &AuthorizationServer) -> Self {
+        let method = match &secret {
+            None => Method::None,
+            Some(_) if server.takes(Method::ClientSecretBasic) => Method::ClientSecretBasic,
+            Some(_) => Method::ClientSecretPost,
+        };
+        Self { id, secret: secret.map(Secret::new), method }
+    }
+
+    /// Registers a client.
+    pub(super) async fn register(
+        web: &Web,
+        server: &AuthorizationServer,
+        redirect: Option<&str>,
+    ) -> Result<Self, LoginError> {
+        let none = || LoginError::NoRegistration { issuer: server.issuer.clone() };
+        let url = server.registration.as_ref().ok_or_else(none)?;
+        let method = [Method::None, Method::ClientSecretPost, Method::ClientSecretBasic];
+        let method = method.into_iter().find(|it| server.takes(*it)).unwrap_or(Method::None);
+        let grant = if redirect.is_some() { "authorization_code" } else { super::device::GRANT };
+        let mut client = json!({
+            "client_name": "Prowess",
+            "application_type": "native",
+            "token_endpoint_auth_method": method,
+            "grant_types": [grant, "refresh_token"],
+            "response_types": [],
+            "redirect_uris": [],
+        });
+        if let Some(redirect) = redirect {
+            client["response_types"] = json!(["code"]);
+            client["redirect_uris"] = json!([redirect]);
+        }
+        let (status, answer) = web.post_json(WHAT, url, &client).await?;
+        if !matches!(status, 200 | 201) {
+            return Err(denied(status, WHAT, &answer));
+        }
+        let secret = text(WHAT, &answer, "client_secret")?.map(Secret::new);
+        let method = match (&secret, text(WHAT, &answer, "token_endpoint_auth_method")?) {
+            (None, _) | (_, Some("none")) => Method::None,
+            (_, Some("client_secret_post")) => Method::ClientSecretPost,
+            (_, None | Some("client_secret_basic")) => Method::ClientSecretBasic,
+            _ => {
+                let why = "it wants clients to authenticate in a way that is not known".to_owned();
+                return Err(LoginError::Malformed { what: WHAT, why });
+            }
+        };
+        Ok(Self { id: needed(WHAT, &answer, "client_id")?.to_owned(), secret, method })
+    }
+
+    /// The header that it authenticates itself with.
+    pub(super) fn authorization(&self) -> Option<String> {
+        let secret = self.secret.as_ref().filter(|_| self.method == Method::ClientSecretBasic)?;
+        let encoded = |it: &str| byte_serialize(it.as_bytes()).collect::<String>();
+        let pair = format!("{}:{}", encoded(&self.id), encoded(secret.reveal()));
+        Some(format!("Basic {}", BASE64_STANDARD.encode(pair)))
+    }
+
+    /// What it puts into a form to say who it is.
+    pub(super) fn fields(&self) -> Vec<(&str, &str)> {
+        let id = ("client_id", &*self.id);
+        match (self.method, &self.secret) {
+            (Method::ClientSecretBasic, _) => Vec::new(),
+            (Method::ClientSecretPost, Some(secret)) => {
+                vec![id, ("client_secret", secret.reveal())]
+            }
+            _ => vec![id],
+        }
+    }
+}
+
+impl AuthorizationServer {
+    fn takes(&self, method: Method) -> bool {
+        let word = match method {
+            Method::None => "none",
+            Method::ClientSecretBasic => "client_secret_basic",
+            Method::ClientSecretPost => "client_secret_post",
+        };
+        self.methods.as_ref().is_none_or(|it| it.iter().any(|it| it == word))
+    }
+}

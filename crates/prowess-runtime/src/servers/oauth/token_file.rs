@@ -1,0 +1,216 @@
+//! Where logins are kept: a file for each server, which its owner alone can read.
+
+use std::{
+    fs::{self, DirBuilder, File},
+    io::{self, Read as _, Write as _},
+    os::{
+        fd::OwnedFd,
+        unix::fs::{DirBuilderExt as _, MetadataExt as _},
+    },
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rustix::{
+    fs::{AtFlags, FlockOperation, Mode, OFlags, fchmod, fsync, openat, renameat, unlinkat},
+    io::Errno,
+    process::geteuid,
+};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use tokio::time::{Instant, sleep};
+
+use super::{LoginError, registration::Client, token::Tokens};
+
+/// A login to a server, as it is kept. What it was given out for and by stands beside the tokens, so that they are
+/// sent to nobody else, whatever the server says about itself later.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Login {
+    pub(super) server: String,
+    pub(super) resource: String,
+    pub(super) issuer: String,
+    pub(super) token_endpoint: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) revocation_endpoint: Option<String>,
+    pub(super) client: Client,
+    #[serde(flatten)]
+    pub(super) tokens: Tokens,
+}
+
+/// What is known about a login without a token of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LoginState {
+    /// The authorization server that the login was made at.
+    pub issuer: String,
+    /// The scopes that were granted.
+    pub scopes: Vec<String>,
+    /// When the token expires, in seconds since 1970.
+    pub expires_at: Option<u64>,
+    /// Whether it is renewed then.
+    pub is_renewable: bool,
+}
+
+/// The directory of all logins. Making one touches nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Logins {
+    directory: PathBuf,
+}
+
+/// The longest file that is read.
+const LONGEST: u64 = 256 * 1024;
+/// How long another process may take to renew a token.
+const PATIENCE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(20);
+
+impl Logins {
+    /// Logins in a directory; it is made when there is something to keep.
+    pub fn at(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into() }
+    }
+
+    /// The login to a server under a label; nothing where nobody has logged in.
+    pub(super) fn read(&self, label: &str, server: &str) -> Result<Option<Login>, LoginError> {
+        let name = file_name(label, server);
+        let bytes = self.open().and_then(|directory| {
+            let Some(directory) = directory else { return Ok(None) };
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            let file = match openat(&directory, &*name, flags, Mode::empty()) {
+                Ok(file) => File::from(file),
+                Err(Errno::NOENT) => return Ok(None),
+                Err(Errno::LOOP) => return Err(io::Error::other("it is a link")),
+                Err(error) => return Err(error.into()),
+            };
+            // What was opened is asked, because the path may lead elsewhere by now.
+            let metadata = file.metadata()?;
+            if !metadata.is_file() || metadata.uid() != geteuid().as_raw() {
+                return Err(io::Error::other("it is not a file of yours"));
+            }
+            if metadata.mode() & 0o077 != 0 {
+                return Err(io::Error::other("others than you can read or change it"));
+            }
+            let mut bytes = Vec::new();
+            file.take(LONGEST).read_to_end(&mut bytes)?;
+            Ok(Some(bytes))
+        });
+        let Some(bytes) = bytes.map_err(|error| self.failed(&name, &error.to_string()))? else {
+            return Ok(None);
+        };
+        // What is wrong with it is not repeated: it may be near a token.
+        let login: Login =
+            serde_json::from_slice(&bytes).map_err(|_| self.failed(&name, "it is not a login"))?;
+        Ok(Some(login).filter(|it| it.server == server))
+    }
+
+    /// Keeps a login, in place of an older one.
+    pub(super) fn write(&self, label: &str, login: &Login) -> Result<(), LoginError> {
+        let name = file_name(label, &login.server);
+        let draft = format!("{name}.new");
+        let written = self.make().and_then(|directory| {
+            let bytes = serde_json::to_vec_pretty(login)?;
+            match unlinkat(&directory, &*draft, AtFlags::empty()) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+            let file = openat(&directory, &*draft, flags, Mode::RUSR | Mode::WUSR)?;
+            let mut file = File::from(file);
+            file.write_all(&bytes)?;
+            file.sync_all()?;
+            renameat(&directory, &*draft, &directory, &*name)?;
+            Ok(fsync(&directory)?)
+        });
+        written.map_err(|error| self.failed(&name, &error.to_string()))
+    }
+
+    /// Removes the login to a server, or every login under a label, also those to other addresses that it once had;
+    /// says whether there was one.
+    pub(super) fn remove(&self, label: &str, server: Option<&str>) -> Result<bool, LoginError> {
+        let only = server.map(|it| file_name(label, it));
+        let removed = self.open().and_then(|directory| {
+            let Some(directory) = directory else { return Ok(false) };
+            let mut is_removed = false;
+            for entry in fs::read_dir(&self.directory)? {
+                let name = entry?.file_name();
+                let rest = name.to_str().and_then(|it| it.strip_prefix(label));
+                let is_one = rest.is_some_and(|it| it.starts_with('.') && it != LOCK);
+                if is_one && only.as_ref().is_none_or(|it| **it == *name) {
+                    unlinkat(&directory, &*name, AtFlags::empty())?;
+                    is_removed = true;
+                }
+            }
+            Ok(is_removed)
+        });
+        removed.map_err(|error| self.failed(label, &error.to_string()))
+    }
+
+    /// Waits until no other process renews or replaces the login under a label. The lock ends with what this gives.
+    pub(super) async fn lock(&self, label: &str) -> Result<OwnedFd, LoginError> {
+        let name = format!("{label}{LOCK}");
+        let failed = |error: io::Error| self.failed(&name, &error.to_string());
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = self
+            .make()
+            .and_then(|it| Ok(openat(&it, &*name, flags, Mode::RUSR | Mode::WUSR)?))
+            .map_err(failed)?;
+        let end = Instant::now() + PATIENCE;
+        loop {
+            match rustix::fs::flock(&opened, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(opened),
+                Err(Errno::WOULDBLOCK) if Instant::now() < end => sleep(PAUSE).await,
+                Err(error) => return Err(failed(error.into())),
+            }
+        }
+    }
+
+    /// The directory, made if it is not there.
+    fn make(&self) -> io::Result<OwnedFd> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
+        self.open()?.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// The directory, left to its owner alone; nothing where it is not there.
+    fn open(&self) -> io::Result<Option<OwnedFd>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let directory = match rustix::fs::open(&self.directory, flags, Mode::empty()) {
+            Ok(directory) => File::from(directory),
+            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::NOTDIR | Errno::LOOP) => {
+                return Err(io::Error::other("its directory is a link, or none"));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let metadata = directory.metadata()?;
+        if metadata.uid() != geteuid().as_raw() {
+            return Err(io::Error::other("its directory belongs to somebody else"));
+        }
+        if metadata.mode() & 0o077 != 0 {
+            fchmod(&directory, Mode::RWXU)?;
+        }
+        Ok(Some(directory.into()))
+    }
+
+    fn failed(&self, name: &str, why: &str) -> LoginError {
+        LoginError::Storage { path: self.directory.join(Path::new(name)), why: why.to_owned() }
+    }
+}
+
+impl Login {
+    pub(super) fn state(self) -> LoginState {
+        let Self { issuer, tokens, .. } = self;
+        LoginState {
+            issuer,
+            scopes: tokens.scope,
+            expires_at: tokens.expires_at,
+            is_renewable: tokens.refresh_token.is_some(),
+        }
+    }
+}
+
+const LOCK: &str = ".lock";
+
+/// What the file of a login is called: a label has letters, digits and `-` alone.
+fn file_name(label: &str, server: &str) -> String {
+    let digest = Sha256::digest(server);
+    let digest: String = digest.iter().take(8).map(|it| format!("{it:02x}")).collect();
+    format!("{label}.{digest}.json")
+}
