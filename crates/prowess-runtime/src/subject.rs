@@ -92,7 +92,7 @@ impl Subject {
         let digest = hex(Sha256::new_with_prefix(text));
         let (mode, size) = (String::new(), text.len() as u64);
         let part = Part { digest: digest.clone(), mode, size, text: Some(text.to_owned()) };
-        Self { digest, files: BTreeMap::from([(path.to_owned(), part)]) }
+        Self { digest, files: BTreeMap::from([(path.to_owned(), part)]), ..Self::default() }
     }
 
     /// The text that it was made from, as long as it is kept.
