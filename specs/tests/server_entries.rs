@@ -283,6 +283,20 @@ mod a_server_is_given_what_its_entry_names {
             assert!(is_denied(&said), "{path}: {said}");
         }
         drop(server);
+        stage.set(&[], "write = [\"~\"]");
+        let server = stage.start().unwrap();
+        let home = |path: &str| stage.search.home.clone().unwrap().join(path);
+        let said = stage.probe(&server, &format!("open({:?}, 'w').write('x')", home("new.txt")));
+        assert_eq!(said, "None");
+        for code in [
+            format!("open({:?}, 'a').write('x')", home(".config/prowess/prowess.toml")),
+            format!("os.rename({:?}, {:?})", home(".config/prowess"), home(".config/moved")),
+            format!("os.rename({:?}, {:?})", home(".config"), home("moved")),
+        ] {
+            let said = stage.probe(&server, &code);
+            assert!(is_denied(&said), "{code}: {said}");
+        }
+        drop(server);
         let read =
             |path: &str| fs::read_to_string(stage.world.path(format!("project/{path}"))).unwrap();
         assert_eq!(

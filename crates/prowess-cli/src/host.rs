@@ -265,6 +265,7 @@ pub(crate) fn gate(config: &Config, approver: Arc<dyn Approver>) -> Gate {
     let cache = cache_folder()
         .filter(|it| DirBuilder::new().recursive(true).mode(0o700).create(it).is_ok());
     policy.withheld.extend(state().into_iter().chain(cache).chain(environments_folder()));
+    policy.interpreters = interpreters(config).by_name();
     Gate { policy, approver, records }
 }
 

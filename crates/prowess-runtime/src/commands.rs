@@ -35,7 +35,7 @@ pub(crate) use self::{guard::Guard, kept::Kept, secrets::secrets, withheld::With
 
 /// Where a program of the system lies, by its name.
 pub(crate) fn program(name: &str) -> Result<PathBuf, Refusal> {
-    Program::find(name).map(|it| it.path)
+    Program::of_system(name).map(|it| it.path)
 }
 
 /// A command that may run.
@@ -332,8 +332,8 @@ fn allowed(
     let policy = place.policy;
     let commands = &policy.commands;
     let entries = commands.iter().map(|it| it.split_ascii_whitespace().collect::<Vec<_>>());
-    let matching =
-        entries.filter_map(|it| Some((Program::matching(words, &it, place.directory)?, it)));
+    let matching = entries
+        .filter_map(|it| Some((Program::matching(words, &it, place.directory, policy)?, it)));
     let mut is_listed = true;
     let (program, spelled) = match matching.max_by_key(|it| it.1.len()) {
         Some((program, entry)) => (program?, entry.len()),
@@ -342,7 +342,7 @@ fn allowed(
             let asked = format!("`{name}` is not listed in `policy.commands`");
             place.ask_or(refusal, &asked)?;
             is_listed = false;
-            (Program::named(name, place.directory)?, 1)
+            (Program::named(name, place.directory, policy)?, 1)
         }
     };
     if let Some(other) = program.disguise().filter(|it| !commands.iter().any(|own| own == it)) {

@@ -14,6 +14,7 @@ mod reference;
 mod starter;
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -278,6 +279,7 @@ impl Config {
             script_hosts: set.script_hosts.value.clone(),
             roots: roots.unwrap_or_else(|| vec![cwd.to_owned()]),
             environment: set.environment.value.clone(),
+            interpreters: BTreeMap::new(),
             withheld: self.model.key_file.value.iter().cloned().collect(),
             protected: self.files.clone(),
             writes: set.writes.value,

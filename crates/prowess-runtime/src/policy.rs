@@ -7,13 +7,17 @@ mod glob;
 mod grant;
 mod sensitive;
 
-use std::path::{Component, Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Component, Path, PathBuf},
+};
 
 use prowess::{Definition, Manifest, Type};
 use serde_json::Value;
 
 use crate::{
     commands::Plan,
+    environment::InstalledInterpreter,
     protected::{Way, lies_in},
     tool::Act,
 };
@@ -47,6 +51,8 @@ pub struct Policy {
     pub roots: Vec<PathBuf>,
     /// The environment variables that scripts may be given.
     pub environment: Vec<String>,
+    /// What commands find under the names of interpreters, where that is not the system's own.
+    pub interpreters: BTreeMap<String, InstalledInterpreter>,
     /// What nobody reads or writes, whatever the roots are: a key, and where approvals are kept.
     pub withheld: Vec<PathBuf>,
     /// What nobody writes, whatever the roots are: the files that this was read from.
@@ -224,6 +230,7 @@ impl Default for Policy {
             script_hosts: Vec::new(),
             roots: Vec::new(),
             environment: Vec::new(),
+            interpreters: BTreeMap::new(),
             withheld: Vec::new(),
             protected: Vec::new(),
             writes: Decision::Allow,

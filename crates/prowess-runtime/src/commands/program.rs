@@ -1,4 +1,4 @@
-//! The program behind a name: looked up in fixed places, and known by more than its name.
+//! The program behind a name: looked up in fixed places and among the user's interpreters, and known by more than its name.
 
 use std::{
     fs,
@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::gate::Refusal;
+use crate::{gate::Refusal, policy::Policy};
 
 use super::Argument;
 
@@ -61,6 +61,7 @@ impl Program {
         argv: &[Argument],
         entry: &[&str],
         directory: &Path,
+        policy: &Policy,
     ) -> Option<Result<Self, Refusal>> {
         let (name, words) = entry.split_first()?;
         let (typed, rest) = argv.split_first()?;
@@ -69,7 +70,7 @@ impl Program {
             return None;
         }
         if typed == name && !name.contains('/') {
-            return Some(Self::find(name));
+            return Some(Self::find(name, policy));
         }
         // A path is taken for a name only where both are the same file under the same name, and
         // for itself where the policy spells it out.
@@ -80,14 +81,14 @@ impl Program {
             return None;
         }
         let program = Self::at(&directory.join(path), name)?;
-        let is_it = spelled || Self::find(name).is_ok_and(|it| it.real == program.real);
+        let is_it = spelled || Self::find(name, policy).is_ok_and(|it| it.real == program.real);
         is_it.then_some(Ok(program))
     }
 
     /// The program that somebody named: by a path, or by the name of one of the system.
-    pub(super) fn named(name: &str, directory: &Path) -> Result<Self, Refusal> {
+    pub(super) fn named(name: &str, directory: &Path, policy: &Policy) -> Result<Self, Refusal> {
         if !name.contains('/') {
-            return Self::find(name);
+            return Self::find(name, policy);
         }
         Self::at(&directory.join(name), name).ok_or_else(|| Refusal {
             message: format!("there is no program `{name}`"),
@@ -95,7 +96,24 @@ impl Program {
         })
     }
 
-    pub(super) fn find(name: &str) -> Result<Self, Refusal> {
+    /// An interpreter of the user by its name, else a program of the system, else one that lies beside such an
+    /// interpreter: what a virtual environment has.
+    fn find(name: &str, policy: &Policy) -> Result<Self, Refusal> {
+        if let Some(own) = policy.interpreters.get(name) {
+            return Self::at(&own.program, name).ok_or_else(|| Refusal {
+                message: format!("there is no program `{}`", own.program.display()),
+                hint: "it is the interpreter that is set or active".to_owned(),
+            });
+        }
+        let found = Self::of_system(name);
+        let mut beside = policy.interpreters.values().filter_map(|it| it.program.parent());
+        match found {
+            Ok(found) => Ok(found),
+            Err(refusal) => beside.find_map(|it| Self::at(&it.join(name), name)).ok_or(refusal),
+        }
+    }
+
+    pub(super) fn of_system(name: &str) -> Result<Self, Refusal> {
         let found = PLACES.iter().find_map(|place| Self::at(&Path::new(place).join(name), name));
         found.ok_or_else(|| Refusal {
             message: format!("there is no program `{name}`"),

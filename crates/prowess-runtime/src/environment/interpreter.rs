@@ -103,6 +103,13 @@ impl InterpreterSearch {
         }))
     }
 
+    /// What runs under the names of interpreters, where that is not the system's own. What cannot be used is left out.
+    pub fn by_name(&self) -> BTreeMap<String, InstalledInterpreter> {
+        let names = FAMILIES.iter().flat_map(|it| it.1);
+        let found = names.filter_map(|it| Some(((*it).to_owned(), self.find(it).ok()??)));
+        found.collect()
+    }
+
     /// Finds a program by its name, with all that it has to read: an interpreter as [`find`](Self::find) does, and any
     /// other one on `PATH`. Nothing where that is the system's own, or is not there.
     pub(crate) fn program(

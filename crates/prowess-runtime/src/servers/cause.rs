@@ -42,9 +42,6 @@ const NAME: usize = 200;
 /// How many hosts are named.
 const HOSTS: usize = 3;
 
-/// What to know about a server where nothing tells more.
-const GIVEN: &str = "a server reads the system, its own files and what its arguments name; it has no network and a few variables";
-
 /// What is said where a file cannot be read, and where it cannot be written.
 const UNREADABLE: &[&str] = &[
     "ENOENT",
@@ -122,7 +119,11 @@ impl Circumstances {
         let printed = self.masked(&plain(printed));
         let cause = self.cause(&printed, &outcome);
         let hint = cause.or_else(|| outcome.hint.clone()).unwrap_or_else(|| {
-            format!("{GIVEN}; `read`, `write`, `hosts` and `env` in {} give it more", self.entry)
+            let network = if self.has_hosts { "" } else { ", and has no network" };
+            let entry = &self.entry;
+            format!(
+                "a server reads its own files and what its arguments name{network}; `read`, `write`, `hosts` and `env` in {entry} give it more"
+            )
         });
         let text = last_lines(&printed);
         let stderr = outcome.stderr.as_ref().map(|it| Captured { text, cut: it.cut });
@@ -158,11 +159,11 @@ impl Circumstances {
     fn add_hosts(&self, hosts: &[String]) -> String {
         let names: Vec<String> = hosts.iter().map(|it| format!("`{it}`")).collect();
         let quoted: Vec<String> = hosts.iter().map(|it| format!("\"{it}\"")).collect();
-        let also = if self.has_hosts { "to the others" } else { "" };
-        let key = format!("`hosts = [{}]`", quoted.join(", "));
-        let key =
-            if also.is_empty() { key } else { format!("{} {also} of `hosts`", quoted.join(", ")) };
-        format!("it asked for {}: add {key} in {}", names.join(", "), self.entry)
+        let (names, quoted, entry) = (names.join(", "), quoted.join(", "), &self.entry);
+        match self.has_hosts {
+            true => format!("it asked for {names}: add {quoted} to `hosts` in {entry}"),
+            false => format!("it asked for {names}: add `hosts = [{quoted}]` in {entry}"),
+        }
     }
 
     /// That there is no network for it.

@@ -107,7 +107,7 @@ impl FileRules<'_> {
         let writes: Vec<PathBuf> = files.writes.iter().map(real).collect();
         files.reads.extend(reads.into_iter().chain(folders).chain(packages));
         files.reads.retain(|it| !writes.iter().any(|own| real(it).starts_with(own)));
-        let (kept, holders) = kept(&writes);
+        let (kept, holders) = kept(&writes, &self.policy.protected);
         files.reads.extend(kept);
         files.writes.extend(holders);
         Ok(files)
@@ -220,27 +220,33 @@ impl FileRules<'_> {
     }
 }
 
-/// What other programs act on, at the top of directories that can be written and one level below: it can only be read,
-/// unless it is one of these directories itself. With it the directories that it lies in, which nobody can move away if
-/// they are given by themselves.
-fn kept(writes: &[PathBuf]) -> (Vec<PathBuf>, Vec<PathBuf>) {
+/// What other programs act on, at the top of directories that can be written and one level below, and what is protected
+/// whatever it is called: it can only be read, unless it is one of these directories itself. With it the directories
+/// that it lies in, which nobody can move away if they are given by themselves.
+fn kept(writes: &[PathBuf], protected: &[PathBuf]) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let (mut kept, mut holders) = (Vec::new(), Vec::new());
+    let is_kept = |it: &Path| {
+        let is_git = it.file_name().is_some_and(|it| it.eq_ignore_ascii_case(".git"));
+        (is_git || place(it).is_some()) && !writes.iter().any(|own| own == it)
+    };
     for top in writes {
-        let is_kept = |it: &Path| {
-            let is_git = it.file_name().is_some_and(|it| it.eq_ignore_ascii_case(".git"));
-            (is_git || place(it).is_some()) && !writes.iter().any(|own| own == it)
-        };
+        let mut own = named(top);
+        own.extend(protected.iter().filter_map(|it| fs::canonicalize(it).ok()));
+        own.retain(|it| it.starts_with(top) && it != top && it.exists());
         for (path, is_folder) in entries(top) {
             if is_kept(&path) {
-                kept.push(path);
+                own.push(path);
             } else if is_folder {
-                let below = kept.len();
-                kept.extend(entries(&path).into_iter().map(|it| it.0).filter(|it| is_kept(it)));
-                holders.extend((kept.len() > below).then_some(path));
+                own.extend(entries(&path).into_iter().map(|it| it.0).filter(|it| is_kept(it)));
             }
         }
-        kept.extend(named(top).into_iter().filter(|it| it.starts_with(top) && it.exists()));
+        let above = own.iter().flat_map(|it| it.ancestors().skip(1));
+        holders.extend(above.filter(|it| it.starts_with(top) && it != top).map(Path::to_owned));
+        kept.append(&mut own);
     }
+    holders.sort();
+    holders.dedup();
+    holders.retain(|it| !kept.iter().any(|own| it.starts_with(own)));
     (kept, holders)
 }
 

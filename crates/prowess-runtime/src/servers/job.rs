@@ -18,7 +18,10 @@ use crate::{
     skill_folder::{FileKind, SkillFile},
 };
 #[cfg(feature = "http")]
-use crate::{http::Hosts, proxy::Proxy};
+use crate::{
+    http::Hosts,
+    proxy::{Proxy, Remedy},
+};
 
 use super::{
     Description, PackageCommand, ServerProgram, Starter,
@@ -310,7 +313,8 @@ fn network(description: &Description, hosts: &[String]) -> Result<Network, Box<O
             format!("the server `{name}` is not started: `hosts` cannot be used: {error}");
         Box::new(Outcome::bad(Status::Invalid, message))
     })?;
-    Ok(Network::Proxy(Proxy::new(hosts)))
+    let remedy = Remedy::Setting("hosts".to_owned());
+    Ok(Network::Proxy(Proxy::new(hosts).with_remedy(remedy)))
 }
 
 #[cfg(not(feature = "http"))]
@@ -356,7 +360,8 @@ pub(super) fn refused(description: &Description, why: &str) -> Box<Outcome> {
 
 fn invalid(description: &Description, why: &str) -> Box<Outcome> {
     let message = format!("the server `{}` is not started: {why}", description.name);
-    let hint = "name other files and directories by `read` and `write`";
+    let hint =
+        "name what it needs by `read` and `write`: in your own settings, that is given whole";
     Box::new(Outcome::bad(Status::Invalid, message).hint(hint))
 }
 

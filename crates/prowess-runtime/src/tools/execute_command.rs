@@ -240,7 +240,14 @@ impl ExecuteCommand {
         });
         let there = guard.iter().flat_map(Guard::there);
         let there = there.filter(|it| !kept.has(it)).map(Path::to_owned);
-        let mut reads: Vec<PathBuf> = there.chain(plan.own_programs()).collect();
+        let interpreters = || policy.interpreters.values();
+        let is_inside = |it: &PathBuf| roots.iter().any(|root| it.starts_with(root));
+        let own = interpreters().flat_map(|it| it.reads.iter()).filter(|it| !is_inside(it));
+        let mut reads: Vec<PathBuf> =
+            there.chain(plan.own_programs()).chain(own.cloned()).collect();
+        let mut path: Vec<PathBuf> =
+            interpreters().filter_map(|it| it.program.parent()).map(Path::to_owned).collect();
+        path.dedup();
         let mut writes = roots;
         if guard.is_none() {
             reads.append(&mut writes);
@@ -252,6 +259,7 @@ impl ExecuteCommand {
             directory: Some(plan.directory.clone()),
             reads,
             writes,
+            path,
             hidden: kept.paths,
             withheld: withheld.paths.into_iter().collect(),
             chunks: self.chunks.clone(),
