@@ -1117,7 +1117,7 @@ mod every_setting_is_documented {
         for (typed, meant) in [
             ("limits.memry", "`limits.memory`"),
             ("memory", "`limits.memory`"),
-            ("timeout", "`limits.timeout` or `model.timeout`"),
+            ("timeout", "`limits.timeout` or `prepare.timeout` or `model.timeout`"),
             ("limit", "`limits`"),
         ] {
             let ran = world.run(["config", typed]);

@@ -289,6 +289,8 @@ fn assert_well(ran: &Ran) {
 
 /// A script that prints the word of a package.
 const SAY: &str = "import tiny\nprint(tiny.word())\n";
+/// The files of a skill.
+type Files<'a> = &'a [(&'a str, &'a str)];
 const REQUIREMENTS: (&str, &str) = ("requirements.txt", "tiny>=1\n");
 
 mod packages_are_installed_once_after_somebody_agrees {
@@ -376,7 +378,7 @@ mod packages_are_installed_once_after_somebody_agrees {
         let node = "console.log(require('tiny'));\n";
         let deno =
             "#!/usr/bin/env -S deno run\nimport tiny from 'npm:tiny@1';\nconsole.log(tiny);\n";
-        let cases: [(&str, &str, &[(&str, &str)]); 4] = [
+        let cases: [(&str, &str, Files<'_>); 4] = [
             ("uv", "say.py", &[REQUIREMENTS, ("say.py", SAY)]),
             (
                 "pnpm",

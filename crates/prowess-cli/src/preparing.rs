@@ -19,6 +19,8 @@ pub(crate) struct Choice {
     pub(crate) offline: bool,
     pub(crate) update: bool,
     pub(crate) yes: bool,
+    /// Whether it is for a server, and not for a skill.
+    pub(crate) is_server: bool,
 }
 
 /// What came of it.
@@ -93,7 +95,10 @@ pub(crate) async fn prepare(
     printer.progress_ends();
     match ended {
         Some(Ok(environment)) => Ok(Prepared::Done(Box::new(environment))),
-        Some(Err(error)) => Ok(Prepared::Failed(say(&error, name, printer))),
+        Some(Err(error)) => {
+            let flag = if choice.is_server { "--server " } else { "" };
+            Ok(Prepared::Failed(say(&error, &format!("{flag}{name}"), printer)))
+        }
         None => {
             printer.fault("it was interrupted; nothing was installed");
             Ok(Prepared::Failed(Status::AtFault))

@@ -1,6 +1,11 @@
 //! Environments with the packages that scripts and servers need: installed once, after approval, in a sandbox whose
 //! only network are package registries; locked, shared, and read-only from then on.
 
+#![cfg_attr(
+    not(feature = "http"),
+    expect(dead_code, reason = "nothing is installed without a network")
+)]
+
 mod recipe;
 mod registries;
 mod store;

@@ -136,6 +136,7 @@ impl Approval {
 }
 
 impl Key {
+    #[cfg(feature = "http")]
     fn of_environment(name: &str, key: &str) -> Self {
         Self { kind: Kind::Environment, name: name.to_owned(), place: key.to_owned() }
     }
@@ -159,6 +160,7 @@ struct Book {
 }
 
 /// What the lock file of an environment is called.
+#[cfg(feature = "http")]
 const LOCK_FILE: &str = "lock";
 const BOOK: &str = "approvals.json";
 const LOCK: &str = "lock";
@@ -309,6 +311,7 @@ impl Records {
     }
 
     /// Records that packages were installed for somebody, and that they may be used as they are locked.
+    #[cfg(feature = "http")]
     pub(crate) fn approve_environment(&self, name: &str, key: &str, lock: &str, by: &str) {
         let subject = Subject::of_text(LOCK_FILE, lock);
         let digest = Some(&*subject.digest);

@@ -88,6 +88,7 @@ impl Subject {
     }
 
     /// Takes a text as it is, and keeps it.
+    #[cfg(feature = "http")]
     pub(crate) fn of_text(path: &str, text: &str) -> Self {
         let digest = hex(Sha256::new_with_prefix(text));
         let (mode, size) = (String::new(), text.len() as u64);

@@ -20,7 +20,7 @@ use crate::{
     host,
     preparing::{self, Choice, Prepared},
     printer::Printer,
-    safe, trust,
+    safe,
 };
 
 /// Install the packages that the scripts and servers of a skill need
@@ -57,9 +57,6 @@ pub(crate) struct Args {
     /// Answer yes ahead of time
     #[arg(long)]
     yes: bool,
-    /// Trust this project, for this time; `prowess trust` remembers it
-    #[arg(long)]
-    trust_project: bool,
 }
 
 /// From which age on an environment that nobody uses is removed.
@@ -89,11 +86,7 @@ pub(crate) fn run(
     let wanted = match (&args.name, &args.server) {
         (_, Some(label)) => of_server(label, &config)?,
         (Some(typed), None) => {
-            let trusted = match context::folder_of(typed, global) {
-                Some(_) => global.clone(),
-                None => trust::acting(&config, global, args.trust_project, printer),
-            };
-            let (library, name) = context::library_for(typed, &trusted, printer)?;
+            let (library, name) = context::library_for(typed, global, printer)?;
             let skill = library.get(&name).ok_or_else(|| context::no_skill(&library, &name))?;
             of_skill(skill, &config)?
         }
@@ -109,6 +102,7 @@ pub(crate) fn run(
         offline: args.offline,
         update: args.update,
         yes: args.yes,
+        is_server: args.server.is_some(),
     };
     let preparer = host::preparer(&config, launcher).context("there is no home directory")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

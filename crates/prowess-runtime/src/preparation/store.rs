@@ -192,6 +192,7 @@ impl EnvironmentStore {
     }
 
     /// Records that an environment may be used, as it is locked.
+    #[cfg(feature = "http")]
     pub(super) fn approve(&self, name: &str, key: &str, lock: &str, by: &str) {
         self.records.approve_environment(name, key, lock, by);
     }
