@@ -422,6 +422,8 @@ mod packages_are_installed_once_after_somebody_agrees {
         let nobody = run(&world, &["prepare", "pdf"]);
         assert_eq!(nobody.code, Some(2), "{}", nobody.stderr);
         assert!(nobody.stderr.contains("`--yes`"), "{}", nobody.stderr);
+        let would = "it would install tiny>=1 from 127.0.0.1";
+        assert!(nobody.stderr.contains(would), "{}", nobody.stderr);
         let no = world.run_at_terminal("n\n", "prepare pdf --dir skills");
         assert_eq!(no.code, Some(2), "{}", no.stdout());
         assert!(
@@ -488,6 +490,26 @@ mod packages_are_installed_once_after_somebody_agrees {
         assert!(ran.stderr.contains("only guessed from imports: tiny"), "{}", ran.stderr);
         assert_eq!(registry.server.connections(), 0);
         assert_well(&prepare(&world, &["--guessed"]));
+        assert_eq!(script(&world, "say.py").stdout(), "tiny\n");
+
+        // Also where the rest was installed before.
+        registry.python("pypdf", "pypdf", &[]);
+        let world = registry.world(&[("say.py", "import pypdf, tiny\nprint(tiny.word())\n")]);
+        assert_well(&prepare(&world, &[]));
+        let ran = script(&world, "say.py");
+        assert_eq!(ran.code, Some(1), "{}", ran.stdout());
+        assert!(ran.stderr.contains("missing: tiny"), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains("`prowess prepare pdf --guessed --dir skills`"),
+            "{}",
+            ran.stderr
+        );
+        assert_eq!(run(&world, &["prepare", "pdf", "--guessed"]).code, Some(2));
+        assert_well(&prepare(&world, &["--guessed"]));
+        assert_eq!(script(&world, "say.py").stdout(), "tiny\n");
+        // What was agreed to is installed again as it was.
+        assert_well(&run(&world, &["prepare", "--clean", "--all"]));
+        assert_well(&run(&world, &["prepare", "pdf"]));
         assert_eq!(script(&world, "say.py").stdout(), "tiny\n");
     }
 

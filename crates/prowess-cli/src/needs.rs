@@ -1,6 +1,10 @@
 //! What a skill needs and what of it is missing, as people and programs are told.
 
-use std::{collections::BTreeSet, env, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env,
+    path::Path,
+};
 
 use prowess::{Directory, Library, Options, Skill};
 use prowess_runtime::{
@@ -105,24 +109,26 @@ impl SkillNeeds {
         (!words.is_empty()).then(|| format!("missing: {}", safe::line(&listed(&words))))
     }
 
-    /// What would help.
-    fn hint(&self, name: &str) -> Option<String> {
-        self.lacks_packages()
-            .then(|| format!("`prowess prepare {}` installs packages", safe::line(name)))
-    }
-
-    /// Whether packages are missing that could be installed.
-    pub(crate) fn lacks_packages(&self) -> bool {
-        self.missing.iter().any(|it| it.kind == MissingKind::Package && !it.is_optional)
+    /// What installs the packages that are missing.
+    pub(crate) fn hint(&self, name: &str) -> Option<String> {
+        let is_package = |it: &&Missing| it.kind == MissingKind::Package && !it.is_optional;
+        let mut packages = self.missing.iter().filter(is_package).peekable();
+        packages.peek()?;
+        let flag = if packages.all(|it| it.is_guessed) { " --guessed" } else { "" };
+        Some(format!("`prowess prepare {}{flag}` installs packages", safe::line(name)))
     }
 }
 
-/// The environments of a skill that are prepared, by their index among its needs.
-fn prepared(skill: &Skill, interpreters: &InterpreterSearch) -> Vec<usize> {
-    let Some(store) = host::environments().filter(|it| !it.is_empty()) else { return Vec::new() };
+/// The environments of a skill that are prepared, by their index among its needs, each with what was not installed.
+fn prepared(skill: &Skill, interpreters: &InterpreterSearch) -> BTreeMap<usize, Vec<String>> {
+    let store = host::environments().filter(|it| !it.is_empty());
+    let Some(store) = store else { return BTreeMap::new() };
     let recipes = SkillRecipes::of(skill, interpreters).map(|it| it.recipes).unwrap_or_default();
-    let is_there = |it: &(usize, Recipe)| store.find(&it.1).is_ok_and(|it| it.is_some());
-    recipes.into_iter().filter(is_there).map(|it| it.0).collect()
+    let found = |(at, recipe): (usize, Recipe)| {
+        let found = store.find(&recipe).ok().flatten()?;
+        Some((at, found.record.not_installed))
+    };
+    recipes.into_iter().filter_map(found).collect()
 }
 
 /// The packages of an environment that are needed always, each with its place.

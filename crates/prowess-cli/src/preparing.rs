@@ -2,14 +2,16 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use prowess_runtime::{Chunk, PrepareError, PrepareOptions, PreparedEnvironment, Preparer, Recipe};
+use prowess_runtime::{
+    Chunk, EnvironmentRecord, PrepareError, PrepareOptions, PreparedEnvironment, Preparer, Recipe,
+};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::mpsc::unbounded_channel,
     time::{Instant, interval},
 };
 
-use crate::{Status, approver::approver, printer::Printer, safe};
+use crate::{Status, approver::approver, commands::count, printer::Printer, safe};
 
 /// How an environment is prepared, as it was typed.
 #[derive(Debug, Clone, Copy, Default)]
@@ -95,7 +97,17 @@ pub(crate) async fn prepare(
     printer.progress_ends();
     match ended {
         Some(Ok(environment)) => Ok(Prepared::Done(Box::new(environment))),
+        // Whoever has answered knows it.
+        Some(Err(PrepareError::Refused { is_answered: true })) => {
+            printer.note("nothing was installed");
+            Ok(Prepared::Failed(Status::Unable))
+        }
         Some(Err(error)) => {
+            if let PrepareError::Refused { .. } = error {
+                let packages = safe::line(&recipe.requirements.join(", ")).into_owned();
+                let from = preparer.registries.shown(recipe.ecosystem);
+                printer.note(&format!("it would install {packages} from {from}"));
+            }
             let flag = if choice.is_server { "--server " } else { "" };
             Ok(Prepared::Failed(say(&error, &format!("{flag}{name}"), printer)))
         }
@@ -119,7 +131,8 @@ fn say(error: &PrepareError, name: &str, printer: &mut Printer) -> Status {
     printer.fault(&safe::line(&format!("{error}{cause}")));
     let name = safe::line(name).into_owned();
     match error {
-        PrepareError::Refused => {
+        PrepareError::Refused { is_answered: true } => {}
+        PrepareError::Refused { .. } => {
             printer.hint("`--yes` or an answer at a terminal agrees to it");
         }
         PrepareError::NoInstaller { hint, .. } => printer.hint(hint),
@@ -137,7 +150,7 @@ fn say(error: &PrepareError, name: &str, printer: &mut Printer) -> Status {
                 || output.contains("no-build")
                 || output.contains("No matching distribution")
             {
-                printer.hint(&format!("a package may have to be built: `prowess prepare {name} --install-scripts` lets it run its own scripts in the sandbox"));
+                printer.hint(&format!("there is no such package, or it has to be built: `prowess prepare {name} --install-scripts` lets it run its own scripts in the sandbox"));
             }
         }
         PrepareError::Lock { .. } => {
@@ -147,12 +160,30 @@ fn say(error: &PrepareError, name: &str, printer: &mut Printer) -> Status {
         _ => {}
     }
     match error {
-        PrepareError::Refused | PrepareError::Sandbox(_) | PrepareError::NoInstaller { .. } => {
-            Status::Unable
-        }
+        PrepareError::Refused { .. }
+        | PrepareError::Sandbox(_)
+        | PrepareError::NoInstaller { .. } => Status::Unable,
         _ => Status::AtFault,
     }
 }
 
 /// How many lines of an installer are shown when it has failed.
 const SHOWN: usize = 12;
+
+/// What was prepared, in one line.
+pub(crate) fn summary(name: &str, record: &EnvironmentRecord) -> String {
+    let EnvironmentRecord { manager, packages, size, key, .. } = record;
+    let packages = count(packages.len(), "package");
+    let ecosystem = record.ecosystem.as_str();
+    let name = safe::line(name);
+    format!("prepared {name}: {packages} for {ecosystem} with {manager}, {} ({key})", bytes(*size))
+}
+
+/// A size as people read it.
+pub(crate) fn bytes(size: u64) -> String {
+    const MIB: u64 = 1024 * 1024;
+    match size {
+        size if size >= 1024 * MIB => format!("{:.1} GiB", size as f64 / (1024 * MIB) as f64),
+        size => format!("{:.1} MiB", size as f64 / MIB as f64),
+    }
+}

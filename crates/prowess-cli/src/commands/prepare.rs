@@ -45,7 +45,7 @@ pub(crate) struct Args {
     /// Choose versions anew, instead of those that were installed before
     #[arg(long, requires = "what", conflicts_with = "offline")]
     update: bool,
-    /// Install again from what was downloaded before, without network
+    /// Make an environment again from what was downloaded for it, without network
     #[arg(long, requires = "what")]
     offline: bool,
     /// Remove environments that were not used for 30 days or whose skills are gone; with a name, those of the skill
@@ -94,7 +94,10 @@ pub(crate) fn run(
     };
     if args.clean {
         let keys: Vec<String> = wanted.recipes.iter().map(Recipe::key).collect();
-        return clean(&store, |it, _| keys.contains(&it.key), printer);
+        let user = (wanted.name.clone(), wanted.folder.clone());
+        // With those of what it needed before.
+        let is_own = |it: &EnvironmentRecord| it.used_by.iter().all(|it| *it == user);
+        return clean(&store, |it, _| keys.contains(&it.key) || is_own(it), printer);
     }
     let choice = Choice {
         with_guessed: args.guessed,
@@ -121,7 +124,7 @@ pub(crate) fn run(
         match runtime.block_on(work)? {
             Prepared::Done(environment) => {
                 if !printer.json {
-                    printer.line(summary(&name, &environment.record))?;
+                    printer.line(preparing::summary(&name, &environment.record))?;
                 }
                 prepared.push(environment.record);
             }
@@ -201,15 +204,6 @@ fn explained(error: &RecipeError) -> (String, Option<&'static str>) {
     (error.to_string(), is_missing.then_some(hint))
 }
 
-/// What was prepared, in one line.
-fn summary(name: &str, record: &EnvironmentRecord) -> String {
-    let EnvironmentRecord { manager, packages, size, key, .. } = record;
-    let packages = count(packages.len(), "package");
-    let ecosystem = record.ecosystem.as_str();
-    let name = safe::line(name);
-    format!("prepared {name}: {packages} for {ecosystem} with {manager}, {} ({key})", bytes(*size))
-}
-
 fn list(store: &EnvironmentStore, printer: &mut Printer) -> Result<Status> {
     let all = store.all();
     if printer.json {
@@ -218,10 +212,14 @@ fn list(store: &EnvironmentStore, printer: &mut Printer) -> Result<Status> {
         return Ok(Status::Well);
     }
     for (record, used) in &all {
-        let names: Vec<_> = record.used_by.iter().map(|it| safe::line(&it.0)).collect();
+        let named = |(name, folder): &(String, Option<PathBuf>)| match folder {
+            Some(_) => safe::line(name).into_owned(),
+            None => format!("server {}", safe::line(name)),
+        };
+        let names: Vec<_> = record.used_by.iter().map(named).collect();
         let packages = count(record.packages.len(), "package");
         let (key, manager) = (printer.dim(&record.key), record.manager);
-        let (size, age) = (bytes(record.size), age(*used));
+        let (size, age) = (preparing::bytes(record.size), age(*used));
         let names = printer.name(&names.join(", "));
         printer.line(format_args!("{names}  {packages}, {size}, {manager}, used {age}  {key}"))?;
     }
@@ -231,7 +229,7 @@ fn list(store: &EnvironmentStore, printer: &mut Printer) -> Result<Status> {
             "nothing is prepared; `prowess prepare NAME` installs what a skill's scripts need",
         ),
         many => {
-            let total = bytes(all.iter().map(|it| it.0.size).sum());
+            let total = preparing::bytes(all.iter().map(|it| it.0.size).sum());
             let all = count(many, "environment");
             printer.note(&format!("{all}, {total}; `prowess prepare --clean` removes unused ones"));
         }
@@ -249,7 +247,7 @@ fn clean(
         printer.document(&json!({ "removed": removed }))?;
         return Ok(Status::Well);
     }
-    let total = bytes(removed.iter().map(|it| it.size).sum());
+    let total = preparing::bytes(removed.iter().map(|it| it.size).sum());
     printer.note(&match removed.len() {
         0 => "nothing was removed".to_owned(),
         many => format!("removed {}, {total}", count(many, "environment")),
@@ -263,13 +261,5 @@ fn age(used: SystemTime) -> String {
         0 => "today".to_owned(),
         1 => "yesterday".to_owned(),
         days => format!("{days} days ago"),
-    }
-}
-
-fn bytes(size: u64) -> String {
-    const MIB: u64 = 1024 * 1024;
-    match size {
-        size if size >= 1024 * MIB => format!("{:.1} GiB", size as f64 / (1024 * MIB) as f64),
-        size => format!("{:.1} MiB", size as f64 / MIB as f64),
     }
 }

@@ -26,7 +26,7 @@ use crate::{
     given,
     host::{self, Running},
     needs::SkillNeeds,
-    preparing::{self, Choice},
+    preparing::{self, Choice, Prepared},
     printer::Printer,
     safe::{self, Pieces},
     toolbox::{self, Caller, Kit},
@@ -225,7 +225,11 @@ async fn offer(
     let Some(preparer) = host::preparer(config, launcher) else { return Ok(()) };
     let Some(recipe) = preparer.lacking(script, folder.as_deref()) else { return Ok(()) };
     let choice = Choice { yes, ..Choice::default() };
-    preparing::prepare(&preparer, &recipe, &script.skill, folder, choice, printer).await?;
+    let skill = &script.skill;
+    let prepared = preparing::prepare(&preparer, &recipe, skill, folder, choice, printer).await?;
+    if let Prepared::Done(environment) = prepared {
+        printer.note(&preparing::summary(skill, &environment.record));
+    }
     Ok(())
 }
 
@@ -641,8 +645,9 @@ fn advise(
         let skill = skill.filter(|_| lacks_module);
         let needs = skill.map(|it| SkillNeeds::of(it, &host::interpreters(config)));
         if let Some(missing) = needs.as_ref().and_then(SkillNeeds::lacked) {
-            let name = safe::line(&args.name);
-            printer.hint(&format!("{missing}; `prowess prepare {name}` installs packages"));
+            let installs = needs.as_ref().and_then(|it| it.hint(&args.name));
+            let installs = installs.map(|it| format!("; {it}")).unwrap_or_default();
+            printer.hint(&format!("{missing}{installs}"));
         } else if outcome.denied.iter().any(|it| it.contains("socket (IPv")) {
             printer.hint("`--net HOST` lets it reach a host");
         }

@@ -24,8 +24,9 @@ pub struct Present {
     python: Option<PythonPackages>,
     /// The folder of the skill, for the packages that it brings.
     folder: Option<PathBuf>,
-    /// The environments that are prepared, by their index among the needs of the skill.
-    prepared: BTreeSet<usize>,
+    /// The environments that are prepared, by their index among the needs of the skill, each with the requirements that
+    /// were not installed.
+    prepared: BTreeMap<usize, Vec<String>>,
 }
 
 /// Something that is needed and not there.
@@ -80,7 +81,7 @@ impl Present {
     pub fn look(search: &InterpreterSearch, folder: Option<&Path>) -> Self {
         let path = search.path.iter().filter(|it| it.is_absolute()).cloned().collect();
         let folder = folder.map(Path::to_owned);
-        let mut present = Self { path, python: None, folder, prepared: BTreeSet::new() };
+        let mut present = Self { path, python: None, folder, prepared: BTreeMap::new() };
         if let Ok(Some(own)) = search.find("python3") {
             present.python = PythonPackages::of(&own.program);
             return present;
@@ -92,10 +93,11 @@ impl Present {
         present
     }
 
-    /// Counts the packages of these environments as there, which are named by their index among the needs.
+    /// Counts the packages of these environments as there, which are named by their index among the needs; but for
+    /// the requirements that were not installed.
     #[must_use]
-    pub fn with_prepared(self, prepared: impl IntoIterator<Item = usize>) -> Self {
-        Self { prepared: prepared.into_iter().collect(), ..self }
+    pub fn with_prepared(self, prepared: BTreeMap<usize, Vec<String>>) -> Self {
+        Self { prepared, ..self }
     }
 
     /// Where a program of this name is.
@@ -123,8 +125,12 @@ impl Present {
                 add(Missing::new(MissingKind::Interpreter, name, Place::new(&script.path, 0)));
             }
         }
-        let environments = needs.environments.iter().enumerate();
-        for (_, environment) in environments.filter(|it| !self.prepared.contains(&it.0)) {
+        for (at, environment) in needs.environments.iter().enumerate() {
+            if let Some(left) = self.prepared.get(&at) {
+                let left = environment.packages.iter().filter(|it| left.contains(&it.requirement));
+                left.filter_map(|it| self.missing_package(environment, it)).for_each(&mut add);
+                continue;
+            }
             environment
                 .versions
                 .iter()

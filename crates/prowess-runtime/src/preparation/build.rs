@@ -89,7 +89,10 @@ pub struct PrepareOptions {
 pub enum PrepareError {
     /// Somebody has not agreed.
     #[error("the packages are not installed, because nobody agreed to it")]
-    Refused,
+    Refused {
+        /// Whether somebody was there who has said no.
+        is_answered: bool,
+    },
     /// There is nothing to install with.
     #[error("nothing here installs packages for {ecosystem}")]
     NoInstaller {
@@ -117,7 +120,7 @@ pub enum PrepareError {
         why: String,
     },
     /// Nothing was downloaded before.
-    #[error("nothing was downloaded for this before, so it cannot be installed offline")]
+    #[error("what would be installed was not downloaded, or was removed since")]
     Offline,
     /// A registry is none that can be asked.
     #[error("a package registry cannot be used: {0}")]
@@ -149,12 +152,19 @@ impl Preparer {
         approver: &dyn Approver,
     ) -> Result<PreparedEnvironment, PrepareError> {
         let key = recipe.key();
+        let mut options = options;
+        // A lock file says what was agreed to, guesses included; one without them does not do for somebody who wants them.
+        match self.store.approved_lock(&key).map(|it| recipe.is_locked_with_guesses(&it)) {
+            Some(true) => options.with_guessed = true,
+            Some(false) => options.update |= options.with_guessed,
+            None => {}
+        }
         let is_enough = |it: &PreparedEnvironment| {
             (it.record.not_installed.is_empty() || !options.with_guessed)
                 && (it.record.install_scripts || !options.install_scripts)
         };
-        let there = |store: &EnvironmentStore| store.find(recipe).ok().flatten().filter(is_enough);
         let is_anew = options.update || options.offline;
+        let there = |store: &EnvironmentStore| store.find(recipe).ok().flatten().filter(is_enough);
         if let Some(found) = there(&self.store).filter(|_| !is_anew) {
             return Ok(self.share(found, &options)?);
         }
@@ -234,6 +244,7 @@ impl Preparer {
             content += &format!("in the versions of {name}\n");
         }
         let from = self.registries.shown(recipe.ecosystem);
+        let reached = self.registries.allowed(recipe.ecosystem).join(", ");
         let packages = if installed.len() == 1 { "package" } else { "packages" };
         let count = installed.len();
         let name = &options.name;
@@ -243,17 +254,22 @@ impl Preparer {
         };
         let question = Question {
             what: format!("install {count} {packages} for `{name}` from {from}"),
-            why: "scripts need them, and they are not installed".to_owned(),
+            why: format!(
+                "`{name}` needs what is listed; what that depends on is installed with it"
+            ),
             content: Some(content),
             reach: vec![
-                format!("{} in a sandbox that reaches {from} alone", installer.manager()),
+                format!("{} in a sandbox that reaches {reached} alone", installer.manager()),
                 scripts.to_owned(),
             ],
             coverage: Coverage::Once,
             ..Question::default()
         };
         match approver.ask(&question).await {
-            Reply::No => Err(PrepareError::Refused),
+            Reply::No => {
+                let is_answered = approver.who_answers(&question) == "person";
+                Err(PrepareError::Refused { is_answered })
+            }
             Reply::Once | Reply::Session | Reply::Always => {
                 Ok(approver.who_answers(&question).to_owned())
             }

@@ -178,6 +178,21 @@ impl Recipe {
         }
     }
 
+    /// Whether a lock file has the packages that are only guessed.
+    #[cfg(feature = "http")]
+    pub(super) fn is_locked_with_guesses(&self, lock: &str) -> bool {
+        let plain = |text: &str| text.to_ascii_lowercase().replace(['_', '.'], "-");
+        let lock = plain(lock);
+        let is_locked = |requirement: &String| {
+            let end = requirement.find(|c: char| "=<>!~;[ @".contains(c) && c != '@');
+            let name = plain(&requirement[..end.unwrap_or(requirement.len())]);
+            lock.contains(&format!("{name}=="))
+                || lock.contains(&format!("node-modules/{name}\""))
+                || lock.contains(&format!("{name}@"))
+        };
+        self.guessed.iter().all(is_locked)
+    }
+
     /// What is installed: with the guesses, or without.
     pub(super) fn installed(&self, with_guessed: bool) -> Vec<String> {
         let guessed = self.guessed.iter().filter(|_| with_guessed);

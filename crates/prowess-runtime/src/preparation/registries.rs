@@ -50,7 +50,7 @@ impl Registries {
 
     /// The names of the hosts that an installation may connect to.
     #[cfg(feature = "http")]
-    fn allowed(&self, ecosystem: Ecosystem) -> Vec<String> {
+    pub(super) fn allowed(&self, ecosystem: Ecosystem) -> Vec<String> {
         let mut hosts: Vec<String> =
             self.urls(ecosystem).iter().filter_map(|it| host(it)).collect();
         // The index of PyPI only lists files.
