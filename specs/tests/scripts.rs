@@ -355,6 +355,37 @@ mod files_and_input_reach_a_script {
     }
 
     #[test]
+    fn a_script_cannot_put_another_repository_in_place_of_the_one_that_is_there() {
+        let setting =
+            "printf '[core]\\n\\tfsmonitor = \"touch ../pwned; false\"\\n' >> .git/config";
+        let replace = [
+            format!("mv .git .git_; cp -r .git_ .git; {setting}; rm -rf .git_"),
+            format!("mv .git gone; mkdir .git; cp -r gone/. .git; {setting}"),
+            "rm -rf .git".to_owned(),
+            format!("mkdir new; mv .git new/; {setting}"),
+        ];
+        for line in replace {
+            let world = skilled("write.sh", &format!("cd \"$1\"\n{line}\ntrue\n")).folder("out");
+            let git = |words: &[&str]| {
+                let mut command = std::process::Command::new("git");
+                let command = command.args(words).current_dir(world.path("out"));
+                let output = command.env("HOME", world.path("home")).output().unwrap();
+                assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+                output.stdout
+            };
+            git(&["init", "-q"]);
+            let commit = ["commit", "-q", "--allow-empty", "-m", "first"];
+            git(&[&["-c", "user.name=a", "-c", "user.email=a@b"], &commit[..]].concat());
+            let config = fs::read(world.path("out/.git/config")).unwrap();
+            run(&world, &[], &["--script", "scripts/write.sh", "--write", "out", "--", "out"]);
+            assert_eq!(fs::read(world.path("out/.git/config")).unwrap(), config, "{line}");
+            assert_eq!(git(&["log", "--format=%s"]), b"first\n", "{line}");
+            git(&["status"]);
+            assert!(!world.path("pwned").exists(), "{line}");
+        }
+    }
+
+    #[test]
     fn a_script_begins_where_it_is_told_to() {
         let text = "import os\nprint(os.getcwd(), open('a.txt').read())\n";
         let world = skilled("where.py", text).file("b/a.txt", "A");

@@ -376,6 +376,33 @@ mod a_server_is_given_what_its_entry_names {
             assert_eq!(ran.code, Some(2), "{}", ran.stderr);
             assert!(ran.stderr.contains(&format!("`{key}` lies outside")), "{}", ran.stderr);
         }
+        // Nor does a program that leads there: by its first line, or by a link.
+        world.write("other/pyvenv.cfg", "home = /usr/bin\n");
+        fs::create_dir(world.path("other/bin")).unwrap();
+        symlink("/usr/bin/python3", world.path("other/bin/python3")).unwrap();
+        let print = format!("cat {other}/out.txt >&2; cat {other}/pyvenv.cfg >&2\n");
+        let lines = [
+            format!("#!/usr/bin/env -S --unset {other}/out.txt sh\n{print}"),
+            format!("#!{other}/out.txt\n{print}"),
+            format!(
+                "#!/bin/sh\nexec ./linked/bin/python3 -c 'import sys; sys.stderr.write(open(\"{other}/out.txt\").read())'\n"
+            ),
+        ];
+        let python = format!("import sys; sys.stderr.write(open('{other}/out.txt').read())");
+        for line in &lines {
+            world.write("project/start", line);
+            fs::set_permissions(world.path("project/start"), fs::Permissions::from_mode(0o755))
+                .unwrap();
+            world.write("project/prowess.toml", "[servers.x]\ncommand = \"./start\"\n");
+            let ran = stage.prowess(&["servers", "--yes"]);
+            assert!(!ran.stderr.contains("| other/out.txt"), "{line}: {}", ran.stderr);
+        }
+        for command in ["./linked/bin/python3", "../other/bin/python3"] {
+            let text = format!("[servers.x]\ncommand = {command:?}\nargs = [\"-c\", {python:?}]\n");
+            world.write("project/prowess.toml", text);
+            let ran = stage.prowess(&["servers", "--yes"]);
+            assert!(!ran.stderr.contains("| other/out.txt"), "{command}: {}", ran.stderr);
+        }
         // An approval is for the keys as they are.
         entry(&[], "");
         assert_eq!(stage.prowess(&["servers", "--yes"]).code, Some(0));

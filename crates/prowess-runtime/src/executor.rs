@@ -425,6 +425,7 @@ impl Executor {
         let named = named.filter(|it| !may_write(it));
         let guard = self.guard();
         let there = guard.iter().flat_map(Guard::there).map(Path::to_owned);
+        let there = there.chain(self.repositories());
         let reads = self.reads.iter().cloned().chain(reads).chain(named).chain(there).collect();
         let job = Job {
             env: self
@@ -526,6 +527,13 @@ impl Executor {
         let message =
             format!("a script may not write `{writes}`, because environments lie in `{root}`");
         Err(Outcome::bad(Status::Refused, message).hint("let it write a directory below").into())
+    }
+
+    /// The directories of git at the top of what scripts may write: they are only read, unless they are named themselves.
+    fn repositories(&self) -> impl Iterator<Item = PathBuf> {
+        let inside = self.writes.iter().map(|it| it.join(".git"));
+        let is_plain = |it: &PathBuf| fs::symlink_metadata(it).is_ok_and(|it| it.is_dir());
+        inside.filter(move |it| is_plain(it) && !self.writes.contains(it))
     }
 
     /// Holds what other programs act on, where a script may write.

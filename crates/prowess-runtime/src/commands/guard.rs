@@ -165,7 +165,9 @@ impl Guard {
         self.is_done = true;
         let after = Seen::new(&self.places, &self.named);
         // What is named may lie in a directory that was moved, and another in its place.
-        let is_safe = |it: &&Path| is_read_only && !self.named.iter().any(|own| own == it);
+        let is_there = |it: &Path| self.before.tops.get(it) == after.tops.get(it);
+        let is_safe =
+            |it: &&Path| is_read_only && is_there(it) && !self.named.iter().any(|own| own == it);
         let safe: BTreeSet<&Path> = self.there().filter(is_safe).collect();
         let was_safe = |path: &Path| path.ancestors().any(|it| safe.contains(it));
         let mut repair = Repair { said: Vec::new(), is_whole: true, left: Vec::new() };

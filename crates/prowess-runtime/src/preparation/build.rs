@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     fs::{self, DirBuilder, File},
     io::{self, Write as _},
-    os::unix::fs::DirBuilderExt as _,
+    os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -376,6 +376,8 @@ impl Preparer {
         refuse_links(&out).map_err(|why| PrepareError::Lock { why })?;
         let output = Output { tree: &tree, artifacts: &artifacts, lock: &out.join(LOCK) };
         let lock = installer.lock(&output).map_err(|why| PrepareError::Lock { why })?;
+        let installed = recipe.installed(options.with_guessed);
+        installer.check_names(&installed, &tree).map_err(|why| PrepareError::Lock { why })?;
         let approved = self.store.approved_lock(&key).filter(|_| !options.update);
         if approved.is_some_and(|it| digest(&it) != digest(&lock)) {
             let why = "packages or their hashes have changed since they were approved".to_owned();
@@ -404,6 +406,7 @@ impl Preparer {
         };
         write(&out, LOCK, lock.as_bytes())?;
         write(&out, RECORD, &serde_json::to_vec_pretty(&record).map_err(io::Error::other)?)?;
+        fs::set_permissions(&out, fs::Permissions::from_mode(0o700))?;
         self.store.discard(&key)?;
         fs::rename(&out, &place)?;
         drop(work);

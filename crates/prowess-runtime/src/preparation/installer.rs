@@ -288,6 +288,22 @@ impl Installer {
         }
     }
 
+    /// Refuses npm packages that are others than those that were asked for: a lock file can say so of any.
+    pub(super) fn check_names(&self, requirements: &[String], tree: &Path) -> Result<(), String> {
+        if self.facts.ecosystem != Ecosystem::Node {
+            return Ok(());
+        }
+        for requirement in requirements.iter().filter(|it| !it.contains("@npm:")) {
+            let at = requirement.rfind('@').filter(|at| *at > 0).unwrap_or(requirement.len());
+            let name = &requirement[..at];
+            let found = module(&tree.join("node_modules").join(name));
+            if let Some(found) = found.filter(|it| it.name != name) {
+                return Err(format!("`{name}` is the package `{}`", found.name));
+            }
+        }
+        Ok(())
+    }
+
     /// What it has installed.
     pub(super) fn packages(&self, lock: &str, tree: &Path) -> Vec<LockedPackage> {
         let mut packages = match self.facts.ecosystem {
@@ -395,12 +411,14 @@ fn modules(folder: &Path) -> Vec<LockedPackage> {
     let (scopes, plain): (Vec<_>, Vec<_>) =
         folders(folder).into_iter().partition(|it| is_scope(it));
     let all = plain.into_iter().chain(scopes.iter().flat_map(|it| folders(it)));
-    all.filter_map(|it| {
-        let about: Value = serde_json::from_str(&text(&it.join(PACKAGE)).ok()?).ok()?;
-        let word = |name: &str| about[name].as_str().map(str::to_owned);
-        Some(LockedPackage { name: word("name")?, version: word("version")? })
-    })
-    .collect()
+    all.filter_map(|it| module(&it)).collect()
+}
+
+/// The npm package in a folder.
+fn module(folder: &Path) -> Option<LockedPackage> {
+    let about: Value = serde_json::from_str(&text(&folder.join(PACKAGE)).ok()?).ok()?;
+    let word = |name: &str| about[name].as_str().map(str::to_owned);
+    Some(LockedPackage { name: word("name")?, version: word("version")? })
 }
 
 /// The packages that a lock file of Deno names: `"npm": {"chalk@5.3.0": …}`.

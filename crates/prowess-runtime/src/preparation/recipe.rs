@@ -190,7 +190,7 @@ impl Recipe {
                 || lock.contains(&format!("node-modules/{name}\""))
                 || lock.contains(&format!("{name}@"))
         };
-        self.guessed.iter().all(is_locked)
+        !self.guessed.is_empty() && self.guessed.iter().all(is_locked)
     }
 
     /// What is installed: with the guesses, or without.
@@ -232,6 +232,8 @@ fn is_requirement(text: &str) -> bool {
         && !text.chars().any(char::is_control)
         && text.len() <= 16 * 1024
         && !text.contains("://")
+        // Other options of pip build packages, or take them from elsewhere.
+        && text.split_whitespace().skip(1).all(|it| !it.starts_with('-') || it.starts_with("--hash="))
 }
 
 fn base(path: &str) -> &str {
@@ -300,7 +302,8 @@ mod tests {
 
     #[test]
     fn a_requirement_is_never_an_option_or_an_address() {
-        for bad in ["--index-url=x", "-r x", "", "a\n-r b", "git+https://x/y", "a @ https://x"] {
+        let bad = ["--index-url=x", "-r x", "", "a\n-r b", "git+https://x/y", "a @ https://x"];
+        for bad in bad.into_iter().chain(["a --global-option=b", "a -C b", "a --no-binary=:all:"]) {
             assert!(recipe(&[bad]).is_err(), "{bad}");
         }
     }

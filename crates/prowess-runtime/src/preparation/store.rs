@@ -237,7 +237,10 @@ impl EnvironmentStore {
         let mut all: Vec<_> = entries
             .filter_map(|it| {
                 let path = it.path().join(RECORD);
-                let record = serde_json::from_str(&read(&path, RECORD_SIZE).ok()?).ok()?;
+                let text = read(&path, RECORD_SIZE).ok()?;
+                let record: EnvironmentRecord = serde_json::from_str(&text).ok()?;
+                // Nothing but its own folder is ever removed.
+                (it.file_name() == *record.key).then_some(())?;
                 Some((record, fs::metadata(&path).and_then(|it| it.modified()).ok()?))
             })
             .collect();
@@ -463,7 +466,7 @@ pub(super) fn digest(text: &str) -> String {
 }
 
 /// Reads an ordinary file of ours.
-pub(super) fn read(path: &Path, most: u64) -> io::Result<String> {
+pub(crate) fn read(path: &Path, most: u64) -> io::Result<String> {
     use std::io::Read as _;
     let file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(path)?;
     if !file.metadata()?.is_file() {

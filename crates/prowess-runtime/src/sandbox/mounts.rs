@@ -87,7 +87,8 @@ fn tree_of(order: &Order) -> Vec<(PathBuf, u64)> {
     all.push((order.given(), READ));
     all.push((order.work(), WRITE));
     all.extend(paths(&order.writes, WRITE));
-    for path in &order.withheld {
+    // What can only be read stays where it is, too, inside of what can be written.
+    for path in order.withheld.iter().chain(&order.reads) {
         anchor(Path::new(path), &mut all);
     }
     // Stable: of one path given for both, writing comes last and so on top.

@@ -54,6 +54,15 @@ const COPY: &str = "skill";
 /// Programs that start what they run elsewhere, where no sandbox of ours holds it.
 const CONTAINERS: &[&str] = &["docker", "nerdctl", "podman"];
 
+/// Where version managers install interpreters, in a home.
+const INSTALLATIONS: &[&str] = &[
+    ".asdf/installs",
+    ".local/share/mise/installs",
+    ".local/share/uv/python",
+    ".nvm/versions/node",
+    ".pyenv/versions",
+];
+
 impl Starter {
     /// What runs for a server that somebody has set: with what its entry says and its arguments name.
     pub(super) fn job_set(
@@ -246,10 +255,19 @@ impl Starter {
             if !path.exists() {
                 return Err(missing(description, command));
             }
-            // What lies around a program elsewhere is not for a project to give.
-            let is_foreign = matches!(author, Author::Project(it) if !path.starts_with(it));
-            let found = self.interpreters.program_at(&path).filter(|_| !is_foreign);
-            let reads = found.map_or_else(|| vec![path.clone()], |it| it.reads);
+            let found = self.interpreters.program_at(&path);
+            let mut reads = found.map_or_else(|| vec![path.clone()], |it| it.reads);
+            if let Author::Project(project) = author {
+                // What lies elsewhere is not for a project to give, by whatever link or first line it leads there.
+                let project = fs::canonicalize(project).ok();
+                let is_inside = |it: &PathBuf| {
+                    let real = fs::canonicalize(it).ok();
+                    real.zip(project.as_ref()).is_some_and(|(real, own)| real.starts_with(own))
+                };
+                let own = self.beside().reads;
+                let is_own = |it: &PathBuf| own.contains(it) || is_installation(it, home);
+                reads.retain(|it| is_inside(it) || *it == path || is_own(it));
+            }
             (path, reads)
         } else {
             match self.interpreters.program(command).map_err(failed)? {
@@ -299,6 +317,19 @@ impl Starter {
         let reads = found.iter().flat_map(|it| it.reads.clone()).collect();
         Programs { path, reads, ..Programs::default() }
     }
+}
+
+/// Whether a directory holds an interpreter that a version manager has installed, and nothing of anybody's own.
+fn is_installation(path: &Path, home: Option<&Path>) -> bool {
+    let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let home = home.and_then(|it| fs::canonicalize(it).ok());
+    let is_below = |it: &str| {
+        home.as_ref().is_some_and(|home| {
+            let place = home.join(it);
+            real.starts_with(&place) && real != place
+        })
+    };
+    INSTALLATIONS.iter().any(|it| is_below(it))
 }
 
 /// The hosts that a server reaches, through a proxy of ours.

@@ -1,12 +1,12 @@
 //! Commands that fetch packages and run a program of theirs, such as `npx -y PACKAGE`: which packages, and which program.
 
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 
 use crate::{
     environment::{Ecosystem, InterpreterSearch},
-    preparation::{PreparedEnvironment, Recipe, RecipeError},
+    preparation::{PreparedEnvironment, Recipe, RecipeError, read_ordinary},
 };
 
 /// A command that fetches packages and runs a program of theirs.
@@ -97,6 +97,9 @@ const PIPX: &[&str] = &["-q", "--quiet", "-v", "--verbose", "--no-cache", "--fet
 /// An option that names a package in every ecosystem of Node.
 const PACKAGE: &[&str] = &["-p", "--package"];
 
+/// The most bytes that are read of a `package.json`.
+const DOCUMENT: u64 = 4 * 1024 * 1024;
+
 /// All of them; the words of one that others begin with come first.
 const LAUNCHERS: &[Launcher] = &[
     node("npx", &[]),
@@ -176,7 +179,8 @@ fn own_program(environment: &PreparedEnvironment, package: &str) -> Result<Strin
     let name = at.map_or(package, |it| &package[..it]);
     let unscoped = name.rsplit('/').next().unwrap_or(name);
     let document = environment.tree.join("node_modules").join(name).join("package.json");
-    let document = fs::read(document).ok().and_then(|it| serde_json::from_slice(&it).ok());
+    let document = read_ordinary(&document, DOCUMENT).ok();
+    let document = document.and_then(|it| serde_json::from_str(&it).ok());
     let programs = match document.unwrap_or(Value::Null).get_mut("bin").map(Value::take) {
         Some(Value::String(_)) => vec![unscoped.to_owned()],
         Some(Value::Object(programs)) => programs.into_iter().map(|it| it.0).collect(),
