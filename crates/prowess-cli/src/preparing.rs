@@ -47,7 +47,8 @@ pub(crate) async fn prepare(
     for what in &recipe.left_out {
         printer.warning(&safe::line(&format!("not installed: {what}")));
     }
-    if !recipe.guessed.is_empty() && !choice.with_guessed {
+    let is_agreed = || preparer.has_agreed_to_guesses(recipe) == Some(true);
+    if !recipe.guessed.is_empty() && !choice.with_guessed && !is_agreed() {
         let names = safe::line(&recipe.guessed.join(", ")).into_owned();
         printer.note(&format!(
             "not installed, because the names are only guessed from imports: {names}; `--guessed` installs them"

@@ -154,9 +154,9 @@ impl Preparer {
         let key = recipe.key();
         let mut options = options;
         // A lock file says what was agreed to, guesses included; one without them does not do for somebody who wants them.
-        match self.store.approved_lock(&key).map(|it| recipe.is_locked_with_guesses(&it)) {
+        match self.has_agreed_to_guesses(recipe) {
             Some(true) => options.with_guessed = true,
-            Some(false) => options.update |= options.with_guessed,
+            Some(false) => options.update |= options.with_guessed && !recipe.guessed.is_empty(),
             None => {}
         }
         let is_enough = |it: &PreparedEnvironment| {
@@ -186,6 +186,12 @@ impl Preparer {
         self.store.make_room(self.limits.total, &key)?;
         let tree = self.store.root().join(&key).join(TREE);
         Ok(PreparedEnvironment { tree, reads: recipe.reads.clone(), record })
+    }
+
+    /// Whether the guesses of a recipe were agreed to with the rest; nothing where nothing was.
+    pub fn has_agreed_to_guesses(&self, recipe: &Recipe) -> Option<bool> {
+        let lock = self.store.approved_lock(&recipe.key())?;
+        Some(recipe.is_locked_with_guesses(&lock))
     }
 
     /// Notes who else uses an environment.
@@ -230,7 +236,7 @@ impl Preparer {
         approver: &dyn Approver,
     ) -> Result<String, PrepareError> {
         let key = recipe.key();
-        let is_same = !options.update && !options.install_scripts && !options.with_guessed;
+        let is_same = !options.update && !options.install_scripts;
         if is_same && self.store.approved_lock(&key).is_some() {
             return Ok("approval".to_owned());
         }
