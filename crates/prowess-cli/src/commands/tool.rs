@@ -101,6 +101,9 @@ fn called(
     {
         return Ok((*not_in_use(&skill.manifest), false));
     }
+    if toolbox.find(&args.name).is_none() && args.name.starts_with("mcp__") {
+        return Ok((of_server(&args.name), false));
+    }
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("cannot wait for anything")?;
@@ -118,6 +121,13 @@ fn called(
     gate.records.faults().iter().for_each(|it| printer.warning(it));
     let is_skill_text = toolbox.find(&args.name).is_some_and(|it| it.is_skill_text(&outcome));
     Ok((outcome, is_skill_text))
+}
+
+/// Says that servers, whose tools have such a name, are not started for a single call.
+fn of_server(name: &str) -> Outcome {
+    let message = format!("`{name}` is the name of a server's tool, which cannot be called here");
+    let hint = "`prowess ask` and `prowess chat` start servers and call their tools; `prowess servers` lists them";
+    Outcome::bad(Ended::NotFound, message).hint(hint)
 }
 
 /// The skill that would be this tool if it were in use.
