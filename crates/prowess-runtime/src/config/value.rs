@@ -1097,9 +1097,9 @@ impl<T: Into<String>> From<T> for Unusable {
 
 /// The keys of a server that name files, and what is said where a project's file may not name them.
 const SERVER_PATHS: [(&str, &str); 3] = [
-    ("cwd", "its `cwd` lies outside of the directory of this project's file"),
-    ("read", "its `read` lies outside of the directory of this project's file"),
-    ("write", "its `write` lies outside of the directory of this project's file"),
+    ("cwd", "its `cwd` names what is outside the directory of this file"),
+    ("read", "its `read` names what is outside the directory of this file"),
+    ("write", "its `write` names what is outside the directory of this file"),
 ];
 
 /// A server of this label; nothing for one that is switched off.

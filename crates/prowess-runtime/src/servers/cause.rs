@@ -70,12 +70,9 @@ const BEFORE_HOSTS: &[&str] = &[
     "Failed to resolve '",
     "host='",
 ];
-/// What is said where there is no network, in small letters.
+/// The errors of a system where there is no network, and what else is said then, in small letters.
+const NETWORK_ERRORS: &[&str] = &["ENOTFOUND", "EAI_AGAIN", "ENETUNREACH", "ECONNREFUSED"];
 const NO_NETWORK: &[&str] = &[
-    "enotfound",
-    "eai_again",
-    "enetunreach",
-    "econnrefused",
     "getaddrinfo",
     "name or service not known",
     "name resolution",
@@ -207,8 +204,9 @@ impl Circumstances {
         if let Some(name) = named {
             return Some(self.add_hosts(&[name]));
         }
-        let printed = printed.to_ascii_lowercase();
-        let is_said = NO_NETWORK.iter().any(|it| printed.contains(it));
+        let small = printed.to_ascii_lowercase();
+        let is_said = NETWORK_ERRORS.iter().any(|it| printed.contains(it))
+            || NO_NETWORK.iter().any(|it| small.contains(it));
         (is_said && !self.has_hosts).then(|| {
             format!(
                 "it looked for a network: add the hosts that it needs as `hosts = […]` in {}",
@@ -236,7 +234,7 @@ impl Circumstances {
             return (!is_own).then(|| {
                 let own = own.display();
                 if let Some((_, instead)) = &self.project {
-                    return format!("it tried to open `~/{own}`: {instead}");
+                    return format!("it tried to open `~/{own}`, which a project's file cannot give it: {instead}");
                 }
                 format!("it looked for `~/{own}` in its home, which is an empty directory of its own: give it the whole path in `args` or `env`, and in `read` in {}", self.entry)
             });
@@ -255,10 +253,8 @@ impl Circumstances {
         if self.is_kept(&real) {
             return Some(format!("it tried to open `{shown}`, which is kept from servers"));
         }
-        let remedy = self.outside(&real);
-        let remedy =
-            remedy.unwrap_or_else(|| format!("add `read = [\"{shown}\"]` in {}", self.entry));
-        Some(format!("it tried to open `{shown}`: {remedy}"))
+        let remedy = self.remedy(&real, &format!("read = [\"{shown}\"]"));
+        Some(format!("it tried to open `{shown}`{remedy}"))
     }
 
     fn unwritable(&self, path: &Path) -> Option<String> {
@@ -272,16 +268,18 @@ impl Circumstances {
         if self.is_kept(&real) || self.is_kept(path) {
             return Some(format!("it tried to write `{shown}`, which is kept from servers"));
         }
-        let remedy = self.outside(&real);
-        let remedy =
-            remedy.unwrap_or_else(|| format!("add `write = [\"{folder}\"]` in {}", self.entry));
-        Some(format!("it tried to write `{shown}`: {remedy}"))
+        let remedy = self.remedy(&real, &format!("write = [\"{folder}\"]"));
+        Some(format!("it tried to write `{shown}`{remedy}"))
     }
 
-    /// What to do about a path that the entry of a project cannot give.
-    fn outside(&self, real: &Path) -> Option<String> {
-        let (directory, instead) = self.project.as_ref()?;
-        (!real.starts_with(directory)).then(|| instead.clone())
+    /// What gives it a path, in words behind it: a key, unless the entry of a project cannot give it.
+    fn remedy(&self, real: &Path, key: &str) -> String {
+        match &self.project {
+            Some((directory, instead)) if !real.starts_with(directory) => {
+                format!(", which a project's file cannot give it: {instead}")
+            }
+            _ => format!(": add `{key}` in {}", self.entry),
+        }
     }
 
     /// Whether nobody should be led to give a path away.

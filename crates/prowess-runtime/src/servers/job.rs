@@ -200,20 +200,14 @@ impl Starter {
         let (policy, home) = (&self.gate.policy, self.interpreters.home.as_deref());
         let rules = FileRules { policy, base, home, author };
         let files = rules.files(arguments, &reads, &writes);
-        files.map_err(|why| match author {
-            Author::Project(_) => {
-                let outcome = *invalid(description, &why);
-                Box::new(Outcome { hint: Some(self.elsewhere(description)), ..outcome })
-            }
-            Author::User | Author::Skill => invalid(description, &why),
-        })
+        files.map_err(|why| invalid(description, &why))
     }
 
     /// Refuses what a project's entry names outside of the project.
     fn outside(&self, description: &Description, path: &Path) -> Box<Outcome> {
         let (name, path) = (&description.name, path.display());
         let message = format!(
-            "the server `{name}` is not started: `{path}` lies outside of the project, whose file sets it"
+            "the server `{name}` is not started: a project's file cannot use `{path}`, which is outside the project"
         );
         Refusal { message, hint: self.elsewhere(description) }.into()
     }
@@ -228,9 +222,7 @@ impl Starter {
                 None => format!("`{}`", it.display()),
             }
         });
-        format!(
-            "move `[servers.{name}]` to your own file ({file}): a project's file gives nothing outside of the project"
-        )
+        format!("move `[servers.{name}]` to your own file ({file})")
     }
 
     /// Has a command that `uv` would run in a project run in the virtual environment there; returns where.
