@@ -848,16 +848,26 @@ mod why_a_server_did_not_start_is_told {
     }
 
     #[test]
-    fn tools_of_servers_are_for_agents() {
+    fn a_tool_of_a_server_can_be_called_by_hand() {
         let stage = Stage::new();
         stage.set(&[], "");
-        let ran = stage.prowess(&["tool", "mcp__x__run", "{}"]);
+        let ran = stage.prowess(&["tool", "mcp__x__run", r#"{"code": "out = 6 * 7"}"#]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "42\n"), "{}", ran.stderr);
+        let ran = stage.prowess(&["tool", "mcp__x__rum", "{}"]);
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
-        let ran_tools = stage.prowess(&["tools"]);
-        assert!(ran_tools.stderr.contains("the tools of servers (`x`)"), "{}", ran_tools.stderr);
-        for said in [ran.stderr, ran_tools.stderr] {
-            assert!(said.contains("`prowess ask` and `prowess chat`"), "{said}");
-        }
+        assert!(ran.stderr.contains("did you mean `mcp__x__run`?"), "{}", ran.stderr);
+        let ran = stage.prowess(&["tool", "mcp__y__run", "{}"]);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`prowess servers` lists the servers"), "{}", ran.stderr);
+        let ran = stage.prowess(&["tools"]);
+        let note = "`prowess servers` lists the tools of servers (`x`)";
+        assert!(ran.stderr.contains(note), "{}", ran.stderr);
+        // One that a project's file sets is started once somebody has approved it.
+        stage.world.write("project/prowess.toml", stage.settings(&[], "").replace(".x]", ".p]"));
+        let ran = stage.prowess(&["tool", "mcp__p__run", "{}"]);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert!(ran.stderr.contains("--yes"), "{}", ran.stderr);
+        stage.world.remove("project/prowess.toml");
         stage.world.remove(SETTINGS);
         assert!(!stage.prowess(&["tools"]).stderr.contains("servers"));
     }

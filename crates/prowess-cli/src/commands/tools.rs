@@ -72,7 +72,7 @@ pub(crate) fn run(
         if !servers.is_empty() {
             printer.flush()?;
             let servers = context::coded(&servers);
-            printer.note(&format!("the tools of servers ({servers}) are for `prowess ask` and `prowess chat`; `prowess servers` lists them"));
+            printer.note(&format!("`prowess servers` lists the tools of servers ({servers})"));
         }
         return Ok(Status::Well);
     }
