@@ -408,11 +408,14 @@ mod a_server_is_given_what_its_entry_names {
         let notes = stage.search.home.clone().unwrap().join("notes");
         let venv = virtual_environment(world, "home/venv");
         virtual_environment(world, "home/own/.venv");
+        symlink(&venv, world.path("project/linked")).unwrap();
         let says = format!("import sys; sys.exit('ENOENT: no such file, stat {notes:?}')");
         for (command, arguments, words) in [
             ("python3", vec!["-c", &*says], "it tried to open `~/notes`, which a project's file"),
             (venv.join("bin/python").to_str().unwrap(), vec!["-m", "own_server"], "bin/python`"),
             ("~/venv/bin/python", vec!["-m", "own_server"], "bin/python`, which is outside"),
+            ("../home/venv/bin/python", vec!["-m", "own_server"], "bin/python`, which is outside"),
+            ("./linked/bin/python", vec!["-m", "own_server"], "bin/python`, which is outside"),
             ("uv", vec!["--directory", "~/own", "run", "x.py"], "own`, which is outside"),
         ] {
             let entry = format!("[servers.x]\ncommand = {command:?}\nargs = {arguments:?}\n");

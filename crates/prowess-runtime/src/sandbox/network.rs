@@ -42,14 +42,15 @@ impl Network {
         }
     }
 
-    /// Why connections were refused so far, where the proxy lists them for all to see.
+    /// Why connections were refused so far over which nothing has passed, where the proxy lists them for all to see.
     pub(crate) fn refusals(&self) -> Vec<String> {
         match self {
             Self::None => Vec::new(),
             #[cfg(feature = "http")]
             Self::Proxy(proxy) => {
                 let (connections, _) = proxy.log().connections();
-                connections.into_iter().filter_map(|it| it.refused).collect()
+                let unused = |it: &Connection| it.bytes_sent + it.bytes_received == 0;
+                connections.into_iter().filter(unused).filter_map(|it| it.refused).collect()
             }
         }
     }

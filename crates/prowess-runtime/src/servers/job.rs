@@ -76,13 +76,8 @@ impl Starter {
             let from = directory.as_deref().unwrap_or(base);
             directory = Some(self.enter(description, command, from, &mut texts)?);
         }
-        let is_outside = |it: &&PathBuf| {
-            let real = fs::canonicalize(it).unwrap_or_else(|_| it.to_path_buf());
-            let own = project.map(|it| fs::canonicalize(it).unwrap_or_else(|_| it.to_owned()));
-            own.is_some_and(|it| !real.starts_with(it))
-        };
-        if let Some(outside) = directory.as_ref().filter(is_outside) {
-            return Err(self.outside(description, outside));
+        if let Some(directory) = directory.as_ref().filter(|it| author.is_outside(it)) {
+            return Err(self.outside(description, directory));
         }
         // Where it begins it can read.
         texts.reads.extend(directory.iter().map(|it| it.to_string_lossy().into_owned()));
@@ -282,7 +277,7 @@ impl Starter {
             }
             let found = self.interpreters.program_at(&path);
             // What lies around a program elsewhere is not for a project to give.
-            let is_foreign = matches!(author, Author::Project(it) if !path.starts_with(it));
+            let is_foreign = path.parent().is_some_and(|it| author.is_outside(it));
             let needs_more = |it: &InstalledInterpreter| {
                 it.reads.iter().any(|it| *it != path && !is_of_system(it))
             };
