@@ -342,7 +342,7 @@ mod what_is_asked_is_answered {
         let ran = ask(&world, &server, &["Hello", "--dir", "skills"]);
         assert_eq!((ran.code, ran.stdout()), (Some(0), "Without.\n"), "{}", ran.stderr);
         assert!(!offers(&server.last()));
-        let warned = "warning: the server `files` of skill `notes` refused: ";
+        let warned = "warning: the server `files` of skill `notes` is not started: ";
         assert!(ran.stderr.contains(warned) && ran.stderr.contains("`--yes`"), "{}", ran.stderr);
         let body = server.last();
         let missed = "The server `files` of the skill `notes` does not run";

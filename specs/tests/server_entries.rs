@@ -19,6 +19,8 @@ use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime;
 
 use crate::{
+    ask::ask,
+    model_server::{Answer, ModelServer},
     server::{Server as Listener, answer},
     servers::{SDK, python},
     world::{Ran, World, program},
@@ -44,6 +46,7 @@ for line in sys.stdin:
     }.get(asked['method'])
     if 'id' in asked:
         answer = {'result': said(asked['params'])} if said else {'error': {'code': -32601, 'message': 'no such method'}}
+        if asked['params'].get('arguments', {}).get('is_error'): answer = {'error': {'code': -32603, 'message': answer['result']['content'][0]['text']}}
         print(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], **answer}), flush=True)
 "#;
 
@@ -372,9 +375,18 @@ mod a_server_is_given_what_its_entry_names {
         {
             let value = if key == "cwd" { format!("{path:?}") } else { format!("[{path:?}]") };
             entry(&[], &format!("{key} = {value}"));
-            let ran = stage.prowess(&["servers"]);
-            assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-            assert!(ran.stderr.contains(&format!("`{key}` lies outside")), "{}", ran.stderr);
+            let place = fs::canonicalize(world.path("project/prowess.toml")).unwrap();
+            let warned = format!(
+                "warning: ignored `x` in `servers` ({}:4): its `{key}` names what is outside",
+                place.display()
+            );
+            let list = stage.prowess(&["list"]);
+            assert_eq!(list.code, Some(0), "{}", list.stderr);
+            assert!(list.stderr.contains(&warned), "{}", list.stderr);
+            let ran = stage.prowess(&["servers", "x"]);
+            assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+            let hint = "move `[servers.x]` to your own file (`";
+            assert!(ran.stderr.contains(hint) && ran.stderr.contains(SETTINGS), "{}", ran.stderr);
         }
         // Nor does a program that leads there: by its first line, or by a link.
         world.write("other/pyvenv.cfg", "home = /usr/bin\n");
@@ -412,6 +424,36 @@ mod a_server_is_given_what_its_entry_names {
             let ran = stage.prowess(&["servers"]);
             assert_eq!(ran.code, Some(1), "{keys}");
             assert!(ran.stderr.contains("--yes"), "{keys}: {}", ran.stderr);
+        }
+    }
+
+    #[test]
+    fn what_a_project_s_entry_cannot_have_is_for_the_user_s_own_file() {
+        let stage = Stage::new();
+        let world = &stage.world;
+        world.write("home/notes/a.txt", "x");
+        let notes = stage.search.home.clone().unwrap().join("notes");
+        let venv = virtual_environment(world, "home/venv");
+        virtual_environment(world, "home/own/.venv");
+        symlink(&venv, world.path("project/linked")).unwrap();
+        let says = format!("import sys; sys.exit('ENOENT: no such file, stat {notes:?}')");
+        for (command, arguments, words) in [
+            ("python3", vec!["-c", &*says], "it tried to open `~/notes`, which a project's file"),
+            (venv.join("bin/python").to_str().unwrap(), vec!["-m", "own_server"], "bin/python`"),
+            ("~/venv/bin/python", vec!["-m", "own_server"], "bin/python`, which is outside"),
+            ("../home/venv/bin/python", vec!["-m", "own_server"], "bin/python`, which is outside"),
+            ("./linked/bin/python", vec!["-m", "own_server"], "bin/python`, which is outside"),
+            ("uv", vec!["--directory", "~/own", "run", "x.py"], "own`, which is outside"),
+        ] {
+            let entry = format!("[servers.x]\ncommand = {command:?}\nargs = {arguments:?}\n");
+            world.write("project/prowess.toml", entry);
+            let ran = stage.prowess(&["servers", "--yes"]);
+            assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+            let hint = "move `[servers.x]` to your own file (`~/.config/prowess/prowess.toml`)";
+            for it in [words, hint] {
+                assert!(ran.stderr.contains(it), "{command}: {}", ran.stderr);
+            }
+            assert!(!ran.stderr.contains("add `read"), "{}", ran.stderr);
         }
     }
 
@@ -779,6 +821,102 @@ mod why_a_server_did_not_start_is_told {
         assert_eq!(outcome.status, Status::Failed);
         let said = message(&outcome);
         assert!(said.contains("Read-only") && said.contains("add `write = ["), "{said}");
+    }
+
+    #[test]
+    fn a_call_that_lacks_the_network_names_the_key_for_it() {
+        let mut stage = Stage::new();
+        let other = Listener::saying(answer("200 OK", "", "words"));
+        let get = |url: &str| {
+            format!("out = urllib.request.urlopen({url:?}, timeout=10).read().decode()")
+        };
+        for level in levels() {
+            stage.level = level;
+            for failing in ["fails", "is_error"] {
+                stage.set(&[], "");
+                let server = stage.start().unwrap();
+                let input = json!({"code": get("http://api.example.com"), failing: true});
+                let said = message(&stage.call(&server, "run", input));
+                assert!(said.contains("`hosts = […]` in `[servers.x]`"), "{level}: {said}");
+                stage.set(&[], "hosts = [\"example.org\"]");
+                let server = stage.start().unwrap();
+                let input = json!({"code": get(&other.url("/")), failing: true});
+                let said = message(&stage.call(&server, "run", input));
+                let reason = format!("add `127.0.0.1:{}` to `servers.x.hosts`", other.port());
+                assert!(said.contains(&reason), "{level}: {said}");
+                // What was refused once does not explain what fails later.
+                let input = json!({"code": "raise ValueError('no')", failing: true});
+                assert_eq!(stage.call(&server, "run", input).hint, None);
+            }
+        }
+    }
+
+    #[test]
+    fn the_person_at_the_terminal_is_told_what_would_help() {
+        let stage = Stage::new();
+        stage.world.write("data/a.txt", "x");
+        let data = stage.path("data");
+        stage.set(&[&data], "");
+        let code = format!("open({:?}, 'w')", format!("{data}/a.txt"));
+        for flags in [&["Hello"][..], &["Hello", "-v"]] {
+            let call = Answer::calls([("mcp__x__run", json!({"code": code, "fails": true}))]);
+            let model = ModelServer::start([call, Answer::text("It failed.")]);
+            let ran = ask(&stage.world, &model, flags);
+            assert_eq!((ran.code, ran.stdout()), (Some(0), "It failed.\n"), "{}", ran.stderr);
+            let hints = ran.stderr.lines().filter(|it| it.starts_with("hint: it tried to write"));
+            let hints: Vec<&str> = hints.filter(|it| it.contains("add `write = [")).collect();
+            assert_eq!(hints.len(), 1, "{}", ran.stderr);
+        }
+        // One that does not start has refused nothing, and is named once.
+        let entry = "[servers.x]\ncommand = \"npx\"\nargs = [\"-y\", \"none-such\"]\n";
+        stage.world.write(SETTINGS, entry);
+        let model = ModelServer::start([Answer::text("Without.")]);
+        let ran = ask(&stage.world, &model, &["Hello"]);
+        let warned =
+            "warning: the server `x` is not started: it needs `none-such`, which is not prepared";
+        assert!(ran.stderr.contains(warned), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn a_tool_of_a_server_can_be_called_by_hand() {
+        let stage = Stage::new();
+        stage.set(&[], "");
+        let ran = stage.prowess(&["tool", "mcp__x__run", r#"{"code": "out = 6 * 7"}"#]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "42\n"), "{}", ran.stderr);
+        let ran = stage.prowess(&["tool", "mcp__x__rum", "{}"]);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert!(ran.stderr.contains("did you mean `mcp__x__run`?"), "{}", ran.stderr);
+        let ran = stage.prowess(&["tool", "mcp__y__run", "{}"]);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`prowess servers` lists the servers"), "{}", ran.stderr);
+        let ran = stage.prowess(&["tools"]);
+        let note = "`prowess servers` lists the tools of servers (`x`)";
+        assert!(ran.stderr.contains(note), "{}", ran.stderr);
+        // One that a project's file sets is started once somebody has approved it.
+        stage.world.write("project/prowess.toml", stage.settings(&[], "").replace(".x]", ".p]"));
+        let ran = stage.prowess(&["tool", "mcp__p__run", "{}"]);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert!(ran.stderr.contains("--yes"), "{}", ran.stderr);
+        stage.world.remove("project/prowess.toml");
+        stage.world.remove(SETTINGS);
+        assert!(!stage.prowess(&["tools"]).stderr.contains("servers"));
+    }
+
+    #[test]
+    fn nobody_is_asked_about_a_server_that_cannot_start() {
+        let stage = Stage::new();
+        let entry = "[servers.x]\ncommand = \"npx\"\nargs = [\"-y\", \"none-such\"]\n";
+        stage.world.write("project/prowess.toml", entry);
+        let asked = Arc::new(Asked::default());
+        let said = message(&stage.start_asking(asked.clone()).unwrap_err());
+        assert!(said.contains("not prepared / run `prowess prepare --server x`"), "{said}");
+        assert!(asked.0.lock().unwrap().is_empty());
+        let entry = "[servers.x]\ncommand = \"python3\"\nargs = [\"server.py\"]\n";
+        stage.world.write("project/prowess.toml", entry);
+        stage.world.write("project/server.py", SERVER);
+        stage.start_asking(asked.clone()).unwrap();
+        let asked = asked.0.lock().unwrap();
+        assert_eq!(asked[0].why, "this project's file wants to start a program");
     }
 }
 

@@ -294,7 +294,7 @@ mod a_server_starts_only_when_somebody_has_approved_it {
         stage.start_with(&starter).unwrap();
         let question = asked.questions().remove(0);
         assert_eq!(question.what, "start the server `my files` of the skill `notes`");
-        assert!(question.why.contains("goes on running"), "{}", question.why);
+        assert_eq!(question.why, "the skill wants to start a program");
         let content = question.content.unwrap();
         assert!(
             content.contains("KEY='${KEY}' python3 server.py 'it'\\''s' '${SKILL_DIR}'"),

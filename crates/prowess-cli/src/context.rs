@@ -359,16 +359,11 @@ pub(crate) fn config(global: &Global) -> Result<Config> {
 /// Where settings are looked for.
 pub(crate) fn places(global: &Global) -> Places {
     let from = |path: &Path| global.cwd.as_ref().map_or(path.to_owned(), |it| it.join(path));
-    let home = env::home_dir();
-    // By the specification of these directories, one that is relative is none.
-    let xdg = env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|it| it.is_absolute());
-    let user = xdg.or_else(|| Some(home.as_ref()?.join(".config")));
     Places {
         only: global.config.as_deref().map(from),
-        user: user.map(|it| it.join("prowess")),
         from: Some(from(Path::new("."))),
-        home,
         records: host::state(),
+        ..host::user_places()
     }
 }
 

@@ -16,8 +16,8 @@ use prowess::{Cache, Library};
 use prowess_agent::Witness;
 use prowess_runtime::{
     Approver, ChangeHistory, Config, EnvironmentStore, Executor, Gate, Hosts, InterpreterSearch,
-    Launcher, Limits, Logins, Network, Nobody, Origin, Outcome, Policy, PrepareLimits, Preparer,
-    Proxy, Records, Sandbox, Starter, Status, duration,
+    Launcher, Limits, Logins, Network, Nobody, Origin, Outcome, Places, Policy, PrepareLimits,
+    Preparer, Proxy, Records, Sandbox, Starter, Status, duration,
 };
 use rustix::process::geteuid;
 use tokio::signal::unix::{SignalKind, signal};
@@ -102,7 +102,8 @@ impl Running {
             .with_reads(self.read.clone())
             .with_interpreters(interpreters(config))
             .with_environments(environments())
-            .with_directory(here);
+            .with_directory(here)
+            .with_settings_file(user_places().user_file());
         let starter = match logins() {
             Some(logins) => starter.with_logins(logins),
             None => starter,
@@ -322,6 +323,15 @@ fn unfit(name: &str) -> Option<&'static str> {
     let is_own =
         name.starts_with("PARAM_") || ["PARAMS_FILE", "SKILL_DIR", "SKILL_NAME"].contains(&name);
     is_own.then_some("every script has its own")
+}
+
+/// Where the user's own settings are looked for.
+pub(crate) fn user_places() -> Places {
+    let home = env::home_dir();
+    // By the specification of these directories, one that is relative is none.
+    let xdg = env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|it| it.is_absolute());
+    let user = xdg.or_else(|| Some(home.as_ref()?.join(".config")));
+    Places { user: user.map(|it| it.join("prowess")), home, ..Places::default() }
 }
 
 /// Where decisions are recorded, sessions are kept, and what commands may not leave behind is moved;

@@ -256,7 +256,22 @@ impl Viewer {
             let message = message.replace('\n', "; ");
             // One that is set belongs to no skill.
             let of = if skill.is_empty() { String::new() } else { format!(" of skill `{skill}`") };
-            printer.warning(&format!("the server `{server}`{of} {state}: {message}"));
+            let why = match message.strip_prefix(&format!("the server `{server}` ")) {
+                Some(rest) => rest.to_owned(),
+                None if state == "refused" => format!("is not started: {message}"),
+                None => format!("{state}: {message}"),
+            };
+            printer.warning(&format!("the server `{server}`{of} {why}"));
+        }
+        if let What::Returned { tool, outcome, .. } = &what
+            && let Some(hint) = outcome.hint.as_ref().filter(|_| !outcome.is_ok())
+            && tool.starts_with("mcp__")
+            && matches!(self.view, View::Stream | View::Whole)
+            && !printer.quiet
+        {
+            // What a server is given is for a person to set, and not for the model.
+            self.clear(printer)?;
+            printer.hint(hint);
         }
         let Some(story) = story(&what) else { return Ok(()) };
         if what.is_piece() {

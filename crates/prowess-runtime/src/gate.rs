@@ -635,7 +635,8 @@ fn why(wish: &Wish<'_>, plan: Option<&Plan>, ground: Ground, is_changed: bool) -
             Act::Start { url: Some(_), .. } | Act::Connect { url: Some(_), .. } => {
                 "whatever its tools are given leaves this machine"
             }
-            _ => "it goes on running as long as the agent does",
+            Act::Connect { .. } => "this project's file wants to start a program",
+            _ => "the skill wants to start a program",
         },
         Ground::Offered => {
             "a server wrote it, and a model would go by it, also when it runs commands"

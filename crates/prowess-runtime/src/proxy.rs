@@ -38,6 +38,7 @@ pub struct Proxy {
     resolver: Arc<dyn Resolver>,
     limits: ProxyLimits,
     remedy: Remedy,
+    log: Option<Arc<Log>>,
 }
 
 /// What lets a host be reached that is refused.
@@ -97,7 +98,8 @@ impl Proxy {
     /// Connects to these hosts alone.
     pub fn new(hosts: Hosts) -> Self {
         let (resolver, limits) = (Arc::new(SystemResolver), ProxyLimits::default());
-        Self { hosts, resolver, limits, remedy: Remedy::Flag("--net".to_owned()) }
+        let remedy = Remedy::Flag("--net".to_owned());
+        Self { hosts, resolver, limits, remedy, log: None }
     }
 
     /// Looks names up in another way than the system does.
@@ -116,6 +118,17 @@ impl Proxy {
     #[must_use]
     pub fn with_remedy(self, remedy: Remedy) -> Self {
         Self { remedy, ..self }
+    }
+
+    /// Lists the connections of its only run where they can be seen before it ends.
+    #[must_use]
+    pub(crate) fn with_log(self, log: Arc<Log>) -> Self {
+        Self { log: Some(log), ..self }
+    }
+
+    /// Where the connections of a run are listed.
+    pub(crate) fn log(&self) -> Arc<Log> {
+        self.log.clone().unwrap_or_default()
     }
 
     /// Serves a socket until this is dropped, and with it every connection. With a password, only

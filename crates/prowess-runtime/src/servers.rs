@@ -25,7 +25,7 @@ mod logging_in;
 
 use std::{
     collections::BTreeMap,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -86,6 +86,7 @@ pub struct Starter {
     interpreters: InterpreterSearch,
     environments: Option<EnvironmentStore>,
     directory: PathBuf,
+    settings_file: Option<PathBuf>,
     patience: ServerPatience,
     #[cfg(feature = "http")]
     logins: Option<Logins>,
@@ -167,6 +168,7 @@ impl Starter {
             interpreters,
             environments,
             directory,
+            settings_file: None,
             patience,
             #[cfg(feature = "http")]
             logins: None,
@@ -203,6 +205,12 @@ impl Starter {
         Self { directory, ..self }
     }
 
+    /// Names the user's own file of settings in hints.
+    #[must_use]
+    pub fn with_settings_file(self, settings_file: Option<PathBuf>) -> Self {
+        Self { settings_file, ..self }
+    }
+
     /// Waits so long for servers.
     #[must_use]
     pub fn with_patience(self, patience: ServerPatience) -> Self {
@@ -228,10 +236,15 @@ impl Starter {
         let server = &description.name;
         // What is read now is what runs, whatever lies there by then.
         let files = files(skill).await?;
+        // Nobody is asked about what cannot be.
         let url = match &description.transport {
-            Transport::Program(_) => None,
+            Transport::Program(program) => {
+                let (own, description) = (self.clone(), description.clone());
+                let (program, files) = (program.clone(), files.clone());
+                blocking(move || own.job(&description, &program, &files)).await?;
+                None
+            }
             Transport::Http(address) => {
-                // Nobody is asked about what cannot be.
                 self.line(description, address, false)?;
                 Some(address.url.clone())
             }
@@ -245,7 +258,7 @@ impl Starter {
                 let (own, description, program) =
                     (self.clone(), description.clone(), program.clone());
                 let job = blocking(move || own.job(&description, &program, &files)).await?;
-                self.launch(job, entry)?
+                self.launch(job, entry, None)?
             }
             Transport::Http(address) => (None, self.line(description, address, false)?),
         };
@@ -258,7 +271,13 @@ impl Starter {
         let ServerSetting { description, .. } = set;
         let prefix = name::server(&description.name);
         let file = (!set.is_trusted).then(|| set.origin.to_file()).flatten();
+        // Nobody is asked about what cannot be.
         let url = match &description.transport {
+            Transport::Program(program) if file.is_some() => {
+                let (own, set, program) = (self.clone(), set.clone(), program.clone());
+                blocking(move || own.job_set(&set, &program)).await?;
+                None
+            }
             Transport::Program(_) => None,
             Transport::Http(address) => {
                 self.line(description, address, true)?;
@@ -283,17 +302,26 @@ impl Starter {
             Transport::Program(program) => {
                 let (own, set, program) = (self.clone(), set.clone(), program.clone());
                 let job = blocking(move || own.job_set(&set, &program)).await?;
-                self.launch(job, format!("`[servers.{}]`", description.name))?
+                let project = file.as_deref().and_then(Path::parent);
+                let project = project.map(|it| (it.to_owned(), self.elsewhere(description)));
+                self.launch(job, format!("`[servers.{}]`", description.name), project)?
             }
             Transport::Http(address) => (None, self.line(description, address, true)?),
         };
         self.begin(description, prefix, By { skill: None, file }, started, line).await
     }
 
-    /// Starts the program of a server; `entry` says in words where the keys are that give it more.
-    fn launch(&self, job: Job, entry: String) -> Result<(Option<Started>, Line), Box<Outcome>> {
+    /// Starts the program of a server; `entry` says in words where the keys are that give it more, and
+    /// `project` which directory they cannot lead out of, with what to do instead.
+    fn launch(
+        &self,
+        job: Job,
+        entry: String,
+        project: Option<(PathBuf, String)>,
+    ) -> Result<(Option<Started>, Line), Box<Outcome>> {
         let home = self.interpreters.home.as_deref();
-        let given = Arc::new(Circumstances::of(&job, entry, &self.gate.policy, home));
+        let given = Circumstances::of(&job, entry, project, &self.gate.policy, home);
+        let given = Arc::new(given);
         let (running, stream) = self.sandbox.start(job).map_err(Outcome::from)?;
         let process = Process { ending: running.ending(), given };
         Ok((Some(Started { running, process }), Line::Stream(stream)))

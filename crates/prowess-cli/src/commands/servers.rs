@@ -6,13 +6,18 @@ use anyhow::{Context as _, Result};
 use prowess::{Library, nearest};
 use prowess_agent::mask;
 use prowess_runtime::{
-    Act, Config, Gate, Launcher, OfferedSkill, OfferedSkills, Outcome, Server, ServerSetting,
-    Starter, Status as Ended, Wish,
+    Act, Config, Gate, IgnoredSetting, Launcher, OfferedSkill, OfferedSkills, Outcome, Server,
+    ServerSetting, Starter, Status as Ended, Wish,
 };
 use serde_json::{Value as Json, json};
 
 use crate::{
-    Status, arguments::Global, completion, context, fault::Fault, host::Running, printer::Printer,
+    Status,
+    arguments::Global,
+    completion, context,
+    fault::Fault,
+    host::{self, Running},
+    printer::Printer,
     safe,
 };
 
@@ -316,6 +321,21 @@ pub(super) fn find<'c>(config: &'c Config, label: &str) -> Result<&'c ServerSett
     let servers = &config.servers.value.0;
     let found = servers.iter().find(|it| it.description.name == label);
     found.ok_or_else(|| {
+        let is_it = |it: &&IgnoredSetting| {
+            it.key == "servers" && it.entries.iter().any(|entry| entry == label)
+        };
+        if let Some(ignored) = config.ignored.iter().find(is_it) {
+            let IgnoredSetting { origin, reason, .. } = ignored;
+            let fault =
+                Fault::typed(format!("the server `{label}` ({origin}) is ignored: {reason}"));
+            return match host::user_places().user_file() {
+                Some(file) => {
+                    let file = file.display();
+                    fault.hint(format!("move `[servers.{label}]` to your own file (`{file}`)"))
+                }
+                None => fault,
+            };
+        }
         let fault = Fault::typed(format!("no server is set as `{label}`"));
         match nearest(label, servers.iter().map(|it| &*it.description.name)) {
             Some(near) => fault.hint(format!("did you mean `{near}`?")),

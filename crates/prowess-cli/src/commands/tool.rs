@@ -3,7 +3,8 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use prowess::{Library, Skill};
 use prowess_runtime::{
-    Launcher, Outcome, Provider, Status as Ended, fresh_marker, make_visible, strict_json,
+    Config, Launcher, Outcome, Provider, ServerSetting, Status as Ended, Toolbox, fresh_marker,
+    make_visible, strict_json,
 };
 use serde_json::{Value, json};
 
@@ -90,7 +91,7 @@ fn called(
         false => context::library_behind(global, printer)?,
     });
     let provider: Arc<dyn Provider> = Arc::new(library.clone());
-    let Kit { toolbox, gate, .. } =
+    let Kit { mut toolbox, gate, starter } =
         toolbox::toolbox(Caller::Person, &args.running, &provider, global, &[], launcher, printer)?;
     if args.name.get(..6).is_some_and(|it| it.eq_ignore_ascii_case("skill_")) {
         let skill = library.for_tool(&args.name).or_else(|| unused(&library, &args.name));
@@ -104,6 +105,19 @@ fn called(
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("cannot wait for anything")?;
+    let mut server = None;
+    if toolbox.find(&args.name).is_none() && args.name.starts_with("mcp__") {
+        let Some(set) = server_of(&config, &args.name) else {
+            return Ok((no_server(&args.name), false));
+        };
+        match runtime.block_on(starter.connect(set)) {
+            Ok(started) => {
+                toolbox = started.tools().into_iter().fold(toolbox, Toolbox::with);
+                server = Some(started);
+            }
+            Err(outcome) => return Ok((*outcome, false)),
+        }
+    }
     let outcome = runtime.block_on(async {
         for skill in &args.skill {
             let taken = toolbox.call("use_skill", json!({ "name": skill })).await;
@@ -111,13 +125,33 @@ fn called(
                 return taken;
             }
         }
-        toolbox.call(&args.name, input).await
+        let outcome = toolbox.call(&args.name, input).await;
+        if let Some(server) = server {
+            server.stop().await;
+        }
+        outcome
     });
     // What is still on its way, such as the end of a statement, is not waited for.
     runtime.shutdown_background();
     gate.records.faults().iter().for_each(|it| printer.warning(it));
     let is_skill_text = toolbox.find(&args.name).is_some_and(|it| it.is_skill_text(&outcome));
     Ok((outcome, is_skill_text))
+}
+
+/// The server that is set whose tools have names like this one.
+fn server_of<'c>(config: &'c Config, tool: &str) -> Option<&'c ServerSetting> {
+    let is_its = |it: &&ServerSetting| {
+        tool.strip_prefix("mcp__")
+            .and_then(|rest| rest.strip_prefix(&*it.description.name))
+            .is_some_and(|rest| rest.starts_with("__"))
+    };
+    config.servers.value.0.iter().find(is_its)
+}
+
+fn no_server(tool: &str) -> Outcome {
+    let message = format!("there is no tool `{tool}`: no server is set that could have it");
+    let hint = "`prowess servers` lists the servers that are set, with their tools; those of skills are for `ask` and `chat`";
+    Outcome::bad(Ended::NotFound, message).hint(hint)
 }
 
 /// The skill that would be this tool if it were in use.

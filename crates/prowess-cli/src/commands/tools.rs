@@ -54,6 +54,8 @@ pub(crate) fn run(
         toolbox::toolbox(Caller::Person, &running, &provider, global, &[], launcher, printer)?;
     let toolbox = kit.toolbox;
     let tools = toolbox.tools();
+    let servers = config.servers.value.0.iter();
+    let servers: Vec<String> = servers.map(|it| it.description.name.clone()).collect();
     if args.format.is_none() && !printer.json {
         for tool in tools {
             let description = safe::line(&tool.description()).into_owned();
@@ -66,6 +68,11 @@ pub(crate) fn run(
             for line in wrapped(&description, width - 2, "") {
                 printer.line(format_args!("  {}", printer.dim(&line)))?;
             }
+        }
+        if !servers.is_empty() {
+            printer.flush()?;
+            let servers = context::coded(&servers);
+            printer.note(&format!("`prowess servers` lists the tools of servers ({servers})"));
         }
         return Ok(Status::Well);
     }

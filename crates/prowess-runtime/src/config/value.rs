@@ -13,7 +13,7 @@ use toml_edit::{Item, Value as Toml};
 
 use super::{
     RuleSetting, ServerSetting, ServerSettings,
-    origin::{Origin, Setting},
+    origin::{IgnoredSetting, Origin, Setting},
     places::Owner,
     reader::Reader,
     right::ProjectRight,
@@ -1022,7 +1022,19 @@ impl Value for ServerSettings {
                     origin: reader.origin(&label.span),
                 }),
                 Ok(None) => {}
-                Err(why) => {
+                Err(Unusable::Outside { key, reason }) => {
+                    let table = item.as_table_like().map(|it| reader.entries(it));
+                    let place = table.into_iter().flatten().find(|it| it.0.name == key);
+                    let span = place.map_or(label.span, |it| it.0.span);
+                    reader.ignored.push(IgnoredSetting {
+                        key: "servers",
+                        origin: reader.origin(&span),
+                        entries: vec![label.name],
+                        reason,
+                        can_be_approved: false,
+                    });
+                }
+                Err(Unusable::Wrong(why)) => {
                     let hint = "it has a `command` with `args`, `env`, `cwd`, `read`, `write` and `hosts`, or a `url` with `headers` and `oauth`";
                     let message = format!("the server `{}` cannot be used: {why}", label.name);
                     reader.note(&label.span, message, Some(hint.to_owned()));
@@ -1067,45 +1079,69 @@ impl ServerSettings {
     }
 }
 
+/// Why the entry of a server cannot be used.
+enum Unusable {
+    Wrong(String),
+    /// A key of a project's entry names what lies outside of its directory.
+    Outside {
+        key: &'static str,
+        reason: &'static str,
+    },
+}
+
+impl<T: Into<String>> From<T> for Unusable {
+    fn from(why: T) -> Self {
+        Self::Wrong(why.into())
+    }
+}
+
+/// The keys of a server that name files, and what is said where a project's file may not name them.
+const SERVER_PATHS: [(&str, &str); 3] = [
+    ("cwd", "its `cwd` names what is outside the directory of this file"),
+    ("read", "its `read` names what is outside the directory of this file"),
+    ("write", "its `write` names what is outside the directory of this file"),
+];
+
 /// A server of this label; nothing for one that is switched off.
-fn server(label: &str, item: &Item, reader: &Reader<'_>) -> Result<Option<Description>, String> {
+fn server(label: &str, item: &Item, reader: &Reader<'_>) -> Result<Option<Description>, Unusable> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
     if label.is_empty() || label.len() > 32 || !label.chars().all(is_plain) {
-        return Err("a label has letters, digits and `-`, 32 at the most".to_owned());
+        return Err("a label has letters, digits and `-`, 32 at the most".into());
     }
     // `user:name` is a skill of the user.
     if [Scope::Project, Scope::User, Scope::Bundled].iter().any(|it| it.as_str() == label) {
-        return Err("its label is the word for a scope".to_owned());
+        return Err("its label is the word for a scope".into());
     }
     let Some(Json::Object(server)) = as_json(item) else {
-        return Err("it is no table of texts".to_owned());
+        return Err("it is no table of texts".into());
     };
     if let Some(key) = Description::unknown(&server).next() {
-        return Err(format!("it has no key `{key}`"));
+        return Err(format!("it has no key `{key}`").into());
     }
     let Some(mut description) = Description::read(label, &server)? else { return Ok(None) };
     match &mut description.transport {
         Transport::Http(address) => address.oauth = OauthSettings::read(&server)?,
         Transport::Program(_) if server.contains_key("oauth") => {
-            return Err("`oauth` is for servers with a `url`".to_owned());
+            return Err("`oauth` is for servers with a `url`".into());
         }
         Transport::Program(_) => {}
     }
     if let Transport::Program(program) = &mut description.transport {
         let is_of_project = reader.owner == Owner::Project;
-        let resolve = |key: &str, path: &str, from: Option<&Path>| {
+        let resolve = |(key, reason), path: &str, from: Option<&Path>| {
             let path = Directory::new(path).resolve(from, reader.home);
             if is_of_project && !is_inside(&path, &reader.directory) {
-                return Err(format!("its `{key}` lies outside of the directory of this file"));
+                return Err(Unusable::Outside { key, reason });
             }
             Ok(path.to_string_lossy().into_owned())
         };
+        let [cwd, read, write] = SERVER_PATHS;
         if !program.directory.is_empty() {
-            program.directory = resolve("cwd", &program.directory, Some(&reader.directory))?;
+            program.directory = resolve(cwd, &program.directory, Some(&reader.directory))?;
         }
         // What a user's own file names begins at the project that is worked on, which nobody knows here.
         let from = is_of_project.then_some(&*reader.directory);
-        for (key, paths) in [("read", &mut program.reads), ("write", &mut program.writes)] {
+        for (key, paths) in [(read, &mut program.reads), (write, &mut program.writes)] {
             for path in paths {
                 *path = resolve(key, path, from)?;
             }

@@ -6,7 +6,7 @@ use tokio::sync::oneshot::Receiver;
 
 use crate::outcome::Connection;
 #[cfg(feature = "http")]
-use crate::proxy::{Log, Proxy};
+use crate::proxy::Proxy;
 
 /// What of the network a script reaches. It never has one of its own.
 #[derive(Debug, Clone, Default)]
@@ -42,6 +42,19 @@ impl Network {
         }
     }
 
+    /// Why connections were refused so far over which nothing has passed, where the proxy lists them for all to see.
+    pub(crate) fn refusals(&self) -> Vec<String> {
+        match self {
+            Self::None => Vec::new(),
+            #[cfg(feature = "http")]
+            Self::Proxy(proxy) => {
+                let (connections, _) = proxy.log().connections();
+                let unused = |it: &Connection| it.bytes_sent + it.bytes_received == 0;
+                connections.into_iter().filter(unused).filter_map(|it| it.refused).collect()
+            }
+        }
+    }
+
     /// Waits for a run, and serves its entrance as long. Returns what it has connected to, and how much
     /// of that is not listed.
     pub(super) async fn during<T>(
@@ -56,7 +69,7 @@ impl Network {
             }
             #[cfg(feature = "http")]
             Self::Proxy(proxy) => {
-                let log = std::sync::Arc::new(Log::default());
+                let log = proxy.log();
                 let serve = async {
                     if let Ok(Entrance { socket, password }) = entrance.await {
                         let Err(error) = proxy.serve(socket, password, log.clone()).await;

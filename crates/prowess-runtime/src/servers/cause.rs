@@ -23,8 +23,11 @@ use crate::{
 pub(super) struct Circumstances {
     /// Where keys go, in words.
     pub(super) entry: String,
+    /// The directory that the entry cannot lead out of, with what to do instead.
+    project: Option<(PathBuf, String)>,
     reads: Vec<PathBuf>,
     writes: Vec<PathBuf>,
+    network: Network,
     has_hosts: bool,
     work: PathBuf,
     /// Where it began.
@@ -67,17 +70,29 @@ const BEFORE_HOSTS: &[&str] = &[
     "Failed to resolve '",
     "host='",
 ];
-/// What is said where there is no network.
+/// The errors of a system where there is no network, and what else is said then, in small letters.
+const NETWORK_ERRORS: &[&str] = &["ENOTFOUND", "EAI_AGAIN", "ENETUNREACH", "ECONNREFUSED"];
 const NO_NETWORK: &[&str] = &[
-    "ENOTFOUND",
-    "EAI_AGAIN",
-    "Name or service not known",
-    "Temporary failure in name resolution",
-    "Could not resolve host",
-    "Network is unreachable",
-    "ENETUNREACH",
-    "ConnectError",
+    "getaddrinfo",
+    "name or service not known",
+    "name resolution",
+    "could not resolve",
+    "no such host",
+    "dns error",
+    "network is unreachable",
+    "network error",
+    "connection refused",
+    "connection error",
+    "connection issue",
+    "connecterror",
+    "connectionerror",
+    "cannot connect",
+    "could not connect",
+    "failed to connect",
+    "all connection attempts failed",
+    "error sending request",
     "fetch failed",
+    "failed to fetch",
 ];
 /// What stands before the name of a module that is not there.
 const BEFORE_MODULES: &[(&str, &str)] = &[
@@ -98,12 +113,20 @@ const UNSET: &[&str] =
 
 impl Circumstances {
     /// Notes what a job is given.
-    pub(super) fn of(job: &Job, entry: String, policy: &Policy, home: Option<&Path>) -> Self {
+    pub(super) fn of(
+        job: &Job,
+        entry: String,
+        project: Option<(PathBuf, String)>,
+        policy: &Policy,
+        home: Option<&Path>,
+    ) -> Self {
         let real = |it: &PathBuf| fs::canonicalize(it).unwrap_or_else(|_| it.clone());
         Self {
             entry,
+            project: project.map(|(it, instead)| (real(&it), instead)),
             reads: job.reads.iter().map(real).collect(),
             writes: job.writes.iter().map(real).collect(),
+            network: job.network.clone(),
             has_hosts: !matches!(job.network, Network::None),
             work: job.work.path().to_owned(),
             directory: job.directory.clone().unwrap_or_else(|| job.work.path().to_owned()),
@@ -130,9 +153,15 @@ impl Circumstances {
         Outcome { hint: Some(hint), stderr: stderr.filter(|it| !it.text.is_empty()), ..outcome }
     }
 
-    /// What would help a call that has failed with this message.
-    pub(super) fn hint(&self, message: &str) -> Option<String> {
-        self.cause(message, &Outcome::new(Status::Failed))
+    /// How many connections it was refused so far.
+    pub(super) fn refusals(&self) -> usize {
+        self.network.refusals().len()
+    }
+
+    /// What would help a call that has failed with this message, before which so many connections were refused.
+    pub(super) fn hint(&self, message: &str, before: usize) -> Option<String> {
+        let refused = self.network.refusals().into_iter().nth(before);
+        refused.or_else(|| self.cause(message, &Outcome::new(Status::Failed)))
     }
 
     fn masked(&self, text: &str) -> String {
@@ -175,7 +204,9 @@ impl Circumstances {
         if let Some(name) = named {
             return Some(self.add_hosts(&[name]));
         }
-        let is_said = NO_NETWORK.iter().any(|it| printed.contains(it));
+        let small = printed.to_ascii_lowercase();
+        let is_said = NETWORK_ERRORS.iter().any(|it| printed.contains(it))
+            || NO_NETWORK.iter().any(|it| small.contains(it));
         (is_said && !self.has_hosts).then(|| {
             format!(
                 "it looked for a network: add the hosts that it needs as `hosts = […]` in {}",
@@ -202,6 +233,9 @@ impl Circumstances {
             let is_own = own.as_os_str().is_empty() || !is_at_home;
             return (!is_own).then(|| {
                 let own = own.display();
+                if let Some((_, instead)) = &self.project {
+                    return format!("it tried to open `~/{own}`, which a project's file cannot give it: {instead}");
+                }
                 format!("it looked for `~/{own}` in its home, which is an empty directory of its own: give it the whole path in `args` or `env`, and in `read` in {}", self.entry)
             });
         }
@@ -219,7 +253,8 @@ impl Circumstances {
         if self.is_kept(&real) {
             return Some(format!("it tried to open `{shown}`, which is kept from servers"));
         }
-        Some(format!("it tried to open `{shown}`: add `read = [\"{shown}\"]` in {}", self.entry))
+        let remedy = self.remedy(&real, &format!("read = [\"{shown}\"]"));
+        Some(format!("it tried to open `{shown}`{remedy}"))
     }
 
     fn unwritable(&self, path: &Path) -> Option<String> {
@@ -233,7 +268,18 @@ impl Circumstances {
         if self.is_kept(&real) || self.is_kept(path) {
             return Some(format!("it tried to write `{shown}`, which is kept from servers"));
         }
-        Some(format!("it tried to write `{shown}`: add `write = [\"{folder}\"]` in {}", self.entry))
+        let remedy = self.remedy(&real, &format!("write = [\"{folder}\"]"));
+        Some(format!("it tried to write `{shown}`{remedy}"))
+    }
+
+    /// What gives it a path, in words behind it: a key, unless the entry of a project cannot give it.
+    fn remedy(&self, real: &Path, key: &str) -> String {
+        match &self.project {
+            Some((directory, instead)) if !real.starts_with(directory) => {
+                format!(", which a project's file cannot give it: {instead}")
+            }
+            _ => format!(": add `{key}` in {}", self.entry),
+        }
     }
 
     /// Whether nobody should be led to give a path away.
@@ -352,6 +398,8 @@ mod tests {
         let policy = Policy { secret_reads: crate::policy::Decision::Ask, ..Policy::default() };
         Circumstances {
             entry: "`[servers.x]`".to_owned(),
+            project: None,
+            network: Network::None,
             reads: vec![home.join("given")],
             writes: Vec::new(),
             has_hosts: false,

@@ -49,6 +49,14 @@ pub(super) enum Author<'a> {
     Skill,
 }
 
+impl Author<'_> {
+    /// Whether a directory is outside of what the author can give, wherever links lead.
+    pub(super) fn is_outside(self, directory: &Path) -> bool {
+        let real = |it: &Path| fs::canonicalize(it).unwrap_or_else(|_| it.to_owned());
+        matches!(self, Self::Project(project) if !real(directory).starts_with(real(project)))
+    }
+}
+
 /// How many entries of a folder are looked at.
 const MAX_ENTRIES: usize = 10_000;
 /// The endings of files that run: what lies around them belongs to them.

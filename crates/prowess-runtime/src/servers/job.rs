@@ -14,9 +14,12 @@ use crate::{
     environment::InstalledInterpreter,
     gate::Refusal,
     outcome::{Outcome, Status},
-    sandbox::{Job, Network, Work},
+    sandbox::{Job, Network, Work, is_of_system},
     skill_folder::{FileKind, SkillFile},
 };
+#[cfg(feature = "http")]
+use std::sync::Arc;
+
 #[cfg(feature = "http")]
 use crate::{
     http::Hosts,
@@ -82,6 +85,9 @@ impl Starter {
             let from = directory.as_deref().unwrap_or(base);
             directory = Some(self.enter(description, command, from, &mut texts)?);
         }
+        if let Some(directory) = directory.as_ref().filter(|it| author.is_outside(it)) {
+            return Err(self.outside(description, directory));
+        }
         // Where it begins it can read.
         texts.reads.extend(directory.iter().map(|it| it.to_string_lossy().into_owned()));
         let base = directory.as_deref().unwrap_or(base);
@@ -90,7 +96,8 @@ impl Starter {
         let files = self.files(description, arguments, [reads, writes], base, author)?;
         let begins = files.is_relative.then(|| base.to_owned());
         let job = self.given(description, command, files, self.work()?)?;
-        let network = network(description, &program.hosts)?;
+        let key = format!("servers.{}.hosts", description.name);
+        let network = network(description, &program.hosts, key)?;
         Ok(Job { env: environment, directory: directory.or(begins), network, ..job })
     }
 
@@ -123,7 +130,7 @@ impl Starter {
         let mut given = self.files(description, arguments, keys, base, Author::Skill)?;
         given.reads.push(folder.clone());
         let job = self.given(description, command, given, work)?;
-        let network = network(description, &program.hosts)?;
+        let network = network(description, &program.hosts, "hosts".to_owned())?;
         Ok(Job { env: environment, directory: Some(directory), network, ..job })
     }
 
@@ -200,6 +207,28 @@ impl Starter {
         files.map_err(|why| invalid(description, &why))
     }
 
+    /// Refuses what a project's entry names outside of the project.
+    fn outside(&self, description: &Description, path: &Path) -> Box<Outcome> {
+        let (name, path) = (&description.name, path.display());
+        let message = format!(
+            "the server `{name}` is not started: a project's file cannot use `{path}`, which is outside the project"
+        );
+        Refusal { message, hint: self.elsewhere(description) }.into()
+    }
+
+    /// What gives a server of a project what lies outside of the project.
+    pub(super) fn elsewhere(&self, description: &Description) -> String {
+        let (name, file) = (&description.name, self.settings_file.as_deref());
+        let file = file.map_or("`prowess config --path` names it".to_owned(), |it| {
+            let home = self.interpreters.home.as_ref();
+            match home.and_then(|home| it.strip_prefix(home).ok()) {
+                Some(rest) => format!("`~/{}`", rest.display()),
+                None => format!("`{}`", it.display()),
+            }
+        });
+        format!("move `[servers.{name}]` to your own file ({file})")
+    }
+
     /// Has a command that `uv` would run in a project run in the virtual environment there; returns where.
     fn enter(
         &self,
@@ -256,6 +285,15 @@ impl Starter {
                 return Err(missing(description, command));
             }
             let found = self.interpreters.program_at(&path);
+            // What lies around a program elsewhere is not for a project to give.
+            let is_foreign = path.parent().is_some_and(|it| author.is_outside(it));
+            let needs_more = |it: &InstalledInterpreter| {
+                it.reads.iter().any(|it| *it != path && !is_of_system(it))
+            };
+            if is_foreign && found.as_ref().is_some_and(needs_more) {
+                return Err(self.outside(description, &path));
+            }
+            let found = found.filter(|_| !is_foreign);
             let mut reads = found.map_or_else(|| vec![path.clone()], |it| it.reads);
             if let Author::Project(project) = author {
                 // What lies elsewhere is not for a project to give, by whatever link or first line it leads there.
@@ -334,7 +372,11 @@ fn is_installation(path: &Path, home: Option<&Path>) -> bool {
 
 /// The hosts that a server reaches, through a proxy of ours.
 #[cfg(feature = "http")]
-fn network(description: &Description, hosts: &[String]) -> Result<Network, Box<Outcome>> {
+fn network(
+    description: &Description,
+    hosts: &[String],
+    key: String,
+) -> Result<Network, Box<Outcome>> {
     if hosts.is_empty() {
         return Ok(Network::None);
     }
@@ -344,12 +386,16 @@ fn network(description: &Description, hosts: &[String]) -> Result<Network, Box<O
             format!("the server `{name}` is not started: `hosts` cannot be used: {error}");
         Box::new(Outcome::bad(Status::Invalid, message))
     })?;
-    let remedy = Remedy::Setting("hosts".to_owned());
-    Ok(Network::Proxy(Proxy::new(hosts).with_remedy(remedy)))
+    let proxy = Proxy::new(hosts).with_remedy(Remedy::Setting(key));
+    Ok(Network::Proxy(proxy.with_log(Arc::default())))
 }
 
 #[cfg(not(feature = "http"))]
-fn network(description: &Description, hosts: &[String]) -> Result<Network, Box<Outcome>> {
+fn network(
+    description: &Description,
+    hosts: &[String],
+    _: String,
+) -> Result<Network, Box<Outcome>> {
     match hosts.is_empty() {
         true => Ok(Network::None),
         false => Err(refused(description, "this program has no proxy for `hosts`")),

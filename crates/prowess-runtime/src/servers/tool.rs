@@ -119,15 +119,17 @@ impl ServerTool {
             Value::Object(input) => input,
             _ => Map::new(),
         };
+        let before = process.as_ref().map_or(0, |it| it.given.refusals());
+        let helped = |outcome: Outcome| {
+            let message = outcome.message.as_deref().filter(|_| !outcome.is_ok());
+            let hint = process.as_ref().zip(message);
+            let hint = hint.and_then(|(it, said)| it.given.hint(said, before));
+            Outcome { hint: outcome.hint.or(hint), ..outcome }
+        };
         match timeout(*patience, caller.call(&self.own_name, input)).await {
-            Ok(Ok(result)) => {
-                let outcome = outcome(result);
-                let message = outcome.message.as_deref().filter(|_| !outcome.is_ok());
-                let hint = process.as_ref().zip(message).and_then(|(it, said)| it.given.hint(said));
-                Outcome { hint: outcome.hint.or(hint), ..outcome }
-            }
+            Ok(Ok(result)) => helped(outcome(result)),
             Ok(Err(Failure::Said(message))) => {
-                Outcome::bad(Status::Failed, shortened(&visible(&message), MESSAGE))
+                helped(Outcome::bad(Status::Failed, shortened(&visible(&message), MESSAGE)))
             }
             Ok(Err(failure)) => explained(server, failure, process.as_ref()).await,
             Err(_) => {
@@ -135,7 +137,7 @@ impl ServerTool {
                     "the server `{server}` did not answer for {} s",
                     patience.as_secs_f64()
                 );
-                Outcome::bad(Status::TimedOut, message)
+                helped(Outcome::bad(Status::TimedOut, message))
             }
         }
     }
