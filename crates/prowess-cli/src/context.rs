@@ -660,10 +660,17 @@ pub(crate) fn no_skill(library: &Library, name: &str) -> Fault {
         return fault.hint(&*finding.hint);
     }
     let fault = Fault::typed(format!("there is no skill `{name}`"));
-    match nearest(name, library.skills().map(|it| &*it.manifest.name)) {
+    match nearest_skill(library, name) {
         Some(near) => fault.hint(format!("did you mean `{near}`?")),
         None => fault.hint("`prowess list` shows which there are"),
     }
+}
+
+/// The name that comes nearest: of a skill, or of the folder of one that was left out.
+pub(crate) fn nearest_skill<'l>(library: &'l Library, name: &str) -> Option<&'l str> {
+    let left_out = library.left_out().iter();
+    let folders = left_out.filter_map(|it| it.parent()?.file_name()?.to_str());
+    nearest(name, library.skills().map(|it| &*it.manifest.name).chain(folders))
 }
 
 /// Names the skills that were left out, each with the reason, in one line: for commands that would have used them.

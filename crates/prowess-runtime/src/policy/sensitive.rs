@@ -79,8 +79,12 @@ const SECRET_FOLDERS: &[&str] = &[
     ".config/gh",
 ];
 
-/// How a name ends that is no secret: examples, public keys, and source code.
+/// Names of what is no secret: certificates of authorities, examples, public keys, and source code.
 const NO_SECRETS: &[&str] = &[
+    "cacert.pem",
+    "ca-bundle.pem",
+    "ca-bundle.crt",
+    "ca-certificates.crt",
     "*.example",
     "*.sample",
     "*.template",
@@ -119,6 +123,7 @@ const NAMES: Rows = &[
     (&["*.env.*", "credentials*", "secrets*"], "it may hold secrets"),
     (
         &[
+            "*.pem",
             "*.crt",
             "*.cer",
             "*.der",
