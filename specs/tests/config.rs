@@ -454,6 +454,9 @@ mod a_project_cannot_take_what_is_its_user_s {
             assert_eq!(lists().0, json!(["ls"]), "{change}");
             assert!(!run());
         }
+        world.write("prowess.toml", "[servers.files]\ncommand = \"files-server\"\n");
+        let servers = world.run(["config", "--approve"]).stderr;
+        assert!(servers.contains("`files`; `prowess servers` asks"), "{servers}");
         // The same content in another project is another file.
         let other = project(toml);
         other.write("home/.local/state/prowess/x", "");

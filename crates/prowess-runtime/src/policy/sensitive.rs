@@ -293,6 +293,7 @@ mod tests {
             ".windsurfrules",
             ".clinerules",
             ".goosehints",
+            "certs/cacert.pem",
         ] {
             assert!(sensitive(Path::new(path)).is_some(), "{path}");
         }
@@ -351,6 +352,8 @@ mod tests {
             "server.crt",
             "environment.yml",
             "docs/ssh/x",
+            ".venv/lib/certifi/cacert.pem",
+            "ca-bundle.crt",
         ] {
             assert_eq!(secret(Path::new(path)), None, "{path}");
         }

@@ -367,7 +367,7 @@ fn trouble(error: &WireError) -> Trouble {
         WireError::Refused { .. } => (
             Status::Refused,
             Some(
-                "`policy.hosts` in your own settings can list it; where it is set, only the hosts on it can be reached",
+                "`policy.hosts` in your own settings can list it; once it is set, only the hosts that it lists can be reached",
             ),
         ),
         WireError::Url { .. } | WireError::Header { .. } => (Status::Refused, None),

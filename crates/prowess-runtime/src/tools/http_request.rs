@@ -264,7 +264,7 @@ fn told(response: Response) -> Value {
 }
 
 /// What a list of hosts does to those that are not on it.
-const ONLY: &str = "where it is set, only the hosts on it can be reached";
+const ONLY: &str = "once it is set, only the hosts that it lists can be reached";
 
 /// What it comes to that nothing was answered.
 fn outcome(error: &FetchError) -> Outcome {

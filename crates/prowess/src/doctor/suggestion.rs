@@ -77,7 +77,8 @@ pub fn suggestions<'a>(checkup: &'a Checkup, surroundings: &Surroundings) -> Vec
     for location in &checkup.locations {
         for skill in location.skills(checkup) {
             let here = || skill.diagnoses.iter().filter(|it| location.is_found_here(it));
-            let is_lost = here().all(|it| it.verdict == Verdict::Refused);
+            let is_lost =
+                here().all(|it| matches!(it.verdict, Verdict::Refused | Verdict::Unknown));
             for diagnosis in here().filter(|it| needs_help(it)) {
                 let tally = match kind(diagnosis, skill) {
                     Kind::Fixable => &mut fixable,
