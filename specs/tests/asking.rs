@@ -697,6 +697,9 @@ mod what_a_tool_wrote_can_be_undone {
         assert_eq!(undo(&world, &["broken"]).code, Some(0));
         assert_eq!(held("broken"), later);
         assert_eq!(undo(&world, &["nosuch"]).code, Some(1));
+        world.write("elsewhere/.git/x", "");
+        assert_eq!(world.run(["--cwd", "elsewhere", "undo", "other"]).code, Some(1));
+        assert_eq!(held("other"), text("other"));
     }
 
     #[test]

@@ -548,12 +548,7 @@ pub(crate) fn shelf_of_removed(
     global: &Global,
     printer: &mut Printer,
 ) -> Result<Shelf> {
-    let config = config(global)?;
-    let searched = directories(&config, global);
-    // Each as it was typed or set, and where it lies.
-    let searched = searched.iter().map(|it| resolve(it, global));
-    let searched: Vec<(PathBuf, PathBuf)> =
-        searched.filter_map(|it| Some((fs::canonicalize(&it).ok()?, it))).collect();
+    let searched = searched(&config(global)?, global);
     let within = |store: &Path| {
         let inside = |(real, typed): &(PathBuf, PathBuf)| {
             let rest = store.strip_prefix(real).ok()?;
@@ -571,6 +566,13 @@ pub(crate) fn shelf_of_removed(
         Some(store) => open(within(&store).unwrap_or(store), Scope::Project),
         None => shelf_or_here(global, printer),
     }
+}
+
+/// The directories that are searched: where each lies, and as it was typed or set.
+pub(crate) fn searched(config: &Config, global: &Global) -> Vec<(PathBuf, PathBuf)> {
+    let searched = directories(config, global);
+    let searched = searched.iter().map(|it| resolve(it, global));
+    searched.filter_map(|it| Some((fs::canonicalize(&it).ok()?, it))).collect()
 }
 
 fn open(path: PathBuf, scope: Scope) -> Result<Shelf> {

@@ -83,6 +83,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         return list(&changes, printer);
     }
     let project = trust::project_of(global.cwd.as_deref().unwrap_or(Path::new(".")));
+    // A name means a skill that is found here.
+    let searched = context::searched(&context::config(global)?, global).into_iter().map(|it| it.0);
+    let skills: Vec<PathBuf> = searched.chain([project.clone()]).collect();
     let is_here = |it: &&Change| match it {
         Change::File(record) => record.path.starts_with(&project),
         Change::Skill(..) => true,
@@ -95,9 +98,10 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let change = match &args.name {
         None if args.skip => here.find(can_undo),
         None => here.next(),
-        Some(name) => named(name, &changes),
+        Some(name) => named(name, &skills, &changes),
     };
-    let renaming = args.name.as_deref().map(|it| of_renaming(it, &changes)).unwrap_or_default();
+    let renaming =
+        args.name.as_deref().map(|it| of_renaming(it, &skills, &changes)).unwrap_or_default();
     let is_last = |it: &&ChangeRecord| change.is_none_or(|change| change.time() <= it.time);
     match (change, &history) {
         (_, Some(history)) if renaming.first().is_some_and(is_last) => match &*renaming {
@@ -136,7 +140,7 @@ fn is_of_many(record: &ChangeRecord, changes: &[Change]) -> bool {
 
 /// The removal of the skill of a name, else the last change of a file, the one of an id, the last of a command, or
 /// that of the skill in a folder of this name.
-fn named<'a>(name: &str, changes: &'a [Change]) -> Option<&'a Change> {
+fn named<'a>(name: &str, skills: &[PathBuf], changes: &'a [Change]) -> Option<&'a Change> {
     let file = absolute(name);
     let is_skill = |it: &&Change| matches!(it, Change::Skill(_, own) if own == name);
     let is_file = |it: &&Change| matches!(it, Change::File(own) if own.path == file);
@@ -144,7 +148,9 @@ fn named<'a>(name: &str, changes: &'a [Change]) -> Option<&'a Change> {
     let is_of_it =
         |it: &&Change| matches!(it, Change::File(own) if own.group.as_deref() == Some(name));
     // A skill that is gone is brought back instead.
-    let is_its_file = |it: &&Change| matches!(it, Change::File(own) if own.path.ends_with(Path::new(name).join("SKILL.md")) && own.path.exists());
+    let document = Path::new(name).join("SKILL.md");
+    let is_known = |it: &Path| it.ends_with(&document) && it.exists() && lies_in_any(it, skills);
+    let is_its_file = |it: &&Change| matches!(it, Change::File(own) if is_known(&own.path));
     let mut ways: [&dyn Fn(&&Change) -> bool; 5] =
         [&is_skill, &is_file, &is_it, &is_of_it, &is_its_file];
     ways.iter_mut().find_map(|is_meant| changes.iter().find(is_meant))
@@ -152,15 +158,15 @@ fn named<'a>(name: &str, changes: &'a [Change]) -> Option<&'a Change> {
 
 /// The last renaming of what has this path or lies in it, or of the skill of this name, with what the same command
 /// wrote there, the last one first. What it is called now is as good as what it was called before.
-fn of_renaming<'a>(name: &str, changes: &'a [Change]) -> Vec<&'a ChangeRecord> {
+fn of_renaming<'a>(name: &str, skills: &[PathBuf], changes: &'a [Change]) -> Vec<&'a ChangeRecord> {
     let (file, name) = (absolute(name), Some(OsStr::new(name)));
     let files = || changes.iter().filter_map(Change::file);
-    let is_meant = |path: &Path, is_folder: bool| {
-        file.starts_with(path) || (is_folder && path.file_name() == name)
-    };
     let renaming = files().find_map(|it| {
-        let (before, is_folder) = (it.renamed_from.as_deref()?, it.path.is_dir());
-        (is_meant(&it.path, is_folder) || is_meant(before, is_folder)).then_some((it, before))
+        let before = it.renamed_from.as_deref()?;
+        let is_skill = it.path.is_dir() && lies_in_any(&it.path, skills);
+        let is_meant =
+            |path: &Path| file.starts_with(path) || (is_skill && path.file_name() == name);
+        (is_meant(&it.path) || is_meant(before)).then_some((it, before))
     });
     let Some((renaming, before)) = renaming else { return Vec::new() };
     let is_of_it = |it: &&ChangeRecord| {
@@ -168,6 +174,10 @@ fn of_renaming<'a>(name: &str, changes: &'a [Change]) -> Vec<&'a ChangeRecord> {
         it.time == renaming.time || (is_with_it && it.path.starts_with(before))
     };
     files().filter(is_of_it).collect()
+}
+
+fn lies_in_any(path: &Path, folders: &[PathBuf]) -> bool {
+    folders.iter().any(|it| path.starts_with(it))
 }
 
 /// Says that nothing of this project can be undone, and what can elsewhere.
