@@ -384,6 +384,8 @@ mod what_is_asked_is_answered {
         assert_eq!(ran.stdout(), "Read.\n");
         assert!(ran.stderr.contains("`--file -`"), "{}", ran.stderr);
         assert!(!world.run([&base[..], &["Hi"]].concat()).stderr.contains("stdin"));
+        assert_eq!(world.run([&base[..], &["make", "a", "deck"]].concat()).code, Some(0));
+        assert!(server.last().to_string().contains("make a deck"), "{}", server.last());
         for arguments in [&["-"][..], &[]] {
             let ran = reading("from a pipe\n", arguments);
             assert_eq!(ran.stdout(), "Read.\n", "{}", ran.stderr);
@@ -1195,6 +1197,22 @@ mod a_session_is_kept {
             let ran = ask(&world, &server, &["--resume"]);
             assert_eq!((ran.code, ran.stdout()), (Some(0), "whole\n"), "{}", ran.stderr);
         }
+    }
+
+    #[test]
+    fn the_command_that_goes_on_asks_the_same_model() {
+        let server = ModelServer::answering(|_| Answer::text("Noted."));
+        let (world, url) = (World::new().folder("my skills"), server.url());
+        let flags = ["--base-url", &url, "--model", "test model", "--dir", "my skills"];
+        let ran = world.run_reading("Hi\n", &[&["chat"], &flags[..]].concat());
+        let typed = format!(" --base-url {url} --model 'test model' --dir 'my skills'`");
+        let (_, command) = ran.stderr.split_once("`prowess chat --resume ").unwrap();
+        assert!(command.contains(&typed), "{command}");
+
+        let nobody = ["--base-url", "http://127.0.0.1:9/v1", "--model", "m"];
+        let ran = world.run([&["ask", "Hi"], &nobody[..]].concat());
+        let (_, command) = ran.stderr.split_once("`prowess ask --resume ").unwrap();
+        assert!(command.contains(" --base-url http://127.0.0.1:9/v1 --model m`"), "{command}");
     }
 
     #[test]

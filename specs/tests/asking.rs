@@ -669,6 +669,40 @@ mod what_a_tool_wrote_can_be_undone {
     }
 
     #[test]
+    fn a_skill_that_was_renamed_is_undone_by_any_of_its_names() {
+        let text = |name: &str| format!("---\nname: {name}\ndescription: Use it\n---\n\nDo it.\n");
+        let world =
+            World::new().document("Broken", text("Broken")).document("Other", text("Other"));
+        let fix = || world.run(["check", "skills", "--fix", "--rename", "lowercase"]).code;
+        let held = |folder: &str| read(&world, &format!("skills/{folder}/SKILL.md"));
+        for name in [
+            "broken",
+            "Broken",
+            "skills/broken",
+            "skills/broken/SKILL.md",
+            "skills/Broken/SKILL.md",
+        ] {
+            assert_eq!(fix(), Some(0));
+            assert_eq!(held("broken"), text("broken"));
+            let ran = undo(&world, &[name]);
+            assert_eq!(ran.code, Some(0), "{name}: {}", ran.stderr);
+            assert_eq!(held("Broken"), text("Broken"), "{name}");
+            assert!(!world.path("skills/broken").exists(), "{name}");
+            assert_eq!(held("other"), text("other"), "{name}");
+        }
+        assert_eq!(fix(), Some(0));
+        let later = format!("\u{feff}{}", text("broken"));
+        world.write("skills/broken/SKILL.md", &later);
+        assert_eq!(world.run(["check", "skills", "--fix"]).code, Some(0));
+        assert_eq!(undo(&world, &["broken"]).code, Some(0));
+        assert_eq!(held("broken"), later);
+        assert_eq!(undo(&world, &["nosuch"]).code, Some(1));
+        world.write("elsewhere/.git/x", "");
+        assert_eq!(world.run(["--cwd", "elsewhere", "undo", "other"]).code, Some(1));
+        assert_eq!(held("other"), text("other"));
+    }
+
+    #[test]
     fn what_is_not_kept_is_told() {
         let world = World::new();
         let none = undo(&world, &[]);

@@ -826,6 +826,13 @@ mod the_command_show_gives_as_much_as_was_asked_for {
                 assert!(!ran.stderr.contains("run-tests"), "{}", ran.stderr);
             }
         }
+        let world = World::new().document("Broken", "no frontmatter");
+        for arguments in
+            [["show", "brokn"], ["show", "broken"], ["check", "broken"], ["run", "brokn"]]
+        {
+            let ran = world.run(arguments.iter().chain(&["--dir", "skills"]));
+            assert!(ran.stderr.contains("did you mean `Broken`?"), "{}", ran.stderr);
+        }
     }
 
     #[test]

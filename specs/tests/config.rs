@@ -454,6 +454,9 @@ mod a_project_cannot_take_what_is_its_user_s {
             assert_eq!(lists().0, json!(["ls"]), "{change}");
             assert!(!run());
         }
+        world.write("prowess.toml", "[servers.files]\ncommand = \"files-server\"\n");
+        let servers = world.run(["config", "--approve"]).stderr;
+        assert!(servers.contains("`files`; `prowess servers` asks"), "{servers}");
         // The same content in another project is another file.
         let other = project(toml);
         other.write("home/.local/state/prowess/x", "");
@@ -462,7 +465,11 @@ mod a_project_cannot_take_what_is_its_user_s {
         assert_eq!(setting(&other.run(["config", "--json"]), "policy.commands").0, json!(["ls"]));
         let narrow = project("[policy]\ncommands = [\"ls\"]\n").run(["config", "--approve"]);
         assert_eq!((narrow.code, narrow.stdout()), (Some(0), ""));
-        assert!(narrow.stderr.contains("nothing that needs approval"), "{}", narrow.stderr);
+        assert!(
+            narrow.stderr.contains("no command or host that needs approval"),
+            "{}",
+            narrow.stderr
+        );
         let nowhere = World::new().run(["config", "--approve"]);
         assert_eq!((nowhere.code, nowhere.stdout()), (Some(1), ""));
     }

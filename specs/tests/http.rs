@@ -269,7 +269,10 @@ mod only_hosts_that_may_be_asked_are {
             assert!(tool.act(&input).is_err_and(|it| it.status == Status::Refused), "{host}");
         }
         // `localhost` is looked up by the system.
-        refused(&get(&tool, &format!("http://localhost:{port}/")), "leads to this machine");
+        let outcome = get(&tool, &format!("http://localhost:{port}/"));
+        refused(&outcome, "leads to this machine");
+        let hint = outcome.hint.unwrap();
+        assert!(hint.contains("`policy.hosts`") && hint.contains("only the hosts that it lists"));
         assert_eq!(server.connections(), 0);
     }
 

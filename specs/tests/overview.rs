@@ -380,6 +380,21 @@ mod it_says_what_to_do_next {
     }
 
     #[test]
+    fn what_no_agent_loads_comes_first() {
+        let long = format!("description: {}\n", "word ".repeat(250));
+        let world = World::new()
+            .folder("home/.codex")
+            .file("home/.codex/skills/broken/SKILL.md", "---\nname: broken\n---\n\nDo it.\n");
+        let names = ["one", "two", "three"];
+        let world = names.iter().fold(world, |world, name| {
+            world.file(format!("home/.codex/skills/{name}/SKILL.md"), document(name, &long))
+        });
+        let commands = suggested(&world);
+        assert_eq!(commands[0], "prowess check ~/.codex/skills");
+        assert!(commands[1].starts_with("prowess doctor "), "{commands:?}");
+    }
+
+    #[test]
     fn at_most_three_commands_are_suggested() {
         let world = people()
             .folder("home/.cline")

@@ -254,6 +254,19 @@ mod files_and_input_reach_a_script {
         assert!(world.path("o/made.txt").exists() && !world.path("o/AGENTS.md").exists());
         let ran = run(&world, &[], &[&words[..], &["made.txt"]].concat());
         assert!(ran.stderr.contains("stands behind `--`"), "{}", ran.stderr);
+        for path in ["scripts/make.py", "make.py"] {
+            let ran = run(&world, &[], &[path, "a b.txt"]);
+            assert_eq!(ran.code, Some(1));
+            let hint = "`prowess run tool --script scripts/make.py -- 'a b.txt'`";
+            assert!(ran.stderr.contains(hint), "{}", ran.stderr);
+        }
+        let ran = run(&world, &[], &["scripts/make.py", "a", "--preset", "claude"]);
+        let hint = "`prowess run tool --script scripts/make.py --preset claude -- a`";
+        assert!(ran.stderr.contains(hint), "{}", ran.stderr);
+        world.write("out/x", "");
+        world.write(script, "import sys\nopen(sys.argv[1] + '/y', 'w')\n");
+        let ran = run(&world, &[], &[&words[..], &["--", "out"]].concat());
+        assert!(ran.stderr.contains("`--write out`"), "{}", ran.stderr);
         world.write(script, "import no_such_package\n");
         let ran = run(&world, &[], &words);
         assert!(ran.stderr.contains("missing: no-such-package"), "{}", ran.stderr);

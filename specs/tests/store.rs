@@ -1302,6 +1302,8 @@ mod commands_write_to_a_store {
                 "{}",
                 ran.stderr
             );
+            let is_told = ran.stderr.contains("it has no instructions yet");
+            assert_eq!(is_told, name == "empty", "{}", ran.stderr);
         };
         create("flag", "script", &["--definition", r#"{"script": "echo hi"}"#], "");
         create("file", "script", &["--file", "run.sh"], "");
@@ -1397,6 +1399,8 @@ mod commands_write_to_a_store {
             assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{arguments}: {}", ran.stderr);
             assert!(ran.stderr.contains("`nowhere`"), "{arguments}: {}", ran.stderr);
         }
+        let bare = create(r#"new --type template --definition {"template":"{{name}}"}"#);
+        assert!(bare.stderr.contains("`{{.name}}`"), "{}", bare.stderr);
         let unknown = create("new --type recipe");
         assert_eq!(unknown.code, Some(2));
         for kind in Type::ALL {

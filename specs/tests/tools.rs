@@ -645,14 +645,23 @@ mod a_person_can_call_any_tool {
             world.run(["tool", "read_file", input, "--json"]),
             world.run(["tool", "read_file", "@input.json", "--json"]),
             world.run_reading(input, &["tool", "read_file", "-", "--json"]),
+            world.run(["tool", "read_file", "path=notes.txt", "--json"]),
         ];
         for ran in told {
             assert_eq!(ran.code, Some(0), "{}", ran.stderr);
             assert_eq!(ran.json()["outcome"]["output"]["content"], "the notes");
         }
-        let ran = world.run(["tool", "read_file", "path=notes.txt"]);
+        world.write("5", "five");
+        let pairs = ["path=5", "offset=2"];
+        let ran = world.run(["tool", "read_file", "--json"].iter().chain(&pairs));
+        assert_eq!(ran.json()["outcome"]["output"]["content"], "ve", "{}", ran.stderr);
+        let ran = world.run(["tool", "read_file", "notes.txt"]);
         assert_eq!(ran.code, Some(1));
         assert!(ran.stderr.contains("the input is not JSON"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`KEY=VALUE`"), "{}", ran.stderr);
+        let ran = world.run(["tool", "read_file", "path=5", "offset"]);
+        assert_eq!(ran.code, Some(1));
+        assert!(ran.stderr.contains("`offset` is not KEY=VALUE"), "{}", ran.stderr);
         let ran = world.run(["tool", "read_file", "@missing.json"]);
         assert_eq!(ran.code, Some(2));
         assert!(ran.stderr.contains("cannot open `missing.json`"), "{}", ran.stderr);

@@ -15,7 +15,7 @@ use prowess_runtime::{
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use crate::{completion, fault::Fault, host::time, printer::Printer};
+use crate::{completion, context::quoted, fault::Fault, host::time, printer::Printer};
 
 /// Which model is asked, as it is typed.
 #[derive(Debug, Default, clap::Args)]
@@ -98,6 +98,19 @@ impl Naming {
         let Some(name) = name else { return Ok(None) };
         let connection = Connection { base_url, ..self.connection(provider, name, set) };
         model(connection).map(Some).map_err(|it| Fault::unable(it.to_string()))
+    }
+
+    /// What was typed about the model, for a command that is to be typed next.
+    pub(crate) fn typed(&self) -> String {
+        let key_file = self.key_file.as_ref().map(|it| it.to_string_lossy().into_owned());
+        let flags = [
+            ("--provider", &self.provider),
+            ("--base-url", &self.base_url),
+            ("--model", &self.model),
+            ("--key-file", &key_file),
+        ];
+        let typed = flags.iter().filter_map(|(flag, it)| Some((flag, it.as_deref()?)));
+        typed.map(|(flag, it)| format!(" {flag} {}", quoted(it))).collect()
     }
 
     /// What must not be shown, whoever says it: the key, if there is one.

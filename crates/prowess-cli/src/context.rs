@@ -543,12 +543,7 @@ pub(crate) fn shelf_of_removed(
     global: &Global,
     printer: &mut Printer,
 ) -> Result<Shelf> {
-    let config = config(global)?;
-    let searched = directories(&config, global);
-    // Each as it was typed or set, and where it lies.
-    let searched = searched.iter().map(|it| resolve(it, global));
-    let searched: Vec<(PathBuf, PathBuf)> =
-        searched.filter_map(|it| Some((fs::canonicalize(&it).ok()?, it))).collect();
+    let searched = searched(&config(global)?, global);
     let within = |store: &Path| {
         let inside = |(real, typed): &(PathBuf, PathBuf)| {
             let rest = store.strip_prefix(real).ok()?;
@@ -566,6 +561,13 @@ pub(crate) fn shelf_of_removed(
         Some(store) => open(within(&store).unwrap_or(store), Scope::Project),
         None => shelf_or_here(global, printer),
     }
+}
+
+/// The directories that are searched: where each lies, and as it was typed or set.
+pub(crate) fn searched(config: &Config, global: &Global) -> Vec<(PathBuf, PathBuf)> {
+    let searched = directories(config, global);
+    let searched = searched.iter().map(|it| resolve(it, global));
+    searched.filter_map(|it| Some((fs::canonicalize(&it).ok()?, it))).collect()
 }
 
 fn open(path: PathBuf, scope: Scope) -> Result<Shelf> {
@@ -655,10 +657,17 @@ pub(crate) fn no_skill(library: &Library, name: &str) -> Fault {
         return fault.hint(&*finding.hint);
     }
     let fault = Fault::typed(format!("there is no skill `{name}`"));
-    match nearest(name, library.skills().map(|it| &*it.manifest.name)) {
+    match nearest_skill(library, name) {
         Some(near) => fault.hint(format!("did you mean `{near}`?")),
         None => fault.hint("`prowess list` shows which there are"),
     }
+}
+
+/// The name that comes nearest: of a skill, or of the folder of one that was left out.
+pub(crate) fn nearest_skill<'l>(library: &'l Library, name: &str) -> Option<&'l str> {
+    let left_out = library.left_out().iter();
+    let folders = left_out.filter_map(|it| it.parent()?.file_name()?.to_str());
+    nearest(name, library.skills().map(|it| &*it.manifest.name).chain(folders))
 }
 
 /// Names the skills that were left out, each with the reason, in one line: for commands that would have used them.

@@ -212,7 +212,7 @@ pub(crate) fn report(
         }
     };
     if let Some(command) = again {
-        printer.note(&format!("what was said is kept: `{command}` goes on"));
+        printer.note(&format!("what was said is kept: {command} goes on"));
     }
     Ok(status)
 }

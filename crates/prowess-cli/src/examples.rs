@@ -184,6 +184,7 @@ const EXAMPLES: &[Examples] = &[
     (
         "tool",
         &[
+            ("prowess tool execute_command command=ls", "with what it is given by name"),
             (r#"prowess tool execute_command '{"command": "ls"}'"#, "as a model would call it"),
             ("prowess tool http_request @request.json --json", "with input from a file"),
         ],

@@ -319,7 +319,8 @@ impl Printer {
             // Every other piece stands between backticks.
             let is_command = at % 2 == 1 && piece.starts_with("prowess ");
             if is_command && !piece.ends_with(&self.typed) {
-                format!("{piece}{}", self.typed)
+                let end = piece.find(" -- ").unwrap_or(piece.len());
+                format!("{}{}{}", &piece[..end], self.typed, &piece[end..])
             } else {
                 piece.to_owned()
             }

@@ -34,8 +34,8 @@ use crate::{
 /// and can be removed there.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What is asked for; `-` or nothing reads it from stdin
-    prompt: Option<String>,
+    /// What is asked for; several words need no quotes, `-` or nothing reads it from stdin
+    prompt: Vec<String>,
     /// Show this text to the model with it; `-` reads stdin; may be given several times
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::AnyPath)]
     file: Vec<String>,
@@ -87,7 +87,8 @@ pub(crate) fn run(
         }
         View::Stream | View::Whole => {
             let name = conversation.kept.name.as_ref();
-            let again = name.map(|it| format!("prowess ask --resume {it}"));
+            let model = args.working.naming.typed();
+            let again = name.map(|it| printer.led(&format!("`prowess ask --resume {it}{model}`")));
             let viewer = &mut conversation.viewer;
             conversation::report(&turned, again.as_deref(), viewer, printer)?
         }
@@ -101,20 +102,26 @@ impl Args {
     /// Whether something waits on stdin that nobody asked for.
     fn is_unread(&self) -> bool {
         let is_read =
-            self.prompt.is_none() || self.prompt.iter().chain(&self.file).any(|it| it == "-");
+            self.asked().is_none_or(|it| it == "-") || self.file.iter().any(|it| it == "-");
         let stdin = io::stdin();
         !is_read
             && !stdin.is_terminal()
             && rustix::io::ioctl_fionread(&stdin).is_ok_and(|it| it > 0)
     }
 
+    /// What was typed.
+    fn asked(&self) -> Option<String> {
+        (!self.prompt.is_empty()).then(|| self.prompt.join(" "))
+    }
+
     /// What is asked, with the texts that go with it; nothing to go on where a session was broken off.
     fn prompt(&self) -> Result<Option<String>> {
-        let from_stdin = self.file.iter().chain(&self.prompt).filter(|it| *it == "-").count();
+        let asked = self.asked();
+        let from_stdin = self.file.iter().chain(&asked).filter(|it| *it == "-").count();
         if from_stdin > 1 {
             return Err(Fault::typed("stdin can be read once, and `-` stands there twice").into());
         }
-        let mut prompt = match self.prompt.as_deref() {
+        let mut prompt = match asked.as_deref() {
             Some("-") => given::text("-")?,
             Some(prompt) => prompt.to_owned(),
             None if self.which.resumes() && self.file.is_empty() => return Ok(None),

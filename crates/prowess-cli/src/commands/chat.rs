@@ -78,7 +78,9 @@ pub(crate) fn run(
     let kept = &chat.conversation.kept;
     kept.discard_if_unused();
     if let Some(name) = kept.name.as_ref().filter(|_| kept.session.turns() > 0) {
-        printer.note(&format!("`prowess chat --resume {name}` goes on"));
+        let model = args.working.naming.typed();
+        let command = printer.led(&format!("`prowess chat --resume {name}{model}`"));
+        printer.note(&format!("{command} goes on"));
     }
     chat.conversation.end(printer);
     ended?;

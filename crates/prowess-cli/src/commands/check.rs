@@ -12,7 +12,7 @@ use std::{
 use anyhow::Result;
 use prowess::{
     CheckError, Checked, CheckedScript, Directory, Finding, HERE, Library, Profile, Severity,
-    check_directories, nearest, rule,
+    check_directories, rule,
 };
 use prowess_runtime::{Config, danger};
 use serde_json::json;
@@ -178,9 +178,8 @@ fn named(
     let fault = Fault::unable(format!(
         "`{name}` is neither a path nor the name of a skill in the directories that are searched"
     ));
-    let near = near::path(path).or_else(|| {
-        nearest(name, library.skills().map(|it| &*it.manifest.name)).map(str::to_owned)
-    });
+    let near =
+        near::path(path).or_else(|| context::nearest_skill(&library, name).map(str::to_owned));
     Err(match near {
         Some(near) => fault.hint(format!("did you mean `{near}`?")).into(),
         None => fault.hint("`prowess list` shows which skills there are").into(),

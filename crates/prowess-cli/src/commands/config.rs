@@ -156,8 +156,14 @@ fn approve(config: &Config, yes: bool, printer: &mut Printer) -> Result<Status> 
             format!("`{path}` is approved until it changes; `prowess approvals` lists it")
         }
         (true, true) => format!("`{path}` was approved before"),
-        (true, false) => format!("`{path}` asks for nothing that needs approval"),
+        (true, false) => format!("`{path}` asks for no command or host that needs approval"),
     });
+    let servers = config.servers.value.0.iter().filter(|it| !it.is_trusted);
+    let servers: Vec<_> = servers.map(|it| format!("`{}`", it.description.name)).collect();
+    if !servers.is_empty() {
+        let (servers, list) = (servers.join(", "), printer.led("`prowess servers`"));
+        printer.note(&format!("the servers that it sets are not approved by this: {servers}; {list} asks about each before it is started"));
+    }
     Ok(Status::Well)
 }
 

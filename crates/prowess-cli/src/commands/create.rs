@@ -75,7 +75,13 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     };
     let entry = Entry { manifest, definition, parameters, folder: None };
     if let Err(error) = check_entry(&entry) {
-        return Ok(at_fault(&error.into(), printer));
+        let error = error.into();
+        let status = at_fault(&error, printer);
+        if let Some(name) = bare_name(&error).filter(|_| kind == Type::Template) {
+            printer
+                .hint(&format!("`{{{{.{name}}}}}` stands for the value of the parameter `{name}`"));
+        }
+        return Ok(status);
     }
     let shelf = context::shelf_or_here(global, printer)?;
     match shelf.store.create(&entry) {
@@ -90,6 +96,14 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
                 worth.for_each(|it| printer.finding(it));
             }
             printer.note(&format!("`{}` is active", args.name));
+            if matches!(&entry.definition, Definition::Instruction { content } if content.trim().is_empty())
+            {
+                let path = shelf.document(&entry);
+                printer.warning(&format!(
+                    "it has no instructions yet; write them into `{}`",
+                    path.display()
+                ));
+            }
             if trust::is_needed(&shelf.path, global) {
                 printer.note("`prowess run` asks whether you trust this project; `prowess trust .` answers ahead");
             }
@@ -107,6 +121,13 @@ fn at_fault(error: &anyhow::Error, printer: &mut Printer) -> Status {
     printer.error(error);
     // What could not be read is not known to be wrong.
     if error.chain().any(|it| it.is::<io::Error>()) { Status::Unable } else { Status::AtFault }
+}
+
+/// The name that a template takes for a function, as other kinds of templates write a value.
+fn bare_name(error: &anyhow::Error) -> Option<String> {
+    let said = format!("{error:#}");
+    let (name, _) = said.split_once("function \"")?.1.split_once("\" not defined")?;
+    Some(name.to_owned())
 }
 
 /// The definition that was typed, is in a file, or comes from standard input.

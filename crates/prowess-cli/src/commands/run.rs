@@ -1,4 +1,11 @@
-use std::{cell::Cell, env, ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    cell::Cell,
+    env,
+    ffi::OsString,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use anyhow::Context as _;
 use clap::ValueHint;
@@ -198,6 +205,14 @@ impl Args {
         }
     }
 
+    /// The first folder that was named to a script which says that it could not write.
+    fn unwritable(&self, outcome: &Outcome) -> Option<String> {
+        let stderr = &outcome.stderr.as_ref()?.text;
+        let is_refused = READ_ONLY.iter().any(|it| stderr.contains(it));
+        let mut named = self.arguments.iter().filter(|it| Path::new(it).is_dir());
+        named.next().filter(|_| is_refused).map(|it| it.to_string_lossy().into_owned())
+    }
+
     /// What a script is given, and may read because it is named.
     fn given(&self) -> ScriptArguments {
         let Ok(here) = env::current_dir() else { return self.arguments.clone().into() };
@@ -373,6 +388,11 @@ impl Task {
             What::Skill(entry) => entry.parameters.as_ref(),
             What::Script(_) => None,
         };
+        if let Some(path) = args.pairs.first().and_then(|it| file_of(skill, it))
+            && args.script.is_none()
+        {
+            return Err(is_file(args, path));
+        }
         let parameters = parameters(&args.pairs, json, schema);
         let parameters = parameters.map_err(|it| Box::new(Outcome::from(&it)))?;
         Ok(Self { manifest, what, parameters })
@@ -416,7 +436,7 @@ fn host(text: &str) -> Result<String, HostsError> {
 }
 
 /// Everything that was typed, or everything that is wrong with it.
-fn parameters(
+pub(super) fn parameters(
     pairs: &[String],
     json: Option<&str>,
     schema: Option<&Value>,
@@ -450,10 +470,29 @@ fn missing(library: &Library, name: &str) -> Outcome {
         return Outcome::bad(Ended::Invalid, message).hint(&*finding.hint);
     }
     let outcome = Outcome::bad(Ended::NotFound, format!("there is no skill `{name}`"));
-    match nearest(name, library.skills().map(|it| &*it.manifest.name)) {
+    match context::nearest_skill(library, name) {
         Some(near) => outcome.hint(format!("did you mean `{near}`?")),
         None => outcome.hint("`prowess list` shows which there are"),
     }
+}
+
+/// The script of a skill that was typed, by its path or its name alone.
+fn file_of<'s>(skill: &'s Skill, typed: &str) -> Option<&'s str> {
+    let typed = typed.strip_prefix("./").unwrap_or(typed);
+    let scripts = || skill.resources().iter().filter(|it| it.kind == Kind::Script);
+    let exact = scripts().find(|it| *it.path == *typed);
+    let by_name = || scripts().find(|it| it.path.rsplit('/').next() == Some(typed));
+    exact.or_else(by_name).map(|it| &*it.path)
+}
+
+/// Says how a file of a skill is run that was typed as a parameter.
+fn is_file(args: &Args, path: &str) -> Box<Outcome> {
+    let given: String = args.pairs[1..].iter().map(|it| format!(" {}", quoted(it))).collect();
+    let given = if given.is_empty() { given } else { format!(" --{given}") };
+    let (name, script) = (quoted(&args.name), quoted(path));
+    let message = format!("`{}` is a file of the skill, and not KEY=VALUE", args.pairs[0]);
+    let hint = format!("`prowess run {name} --script {script}{given}` runs it");
+    Box::new(Outcome::bad(Ended::Invalid, message).hint(hint))
 }
 
 /// Says that only a file of a skill is given arguments, and what to do instead.
@@ -595,6 +634,9 @@ impl Streams {
     }
 }
 
+/// How programs say that they cannot write where they may only read.
+const READ_ONLY: &[&str] = &["Read-only file system", "EROFS"];
+
 /// How Python and Node.js say that a package is not installed.
 const LACKS_MODULE: &[&str] = &["No module named", "Cannot find module", "Cannot find package"];
 
@@ -648,6 +690,8 @@ fn advise(
             let installs = needs.as_ref().and_then(|it| it.hint(&args.name));
             let installs = installs.map(|it| format!("; {it}")).unwrap_or_default();
             printer.hint(&format!("{missing}{installs}"));
+        } else if let Some(folder) = args.unwritable(outcome) {
+            printer.hint(&format!("`--write {}` lets it write there", quoted(&folder)));
         } else if outcome.denied.iter().any(|it| it.contains("socket (IPv")) {
             printer.hint("`--net HOST` lets it reach a host");
         }

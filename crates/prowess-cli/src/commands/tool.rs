@@ -8,7 +8,7 @@ use prowess_runtime::{
 };
 use serde_json::{Value, json};
 
-use super::{not_in_use, noticed};
+use super::{not_in_use, noticed, run::parameters};
 use crate::{
     Status,
     arguments::Global,
@@ -26,9 +26,11 @@ pub(crate) struct Args {
     /// The tool; `prowess tools` lists them
     #[arg(add = completion::tools())]
     name: String,
-    /// What it is given: a JSON object, `@FILE`, or `-` for standard input
-    #[arg(value_name = "JSON", default_value = "{}")]
-    input: String,
+    /// What it is given: `KEY=VALUE` as often as needed, or a JSON object, `@FILE`, or `-` for standard input
+    ///
+    /// A value that is JSON is taken as JSON, unless the tool takes a text there.
+    #[arg(value_name = "KEY=VALUE|JSON")]
+    input: Vec<String>,
     /// Take up this skill first; may be given several times
     #[arg(long, value_name = "NAME", add = completion::skills())]
     skill: Vec<String>,
@@ -54,29 +56,50 @@ pub(crate) fn run(
     launcher: Launcher,
     printer: &mut Printer,
 ) -> Result<Status> {
-    let text = match given::text(&args.input) {
-        Ok(text) => text,
-        Err(error) => {
-            show(&args.name, &Outcome::error(Ended::Invalid, error.as_ref()), false, printer)?;
-            return Ok(given::status(&error));
-        }
+    let input = match &*args.input {
+        [] => Ok(Input::Json(json!({}))),
+        [text] if !is_pair(text) => match given::text(text) {
+            Ok(text) => read(&text),
+            Err(error) => {
+                show(&args.name, &Outcome::error(Ended::Invalid, error.as_ref()), false, printer)?;
+                return Ok(given::status(&error));
+            }
+        },
+        pairs => Ok(Input::Pairs(pairs)),
     };
-    let (outcome, is_skill_text) = match strict_json(&text) {
+    let (outcome, is_skill_text) = match input {
         Ok(input) => called(args, input, global, launcher, printer)?,
-        Err(error) => {
-            let what =
-                if error.is_data() { "the input is not clear" } else { "the input is not JSON" };
-            (Outcome::bad(Ended::Invalid, format!("{what}: {error}")), false)
-        }
+        Err(outcome) => (*outcome, false),
     };
     show(&args.name, &outcome, is_skill_text, printer)?;
     Ok(if outcome.is_ok() { Status::Well } else { Status::AtFault })
 }
 
+/// What a tool is given.
+enum Input<'a> {
+    Json(Value),
+    /// What it means depends on what the tool takes.
+    Pairs(&'a [String]),
+}
+
+/// Whether a single word is `KEY=VALUE`, and neither JSON nor a file.
+fn is_pair(word: &str) -> bool {
+    let is_key = |it: &str| it.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c));
+    word.split_once('=').is_some_and(|(key, _)| !key.is_empty() && is_key(key))
+}
+
+fn read(text: &str) -> Result<Input<'static>, Box<Outcome>> {
+    strict_json(text).map(Input::Json).map_err(|error| {
+        let what = if error.is_data() { "the input is not clear" } else { "the input is not JSON" };
+        let outcome = Outcome::bad(Ended::Invalid, format!("{what}: {error}"));
+        Box::new(outcome.hint("write it as `KEY=VALUE`, or as an object: `'{\"KEY\": \"VALUE\"}'`"))
+    })
+}
+
 /// Calls the tool, and says whether what came of it is what a skill says.
 fn called(
     args: &Args,
-    input: Value,
+    input: Input<'_>,
     global: &Global,
     launcher: Launcher,
     printer: &mut Printer,
@@ -102,6 +125,14 @@ fn called(
     {
         return Ok((*not_in_use(&skill.manifest), false));
     }
+    let schema = toolbox.find(&args.name).map(|it| it.input_schema());
+    let input = match input {
+        Input::Json(input) => input,
+        Input::Pairs(pairs) => match parameters(pairs, None, schema.as_ref()) {
+            Ok(parameters) => Value::Object(parameters.values().clone()),
+            Err(error) => return Ok((Outcome::from(&error), false)),
+        },
+    };
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("cannot wait for anything")?;

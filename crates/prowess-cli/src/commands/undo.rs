@@ -1,4 +1,7 @@
-use std::path::{Path, PathBuf};
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Result;
 use prowess_runtime::{ChangeHistory, ChangeRecord, Store as _, UndoError};
@@ -28,7 +31,7 @@ const NOT_KEPT: &str = "what scripts and commands write is not kept";
 /// be undone.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Undo the last change of this file, the change or `check --fix` of this id, or the removal of this skill
+    /// Undo the last change of this file or skill, the change or `check --fix` of this id, or the removal of this skill
     #[arg(value_name = "FILE|ID|NAME", conflicts_with = "list")]
     name: Option<String>,
     /// Pass over files that have changed since, and undo the last change that can be undone
@@ -53,6 +56,13 @@ impl Change {
             Self::Skill(time, _) => *time,
         }
     }
+
+    fn file(&self) -> Option<&ChangeRecord> {
+        match self {
+            Self::File(record) => Some(record),
+            Self::Skill(..) => None,
+        }
+    }
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
@@ -73,6 +83,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         return list(&changes, printer);
     }
     let project = trust::project_of(global.cwd.as_deref().unwrap_or(Path::new(".")));
+    // A name means a skill that is found here.
+    let searched = context::searched(&context::config(global)?, global).into_iter().map(|it| it.0);
+    let skills: Vec<PathBuf> = searched.chain([project.clone()]).collect();
     let is_here = |it: &&Change| match it {
         Change::File(record) => record.path.starts_with(&project),
         Change::Skill(..) => true,
@@ -85,17 +98,21 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let change = match &args.name {
         None if args.skip => here.find(can_undo),
         None => here.next(),
-        Some(name) => named(name, &changes),
+        Some(name) => named(name, &skills, &changes),
     };
+    let renaming =
+        args.name.as_deref().map(|it| of_renaming(it, &skills, &changes)).unwrap_or_default();
+    let is_last = |it: &&ChangeRecord| change.is_none_or(|change| change.time() <= it.time);
     match (change, &history) {
+        (_, Some(history)) if renaming.first().is_some_and(is_last) => match &*renaming {
+            [record] => restore(history, record, None, printer),
+            records => restore_all(history, records, printer),
+        },
         (Some(Change::File(record)), Some(history))
             if is_whole(args.name.as_deref(), record) && is_of_many(record, &changes) =>
         {
             let is_of_it = |it: &&ChangeRecord| it.group == record.group;
-            let files = changes.iter().filter_map(|it| match it {
-                Change::File(record) => Some(record),
-                Change::Skill(..) => None,
-            });
+            let files = changes.iter().filter_map(Change::file);
             let is_meant = |it: &&ChangeRecord| !args.skip || history.can_undo(it);
             let group: Vec<_> = files.filter(is_of_it).filter(is_meant).collect();
             restore_all(history, &group, printer)
@@ -121,16 +138,46 @@ fn is_of_many(record: &ChangeRecord, changes: &[Change]) -> bool {
     record.group.is_some() && changes.iter().filter(is_of_it).count() > 1
 }
 
-/// The removal of the skill of a name, else the last change of a file, the one of an id, or the last of a command.
-fn named<'a>(name: &str, changes: &'a [Change]) -> Option<&'a Change> {
+/// The removal of the skill of a name, else the last change of a file, the one of an id, the last of a command, or
+/// that of the skill in a folder of this name.
+fn named<'a>(name: &str, skills: &[PathBuf], changes: &'a [Change]) -> Option<&'a Change> {
     let file = absolute(name);
     let is_skill = |it: &&Change| matches!(it, Change::Skill(_, own) if own == name);
     let is_file = |it: &&Change| matches!(it, Change::File(own) if own.path == file);
     let is_it = |it: &&Change| matches!(it, Change::File(own) if own.id() == name);
     let is_of_it =
         |it: &&Change| matches!(it, Change::File(own) if own.group.as_deref() == Some(name));
-    let mut ways: [&dyn Fn(&&Change) -> bool; 4] = [&is_skill, &is_file, &is_it, &is_of_it];
+    // A skill that is gone is brought back instead.
+    let document = Path::new(name).join("SKILL.md");
+    let is_known = |it: &Path| it.ends_with(&document) && it.exists() && lies_in_any(it, skills);
+    let is_its_file = |it: &&Change| matches!(it, Change::File(own) if is_known(&own.path));
+    let mut ways: [&dyn Fn(&&Change) -> bool; 5] =
+        [&is_skill, &is_file, &is_it, &is_of_it, &is_its_file];
     ways.iter_mut().find_map(|is_meant| changes.iter().find(is_meant))
+}
+
+/// The last renaming of what has this path or lies in it, or of the skill of this name, with what the same command
+/// wrote there, the last one first. What it is called now is as good as what it was called before.
+fn of_renaming<'a>(name: &str, skills: &[PathBuf], changes: &'a [Change]) -> Vec<&'a ChangeRecord> {
+    let (file, name) = (absolute(name), Some(OsStr::new(name)));
+    let files = || changes.iter().filter_map(Change::file);
+    let renaming = files().find_map(|it| {
+        let before = it.renamed_from.as_deref()?;
+        let is_skill = it.path.is_dir() && lies_in_any(&it.path, skills);
+        let is_meant =
+            |path: &Path| file.starts_with(path) || (is_skill && path.file_name() == name);
+        (is_meant(&it.path) || is_meant(before)).then_some((it, before))
+    });
+    let Some((renaming, before)) = renaming else { return Vec::new() };
+    let is_of_it = |it: &&ChangeRecord| {
+        let is_with_it = it.group.is_some() && it.group == renaming.group;
+        it.time == renaming.time || (is_with_it && it.path.starts_with(before))
+    };
+    files().filter(is_of_it).collect()
+}
+
+fn lies_in_any(path: &Path, folders: &[PathBuf]) -> bool {
+    folders.iter().any(|it| path.starts_with(it))
 }
 
 /// Says that nothing of this project can be undone, and what can elsewhere.
@@ -310,9 +357,8 @@ fn bring_back(shelf: &Shelf, name: Option<&str>, printer: &mut Printer) -> Resul
 /// A path as the history has it: without links on the way.
 fn absolute(name: &str) -> PathBuf {
     let path = std::path::absolute(name).unwrap_or_else(|_| name.into());
-    let parent = path.parent().and_then(|it| it.canonicalize().ok());
-    match (parent, path.file_name()) {
-        (Some(parent), Some(name)) => parent.join(name),
-        _ => path,
-    }
+    // What was renamed is not there any more.
+    let real = |it: &Path| Some((it.canonicalize().ok()?, path.strip_prefix(it).ok()?));
+    let real = path.ancestors().skip(1).find_map(real);
+    real.map_or_else(|| path.clone(), |(above, rest)| above.join(rest))
 }

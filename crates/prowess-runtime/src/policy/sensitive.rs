@@ -79,8 +79,12 @@ const SECRET_FOLDERS: &[&str] = &[
     ".config/gh",
 ];
 
-/// How a name ends that is no secret: examples, public keys, and source code.
+/// Names of what is no secret: certificates of authorities, examples, public keys, and source code.
 const NO_SECRETS: &[&str] = &[
+    "cacert.pem",
+    "ca-bundle.pem",
+    "ca-bundle.crt",
+    "ca-certificates.crt",
     "*.example",
     "*.sample",
     "*.template",
@@ -119,6 +123,7 @@ const NAMES: Rows = &[
     (&["*.env.*", "credentials*", "secrets*"], "it may hold secrets"),
     (
         &[
+            "*.pem",
             "*.crt",
             "*.cer",
             "*.der",
@@ -288,6 +293,7 @@ mod tests {
             ".windsurfrules",
             ".clinerules",
             ".goosehints",
+            "certs/cacert.pem",
         ] {
             assert!(sensitive(Path::new(path)).is_some(), "{path}");
         }
@@ -346,6 +352,8 @@ mod tests {
             "server.crt",
             "environment.yml",
             "docs/ssh/x",
+            ".venv/lib/certifi/cacert.pem",
+            "ca-bundle.crt",
         ] {
             assert_eq!(secret(Path::new(path)), None, "{path}");
         }

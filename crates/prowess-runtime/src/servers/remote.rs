@@ -364,9 +364,12 @@ fn trouble(error: &WireError) -> Trouble {
     }
     let message = deepest.map_or(error.to_string(), |it| format!("{error}: {it}"));
     let (status, hint) = match error {
-        WireError::Refused { .. } => {
-            (Status::Refused, Some("whoever configures this can allow it in `policy.hosts`"))
-        }
+        WireError::Refused { .. } => (
+            Status::Refused,
+            Some(
+                "`policy.hosts` in your own settings can list it; once it is set, only the hosts that it lists can be reached",
+            ),
+        ),
         WireError::Url { .. } | WireError::Header { .. } => (Status::Refused, None),
         WireError::Timeout { .. } => (Status::TimedOut, None),
         WireError::Connect { .. } | WireError::Resolve { .. } => (

@@ -263,6 +263,9 @@ fn told(response: Response) -> Value {
     answer.into()
 }
 
+/// What a list of hosts does to those that are not on it.
+const ONLY: &str = "once it is set, only the hosts that it lists can be reached";
+
 /// What it comes to that nothing was answered.
 fn outcome(error: &FetchError) -> Outcome {
     let mut deepest: Option<&dyn Error> = error.source();
@@ -276,10 +279,9 @@ fn outcome(error: &FetchError) -> Outcome {
         FetchError::Url => bad(Status::Invalid),
         FetchError::Userinfo => bad(Status::Refused).hint("send a header `authorization` instead"),
         FetchError::Port { host, port, .. } => bad(Status::Refused)
-            .hint(format!("whoever configures this can name `{host}:{port}` in `policy.hosts`")),
-        FetchError::Host { .. } | FetchError::Address { .. } => {
-            bad(Status::Refused).hint("whoever configures this can allow it in `policy.hosts`")
-        }
+            .hint(format!("`policy.hosts` in your own settings can list `{host}:{port}`; {ONLY}")),
+        FetchError::Host { .. } | FetchError::Address { .. } => bad(Status::Refused)
+            .hint(format!("`policy.hosts` in your own settings can list it; {ONLY}")),
         FetchError::Downgrade { .. } | FetchError::Body { .. } => {
             bad(Status::Refused).hint("ask for the other URL yourself if that is what you want")
         }

@@ -66,54 +66,63 @@ pub enum Suggestion<'a> {
     },
 }
 
-/// What would help: what mends faults comes before what makes skills known to more clients, and of each what
-/// helps most comes first.
+/// What would help: first what mends skills that no client loads at all, then other faults, then what makes
+/// skills known to more clients, and of each what helps most comes first.
 pub fn suggestions<'a>(checkup: &'a Checkup, surroundings: &Surroundings) -> Vec<Suggestion<'a>> {
-    let mut all: Vec<(usize, Suggestion<'a>)> = Vec::new();
+    let mut all: Vec<(Urgency, Suggestion<'a>)> = Vec::new();
     let (mut fixable, mut others) = (Tally::default(), Tally::default());
     let (mut folders, mut names) = (Tally::default(), Tally::default());
     let mut shadowed: Vec<&'a Examined> = Vec::new();
     let (mut truncated, mut first_truncated) = (Tally::default(), None);
     for location in &checkup.locations {
         for skill in location.skills(checkup) {
-            let here = skill.diagnoses.iter().filter(|it| location.is_found_here(it));
-            for diagnosis in here.filter(|it| needs_help(it)) {
-                match kind(diagnosis, skill) {
-                    Kind::Fixable => fixable.add(&location.directory, skill),
-                    Kind::Misnamed(Misnamed::Folder) => folders.add(&location.directory, skill),
-                    Kind::Misnamed(Misnamed::Skill) => names.add(&location.directory, skill),
-                    Kind::Shadowed => shadowed.push(skill),
-                    Kind::Truncated => {
-                        truncated.add(&location.directory, skill);
-                        first_truncated.get_or_insert(&*skill.name);
+            let here = || skill.diagnoses.iter().filter(|it| location.is_found_here(it));
+            let is_lost =
+                here().all(|it| matches!(it.verdict, Verdict::Refused | Verdict::Unknown));
+            for diagnosis in here().filter(|it| needs_help(it)) {
+                let tally = match kind(diagnosis, skill) {
+                    Kind::Fixable => &mut fixable,
+                    Kind::Misnamed(Misnamed::Folder) => &mut folders,
+                    Kind::Misnamed(Misnamed::Skill) => &mut names,
+                    Kind::Shadowed => {
+                        shadowed.push(skill);
+                        continue;
                     }
-                    Kind::Other => others.add(&location.directory, skill),
-                }
+                    Kind::Truncated => {
+                        first_truncated.get_or_insert(&*skill.name);
+                        &mut truncated
+                    }
+                    Kind::Other => &mut others,
+                };
+                tally.add(&location.directory, skill, is_lost);
             }
         }
         all.extend(share(location, checkup, surroundings));
     }
-    let Tally { weight, directories, skills } = fixable;
-    all.push((weight, Suggestion::Fix { directories, skills: skills.len() }));
+    let urgency = fixable.urgency();
+    let Tally { directories, skills, .. } = fixable;
+    all.push((urgency, Suggestion::Fix { directories, skills: skills.len() }));
     for (which, tally) in [(Misnamed::Folder, folders), (Misnamed::Skill, names)] {
-        let Tally { weight, directories, skills } = tally;
-        all.push((weight, Suggestion::Rename { which, directories, skills: skills.len() }));
+        let urgency = tally.urgency();
+        let Tally { directories, skills, .. } = tally;
+        all.push((urgency, Suggestion::Rename { which, directories, skills: skills.len() }));
     }
-    let Tally { weight, directories, skills } = others;
-    all.push((weight, Suggestion::Check { directories, skills: skills.len() }));
+    let urgency = others.urgency();
+    let Tally { directories, skills, .. } = others;
+    all.push((urgency, Suggestion::Check { directories, skills: skills.len() }));
     if let Some(name) = first_truncated {
-        let Tally { weight, skills, .. } = truncated;
-        all.push((weight, Suggestion::Truncated { name, skills: skills.len() }));
+        let skills = truncated.skills.len();
+        all.push((truncated.urgency(), Suggestion::Truncated { name, skills }));
     }
     if let Some(first) = shadowed.first() {
-        let weight = shadowed.len();
+        let urgency = Urgency { kind: Help::Mend, weight: shadowed.len() };
         let mut paths: Vec<&Path> = shadowed.iter().map(|it| &*it.path).collect();
         paths.sort_unstable();
         paths.dedup();
-        all.push((weight, Suggestion::Compare { name: &first.name, skills: paths.len() }));
+        all.push((urgency, Suggestion::Compare { name: &first.name, skills: paths.len() }));
     }
-    all.retain(|it| it.0 > 0);
-    all.sort_by_key(|it| (matches!(it.1, Suggestion::Share { .. }), std::cmp::Reverse(it.0)));
+    all.retain(|it| it.0.weight > 0);
+    all.sort_by_key(|it| (it.0.kind, std::cmp::Reverse(it.0.weight)));
     // Two directories into one might have skills of the same name.
     let mut targets: Vec<PathBuf> = Vec::new();
     all.retain(|it| match &it.1 {
@@ -127,17 +136,41 @@ pub fn suggestions<'a>(checkup: &'a Checkup, surroundings: &Surroundings) -> Vec
     all.into_iter().map(|it| it.1).collect()
 }
 
+/// How early a suggestion is made.
+struct Urgency {
+    kind: Help,
+    /// How often a client would load one more skill.
+    weight: usize,
+}
+
+/// What a suggestion does, the most urgent first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Help {
+    /// It mends a skill that no client loads.
+    Rescue,
+    Mend,
+    Share,
+}
+
 /// Skills and directories, and how often a client would load one more.
 #[derive(Default)]
 struct Tally<'a> {
     weight: usize,
+    /// Whether no client loads one of the skills.
+    has_lost: bool,
     directories: Vec<&'a Path>,
     skills: Vec<&'a Path>,
 }
 
 impl<'a> Tally<'a> {
-    fn add(&mut self, directory: &'a Path, skill: &'a Examined) {
+    fn urgency(&self) -> Urgency {
+        let kind = if self.has_lost { Help::Rescue } else { Help::Mend };
+        Urgency { kind, weight: self.weight }
+    }
+
+    fn add(&mut self, directory: &'a Path, skill: &'a Examined, is_lost: bool) {
         self.weight += 1;
+        self.has_lost |= is_lost;
         if !self.directories.contains(&directory) {
             self.directories.push(directory);
         }
@@ -190,7 +223,7 @@ fn share<'a>(
     location: &'a Location,
     checkup: &Checkup,
     surroundings: &Surroundings,
-) -> Option<(usize, Suggestion<'a>)> {
+) -> Option<(Urgency, Suggestion<'a>)> {
     // Of a repository, more than its skills would be copied.
     let depth =
         |it: &Examined| Some(it.path.strip_prefix(&location.directory).ok()?.components().count());
@@ -229,9 +262,9 @@ fn share<'a>(
     };
     let skills = location.skills(checkup).filter(is_missed).count();
     let is_by_link = clients.iter().all(|it| it.follows_links(location.in_project));
-    let weight = skills * clients.len();
+    let urgency = Urgency { kind: Help::Share, weight: skills * clients.len() };
     let from = &*location.directory;
-    Some((weight, Suggestion::Share { from, to, is_by_link, clients, skills }))
+    Some((urgency, Suggestion::Share { from, to, is_by_link, clients, skills }))
 }
 
 /// Whether a client can list the skills of a directory that it does not read, beside those that it lists already.
