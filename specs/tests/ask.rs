@@ -801,7 +801,7 @@ mod keys_go_where_their_owner_says {
         let sent = format!("bearer {KEY}");
         assert_eq!(server.requests()[0].header("authorization"), Some(&*sent));
         let toml = format!(
-            "[model]\nkey_file = \"../../../work/key\"\nbase_url = \"{url}\"\nname = \"m\"\n"
+            "[model]\nkey_file = \"../../../repo/key\"\nbase_url = \"{url}\"\nname = \"m\"\n"
         );
         world.write("home/.config/prowess/prowess.toml", toml);
         let ran = world.run(["ask", "Hi"]);

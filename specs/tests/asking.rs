@@ -1394,7 +1394,7 @@ mod the_home_directory_is_not_used_unless_it_is_named {
         let at_home = |input: &Json, tool: &str, more: &str| {
             world.write("input.json", input.to_string());
             world.run_script(&format!(
-                "cd home && exec \"$0\" tool {tool} @../work/input.json {more}"
+                "cd home && exec \"$0\" tool {tool} @../repo/input.json {more}"
             ))
         };
         let read = json!({ "operation": "read", "path": "notes.txt" });

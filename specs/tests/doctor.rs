@@ -99,11 +99,11 @@ mod where_a_skill_lies_decides_who_finds_it {
         let world = World::new()
             .skill_in("elsewhere", "brew-coffee", "Brews")
             .skill_in("elsewhere", "steep-tea", "Steeps")
-            .link("home/.claude/skills/brew-coffee", "../../../work/elsewhere/brew-coffee")
-            .link(&format!("{USER}/brew-coffee"), "../../../work/elsewhere/brew-coffee")
+            .link("home/.claude/skills/brew-coffee", "../../../repo/elsewhere/brew-coffee")
+            .link(&format!("{USER}/brew-coffee"), "../../../repo/elsewhere/brew-coffee")
             .link(
                 &format!("{USER}/steep-tea/SKILL.md"),
-                "../../../../work/elsewhere/steep-tea/SKILL.md",
+                "../../../../repo/elsewhere/steep-tea/SKILL.md",
             );
         let folder = told(&world, "brew-coffee");
         let clients = ["claude-code", "vscode", "openclaw", "cursor", "agent-framework"];

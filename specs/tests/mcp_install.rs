@@ -527,7 +527,7 @@ mod nothing_is_written_that_nobody_wants {
     fn a_link_is_followed_for_a_user_and_not_out_of_a_project() {
         let world = World::new()
             .file("dotfiles/mcp.json", "{}")
-            .link(CURSOR, "../../work/dotfiles/mcp.json");
+            .link(CURSOR, "../../repo/dotfiles/mcp.json");
         let ran = installed(&world, "cursor", &[]);
         assert!(ran.stderr.contains("is a link: what changes is"), "{}", ran.stderr);
         assert!(world.path(CURSOR).is_symlink());

@@ -308,7 +308,7 @@ mod files_and_input_reach_a_script {
         world.write("b.txt", "B");
         world.write(
             "home/.config/prowess/prowess.toml",
-            "[policy]\nroots = [\"../../../work/root\"]\n",
+            "[policy]\nroots = [\"../../../repo/root\"]\n",
         );
         let called = |path: &str| {
             let input = json!({"name": "tool", "script": "scripts/read.py", "arguments": [path]});

@@ -52,7 +52,7 @@ impl World {
     pub(crate) fn within(directory: &Path) -> Self {
         let root = tempfile::Builder::new().prefix("prowess-specs-").tempdir_in(directory).unwrap();
         fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        let (home, work) = (root.path().join("home"), root.path().join("work"));
+        let (home, work) = (root.path().join("home"), root.path().join("repo"));
         fs::create_dir(&home).unwrap();
         fs::create_dir_all(work.join("skills")).unwrap();
         std::os::unix::fs::symlink("../home", work.join("home")).unwrap();

@@ -195,10 +195,8 @@ pub(crate) fn environments() -> Option<EnvironmentStore> {
 }
 
 fn environments_folder() -> Option<PathBuf> {
-    let xdg = env::var_os("XDG_DATA_HOME").map(PathBuf::from).filter(|it| it.is_absolute());
-    let home = || env::home_dir().filter(|it| it.is_absolute());
-    let data = xdg.or_else(|| Some(home()?.join(".local/share")))?;
-    Some(data.join("prowess/environments")).filter(|it| !is_homeless(it))
+    let data = base_directory("XDG_DATA_HOME", ".local/share")?;
+    Some(data.join("environments")).filter(|it| !is_homeless(it))
 }
 
 /// What prepares environments; nothing where there is no home.
@@ -337,10 +335,14 @@ pub(crate) fn user_places() -> Places {
 /// Where decisions are recorded, sessions are kept, and what commands may not leave behind is moved;
 /// nothing where there is no home.
 pub(crate) fn state() -> Option<PathBuf> {
-    let xdg = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|it| it.is_absolute());
+    base_directory("XDG_STATE_HOME", ".local/state")
+}
+
+/// Our directory in one of the XDG base directories; nothing where there is no home.
+fn base_directory(variable: &str, in_home: &str) -> Option<PathBuf> {
+    let xdg = env::var_os(variable).map(PathBuf::from).filter(|it| it.is_absolute());
     let home = || env::home_dir().filter(|it| it.is_absolute());
-    let state = xdg.or_else(|| Some(home()?.join(".local/state")))?;
-    Some(state.join("prowess"))
+    Some(xdg.or_else(|| Some(home()?.join(in_home)))?.join("prowess"))
 }
 
 /// Where libraries keep what they have read; nothing where others could write, too, or where there is
@@ -356,10 +358,7 @@ pub(crate) fn cache() -> Option<Cache> {
 }
 
 fn cache_folder() -> Option<PathBuf> {
-    let xdg = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|it| it.is_absolute());
-    let home = || env::home_dir().filter(|it| it.is_absolute());
-    let folder = xdg.or_else(|| Some(home()?.join(".cache")))?.join("prowess");
-    Some(folder).filter(|it| !is_homeless(it))
+    base_directory("XDG_CACHE_HOME", ".cache").filter(|it| !is_homeless(it))
 }
 
 /// Whether something would lie in a home that is not there, and that nobody here should make.

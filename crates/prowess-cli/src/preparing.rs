@@ -15,7 +15,7 @@ use crate::{Status, approver::approver, commands::count, printer::Printer, safe}
 
 /// How an environment is prepared, as it was typed.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Choice {
+pub(crate) struct PrepareChoice {
     pub(crate) with_guessed: bool,
     pub(crate) install_scripts: bool,
     pub(crate) offline: bool,
@@ -25,7 +25,7 @@ pub(crate) struct Choice {
     pub(crate) is_server: bool,
 }
 
-/// What came of it.
+/// The result of a preparation.
 pub(crate) enum Prepared {
     Done(Box<PreparedEnvironment>),
     /// Why is said already.
@@ -41,7 +41,7 @@ pub(crate) async fn prepare(
     recipe: &Recipe,
     name: &str,
     folder: Option<PathBuf>,
-    choice: Choice,
+    choice: PrepareChoice,
     printer: &mut Printer,
 ) -> anyhow::Result<Prepared> {
     for what in &recipe.left_out {
@@ -171,7 +171,7 @@ fn say(error: &PrepareError, name: &str, printer: &mut Printer) -> Status {
 /// How many lines of an installer are shown when it has failed.
 const SHOWN: usize = 12;
 
-/// What was prepared, in one line.
+/// Summarizes an environment in one line.
 pub(crate) fn summary(name: &str, record: &EnvironmentRecord) -> String {
     let EnvironmentRecord { manager, packages, size, key, .. } = record;
     let packages = count(packages.len(), "package");

@@ -31,5 +31,6 @@ pub use self::{
     shebang::interpreter,
 };
 pub(crate) use self::{
-    detect::detect_in, interpreter::modules_around, programs::declared_programs,
+    arguments::is_everywhere, detect::detect_in, interpreter::modules_around,
+    programs::declared_programs,
 };

@@ -516,14 +516,8 @@ impl Executor {
     /// Refuses to let scripts write where environments lie: the next script would run what this one has put there.
     fn keep_environments(&self) -> Result<(), Early> {
         let Some(store) = &self.environments else { return Ok(()) };
-        let real = |it: &Path| fs::canonicalize(it).unwrap_or_else(|_| it.to_owned());
-        let root = real(store.root());
-        let writes = |it: &&PathBuf| {
-            let real = real(it);
-            root.starts_with(&real) || real.starts_with(&root)
-        };
-        let Some(writes) = self.writes.iter().find(writes) else { return Ok(()) };
-        let (writes, root) = (writes.display(), root.display());
+        let Some(writes) = store.reached_by(&self.writes) else { return Ok(()) };
+        let (writes, root) = (writes.display(), store.root().display());
         let message =
             format!("a script may not write `{writes}`, because environments lie in `{root}`");
         Err(Outcome::bad(Status::Refused, message).hint("let it write a directory below").into())

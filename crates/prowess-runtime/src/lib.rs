@@ -151,7 +151,7 @@ pub use crate::{
         SystemResolver, Wire, WireError,
     },
     preparation::{PrepareError, PrepareLimits, PrepareOptions, Preparer},
-    proxy::{Proxy, ProxyLimits, Remedy},
+    proxy::{HostRemedy, Proxy, ProxyLimits},
     servers::{LoginError, LoginPrompt, LoginRequest, LoginState, Logins},
     tools::HttpRequest,
 };

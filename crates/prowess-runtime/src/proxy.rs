@@ -37,21 +37,21 @@ pub struct Proxy {
     hosts: Hosts,
     resolver: Arc<dyn Resolver>,
     limits: ProxyLimits,
-    remedy: Remedy,
+    remedy: HostRemedy,
     log: Option<Arc<Log>>,
 }
 
-/// What lets a host be reached that is refused.
+/// The flag or setting that would let a refused host be reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Remedy {
+pub enum HostRemedy {
     /// A flag, such as `--net`.
     Flag(String),
     /// A setting, such as `prepare.hosts`.
     Setting(String),
 }
 
-impl Remedy {
-    /// What to do so that a host can be reached.
+impl HostRemedy {
+    /// Says how to let a host be reached.
     fn with(&self, host: &str) -> String {
         match self {
             Self::Flag(flag) => format!("run with `{flag} {host}`"),
@@ -59,7 +59,7 @@ impl Remedy {
         }
     }
 
-    /// What to do so that a host can be reached at an address that is not of the internet.
+    /// Says how to let a host be reached at an address that is not of the internet.
     fn with_address(&self) -> String {
         match self {
             Self::Flag(flag) => format!("run with `{flag}` and its address as well"),
@@ -98,7 +98,7 @@ impl Proxy {
     /// Connects to these hosts alone.
     pub fn new(hosts: Hosts) -> Self {
         let (resolver, limits) = (Arc::new(SystemResolver), ProxyLimits::default());
-        let remedy = Remedy::Flag("--net".to_owned());
+        let remedy = HostRemedy::Flag("--net".to_owned());
         Self { hosts, resolver, limits, remedy, log: None }
     }
 
@@ -116,7 +116,7 @@ impl Proxy {
 
     /// Tells those who are refused what would let them pass.
     #[must_use]
-    pub fn with_remedy(self, remedy: Remedy) -> Self {
+    pub fn with_remedy(self, remedy: HostRemedy) -> Self {
         Self { remedy, ..self }
     }
 

@@ -178,6 +178,6 @@ fn rank(path: &str, is_executable: bool) -> u8 {
     }
 }
 
-fn hex(digest: Sha256) -> String {
+pub(crate) fn hex(digest: Sha256) -> String {
     digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }

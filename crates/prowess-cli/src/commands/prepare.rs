@@ -18,7 +18,7 @@ use crate::{
     completion, context,
     fault::Fault,
     host,
-    preparing::{self, Choice, Prepared},
+    preparing::{self, PrepareChoice, Prepared},
     printer::Printer,
     safe,
 };
@@ -99,7 +99,7 @@ pub(crate) fn run(
         let is_own = |it: &EnvironmentRecord| it.used_by.iter().all(|it| *it == user);
         return clean(&store, |it, _| keys.contains(&it.key) || is_own(it), printer);
     }
-    let choice = Choice {
+    let choice = PrepareChoice {
         with_guessed: args.guessed,
         install_scripts: args.install_scripts,
         offline: args.offline,

@@ -33,7 +33,7 @@ use crate::{
     given,
     host::{self, Running},
     needs::SkillNeeds,
-    preparing::{self, Choice, Prepared},
+    preparing::{self, PrepareChoice, Prepared},
     printer::Printer,
     safe::{self, Pieces},
     toolbox::{self, Caller, Kit},
@@ -239,7 +239,7 @@ async fn offer(
     }
     let Some(preparer) = host::preparer(config, launcher) else { return Ok(()) };
     let Some(recipe) = preparer.lacking(script, folder.as_deref()) else { return Ok(()) };
-    let choice = Choice { yes, ..Choice::default() };
+    let choice = PrepareChoice { yes, ..PrepareChoice::default() };
     let skill = &script.skill;
     let prepared = preparing::prepare(&preparer, &recipe, skill, folder, choice, printer).await?;
     if let Prepared::Done(environment) = prepared {

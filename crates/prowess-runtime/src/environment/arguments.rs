@@ -129,7 +129,7 @@ impl ScriptArguments {
 }
 
 /// Whether every script has it, as far as it can be had.
-fn is_everywhere(path: &Path) -> bool {
+pub(crate) fn is_everywhere(path: &Path) -> bool {
     let is_own = ["/proc", "/sys", "/dev"].iter().any(|it| path.starts_with(it));
     is_own || path == Path::new("/") || is_of_system(path)
 }

@@ -26,7 +26,7 @@ use crate::{
     http::HostsError,
     limits::Limits,
     outcome::{Outcome, Status},
-    proxy::{Proxy, ProxyLimits, Remedy},
+    proxy::{HostRemedy, Proxy, ProxyLimits},
     sandbox::{Chunk, Job, Network, Sandbox, SandboxError, Work, certificates, folder_size, sweep},
     script::Script,
 };
@@ -36,7 +36,7 @@ use crate::{
 pub struct Preparer {
     /// Where they go.
     pub store: EnvironmentStore,
-    /// What installers run in. It always holds them, whatever else runs without.
+    /// The sandbox of installers, which they run in even where scripts run without one.
     pub sandbox: Sandbox,
     /// Where interpreters and package managers are looked for.
     pub search: InterpreterSearch,
@@ -98,7 +98,7 @@ pub enum PrepareError {
     NoInstaller {
         /// Whose packages they are.
         ecosystem: &'static str,
-        /// What to do about it.
+        /// The next step.
         hint: &'static str,
     },
     /// The installer failed.
@@ -108,7 +108,7 @@ pub enum PrepareError {
         manager: &'static str,
         /// The last it said, or the limit that it has passed.
         why: String,
-        /// What it printed.
+        /// Its output.
         output: String,
         /// Why it could not connect, where it was refused.
         refused: Vec<String>,
@@ -116,7 +116,7 @@ pub enum PrepareError {
     /// What was installed is not what was approved.
     #[error("what was installed is not what is locked: {why}")]
     Lock {
-        /// What is wrong.
+        /// The difference.
         why: String,
     },
     /// Nothing was downloaded before.
@@ -139,7 +139,7 @@ const PROCESSES: u64 = 512;
 const DESCRIPTORS: u64 = 4096;
 /// The largest file that is looked into for the place of its tree; programs that name it are short.
 const PROGRAM: u64 = 1024 * 1024;
-/// What is kept of what an installer prints.
+/// How much of an installer's output is kept, in bytes.
 const OUTPUT: u64 = 256 * 1024;
 
 impl Preparer {
@@ -208,7 +208,7 @@ impl Preparer {
         Ok(found)
     }
 
-    /// What the environment of a script is made from, if packages that it needs are missing and could be installed;
+    /// The recipe of a script's environment, if packages that it needs are missing and could be installed;
     /// `folder` is that of the skill.
     pub fn lacking(&self, script: &Script, folder: Option<&Path>) -> Option<Recipe> {
         let needs = script.needs();
@@ -426,7 +426,7 @@ impl Preparer {
         }
         let hosts = self.registries.hosts(recipe.ecosystem)?;
         let limits = ProxyLimits { bytes: self.limits.size, ..ProxyLimits::default() };
-        let remedy = Remedy::Setting("prepare.hosts".to_owned());
+        let remedy = HostRemedy::Setting("prepare.hosts".to_owned());
         Ok(Network::Proxy(Proxy::new(hosts).with_limits(limits).with_remedy(remedy)))
     }
 
@@ -461,13 +461,13 @@ impl Preparer {
     }
 }
 
-/// What says which system this is, which pip tells registries.
+/// Files that say which system this is; pip tells registries.
 fn about_system() -> impl Iterator<Item = PathBuf> {
     let files = ["/etc/debian_version", "/etc/lsb-release", "/etc/os-release"];
     files.into_iter().map(PathBuf::from).filter(|it| it.exists())
 }
 
-/// What was installed, and the directory that it lies in for now.
+/// A new environment, and the directory that it lies in for now.
 struct Built {
     out: PathBuf,
     work: Work,

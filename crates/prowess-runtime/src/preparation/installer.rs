@@ -20,6 +20,7 @@ use super::{
 use crate::{
     environment::{Ecosystem, InterpreterSearch},
     records::NO_WAIT,
+    subject::hex,
 };
 
 /// A program that installs packages.
@@ -40,7 +41,7 @@ pub enum PackageManager {
     Deno,
 }
 
-/// What is known about a package manager.
+/// The facts about a package manager.
 #[derive(Debug)]
 struct Facts {
     manager: PackageManager,
@@ -48,7 +49,7 @@ struct Facts {
     name: &'static str,
     /// The lock files that it reads; it writes the first.
     locks: &'static [&'static str],
-    /// What it runs, in a shell. All that differs from one installation to another is in variables.
+    /// The shell script that installs. All that differs from one installation to another is in variables.
     script: &'static str,
 }
 
@@ -193,7 +194,7 @@ fi
 pub(super) struct Installer {
     facts: &'static Facts,
     program: PathBuf,
-    /// What it has to read, besides the system.
+    /// Directories that it has to read, besides the system.
     pub(super) reads: Vec<PathBuf>,
 }
 
@@ -235,7 +236,7 @@ impl Installer {
         locks.copied().find_map(|it| Some((it, recipe.lock_file(it)?)))
     }
 
-    /// What it runs, in a shell.
+    /// The shell script that installs.
     pub(super) fn script(&self) -> String {
         format!("set -eu\n{}", self.facts.script)
     }
@@ -304,7 +305,7 @@ impl Installer {
         Ok(())
     }
 
-    /// What it has installed.
+    /// The packages that it has installed.
     pub(super) fn packages(&self, lock: &str, tree: &Path) -> Vec<LockedPackage> {
         let mut packages = match self.facts.ecosystem {
             Ecosystem::Python => lock.lines().filter_map(pinned).collect(),
@@ -376,7 +377,7 @@ fn hash(path: &Path) -> io::Result<String> {
             read => hash.update(&piece[..read]),
         }
     }
-    Ok(hash.finalize().iter().map(|it| format!("{it:02x}")).collect())
+    Ok(hex(hash))
 }
 
 /// A line of a lock file for Python: `pypdf==4.1 …`.

@@ -1,4 +1,4 @@
-//! What an environment is made from.
+//! Recipes: the packages, lock file and interpreter that an environment is made from.
 
 use std::{collections::BTreeMap, env::consts, path::PathBuf};
 
@@ -14,13 +14,13 @@ use crate::{
     skill_folder::SkillFile,
 };
 
-/// What an environment is made from: packages, the lock file beside them, and the interpreter that will use them.
+/// The packages of an environment, the lock file beside them, and the interpreter that will use them.
 /// Equal recipes share one environment, whichever skills they come from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Recipe {
     /// Whose packages they are.
     pub ecosystem: Ecosystem,
-    /// What the installer is given, sorted: `pypdf>=4`, `docx@^9`, `jsr:@std/path@1`.
+    /// Requirements as the installer is given them, sorted: `pypdf>=4`, `docx@^9`, `jsr:@std/path@1`.
     pub requirements: Vec<String>,
     /// Requirements whose package names are only guessed from imports. They are installed if somebody says so.
     pub guessed: Vec<String>,
@@ -29,7 +29,7 @@ pub struct Recipe {
     /// The interpreter that uses the packages, without links.
     pub interpreter: PathBuf,
     platform: String,
-    /// What it has to read.
+    /// Files and directories that the interpreter has to read.
     #[serde(skip)]
     pub(super) reads: Vec<PathBuf>,
     /// Packages that are needed and not installed, each with the reason.
@@ -53,13 +53,13 @@ pub enum RecipeError {
     /// A requirement is not one.
     #[error("`{requirement}` is not a requirement that an installer takes")]
     Requirement {
-        /// What is written.
+        /// The requirement as it is written.
         requirement: String,
     },
 }
 
 impl Recipe {
-    /// What an environment that a skill needs is made from; nothing where no packages are needed.
+    /// The recipe of an environment that a skill needs; nothing where no packages are needed.
     pub(crate) fn of(
         needs: &EnvironmentNeeds,
         files: &[SkillFile],
@@ -104,7 +104,7 @@ impl Recipe {
         Ok(recipe)
     }
 
-    /// What the environment is found by.
+    /// The key that the environment is found by.
     pub fn key(&self) -> String {
         let text = serde_json::to_string(self).unwrap_or_default();
         Sha256::digest(text).iter().take(16).map(|it| format!("{it:02x}")).collect()
@@ -193,7 +193,7 @@ impl Recipe {
         !self.guessed.is_empty() && self.guessed.iter().all(is_locked)
     }
 
-    /// What is installed: with the guesses, or without.
+    /// The requirements that are installed, with the guesses or without.
     pub(super) fn installed(&self, with_guessed: bool) -> Vec<String> {
         let guessed = self.guessed.iter().filter(|_| with_guessed);
         self.requirements.iter().chain(guessed).cloned().collect()
@@ -270,7 +270,7 @@ fn package_json(requirements: &[String]) -> String {
     json!({ "name": "environment", "private": true, "dependencies": dependencies }).to_string()
 }
 
-/// What of a `package.json` says which packages there are: nothing that runs.
+/// The parts of a `package.json` that say which packages there are: nothing that runs.
 fn reduced(text: &str) -> Option<String> {
     const KEPT: &[&str] = &[
         "name",

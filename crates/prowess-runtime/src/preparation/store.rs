@@ -27,6 +27,7 @@ use crate::{
     root::Root,
     sandbox::{remove_folder, sweep},
     script::{Script, ScriptError, files},
+    subject::hex,
 };
 
 /// Where prepared environments lie, and what was approved of them. Making one touches nothing.
@@ -41,26 +42,26 @@ pub struct EnvironmentStore {
 pub struct PreparedEnvironment {
     /// The folder with the packages.
     pub tree: PathBuf,
-    /// What the interpreter that uses them has to read, besides the system.
+    /// Directories that the interpreter has to read, besides the system.
     pub reads: Vec<PathBuf>,
-    /// What is known about it.
+    /// Its record.
     pub record: EnvironmentRecord,
 }
 
-/// What is known about a prepared environment.
+/// The record of a prepared environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EnvironmentRecord {
-    /// What it is found by.
+    /// The key that it is found by.
     pub key: String,
     /// Whose packages it has.
     pub ecosystem: Ecosystem,
-    /// What installed them.
+    /// The package manager that installed them.
     pub manager: PackageManager,
     /// The interpreter that they are for.
     pub interpreter: PathBuf,
-    /// What was asked for.
+    /// The requirements that were asked for.
     pub requirements: Vec<String>,
-    /// What was installed.
+    /// The packages that were installed.
     pub packages: Vec<LockedPackage>,
     /// Requirements that were only guessed from imports, and not installed.
     pub not_installed: Vec<String>,
@@ -92,15 +93,15 @@ pub enum EnvironmentError {
     /// It is not what was approved.
     #[error("the environment `{key}` is not the one that was approved: {why}")]
     Changed {
-        /// What it is found by.
+        /// Its key.
         key: String,
-        /// What is wrong.
+        /// The difference.
         why: String,
     },
     /// It cannot be read.
     #[error("the environment `{key}` cannot be read")]
     Io {
-        /// What it is found by.
+        /// Its key.
         key: String,
         /// Why.
         source: io::Error,
@@ -118,7 +119,7 @@ pub struct ScriptEnvironments {
     pub folder: String,
 }
 
-/// What the environments of a skill are made from.
+/// The recipes of a skill's environments.
 #[derive(Debug)]
 pub struct SkillRecipes {
     /// Each with the index of the environment among the needs of the skill.
@@ -144,6 +145,17 @@ impl EnvironmentStore {
     /// Where they lie.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// The first of these directories that holds environments or lies among them, without links: whoever writes there could
+    /// change what others run.
+    pub(crate) fn reached_by<'p>(&self, writes: &'p [PathBuf]) -> Option<&'p PathBuf> {
+        let real = |it: &Path| fs::canonicalize(it).unwrap_or_else(|_| it.to_owned());
+        let root = real(&self.root);
+        writes.iter().find(|it| {
+            let real = real(it);
+            root.starts_with(&real) || real.starts_with(&root)
+        })
     }
 
     /// The environment of a recipe, if it is prepared. Notes that it was used.
@@ -339,7 +351,7 @@ impl ScriptEnvironments {
         self.own.iter().chain(&self.others)
     }
 
-    /// What runs the script in its own environment, instead of this.
+    /// The command that runs the script in its own environment, instead of this one.
     pub(crate) fn command(&self, command: &[OsString]) -> Vec<OsString> {
         let Some(own) = &self.own else { return command.to_vec() };
         let (name, rest) = match command {
@@ -402,7 +414,7 @@ fn base(program: &OsStr) -> &str {
 }
 
 impl SkillRecipes {
-    /// What the environments of a skill are made from, by its files as they are now.
+    /// Reads the recipes of a skill's environments from its files as they are now.
     pub fn of(skill: &Skill, search: &InterpreterSearch) -> Result<Self, ScriptError> {
         let files = files(skill)?;
         let needs = detect_in(&skill.manifest, &files);
@@ -462,7 +474,7 @@ impl EnvironmentRecord {
 }
 
 pub(super) fn digest(text: &str) -> String {
-    Sha256::digest(text).iter().map(|it| format!("{it:02x}")).collect()
+    hex(Sha256::new_with_prefix(text))
 }
 
 /// Reads an ordinary file of ours.

@@ -18,7 +18,7 @@ use tokio::{
 };
 
 use super::{
-    Proxy, Remedy,
+    HostRemedy, Proxy,
     log::{Log, Record},
     target::Target,
 };
@@ -98,7 +98,7 @@ impl Proxy {
 const USUAL: [u16; 2] = [80, 443];
 
 /// What a script is told, with what to do about it.
-fn refusal(error: &FetchError, target: &Target, remedy: &Remedy) -> Refusal {
+fn refusal(error: &FetchError, target: &Target, remedy: &HostRemedy) -> Refusal {
     let Target { host, port } = target;
     let at = if USUAL.contains(port) { host.to_string() } else { target.to_string() };
     match error {

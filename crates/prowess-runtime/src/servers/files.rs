@@ -7,11 +7,10 @@ use std::{
 
 use crate::{
     commands::{Withheld, secrets},
-    environment::modules_around,
+    environment::{is_everywhere, modules_around},
     policy::Policy,
     protected::place,
     repository::named,
-    sandbox::is_of_system,
 };
 
 /// The files and directories of a server, besides its program.
@@ -263,12 +262,6 @@ fn entries(folder: &Path) -> Vec<(PathBuf, bool)> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_ENTRIES);
     let kinds = entries.filter_map(|it| Some((it.path(), it.file_type().ok()?)));
     kinds.filter(|it| it.1.is_dir() || it.1.is_file()).map(|it| (it.0, it.1.is_dir())).collect()
-}
-
-/// Whether every program has it, as far as it can be had.
-fn is_everywhere(path: &Path) -> bool {
-    let own = ["/proc", "/sys", "/dev"];
-    is_of_system(path) || own.iter().any(|it| path.starts_with(it))
 }
 
 fn shown(paths: &[PathBuf]) -> String {

@@ -23,7 +23,7 @@ use std::sync::Arc;
 #[cfg(feature = "http")]
 use crate::{
     http::Hosts,
-    proxy::{Proxy, Remedy},
+    proxy::{HostRemedy, Proxy},
 };
 
 use super::{
@@ -143,14 +143,9 @@ impl Starter {
         work: Work,
     ) -> Result<Job, Box<Outcome>> {
         // Where environments lie is kept from everybody, but a server is given its own.
-        if let Some(root) = self.environments.as_ref().filter(|_| command.is_prepared) {
-            let root = fs::canonicalize(root.root()).unwrap_or_else(|_| root.root().to_owned());
-            let is_around = |it: &PathBuf| {
-                let real = fs::canonicalize(it).unwrap_or_else(|_| it.clone());
-                root.starts_with(&real) || real.starts_with(&root)
-            };
-            // What could write there could change what others run.
-            if let Some(writes) = files.writes.iter().find(|it| is_around(it)) {
+        if let Some(store) = self.environments.as_ref().filter(|_| command.is_prepared) {
+            let root = fs::canonicalize(store.root()).unwrap_or_else(|_| store.root().to_owned());
+            if let Some(writes) = store.reached_by(&files.writes) {
                 let (writes, root) = (writes.display(), root.display());
                 let why = format!("`write` names `{writes}`, and environments lie in `{root}`");
                 return Err(invalid(description, &why));
@@ -386,7 +381,7 @@ fn network(
             format!("the server `{name}` is not started: `hosts` cannot be used: {error}");
         Box::new(Outcome::bad(Status::Invalid, message))
     })?;
-    let proxy = Proxy::new(hosts).with_remedy(Remedy::Setting(key));
+    let proxy = Proxy::new(hosts).with_remedy(HostRemedy::Setting(key));
     Ok(Network::Proxy(proxy.with_log(Arc::default())))
 }
 

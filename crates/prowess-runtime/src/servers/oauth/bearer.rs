@@ -10,7 +10,7 @@ use super::{
     discovery::is_same_issuer,
     secret::Secret,
     token,
-    token_file::{Login, LoginState},
+    token_file::{LoginState, StoredLogin},
     web::{Web, is_loopback},
 };
 use crate::http::Hosts;
@@ -97,13 +97,13 @@ impl Bearer {
         let mut tokens = renewed?;
         tokens.refresh_token = tokens.refresh_token.or(Some(refresh));
         let token = tokens.access_token.clone();
-        self.logins.write(&self.label, &Login { tokens, ..login })?;
+        self.logins.write(&self.label, &StoredLogin { tokens, ..login })?;
         Ok(Some(token))
     }
 
     /// What is known about the login.
     pub(in crate::servers) fn state(&self) -> Result<Option<LoginState>, LoginError> {
-        Ok(self.read()?.map(Login::state))
+        Ok(self.read()?.map(StoredLogin::state))
     }
 
     /// Forgets the login, and has the authorization server forget it where that is offered; says whether there was
@@ -120,7 +120,7 @@ impl Bearer {
     }
 
     /// Has the authorization server take back what it gave out (RFC 7009).
-    async fn revoke(&self, login: &Login) -> Result<(), LoginError> {
+    async fn revoke(&self, login: &StoredLogin) -> Result<(), LoginError> {
         let what = "the revocation of a token";
         let Some(endpoint) = &login.revocation_endpoint else { return Ok(()) };
         let endpoint = self.web.url(what, endpoint)?;
@@ -139,10 +139,11 @@ impl Bearer {
         self.web.send(Method::POST, what, &endpoint, headers, body.into_bytes()).await.map(|_| ())
     }
 
-    fn read(&self) -> Result<Option<Login>, LoginError> {
+    fn read(&self) -> Result<Option<StoredLogin>, LoginError> {
         let login = self.logins.read(&self.label, self.server.as_str())?;
-        let is_meant =
-            |it: &Login| self.issuer.as_ref().is_none_or(|own| is_same_issuer(own, &it.issuer));
+        let is_meant = |it: &StoredLogin| {
+            self.issuer.as_ref().is_none_or(|own| is_same_issuer(own, &it.issuer))
+        };
         Ok(login.filter(is_meant))
     }
 }

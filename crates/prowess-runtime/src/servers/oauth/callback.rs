@@ -29,7 +29,7 @@ use super::{LoginError, secret::Secret, web::is_loopback};
 
 /// A port that waits for one answer.
 #[derive(Debug)]
-pub(super) struct Listener {
+pub(super) struct CallbackListener {
     listener: TcpListener,
     /// `localhost` has two addresses, and somebody else could listen at the other.
     second: Option<TcpListener>,
@@ -39,7 +39,7 @@ pub(super) struct Listener {
 
 /// What the authorization server answered by way of the browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct RedirectAnswer {
     pub(super) code: Option<Secret>,
     pub(super) issuer: Option<String>,
     pub(super) error: Option<String>,
@@ -48,7 +48,7 @@ pub(super) struct Answer {
 
 /// What somebody wanted who came to the port.
 enum Visit {
-    Answer(Answer),
+    Redirect(RedirectAnswer),
     /// It came back from another login, or nobody knows where from.
     Stranger,
     Nothing,
@@ -61,7 +61,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// The longest head of a request.
 const LONGEST: usize = 16 * 1024;
 
-impl Listener {
+impl CallbackListener {
     /// Listens at any port, or for the redirect URI that a client was registered with.
     pub(super) async fn new(registered: Option<&str>) -> Result<Self, LoginError> {
         let failed = |address: String| |source| LoginError::Listen { address, source };
@@ -104,7 +104,11 @@ impl Listener {
 
     /// Waits for the answer to the login of this state. Whoever comes with another one is sent away, and does not
     /// end the login: any program of this machine can come.
-    pub(super) async fn wait(&self, state: &Secret, stranger: &(dyn Fn() + Sync)) -> Answer {
+    pub(super) async fn wait(
+        &self,
+        state: &Secret,
+        stranger: &(dyn Fn() + Sync),
+    ) -> RedirectAnswer {
         let mut visits = JoinSet::new();
         loop {
             tokio::select! {
@@ -116,7 +120,7 @@ impl Listener {
                     }
                 }
                 Some(visit) = visits.join_next() => match visit {
-                    Ok(Visit::Answer(answer)) => return answer,
+                    Ok(Visit::Redirect(answer)) => return answer,
                     Ok(Visit::Stranger) => stranger(),
                     Ok(Visit::Nothing) | Err(_) => {}
                 }
@@ -139,7 +143,7 @@ impl Listener {
     }
 }
 
-impl Answer {
+impl RedirectAnswer {
     /// The answer in a query; nothing if it is to another login.
     fn read(query: &str, state: &Secret) -> Option<Self> {
         let value = |name: &str| {
@@ -188,10 +192,10 @@ fn respond(
     if request.method() != Method::GET || request.uri().path() != path {
         return (StatusCode::NOT_FOUND, "There is nothing here.\n", Visit::Nothing);
     }
-    match Answer::read(request.uri().query().unwrap_or_default(), state) {
+    match RedirectAnswer::read(request.uri().query().unwrap_or_default(), state) {
         Some(answer) => {
             let text = "You can close this window: prowess goes on in the terminal.\n";
-            (StatusCode::OK, text, Visit::Answer(answer))
+            (StatusCode::OK, text, Visit::Redirect(answer))
         }
         None => {
             let text = "This does not belong to the login that prowess waits for.\n";

@@ -10,7 +10,7 @@ use super::{
     LoginError,
     challenge::shown,
     discovery::AuthorizationServer,
-    registration::Client,
+    registration::RegisteredClient,
     secret::Secret,
     token::{self, Tokens},
     web::{Web, denied, needed, text},
@@ -40,7 +40,7 @@ impl Device {
     pub(super) async fn new(
         web: &Web,
         endpoint: &Url,
-        client: &Client,
+        client: &RegisteredClient,
         resource: &str,
         scope: &[String],
     ) -> Result<Self, LoginError> {
@@ -76,7 +76,7 @@ impl Device {
         mut self,
         web: &Web,
         server: &AuthorizationServer,
-        client: &Client,
+        client: &RegisteredClient,
         resource: &str,
         scope: &[String],
     ) -> Result<Tokens, LoginError> {

@@ -9,17 +9,17 @@ use url::Url;
 
 use super::{
     Bearer, Challenge, LoginError,
-    callback::{Answer, Listener},
+    callback::{CallbackListener, RedirectAnswer},
     challenge::shown,
     device::Device,
     discovery::{
         AuthorizationServer, ProtectedResource, authorization_server, is_same_issuer,
         protected_resource,
     },
-    registration::Client,
+    registration::RegisteredClient,
     secret::Secret,
     token::{self, Tokens},
-    token_file::{Login, LoginState},
+    token_file::{LoginState, StoredLogin},
 };
 use crate::{http::Incoming, servers::oauth_settings::OauthSettings};
 
@@ -174,12 +174,12 @@ impl LoginJob {
         resource: &ProtectedResource,
         scopes: &[String],
         request: &mut LoginRequest<'_>,
-    ) -> Result<Login, LoginError> {
+    ) -> Result<StoredLogin, LoginError> {
         let (client, tokens) = match request.is_device {
             true => self.by_device(authority, resource, scopes, request).await?,
             false => self.by_browser(authority, resource, scopes, request).await?,
         };
-        Ok(Login {
+        Ok(StoredLogin {
             server: self.bearer.server.to_string(),
             resource: resource.resource.clone(),
             issuer: authority.issuer.clone(),
@@ -196,7 +196,7 @@ impl LoginJob {
         resource: &ProtectedResource,
         scopes: &[String],
         request: &mut LoginRequest<'_>,
-    ) -> Result<(Client, Tokens), LoginError> {
+    ) -> Result<(RegisteredClient, Tokens), LoginError> {
         let web = &self.bearer.web;
         let issuer = || authority.issuer.clone();
         let page = authority.authorization.as_ref();
@@ -204,7 +204,7 @@ impl LoginJob {
         if !authority.has_s256 {
             return Err(LoginError::NoPkce { issuer: issuer() });
         }
-        let listener = Listener::new(self.settings.redirect_uri.as_deref()).await?;
+        let listener = CallbackListener::new(self.settings.redirect_uri.as_deref()).await?;
         let client = self.client(authority, Some(listener.redirect())).await?;
         let (state, verifier) = (Secret::random()?, Secret::random()?);
         let mut page = page.clone();
@@ -253,7 +253,7 @@ impl LoginJob {
         resource: &ProtectedResource,
         scopes: &[String],
         request: &LoginRequest<'_>,
-    ) -> Result<(Client, Tokens), LoginError> {
+    ) -> Result<(RegisteredClient, Tokens), LoginError> {
         let web = &self.bearer.web;
         let none = || LoginError::NoDeviceFlow { issuer: authority.issuer.clone() };
         let endpoint = authority.device.as_ref().ok_or_else(none)?;
@@ -274,11 +274,11 @@ impl LoginJob {
         &self,
         authority: &AuthorizationServer,
         redirect: Option<&str>,
-    ) -> Result<Client, LoginError> {
+    ) -> Result<RegisteredClient, LoginError> {
         let OauthSettings { client_id, client_secret, .. } = &self.settings;
         match client_id {
-            Some(id) => Ok(Client::known(id.clone(), client_secret.clone(), authority)),
-            None => Client::register(&self.bearer.web, authority, redirect).await,
+            Some(id) => Ok(RegisteredClient::known(id.clone(), client_secret.clone(), authority)),
+            None => RegisteredClient::register(&self.bearer.web, authority, redirect).await,
         }
     }
 
@@ -342,7 +342,7 @@ impl fmt::Debug for LoginRequest<'_> {
 }
 
 /// The code of an answer, if it is from the authorization server that was asked.
-fn accepted(answer: Answer, authority: &AuthorizationServer) -> Result<Secret, LoginError> {
+fn accepted(answer: RedirectAnswer, authority: &AuthorizationServer) -> Result<Secret, LoginError> {
     match &answer.issuer {
         Some(found) if *found != authority.issuer => {
             let (wanted, found) = (authority.issuer.clone(), shown(found));
@@ -367,12 +367,12 @@ async fn pasted(
     lines: &mut Option<UnboundedReceiver<String>>,
     state: &Secret,
     stranger: &(dyn Fn() + Sync),
-) -> Answer {
+) -> RedirectAnswer {
     while let Some(line) = match lines {
         Some(lines) => lines.recv().await,
         None => None,
     } {
-        match Answer::pasted(&line, state) {
+        match RedirectAnswer::pasted(&line, state) {
             Some(answer) => return answer,
             None if line.trim().is_empty() => {}
             None => stranger(),

@@ -14,7 +14,7 @@ use super::{
 
 /// A client, as its authorization server knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Client {
+pub(super) struct RegisteredClient {
     pub(super) id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) secret: Option<Secret>,
@@ -32,7 +32,7 @@ enum Method {
 
 const WHAT: &str = "the registration of a client";
 
-impl Client {
+impl RegisteredClient {
     /// One that was registered by hand.
     pub(super) fn known(id: String, secret: Option<String>, server: &AuthorizationServer) -> Self {
         let method = match &secret {

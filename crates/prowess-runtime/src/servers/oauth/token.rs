@@ -9,7 +9,7 @@ use url::Url;
 use super::{
     LoginError,
     challenge::scopes,
-    registration::Client,
+    registration::RegisteredClient,
     secret::Secret,
     web::{Document, Web, denied, needed, text},
 };
@@ -35,7 +35,7 @@ const MARGIN: u64 = 10;
 pub(super) async fn request(
     web: &Web,
     endpoint: &Url,
-    client: &Client,
+    client: &RegisteredClient,
     grant: &[(&str, &str)],
     scope: &[String],
 ) -> Result<Tokens, LoginError> {

@@ -20,19 +20,19 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, sleep};
 
-use super::{LoginError, registration::Client, token::Tokens};
+use super::{LoginError, registration::RegisteredClient, token::Tokens};
 
 /// A login to a server, as it is kept. What it was given out for and by stands beside the tokens, so that they are
 /// sent to nobody else, whatever the server says about itself later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Login {
+pub(super) struct StoredLogin {
     pub(super) server: String,
     pub(super) resource: String,
     pub(super) issuer: String,
     pub(super) token_endpoint: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) revocation_endpoint: Option<String>,
-    pub(super) client: Client,
+    pub(super) client: RegisteredClient,
     #[serde(flatten)]
     pub(super) tokens: Tokens,
 }
@@ -69,7 +69,11 @@ impl Logins {
     }
 
     /// The login to a server under a label; nothing where nobody has logged in.
-    pub(super) fn read(&self, label: &str, server: &str) -> Result<Option<Login>, LoginError> {
+    pub(super) fn read(
+        &self,
+        label: &str,
+        server: &str,
+    ) -> Result<Option<StoredLogin>, LoginError> {
         let name = file_name(label, server);
         let bytes = self.open().and_then(|directory| {
             let Some(directory) = directory else { return Ok(None) };
@@ -96,13 +100,13 @@ impl Logins {
             return Ok(None);
         };
         // What is wrong with it is not repeated: it may be near a token.
-        let login: Login =
+        let login: StoredLogin =
             serde_json::from_slice(&bytes).map_err(|_| self.failed(&name, "it is not a login"))?;
         Ok(Some(login).filter(|it| it.server == server))
     }
 
     /// Keeps a login, in place of an older one.
-    pub(super) fn write(&self, label: &str, login: &Login) -> Result<(), LoginError> {
+    pub(super) fn write(&self, label: &str, login: &StoredLogin) -> Result<(), LoginError> {
         let name = file_name(label, &login.server);
         let draft = format!("{name}.new");
         let written = self.make().and_then(|directory| {
@@ -194,7 +198,7 @@ impl Logins {
     }
 }
 
-impl Login {
+impl StoredLogin {
     pub(super) fn state(self) -> LoginState {
         let Self { issuer, tokens, .. } = self;
         LoginState {
