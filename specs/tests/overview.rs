@@ -110,12 +110,12 @@ mod one_screen_shows_every_skill_and_who_loads_it {
             let root = world.path("home").parent().unwrap().display().to_string();
             all.map(|it| path(it).replace(&format!("{root}/"), "")).collect()
         };
-        assert_eq!(directories(&["--dir", "others"]), ["work/others"]);
-        assert_eq!(directories(&["--dir", "others/grind-beans"]), ["work/others/grind-beans"]);
+        assert_eq!(directories(&["--dir", "others"]), ["repo/others"]);
+        assert_eq!(directories(&["--dir", "others/grind-beans"]), ["repo/others/grind-beans"]);
         let one = ["--dir", &home(".claude/skills/brew-coffee")];
         assert_eq!(directories(&one), ["home/.claude/skills"]);
         let both = ["--dir", "others", "--dir", ".agents/skills"];
-        assert_eq!(directories(&both), ["work/.agents/skills", "work/others"]);
+        assert_eq!(directories(&both), ["repo/.agents/skills", "repo/others"]);
         assert_eq!(directories(&["--preset", "claude"]), ["home/.claude/skills"]);
         assert_eq!(directories(&["--include", "steep-tea"]), ["home/.codex/skills"]);
         assert_eq!(directories(&["--exclude", "steep-tea"]).len(), 2);
