@@ -10,12 +10,13 @@ use std::{
     thread,
 };
 
+use prowess_runtime::Level;
 use serde_json::{Value as Json, json};
 
 use crate::{
     ask::ask,
     model_server::{Answer, ModelServer},
-    sandbox::until,
+    sandbox::{best, until},
     server::Server,
     world::{Ran, SKILLS, World, program},
 };
@@ -239,6 +240,16 @@ static MANAGERS: LazyLock<PathBuf> = LazyLock::new(|| {
     }
     folder.canonicalize().unwrap()
 });
+
+/// The files below a folder, each with what is in it.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let entries = fs::read_dir(folder).unwrap().map(|it| it.unwrap().path());
+    let all = entries.flat_map(|path| match path.is_dir() && !path.is_symlink() {
+        true => files(&path),
+        false => [(path.clone(), fs::read(path).unwrap_or_default())].into(),
+    });
+    all.collect()
+}
 
 /// Runs the program however long it takes: installers are slow where much else goes on.
 fn run(world: &World, arguments: &[&str]) -> Ran {
@@ -813,8 +824,14 @@ mod a_script_runs_with_what_was_approved_and_cannot_change_it {
             except OSError as error:\n    print(type(error).__name__)\n";
         let world = registry.world(&[REQUIREMENTS, ("say.py", SAY), ("poison.py", poison)]);
         assert_well(&prepare(&world, &[]));
+        let before = files(&environment(&world).join("tree"));
         let ran = script(&world, "poison.py");
-        assert!(["OSError\n", "PermissionError\n"].contains(&ran.stdout()), "{}", ran.stdout());
+        let wanted = match best().level {
+            Level::Strong => "written\n",
+            _ => "PermissionError\n",
+        };
+        assert_eq!(ran.stdout(), wanted, "{}", ran.stderr);
+        assert_eq!(files(&environment(&world).join("tree")), before);
         for above in ["home", "home/.local/share/prowess/environments"] {
             let ran =
                 run(&world, &["run", "pdf", "--script", "poison.py", "--yes", "--write", above]);

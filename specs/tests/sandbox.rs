@@ -619,6 +619,119 @@ mod a_script_reaches_only_the_files_that_it_is_given {
     }
 }
 
+mod what_is_written_in_a_layer_is_discarded {
+    use super::*;
+
+    fn world() -> World {
+        let world = elsewhere().file("own/file", "as it was").file("own/folder/inside", "as it was");
+        world.file("own/kept/read", "as it was").file("outside", "as it was")
+    }
+
+    /// A job with a layer over `own`, which is the script's as `$D`.
+    fn job(stage: Stage, world: &World, script: &str) -> Job {
+        if stage.nobody {
+            for path in walk(&world.path("")) {
+                std::os::unix::fs::lchown(path, Some(NOBODY), Some(NOBODY)).unwrap();
+            }
+        }
+        let mut job = stage.job(script);
+        job.env.insert("D".to_owned(), world.path("own").to_str().unwrap().to_owned());
+        job.layered = vec![world.path("own")];
+        job
+    }
+
+    const MAP: &str = "python3 -c 'import mmap, os; f = open(os.environ[\"D\"] + \"/file\", \"r+\"); m = mmap.mmap(f.fileno(), 0); m[0:2] = b\"AS\"; m.flush()'";
+
+    #[test]
+    fn a_layer_hides_what_is_below_and_changes_none_of_it() {
+        let attempts = [
+            "echo more >> $D/file && grep -q more $D/file",
+            MAP,
+            "truncate -s 3 $D/file && [ $(wc -c < $D/file) = 3 ]",
+            "echo new > $D/new && [ -s $D/new ]",
+            "chmod 700 $D/file && [ $(stat -c %a $D/file) = 700 ]",
+            "touch -d 2001-01-01 $D/file && [ $(date -r $D/file +%Y) = 2001 ]",
+            "ln $D/file $D/link && [ -f $D/link ]",
+            "mv $D/file $D/moved && [ ! -e $D/file ]",
+            "rm -r $D/folder && [ ! -e $D/folder ]",
+            "mkdir $D/folder && [ -z \"$(ls $D/folder)\" ]",
+            "chmod 755 $D && touch $D",
+        ];
+        let script: String = attempts
+            .iter()
+            .map(|it| format!("if ( {it}\n) >/dev/null 2>&1; then cat <<'END'\n{it}\nEND\nfi\n"))
+            .collect();
+        for stage in stages() {
+            let world = world();
+            job(stage, &world, "");
+            let before = snapshot(&world);
+            for _ in 0..2 {
+                let outcome = stage.run_job(job(stage, &world, &script));
+                let done: Vec<String> =
+                    outcome.stdout.unwrap().text.lines().map(str::to_owned).collect();
+                let wanted = if stage.level == Level::Strong { &attempts[..] } else { &[] };
+                assert_eq!(done, wanted, "{stage:?}");
+                assert_eq!(snapshot(&world), before, "{stage:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_layer_opens_nothing() {
+        let script = "
+            mknod $D/null c 1 3 && echo device; mknod $D/nothing c 0 0 && echo whiteout
+            echo x > $D/kept/read && echo written; rm -f $D/kept/read && echo removed
+            mv $D/kept $D/moved && echo moved; echo x > $D/out && echo followed
+            grep ' overlay ' /proc/self/mounts | grep -v ' rw,nosuid,nodev,' && echo open; echo end";
+        for stage in stages() {
+            let world = world();
+            let out = world.path("outside");
+            std::os::unix::fs::symlink(out, world.path("own/out")).unwrap();
+            let job = job(stage, &world, script);
+            let before = snapshot(&world);
+            let outcome = stage.run_job(Job { reads: vec![world.path("own/kept/read")], ..job });
+            assert_eq!(outcome.stdout.unwrap().text, "end\n", "{stage:?}");
+            assert_eq!(snapshot(&world), before, "{stage:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_in_a_layer_counts_as_written() {
+        let (map, limits) = (number("mmap"), Limits { work: 8 * MIB, ..Limits::default() });
+        let mapped = format!(
+            r#"perl -e 'for (1 .. 3) {{ my $x = "$ENV{{D}}/x"; open(F, "+>", $x) && syswrite(F, "x" x 5000000) == 5000000 or exit 1;
+                my @a = (0, 4096, 1, 1, fileno(F), 0); syscall({map}, @a) == -1 and exit 1; unlink($x); close(F) }}' && echo all"#
+        );
+        let ways = [
+            "dd if=/dev/zero of=$D/new bs=1M count=12 && echo all",
+            "exec 3>$D/new; rm $D/new; dd if=/dev/zero bs=1M count=12 >&3 && echo all",
+            &mapped,
+            "echo x >> $D/large && echo all",
+            "perl -e 'for (1 .. 40000) { open(F, \">\", \"$ENV{D}/f$_\") || exit 1 }' && echo all",
+            "head -c 5000000 /dev/zero > $D/new && head -c 5000000 /dev/zero > new && sleep 20; echo all",
+        ];
+        for stage in limited_stages().into_iter().filter(|it| it.level == Level::Strong) {
+            let world = world().file("own/large", vec![b'x'; 12 << 20]);
+            job(stage, &world, "");
+            let before = snapshot(&world);
+            for script in ways {
+                let outcome = stage.run_job(Job { limits, ..job(stage, &world, script) });
+                assert_ne!(outcome.status, Status::TimedOut, "{stage:?} {script}");
+                assert_eq!(outcome.stdout.unwrap().text, "", "{stage:?} {script}");
+            }
+            let fits = "head -c 5000000 /dev/zero > $D/new && echo all";
+            let outcome = stage.run_job(Job { limits, ..job(stage, &world, fits) });
+            assert_eq!(outcome.stdout.unwrap().text, "all\n", "{stage:?}");
+            // What lies there is memory, too.
+            let limits = Limits { work: 256 * MIB, memory: 64 * MIB, ..limits };
+            let fills = "dd if=/dev/zero of=$D/new bs=1M count=60 && echo all";
+            let outcome = stage.run_job(Job { limits, ..job(stage, &world, fills) });
+            assert_eq!(outcome.stdout.unwrap().text, "", "{stage:?}");
+            assert_eq!(snapshot(&world), before, "{stage:?}");
+        }
+    }
+}
+
 mod a_script_inherits_nothing {
     use super::*;
 

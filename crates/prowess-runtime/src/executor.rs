@@ -439,6 +439,7 @@ impl Executor {
             python_path,
             directory: self.directory.clone(),
             reads,
+            layered: environments.all().map(|it| it.tree.clone()).collect(),
             writes: self.writes.clone(),
             withheld: self.withheld().chain(arguments.withheld).collect(),
             home: (!self.sandbox.holds()).then(|| self.interpreters.home.clone()).flatten(),
@@ -477,9 +478,7 @@ impl Executor {
         environments: &ScriptEnvironments,
     ) -> Result<Programs, InterpreterError> {
         let mut programs = Programs::default();
-        for PreparedEnvironment { tree, reads, .. } in environments.all() {
-            programs.reads.extend(reads.iter().cloned().chain([tree.clone()]));
-        }
+        programs.reads.extend(environments.all().flat_map(|it| it.reads.clone()));
         programs.path.extend(environments.all().map(PreparedEnvironment::bin));
         let mut find = |name: &str| -> Result<Option<PathBuf>, InterpreterError> {
             let Some(InstalledInterpreter { program, reads, .. }) = self.interpreters.find(name)?

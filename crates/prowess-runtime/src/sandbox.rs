@@ -91,6 +91,9 @@ pub struct Job {
     pub directory: Option<PathBuf>,
     /// Files and directories that it may read, besides the system.
     pub reads: Vec<PathBuf>,
+    /// Directories that it may read, and write in a layer of its own that is gone when it ends. Where a machine gives no
+    /// such layer, they can only be read.
+    pub layered: Vec<PathBuf>,
     /// Files and directories that it may write, besides the work directory.
     pub writes: Vec<PathBuf>,
     /// What of these it may not read all the same.
@@ -151,7 +154,8 @@ impl Drop for AbortOnDrop {
 impl Job {
     /// A job that is given nothing but its work directory.
     pub fn new(argv: Vec<OsString>, work: Work, limits: Limits) -> Self {
-        let (env, python_path, reads, writes, hidden, withheld, path, network) = Default::default();
+        let (env, python_path, reads, layered, writes, hidden, withheld, path, network) =
+            Default::default();
         let (directory, home, stdin, chunks) = (None, None, None, None);
         Self {
             argv,
@@ -159,6 +163,7 @@ impl Job {
             python_path,
             directory,
             reads,
+            layered,
             writes,
             hidden,
             withheld,
@@ -391,10 +396,11 @@ impl Sandbox {
         let nowhere = |source| SandboxError::Path { path: directory.to_owned(), source };
         let real =
             |paths: &[PathBuf]| paths.iter().map(|it| given(it)).collect::<Result<Vec<_>, _>>();
-        let (reads, writes) = (real(&job.reads)?, real(&job.writes)?);
-        let hidden = real(&job.hidden)?;
+        let reads: Vec<PathBuf> = job.reads.iter().chain(&job.layered).cloned().collect();
+        let given = (real(&reads)?, real(&job.writes)?);
+        let (hidden, layered) = (real(&job.hidden)?, real(&job.layered)?);
         let withheld = job.withheld.iter().filter_map(|it| fs::canonicalize(it).ok());
-        let known = job.reads.iter().chain(&job.writes).zip(reads.iter().chain(&writes));
+        let known = reads.iter().chain(&job.writes).zip(given.0.iter().chain(&given.1));
         let links = known.filter_map(|(path, real)| {
             let path = path::absolute(path).ok()?.into_os_string();
             (path != *real).then(|| (path, real.clone()))
@@ -408,8 +414,9 @@ impl Sandbox {
             has_stdin: job.stdin.is_some(),
             path: job.path.iter().map(Into::into).collect(),
             home: job.home.as_ref().map(Into::into),
-            reads,
-            writes,
+            reads: given.0,
+            layered,
+            writes: given.1,
             hidden,
             withheld: withheld.map(Into::into).collect(),
             base: job.work.base().into(),

@@ -5,7 +5,10 @@ use std::{
     ffi::CString,
     fs::{self, File},
     io,
-    os::unix::{ffi::OsStrExt as _, fs::symlink},
+    os::{
+        fd::AsRawFd as _,
+        unix::{ffi::OsStrExt as _, fs::symlink},
+    },
     path::{Path, PathBuf},
 };
 
@@ -62,7 +65,12 @@ pub(super) fn enter(order: &Order) -> Result<(), Failure> {
     tree.proc().map_err(failed("mount /proc"))?;
     tree.devices().map_err(failed("mount devices"))?;
     tree.bind(&order.temporary(), Path::new("/tmp"), WRITE).map_err(failed("mount /tmp"))?;
+    let mut layers = Layers::new(order);
     for (path, attributes) in tree_of(order) {
+        let is_layered = attributes == READ && order.layered.iter().any(|it| *it == *path);
+        if is_layered && layers.mount(&path, &tree).is_ok() {
+            continue;
+        }
         let what = format!("give `{}`", path.display());
         tree.bind(&path, &path, attributes).map_err(Part::Job.failed(what))?;
     }
@@ -106,6 +114,61 @@ fn anchor(path: &Path, all: &mut Vec<(PathBuf, u64)>) {
         if nearest.is_some_and(|it| it.0 != above && it.1 == WRITE) {
             all.push((above.to_owned(), WRITE));
         }
+    }
+}
+
+/// The layers in which a script can write to what is not its own. They lie in memory, outside of its root: nobody
+/// reaches them but through the directories that they lie over, and they end with the script.
+struct Layers<'o> {
+    order: &'o Order,
+    /// Where they lie, once there is one.
+    folder: Option<File>,
+    count: usize,
+}
+
+/// How many files there can be in all layers.
+const LAYER_FILES: u64 = 32 << 10;
+
+impl<'o> Layers<'o> {
+    fn new(order: &'o Order) -> Self {
+        Self { order, folder: None, count: 0 }
+    }
+
+    /// Puts a layer over a directory, by overlayfs. Fails where the kernel lets nobody but root do that, or where the
+    /// directory lies on what it cannot lie over.
+    fn mount(&mut self, path: &Path, tree: &Tree<'_>) -> io::Result<()> {
+        let lower = File::open(path)?;
+        let folder = match &self.folder {
+            Some(folder) => folder,
+            None => self.folder.insert(self.make()?),
+        };
+        // By their numbers, because a path may have letters in it that separate options.
+        let layers = format!("/proc/self/fd/{}/{}", folder.as_raw_fd(), self.count);
+        self.count += 1;
+        let [upper, work] = ["upper", "work"].map(|it| format!("{layers}-{it}"));
+        fs::create_dir(&upper)?;
+        fs::create_dir(&work)?;
+        tree.make(path)?;
+        let lower = lower.as_raw_fd();
+        // Nothing of it is kept, so nothing has to reach a disk.
+        let options = format!(
+            "lowerdir=/proc/self/fd/{lower},upperdir={upper},workdir={work},userxattr,volatile"
+        );
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        let options = CString::new(options)?;
+        Ok(mount("overlay", tree.inside(path), "overlay", flags, options.as_c_str())?)
+    }
+
+    /// Makes the place for them, no larger than what the script may write at all.
+    fn make(&self) -> io::Result<File> {
+        let limits = &self.order.limits;
+        let size = limits.work.min(limits.memory / 2).max(64 << 10);
+        let options = format!("mode=0700,size={size},nr_inodes={LAYER_FILES}");
+        let folder = self.order.base().join("layers");
+        fs::create_dir(&folder)?;
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        mount("tmpfs", &folder, "tmpfs", flags, CString::new(options)?.as_c_str())?;
+        File::open(folder)
     }
 }
 

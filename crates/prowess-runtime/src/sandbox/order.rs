@@ -37,6 +37,8 @@ pub(super) struct Order {
     /// path of these has a link in it.
     pub(super) reads: Vec<OsString>,
     pub(super) writes: Vec<OsString>,
+    /// Directories to read that it may write in a layer of its own.
+    pub(super) layered: Vec<OsString>,
     /// What of these it may not read.
     pub(super) hidden: Vec<OsString>,
     /// What of these it may neither read nor write.

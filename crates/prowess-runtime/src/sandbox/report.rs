@@ -57,6 +57,7 @@ fn attempt(launcher: &Launcher, level: Level) -> Result<Given, Failure> {
             home: None,
             reads: Vec::new(),
             writes: Vec::new(),
+            layered: Vec::new(),
             hidden: Vec::new(),
             withheld: Vec::new(),
             links: Vec::new(),

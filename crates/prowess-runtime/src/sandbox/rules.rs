@@ -85,6 +85,7 @@ fn paths(order: &Order, level: Level) -> (Vec<PathBuf>, Vec<PathBuf>) {
     if level == Level::Strong {
         // Its root holds nothing but what may be read.
         writes.extend(["/tmp", "/dev/shm"].map(PathBuf::from));
+        writes.extend(order.layered.iter().map(PathBuf::from));
         return (vec!["/".into()], writes);
     }
     writes.push(order.temporary());

@@ -356,7 +356,7 @@ impl<'o> Run<'o> {
         let processes = self.processes();
         let limits = &self.order.limits;
         let held = usage(&processes, &self.view());
-        let written = self.work_size().saturating_add(held.deleted);
+        let written = self.work_size().saturating_add(held.deleted).saturating_add(held.layers);
         self.hidden = if held.hidden { self.hidden + 1 } else { 0 };
         let ran_out = match &self.group {
             // Beside what the group counts there may be some that it does not.
@@ -446,6 +446,7 @@ impl<'o> Run<'o> {
             level: self.level,
             limits: &self.order.limits,
             base: self.order.base(),
+            layered: &self.order.layered,
             memory: self.group.is_none().then_some(Counting { shared, filters: self.filters }),
         }
     }

@@ -2,13 +2,17 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    ffi::{OsStr, OsString},
     fs::{self, Metadata},
     io,
-    os::unix::fs::{FileTypeExt as _, MetadataExt as _},
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{FileTypeExt as _, MetadataExt as _},
+    },
     path::{Path, PathBuf},
 };
 
-use rustix::process::Pid;
+use rustix::{fs::StatFs, process::Pid};
 
 use super::{
     mounts::{ETC, SYSTEM},
@@ -23,6 +27,8 @@ pub(super) struct View<'r> {
     pub(super) limits: &'r Limits,
     /// Where the files of the run lie.
     pub(super) base: &'r Path,
+    /// Directories over which layers lie, where a machine gives them.
+    pub(super) layered: &'r [OsString],
     /// How memory is counted; not at all where a control group counts it.
     pub(super) memory: Option<Counting<'r>>,
 }
@@ -43,6 +49,8 @@ pub(super) struct Usage {
     pub(super) memory: u64,
     /// Bytes on disk, of files without a name.
     pub(super) deleted: u64,
+    /// Bytes in the layers over what is not theirs.
+    pub(super) layers: u64,
     /// Whether somebody lets nobody look.
     pub(super) hidden: bool,
 }
@@ -60,6 +68,7 @@ pub(super) fn usage(processes: &[Pid], view: &View<'_>) -> Usage {
             seen.descriptors(place, view);
         }
         seen.program(&place);
+        seen.layers = seen.layers.or_else(|| layers(&place, view.layered));
         seen.mappings(*pid, &place, view);
         if let Some(counting) = view.memory {
             let space = Space::new(place, &status);
@@ -70,6 +79,7 @@ pub(super) fn usage(processes: &[Pid], view: &View<'_>) -> Usage {
     Usage {
         memory: view.memory.map_or(seen.kernel, |it| seen.memory(&spaces, it, view)),
         deleted: seen.room(view.limits.file),
+        layers: seen.layers.unwrap_or(0),
         hidden: seen.hidden && view.level > Level::None,
     }
 }
@@ -100,6 +110,8 @@ struct Seen {
     deleted: BTreeMap<u64, u64>,
     /// Those of which only a mapping is left, with the room they take where that can be seen.
     mapped: BTreeMap<u64, Option<u64>>,
+    /// Bytes in the layers, once somebody was seen who has them.
+    layers: Option<u64>,
     /// Shared anonymous mappings.
     shared: BTreeSet<(Vec<u8>, u64)>,
     sockets: BTreeSet<u64>,
@@ -167,7 +179,7 @@ impl Seen {
         for mapping in deleted(&text) {
             if mapping.is_shared_memory() {
                 self.shared.insert(mapping.file);
-            } else if !mapping.is_elsewhere() {
+            } else if !mapping.is_elsewhere(view.layered) {
                 let number = mapping.file.1;
                 // Only root may look there; others know how large a file can be.
                 let room = || {
@@ -192,6 +204,7 @@ impl Seen {
         let buffers = self.sockets.len() as u64 * socket() + self.pipes.len() as u64 * PIPE;
         let objects = largest(counting.shared, self.shared.len());
         let files = if view.level == Level::Strong { shared_files(spaces) } else { 0 };
+        let files = files.saturating_add(self.layers.unwrap_or(0));
         let total = |anonymous: u64, shared: u64| {
             let shared = shared.max(objects.saturating_add(files));
             [anonymous, self.kernel, buffers].into_iter().fold(shared, u64::saturating_add)
@@ -260,10 +273,28 @@ impl Space {
 /// Bytes of the files in the memory that processes of the level *strong* share.
 fn shared_files(spaces: &[Space]) -> u64 {
     let stat = spaces.iter().find_map(|it| rustix::fs::statfs(it.place.join("root/dev/shm")).ok());
-    stat.map_or(0, |it| {
-        let used = it.f_blocks.saturating_sub(it.f_bfree);
-        used.saturating_mul(u64::try_from(it.f_bsize).unwrap_or(4 * KIB))
+    stat.map_or(0, |it| used(&it))
+}
+
+/// Bytes in the layers of a process, all of which lie in the same memory; nothing where it has none.
+fn layers(place: &Path, layered: &[OsString]) -> Option<u64> {
+    layered.iter().map(Path::new).find_map(|path| {
+        let inside = place.join("root").join(path.strip_prefix("/").ok()?);
+        // Where there is no layer, the same directory is there.
+        let device = |it: &Path| fs::metadata(it).map(|it| it.dev()).ok();
+        if device(&inside)? == device(path)? {
+            return None;
+        }
+        let stat = rustix::fs::statfs(&inside).ok()?;
+        let files = stat.f_files.saturating_sub(stat.f_ffree);
+        Some(used(&stat).saturating_add(files.saturating_mul(KIB)))
     })
+}
+
+/// Bytes that files take in a file system.
+fn used(stat: &StatFs) -> u64 {
+    let blocks = stat.f_blocks.saturating_sub(stat.f_bfree);
+    blocks.saturating_mul(u64::try_from(stat.f_bsize).unwrap_or(4 * KIB))
 }
 
 /// How many bytes can wait in a socket, unless somebody has asked for more.
@@ -322,8 +353,12 @@ impl Mapping<'_> {
         self.path == b"/dev/zero (deleted)" && self.rights.ends_with(b"s")
     }
 
-    /// Whether the file lay where a script cannot write, or in memory.
-    fn is_elsewhere(&self) -> bool {
+    /// Whether the file lay where a script cannot write, or in memory, as layers do.
+    fn is_elsewhere(&self, layered: &[OsString]) -> bool {
+        let path = Path::new(OsStr::from_bytes(self.path));
+        if layered.iter().any(|it| path.starts_with(it)) {
+            return true;
+        }
         let system = SYSTEM.iter().chain(ETC).chain(&["/dev", "/memfd:", "/SYSV", "/[aio]"]);
         system.into_iter().any(|it| self.path.starts_with(it.as_bytes()))
     }
@@ -351,8 +386,10 @@ mod tests {
         assert_eq!((all[0].path, all[0].file.1), (&b"/tmp/a b (deleted)"[..], 7));
         assert_eq!(all[0].range().unwrap(), "400000-401000");
         let kinds: Vec<_> =
-            all.iter().map(|it| (it.is_shared_memory(), it.is_elsewhere())).collect();
+            all.iter().map(|it| (it.is_shared_memory(), it.is_elsewhere(&[]))).collect();
         assert_eq!(kinds, [(false, false), (true, true), (false, true)]);
+        assert!(all[0].is_elsewhere(&["/tmp".into()]));
+        assert!(!all[0].is_elsewhere(&["/tm".into()]));
     }
 
     #[test]

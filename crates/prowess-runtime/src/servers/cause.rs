@@ -124,7 +124,7 @@ impl Circumstances {
         Self {
             entry,
             project: project.map(|(it, instead)| (real(&it), instead)),
-            reads: job.reads.iter().map(real).collect(),
+            reads: job.reads.iter().chain(&job.layered).map(real).collect(),
             writes: job.writes.iter().map(real).collect(),
             network: job.network.clone(),
             has_hosts: !matches!(job.network, Network::None),

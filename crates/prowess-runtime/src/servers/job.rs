@@ -11,7 +11,7 @@ use prowess::Directory;
 use crate::{
     commands,
     config::ServerSetting,
-    environment::InstalledInterpreter,
+    environment::{Ecosystem, InstalledInterpreter},
     gate::Refusal,
     outcome::{Outcome, Status},
     sandbox::{Job, Network, Work, is_of_system},
@@ -48,12 +48,17 @@ struct Programs {
     program: PathBuf,
     reads: Vec<PathBuf>,
     path: Vec<PathBuf>,
-    /// Whether it lies in a prepared environment.
-    is_prepared: bool,
+    /// The prepared environment that it lies in, if it does.
+    prepared: Option<PathBuf>,
+    /// Whether it finds Node.js by its name only if its own packages bring it.
+    is_without_node: bool,
 }
 
 /// Where a copy of the skill lies among what a server is given.
 const COPY: &str = "skill";
+/// The programs of Node.js, and what stands in their place for a server that runs without.
+const NODE: &[&str] = &["node", "npm", "npx"];
+const ABSENT: &str = "#!/bin/sh\necho \"${0##*/}: not found: this server runs without Node.js\" >&2\nexit 127\n";
 /// Programs that start what they run elsewhere, where no sandbox of ours holds it.
 const CONTAINERS: &[&str] = &["docker", "nerdctl", "podman"];
 
@@ -143,7 +148,7 @@ impl Starter {
         work: Work,
     ) -> Result<Job, Box<Outcome>> {
         // Where environments lie is kept from everybody, but a server is given its own.
-        if let Some(store) = self.environments.as_ref().filter(|_| command.is_prepared) {
+        if let Some(store) = self.environments.as_ref().filter(|_| command.prepared.is_some()) {
             let root = fs::canonicalize(store.root()).unwrap_or_else(|_| store.root().to_owned());
             if let Some(writes) = store.reached_by(&files.writes) {
                 let (writes, root) = (writes.display(), root.display());
@@ -152,13 +157,23 @@ impl Starter {
             }
             files.withheld.retain(|it| *it != root);
         }
+        let mut path = command.path;
+        if command.is_without_node {
+            let failed = |error| Box::new(Outcome::error(Status::Failed, &error));
+            for name in NODE {
+                work.give(&format!("absent/{name}"), ABSENT.as_bytes()).map_err(failed)?;
+            }
+            // Behind the programs of its own packages, before all others.
+            path.insert(1, work.given("absent"));
+        }
         let words = files.words.into_iter().map(Into::into);
         let argv = std::iter::once(command.program.into()).chain(words).collect();
         Ok(Job {
             reads: self.reads.iter().cloned().chain(files.reads).chain(command.reads).collect(),
+            layered: command.prepared.into_iter().collect(),
             writes: files.writes,
             withheld: files.withheld,
-            path: command.path,
+            path,
             ..Job::new(argv, work, self.limits)
         })
     }
@@ -314,7 +329,7 @@ impl Starter {
         let beside = self.beside();
         let path = program.parent().map(Path::to_owned).into_iter().chain(beside.path).collect();
         let reads = reads.into_iter().chain(beside.reads).collect();
-        Ok(Programs { program, reads, path, is_prepared: false })
+        Ok(Programs { program, reads, path, ..Programs::default() })
     }
 
     /// The program of packages that were prepared.
@@ -337,8 +352,11 @@ impl Starter {
         let beside = self.beside();
         let own = recipe.interpreter.parent().map(Path::to_owned);
         let path = [found.bin()].into_iter().chain(own).chain(beside.path).collect();
-        let reads = found.reads.into_iter().chain([found.tree]).chain(beside.reads).collect();
-        Ok(Programs { program, reads, path, is_prepared: true })
+        let reads = found.reads.into_iter().chain(beside.reads).collect();
+        // A package that finds Node.js may fetch packages that nobody has approved, and fail where it cannot.
+        let names_node = command.arguments.iter().any(|it| NODE.contains(&it.as_str()));
+        let is_without_node = command.ecosystem == Ecosystem::Python && !names_node;
+        Ok(Programs { program, reads, path, prepared: Some(found.tree), is_without_node })
     }
 
     /// The interpreters that programs start by their names.
