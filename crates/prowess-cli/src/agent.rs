@@ -78,6 +78,8 @@ pub(crate) struct Stack {
     pub(crate) agent: Agent,
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) gate: Arc<Gate>,
+    /// What starts servers; nothing where none is started.
+    pub(crate) servers: Option<Arc<Servers>>,
     pub(crate) sights: UnboundedReceiver<Sight>,
     pub(crate) window: Window,
     /// What must not be shown.
@@ -142,13 +144,16 @@ impl Working {
             .with(skills)
             .with(calling);
         // Whoever only looks starts nothing.
-        if view != View::Dry {
+        let servers = (view != View::Dry).then(|| {
             let set = config.servers.value.0.clone();
-            agent = agent.with(Servers::new(starter, provider.clone()).with_set(set));
+            Arc::new(Servers::new(starter, provider.clone()).with_set(set))
+        });
+        if let Some(servers) = &servers {
+            agent = agent.with_shared(servers.clone());
         }
         let agent =
             agent.with(spending).with(Fit::new(window).with_summaries(None)).with(Retry::default());
-        Ok(Stack { agent, provider, gate, sights, window, secrets })
+        Ok(Stack { agent, provider, gate, servers, sights, window, secrets })
     }
 
     fn window(&self, model: &str, config: &Config) -> Window {

@@ -166,9 +166,18 @@ impl Conversation {
         }))
     }
 
+    /// Ends the servers that can write files, unless somebody has enough, and says what they wrote that others act on.
+    pub(crate) fn close_servers(&mut self, printer: &mut Printer) {
+        if let Some(servers) = self.stack.servers.clone() {
+            self.wait(async move { servers.close().await });
+        }
+        self.stack.gate.records.faults().iter().for_each(|it| printer.warning(it));
+    }
+
     /// Ends it: the last spans are sent, unless somebody has enough, and what could not be recorded
     /// is said.
     pub(crate) fn end(mut self, printer: &mut Printer) {
+        self.close_servers(printer);
         if let Some(sending) = self.sending.take()
             && let Some(Ok(Err(error))) =
                 self.wait(async { tokio::task::spawn_blocking(|| sending.finish()).await })

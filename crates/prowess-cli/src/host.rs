@@ -102,6 +102,7 @@ impl Running {
             .with_reads(self.read.clone())
             .with_interpreters(interpreters(config))
             .with_environments(environments())
+            .with_history(history())
             .with_directory(here)
             .with_settings_file(user_places().user_file());
         let starter = match logins() {

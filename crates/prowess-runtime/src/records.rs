@@ -197,9 +197,15 @@ impl Records {
         Self { secrets, ..self }
     }
 
-    /// What could not be recorded or read since this was asked last, in words.
+    /// What could not be recorded or read since this was asked last, and what servers have written that others act on, in
+    /// words.
     pub fn faults(&self) -> Vec<String> {
         std::mem::take(&mut *lock(&self.faults))
+    }
+
+    /// Has somebody told when they ask for [`faults`](Self::faults).
+    pub(crate) fn warn(&self, text: String) {
+        self.fault(text);
     }
 
     /// Logs a decision.

@@ -11,6 +11,7 @@ mod launcher;
 mod expand;
 mod files;
 mod job;
+mod write_watch;
 #[cfg(feature = "http")]
 mod remote;
 mod client;
@@ -26,7 +27,7 @@ mod logging_in;
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
     time::Duration,
 };
 
@@ -37,6 +38,7 @@ use tokio::{task::spawn_blocking, time::timeout};
 #[cfg(feature = "http")]
 use crate::http::Hosts;
 use crate::{
+    change_history::ChangeHistory,
     config::ServerSetting,
     entry::Entry,
     environment::InterpreterSearch,
@@ -45,6 +47,7 @@ use crate::{
     outcome::{Outcome, Status},
     policy::Wish,
     preparation::EnvironmentStore,
+    records::Note,
     sandbox::{Job, Running, Sandbox},
     script,
     skill_folder::{SkillFile, SkillFolder},
@@ -62,6 +65,7 @@ use job::unknown;
 #[cfg(feature = "http")]
 use remote::Remote;
 use tool::Source;
+use write_watch::WriteWatch;
 
 pub use description::{Described, Description, ServerAddress, ServerProgram, Transport};
 pub use launcher::PackageCommand;
@@ -85,6 +89,7 @@ pub struct Starter {
     reads: Vec<PathBuf>,
     interpreters: InterpreterSearch,
     environments: Option<EnvironmentStore>,
+    history: Option<ChangeHistory>,
     directory: PathBuf,
     settings_file: Option<PathBuf>,
     patience: ServerPatience,
@@ -121,6 +126,8 @@ pub struct Server {
     client: Client,
     /// Its program, if it is one of ours.
     running: Option<Running>,
+    /// What it could write that others act on, if it can write at all.
+    watch: Option<WriteWatch>,
     patience: ServerPatience,
     offer: Mutex<Offer>,
 }
@@ -129,6 +136,7 @@ pub struct Server {
 struct Started {
     running: Running,
     process: Process,
+    watch: Option<WriteWatch>,
 }
 
 /// Who wants a server: a skill, or a file of a project; else a person.
@@ -167,6 +175,7 @@ impl Starter {
             reads,
             interpreters,
             environments,
+            history: None,
             directory,
             settings_file: None,
             patience,
@@ -197,6 +206,12 @@ impl Starter {
     #[must_use]
     pub fn with_environments(self, environments: Option<EnvironmentStore>) -> Self {
         Self { environments, ..self }
+    }
+
+    /// Keeps files that others act on as they were before a server wrote them, so that it can be undone.
+    #[must_use]
+    pub fn with_history(self, history: Option<ChangeHistory>) -> Self {
+        Self { history, ..self }
     }
 
     /// Has the relative paths of entries begin in this directory: that of the project that is worked on.
@@ -257,8 +272,8 @@ impl Starter {
             Transport::Program(program) => {
                 let (own, description, program) =
                     (self.clone(), description.clone(), program.clone());
-                let job = blocking(move || own.job(&description, &program, &files)).await?;
-                self.launch(job, entry, None)?
+                let job = move || own.watched(own.job(&description, &program, &files)?);
+                self.launch(blocking(job).await?, entry, None)?
             }
             Transport::Http(address) => (None, self.line(description, address, false)?),
         };
@@ -301,7 +316,8 @@ impl Starter {
         let (started, line) = match &description.transport {
             Transport::Program(program) => {
                 let (own, set, program) = (self.clone(), set.clone(), program.clone());
-                let job = blocking(move || own.job_set(&set, &program)).await?;
+                let job = move || own.watched(own.job_set(&set, &program)?);
+                let job = blocking(job).await?;
                 let project = file.as_deref().and_then(Path::parent);
                 let project = project.map(|it| (it.to_owned(), self.elsewhere(description)));
                 self.launch(job, format!("`[servers.{}]`", description.name), project)?
@@ -311,11 +327,17 @@ impl Starter {
         self.begin(description, prefix, By { skill: None, file }, started, line).await
     }
 
+    /// A job with what tells of the files that others act on, as they are before it starts.
+    fn watched(&self, job: Job) -> Result<(Job, Option<WriteWatch>), Box<Outcome>> {
+        let watch = WriteWatch::new(&job.writes, self.history.clone());
+        Ok((job, watch))
+    }
+
     /// Starts the program of a server; `entry` says in words where the keys are that give it more, and
     /// `project` which directory they cannot lead out of, with what to do instead.
     fn launch(
         &self,
-        job: Job,
+        (job, watch): (Job, Option<WriteWatch>),
         entry: String,
         project: Option<(PathBuf, String)>,
     ) -> Result<(Option<Started>, Line), Box<Outcome>> {
@@ -324,7 +346,7 @@ impl Starter {
         let given = Arc::new(given);
         let (running, stream) = self.sandbox.start(job).map_err(Outcome::from)?;
         let process = Process { ending: running.ending(), given };
-        Ok((Some(Started { running, process }), Line::Stream(stream)))
+        Ok((Some(Started { running, process, watch }), Line::Stream(stream)))
     }
 
     /// Speaks with a server for the first time.
@@ -337,6 +359,7 @@ impl Starter {
         line: Line,
     ) -> Result<Server, Box<Outcome>> {
         let server = &description.name;
+        let watch = started.as_ref().and_then(|it| it.watch.clone());
         let (running, process) = started.map(|it| (it.running, it.process)).unzip();
         let begun = async {
             let client = Client::connect(line, self.patience.start / 2).await?;
@@ -364,6 +387,9 @@ impl Starter {
                     }
                     _ => outcome,
                 };
+                if let Some(said) = changes(watch.as_ref(), server, &self.gate, &prefix).await {
+                    self.gate.records.warn(said);
+                }
                 return Err(Box::new(outcome));
             }
         };
@@ -376,9 +402,10 @@ impl Starter {
             gate: self.gate.clone(),
             process,
             patience: self.patience.call,
+            was_called: Arc::default(),
         };
         let offer = Mutex::new(Offer::of(&source, listed));
-        Ok(Server { source, client, running, patience: self.patience, offer })
+        Ok(Server { source, client, running, watch, patience: self.patience, offer })
     }
 
     /// The way to a server behind an address, as far as it may be gone.
@@ -505,11 +532,33 @@ impl Server {
         true
     }
 
-    /// Ends it: it is told so, and killed when it does not listen. Says how it ended.
+    /// Whether it can write files of its user.
+    pub fn can_write(&self) -> bool {
+        self.watch.is_some()
+    }
+
+    /// Says which files that others act on have changed where it can write, if one of its tools was called since this was
+    /// asked last. Each change is told once, and logged.
+    pub async fn changes(&self) -> Option<String> {
+        let Source { server, gate, prefix, was_called, .. } = &self.source;
+        let watch = self.watch.as_ref().filter(|_| was_called.swap(false, Ordering::Relaxed));
+        changes(watch, server, gate, prefix).await
+    }
+
+    /// Ends it: it is told so, and killed when it does not listen. Says how it ended. Which files that others act on have
+    /// changed is among the [warnings](crate::Records::faults) of the records then.
     pub async fn stop(self) -> Outcome {
-        let closed = timeout(self.patience.stop, self.client.close()).await;
-        match self.running {
-            Some(running) => running.stop(self.patience.stop).await,
+        let Self { source, client, running, watch, patience, .. } = self;
+        let closed = timeout(patience.stop, client.close()).await;
+        match running {
+            Some(running) => {
+                let ended = running.stop(patience.stop).await;
+                let Source { server, gate, prefix, .. } = &source;
+                if let Some(said) = changes(watch.as_ref(), server, gate, prefix).await {
+                    gate.records.warn(said);
+                }
+                ended
+            }
             None if closed.is_ok() => Outcome::ok(Value::Null),
             None => Outcome::bad(Status::TimedOut, "it did not say that it has heard of the end"),
         }
@@ -529,6 +578,19 @@ impl Offer {
         let tools = tools.into_iter().map(|it| Arc::new(it) as Arc<dyn Tool>).collect();
         Self { tools, left_out }
     }
+}
+
+/// Which files that others act on have changed where a server can write; that is logged.
+async fn changes(
+    watch: Option<&WriteWatch>,
+    server: &str,
+    gate: &Gate,
+    prefix: &str,
+) -> Option<String> {
+    let said = watch?.report(server).await?;
+    let (decision, by) = ("ran", "server");
+    gate.records.note(&Note { tool: prefix, what: &said, decision, by, ..Note::default() });
+    Some(said)
 }
 
 /// What has to be approved: the command line, and every file of the skill as it was read.

@@ -96,6 +96,21 @@ impl Servers {
         self
     }
 
+    /// Ends the servers that can write, of all sessions: what they wrote that others act on is among the warnings of the
+    /// records then. Those of a session that goes on are started again.
+    pub async fn close(&self) {
+        let households: Vec<_> = {
+            let households = self.households.lock().unwrap_or_else(PoisonError::into_inner);
+            households.iter().filter_map(Weak::upgrade).collect()
+        };
+        for household in households {
+            let mut household = household.lock().await;
+            let servers = household.members.iter_mut();
+            let servers = servers.filter_map(|it| it.server.take_if(|it| it.can_write()));
+            futures_util::future::join_all(servers.map(Server::stop)).await;
+        }
+    }
+
     async fn reply(&self, mut request: Request, next: Next<'_>) -> Result<Reply, TurnError> {
         let turn = request.turn.clone();
         let household = self.household(&turn.session);
@@ -253,8 +268,16 @@ impl Member {
         active: &[Manifest],
         turn: &Turn,
     ) {
+        let changes = match &self.server {
+            Some(server) => server.changes().await,
+            None => None,
+        };
+        if let Some(message) = changes {
+            turn.note(What::Warned { message });
+        }
         if let Some(server) = self.server.take_if(|it| !it.is_alive()) {
             let message = told(&server.fault().await);
+            server.stop().await;
             self.skills = None;
             self.fail(turn, 0, &message);
         }

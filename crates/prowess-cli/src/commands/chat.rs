@@ -177,6 +177,7 @@ impl Chat {
                 tell(name, story.map(|it| safe::line(it).into_owned()).collect(), printer)?;
             }
             "clear" => {
+                self.conversation.close_servers(printer);
                 let Conversation { kept, viewer, .. } = &mut self.conversation;
                 kept.discard_if_unused();
                 // A conversation that is not kept is followed by another one that is not.

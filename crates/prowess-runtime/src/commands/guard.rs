@@ -11,13 +11,14 @@ use std::{
     io::{self, Write as _},
     os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink},
     path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use rustix::io::Errno;
 
 use crate::{
     outcome::{Level, Outcome, Status},
-    policy::guarded,
+    policy::{self, guarded},
     protected::{is_protected, place},
     repository::acted_on,
 };
@@ -59,6 +60,92 @@ pub(crate) struct Repair {
     pub(crate) is_whole: bool,
     /// Each sensitive file that has changed and was left, in words.
     pub(crate) left: Vec<String>,
+}
+
+/// What the protected files are, to tell what becomes of them. Nothing is put right.
+#[derive(Debug)]
+pub(crate) struct ProtectedFiles {
+    places: Vec<PathBuf>,
+    named: Vec<PathBuf>,
+    seen: Seen,
+    /// When they were first looked at, in seconds since 1970.
+    since: i64,
+}
+
+/// What became of a protected file.
+#[derive(Debug)]
+pub(crate) struct ProtectedChange {
+    pub(crate) path: PathBuf,
+    /// In one word: `new`, `changed` or `removed`.
+    pub(crate) what: &'static str,
+    before: Option<File>,
+    after: Option<File>,
+}
+
+/// How many directories are looked into for what is only told.
+const TOLD_DIRECTORIES: usize = 5_000;
+
+impl ProtectedFiles {
+    /// Looks at the protected files in these directories and below, and at those that are named.
+    pub(crate) fn new(places: Vec<PathBuf>, named: Vec<PathBuf>) -> Self {
+        let seen = Seen::new(&places, &named, TOLD_DIRECTORIES);
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { places, named, seen, since: since.as_secs() as i64 }
+    }
+
+    /// What has become of those that agents and programs act on, since this was last asked.
+    pub(crate) fn changes(&mut self) -> Vec<ProtectedChange> {
+        let now = Seen::new(&self.places, &self.named, TOLD_DIRECTORIES);
+        let before = std::mem::replace(&mut self.seen, now);
+        let after = &self.seen;
+        let is_file = |it: &File| !matches!(it, File::Directory | File::Unseen);
+        // What was too far away to be seen may have been there all the time.
+        let is_old = |it: &File| {
+            matches!(it, File::Plain(_, stamp, _) if before.unseen.is_some() && stamp.2 < self.since)
+        };
+        let mut changes = Vec::new();
+        for (path, file) in after.files.iter().filter(|it| is_file(it.1)) {
+            let old = before.moved(path, after);
+            let is_known = old.as_deref().is_some_and(|it| before.is_unseen(it));
+            let old = old.and_then(|it| before.files.get(&it));
+            if is_known || old.is_none() && is_old(file) || old.is_some_and(|it| is_same(it, file))
+            {
+                continue;
+            }
+            let what = if old.is_some() { "changed" } else { "new" };
+            let (before, after) = (old.cloned(), Some(file.clone()));
+            changes.push(ProtectedChange { path: path.clone(), what, before, after });
+        }
+        for (path, file) in before.files.iter().filter(|it| is_file(it.1)) {
+            let is_there = fs::symlink_metadata(path).is_ok();
+            if is_there || !before.is_missed(path, after) {
+                continue;
+            }
+            let (path, before) = (path.clone(), Some(file.clone()));
+            changes.push(ProtectedChange { path, what: "removed", before, after: None });
+        }
+        let is_sensitive =
+            |it: &Path| before.sensitive.contains(it) || after.sensitive.contains(it);
+        changes.retain(|it| !is_sensitive(&it.path) || policy::acted_on(&it.path).is_some());
+        changes
+    }
+}
+
+impl ProtectedChange {
+    /// What the file held, with its mode, and what it holds now; nothing where that is not known.
+    pub(crate) fn contents(&self) -> Option<(Option<(&[u8], u32)>, &[u8])> {
+        let before = match &self.before {
+            None => None,
+            Some(File::Plain(mode, _, Some(bytes))) => Some((&**bytes, *mode)),
+            Some(_) => return None,
+        };
+        let after = match &self.after {
+            None => &[][..],
+            Some(File::Plain(_, _, Some(bytes))) => bytes,
+            Some(_) => return None,
+        };
+        Some((before, after))
+    }
 }
 
 /// The protected files of some directories.
@@ -111,7 +198,7 @@ impl Guard {
         let above = directory.ancestors().take_while(inside).map(Path::to_owned);
         let places: Vec<PathBuf> = roots.iter().cloned().chain(above).collect();
         named.retain(|it| inside(&&**it) && !is_protected(it));
-        let before = Seen::new(&places, &named);
+        let before = Seen::new(&places, &named, DIRECTORIES);
         Self { before, places, named, keeps_sensitive, trash, is_done: false }
     }
 
@@ -163,7 +250,7 @@ impl Guard {
 
     fn put_right(&mut self, is_read_only: bool) -> Repair {
         self.is_done = true;
-        let after = Seen::new(&self.places, &self.named);
+        let after = Seen::new(&self.places, &self.named, DIRECTORIES);
         // What is named may lie in a directory that was moved, and another in its place.
         let is_there = |it: &Path| self.before.tops.get(it) == after.tops.get(it);
         let is_safe =
@@ -244,9 +331,9 @@ impl Drop for Guard {
 }
 
 impl Seen {
-    /// Looks for them in these directories and below, and at those that are named. No link is
-    /// followed.
-    fn new(places: &[PathBuf], named: &[PathBuf]) -> Self {
+    /// Looks for them in these directories and below, in so many of them at most, and at those that are
+    /// named. No link is followed.
+    fn new(places: &[PathBuf], named: &[PathBuf], directories: usize) -> Self {
         let (files, homes, tops, sensitive) = Default::default();
         let (room, sensitive_room) = (TOTAL, TOTAL);
         let mut seen = Self { files, homes, tops, sensitive, room, sensitive_room, unseen: None };
@@ -258,7 +345,7 @@ impl Seen {
         let mut open: VecDeque<PathBuf> = places.iter().cloned().collect();
         let mut count = 0;
         while let Some(directory) = open.pop_front() {
-            if count == DIRECTORIES {
+            if count == directories {
                 seen.unseen = Some(directory);
                 break;
             }

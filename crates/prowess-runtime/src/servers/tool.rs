@@ -1,6 +1,14 @@
 //! A tool of a server.
 
-use std::{borrow::Cow, collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    borrow::Cow,
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use prowess::{defused, visible};
 use serde_json::{Map, Value, json};
@@ -47,6 +55,8 @@ pub(super) struct Source {
     pub(super) process: Option<Process>,
     /// How long a call may take.
     pub(super) patience: Duration,
+    /// Whether a tool was called since it was last looked at what the server wrote.
+    pub(super) was_called: Arc<AtomicBool>,
 }
 
 /// How much a model is told of a tool, and of all tools of a server.
@@ -119,6 +129,7 @@ impl ServerTool {
             Value::Object(input) => input,
             _ => Map::new(),
         };
+        self.source.was_called.store(true, Ordering::Relaxed);
         let before = process.as_ref().map_or(0, |it| it.given.refusals());
         let helped = |outcome: Outcome| {
             let message = outcome.message.as_deref().filter(|_| !outcome.is_ok());

@@ -1,0 +1,84 @@
+//! The files that others act on, where a server can write: what has become of them is told, and can be undone.
+//!
+//! A server runs as long as a session, and its person goes on working meanwhile: nobody knows who has written such a file,
+//! so that nothing is put back without being asked for.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use prowess::visible;
+use tokio::task::spawn_blocking;
+
+use crate::{
+    change_history::ChangeHistory,
+    commands::{ProtectedChange, ProtectedFiles},
+    repository,
+};
+
+/// Tells what becomes of the files that others act on, where a server can write.
+#[derive(Debug, Clone)]
+pub(super) struct WriteWatch {
+    files: Arc<Mutex<ProtectedFiles>>,
+    history: Option<ChangeHistory>,
+}
+
+/// How many files are named.
+const NAMED: usize = 5;
+
+impl WriteWatch {
+    /// Looks at what is there now; nothing where nothing can be written.
+    pub(super) fn new(writes: &[PathBuf], history: Option<ChangeHistory>) -> Option<Self> {
+        let writes: BTreeSet<PathBuf> =
+            writes.iter().filter_map(|it| fs::canonicalize(it).ok()).collect();
+        let is_top = |it: &&PathBuf| !it.ancestors().skip(1).any(|above| writes.contains(above));
+        let tops: Vec<PathBuf> = writes.iter().filter(is_top).cloned().collect();
+        let above: BTreeSet<&Path> = tops.iter().flat_map(|it| it.ancestors()).collect();
+        let named = above.into_iter().flat_map(repository::named).collect();
+        (!tops.is_empty()).then(|| {
+            let files = ProtectedFiles::new(tops, named);
+            Self { files: Arc::new(Mutex::new(files)), history }
+        })
+    }
+
+    /// What has changed since this was asked last, in words.
+    pub(super) async fn report(&self, server: &str) -> Option<String> {
+        let (own, server) = (self.clone(), server.to_owned());
+        spawn_blocking(move || own.look(&server)).await.ok().flatten()
+    }
+
+    fn look(&self, server: &str) -> Option<String> {
+        let changes = self.files.lock().unwrap_or_else(PoisonError::into_inner).changes();
+        let named = changes.iter().take(NAMED).map(|it| {
+            let path = it.path.to_string_lossy();
+            format!("`{}` ({})", visible(&path), it.what)
+        });
+        let more = changes.len().saturating_sub(NAMED);
+        let named: Vec<String> =
+            named.chain((more > 0).then(|| format!("and {more} more"))).collect();
+        if named.is_empty() {
+            return None;
+        }
+        let remedy = match self.keep(&changes) {
+            Some(group) => format!("`prowess undo {group}` puts them back"),
+            None => "look at each before anything acts on it".to_owned(),
+        };
+        let named = named.join(", ");
+        Some(format!(
+            "agents, editors or git act on files that have changed where the server `{server}` can write: {named}; {remedy}"
+        ))
+    }
+
+    /// Keeps all of them for `undo`, and says by what they are found; nothing where that cannot be.
+    fn keep(&self, changes: &[ProtectedChange]) -> Option<String> {
+        let history = self.history.clone()?.of_one_command();
+        for change in changes {
+            let (before, after) = change.contents()?;
+            history.keep(&change.path, before, after).ok()?;
+        }
+        history.group().map(str::to_owned)
+    }
+}
