@@ -121,15 +121,20 @@ fn python(script: &str, arguments: &[&str]) -> Vec<u8> {
 
 /// A wheel whose module has a word and is padded by so many bytes.
 fn wheel(name: &str, word: &str, padding: usize, needs: &[&str]) -> Vec<u8> {
+    wheel_of(name, &format!("def word():\n    return {word:?}\n"), padding, needs)
+}
+
+/// A wheel with this module, which may have a program `main`.
+fn wheel_of(name: &str, module: &str, padding: usize, needs: &[&str]) -> Vec<u8> {
     let script = r#"
 import io, sys, zipfile
-name, word, padding, *needs = sys.argv[1:]
+name, module, padding, *needs = sys.argv[1:]
 about = f"{name}-1.0.dist-info"
 files = {
-    f"{name}.py": f"def word():\n    return {word!r}\n" + '#' * int(padding),
+    f"{name}.py": module + '#' * int(padding),
     f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n" + "".join(f"Requires-Dist: {it}\n" for it in needs),
     f"{about}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    f"{about}/entry_points.txt": f"[console_scripts]\n{name}-say = {name}:word\n",
+    f"{about}/entry_points.txt": f"[console_scripts]\n{name}-say = {name}:word\n{name} = {name}:main\n",
 }
 files[f"{about}/RECORD"] = "".join(f"{it},,\n" for it in [*files, f"{about}/RECORD"])
 made = io.BytesIO()
@@ -138,7 +143,7 @@ with zipfile.ZipFile(made, "w") as wheel:
         wheel.writestr(zipfile.ZipInfo(path), text)
 sys.stdout.buffer.write(made.getvalue())
 "#;
-    python(script, &[&[name, word, &padding.to_string()], needs].concat())
+    python(script, &[&[name, module, &padding.to_string()], needs].concat())
 }
 
 /// The sources of a Python package that runs a line in a shell when it is built, and says which homes it sees.
@@ -489,6 +494,89 @@ mod packages_are_installed_once_after_somebody_agrees {
         assert_well(&run(&world, &["prepare", "--clean", "--all"]));
         let failed = told(&[]);
         assert!(failed.contains("prowess prepare pdf"), "{failed}");
+    }
+
+    /// A server for Python or Node whose tool `note` writes a file beside its program and says what is in it then.
+    const PYTHON_SERVER: &str = r#"
+import json, pathlib, sys
+def main():
+    for line in sys.stdin:
+        asked = json.loads(line)
+        if 'id' not in asked: continue
+        said = {}
+        if asked['method'] == 'initialize': said = {'protocolVersion': '2025-06-18', 'capabilities': {'tools': {}}, 'serverInfo': {'name': 'x', 'version': '1'}}
+        if asked['method'] == 'tools/list': said = {'tools': [{'name': 'note', 'inputSchema': {'type': 'object'}}]}
+        if asked['method'] == 'tools/call':
+            file = pathlib.Path(__file__).with_name('note.txt')
+            try: file.open('a').write('noted by python;')
+            except OSError as error: said = {'content': [{'type': 'text', 'text': type(error).__name__}]}
+            else: said = {'content': [{'type': 'text', 'text': file.read_text()}]}
+        print(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], 'result': said}), flush=True)
+"#;
+    const NODE_SERVER: &str = r#"#!/usr/bin/env node
+const fs = require('fs'), file = __dirname + '/note.txt';
+require('readline').createInterface({ input: process.stdin }).on('line', (line) => {
+  const asked = JSON.parse(line);
+  if (asked.id === undefined) return;
+  let result = {};
+  if (asked.method === 'initialize') result = { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'x', version: '1' } };
+  if (asked.method === 'tools/list') result = { tools: [{ name: 'note', inputSchema: { type: 'object' } }] };
+  if (asked.method === 'tools/call') {
+    let text;
+    try { fs.appendFileSync(file, 'noted by node;'); text = fs.readFileSync(file, 'utf8'); } catch (error) { text = error.code; }
+    result = { content: [{ type: 'text', text }] };
+  }
+  console.log(JSON.stringify({ jsonrpc: '2.0', id: asked.id, result }));
+});
+"#;
+
+    #[test]
+    fn the_servers_that_a_skill_brings_are_prepared_with_it() {
+        let registry = Registry::new();
+        registry.list_file(
+            "scribe",
+            "scribe-1.0-py3-none-any.whl",
+            wheel_of("scribe", PYTHON_SERVER, 0, &[]),
+        );
+        registry.npm("clerk", json!({ "bin": { "clerk": "index.js" } }), NODE_SERVER);
+        let described = json!({
+            "scribe": { "command": "uvx", "args": ["scribe"] },
+            "clerk": { "command": "npx", "args": ["-y", "clerk"] },
+        });
+        let world = registry.world(&[(".mcp.json", &described.to_string())]);
+        let told = || {
+            let note = |server: &str| (format!("mcp__{server}__note"), json!({}));
+            let notes = [note("scribe"), note("clerk"), note("scribe")];
+            let model = ModelServer::start([
+                Answer::calls([("use_skill", json!({ "name": "pdf" }))]),
+                Answer::calls(notes.iter().map(|it| (&*it.0, it.1.clone()))),
+                Answer::text("done"),
+            ]);
+            let ran = ask(&world, &model, &[&["read a PDF file", "--yes"], &SKILLS[..]].concat());
+            (model.last().to_string(), ran.stderr)
+        };
+        let (_, stderr) = told();
+        assert!(stderr.contains("`prowess prepare` with the name of the skill"), "{stderr}");
+        assert_eq!(registry.downloads(), 0);
+        let ran = prepare(&world, &[]);
+        assert_well(&ran);
+        assert_eq!(registry.downloads(), 2, "{}", ran.stderr);
+        let trees = || -> Vec<_> {
+            left(&world).iter().map(|it| files(&store(&world).join(it).join("tree"))).collect()
+        };
+        let before = trees();
+        for _ in 0..2 {
+            let (said, stderr) = told();
+            let wanted = match best().level {
+                Level::Strong => ["noted by python;noted by python;", "noted by node;"],
+                _ => ["PermissionError", "EACCES"],
+            };
+            for words in wanted {
+                assert!(said.contains(words), "{words}: {said} {stderr}");
+            }
+            assert!(!said.contains("noted by python;noted by python;noted"), "{said}");
+        }
+        assert_eq!((before.len(), before == trees()), (2, true));
     }
 
     #[test]

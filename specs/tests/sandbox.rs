@@ -623,7 +623,8 @@ mod what_is_written_in_a_layer_is_discarded {
     use super::*;
 
     fn world() -> World {
-        let world = elsewhere().file("own/file", "as it was").file("own/folder/inside", "as it was");
+        let world =
+            elsewhere().file("own/file", "as it was").file("own/folder/inside", "as it was");
         world.file("own/kept/read", "as it was").file("outside", "as it was")
     }
 

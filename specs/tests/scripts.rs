@@ -234,6 +234,19 @@ mod files_and_input_reach_a_script {
     use super::*;
 
     #[test]
+    fn a_refusal_that_did_not_matter_is_not_told() {
+        let text = "import socket, sys\ntry: socket.socket(socket.AF_INET6)\nexcept OSError: pass\nsys.exit(len(sys.argv) - 1)\n";
+        let world = skilled("look.py", text);
+        let told = |rest: &[&str]| {
+            let ran = run(&world, &[], &[&["--script", "scripts/look.py"], rest].concat());
+            (ran.code, ran.stderr.contains("note: the sandbox refused socket (IPv6)"))
+        };
+        assert_eq!(told(&[]), (Some(0), false));
+        assert_eq!(told(&["-v"]), (Some(0), true));
+        assert_eq!(told(&["--", "fails"]), (Some(1), true));
+    }
+
+    #[test]
     fn what_is_lost_or_would_help_is_said() {
         let text = "import sys\nfor name in sys.argv[1:]:\n    open(name, 'w').write('made')\n";
         let world = skilled("make.py", text);

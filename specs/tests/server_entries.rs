@@ -13,7 +13,7 @@ use std::{
 use prowess_runtime::{
     Agreed, Answering, Approver, Config, Decision, EnvironmentStore, Gate, InterpreterSearch,
     Launcher, Level, Limits, Outcome, Places, Policy, Question, Records, Reply, Sandbox, Server,
-    ServerPatience, Starter, Status,
+    ServerPatience, ServerSetting, Starter, Status,
 };
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime;
@@ -96,6 +96,12 @@ impl Stage {
 
     /// Starts the first server that is set.
     fn start_asking(&self, approver: Arc<dyn Approver>) -> Result<Server, Box<Outcome>> {
+        let (starter, set) = self.starter(approver);
+        self.runtime.block_on(starter.connect(&set))
+    }
+
+    /// What starts servers, and the first one that is set.
+    fn starter(&self, approver: Arc<dyn Approver>) -> (Starter, ServerSetting) {
         let project = fs::canonicalize(self.world.path("project")).unwrap();
         let places = Places {
             user: Some(self.world.path("home/.config/prowess")),
@@ -113,7 +119,7 @@ impl Stage {
             .with_environments(self.environments.clone())
             .with_directory(project)
             .with_patience(PATIENCE);
-        self.runtime.block_on(starter.connect(&config.servers.value.0[0]))
+        (starter, config.servers.value.0[0].clone())
     }
 
     fn call(&self, server: &Server, tool: &str, input: Json) -> Outcome {
@@ -544,6 +550,78 @@ fn executable(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
+mod what_a_server_writes_that_others_act_on_is_told {
+    use super::*;
+
+    #[test]
+    fn files_that_others_act_on_are_told_and_can_be_undone() {
+        let stage = Stage::new();
+        stage.world.write("project/a.txt", "old");
+        let mut git = Command::new("git");
+        let git = git.args(["init", "-q"]).current_dir(stage.world.path("project"));
+        assert!(git.status().unwrap().success());
+        stage.set(&[], "write = [\".\", \".git\"]");
+        let project = stage.path("project");
+        let call = |code: &str| {
+            let code = format!("os.chdir({project:?})\n{code}");
+            stage.prowess(&["tool", "mcp__x__run", &json!({ "code": code }).to_string()])
+        };
+        let ran = call(
+            "os.makedirs('.claude')\nos.makedirs('sub')\n\
+             for it in ['AGENTS.md', '.claude/settings.json', '.git/commondir', 'sub/.cursorrules', 'a.txt', 'b.txt']: open(it, 'w').write('new')",
+        );
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "None\n"), "{}", ran.stderr);
+        let warning = ran.stderr.lines().find(|it| it.starts_with("warning: "));
+        let warning = warning.unwrap_or_else(|| panic!("{}", ran.stderr));
+        for path in ["AGENTS.md", ".claude/settings.json", ".git/commondir", "sub/.cursorrules"] {
+            assert!(warning.contains(&format!("{path}` (new)")), "{path}: {warning}");
+        }
+        assert!(!warning.contains(".txt") && warning.contains("the server `x`"), "{warning}");
+        let log = stage.world.path("home/.local/state/prowess/audit.jsonl");
+        assert!(fs::read_to_string(log).unwrap().contains("AGENTS.md` (new)"));
+        let id = warning.split("`prowess undo ").nth(1).unwrap().split('`').next().unwrap();
+        let ran = stage.prowess(&["undo", id]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let there =
+            |path: &str| fs::read_to_string(stage.world.path(format!("project/{path}"))).ok();
+        assert_eq!([there("AGENTS.md"), there(".git/commondir")], [None, None]);
+        assert_eq!(
+            [there("a.txt"), there("b.txt")],
+            [Some("new".to_owned()), Some("new".to_owned())]
+        );
+        let ran = call("open('b.txt', 'w').write('newer')");
+        assert_eq!((ran.code, &*ran.stderr), (Some(0), ""));
+        let ran = call("os.makedirs('\\x1b[2J')\nos.symlink('/etc/passwd', '\\x1b[2J/CLAUDE.md')");
+        assert!(ran.stderr.contains("CLAUDE.md` (new)"), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains("look at each") && !ran.stderr.contains('\x1b'),
+            "{}",
+            ran.stderr
+        );
+    }
+
+    #[test]
+    fn a_session_tells_what_its_servers_have_written() {
+        let stage = Stage::new();
+        stage.set(&[], "write = [\"project\"]");
+        let code = format!(
+            "import atexit\nos.chdir({:?})\nopen('AGENTS.md', 'w').write('x')\n\
+             atexit.register(lambda: open('CLAUDE.md', 'w').write('x'))",
+            stage.path("project")
+        );
+        let call = Answer::calls([("mcp__x__run", json!({ "code": code }))]);
+        let model = ModelServer::start([call, Answer::text("Written.")]);
+        let ran = ask(&stage.world, &model, &["Hello", "--trace", "trace.jsonl"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "Written.\n"), "{}", ran.stderr);
+        let told: Vec<&str> = ran.stderr.lines().filter(|it| it.starts_with("warning: ")).collect();
+        assert_eq!(told.len(), 2, "{}", ran.stderr);
+        assert!(told[0].contains("AGENTS.md` (new)") && !told[0].contains("CLAUDE.md"), "{told:?}");
+        assert!(told[1].contains("CLAUDE.md` (new)") && !told[1].contains("AGENTS.md"), "{told:?}");
+        let trace = fs::read_to_string(stage.world.path("trace.jsonl")).unwrap();
+        assert!(trace.contains("AGENTS.md` (new)"), "{trace}");
+    }
+}
+
 mod a_server_runs_with_the_programs_of_its_user {
     use super::*;
 
@@ -918,6 +996,41 @@ mod why_a_server_did_not_start_is_told {
         let asked = asked.0.lock().unwrap();
         assert_eq!(asked[0].why, "this project's file wants to start a program");
     }
+
+    #[test]
+    fn whoever_says_no_is_not_asked_again() {
+        /// Says no, and counts how often it was asked.
+        #[derive(Debug, Default)]
+        struct Refuses(Mutex<usize>);
+
+        impl Approver for Refuses {
+            fn who(&self) -> &str {
+                "person"
+            }
+
+            fn ask<'a>(&'a self, _: &'a Question) -> Answering<'a> {
+                *self.0.lock().unwrap() += 1;
+                Box::pin(async { Reply::No })
+            }
+        }
+
+        let stage = Stage::new();
+        stage.world.write("project/server.py", SERVER);
+        let entry = "[servers.x]\ncommand = \"python3\"\nargs = [\"server.py\"]\n";
+        stage.world.write("project/prowess.toml", entry);
+        let refuses = Arc::new(Refuses::default());
+        let (starter, set) = stage.starter(refuses.clone());
+        for hint in ["nothing was done", "you have said no"] {
+            let outcome = stage.runtime.block_on(starter.connect(&set)).unwrap_err();
+            assert_eq!(outcome.status, Status::Refused);
+            assert!(message(&outcome).contains(hint), "{outcome:?}");
+            assert_eq!(*refuses.0.lock().unwrap(), 1);
+        }
+        stage.world.write("project/prowess.toml", format!("{entry}hosts = [\"example.com\"]\n"));
+        let (_, changed) = stage.starter(refuses.clone());
+        let _ = stage.runtime.block_on(starter.connect(&changed)).unwrap_err();
+        assert_eq!(*refuses.0.lock().unwrap(), 2);
+    }
 }
 
 mod a_hostile_server_gets_nothing {
@@ -1044,6 +1157,8 @@ mod servers_that_others_wrote_run {
         }
         let hello = answer("200 OK", "content-type: text/plain\r\n", "hello from here");
         let listener = Listener::saying(hello);
+        let page = "<html><body><h1>About tea</h1><ul><li>green</li></ul></body></html>";
+        let page = Listener::saying(answer("200 OK", "content-type: text/html\r\n", page));
         let home = stage.search.home.clone().unwrap();
         let project = fs::canonicalize(world.path("project")).unwrap();
         let npx = |package: &str, rest: &str| {
@@ -1110,6 +1225,13 @@ mod servers_that_others_wrote_run {
                 "fetch",
                 json!({"url": listener.url("/")}),
                 "hello from here",
+            ),
+            (
+                "fetch",
+                format!("{fetch}\nhosts = [\"127.0.0.1:{}\"]", page.port()),
+                "fetch",
+                json!({"url": page.url("/")}),
+                "# About tea\\n\\n* green",
             ),
             (
                 "sqlite",

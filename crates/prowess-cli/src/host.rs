@@ -36,7 +36,7 @@ pub(crate) struct Running {
     /// Time limit of a script, command or tool call, such as `5s` or `2m`
     #[arg(long, value_name = "TIME", value_parser = time)]
     timeout: Option<Duration>,
-    /// Answer yes to every question ahead of time
+    /// Answer yes ahead of time: to run the skill, install the packages it lacks, start servers, and write files
     ///
     /// Skills are approved until they change; files, commands and requests this once. Not covered are files
     /// with secrets, hidden files, startup files and instructions for agents, nor unlisted commands without a

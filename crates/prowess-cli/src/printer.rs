@@ -188,12 +188,20 @@ impl Printer {
         }
     }
 
-    /// Says what the sandbox has refused, or probably has.
-    pub(crate) fn refused(&mut self, denied: &str) {
-        self.note(&match denied.strip_prefix("probably: ") {
-            Some(guess) => format!("the sandbox probably refused {guess}"),
-            None => format!("the sandbox refused {denied}"),
-        });
+    /// Says what the sandbox has refused, or probably has. A system call that a script did well without is told with `-v`.
+    pub(crate) fn refused(&mut self, outcome: &Outcome) {
+        for denied in &outcome.denied {
+            let guess = denied.strip_prefix("probably: ");
+            let call = denied.split(" (").next().unwrap_or_default();
+            let is_call = call.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_');
+            if outcome.is_ok() && !self.verbose && (is_call || guess.is_some()) {
+                continue;
+            }
+            self.note(&match guess {
+                Some(guess) => format!("the sandbox probably refused {guess}"),
+                None => format!("the sandbox refused {denied}"),
+            });
+        }
     }
 
     /// Says which connections a script was refused; with `-v`, also which it had.

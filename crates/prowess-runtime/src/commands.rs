@@ -33,7 +33,10 @@ use crate::{
 use self::program::Program;
 pub(crate) use self::{
     guard::{Guard, ProtectedChange, ProtectedFiles},
-    kept::Kept, secrets::secrets, withheld::Withheld};
+    kept::Kept,
+    secrets::secrets,
+    withheld::Withheld,
+};
 
 /// Where a program of the system lies, by its name.
 pub(crate) fn program(name: &str) -> Result<PathBuf, Refusal> {

@@ -109,6 +109,11 @@ impl Gate {
             let passed = self.allow(wish, Some(&subject), "approval")?;
             return Ok(Passed { is_agreed: is_personal(ground), ..passed });
         }
+        if self.records.is_refused_for_session(&self.key(wish), &subject) {
+            let message = format!("approval to {} was not given", what(wish.act));
+            let hint = "you have said no to it; the next session asks again".to_owned();
+            return Err(self.refuse(wish, Some(&subject), "person", Refusal { message, hint }));
+        }
         self.ask(wish, plan, subject, ground, old).await
     }
 
@@ -297,6 +302,10 @@ impl Gate {
         let (difference, is_agreed) = (question.difference.clone(), who == "person");
         match reply {
             Reply::No => {
+                // A server is wanted again with every conversation, and asked about once.
+                if is_agreed && matches!(wish.act, Act::Start { .. } | Act::Connect { .. }) {
+                    self.records.refuse_for_session(self.key(wish), subject.clone());
+                }
                 let refusal = unapproved(wish, &question, &who, self.policy.hosts_of(wish.act));
                 let outcome = self.refuse(wish, Some(&subject), &who, refusal);
                 Err(Box::new(Outcome { difference: question.difference, ..*outcome }))

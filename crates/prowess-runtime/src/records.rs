@@ -31,6 +31,8 @@ pub struct Records {
     memory: Mutex<Vec<Approval>>,
     /// What was approved for as long as the program runs.
     session: Mutex<Vec<Approval>>,
+    /// What somebody has said no to, as long as the program runs.
+    refused: Mutex<Vec<(Key, Subject)>>,
     /// Held by whoever asks somebody, so that nobody is asked two things at once.
     pub(crate) turn: tokio::sync::Mutex<()>,
     faults: Mutex<Vec<String>>,
@@ -229,6 +231,16 @@ impl Records {
     /// Whether something was approved for as long as the program runs.
     pub(crate) fn is_approved_for_session(&self, key: &Key) -> bool {
         lock(&self.session).iter().any(|it| it.key == *key)
+    }
+
+    /// Keeps a no as long as the program runs.
+    pub(crate) fn refuse_for_session(&self, key: Key, subject: Subject) {
+        lock(&self.refused).push((key, subject));
+    }
+
+    /// Whether somebody has said no to exactly this since the program began.
+    pub(crate) fn is_refused_for_session(&self, key: &Key, subject: &Subject) -> bool {
+        lock(&self.refused).iter().any(|it| it.0 == *key && it.1.digest == subject.digest)
     }
 
     fn approved_for_good(&self, key: &Key) -> Option<Subject> {

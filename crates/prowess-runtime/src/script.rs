@@ -4,7 +4,7 @@ use std::{
     ffi::OsString,
     fs,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use prowess::{Definition, Manifest, ReadError, Skill, Type, skill_of};
@@ -28,6 +28,7 @@ pub struct Script {
     /// The program that reads it, with the arguments before its path.
     pub interpreter: Vec<OsString>,
     pub(crate) files: Arc<Vec<SkillFile>>,
+    needs: Arc<OnceLock<Needs>>,
 }
 
 /// A skill has no such script.
@@ -108,12 +109,19 @@ impl Script {
         };
         let definition = Definition::Script { script: text };
         let entry = Entry { manifest, definition, parameters: None, folder };
-        Ok(Self { skill: name, entry, path, interpreter, files: Arc::new(files) })
+        Ok(Self {
+            skill: name,
+            entry,
+            path,
+            interpreter,
+            files: Arc::new(files),
+            needs: Arc::default(),
+        })
     }
 
-    /// What the skill needs, by the files that were read with the script.
-    pub fn needs(&self) -> Needs {
-        detect_in(&self.entry.manifest, &self.files)
+    /// What the skill needs, by the files that were read with the script; they are looked through once.
+    pub fn needs(&self) -> &Needs {
+        self.needs.get_or_init(|| detect_in(&self.entry.manifest, &self.files))
     }
 
     /// The name of a script of Python as a module, if it imports from the package that it lies in: only a module can.

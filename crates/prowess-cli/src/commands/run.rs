@@ -293,7 +293,7 @@ async fn carry_out(
                 let outcome = printer.outcome(outcome);
                 let told = tool::told(&outcome, false, printer).and_then(|()| printer.flush());
                 printed = std::mem::replace(&mut printed, Ok(())).and(told);
-                outcome.denied.iter().for_each(|it| printer.refused(it));
+                printer.refused(&outcome);
                 printer.network(&outcome);
             }
         };
@@ -415,7 +415,10 @@ impl Task {
         if let Ok(ScriptEnvironments { own: Some(own), .. }) = executor.environments(script) {
             let EnvironmentRecord { packages, key, .. } = &own.record;
             let packages = count(packages.len(), "package");
-            printer.note(&format!("`{}` runs with {packages}, environment {key}", script.path));
+            printer.note(&format!(
+                "`{}` runs with {packages}, environment {key}; what it writes there is discarded",
+                script.path
+            ));
         }
         let (program, origin) = match &found {
             Some(found) => (found.program.as_os_str(), found.origin.to_string()),
@@ -752,7 +755,7 @@ fn show(
     for what in &outcome.left_out {
         printer.note(&format!("not handed over: {what}"));
     }
-    outcome.denied.iter().for_each(|it| printer.refused(it));
+    printer.refused(outcome);
     printer.network(outcome);
     match &outcome.message {
         Some(message) if outcome.is_ok() => printer.note(message),

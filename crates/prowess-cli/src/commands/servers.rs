@@ -116,6 +116,7 @@ impl Desk {
         if set.is_empty() {
             printer.note("no server is set; `[servers.LABEL]` in `prowess.toml` sets one");
         }
+        let labels = widest(set.iter().map(|it| &*it.description.name));
         for server in set {
             let visited = self.visit(server).await;
             let is_well = visited.as_ref().is_ok_and(|it| it.skills.refused.is_empty());
@@ -124,7 +125,7 @@ impl Desk {
             }
             match printer.json {
                 true => documents.push(self.document(server, &visited)),
-                false => self.tell(server, &visited, printer)?,
+                false => self.tell(server, labels, &visited, printer)?,
             }
         }
         if printer.json {
@@ -211,9 +212,11 @@ impl Desk {
         Ok(Visited { tools, left_out, skills: skills? })
     }
 
+    /// Shows what was learnt of a server; `labels` is the width of the column of labels.
     fn tell(
         &self,
         set: &ServerSetting,
+        labels: usize,
         visited: &Result<Visited, Box<Outcome>>,
         printer: &mut Printer,
     ) -> Result<()> {
@@ -224,7 +227,8 @@ impl Desk {
             printer.dim(&said)
         });
         let login = login.unwrap_or_default();
-        printer.line(format_args!("{}  {origin}{login}", printer.name(label)))?;
+        let padded = printer.name(&format!("{label:labels$}"));
+        printer.line(format_args!("{padded}  {origin}{login}"))?;
         let Visited { tools, left_out, skills } = match visited {
             Ok(visited) => visited,
             Err(outcome) => {
@@ -240,10 +244,13 @@ impl Desk {
         for tool in tools {
             printer.line(format_args!("  {}", safe::line(tool)))?;
         }
+        let addresses = widest(skills.skills.iter().map(|it| &*it.address));
+        let states = widest(skills.skills.iter().map(|it| self.state(it)));
         for skill in &skills.skills {
             let description = safe::line(&skill.description).into_owned();
-            let state = printer.dim(&format!("({})", self.state(skill)));
-            let name = printer.name(&safe::line(&skill.address));
+            let state = format!("{:1$}", format!("({})", self.state(skill)), states + 2);
+            let (state, address) = (printer.dim(&state), safe::line(&skill.address));
+            let name = printer.name(&format!("{address:addresses$}"));
             printer.line(format_args!("  {name}  {state}  {description}"))?;
         }
         printer.flush()?;
@@ -342,6 +349,11 @@ pub(super) fn find<'c>(config: &'c Config, label: &str) -> Result<&'c ServerSett
             None => fault.hint("`prowess servers` lists those that are"),
         }
     })
+}
+
+/// The width of a column.
+fn widest<'t>(texts: impl Iterator<Item = &'t str>) -> usize {
+    texts.map(|it| safe::line(it).chars().count()).max().unwrap_or(0)
 }
 
 /// The last of what a server has printed, without what looks like a secret.

@@ -204,7 +204,7 @@ fn show(name: &str, outcome: &Outcome, is_skill_text: bool, printer: &mut Printe
     if let Some(hint) = &outcome.hint {
         printer.hint(hint);
     }
-    outcome.denied.iter().for_each(|it| printer.refused(it));
+    printer.refused(outcome);
     printer.network(outcome);
     Ok(())
 }

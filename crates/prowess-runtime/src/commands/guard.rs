@@ -100,9 +100,7 @@ impl ProtectedFiles {
         let after = &self.seen;
         let is_file = |it: &File| !matches!(it, File::Directory | File::Unseen);
         // What was too far away to be seen may have been there all the time.
-        let is_old = |it: &File| {
-            matches!(it, File::Plain(_, stamp, _) if before.unseen.is_some() && stamp.2 < self.since)
-        };
+        let is_old = |it: &File| matches!(it, File::Plain(_, stamp, _) if before.unseen.is_some() && stamp.2 < self.since);
         let mut changes = Vec::new();
         for (path, file) in after.files.iter().filter(|it| is_file(it.1)) {
             let old = before.moved(path, after);

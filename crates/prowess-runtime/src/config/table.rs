@@ -172,7 +172,7 @@ impl Config {
                 "The price of a million output tokens, for `--max-cost`."),
             row("agent.keep_sessions", &mut agent.keep_sessions, Nothing, None, "50",
                 "How many unnamed sessions are kept; the oldest are removed first, and with 0 none is kept."),
-            row("servers", servers, More, None, "docs = { url = \"https://example.com/mcp\" }",
+            row("servers", servers, More, None, "docs = { url = \"https://example.com/mcp\" }\nfiles = { command = \"npx\", args = [\"-y\", \"@modelcontextprotocol/server-filesystem\", \".\"] }",
                 "MCP servers, each under a label: a `command` with `args`, `env`, `cwd`, `read`, `write` and `hosts`, or a `url` with `headers` and `oauth`."),
         ]
     }

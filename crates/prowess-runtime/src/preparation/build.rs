@@ -219,7 +219,7 @@ impl Preparer {
         if is_there || recipe.requirements.is_empty() {
             return None;
         }
-        let missing = Present::look(&self.search, folder).missing(&needs, &|_| true);
+        let missing = Present::look(&self.search, folder).missing(needs, &|_| true);
         let is_lacking = needs.packages(own).any(|package| {
             let is_it = |it: &&Missing| it.kind == MissingKind::Package && it.name == package.name;
             !package.is_optional && missing.iter().any(|it| is_it(&it))

@@ -58,7 +58,8 @@ struct Programs {
 const COPY: &str = "skill";
 /// The programs of Node.js, and what stands in their place for a server that runs without.
 const NODE: &[&str] = &["node", "npm", "npx"];
-const ABSENT: &str = "#!/bin/sh\necho \"${0##*/}: not found: this server runs without Node.js\" >&2\nexit 127\n";
+const ABSENT: &str =
+    "#!/bin/sh\necho \"${0##*/}: not found: this server runs without Node.js\" >&2\nexit 127\n";
 /// Programs that start what they run elsewhere, where no sandbox of ours holds it.
 const CONTAINERS: &[&str] = &["docker", "nerdctl", "podman"];
 
