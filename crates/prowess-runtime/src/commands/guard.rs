@@ -17,6 +17,7 @@ use std::{
 use rustix::io::Errno;
 
 use crate::{
+    change_history::ChangeHistory,
     outcome::{Level, Outcome, Status},
     policy::{self, guarded},
     protected::{is_protected, place},
@@ -130,8 +131,8 @@ impl ProtectedFiles {
 }
 
 impl ProtectedChange {
-    /// What the file held, with its mode, and what it holds now; nothing where that is not known.
-    pub(crate) fn contents(&self) -> Option<(Option<(&[u8], u32)>, &[u8])> {
+    /// Keeps what the file held, and says by which time it is found; nothing where that is not known.
+    pub(crate) fn keep(&self, history: &ChangeHistory) -> Option<u64> {
         let before = match &self.before {
             None => None,
             Some(File::Plain(mode, _, Some(bytes))) => Some((&**bytes, *mode)),
@@ -142,7 +143,7 @@ impl ProtectedChange {
             Some(File::Plain(_, _, Some(bytes))) => bytes,
             Some(_) => return None,
         };
-        Some((before, after))
+        history.keep(&self.path, before, after).ok()
     }
 }
 

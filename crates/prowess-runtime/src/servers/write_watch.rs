@@ -72,12 +72,13 @@ impl WriteWatch {
         ))
     }
 
-    /// Keeps all of them for `undo`, and says by what they are found; nothing where that cannot be.
+    /// Keeps all of them for `undo`, and says by what they are found; nothing where one of them cannot be kept.
     fn keep(&self, changes: &[ProtectedChange]) -> Option<String> {
         let history = self.history.clone()?.of_one_command();
-        for change in changes {
-            let (before, after) = change.contents()?;
-            history.keep(&change.path, before, after).ok()?;
+        let kept: Vec<u64> = changes.iter().map_while(|it| it.keep(&history)).collect();
+        if kept.len() < changes.len() {
+            kept.into_iter().for_each(|it| history.forget(it));
+            return None;
         }
         history.group().map(str::to_owned)
     }
