@@ -396,11 +396,12 @@ impl Sandbox {
         let nowhere = |source| SandboxError::Path { path: directory.to_owned(), source };
         let real =
             |paths: &[PathBuf]| paths.iter().map(|it| given(it)).collect::<Result<Vec<_>, _>>();
-        let reads: Vec<PathBuf> = job.reads.iter().chain(&job.layered).cloned().collect();
-        let given = (real(&reads)?, real(&job.writes)?);
-        let (hidden, layered) = (real(&job.hidden)?, real(&job.layered)?);
+        let (mut reads, layered) = (real(&job.reads)?, real(&job.layered)?);
+        reads.extend(layered.iter().cloned());
+        let (writes, hidden) = (real(&job.writes)?, real(&job.hidden)?);
         let withheld = job.withheld.iter().filter_map(|it| fs::canonicalize(it).ok());
-        let known = reads.iter().chain(&job.writes).zip(given.0.iter().chain(&given.1));
+        let known = job.reads.iter().chain(&job.layered).chain(&job.writes);
+        let known = known.zip(reads.iter().chain(&writes));
         let links = known.filter_map(|(path, real)| {
             let path = path::absolute(path).ok()?.into_os_string();
             (path != *real).then(|| (path, real.clone()))
@@ -414,9 +415,9 @@ impl Sandbox {
             has_stdin: job.stdin.is_some(),
             path: job.path.iter().map(Into::into).collect(),
             home: job.home.as_ref().map(Into::into),
-            reads: given.0,
+            reads,
             layered,
-            writes: given.1,
+            writes,
             hidden,
             withheld: withheld.map(Into::into).collect(),
             base: job.work.base().into(),

@@ -27,8 +27,8 @@ const NOT_KEPT: &str = "what scripts and commands write is not kept";
 /// A file gets the content back that it had before, or is removed if it was new; one that has changed
 /// since is left alone. Without an argument only files of this project are undone: those in the repository
 /// of the working directory, or below it; all that one `check --fix` wrote is undone together. The last 200 files and
-/// the last 50 removed skills are kept. What scripts write (`run --write`) and what commands do is not kept, and cannot
-/// be undone.
+/// the last 50 removed skills are kept. Of what servers write, the files are kept that agents, editors or git act on. What
+/// scripts write (`run --write`) and what commands do is not kept, and cannot be undone.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Undo the last change of this file or skill, the change or `check --fix` of this id, or the removal of this skill

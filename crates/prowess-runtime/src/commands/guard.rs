@@ -24,8 +24,16 @@ use crate::{
     repository::acted_on,
 };
 
-/// How many directories are looked into for them, the nearest first.
-const DIRECTORIES: usize = 50_000;
+/// How much is looked through for them, the nearest first.
+#[derive(Debug, Clone, Copy)]
+struct Extent {
+    directories: usize,
+    entries: usize,
+}
+
+const GUARDED: Extent = Extent { directories: 50_000, entries: usize::MAX };
+/// The same where they are only told, again and again while a server runs.
+const TOLD: Extent = Extent { directories: 5_000, entries: 20_000 };
 /// How many files of each are looked at, how far down, how large one can be to be put right, and how
 /// large all of them.
 const FILES: usize = 500;
@@ -83,20 +91,17 @@ pub(crate) struct ProtectedChange {
     after: Option<File>,
 }
 
-/// How many directories are looked into for what is only told.
-const TOLD_DIRECTORIES: usize = 5_000;
-
 impl ProtectedFiles {
     /// Looks at the protected files in these directories and below, and at those that are named.
     pub(crate) fn new(places: Vec<PathBuf>, named: Vec<PathBuf>) -> Self {
-        let seen = Seen::new(&places, &named, TOLD_DIRECTORIES);
+        let seen = Seen::new(&places, &named, TOLD);
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self { places, named, seen, since: since.as_secs() as i64 }
     }
 
     /// What has become of those that agents and programs act on, since this was last asked.
     pub(crate) fn changes(&mut self) -> Vec<ProtectedChange> {
-        let now = Seen::new(&self.places, &self.named, TOLD_DIRECTORIES);
+        let now = Seen::new(&self.places, &self.named, TOLD);
         let before = std::mem::replace(&mut self.seen, now);
         let after = &self.seen;
         let is_file = |it: &File| !matches!(it, File::Directory | File::Unseen);
@@ -197,7 +202,7 @@ impl Guard {
         let above = directory.ancestors().take_while(inside).map(Path::to_owned);
         let places: Vec<PathBuf> = roots.iter().cloned().chain(above).collect();
         named.retain(|it| inside(&&**it) && !is_protected(it));
-        let before = Seen::new(&places, &named, DIRECTORIES);
+        let before = Seen::new(&places, &named, GUARDED);
         Self { before, places, named, keeps_sensitive, trash, is_done: false }
     }
 
@@ -249,7 +254,7 @@ impl Guard {
 
     fn put_right(&mut self, is_read_only: bool) -> Repair {
         self.is_done = true;
-        let after = Seen::new(&self.places, &self.named, DIRECTORIES);
+        let after = Seen::new(&self.places, &self.named, GUARDED);
         // What is named may lie in a directory that was moved, and another in its place.
         let is_there = |it: &Path| self.before.tops.get(it) == after.tops.get(it);
         let is_safe =
@@ -330,9 +335,9 @@ impl Drop for Guard {
 }
 
 impl Seen {
-    /// Looks for them in these directories and below, in so many of them at most, and at those that are
+    /// Looks for them in these directories and below, as far as the extent goes, and at those that are
     /// named. No link is followed.
-    fn new(places: &[PathBuf], named: &[PathBuf], directories: usize) -> Self {
+    fn new(places: &[PathBuf], named: &[PathBuf], extent: Extent) -> Self {
         let (files, homes, tops, sensitive) = Default::default();
         let (room, sensitive_room) = (TOTAL, TOTAL);
         let mut seen = Self { files, homes, tops, sensitive, room, sensitive_room, unseen: None };
@@ -342,18 +347,19 @@ impl Seen {
             guarded(inside.unwrap_or(path)).is_some()
         };
         let mut open: VecDeque<PathBuf> = places.iter().cloned().collect();
-        let mut count = 0;
+        let (mut directories, mut entries) = (0, 0);
         while let Some(directory) = open.pop_front() {
-            if count == directories {
+            if directories == extent.directories || entries >= extent.entries {
                 seen.unseen = Some(directory);
                 break;
             }
-            count += 1;
+            directories += 1;
             let is_git =
                 |it: &Path| it.file_name().is_some_and(|it| it.eq_ignore_ascii_case(".git"));
             // What matters in git's own directory is protected by its name.
             let own = if is_git(&directory) { Vec::new() } else { acted_on(&directory) };
             for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+                entries += 1;
                 let path = entry.path();
                 let is_directory = entry.file_type().is_ok_and(|it| it.is_dir());
                 // In the place of git's own directory, a file or link leads to another one.

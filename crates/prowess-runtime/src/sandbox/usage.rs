@@ -282,7 +282,7 @@ fn layers(place: &Path, layered: &[OsString]) -> Option<u64> {
         let inside = place.join("root").join(path.strip_prefix("/").ok()?);
         // Where there is no layer, the same directory is there.
         let device = |it: &Path| fs::metadata(it).map(|it| it.dev()).ok();
-        if device(&inside)? == device(path)? {
+        if device(path) == Some(device(&inside)?) {
             return None;
         }
         let stat = rustix::fs::statfs(&inside).ok()?;
