@@ -33,7 +33,7 @@ struct Extent {
 
 const GUARDED: Extent = Extent { directories: 50_000, entries: usize::MAX };
 /// The same where they are only told, again and again while a server runs.
-const TOLD: Extent = Extent { directories: 5_000, entries: 20_000 };
+const TOLD: Extent = Extent { directories: 2_000, entries: 10_000 };
 /// How many files of each are looked at, how far down, how large one can be to be put right, and how
 /// large all of them.
 const FILES: usize = 500;
