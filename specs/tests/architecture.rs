@@ -9,8 +9,9 @@ use std::{
 /// Which crates of this workspace each of them may use. A new crate is one line here.
 const ARROWS: &[(&str, &[&str])] = &[
     ("prowess-frontmatter", &[]),
+    ("prowess-template", &[]),
     ("prowess", &["prowess-frontmatter"]),
-    ("prowess-runtime", &["prowess"]),
+    ("prowess-runtime", &["prowess-template", "prowess"]),
     ("prowess-agent", &["prowess", "prowess-runtime"]),
     ("prowess-mcp", &["prowess", "prowess-runtime"]),
     (

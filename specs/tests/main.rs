@@ -23,7 +23,6 @@ mod window;
 mod disclosure;
 mod doctor;
 mod overview;
-mod templates;
 mod cli;
 mod manners;
 mod rules;

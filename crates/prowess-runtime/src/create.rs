@@ -1,6 +1,7 @@
 //! What a skill must be before it is taken in.
 
 use prowess::Definition;
+use prowess_template::{Template, TemplateError};
 use serde_json::Value;
 
 use crate::{
@@ -9,7 +10,6 @@ use crate::{
     entry::Entry,
     schema::{Schema, SchemaError},
     store::StoreError,
-    template::{Template, TemplateError},
 };
 
 /// A skill was not taken in.

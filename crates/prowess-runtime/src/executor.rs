@@ -9,6 +9,7 @@ use std::{
 };
 
 use prowess::{Definition, Step};
+use prowess_template::{Template, TemplateError};
 use serde_json::{Map, Value, json};
 use tokio::{
     sync::{Notify, mpsc::UnboundedSender},
@@ -40,7 +41,6 @@ use crate::{
     sandbox::{Chunk, Job, Network, Sandbox, SandboxError, Stdin, Work},
     script::Script,
     skill_folder::{FolderError, SkillFolder},
-    template::{Template, TemplateError},
 };
 
 /// Executes skills.

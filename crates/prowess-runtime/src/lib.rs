@@ -24,7 +24,6 @@ mod percent;
 mod schema;
 mod parameters;
 mod script;
-mod template;
 mod shell;
 mod danger;
 pub mod build;
@@ -126,7 +125,6 @@ pub use crate::{
     skill_folder::{FolderError, SkillFolder},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why, deleted_from},
     strict_json::strict_json,
-    template::{Template, TemplateError, TemplateLimits, render as render_template},
     texts::{Texts, texts},
     tool::{Act, Answer, CommandPreview, Readiness, Tool},
     toolbox::{Calls, Toolbox},

@@ -8,7 +8,7 @@ const EXACT: usize = 1100;
 /// Writes a number for one of the verbs `e E f g G b x X`, with a sign only when it is negative.
 ///
 /// Without a precision, as many digits as tell it from any other number.
-pub(super) fn write(number: f64, verb: char, precision: Option<usize>) -> String {
+pub(crate) fn write(number: f64, verb: char, precision: Option<usize>) -> String {
     match number.classify() {
         FpCategory::Nan => return "NaN".to_owned(),
         FpCategory::Infinite => return if number > 0.0 { "+Inf" } else { "-Inf" }.to_owned(),

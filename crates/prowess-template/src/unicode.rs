@@ -3,7 +3,7 @@
 use unicode_general_category::{GeneralCategory as Category, get_general_category};
 
 /// Whether a character can stand in a name.
-pub(super) fn is_alphanumeric(c: char) -> bool {
+pub(crate) fn is_alphanumeric(c: char) -> bool {
     let category = get_general_category(c);
     match category {
         Category::DecimalNumber => true,
@@ -19,20 +19,20 @@ pub(super) fn is_alphanumeric(c: char) -> bool {
 }
 
 /// Whether a character shows: letters, marks, numbers, punctuation, symbols and the ASCII space.
-pub(super) fn is_print(c: char) -> bool {
+pub(crate) fn is_print(c: char) -> bool {
     // Behind another character, only what does not show is escaped.
     let text = String::from_iter(['a', c]);
     matches!(c, '"' | '\'' | '\\') || text.escape_debug().eq(text.chars())
 }
 
 /// One character of bytes that may be no text, or one byte that is none.
-pub(super) enum Rune {
+pub(crate) enum Rune {
     Char(char),
     Byte(u8),
 }
 
 /// Takes bytes apart into characters, and bytes that belong to none.
-pub(super) fn runes(bytes: &[u8]) -> impl Iterator<Item = Rune> {
+pub(crate) fn runes(bytes: &[u8]) -> impl Iterator<Item = Rune> {
     bytes.utf8_chunks().flat_map(|chunk| {
         let bytes = chunk.invalid().iter().map(|it| Rune::Byte(*it));
         chunk.valid().chars().map(Rune::Char).chain(bytes)
@@ -40,23 +40,23 @@ pub(super) fn runes(bytes: &[u8]) -> impl Iterator<Item = Rune> {
 }
 
 /// How many characters there are, a byte that belongs to none counted as one.
-pub(super) fn rune_count(bytes: &[u8]) -> usize {
+pub(crate) fn rune_count(bytes: &[u8]) -> usize {
     runes(bytes).count()
 }
 
 /// The first `count` characters.
-pub(super) fn first_runes(bytes: &[u8], count: usize) -> &[u8] {
+pub(crate) fn first_runes(bytes: &[u8], count: usize) -> &[u8] {
     let length = runes(bytes).take(count).map(|it| it.width()).sum();
     &bytes[..length]
 }
 
 /// Text, with U+FFFD for every byte that belongs to no character.
-pub(super) fn lossy(bytes: &[u8]) -> String {
+pub(crate) fn lossy(bytes: &[u8]) -> String {
     runes(bytes).map(|it| it.char()).collect()
 }
 
 impl Rune {
-    pub(super) fn char(&self) -> char {
+    pub(crate) fn char(&self) -> char {
         match self {
             Self::Char(c) => *c,
             Self::Byte(_) => char::REPLACEMENT_CHARACTER,
@@ -64,7 +64,7 @@ impl Rune {
     }
 
     /// How it was written.
-    pub(super) fn bytes<'b>(&self, buffer: &'b mut [u8; 4]) -> &'b [u8] {
+    pub(crate) fn bytes<'b>(&self, buffer: &'b mut [u8; 4]) -> &'b [u8] {
         match self {
             Self::Char(c) => c.encode_utf8(buffer).as_bytes(),
             Self::Byte(byte) => {
@@ -74,7 +74,7 @@ impl Rune {
         }
     }
 
-    pub(super) fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         match self {
             Self::Char(c) => c.len_utf8(),
             Self::Byte(_) => 1,

@@ -1,13 +1,13 @@
 //! The functions that escape.
 
-use super::{
+use crate::{
     format::Writer,
     printf::print,
     unicode::{Rune, is_print, runes},
     value::{Content, Text},
 };
 
-pub(super) fn html(writer: &mut Writer, values: &[&Content<'_>]) {
+pub(crate) fn html(writer: &mut Writer, values: &[&Content<'_>]) {
     escape(writer, values, |writer, rune| match rune {
         Rune::Char('\0') => writer.push("\u{fffd}"),
         Rune::Char('"') => writer.push("&#34;"),
@@ -19,7 +19,7 @@ pub(super) fn html(writer: &mut Writer, values: &[&Content<'_>]) {
     });
 }
 
-pub(super) fn js(writer: &mut Writer, values: &[&Content<'_>]) {
+pub(crate) fn js(writer: &mut Writer, values: &[&Content<'_>]) {
     escape(writer, values, |writer, rune| match rune {
         Rune::Char(c @ ('\\' | '\'' | '"')) => writer.push(format!("\\{c}")),
         Rune::Char(c @ ('<' | '>' | '&' | '=')) => writer.push(format!("\\u{:04X}", c as u32)),
@@ -30,7 +30,7 @@ pub(super) fn js(writer: &mut Writer, values: &[&Content<'_>]) {
     });
 }
 
-pub(super) fn urlquery(writer: &mut Writer, values: &[&Content<'_>]) {
+pub(crate) fn urlquery(writer: &mut Writer, values: &[&Content<'_>]) {
     escape(writer, values, |writer, rune| match rune {
         Rune::Char(' ') => writer.push("+"),
         Rune::Char(c) if c.is_ascii_alphanumeric() || "-_.~".contains(c) => {

@@ -1,15 +1,17 @@
-//! What a template skill renders.
+//! The chapter `specs/templates.md`.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 use std::{fs, path::Path, thread};
 
-use prowess_runtime::{Template, TemplateError, TemplateLimits, render_template};
+use prowess_template::{Template, TemplateError, TemplateLimits};
 use serde_json::{Value, json};
 
 /// Renders a template on a stack as small as that of a worker thread.
 fn render(template: &str, data: Value) -> Result<String, TemplateError> {
     thread::scope(|scope| {
         let builder = thread::Builder::new().stack_size(2 << 20);
-        let rendering = builder.spawn_scoped(scope, || render_template(template, &data)).unwrap();
+        let rendering =
+            builder.spawn_scoped(scope, || prowess_template::render(template, &data)).unwrap();
         rendering.join().unwrap()
     })
 }
@@ -51,7 +53,7 @@ mod a_template_renders_as_go_renders_it {
         for line in fs::read_to_string(path).unwrap().lines() {
             let mut case: Value = serde_json::from_str(line).unwrap();
             let template = case["template"].as_str().unwrap().to_owned();
-            match render_template(&template, &case["data"].take()) {
+            match prowess_template::render(&template, &case["data"].take()) {
                 Ok(output) => {
                     outputs += 1;
                     assert_eq!(Value::from(output), case["output"], "{template}");

@@ -1,8 +1,8 @@
-//! What a loop goes over.
+//! The items of a `range` loop.
 
 use serde_json::Value as Json;
 
-use super::{
+use crate::{
     functions::shown,
     tree::Branch,
     value::{Content, Text, Value, sorted},
@@ -10,12 +10,12 @@ use super::{
 
 /// A loop that is being executed.
 #[derive(Debug)]
-pub(super) struct Loop<'v> {
-    pub(super) branch: &'v Branch,
+pub(crate) struct Loop<'v> {
+    pub(crate) branch: &'v Branch,
     /// The first operation of its body.
-    pub(super) body: usize,
+    pub(crate) body: usize,
     /// How many variables there are when its body begins.
-    pub(super) variables: usize,
+    pub(crate) variables: usize,
     items: Items<'v>,
     /// How many of them were taken.
     taken: usize,
@@ -31,7 +31,7 @@ enum Items<'v> {
 
 impl<'v> Loop<'v> {
     /// A loop over a value; nothing when that is empty.
-    pub(super) fn over(
+    pub(crate) fn over(
         value: &Content<'v>,
         branch: &'v Branch,
         body: usize,
@@ -54,7 +54,7 @@ impl<'v> Loop<'v> {
     }
 
     /// The next index or key, and the value that belongs to it.
-    pub(super) fn take(&mut self) -> Option<(Value<'v>, Value<'v>)> {
+    pub(crate) fn take(&mut self) -> Option<(Value<'v>, Value<'v>)> {
         if self.is_over() {
             return None;
         }

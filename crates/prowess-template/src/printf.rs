@@ -1,6 +1,6 @@
 //! Go's `print`, `println` and `printf`.
 
-use super::{
+use crate::{
     format::{Flags, Writer},
     value::Content,
 };
@@ -9,7 +9,7 @@ use super::{
 const LARGEST: i64 = 1_000_000;
 
 /// Writes values, with a space between two that are no texts.
-pub(super) fn print(writer: &mut Writer, values: &[&Content<'_>]) {
+pub(crate) fn print(writer: &mut Writer, values: &[&Content<'_>]) {
     let mut spaced = false;
     for (index, value) in values.iter().enumerate() {
         let apart = !matches!(value, Content::Text(_));
@@ -22,7 +22,7 @@ pub(super) fn print(writer: &mut Writer, values: &[&Content<'_>]) {
 }
 
 /// Writes values with a space between them, and a line end.
-pub(super) fn println(writer: &mut Writer, values: &[&Content<'_>]) {
+pub(crate) fn println(writer: &mut Writer, values: &[&Content<'_>]) {
     for (index, value) in values.iter().enumerate() {
         writer.push(if index > 0 { " " } else { "" });
         writer.argument(value, 'v', Flags::default());
@@ -31,7 +31,7 @@ pub(super) fn println(writer: &mut Writer, values: &[&Content<'_>]) {
 }
 
 /// Writes values by a format.
-pub(super) fn printf(writer: &mut Writer, format: &[u8], values: &[&Content<'_>]) {
+pub(crate) fn printf(writer: &mut Writer, format: &[u8], values: &[&Content<'_>]) {
     let mut format = Format { rest: format, values, next: 0, reordered: false, well: true };
     while let Some(percent) = format.rest.iter().position(|it| *it == b'%') {
         writer.push(&format.rest[..percent]);
@@ -105,7 +105,7 @@ impl Format<'_> {
         if !indexed {
             self.index();
         }
-        let Some(rune) = super::unicode::runes(self.rest).next() else {
+        let Some(rune) = crate::unicode::runes(self.rest).next() else {
             writer.push("%!(NOVERB)");
             return;
         };

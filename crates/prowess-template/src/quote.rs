@@ -1,20 +1,20 @@
 //! Go's quoted texts, there and back.
 
-use super::unicode::{Rune, is_print, runes};
+use crate::unicode::{Rune, is_print, runes};
 
 /// Quotes a text as a Go string.
-pub(super) fn quote(bytes: &[u8]) -> String {
+pub(crate) fn quote(bytes: &[u8]) -> String {
     quote_with(bytes, Charset::Any)
 }
 
 /// Which characters stand for themselves when they show.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Charset {
+pub(crate) enum Charset {
     Any,
     Ascii,
 }
 
-pub(super) fn quote_with(bytes: &[u8], charset: Charset) -> String {
+pub(crate) fn quote_with(bytes: &[u8], charset: Charset) -> String {
     let mut quoted = String::from('"');
     for rune in runes(bytes) {
         match rune {
@@ -27,7 +27,7 @@ pub(super) fn quote_with(bytes: &[u8], charset: Charset) -> String {
 }
 
 /// Quotes a character as a Go rune.
-pub(super) fn quote_char(c: char, charset: Charset) -> String {
+pub(crate) fn quote_char(c: char, charset: Charset) -> String {
     let mut quoted = String::from('\'');
     escape(&mut quoted, c, '\'', charset);
     quoted.push('\'');
@@ -52,13 +52,13 @@ fn escape(quoted: &mut String, c: char, quote: char, charset: Charset) {
 }
 
 /// Whether a text can stand between backquotes as it is.
-pub(super) fn can_backquote(bytes: &[u8]) -> bool {
+pub(crate) fn can_backquote(bytes: &[u8]) -> bool {
     let plain = |c: char| c == '\t' || !(c < ' ' || matches!(c, '`' | '\x7f' | '\u{feff}'));
     runes(bytes).all(|it| matches!(it, Rune::Char(c) if plain(c)))
 }
 
-/// What a string of a template means; nothing when it is malformed.
-pub(super) fn unquote(quoted: &str) -> Option<Vec<u8>> {
+/// The bytes of a quoted Go string; `None` if it is malformed.
+pub(crate) fn unquote(quoted: &str) -> Option<Vec<u8>> {
     if let Some(raw) = quoted.strip_prefix('`').and_then(|it| it.strip_suffix('`')) {
         return Some(raw.bytes().filter(|it| *it != b'\r').collect());
     }
@@ -76,7 +76,7 @@ pub(super) fn unquote(quoted: &str) -> Option<Vec<u8>> {
 }
 
 /// The first character or escape, and what stands behind it.
-pub(super) fn unquote_unit(text: &str, quote: char) -> Option<(Rune, &str)> {
+pub(crate) fn unquote_unit(text: &str, quote: char) -> Option<(Rune, &str)> {
     let mut chars = text.chars();
     let first = chars.next().filter(|it| *it != quote)?;
     if first != '\\' {

@@ -1,6 +1,6 @@
 //! The functions that every template knows.
 
-use super::{
+use crate::{
     compare::{eq, ge, gt, le, lt, ne},
     escape::{html, js, urlquery},
     format::{Flags, Writer},
@@ -11,34 +11,34 @@ use super::{
 
 /// A function of the language, with the shape of its arguments.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Function {
-    pub(super) name: &'static str,
+pub(crate) struct Function {
+    pub(crate) name: &'static str,
     /// How many arguments it needs.
-    pub(super) needs: usize,
+    pub(crate) needs: usize,
     /// Whether it takes more than it needs.
-    pub(super) variadic: bool,
-    pub(super) body: Body,
+    pub(crate) variadic: bool,
+    pub(crate) body: Body,
 }
 
-/// What a function does.
+/// The implementation of a function.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Body {
+pub(crate) enum Body {
     /// Gives the first argument that is true, or false, and evaluates no other.
     First(bool),
     /// Fails: there are no functions among JSON values.
     Call,
     /// Makes a value of values.
-    Value(for<'v> fn(&[Value<'v>]) -> Called<'v>),
+    Value(for<'v> fn(&[Value<'v>]) -> CallResult<'v>),
     /// Makes a value of values, and reads the texts among them.
-    Reading(for<'v> fn(&[Value<'v>]) -> Called<'v>),
+    Reading(for<'v> fn(&[Value<'v>]) -> CallResult<'v>),
     /// Makes a text.
     Text(fn(&mut Writer, &[&Content<'_>])),
     /// Makes a text by a format, which comes first.
     Format,
 }
 
-/// What a function comes to, or what is wrong with its arguments.
-pub(super) type Called<'v> = Result<Value<'v>, String>;
+/// The value of a function call, or a message about its arguments.
+pub(crate) type CallResult<'v> = Result<Value<'v>, String>;
 
 const FUNCTIONS: &[Function] = &[
     Function::of_many("and", 1, Body::First(false)),
@@ -63,7 +63,7 @@ const FUNCTIONS: &[Function] = &[
 ];
 
 impl Function {
-    pub(super) fn find(name: &str) -> Option<Self> {
+    pub(crate) fn find(name: &str) -> Option<Self> {
         FUNCTIONS.iter().find(|it| it.name == name).copied()
     }
 
@@ -76,7 +76,7 @@ impl Function {
     }
 
     /// How many bytes of text it reads.
-    pub(super) fn reads(&self, values: &[Value<'_>]) -> usize {
+    pub(crate) fn reads(&self, values: &[Value<'_>]) -> usize {
         let length = |it: &Value<'_>| match &it.content {
             Content::Text(text) => text.len(),
             _ => 0,
@@ -89,21 +89,21 @@ impl Function {
 }
 
 /// Makes a text of at most `room` bytes; nothing when that is too little.
-pub(super) fn text<'v>(room: usize, write: impl FnOnce(&mut Writer)) -> Option<Value<'v>> {
+pub(crate) fn text<'v>(room: usize, write: impl FnOnce(&mut Writer)) -> Option<Value<'v>> {
     let mut writer = Writer::new(room);
     write(&mut writer);
     (!writer.overflowed).then(|| Value::made(writer.into_bytes()))
 }
 
 /// Makes a text by a format.
-pub(super) fn format(writer: &mut Writer, values: &[&Content<'_>]) {
+pub(crate) fn format(writer: &mut Writer, values: &[&Content<'_>]) {
     if let [Content::Text(format), values @ ..] = values {
         printf(writer, format, values);
     }
 }
 
 /// Says that a value cannot be called; `name` is how it was written.
-pub(super) fn uncallable(value: &Value<'_>, name: Option<String>) -> String {
+pub(crate) fn uncallable(value: &Value<'_>, name: Option<String>) -> String {
     let type_name = value.content.type_name();
     match (&value.content, name) {
         (Content::Nil, _) => "call of nil".into(),
@@ -114,7 +114,7 @@ pub(super) fn uncallable(value: &Value<'_>, name: Option<String>) -> String {
 }
 
 /// A value as errors show it.
-pub(super) fn shown(value: &Content<'_>, verb: char) -> String {
+pub(crate) fn shown(value: &Content<'_>, verb: char) -> String {
     /// More of it would help nobody.
     const ROOM: usize = 4096;
     let mut writer = Writer::new(ROOM);
@@ -122,11 +122,11 @@ pub(super) fn shown(value: &Content<'_>, verb: char) -> String {
     lossy(&writer.into_bytes())
 }
 
-fn not<'v>(values: &[Value<'v>]) -> Called<'v> {
+fn not<'v>(values: &[Value<'v>]) -> CallResult<'v> {
     Ok(Content::Bool(!values[0].content.truth()).into())
 }
 
-fn len<'v>(values: &[Value<'v>]) -> Called<'v> {
+fn len<'v>(values: &[Value<'v>]) -> CallResult<'v> {
     let value = &values[0];
     let length = match &value.content {
         Content::Text(text) => text.len(),
@@ -139,7 +139,7 @@ fn len<'v>(values: &[Value<'v>]) -> Called<'v> {
     Ok(Content::Int(length as i64).into())
 }
 
-fn index<'v>(values: &[Value<'v>]) -> Called<'v> {
+fn index<'v>(values: &[Value<'v>]) -> CallResult<'v> {
     let mut item = values[0].clone().unboxed();
     if item.is_none() {
         return Err("index of untyped nil".into());
@@ -174,7 +174,7 @@ fn index<'v>(values: &[Value<'v>]) -> Called<'v> {
     Ok(item)
 }
 
-fn slice<'v>(values: &[Value<'v>]) -> Called<'v> {
+fn slice<'v>(values: &[Value<'v>]) -> CallResult<'v> {
     let (item, indexes) = (values[0].clone().unboxed(), &values[1..]);
     if item.is_none() {
         return Err("slice of untyped nil".into());

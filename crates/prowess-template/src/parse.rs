@@ -5,7 +5,7 @@ use std::{
     mem,
 };
 
-use super::{
+use crate::{
     draft::{Block, Clause, Draft, Opener},
     error::TemplateError,
     lex::{Kind, Lexer, Token},
@@ -18,7 +18,7 @@ use super::{
 const LENGTH: usize = 1 << 20;
 
 /// Parses a template and what it defines.
-pub(super) fn parse(name: &str, text: &str) -> Result<Trees, TemplateError> {
+pub(crate) fn parse(name: &str, text: &str) -> Result<Trees, TemplateError> {
     if text.len() > LENGTH {
         let limit = format!("{LENGTH} bytes of template");
         return Err(TemplateError::Limit { name: name.to_owned(), limit });
@@ -31,16 +31,16 @@ pub(super) fn parse(name: &str, text: &str) -> Result<Trees, TemplateError> {
     Ok(Trees { text: text.into(), trees, name: name.into() })
 }
 
-pub(super) type Parsed<T> = Result<T, String>;
+pub(crate) type ParseResult<T> = Result<T, String>;
 
 /// A template that is being parsed.
-pub(super) struct Parser<'t> {
+pub(crate) struct Parser<'t> {
     name: &'t str,
     lexer: Lexer<'t>,
     /// Tokens that were looked at and put back, the next one last.
     ahead: Vec<Token<'t>>,
     /// The tree that is being parsed.
-    pub(super) draft: Draft,
+    pub(crate) draft: Draft,
     /// Those around it, which go on when it ends.
     around: Vec<Draft>,
     done: BTreeMap<Box<str>, Vec<Operation>>,
@@ -62,7 +62,7 @@ impl<'t> Parser<'t> {
         parser
     }
 
-    fn trees(&mut self) -> Parsed<Vec<Tree>> {
+    fn trees(&mut self) -> ParseResult<Vec<Tree>> {
         loop {
             let outermost = self.around.is_empty() && self.draft.blocks.is_empty();
             match self.peek_past_space().kind {
@@ -86,7 +86,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Text, or an action.
-    fn item(&mut self) -> Parsed<()> {
+    fn item(&mut self) -> ParseResult<()> {
         let token = self.next_past_space();
         match token.kind {
             Kind::Text => self.draft.operations.push(Operation::Text(token.text.into())),
@@ -99,7 +99,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    fn action(&mut self) -> Parsed<()> {
+    fn action(&mut self) -> ParseResult<()> {
         let token = self.next_past_space();
         if let Some(opener) = Opener::ALL.into_iter().find(|it| token.is_keyword(it.as_str())) {
             // Until the next action ends, Go takes what follows for a part of this one.
@@ -123,7 +123,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Opens a block behind its keyword.
-    fn open(&mut self, kind: Opener, continues: bool) -> Parsed<()> {
+    fn open(&mut self, kind: Opener, continues: bool) -> ParseResult<()> {
         let variables = self.draft.variables.len();
         let pipe = self.pipe(kind.as_str(), Kind::RightDelimiter)?;
         let branch = Branch { pipe, otherwise: 0, end: 0 };
@@ -139,7 +139,7 @@ impl<'t> Parser<'t> {
     }
 
     /// An `else`, alone or with the keyword of a block that stands for its rest.
-    fn otherwise(&mut self) -> Parsed<()> {
+    fn otherwise(&mut self) -> ParseResult<()> {
         let next = self.peek_past_space();
         let opener = [Opener::If, Opener::With].into_iter().find(|it| next.is_keyword(it.as_str()));
         if opener.is_none() {
@@ -168,7 +168,7 @@ impl<'t> Parser<'t> {
     }
 
     /// An `end`, of a block or of a tree.
-    fn end(&mut self) -> Parsed<()> {
+    fn end(&mut self) -> ParseResult<()> {
         self.expect(Kind::RightDelimiter, "end")?;
         if self.draft.blocks.is_empty() {
             return self.end_tree();
@@ -204,14 +204,14 @@ impl<'t> Parser<'t> {
         self.draft.forget_down_to(block.variables);
     }
 
-    fn define(&mut self) -> Parsed<()> {
+    fn define(&mut self) -> ParseResult<()> {
         self.begin("".into(), Clause::Define);
         (_, self.draft.name) = self.template_name("define clause")?;
         self.expect(Kind::RightDelimiter, "define clause")?;
         Ok(())
     }
 
-    fn block(&mut self) -> Parsed<()> {
+    fn block(&mut self) -> ParseResult<()> {
         let (position, name) = self.template_name("block clause")?;
         let pipe = Some(self.pipe("block clause", Kind::RightDelimiter)?);
         let invocation = Invocation { position, name: name.clone(), tree: None, pipe };
@@ -225,7 +225,7 @@ impl<'t> Parser<'t> {
         self.declare("$");
     }
 
-    fn end_tree(&mut self) -> Parsed<()> {
+    fn end_tree(&mut self) -> ParseResult<()> {
         if self.around.is_empty() {
             return Err("unexpected {{end}}".into());
         }
@@ -253,7 +253,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Keeps the tree that was parsed, unless there is another of its name; what is empty gives way.
-    fn finish(&mut self) -> Parsed<()> {
+    fn finish(&mut self) -> ParseResult<()> {
         let blank = |it: &Operation| matches!(it, Operation::Text(text) if text.trim().is_empty());
         let is_empty = |operations: &[Operation]| operations.iter().all(blank);
         let Draft { name, operations, .. } = &mut self.draft;
@@ -268,7 +268,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    fn template(&mut self) -> Parsed<()> {
+    fn template(&mut self) -> ParseResult<()> {
         let context = "template clause";
         let (position, name) = self.template_name(context)?;
         let pipe = if self.peek_past_space().kind == Kind::RightDelimiter {
@@ -283,14 +283,14 @@ impl<'t> Parser<'t> {
     }
 
     /// The name of a template, and its position.
-    fn template_name(&mut self, context: &str) -> Parsed<(usize, Box<str>)> {
+    fn template_name(&mut self, context: &str) -> ParseResult<(usize, Box<str>)> {
         let token = self.expect(Kind::Quoted, context)?;
         let name = unquote(&token.text).ok_or("invalid syntax")?;
         Ok((token.position, lossy(&name).into()))
     }
 
     /// A `break` or `continue`.
-    fn leave(&mut self, word: &str, operation: Operation) -> Parsed<()> {
+    fn leave(&mut self, word: &str, operation: Operation) -> ParseResult<()> {
         self.expect(Kind::RightDelimiter, word)?;
         if self.draft.ranges == 0 {
             return Err(format!("{word} outside {{{{range}}}}"));
@@ -299,14 +299,14 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    pub(super) fn declare(&mut self, name: &str) -> Variable {
+    pub(crate) fn declare(&mut self, name: &str) -> Variable {
         let variable = self.variable(name);
         self.draft.variables.push(variable.id);
         *self.draft.known.entry(variable.id).or_default() += 1;
         variable
     }
 
-    pub(super) fn known(&mut self, name: &str) -> Parsed<Variable> {
+    pub(crate) fn known(&mut self, name: &str) -> ParseResult<Variable> {
         let variable = self.variable(name);
         if self.draft.known.get(&variable.id).is_none_or(|it| *it == 0) {
             return Err(format!("undefined variable {}", quote(name.as_bytes())));
@@ -319,12 +319,12 @@ impl<'t> Parser<'t> {
         Variable { name: name.into(), id: *self.ids.entry(name.into()).or_insert(next) }
     }
 
-    fn expect(&mut self, kind: Kind, context: &str) -> Parsed<Token<'t>> {
+    fn expect(&mut self, kind: Kind, context: &str) -> ParseResult<Token<'t>> {
         let token = self.next_past_space();
         if token.kind == kind { Ok(token) } else { Err(self.unexpected(&token, context)) }
     }
 
-    pub(super) fn unexpected(&self, token: &Token<'t>, context: &str) -> String {
+    pub(crate) fn unexpected(&self, token: &Token<'t>, context: &str) -> String {
         if token.kind != Kind::Error {
             return format!("unexpected {token} in {context}");
         }
@@ -337,7 +337,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    pub(super) fn next(&mut self) -> Token<'t> {
+    pub(crate) fn next(&mut self) -> Token<'t> {
         self.ahead.pop().unwrap_or_else(|| {
             let token = self.lexer.next();
             self.draft.line = token.line;
@@ -345,7 +345,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    pub(super) fn next_past_space(&mut self) -> Token<'t> {
+    pub(crate) fn next_past_space(&mut self) -> Token<'t> {
         loop {
             let token = self.next();
             if token.kind != Kind::Space {
@@ -354,18 +354,18 @@ impl<'t> Parser<'t> {
         }
     }
 
-    pub(super) fn put_back(&mut self, token: Token<'t>) {
+    pub(crate) fn put_back(&mut self, token: Token<'t>) {
         self.ahead.push(token);
     }
 
-    pub(super) fn peek(&mut self) -> Token<'t> {
+    pub(crate) fn peek(&mut self) -> Token<'t> {
         let token = self.next();
         self.put_back(token.clone());
         token
     }
 
     /// Looks at the next token that is no space, and forgets the space before it.
-    pub(super) fn peek_past_space(&mut self) -> Token<'t> {
+    pub(crate) fn peek_past_space(&mut self) -> Token<'t> {
         let token = self.next_past_space();
         self.put_back(token.clone());
         token

@@ -1,6 +1,6 @@
 //! Writes values for the verbs of Go's `fmt`.
 
-use super::{
+use crate::{
     float,
     quote::{Charset, can_backquote, quote_char, quote_with},
     unicode::{first_runes, is_print, rune_count},
@@ -9,47 +9,47 @@ use super::{
 
 /// Writes values one after the other, up to so many bytes.
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(crate) struct Writer {
     bytes: Vec<u8>,
     room: usize,
     /// Whether something was left out.
-    pub(super) overflowed: bool,
+    pub(crate) overflowed: bool,
 }
 
 /// How a value is written.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Flags {
-    pub(super) minus: bool,
-    pub(super) plus: bool,
-    pub(super) sharp: bool,
-    pub(super) space: bool,
-    pub(super) zero: bool,
+pub(crate) struct Flags {
+    pub(crate) minus: bool,
+    pub(crate) plus: bool,
+    pub(crate) sharp: bool,
+    pub(crate) space: bool,
+    pub(crate) zero: bool,
     /// Of the verb `v`: as Go source.
-    pub(super) source: bool,
-    pub(super) width: Option<usize>,
-    pub(super) precision: Option<usize>,
+    pub(crate) source: bool,
+    pub(crate) width: Option<usize>,
+    pub(crate) precision: Option<usize>,
 }
 
 /// A character as Go shows it in its errors, such as `U+002B '+'`.
-pub(super) fn unicode(c: char) -> String {
+pub(crate) fn unicode(c: char) -> String {
     let flags = Flags { sharp: true, ..Flags::default() };
     flags.unicode(u64::from(u32::from(c)))
 }
 
 impl Writer {
-    pub(super) fn new(room: usize) -> Self {
+    pub(crate) fn new(room: usize) -> Self {
         Self { bytes: Vec::new(), room, overflowed: false }
     }
 
-    pub(super) fn room(&self) -> usize {
+    pub(crate) fn room(&self) -> usize {
         self.room
     }
 
-    pub(super) fn into_bytes(self) -> Vec<u8> {
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    pub(super) fn push(&mut self, text: impl AsRef<[u8]>) {
+    pub(crate) fn push(&mut self, text: impl AsRef<[u8]>) {
         let text = text.as_ref();
         let fits = text.len().min(self.room - self.bytes.len());
         self.bytes.extend_from_slice(&text[..fits]);
@@ -63,7 +63,7 @@ impl Writer {
     }
 
     /// Writes a value of its own.
-    pub(super) fn argument(&mut self, value: &Content<'_>, verb: char, flags: Flags) {
+    pub(crate) fn argument(&mut self, value: &Content<'_>, verb: char, flags: Flags) {
         match (value, verb) {
             (Content::Nil, 'v' | 'T') => self.pad("<nil>", flags),
             (_, 'T') => self.truncated(value.type_name().as_bytes(), flags),

@@ -1,24 +1,24 @@
 //! Evaluates pipelines.
 
-use super::{
+use crate::{
     exec::{At, Run, Stop},
     functions::{Body, Function, format, text, uncallable},
     tree::{Command, Operand, Pipe, Term},
     value::{Content, Text, Value},
 };
 
-type Evaluated<'v> = Result<Value<'v>, Stop>;
+type EvalResult<'v> = Result<Value<'v>, Stop>;
 
-/// What an argument must be.
+/// The type that an argument must have.
 #[derive(Clone, Copy, PartialEq)]
-enum Wanted {
+enum ArgumentType {
     Anything,
     Text,
 }
 
 impl<'v> Run<'v> {
     /// Evaluates a pipeline, and declares or sets its variables.
-    pub(super) fn pipe(&mut self, dot: &Value<'v>, pipe: &'v Pipe) -> Evaluated<'v> {
+    pub(crate) fn pipe(&mut self, dot: &Value<'v>, pipe: &'v Pipe) -> EvalResult<'v> {
         self.at = At::Pipe(pipe);
         let mut value = None;
         for command in &pipe.commands {
@@ -41,7 +41,7 @@ impl<'v> Run<'v> {
         dot: &Value<'v>,
         command: &'v Command,
         last: Option<Value<'v>>,
-    ) -> Evaluated<'v> {
+    ) -> EvalResult<'v> {
         self.step(1)?;
         let (first, arguments) = (&command.operands[0], &command.operands[1..]);
         let has_arguments = !arguments.is_empty() || last.is_some();
@@ -72,7 +72,7 @@ impl<'v> Run<'v> {
         dot: &Value<'v>,
         operand: &'v Operand,
         has_arguments: bool,
-    ) -> Evaluated<'v> {
+    ) -> EvalResult<'v> {
         self.at = match &operand.term {
             // Both evaluate something else first.
             Term::Pipe(_) => self.at,
@@ -114,7 +114,7 @@ impl<'v> Run<'v> {
         node: At<'v>,
         arguments: &'v [Operand],
         last: Option<Value<'v>>,
-    ) -> Evaluated<'v> {
+    ) -> EvalResult<'v> {
         self.at = At::Operand(operand);
         let Function { name, needs, variadic, body } = function;
         let (written, count) = (arguments.len(), arguments.len() + usize::from(last.is_some()));
@@ -130,8 +130,8 @@ impl<'v> Run<'v> {
             return self.first(dot, wanted, arguments, last);
         }
         let wanted = |index| match body {
-            Body::Format if index == 0 => Wanted::Text,
-            _ => Wanted::Anything,
+            Body::Format if index == 0 => ArgumentType::Text,
+            _ => ArgumentType::Anything,
         };
         let mut values = Vec::with_capacity(count);
         for (index, argument) in arguments.iter().enumerate() {
@@ -156,7 +156,7 @@ impl<'v> Run<'v> {
         body: Body,
         values: &[Value<'v>],
         first: Option<&Operand>,
-    ) -> Evaluated<'v> {
+    ) -> EvalResult<'v> {
         let contents = || values.iter().map(|it| &it.content).collect::<Vec<_>>();
         let made = match body {
             // What gives the first of its arguments does not come here.
@@ -184,10 +184,10 @@ impl<'v> Run<'v> {
         wanted: bool,
         arguments: &'v [Operand],
         last: Option<Value<'v>>,
-    ) -> Evaluated<'v> {
+    ) -> EvalResult<'v> {
         let mut value = Value::NONE;
         for argument in arguments {
-            value = self.argument(dot, argument, Wanted::Anything)?;
+            value = self.argument(dot, argument, ArgumentType::Anything)?;
             if value.content.truth() == wanted {
                 return Ok(value);
             }
@@ -195,12 +195,19 @@ impl<'v> Run<'v> {
         Ok(last.unwrap_or(value))
     }
 
-    fn argument(&mut self, dot: &Value<'v>, operand: &'v Operand, wanted: Wanted) -> Evaluated<'v> {
+    fn argument(
+        &mut self,
+        dot: &Value<'v>,
+        operand: &'v Operand,
+        wanted: ArgumentType,
+    ) -> EvalResult<'v> {
         self.step(1)?;
         self.at = At::Operand(operand);
         match &operand.term {
-            Term::Nil if wanted == Wanted::Text => Err(Stop::fault("cannot assign nil to string")),
-            Term::Bool(_) | Term::Number { .. } if wanted == Wanted::Text => {
+            Term::Nil if wanted == ArgumentType::Text => {
+                Err(Stop::fault("cannot assign nil to string"))
+            }
+            Term::Bool(_) | Term::Number { .. } if wanted == ArgumentType::Text => {
                 Err(Stop::fault(format!("expected string; found {operand}")))
             }
             _ => checked(self.operand(dot, operand, false)?, wanted),
@@ -209,7 +216,7 @@ impl<'v> Run<'v> {
 }
 
 /// A field of a value.
-fn field<'v>(value: Value<'v>, name: &str, has_arguments: bool) -> Evaluated<'v> {
+fn field<'v>(value: Value<'v>, name: &str, has_arguments: bool) -> EvalResult<'v> {
     match value.content {
         Content::Nil if value.boxed => {
             Err(Stop::fault(format!("nil pointer evaluating interface {{}}.{name}")))
@@ -227,9 +234,9 @@ fn field<'v>(value: Value<'v>, name: &str, has_arguments: bool) -> Evaluated<'v>
 }
 
 /// A value, if it is what is wanted.
-fn checked(value: Value<'_>, wanted: Wanted) -> Evaluated<'_> {
+fn checked(value: Value<'_>, wanted: ArgumentType) -> EvalResult<'_> {
     match value.content {
-        _ if wanted == Wanted::Anything => Ok(value),
+        _ if wanted == ArgumentType::Anything => Ok(value),
         Content::Text(_) => Ok(value.unboxed()),
         Content::Nil if !value.boxed => Err(Stop::fault("invalid value; expected string")),
         Content::Nil => Err(Stop::fault("wrong type for value; expected string; got interface {}")),

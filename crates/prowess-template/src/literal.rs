@@ -1,13 +1,13 @@
 //! The numbers of a template, as Go reads them.
 
-use super::{
+use crate::{
     quote::{quote, unquote_unit},
     unicode::Rune,
 };
 
 /// A number of a template.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Number {
+pub(crate) enum Number {
     Int(i64),
     Float(f64),
     Complex(f64, f64),
@@ -16,7 +16,7 @@ pub(super) enum Number {
 }
 
 /// Reads a character between single quotes.
-pub(super) fn character(text: &str) -> Result<Number, String> {
+pub(crate) fn character(text: &str) -> Result<Number, String> {
     let (unit, rest) = text
         .strip_prefix('\'')
         .and_then(|it| unquote_unit(it, '\''))
@@ -31,7 +31,7 @@ pub(super) fn character(text: &str) -> Result<Number, String> {
 }
 
 /// Reads two parts with a sign between them, the second with an `i`.
-pub(super) fn complex(text: &str) -> Result<Number, String> {
+pub(crate) fn complex(text: &str) -> Result<Number, String> {
     let sign = |(at, c): (usize, char)| {
         let exponent = text[..at].ends_with(['e', 'E', 'p', 'P']);
         (matches!(c, '+' | '-') && at > 0 && !exponent).then_some(at)
@@ -56,7 +56,7 @@ pub(super) fn complex(text: &str) -> Result<Number, String> {
 }
 
 /// Reads any other number; what it looks like says what it is.
-pub(super) fn number(text: &str) -> Result<Number, String> {
+pub(crate) fn number(text: &str) -> Result<Number, String> {
     if let Some(imaginary) = text.strip_suffix('i').and_then(float) {
         return Ok(Number::Complex(0.0, imaginary));
     }

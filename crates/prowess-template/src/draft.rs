@@ -2,28 +2,28 @@
 
 use std::collections::HashMap;
 
-use super::tree::{Invocation, Operation};
+use crate::tree::{Invocation, Operation};
 
 /// A tree that is being parsed.
-pub(super) struct Draft {
-    pub(super) name: Box<str>,
-    pub(super) clause: Clause,
-    pub(super) operations: Vec<Operation>,
-    pub(super) blocks: Vec<Block>,
+pub(crate) struct Draft {
+    pub(crate) name: Box<str>,
+    pub(crate) clause: Clause,
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) blocks: Vec<Block>,
     /// How many of them are loops whose body is being parsed.
-    pub(super) ranges: usize,
+    pub(crate) ranges: usize,
     /// The variables that were declared or given a value, and how often each is among them.
-    pub(super) variables: Vec<u32>,
-    pub(super) known: HashMap<u32, usize>,
+    pub(crate) variables: Vec<u32>,
+    pub(crate) known: HashMap<u32, usize>,
     /// The line of the token that was read last.
-    pub(super) line: usize,
+    pub(crate) line: usize,
     /// The line of the action that is being parsed.
-    pub(super) action: Option<usize>,
-    pub(super) parens: usize,
+    pub(crate) action: Option<usize>,
+    pub(crate) parens: usize,
 }
 
 /// How a tree began.
-pub(super) enum Clause {
+pub(crate) enum Clause {
     Template,
     Define,
     /// Ends as an invocation of itself.
@@ -31,30 +31,30 @@ pub(super) enum Clause {
 }
 
 /// A block that is open.
-pub(super) struct Block {
+pub(crate) struct Block {
     /// The operation that opened it.
-    pub(super) opened: usize,
-    pub(super) kind: Opener,
+    pub(crate) opened: usize,
+    pub(crate) kind: Opener,
     /// How many variables there were before it.
-    pub(super) variables: usize,
+    pub(crate) variables: usize,
     /// The operation behind its first part.
-    pub(super) otherwise: Option<usize>,
+    pub(crate) otherwise: Option<usize>,
     /// Whether it stands for the rest of the block around it, as in `else if`.
-    pub(super) continues: bool,
+    pub(crate) continues: bool,
 }
 
-/// What opened a block.
+/// The keyword that opened a block.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Opener {
+pub(crate) enum Opener {
     If,
     With,
     Range,
 }
 
 impl Opener {
-    pub(super) const ALL: [Self; 3] = [Self::If, Self::With, Self::Range];
+    pub(crate) const ALL: [Self; 3] = [Self::If, Self::With, Self::Range];
 
-    pub(super) fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::If => "if",
             Self::With => "with",
@@ -64,7 +64,7 @@ impl Opener {
 }
 
 impl Draft {
-    pub(super) fn new(name: Box<str>, clause: Clause) -> Self {
+    pub(crate) fn new(name: Box<str>, clause: Clause) -> Self {
         Self {
             name,
             clause,
@@ -80,7 +80,7 @@ impl Draft {
     }
 
     /// Forgets all variables but so many.
-    pub(super) fn forget_down_to(&mut self, count: usize) {
+    pub(crate) fn forget_down_to(&mut self, count: usize) {
         for id in self.variables.drain(count..) {
             *self.known.entry(id).or_default() -= 1;
         }

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::{
+use crate::{
     TemplateLimits,
     error::TemplateError,
     format::{Flags, Writer},
@@ -17,12 +17,12 @@ use super::{
 const DEPTH: usize = 100_000;
 /// Lists and maps in each other, because they are written by recursion.
 const DATA_DEPTH: usize = 200;
-/// What an open block, a variable or a sorted key costs in steps, because it takes memory as long as it
+/// The cost in steps of an open block, a variable or a sorted key: each takes memory as long as it
 /// is there.
-const KEPT: usize = 8;
+const MEMORY_STEPS: usize = 8;
 
 /// Executes a template; what it wrote comes back.
-pub(super) fn execute(
+pub(crate) fn execute(
     trees: &Trees,
     limits: TemplateLimits,
     data: &Json,
@@ -37,17 +37,17 @@ pub(super) fn execute(
 
 /// A template that is being executed.
 #[derive(Debug)]
-pub(super) struct Run<'v> {
+pub(crate) struct Run<'v> {
     trees: &'v Trees,
     limits: TemplateLimits,
     steps: u64,
     output: Vec<u8>,
-    /// Whether a shell is to take what is printed as text.
+    /// Whether printed values are quoted for a shell.
     is_command: bool,
-    /// What is being evaluated.
-    pub(super) at: At<'v>,
+    /// The part of the template that is being evaluated.
+    pub(crate) at: At<'v>,
     tree: &'v Tree,
-    /// What to go back to when this tree ends, and so on.
+    /// The trees to return to, the innermost last.
     callers: Vec<Caller<'v>>,
     /// The blocks that are open.
     blocks: Vec<Block<'v>>,
@@ -59,14 +59,14 @@ pub(super) struct Run<'v> {
 
 /// Why an execution stops.
 #[derive(Debug)]
-pub(super) enum Stop {
+pub(crate) enum Stop {
     Fault(String),
     Limit(String),
 }
 
-/// What is being evaluated, for errors.
+/// The part of a template that is being evaluated, for errors.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum At<'v> {
+pub(crate) enum At<'v> {
     Start,
     Invocation(&'v Invocation),
     Pipe(&'v Pipe),
@@ -101,7 +101,7 @@ enum Kind<'v> {
 }
 
 impl Stop {
-    pub(super) fn fault(message: impl Into<String>) -> Self {
+    pub(crate) fn fault(message: impl Into<String>) -> Self {
         Self::Fault(message.into())
     }
 }
@@ -193,7 +193,7 @@ impl<'v> Run<'v> {
     }
 
     fn open(&mut self, dot: &Value<'v>, variables: usize, kind: Kind<'v>) -> Result<(), Stop> {
-        self.step(KEPT)?;
+        self.step(MEMORY_STEPS)?;
         self.blocks.push(Block { dot: dot.clone(), variables, kind });
         Ok(())
     }
@@ -207,7 +207,7 @@ impl<'v> Run<'v> {
     ) -> Result<Kind<'v>, Stop> {
         let value = self.pipe(dot, &branch.pipe)?;
         if let Content::Map(map) = value.content {
-            self.step(KEPT * map.len())?;
+            self.step(MEMORY_STEPS * map.len())?;
         }
         let begun = Loop::over(&value.content, branch, body, self.variables.len());
         Ok(begun.map_err(Stop::Fault)?.map_or(Kind::Empty(branch), Kind::Loop))
@@ -261,7 +261,7 @@ impl<'v> Run<'v> {
             Some(pipe) => self.pipe(&dot, pipe)?,
             None => Value::NONE,
         };
-        self.step(KEPT)?;
+        self.step(MEMORY_STEPS)?;
         let (base, at) = (self.base, self.at);
         self.callers.push(Caller { tree: self.tree, next, dot, base, at });
         (self.tree, self.base) = (&self.trees.trees[tree], self.variables.len());
@@ -303,19 +303,19 @@ impl<'v> Run<'v> {
         Ok(())
     }
 
-    pub(super) fn declare(&mut self, variable: &Variable, value: Value<'v>) -> Result<(), Stop> {
-        self.step(KEPT)?;
+    pub(crate) fn declare(&mut self, variable: &Variable, value: Value<'v>) -> Result<(), Stop> {
+        self.step(MEMORY_STEPS)?;
         self.variables.push((variable.id, value));
         Ok(())
     }
 
-    pub(super) fn set(&mut self, variable: &Variable, value: Value<'v>) -> Result<(), Stop> {
+    pub(crate) fn set(&mut self, variable: &Variable, value: Value<'v>) -> Result<(), Stop> {
         let index = self.find(variable)?;
         self.variables[index].1 = value;
         Ok(())
     }
 
-    pub(super) fn get(&mut self, variable: &Variable) -> Result<Value<'v>, Stop> {
+    pub(crate) fn get(&mut self, variable: &Variable) -> Result<Value<'v>, Stop> {
         let index = self.find(variable)?;
         Ok(self.variables[index].1.clone())
     }
@@ -328,7 +328,7 @@ impl<'v> Run<'v> {
         Ok(self.base + found.ok_or_else(missing)?)
     }
 
-    pub(super) fn step(&mut self, count: usize) -> Result<(), Stop> {
+    pub(crate) fn step(&mut self, count: usize) -> Result<(), Stop> {
         self.steps += count as u64;
         if self.steps <= self.limits.steps {
             return Ok(());
@@ -337,12 +337,12 @@ impl<'v> Run<'v> {
     }
 
     /// How many bytes a text may have that is made now.
-    pub(super) fn room(&self) -> usize {
+    pub(crate) fn room(&self) -> usize {
         let steps = self.limits.steps.saturating_sub(self.steps);
         self.limits.output.min(usize::try_from(steps).unwrap_or(usize::MAX))
     }
 
-    pub(super) fn out_of_room(&self) -> Stop {
+    pub(crate) fn out_of_room(&self) -> Stop {
         Stop::Limit(if self.room() < self.limits.output {
             format!("{} steps", self.limits.steps)
         } else {

@@ -2,13 +2,13 @@
 
 use std::cmp::Ordering;
 
-use super::{
-    functions::{Called, shown},
+use crate::{
+    functions::{CallResult, shown},
     value::{Content, Value},
 };
 
 /// Whether the first value equals any of the others.
-pub(super) fn eq<'v>(values: &[Value<'v>]) -> Called<'v> {
+pub(crate) fn eq<'v>(values: &[Value<'v>]) -> CallResult<'v> {
     let (first, others) = (&values[0].content, &values[1..]);
     if others.is_empty() {
         return Err("missing argument for comparison".into());
@@ -21,26 +21,26 @@ pub(super) fn eq<'v>(values: &[Value<'v>]) -> Called<'v> {
     Ok(Content::Bool(false).into())
 }
 
-pub(super) fn ne<'v>(values: &[Value<'v>]) -> Called<'v> {
+pub(crate) fn ne<'v>(values: &[Value<'v>]) -> CallResult<'v> {
     let equal = equal(&values[0].content, &values[1].content)?;
     Ok(Content::Bool(!equal).into())
 }
 
-pub(super) fn lt<'v>(values: &[Value<'v>]) -> Called<'v> {
+pub(crate) fn lt<'v>(values: &[Value<'v>]) -> CallResult<'v> {
     Ok(Content::Bool(less(values)?).into())
 }
 
-pub(super) fn le<'v>(values: &[Value<'v>]) -> Called<'v> {
+pub(crate) fn le<'v>(values: &[Value<'v>]) -> CallResult<'v> {
     let at_most = less(values)? || equal(&values[0].content, &values[1].content)?;
     Ok(Content::Bool(at_most).into())
 }
 
-pub(super) fn gt<'v>(values: &[Value<'v>]) -> Called<'v> {
+pub(crate) fn gt<'v>(values: &[Value<'v>]) -> CallResult<'v> {
     let at_most = less(values)? || equal(&values[0].content, &values[1].content)?;
     Ok(Content::Bool(!at_most).into())
 }
 
-pub(super) fn ge<'v>(values: &[Value<'v>]) -> Called<'v> {
+pub(crate) fn ge<'v>(values: &[Value<'v>]) -> CallResult<'v> {
     Ok(Content::Bool(!less(values)?).into())
 }
 

@@ -4,20 +4,20 @@ use std::{ops::Deref, rc::Rc};
 
 use serde_json::{Map, Value as Json};
 
-use super::literal::Number;
+use crate::literal::Number;
 
 /// A value.
 #[derive(Debug, Clone)]
-pub(super) struct Value<'v> {
-    pub(super) content: Content<'v>,
+pub(crate) struct Value<'v> {
+    pub(crate) content: Content<'v>,
     /// Whether it is held by an `interface {}`, as what lists and maps hold is. Go tells a nil that is
     /// from one that is not: only the first is a value.
-    pub(super) boxed: bool,
+    pub(crate) boxed: bool,
 }
 
-/// What a value is.
+/// The content of a value, by Go type.
 #[derive(Debug, Clone)]
-pub(super) enum Content<'v> {
+pub(crate) enum Content<'v> {
     Nil,
     Bool(bool),
     Int(i64),
@@ -34,46 +34,46 @@ pub(super) enum Content<'v> {
 
 /// A text, which Go does not ask to be UTF-8.
 #[derive(Debug, Clone)]
-pub(super) enum Text<'v> {
+pub(crate) enum Text<'v> {
     Given(&'v [u8]),
     Made(Rc<[u8]>),
 }
 
 /// A part of a list that, as in Go, can be extended again.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct List<'v> {
+pub(crate) struct List<'v> {
     /// From the start of the part to the end of the whole.
-    pub(super) capacity: &'v [Json],
-    pub(super) length: usize,
+    pub(crate) capacity: &'v [Json],
+    pub(crate) length: usize,
 }
 
 impl<'v> Value<'v> {
     /// No value at all, as that of a key that is not there.
-    pub(super) const NONE: Self = Self { content: Content::Nil, boxed: false };
+    pub(crate) const NONE: Self = Self { content: Content::Nil, boxed: false };
 
     /// The nil that a list or map holds.
-    pub(super) const HELD_NIL: Self = Self { content: Content::Nil, boxed: true };
+    pub(crate) const HELD_NIL: Self = Self { content: Content::Nil, boxed: true };
 
     /// A value that a list or map holds.
-    pub(super) fn held(json: &'v Json) -> Self {
+    pub(crate) fn held(json: &'v Json) -> Self {
         Self { content: Content::of(json), boxed: true }
     }
 
-    pub(super) fn made(text: impl Into<Rc<[u8]>>) -> Self {
+    pub(crate) fn made(text: impl Into<Rc<[u8]>>) -> Self {
         Content::Text(Text::Made(text.into())).into()
     }
 
     /// The value without the interface around it.
-    pub(super) fn unboxed(self) -> Self {
+    pub(crate) fn unboxed(self) -> Self {
         Self { boxed: false, ..self }
     }
 
-    pub(super) fn is_none(&self) -> bool {
+    pub(crate) fn is_none(&self) -> bool {
         !self.boxed && self.content.is_nil()
     }
 
     /// Its type, as Go writes it.
-    pub(super) fn type_name(&self) -> &'static str {
+    pub(crate) fn type_name(&self) -> &'static str {
         if self.boxed { "interface {}" } else { self.content.type_name() }
     }
 }
@@ -85,7 +85,7 @@ impl<'v> From<Content<'v>> for Value<'v> {
 }
 
 impl<'v> Content<'v> {
-    pub(super) fn of(json: &'v Json) -> Self {
+    pub(crate) fn of(json: &'v Json) -> Self {
         match json {
             Json::Null => Self::Nil,
             Json::Bool(value) => Self::Bool(*value),
@@ -101,7 +101,7 @@ impl<'v> Content<'v> {
     }
 
     /// The value of a number in a template; nothing when it is too large for an `int`.
-    pub(super) fn of_number(number: Number) -> Option<Self> {
+    pub(crate) fn of_number(number: Number) -> Option<Self> {
         match number {
             Number::Int(number) => Some(Self::Int(number)),
             Number::Float(number) => Some(Self::Float(number)),
@@ -111,7 +111,7 @@ impl<'v> Content<'v> {
     }
 
     /// A whole number, of whatever type.
-    pub(super) fn whole(&self) -> Option<i128> {
+    pub(crate) fn whole(&self) -> Option<i128> {
         match self {
             Self::Int(number) => Some(i128::from(*number)),
             Self::Uint(number) => Some(i128::from(*number)),
@@ -120,12 +120,12 @@ impl<'v> Content<'v> {
         }
     }
 
-    pub(super) fn is_nil(&self) -> bool {
+    pub(crate) fn is_nil(&self) -> bool {
         matches!(self, Self::Nil)
     }
 
     /// Whether it counts as true: anything but zero, nothing and what is empty.
-    pub(super) fn truth(&self) -> bool {
+    pub(crate) fn truth(&self) -> bool {
         match self {
             Self::Nil => false,
             Self::Bool(value) => *value,
@@ -141,7 +141,7 @@ impl<'v> Content<'v> {
     }
 
     /// Its type, as Go writes it.
-    pub(super) fn type_name(&self) -> &'static str {
+    pub(crate) fn type_name(&self) -> &'static str {
         match self {
             Self::Nil => "<nil>",
             Self::Bool(_) => "bool",
@@ -158,7 +158,7 @@ impl<'v> Content<'v> {
 }
 
 impl<'v> List<'v> {
-    pub(super) fn items(self) -> &'v [Json] {
+    pub(crate) fn items(self) -> &'v [Json] {
         &self.capacity[..self.length]
     }
 }
@@ -174,8 +174,8 @@ impl Deref for Text<'_> {
     }
 }
 
-/// What a map holds, in the order of its keys.
-pub(super) fn sorted(map: &Map<String, Json>) -> Vec<(&str, &Json)> {
+/// The items of a map, sorted by key.
+pub(crate) fn sorted(map: &Map<String, Json>) -> Vec<(&str, &Json)> {
     let mut entries: Vec<(&str, &Json)> = map.iter().map(|(key, value)| (&**key, value)).collect();
     entries.sort_unstable_by_key(|it| it.0);
     entries

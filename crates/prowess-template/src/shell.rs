@@ -12,7 +12,7 @@ enum Place {
 }
 
 /// A value as it is put behind the text of a command. Fails where nothing but plain characters can be put.
-pub(super) fn quoted(before: &[u8], value: &[u8]) -> Result<Vec<u8>, String> {
+pub(crate) fn quoted(before: &[u8], value: &[u8]) -> Result<Vec<u8>, String> {
     let is_plain = |it: &u8| it.is_ascii_alphanumeric() || b"/._-:@%+=,".contains(it);
     let is_plain = value.iter().all(is_plain);
     match place(before) {

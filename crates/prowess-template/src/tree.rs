@@ -1,33 +1,33 @@
-//! What a template is parsed to.
+//! The parsed form of a template.
 //!
 //! Blocks are flat: an operation that opens one knows where its else and its end are. Only pipelines in
 //! parentheses nest, and the parser bounds how deep.
 
 use std::fmt;
 
-use super::{functions::Function, literal::Number, quote::quote};
+use crate::{functions::Function, literal::Number, quote::quote};
 
 /// A template with all that it defines.
 #[derive(Debug, Clone)]
-pub(super) struct Trees {
+pub(crate) struct Trees {
     /// The text that it was parsed from, for the places of errors.
-    pub(super) text: Box<str>,
+    pub(crate) text: Box<str>,
     /// The template itself, then what it defines.
-    pub(super) trees: Vec<Tree>,
+    pub(crate) trees: Vec<Tree>,
     /// The name that errors call it by.
-    pub(super) name: Box<str>,
+    pub(crate) name: Box<str>,
 }
 
 /// A template or a definition.
 #[derive(Debug, Clone)]
-pub(super) struct Tree {
-    pub(super) name: Box<str>,
-    pub(super) operations: Vec<Operation>,
+pub(crate) struct Tree {
+    pub(crate) name: Box<str>,
+    pub(crate) operations: Vec<Operation>,
 }
 
 /// One thing to do.
 #[derive(Debug, Clone)]
-pub(super) enum Operation {
+pub(crate) enum Operation {
     /// Writes a text as it is.
     Text(Box<str>),
     /// Writes what a pipeline comes to.
@@ -50,60 +50,60 @@ pub(super) enum Operation {
     Invoke(Invocation),
 }
 
-/// What opens a block.
+/// The operation that opens a block.
 #[derive(Debug, Clone)]
-pub(super) struct Branch {
-    pub(super) pipe: Pipe,
+pub(crate) struct Branch {
+    pub(crate) pipe: Pipe,
     /// The first operation for what is false or empty.
-    pub(super) otherwise: usize,
+    pub(crate) otherwise: usize,
     /// The operation that closes the block.
-    pub(super) end: usize,
+    pub(crate) end: usize,
 }
 
-/// What executes another tree.
+/// A call of another tree.
 #[derive(Debug, Clone)]
-pub(super) struct Invocation {
-    pub(super) position: usize,
-    pub(super) name: Box<str>,
+pub(crate) struct Invocation {
+    pub(crate) position: usize,
+    pub(crate) name: Box<str>,
     /// Which tree that is, if there is one.
-    pub(super) tree: Option<usize>,
-    pub(super) pipe: Option<Pipe>,
+    pub(crate) tree: Option<usize>,
+    pub(crate) pipe: Option<Pipe>,
 }
 
 /// Commands, each of which gets what the one before came to.
 #[derive(Debug, Clone)]
-pub(super) struct Pipe {
-    pub(super) position: usize,
-    pub(super) variables: Vec<Variable>,
+pub(crate) struct Pipe {
+    pub(crate) position: usize,
+    pub(crate) variables: Vec<Variable>,
     /// Whether the variables are given a value only, and not declared.
-    pub(super) assigns: bool,
-    pub(super) commands: Vec<Command>,
+    pub(crate) assigns: bool,
+    pub(crate) commands: Vec<Command>,
 }
 
 /// Operands, the first of which may be a function.
 #[derive(Debug, Clone)]
-pub(super) struct Command {
-    pub(super) position: usize,
-    pub(super) operands: Vec<Operand>,
+pub(crate) struct Command {
+    pub(crate) position: usize,
+    pub(crate) operands: Vec<Operand>,
 }
 
 /// The name of a variable, and a number that stands for it.
 #[derive(Debug, Clone)]
-pub(super) struct Variable {
-    pub(super) name: Box<str>,
-    pub(super) id: u32,
+pub(crate) struct Variable {
+    pub(crate) name: Box<str>,
+    pub(crate) id: u32,
 }
 
 /// Something that has a value.
 #[derive(Debug, Clone)]
-pub(super) struct Operand {
-    pub(super) position: usize,
-    pub(super) term: Term,
+pub(crate) struct Operand {
+    pub(crate) position: usize,
+    pub(crate) term: Term,
 }
 
-/// What an operand is.
+/// The kind of an operand.
 #[derive(Debug, Clone)]
-pub(super) enum Term {
+pub(crate) enum Term {
     Dot,
     Nil,
     Bool(bool),

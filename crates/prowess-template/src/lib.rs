@@ -1,9 +1,21 @@
 //! Go's `text/template`, on JSON values, within limits.
 //!
+//! ```
+//! use prowess_template::Template;
+//!
+//! let template = Template::parse("{{range .items}}- {{.}}\n{{end}}")?;
+//! let data = serde_json::json!({"items": ["one", "two"]});
+//! assert_eq!(template.render(&data)?, "- one\n- two\n");
+//! # Ok::<(), prowess_template::TemplateError>(())
+//! ```
+//!
 //! A text is lexed, parsed to flat lists of operations, and executed on a stack of its own, so that
-//! neither a template nor its data can exhaust the stack, the memory or the time of a host. What comes
-//! out is what Go gives for the same values: objects are `map[string]any`, arrays are `[]any`,
-//! whole numbers that fit are `int`, others `float64`, null is `nil`.
+//! neither a template nor its data can exhaust the stack, the memory or the time of a host. The output
+//! is that of Go for the same values: objects are `map[string]any`, arrays are `[]any`, whole numbers
+//! that fit are `int`, others `float64`, null is `nil`.
+//!
+//! Functions of the host, template files and `html/template` are not in this crate.
+#![warn(missing_docs)]
 
 mod error;
 mod unicode;
@@ -28,26 +40,17 @@ mod exec;
 
 use serde_json::Value;
 
-pub use self::error::TemplateError;
-use self::tree::Trees;
+pub use crate::error::TemplateError;
+use crate::tree::Trees;
 
 /// A parsed template.
-///
-/// ```
-/// use prowess_runtime::Template;
-///
-/// let template = Template::parse("{{range .items}}- {{.}}\n{{end}}")?;
-/// let data = serde_json::json!({"items": ["one", "two"]});
-/// assert_eq!(template.render(&data)?, "- one\n- two\n");
-/// # Ok::<(), prowess_runtime::TemplateError>(())
-/// ```
 #[derive(Debug, Clone)]
 pub struct Template(Trees);
 
-/// How much a template may do when it is rendered.
+/// Limits on rendering a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TemplateLimits {
-    /// Bytes of what comes out, and of every text that is made on the way.
+    /// Bytes of the output, and of every text that is made on the way.
     pub output: usize,
     /// Steps: one for every action, argument, value, and byte that is written.
     pub steps: u64,
@@ -60,22 +63,22 @@ impl Default for TemplateLimits {
 }
 
 impl Template {
-    /// Parses a template that errors call `template`.
+    /// Parses a template. Errors call it `template`.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         Self::named("template", text)
     }
 
-    /// Parses a template with a name, by which it can also invoke itself.
+    /// Parses a template with a name, which it can also use to invoke itself.
     pub fn named(name: &str, text: &str) -> Result<Self, TemplateError> {
         parse::parse(name, text).map(Self)
     }
 
-    /// Renders it with `data` as its dot, within the usual limits.
+    /// Renders it with `data` as its dot, within the default limits.
     pub fn render(&self, data: &Value) -> Result<String, TemplateError> {
         self.render_within(TemplateLimits::default(), data)
     }
 
-    /// Renders it within other limits. Bytes that are no text become U+FFFD each.
+    /// Renders it within other limits. Each byte that is not valid UTF-8 becomes U+FFFD.
     pub fn render_within(
         &self,
         limits: TemplateLimits,
@@ -84,13 +87,21 @@ impl Template {
         exec::execute(&self.0, limits, data, false).map(text)
     }
 
-    /// Renders the text of a shell command: what actions print is quoted, so that a shell takes it as text.
-    pub(crate) fn render_command(&self, data: &Value) -> Result<String, TemplateError> {
+    /// Renders a shell command: each printed value is quoted for its place, so that a shell reads it as
+    /// text and never as a command. Fails where a value cannot be quoted, such as inside `` `…` ``.
+    ///
+    /// ```
+    /// let template = prowess_template::Template::parse("grep {{.word}} notes.txt")?;
+    /// let command = template.render_command(&serde_json::json!({"word": "a; rm -rf ~"}))?;
+    /// assert_eq!(command, "grep 'a; rm -rf ~' notes.txt");
+    /// # Ok::<(), prowess_template::TemplateError>(())
+    /// ```
+    pub fn render_command(&self, data: &Value) -> Result<String, TemplateError> {
         exec::execute(&self.0, TemplateLimits::default(), data, true).map(text)
     }
 }
 
-/// What was rendered, as text.
+/// The rendered bytes as text.
 fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|it| unicode::lossy(it.as_bytes()))
 }

@@ -1,10 +1,10 @@
 //! Makes pipelines of tokens.
 
-use super::{
+use crate::{
     functions::Function,
     lex::{Kind, Token},
     literal,
-    parse::{Parsed, Parser},
+    parse::{ParseResult, Parser},
     quote::{quote, unquote},
     tree::{Command, Operand, Pipe, Term},
 };
@@ -15,7 +15,7 @@ const DEPTH: usize = 100;
 
 impl<'t> Parser<'t> {
     /// A pipeline, up to and with the token that ends it.
-    pub(super) fn pipe(&mut self, context: &str, end: Kind) -> Parsed<Pipe> {
+    pub(crate) fn pipe(&mut self, context: &str, end: Kind) -> ParseResult<Pipe> {
         let position = self.peek_past_space().position;
         let mut pipe = Pipe { position, variables: vec![], assigns: false, commands: vec![] };
         self.variables(&mut pipe, context)?;
@@ -50,7 +50,7 @@ impl<'t> Parser<'t> {
     }
 
     /// The variables at the start of a pipeline, if it declares or assigns any.
-    fn variables(&mut self, pipe: &mut Pipe, context: &str) -> Parsed<()> {
+    fn variables(&mut self, pipe: &mut Pipe, context: &str) -> ParseResult<()> {
         while self.peek_past_space().kind == Kind::Variable {
             let token = self.next();
             let behind = self.peek();
@@ -83,7 +83,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Operands with spaces between them, up to and with a `|`, or up to the end of the pipeline.
-    fn command(&mut self) -> Parsed<Command> {
+    fn command(&mut self) -> ParseResult<Command> {
         let position = self.peek_past_space().position;
         let mut operands = Vec::new();
         loop {
@@ -105,7 +105,7 @@ impl<'t> Parser<'t> {
     }
 
     /// A term with the fields behind it; nothing when the next token begins none.
-    fn operand(&mut self) -> Parsed<Option<Operand>> {
+    fn operand(&mut self) -> ParseResult<Option<Operand>> {
         let Some(mut operand) = self.term()? else { return Ok(None) };
         let first = self.peek();
         if first.kind != Kind::Field {
@@ -128,7 +128,7 @@ impl<'t> Parser<'t> {
         Ok(Some(Operand { position: first.position, term }))
     }
 
-    fn term(&mut self) -> Parsed<Option<Operand>> {
+    fn term(&mut self) -> ParseResult<Option<Operand>> {
         let token = self.next_past_space();
         let term = match token.kind {
             Kind::Keyword if token.text == "." => Term::Dot,

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt};
 
-use super::{
+use crate::{
     format::unicode,
     quote::quote,
     unicode::{first_runes, is_alphanumeric},
@@ -13,19 +13,19 @@ const RIGHT: &str = "}}";
 
 /// A part of a template.
 #[derive(Debug, Clone)]
-pub(super) struct Token<'t> {
-    pub(super) kind: Kind,
-    /// As it is written; of an error, what is wrong.
-    pub(super) text: Cow<'t, str>,
+pub(crate) struct Token<'t> {
+    pub(crate) kind: Kind,
+    /// The source text; for an error, its message.
+    pub(crate) text: Cow<'t, str>,
     /// In bytes.
-    pub(super) position: usize,
+    pub(crate) position: usize,
     /// Where it begins, from 1.
-    pub(super) line: usize,
+    pub(crate) line: usize,
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Error,
     End,
     Text,
@@ -58,7 +58,7 @@ const KEYWORDS: &[&str] = &[
 
 /// Gives the tokens of a template, one after the other.
 #[derive(Debug)]
-pub(super) struct Lexer<'t> {
+pub(crate) struct Lexer<'t> {
     text: &'t str,
     /// Where the next token begins.
     start: usize,
@@ -71,12 +71,12 @@ pub(super) struct Lexer<'t> {
 }
 
 impl<'t> Lexer<'t> {
-    pub(super) fn new(text: &'t str) -> Self {
+    pub(crate) fn new(text: &'t str) -> Self {
         Self { text, start: 0, at: 0, line: 1, inside_action: false, parens: 0 }
     }
 
     /// The next token; behind an error there is nothing but the end.
-    pub(super) fn next(&mut self) -> Token<'t> {
+    pub(crate) fn next(&mut self) -> Token<'t> {
         let token = if self.inside_action { self.action() } else { self.text() };
         token.unwrap_or_else(|message| {
             let token = Token {
@@ -317,7 +317,7 @@ impl<'t> Lexer<'t> {
 }
 
 impl Token<'_> {
-    pub(super) fn is_keyword(&self, word: &str) -> bool {
+    pub(crate) fn is_keyword(&self, word: &str) -> bool {
         self.kind == Kind::Keyword && self.text == word
     }
 }
