@@ -10,13 +10,21 @@ use std::{
 const ARROWS: &[(&str, &[&str])] = &[
     ("prowess-frontmatter", &[]),
     ("prowess-template", &[]),
+    ("prowess-shell", &[]),
     ("prowess", &["prowess-frontmatter"]),
-    ("prowess-runtime", &["prowess-template", "prowess"]),
+    ("prowess-runtime", &["prowess-template", "prowess-shell", "prowess"]),
     ("prowess-agent", &["prowess", "prowess-runtime"]),
     ("prowess-mcp", &["prowess", "prowess-runtime"]),
     (
         "prowess-cli",
-        &["prowess-frontmatter", "prowess", "prowess-runtime", "prowess-agent", "prowess-mcp"],
+        &[
+            "prowess-frontmatter",
+            "prowess-shell",
+            "prowess",
+            "prowess-runtime",
+            "prowess-agent",
+            "prowess-mcp",
+        ],
     ),
 ];
 

@@ -30,7 +30,6 @@ mod fix;
 mod asking;
 mod policy;
 mod commands;
-mod danger;
 mod config;
 mod store;
 mod migrate;

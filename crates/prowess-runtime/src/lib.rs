@@ -24,8 +24,6 @@ mod percent;
 mod schema;
 mod parameters;
 mod script;
-mod shell;
-mod danger;
 pub mod build;
 mod store;
 mod migrate;
@@ -79,7 +77,6 @@ pub use crate::{
     },
     convention::{Convention, plain_schema},
     create::{CreateError, check_entry},
-    danger::{Danger, Pattern, danger},
     definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
     entry::{Entry, EntryError},
     environment::{

@@ -1,14 +1,14 @@
 //! Searches a text that cannot be read as a script for the same things, word by word.
 
-use super::{Danger, Pattern, command::Walk, rules};
+use super::{Hazard, HazardKind, command::Walk, rules};
 
 /// Searches a text; `line` is that of its first line.
 pub(super) fn text(text: &str, line: usize) -> Walk<()> {
     for (at, own) in text.lines().enumerate() {
         if !own.trim_start().starts_with('#') {
-            let found = one(own).map(|pattern| {
-                let what = own.trim().chars().filter(|it| *it != '\0').take(120).collect();
-                Danger { pattern, line: line + at, what }
+            let found = one(own).map(|kind| {
+                let command = own.trim().chars().filter(|it| *it != '\0').take(120).collect();
+                Hazard { kind, line: line + at, command }
             });
             found.map_or(Ok(()), Err)?;
         }
@@ -16,11 +16,11 @@ pub(super) fn text(text: &str, line: usize) -> Walk<()> {
     Ok(())
 }
 
-fn one(line: &str) -> Option<Pattern> {
+fn one(line: &str) -> Option<HazardKind> {
     let plain: String =
         line.chars().filter(|it| !matches!(it, '\'' | '"' | '\\' | '`' | '\0')).collect();
     if is_bomb(&plain) {
-        return Some(Pattern::ForkBomb);
+        return Some(HazardKind::ForkBomb);
     }
     let mut has_foreign = false;
     let mut rest = &*plain;
@@ -31,7 +31,7 @@ fn one(line: &str) -> Option<Pattern> {
             segment.split([' ', '\t', ',']).filter(|it| !it.is_empty()).collect();
         let names = words.iter().map(|it| it.rsplit('/').next().unwrap_or_default());
         for (at, name) in names.enumerate() {
-            let found = segment_danger(name, &words[at + 1..], has_foreign);
+            let found = segment_hazard(name, &words[at + 1..], has_foreign);
             if found.is_some() {
                 return found;
             }
@@ -41,7 +41,7 @@ fn one(line: &str) -> Option<Pattern> {
         rest = behind.get(1..).unwrap_or_default();
         match sign {
             Some('>') if rules::is_disk(rest.trim_start_matches(['>', '|', ' '])) => {
-                return Some(Pattern::DeviceWrite);
+                return Some(HazardKind::DeviceWrite);
             }
             Some(';') => has_foreign = false,
             _ => {}
@@ -50,25 +50,25 @@ fn one(line: &str) -> Option<Pattern> {
     None
 }
 
-/// What a word does, with those behind it.
-fn segment_danger(name: &str, arguments: &[&str], has_foreign: bool) -> Option<Pattern> {
+/// The hazard of a command name with its arguments.
+fn segment_hazard(name: &str, arguments: &[&str], has_foreign: bool) -> Option<HazardKind> {
     match name {
         "rm" => {
             let (is_recursive, operands) = rules::removal(arguments.iter().copied());
             let home =
                 |it: &&str| matches!(*it, "~" | "~/" | "~/*" | "$HOME" | "$HOME/" | "$HOME/*");
             let is_vital = |it: &&str| rules::is_vital(it) || home(it);
-            (is_recursive && operands.iter().any(is_vital)).then_some(Pattern::Delete)
+            (is_recursive && operands.iter().any(is_vital)).then_some(HazardKind::Delete)
         }
         "dd" => arguments
             .iter()
             .any(|it| it.starts_with("if=") || it.starts_with("of=/dev/"))
-            .then_some(Pattern::DiskCopy),
-        name if rules::is_formatter(name) => Some(Pattern::Format),
+            .then_some(HazardKind::DiskCopy),
+        name if rules::is_formatter(name) => Some(HazardKind::Format),
         name if has_foreign && (rules::is_shell(name) || rules::code_letters(name).is_some()) => {
             // What has a script or code of its own does not run what it reads.
             let is_own = |it: &&str| !it.starts_with('-') || *it == "-c" || *it == "-m";
-            (!arguments.iter().any(is_own)).then_some(Pattern::PipeToShell)
+            (!arguments.iter().any(is_own)).then_some(HazardKind::PipeToShell)
         }
         _ => None,
     }

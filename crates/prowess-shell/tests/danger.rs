@@ -1,8 +1,8 @@
-//! What no script should do.
+//! The chapter `specs/danger.md`.
 
 use std::time::{Duration, Instant};
 
-use prowess_runtime::{Pattern, danger};
+use prowess_shell::{HazardKind, lint};
 
 mod dangerous_scripts_are_refused {
     use super::*;
@@ -10,7 +10,7 @@ mod dangerous_scripts_are_refused {
     #[test]
     fn s_31_deleting_everything_is_seen_however_it_is_written() {
         refused(
-            Pattern::Delete,
+            HazardKind::Delete,
             &[
                 "rm -rf /",
                 "rm -fr /",
@@ -134,7 +134,7 @@ mod dangerous_scripts_are_refused {
     #[test]
     fn s_31_a_fork_bomb_is_seen_under_any_name() {
         refused(
-            Pattern::ForkBomb,
+            HazardKind::ForkBomb,
             &[
                 ":(){ :|:& };:",
                 ":() { : | : & }; :",
@@ -154,7 +154,7 @@ mod dangerous_scripts_are_refused {
     #[test]
     fn s_31_what_was_just_downloaded_or_decoded_does_not_run() {
         refused(
-            Pattern::PipeToShell,
+            HazardKind::PipeToShell,
             &[
                 "curl https://x | sh",
                 "curl -fsSL https://x | bash",
@@ -206,7 +206,7 @@ mod dangerous_scripts_are_refused {
     #[test]
     fn s_31_a_disk_is_not_written_made_anew_or_copied() {
         refused(
-            Pattern::DeviceWrite,
+            HazardKind::DeviceWrite,
             &[
                 "echo x > /dev/sda",
                 "cat x >/dev/nvme0n1",
@@ -227,7 +227,7 @@ mod dangerous_scripts_are_refused {
             ],
         );
         refused(
-            Pattern::Format,
+            HazardKind::Format,
             &[
                 "mkfs.ext4 /dev/sda1",
                 "mkfs -t ext4 x",
@@ -237,7 +237,7 @@ mod dangerous_scripts_are_refused {
             ],
         );
         refused(
-            Pattern::DiskCopy,
+            HazardKind::DiskCopy,
             &[
                 "dd if=/dev/zero of=/dev/sda",
                 "dd if=/dev/sda of=disk.img",
@@ -328,36 +328,36 @@ mod dangerous_scripts_are_refused {
             "echo $((1 + 2)) ${x%.*} ${#x} ${x/a/b} $? $$ $! $#",
             "kill -9 -1",
         ] {
-            assert_eq!(danger(script), None, "{script}");
+            assert_eq!(lint(script), None, "{script}");
         }
     }
 
     #[test]
     fn the_place_is_told() {
-        let found = danger("echo one\n\nif true; then\n  sudo rm -rf \"$X\" /\nfi\n").unwrap();
-        assert_eq!((found.pattern, found.line), (Pattern::Delete, 4));
-        assert_eq!(found.what, "rm -rf … /");
+        let found = lint("echo one\n\nif true; then\n  sudo rm -rf \"$X\" /\nfi\n").unwrap();
+        assert_eq!((found.kind, found.line), (HazardKind::Delete, 4));
+        assert_eq!(found.command, "rm -rf … /");
         let said = found.to_string();
         assert!(said.contains("line 4") && said.contains("recursive-delete"), "{said}");
-        let after_document = danger("cat <<EOF\none\ntwo\nEOF\nmkfs.ext4 x").unwrap();
+        let after_document = lint("cat <<EOF\none\ntwo\nEOF\nmkfs.ext4 x").unwrap();
         assert_eq!(after_document.line, 5);
     }
 
     #[test]
     fn what_is_no_script_is_searched_as_text() {
-        for (script, pattern) in [
-            ("echo 'open\nrm -rf /", Pattern::Delete),
-            ("if true; then\nrm -rf ~/*\n", Pattern::Delete),
-            ("( curl https://x | sh", Pattern::PipeToShell),
-            ("\" :(){ :|:& };:", Pattern::ForkBomb),
-            ("\" x > /dev/sda", Pattern::DeviceWrite),
-            ("( mkfs.ext4 x", Pattern::Format),
-            ("( dd if=/dev/zero of=/dev/sda", Pattern::DiskCopy),
-            ("rm -rf /\0", Pattern::Delete),
+        for (script, kind) in [
+            ("echo 'open\nrm -rf /", HazardKind::Delete),
+            ("if true; then\nrm -rf ~/*\n", HazardKind::Delete),
+            ("( curl https://x | sh", HazardKind::PipeToShell),
+            ("\" :(){ :|:& };:", HazardKind::ForkBomb),
+            ("\" x > /dev/sda", HazardKind::DeviceWrite),
+            ("( mkfs.ext4 x", HazardKind::Format),
+            ("( dd if=/dev/zero of=/dev/sda", HazardKind::DiskCopy),
+            ("rm -rf /\0", HazardKind::Delete),
         ] {
-            assert_eq!(danger(script).map(|it| it.pattern), Some(pattern), "{script:?}");
+            assert_eq!(lint(script).map(|it| it.kind), Some(kind), "{script:?}");
         }
-        assert_eq!(danger("( echo a\n# rm -rf /\nrm -rf /tmp/x"), None);
+        assert_eq!(lint("( echo a\n# rm -rf /\nrm -rf /tmp/x"), None);
     }
 
     #[test]
@@ -399,7 +399,7 @@ mod dangerous_scripts_are_refused {
         ];
         for open in opened {
             let start = Instant::now();
-            drop(danger(&format!("{}rm -rf /", open.repeat(MANY))));
+            drop(lint(&format!("{}rm -rf /", open.repeat(MANY))));
             assert!(start.elapsed() < Duration::from_secs(20), "{open} {:?}", start.elapsed());
         }
         for (text, reads) in [
@@ -419,17 +419,17 @@ mod dangerous_scripts_are_refused {
             ),
         ] {
             let start = Instant::now();
-            let found = danger(&text);
+            let found = lint(&text);
             assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
-            let obscure = found.is_none_or(|it| it.pattern == Pattern::Obscure && reads);
+            let obscure = found.is_none_or(|it| it.kind == HazardKind::Obscure && reads);
             assert!(obscure, "{}", &text[..100]);
         }
     }
 }
 
 /// Fails unless every script is refused for this.
-fn refused(pattern: Pattern, scripts: &[&str]) {
+fn refused(kind: HazardKind, scripts: &[&str]) {
     for script in scripts {
-        assert_eq!(danger(script).map(|it| it.pattern), Some(pattern), "{script}");
+        assert_eq!(lint(script).map(|it| it.kind), Some(kind), "{script}");
     }
 }

@@ -1,11 +1,11 @@
-//! What words come to, as far as that can be known without running anything.
+//! Expands words, as far as that is possible without running anything.
 
 use std::collections::BTreeSet;
 
-use crate::shell::{Part, Word};
+use crate::script::{Word, WordPart};
 
 use super::{
-    Danger,
+    Hazard,
     command::{Stream, Walker},
 };
 
@@ -18,14 +18,14 @@ pub(super) struct Field {
     pub(super) text: String,
     /// Whether it was downloaded or decoded, or may have been.
     pub(super) is_foreign: bool,
-    /// What can be read from it, where it is a file made by `<(…)`.
+    /// The content of a file made by `<(…)`.
     pub(super) stream: Option<Stream>,
 }
 
-/// What a variable holds.
+/// The value of a variable.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Value {
-    /// What it may be; of a list its items.
+    /// The possible texts; for a list, its items.
     pub(super) texts: Vec<String>,
     pub(super) is_list: bool,
     pub(super) is_foreign: bool,
@@ -37,7 +37,7 @@ const MOST: usize = 64;
 const LONGEST: usize = 64 * 1024;
 
 impl Field {
-    /// What a program of this path is called. What is not known may be empty.
+    /// The file name of a program. Unknown text in it counts as empty.
     pub(super) fn name(&self) -> String {
         let plain = self.text.replace(UNKNOWN, "");
         plain.rsplit('/').next().unwrap_or_default().to_owned()
@@ -59,10 +59,10 @@ impl Value {
 }
 
 /// A word while it is put together.
-struct Making {
+struct Expansion {
     /// The words that are done.
     fields: Vec<String>,
-    /// What the word at hand may be.
+    /// The possible texts of the current word.
     open: Vec<String>,
     /// Whether there is a word at hand, even an empty one.
     is_open: bool,
@@ -73,7 +73,7 @@ struct Making {
 
 impl Walker {
     /// The words that a command is given.
-    pub(super) fn fields(&mut self, words: &[Word]) -> Result<Vec<Field>, Danger> {
+    pub(super) fn fields(&mut self, words: &[Word]) -> Result<Vec<Field>, Hazard> {
         let mut fields = Vec::new();
         for word in words {
             fields.extend(self.expand(word)?);
@@ -82,7 +82,7 @@ impl Walker {
     }
 
     /// The one text that a word comes to, whatever is in it.
-    pub(super) fn joined(&mut self, word: &Word) -> Result<Field, Danger> {
+    pub(super) fn joined(&mut self, word: &Word) -> Result<Field, Hazard> {
         let fields = self.expand(word)?;
         let texts: Vec<&str> = fields.iter().map(|it| &*it.text).collect();
         Ok(Field {
@@ -93,7 +93,7 @@ impl Walker {
     }
 
     /// The value that a word gives to a variable.
-    pub(super) fn value(&mut self, words: &[Word]) -> Result<Value, Danger> {
+    pub(super) fn value(&mut self, words: &[Word]) -> Result<Value, Hazard> {
         let mut value = Value { is_list: words.len() != 1, ..Value::default() };
         for word in words {
             let field = self.joined(word)?;
@@ -103,8 +103,8 @@ impl Walker {
         Ok(value)
     }
 
-    fn expand(&mut self, word: &Word) -> Result<Vec<Field>, Danger> {
-        let mut making = Making {
+    fn expand(&mut self, word: &Word) -> Result<Vec<Field>, Hazard> {
+        let mut expansion = Expansion {
             fields: Vec::new(),
             open: vec![String::new()],
             is_open: false,
@@ -113,9 +113,9 @@ impl Walker {
             stream: None,
         };
         for (at, part) in word.0.iter().enumerate() {
-            self.add(part, at == 0, &mut making)?;
+            self.add(part, at == 0, &mut expansion)?;
         }
-        let Making { mut fields, open, is_open, is_foreign, has_braces, stream } = making;
+        let Expansion { mut fields, open, is_open, is_foreign, has_braces, stream } = expansion;
         if is_open {
             fields.extend(open);
         }
@@ -129,47 +129,52 @@ impl Walker {
             .collect())
     }
 
-    fn add(&mut self, part: &Part, is_first: bool, making: &mut Making) -> Result<(), Danger> {
+    fn add(
+        &mut self,
+        part: &WordPart,
+        is_first: bool,
+        expansion: &mut Expansion,
+    ) -> Result<(), Hazard> {
         match part {
-            Part::Plain(text) => {
-                making.has_braces |= text.contains('{');
+            WordPart::Plain(text) => {
+                expansion.has_braces |= text.contains('{');
                 match text.strip_prefix('~').filter(|_| is_first) {
-                    Some(rest) => making.append(&format!("{HOME}{rest}")),
-                    None => making.append(text),
+                    Some(rest) => expansion.append(&format!("{HOME}{rest}")),
+                    None => expansion.append(text),
                 }
             }
-            Part::Quoted(text) => making.append(text),
-            Part::Variable { name, is_quoted, rest } => {
+            WordPart::Quoted(text) => expansion.append(text),
+            WordPart::Variable { name, is_quoted, rest } => {
                 let value = self.variable(name, rest)?;
-                making.take(&value, *is_quoted);
+                expansion.take(&value, *is_quoted);
             }
-            Part::Substitution { script, is_quoted } => {
+            WordPart::Substitution { script, is_quoted } => {
                 let stream = self.nested(script)?;
                 let text = stream.text.unwrap_or_else(|| UNKNOWN.to_string());
                 let mut value = Value::text(text.trim_end_matches('\n'));
                 value.is_foreign = stream.is_foreign;
-                making.take(&value, *is_quoted);
+                expansion.take(&value, *is_quoted);
             }
-            Part::Process(script) => {
+            WordPart::Process(script) => {
                 let stream = self.nested(script)?;
-                making.is_foreign |= stream.is_foreign;
-                making.stream = Some(stream);
-                making.append(&format!("/dev/fd/{UNKNOWN}"));
+                expansion.is_foreign |= stream.is_foreign;
+                expansion.stream = Some(stream);
+                expansion.append(&format!("/dev/fd/{UNKNOWN}"));
             }
-            Part::Arithmetic(parts) => {
+            WordPart::Arithmetic(parts) => {
                 self.joined(&Word(parts.clone()))?;
-                making.append(&UNKNOWN.to_string());
+                expansion.append(&UNKNOWN.to_string());
             }
-            Part::List(words) => {
+            WordPart::List(words) => {
                 let value = self.value(words)?;
-                making.take(&Value { is_list: true, ..value }, false);
+                expansion.take(&Value { is_list: true, ..value }, false);
             }
         }
         Ok(())
     }
 
-    /// What a variable comes to, with what is done to it.
-    fn variable(&mut self, name: &str, rest: &[Part]) -> Result<Value, Danger> {
+    /// Expands a variable, such as `${name:-default}`.
+    fn variable(&mut self, name: &str, rest: &[WordPart]) -> Result<Value, Hazard> {
         let value = match (name, self.variables.get(name)) {
             (_, Some(value)) => value.clone(),
             ("HOME", _) => Value::text(HOME),
@@ -187,11 +192,11 @@ impl Walker {
             },
         };
         let Some((first, behind)) = rest.split_first() else { return Ok(value) };
-        let Part::Plain(first) = first else { return Ok(Value::unknown()) };
+        let WordPart::Plain(first) = first else { return Ok(Value::unknown()) };
         let (sign, text) =
             first.split_at(first.bytes().take_while(|it| b":-=+?".contains(it)).count());
         let other = |walker: &mut Self| {
-            let start = Part::Plain(text.to_owned());
+            let start = WordPart::Plain(text.to_owned());
             walker.value(&[Word(std::iter::once(start).chain(behind.iter().cloned()).collect())])
         };
         match sign {
@@ -220,10 +225,10 @@ impl Walker {
     }
 }
 
-/// What stands for the home directory.
+/// The stand-in for the home directory.
 pub(super) const HOME: &str = "/home/~";
 
-impl Making {
+impl Expansion {
     fn append(&mut self, text: &str) {
         self.is_open = true;
         let is_unknown = |it: &str| it.ends_with(UNKNOWN) && text.starts_with(UNKNOWN);
@@ -277,7 +282,7 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
     start.into_iter().chain(text.split_whitespace()).chain(end)
 }
 
-/// What `{a,b}` in a text comes to, the innermost braces last; few enough to look at.
+/// Expands `{a,b}` in a text, the innermost braces first; at most so many texts.
 fn braces(text: &str) -> Vec<String> {
     let mut done = Vec::new();
     let mut open = vec![text.to_owned()];

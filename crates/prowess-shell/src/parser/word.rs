@@ -1,23 +1,22 @@
 //! From text to words.
 
-use super::{
-    Assignment, Part, Script, Word,
-    parser::{Parser, Read},
-};
+use crate::script::{Assignment, ShellScript, Word, WordPart};
+
+use super::{ParseResult, Parser, ShellError};
 
 impl Parser<'_> {
     /// Reads a word; nothing where none begins.
-    pub(super) fn word(&mut self) -> Read<Option<Word>> {
+    pub(super) fn word(&mut self) -> ParseResult<Option<Word>> {
         let mut parts = Vec::new();
         while let Some(next) = self.peek() {
             match next {
                 b'<' | b'>' if self.rest()[1..].starts_with('(') => {
                     self.at += 2;
-                    parts.push(Part::Process(self.substituted()?));
+                    parts.push(WordPart::Process(self.substituted()?));
                 }
                 b'(' if begins_list(&parts) => {
                     self.at += 1;
-                    parts.push(Part::List(self.deeper(Self::listed)?));
+                    parts.push(WordPart::List(self.deeper(Self::listed)?));
                 }
                 next if ends_word(next) => break,
                 b'\'' => parts.push(self.single_quoted()?),
@@ -27,7 +26,7 @@ impl Parser<'_> {
                 b'`' => parts.push(self.backticks(false)?),
                 _ => {
                     let end = self.rest().find(is_special).unwrap_or(self.rest().len());
-                    push(&mut parts, Part::Plain(self.rest()[..end].to_owned()));
+                    push(&mut parts, WordPart::Plain(self.rest()[..end].to_owned()));
                     self.at += end;
                 }
             }
@@ -36,21 +35,21 @@ impl Parser<'_> {
     }
 
     /// Reads all of the text as if it stood between double quotes.
-    pub(super) fn quoted_text(mut self) -> Read<Word> {
+    pub(super) fn quoted_text(mut self) -> ParseResult<Word> {
         let mut parts = Vec::new();
         self.quoted(None, &mut parts)?;
         Ok(Word(parts))
     }
 
     /// Reads what stands between the parentheses of `$(…)`, the second of them included.
-    fn substituted(&mut self) -> Read<Script> {
+    fn substituted(&mut self) -> ParseResult<ShellScript> {
         let script = self.deeper(Self::list)?;
         self.expect(")")?;
         Ok(script)
     }
 
     /// Reads the words of a list up to its parenthesis.
-    fn listed(&mut self) -> Read<Vec<Word>> {
+    fn listed(&mut self) -> ParseResult<Vec<Word>> {
         let mut words = Vec::new();
         loop {
             self.blank_lines();
@@ -64,24 +63,24 @@ impl Parser<'_> {
         }
     }
 
-    fn single_quoted(&mut self) -> Read<Part> {
+    fn single_quoted(&mut self) -> ParseResult<WordPart> {
         self.at += 1;
         let Some(end) = self.rest().find('\'') else { return Err(self.open_quote()) };
         let text = &self.rest()[..end];
         self.lines(text)?;
         self.at += end + 1;
-        Ok(Part::Quoted(text.to_owned()))
+        Ok(WordPart::Quoted(text.to_owned()))
     }
 
-    fn double_quoted(&mut self, parts: &mut Vec<Part>) -> Read<()> {
+    fn double_quoted(&mut self, parts: &mut Vec<WordPart>) -> ParseResult<()> {
         self.at += 1;
         // Quotes with nothing between them are a word too.
-        parts.push(Part::Quoted(String::new()));
+        parts.push(WordPart::Quoted(String::new()));
         self.quoted(Some(b'"'), parts)
     }
 
     /// Reads what stands between double quotes, up to the sign that ends it.
-    fn quoted(&mut self, end: Option<u8>, parts: &mut Vec<Part>) -> Read<()> {
+    fn quoted(&mut self, end: Option<u8>, parts: &mut Vec<WordPart>) -> ParseResult<()> {
         loop {
             match self.peek() {
                 None if end.is_none() => return Ok(()),
@@ -97,10 +96,10 @@ impl Parser<'_> {
                     match self.rest().chars().next() {
                         Some('\n') => self.inner_newline()?,
                         Some(c) if matches!(c, '$' | '`' | '\\') || (c == '"' && end.is_some()) => {
-                            push(parts, Part::Quoted(c.to_string()));
+                            push(parts, WordPart::Quoted(c.to_string()));
                             self.at += 1;
                         }
-                        _ => push(parts, Part::Quoted("\\".to_owned())),
+                        _ => push(parts, WordPart::Quoted("\\".to_owned())),
                     }
                 }
                 Some(_) => {
@@ -111,7 +110,7 @@ impl Parser<'_> {
                     self.lines(text)?;
                     // A quote in the text of a here-document is one character like others.
                     let length = length.max(1);
-                    push(parts, Part::Quoted(self.rest()[..length].to_owned()));
+                    push(parts, WordPart::Quoted(self.rest()[..length].to_owned()));
                     self.at += length;
                 }
             }
@@ -119,26 +118,26 @@ impl Parser<'_> {
     }
 
     /// Reads an escaped character; a line end vanishes.
-    fn escaped(&mut self) -> Read<Option<Part>> {
+    fn escaped(&mut self) -> ParseResult<Option<WordPart>> {
         self.at += 1;
         match self.rest().chars().next() {
-            None => Ok(Some(Part::Quoted("\\".to_owned()))),
+            None => Ok(Some(WordPart::Quoted("\\".to_owned()))),
             Some('\n') => self.inner_newline().map(|()| None),
             Some(c) => {
                 self.at += c.len_utf8();
-                Ok(Some(Part::Quoted(c.to_string())))
+                Ok(Some(WordPart::Quoted(c.to_string())))
             }
         }
     }
 
     /// Reads what a dollar sign begins.
-    fn dollar(&mut self, is_quoted: bool, parts: &mut Vec<Part>) -> Read<()> {
+    fn dollar(&mut self, is_quoted: bool, parts: &mut Vec<WordPart>) -> ParseResult<()> {
         self.at += 1;
         let rest = self.rest();
         if self.take("((") {
-            parts.push(Part::Arithmetic(self.deeper(Self::arithmetic)?));
+            parts.push(WordPart::Arithmetic(self.deeper(Self::arithmetic)?));
         } else if self.take("(") {
-            parts.push(Part::Substitution { script: self.substituted()?, is_quoted });
+            parts.push(WordPart::Substitution { script: self.substituted()?, is_quoted });
         } else if self.take("{") {
             let variable = self.deeper(|it| it.braced(is_quoted))?;
             parts.push(variable);
@@ -150,12 +149,16 @@ impl Parser<'_> {
             match name_length(rest) {
                 0 => push(
                     parts,
-                    if is_quoted { Part::Quoted("$".into()) } else { Part::Plain("$".into()) },
+                    if is_quoted {
+                        WordPart::Quoted("$".into())
+                    } else {
+                        WordPart::Plain("$".into())
+                    },
                 ),
                 length => {
                     self.at += length;
                     let name = rest[..length].to_owned();
-                    parts.push(Part::Variable { name, is_quoted, rest: Vec::new() });
+                    parts.push(WordPart::Variable { name, is_quoted, rest: Vec::new() });
                 }
             }
         }
@@ -163,7 +166,7 @@ impl Parser<'_> {
     }
 
     /// Reads `${…}` behind its opening brace.
-    fn braced(&mut self, is_quoted: bool) -> Read<Part> {
+    fn braced(&mut self, is_quoted: bool) -> ParseResult<WordPart> {
         let start = self.at;
         // A length or another name stands behind a sign; a sign alone is a parameter.
         if matches!(self.peek(), Some(b'#' | b'!')) && name_length(&self.rest()[1..]) > 0 {
@@ -182,7 +185,7 @@ impl Parser<'_> {
                 None => return Err(self.unexpected()),
                 Some(b'}') => {
                     self.at += 1;
-                    return Ok(Part::Variable { name, is_quoted, rest });
+                    return Ok(WordPart::Variable { name, is_quoted, rest });
                 }
                 Some(b'"') => self.double_quoted(&mut rest)?,
                 Some(b'\'') if !is_quoted => rest.push(self.single_quoted()?),
@@ -193,7 +196,7 @@ impl Parser<'_> {
                 Some(b'`') => rest.push(self.backticks(is_quoted)?),
                 Some(b'\n') => {
                     self.inner_newline()?;
-                    push(&mut rest, Part::Plain("\n".to_owned()));
+                    push(&mut rest, WordPart::Plain("\n".to_owned()));
                 }
                 Some(_) => self.one(&mut rest),
             }
@@ -201,7 +204,7 @@ impl Parser<'_> {
     }
 
     /// Reads an arithmetic expression up to its two parentheses, which are read too.
-    pub(super) fn arithmetic(&mut self) -> Read<Vec<Part>> {
+    pub(super) fn arithmetic(&mut self) -> ParseResult<Vec<WordPart>> {
         let mut parts = Vec::new();
         let mut open = 0_usize;
         loop {
@@ -225,14 +228,14 @@ impl Parser<'_> {
     }
 
     /// Takes one character as it is.
-    fn one(&mut self, parts: &mut Vec<Part>) {
+    fn one(&mut self, parts: &mut Vec<WordPart>) {
         if let Some(c) = self.rest().chars().next() {
             self.at += c.len_utf8();
-            push(parts, Part::Plain(c.to_string()));
+            push(parts, WordPart::Plain(c.to_string()));
         }
     }
 
-    fn backticks(&mut self, is_quoted: bool) -> Read<Part> {
+    fn backticks(&mut self, is_quoted: bool) -> ParseResult<WordPart> {
         let line = self.line;
         self.at += 1;
         let mut text = String::new();
@@ -260,11 +263,11 @@ impl Parser<'_> {
             self.at += c.len_utf8();
         }
         self.at += 1;
-        Ok(Part::Substitution { script: self.other(&text, line)?, is_quoted })
+        Ok(WordPart::Substitution { script: self.other(&text, line)?, is_quoted })
     }
 
     /// Reads `$'…'`.
-    fn ansi(&mut self) -> Read<Part> {
+    fn ansi(&mut self) -> ParseResult<WordPart> {
         self.at += 1;
         let rest = self.rest();
         let mut chars = rest.char_indices();
@@ -279,11 +282,11 @@ impl Parser<'_> {
         let text = &rest[..end];
         self.lines(text)?;
         self.at += end + 1;
-        Ok(Part::Quoted(unescaped(text)))
+        Ok(WordPart::Quoted(unescaped(text)))
     }
 
     /// Counts the lines of a text inside a word, which is read by the caller.
-    fn lines(&mut self, text: &str) -> Read<()> {
+    fn lines(&mut self, text: &str) -> ParseResult<()> {
         let lines = text.matches('\n').count();
         if lines > 0 {
             let at = self.at;
@@ -294,37 +297,28 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn open_quote(&self) -> super::ShellError {
+    fn open_quote(&self) -> ShellError {
         self.error("a quote is not closed")
     }
 }
 
-/// The text of a word in which nothing is expanded but globs, braces and a tilde.
-pub(crate) fn literal(word: &Word) -> Option<String> {
-    let parts = word.0.iter().map(|it| match it {
-        Part::Plain(text) | Part::Quoted(text) => Some(text.as_str()),
-        _ => None,
-    });
-    parts.collect()
-}
-
 /// Takes a word as an assignment, if it is one.
 pub(super) fn assignment(word: &Word) -> Option<Assignment> {
-    let (Part::Plain(first), behind) = word.0.split_first()? else { return None };
+    let (WordPart::Plain(first), behind) = word.0.split_first()? else { return None };
     let (left, right) = first.split_once('=')?;
-    let (left, adds) = left.strip_suffix('+').map_or((left, false), |it| (it, true));
+    let (left, appends) = left.strip_suffix('+').map_or((left, false), |it| (it, true));
     let name = left.split('[').next().unwrap_or_default();
     if !is_name(name) || (left != name && !left.ends_with(']')) {
         return None;
     }
     let value = match behind {
-        [Part::List(words)] if right.is_empty() => words.clone(),
+        [WordPart::List(words)] if right.is_empty() => words.clone(),
         behind => {
-            let start = (!right.is_empty()).then(|| Part::Plain(right.to_owned()));
+            let start = (!right.is_empty()).then(|| WordPart::Plain(right.to_owned()));
             vec![Word(start.into_iter().chain(behind.iter().cloned()).collect())]
         }
     };
-    Some(Assignment { name: name.to_owned(), adds, value })
+    Some(Assignment { name: name.to_owned(), appends, value })
 }
 
 /// Whether a text can name a variable.
@@ -354,17 +348,17 @@ fn name_length(text: &str) -> usize {
 }
 
 /// Whether what stands before a parenthesis makes it a list.
-fn begins_list(parts: &[Part]) -> bool {
-    let [Part::Plain(text)] = parts else { return false };
+fn begins_list(parts: &[WordPart]) -> bool {
+    let [WordPart::Plain(text)] = parts else { return false };
     let Some(name) = text.strip_suffix('=') else { return false };
     is_name(name.strip_suffix('+').unwrap_or(name))
 }
 
 /// Adds a part, to the one before it where both are of a kind.
-fn push(parts: &mut Vec<Part>, part: Part) {
+fn push(parts: &mut Vec<WordPart>, part: WordPart) {
     match (parts.last_mut(), part) {
-        (Some(Part::Plain(text)), Part::Plain(more)) => text.push_str(&more),
-        (Some(Part::Quoted(text)), Part::Quoted(more)) => text.push_str(&more),
+        (Some(WordPart::Plain(text)), WordPart::Plain(more)) => text.push_str(&more),
+        (Some(WordPart::Quoted(text)), WordPart::Quoted(more)) => text.push_str(&more),
         (_, part) => parts.push(part),
     }
 }

@@ -1,4 +1,4 @@
-//! What the reader makes of a text, and that no text is too hostile for it.
+//! The reader on known texts, and on hostile ones.
 
 use std::process::{Command as Process, Stdio};
 
@@ -14,40 +14,40 @@ fn shown(text: &str) -> String {
     }
 }
 
-fn list(script: &Script) -> String {
-    let statements = script.0.iter().map(|it| {
-        let pipeline: Vec<String> = it.pipeline.iter().map(command).collect();
-        let sign = match it.joint {
-            Joint::Then => ";",
-            Joint::And => " &&",
-            Joint::Or => " ||",
-            Joint::Background => " &",
+fn list(script: &ShellScript) -> String {
+    let pipelines = script.0.iter().map(|it| {
+        let commands: Vec<String> = it.commands.iter().map(command).collect();
+        let sign = match it.operator {
+            ListOperator::Sequence => ";",
+            ListOperator::And => " &&",
+            ListOperator::Or => " ||",
+            ListOperator::Background => " &",
         };
         let negation = if it.is_negated { "! " } else { "" };
-        format!("{negation}{}{sign}", pipeline.join(" | "))
+        format!("{negation}{}{sign}", commands.join(" | "))
     });
-    statements.collect::<Vec<_>>().join(" ")
+    pipelines.collect::<Vec<_>>().join(" ")
 }
 
-fn command(command: &Command) -> String {
+fn command(command: &ShellCommand) -> String {
     let words = |it: &[Word]| it.iter().map(word).collect::<Vec<_>>().join(" ");
     let mut parts = Vec::new();
     match &command.kind {
-        Kind::Simple { assignments, words: own } => {
+        CommandKind::Simple { assignments, words: own } => {
             parts.extend(assignments.iter().map(|it| {
-                format!("{}{}{}", it.name, if it.adds { "+=" } else { "=" }, words(&it.value))
+                format!("{}{}{}", it.name, if it.appends { "+=" } else { "=" }, words(&it.value))
             }));
             parts.extend(own.iter().map(word));
         }
-        Kind::Function { name, body } => {
+        CommandKind::Function { name, body } => {
             parts.push(format!("fn {} {}", word(name), self::command(body)));
         }
-        Kind::Compound { form, words: own, bodies } => {
+        CommandKind::Compound { kind, words: own, bodies } => {
             let bodies = bodies.iter().map(list).collect::<Vec<_>>().join(" / ");
-            parts.push(format!("{form:?}({}: {bodies})", words(own)));
+            parts.push(format!("{kind:?}({}: {bodies})", words(own)));
         }
     }
-    parts.extend(command.redirects.iter().map(|it| format!("{:?} {}", it.way, word(&it.target))));
+    parts.extend(command.redirects.iter().map(|it| format!("{:?} {}", it.kind, word(&it.target))));
     parts.join(" ")
 }
 
@@ -55,16 +55,16 @@ fn word(word: &Word) -> String {
     word.0.iter().map(part).collect()
 }
 
-fn part(part: &Part) -> String {
-    let all = |it: &[Part]| it.iter().map(self::part).collect::<String>();
+fn part(part: &WordPart) -> String {
+    let all = |it: &[WordPart]| it.iter().map(self::part).collect::<String>();
     match part {
-        Part::Plain(text) => text.clone(),
-        Part::Quoted(text) => format!("«{}»", text.replace('\n', "⏎")),
-        Part::Variable { name, rest, .. } => format!("<{name}{}>", all(rest)),
-        Part::Substitution { script, .. } => format!("$({})", list(script)),
-        Part::Process(script) => format!("<({})", list(script)),
-        Part::Arithmetic(parts) => format!("(({}))", all(parts)),
-        Part::List(words) => {
+        WordPart::Plain(text) => text.clone(),
+        WordPart::Quoted(text) => format!("«{}»", text.replace('\n', "⏎")),
+        WordPart::Variable { name, rest, .. } => format!("<{name}{}>", all(rest)),
+        WordPart::Substitution { script, .. } => format!("$({})", list(script)),
+        WordPart::Process(script) => format!("<({})", list(script)),
+        WordPart::Arithmetic(parts) => format!("(({}))", all(parts)),
+        WordPart::List(words) => {
             format!("[{}]", words.iter().map(self::word).collect::<Vec<_>>().join(" "))
         }
     }
@@ -100,8 +100,8 @@ fn scripts_are_read_as_a_shell_reads_them() {
         ("a[1]=x", "a=x;"),
         ("x a=1", "x a=1;"),
         ("'a'=1", "«a»=1;"),
-        ("a >b 2>&1 <c >>d &>e >|f", "a Out b Copy 1 In c Out d Out e Out f;"),
-        ("a >&b 3<>c", "a Out b Out c;"),
+        ("a >b 2>&1 <c >>d &>e >|f", "a Output b Duplicate 1 Input c Output d Output e Output f;"),
+        ("a >&b 3<>c", "a Output b Output c;"),
         ("a <<< b", "a Here b;"),
         ("a <<E b\none $x\nE\nc", "a b Here «one »<x>«⏎»; c;"),
         ("a <<'E'\n$x `y`\nE\n", "a Here «$x `y`⏎»;"),
@@ -112,10 +112,10 @@ fn scripts_are_read_as_a_shell_reads_them() {
         ("a <<E \"b\nc\"\nE\n", "error 1: a line goes on before its here-document"),
         ("(a; b)", "Subshell(: a; b;);"),
         ("((a))", "Subshell(: Subshell(: a;););"),
-        ("{ a; } >b", "Group(: a;) Out b;"),
+        ("{ a; } >b", "Group(: a;) Output b;"),
         ("{a", "{a;"),
         ("if a; then b; elif c; then d; else e; fi", "If(: a; / b; / c; / d; / e;);"),
-        ("while a; do b; done <c", "While(: a; / b;) In c;"),
+        ("while a; do b; done <c", "While(: a; / b;) Input c;"),
         ("for x in a b; do c; done", "For(\"x\")(a b: c;);"),
         ("for x\ndo c; done", "For(\"x\")(: c;);"),
         ("for ((i=0; i<3; i++)); do c; done", "For(\"\")(((i=0; i<3; i++)): c;);"),
@@ -221,6 +221,6 @@ proptest! {
     ][..]), 0..60)) {
         let text: String = text.concat();
         let _ = parse(&text);
-        let _ = crate::danger(&text);
+        let _ = lint(&text);
     }
 }

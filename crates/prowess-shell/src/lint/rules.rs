@@ -27,7 +27,7 @@ const SYSTEM: &[&str] = &[
     "var",
 ];
 
-/// What fetches something from elsewhere.
+/// Programs that download.
 const FETCHERS: &[&str] = &[
     "GET",
     "aria2c",
@@ -51,27 +51,27 @@ const FETCHERS: &[&str] = &[
     "wget",
 ];
 
-/// What turns a text into another that nobody has read.
+/// Programs that decode.
 const DECODERS: &[&str] = &[
     "base32", "base64", "basenc", "bunzip2", "bzcat", "gpg", "gunzip", "gzip", "openssl", "unxz",
     "uudecode", "xxd", "xz", "xzcat", "zcat", "zstd", "zstdcat",
 ];
 
-/// What runs another command that follows its own options.
+/// Programs that run another command, which follows their own options.
 const WRAPPERS: &[&str] = &[
     "builtin", "busybox", "chrt", "command", "coproc", "doas", "env", "exec", "ionice", "nice",
     "nohup", "parallel", "setsid", "stdbuf", "strace", "sudo", "taskset", "time", "timeout",
     "toybox", "unshare", "watch", "xargs",
 ];
 
-/// What does so behind one word of its own.
+/// Programs that run another command behind one word of their own.
 const WRAPPERS_WITH_WORD: &[&str] = &["chroot", "flock", "taskset", "chrt", "ssh", "nsenter"];
 
-/// What makes a file system, whatever its arguments are.
+/// Programs that make a file system, whatever their arguments are.
 const FORMATTERS: &[&str] =
     &["mke2fs", "mkdosfs", "mkfs", "mkntfs", "mkreiserfs", "mkswap", "newfs", "wipefs"];
 
-/// What writes to a disk that is named among its arguments.
+/// Programs that write to a disk named among their arguments.
 const WRITERS: &[&str] = &[
     "badblocks",
     "blkdiscard",

@@ -2,21 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use crate::shell::{self, Command, Form, Joint, Kind, Redirect, Script, Way};
+use crate::{
+    parser::{is_name, parse, unescaped},
+    script::{
+        CommandKind, CompoundKind, ListOperator, Redirect, RedirectKind, ShellCommand, ShellScript,
+        Word,
+    },
+};
 
 use super::{
-    Danger, Pattern, bomb,
+    Hazard, HazardKind, bomb,
     expand::{Field, HOME, UNKNOWN, Value},
     rules, scan,
 };
 
-/// What is known of the shell while it goes through a script.
+/// The state of a shell as far as it is known, while it goes through a script.
 #[derive(Debug, Clone)]
 pub(super) struct Walker {
     pub(super) variables: BTreeMap<String, Value>,
-    /// What the script or function is given.
+    /// The arguments of the script or function.
     pub(super) arguments: Value,
-    functions: BTreeMap<String, Command>,
+    functions: BTreeMap<String, ShellCommand>,
     /// The functions that are being gone through.
     calling: Vec<String>,
     /// Where it is, if that is known.
@@ -30,7 +36,7 @@ pub(super) struct Walker {
     line: usize,
 }
 
-/// What a command reads or prints.
+/// The input or output of a command.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Stream {
     /// All of it, if it is known.
@@ -39,7 +45,7 @@ pub(super) struct Stream {
     pub(super) is_foreign: bool,
 }
 
-pub(super) type Walk<T = Stream> = Result<T, Danger>;
+pub(super) type Walk<T = Stream> = Result<T, Hazard>;
 
 /// How many steps are taken for a script before it counts as obscure.
 const FUEL: usize = 400_000;
@@ -63,9 +69,9 @@ impl Default for Walker {
 
 impl Walker {
     /// Goes through a script with its functions.
-    pub(super) fn whole(&mut self, script: &Script) -> Walk {
+    pub(super) fn whole(&mut self, script: &ShellScript) -> Walk {
         if let Some((name, line)) = bomb::bomb(script, &mut self.fuel) {
-            return Err(Danger { pattern: Pattern::ForkBomb, line, what: name });
+            return Err(Hazard { kind: HazardKind::ForkBomb, line, command: name });
         }
         self.burn(1)?;
         self.script(script, &Stream::default())
@@ -75,13 +81,13 @@ impl Walker {
     pub(super) fn burn(&mut self, steps: usize) -> Walk<()> {
         self.fuel = self.fuel.saturating_sub(steps);
         if self.fuel == 0 {
-            return Err(self.danger(Pattern::Obscure, &[]));
+            return Err(self.hazard(HazardKind::Obscure, &[]));
         }
         Ok(())
     }
 
     /// Goes through the script of a substitution.
-    pub(super) fn nested(&mut self, script: &Script) -> Walk {
+    pub(super) fn nested(&mut self, script: &ShellScript) -> Walk {
         self.apart(|it| it.script(script, &Stream::default()))
     }
 
@@ -94,60 +100,62 @@ impl Walker {
         walked
     }
 
-    fn script(&mut self, script: &Script, input: &Stream) -> Walk {
+    fn script(&mut self, script: &ShellScript, input: &Stream) -> Walk {
         let mut printed = Stream { text: Some(String::new()), is_foreign: false };
         let outer = self.is_conditional;
-        for statement in &script.0 {
+        for pipeline in &script.0 {
             let mut stream = input.clone();
-            for command in &statement.pipeline {
+            for command in &pipeline.commands {
                 stream = self.command(command, &stream)?;
             }
             printed.add(stream);
-            self.is_conditional = outer || matches!(statement.joint, Joint::And | Joint::Or);
+            self.is_conditional =
+                outer || matches!(pipeline.operator, ListOperator::And | ListOperator::Or);
         }
         self.is_conditional = outer;
         Ok(printed)
     }
 
-    fn command(&mut self, command: &Command, input: &Stream) -> Walk {
+    fn command(&mut self, command: &ShellCommand, input: &Stream) -> Walk {
         self.burn(1)?;
         self.line = command.line;
         let input = &self.redirected(&command.redirects, input)?;
         match &command.kind {
-            Kind::Simple { assignments, words } => {
+            CommandKind::Simple { assignments, words } => {
                 for assignment in assignments {
                     let value = self.value(&assignment.value)?;
-                    self.assign(&assignment.name, value, assignment.adds);
+                    self.assign(&assignment.name, value, assignment.appends);
                 }
                 let fields = self.fields(words)?;
                 self.line = command.line;
                 self.run(&fields, input)
             }
-            Kind::Function { name, body } => {
-                let name = shell::literal(name).unwrap_or_default();
+            CommandKind::Function { name, body } => {
+                let name = name.literal().unwrap_or_default();
                 self.functions.insert(name, (**body).clone());
                 let arguments = std::mem::replace(&mut self.arguments, Value::text(UNKNOWN));
                 let walked = self.apart(|it| it.command(body, &Stream::default()));
                 self.arguments = arguments;
                 walked.map(|_| Stream::default())
             }
-            Kind::Compound { form, words, bodies } => {
+            CommandKind::Compound { kind, words, bodies } => {
                 let outer = self.is_conditional;
-                match form {
-                    Form::For(name) => {
+                match kind {
+                    CompoundKind::For(name) => {
                         let fields = self.fields(words)?;
                         let is_foreign = fields.iter().any(|it| it.is_foreign);
                         let texts = fields.into_iter().map(|it| it.text).collect();
                         self.assign(name, Value { texts, is_list: false, is_foreign }, false);
                     }
-                    Form::Test => self.tested(words, input)?,
+                    CompoundKind::Test => self.tested(words, input)?,
                     _ => drop(self.fields(words)?),
                 }
-                self.is_conditional |= !matches!(form, Form::Group | Form::Subshell);
+                self.is_conditional |=
+                    !matches!(kind, CompoundKind::Group | CompoundKind::Subshell);
                 let mut printed = Stream { text: Some(String::new()), is_foreign: false };
                 for body in bodies {
-                    printed.add(match form {
-                        Form::Subshell => self.apart(|it| it.script(body, input))?,
+                    printed.add(match kind {
+                        CompoundKind::Subshell => self.apart(|it| it.script(body, input))?,
                         _ => self.script(body, input)?,
                     });
                 }
@@ -158,9 +166,9 @@ impl Walker {
     }
 
     /// For a shell that does not know `[[`, its parts are commands.
-    fn tested(&mut self, words: &[shell::Word], input: &Stream) -> Walk<()> {
-        let is_operator = |word: &shell::Word| {
-            shell::literal(word).is_some_and(|it| matches!(&*it, "&&" | "||" | ";" | "|" | "&"))
+    fn tested(&mut self, words: &[Word], input: &Stream) -> Walk<()> {
+        let is_operator = |word: &Word| {
+            word.literal().is_some_and(|it| matches!(&*it, "&&" | "||" | ";" | "|" | "&"))
         };
         for part in words.split(is_operator).skip(1) {
             let fields = self.fields(part)?;
@@ -175,17 +183,17 @@ impl Walker {
         let mut input = input.clone();
         for redirect in redirects {
             let target = self.joined(&redirect.target)?;
-            match redirect.way {
-                Way::Out if rules::is_disk(&self.absolute(&target.text)) => {
+            match redirect.kind {
+                RedirectKind::Output if rules::is_disk(&self.absolute(&target.text)) => {
                     let sign = Field { text: ">".to_owned(), ..Field::default() };
-                    return Err(self.danger(Pattern::DeviceWrite, &[sign, target]));
+                    return Err(self.hazard(HazardKind::DeviceWrite, &[sign, target]));
                 }
-                Way::Out | Way::Copy => {}
-                Way::Here => {
+                RedirectKind::Output | RedirectKind::Duplicate => {}
+                RedirectKind::Here => {
                     let text = (!target.text.contains(UNKNOWN)).then_some(target.text);
                     input = Stream { text, is_foreign: target.is_foreign };
                 }
-                Way::In => {
+                RedirectKind::Input => {
                     let remote =
                         ["/dev/tcp/", "/dev/udp/"].iter().any(|it| target.text.starts_with(it));
                     let stream = target.stream.unwrap_or_default();
@@ -235,7 +243,7 @@ impl Walker {
             "cd" | "pushd" => self.go(arguments.first()),
             "popd" => self.directory = None,
             "read" | "mapfile" | "readarray" => {
-                for argument in arguments.iter().filter(|it| shell::is_name(&it.text)) {
+                for argument in arguments.iter().filter(|it| is_name(&it.text)) {
                     let text = input.text.as_deref().and_then(|it| it.lines().next());
                     let value = Value::text(text.map_or(UNKNOWN.to_string(), str::to_owned));
                     let value = Value { is_foreign: input.is_foreign, ..value };
@@ -267,7 +275,7 @@ impl Walker {
                 });
             }
             _ if rules::is_shell(name) => return self.shell(fields, arguments, input),
-            _ if rules::is_formatter(name) => return Err(self.danger(Pattern::Format, fields)),
+            _ if rules::is_formatter(name) => return Err(self.hazard(HazardKind::Format, fields)),
             _ if rules::is_fetcher(name) || rules::is_decoder(name) => {
                 return Ok(Stream { text: None, is_foreign: true });
             }
@@ -288,7 +296,13 @@ impl Walker {
     }
 
     /// Goes through a function with what it is given.
-    fn call(&mut self, name: &str, body: &Command, arguments: &[Field], input: &Stream) -> Walk {
+    fn call(
+        &mut self,
+        name: &str,
+        body: &ShellCommand,
+        arguments: &[Field],
+        input: &Stream,
+    ) -> Walk {
         if self.calling.iter().any(|it| it == name) || self.calling.len() >= DEPTH {
             return Ok(Stream { text: None, is_foreign: input.is_foreign });
         }
@@ -331,7 +345,7 @@ impl Walker {
                 self.code(&behind[0].text, behind[0].is_foreign, behind)?;
             }
             if self.depth >= DEPTH {
-                return Err(self.danger(Pattern::Obscure, behind));
+                return Err(self.hazard(HazardKind::Obscure, behind));
             }
             self.depth += 1;
             let stream = self.run(behind, input);
@@ -400,7 +414,7 @@ impl Walker {
         if let Some(at) = arguments.iter().position(is_code) {
             let Some(code) = arguments.get(at + 1) else { return Ok(()) };
             if code.is_foreign {
-                return Err(self.danger(Pattern::PipeToShell, fields));
+                return Err(self.hazard(HazardKind::PipeToShell, fields));
             }
             return scan::text(&code.text, self.line);
         }
@@ -412,7 +426,7 @@ impl Walker {
             None => input.clone(),
         };
         match stream {
-            Stream { is_foreign: true, .. } => Err(self.danger(Pattern::PipeToShell, fields)),
+            Stream { is_foreign: true, .. } => Err(self.hazard(HazardKind::PipeToShell, fields)),
             Stream { text: Some(text), .. } => scan::text(&text, self.line),
             Stream { text: None, .. } => Ok(()),
         }
@@ -429,24 +443,24 @@ impl Walker {
     /// Looks at a text that is run as a script.
     fn code(&mut self, text: &str, is_foreign: bool, fields: &[Field]) -> Walk {
         if is_foreign {
-            return Err(self.danger(Pattern::PipeToShell, fields));
+            return Err(self.hazard(HazardKind::PipeToShell, fields));
         }
         if self.depth >= DEPTH {
-            return Err(self.danger(Pattern::Obscure, fields));
+            return Err(self.hazard(HazardKind::Obscure, fields));
         }
         self.burn(1 + text.len() / 8)?;
         let line = self.line;
-        let Ok(script) = shell::parse(&text.replace(UNKNOWN, "${_}")) else {
+        let Ok(script) = parse(&text.replace(UNKNOWN, "${_}")) else {
             return scan::text(text, line).map(|()| Stream::default());
         };
         self.depth += 1;
         let walked = self.whole(&script);
         self.depth -= 1;
         self.line = line;
-        walked.map_err(|danger| Danger { line, ..danger })
+        walked.map_err(|hazard| Hazard { line, ..hazard })
     }
 
-    /// What is read from a file.
+    /// The content of a file that is read.
     fn opened(&self, file: Option<&Field>, input: &Stream) -> Stream {
         match file {
             Some(Field { stream: Some(stream), .. }) => stream.clone(),
@@ -466,7 +480,7 @@ impl Walker {
     fn delete(&mut self, fields: &[Field], arguments: &[Field]) -> Walk<()> {
         let (is_recursive, operands) = rules::removal(arguments.iter().map(|it| &*it.text));
         if is_recursive && operands.iter().any(|it| rules::is_vital(&self.absolute(it))) {
-            return Err(self.danger(Pattern::Delete, fields));
+            return Err(self.hazard(HazardKind::Delete, fields));
         }
         Ok(())
     }
@@ -481,7 +495,7 @@ impl Walker {
         });
         let place = vital.filter(|_| !is_narrow);
         if place.is_some() && texts.contains(&"-delete") {
-            return Err(self.danger(Pattern::Delete, fields));
+            return Err(self.hazard(HazardKind::Delete, fields));
         }
         let runs = |it: &Field| matches!(&*it.text, "-exec" | "-execdir" | "-ok" | "-okdir");
         for behind in arguments.split(runs).skip(1) {
@@ -494,7 +508,7 @@ impl Walker {
             // Deleting every file below is as bad as deleting the directories.
             let removes = command.first().is_some_and(|it| it.name() == "rm");
             if place.is_some() && removes {
-                return Err(self.danger(Pattern::Delete, fields));
+                return Err(self.hazard(HazardKind::Delete, fields));
             }
             self.run(&command, input)?;
         }
@@ -514,7 +528,7 @@ impl Walker {
             (Some(from), to) => !is_own(from) || !to.is_none_or(is_own),
             (None, to) => to.is_some_and(|it| rules::is_disk(&self.absolute(it))),
         };
-        if is_bad { Err(self.danger(Pattern::DiskCopy, fields)) } else { Ok(()) }
+        if is_bad { Err(self.hazard(HazardKind::DiskCopy, fields)) } else { Ok(()) }
     }
 
     fn write(&mut self, fields: &[Field], arguments: &[Field]) -> Walk<()> {
@@ -523,7 +537,7 @@ impl Walker {
             rules::is_disk(&self.absolute(path))
         };
         if arguments.iter().any(names_disk) {
-            return Err(self.danger(Pattern::DeviceWrite, fields));
+            return Err(self.hazard(HazardKind::DeviceWrite, fields));
         }
         Ok(())
     }
@@ -560,10 +574,10 @@ impl Walker {
         }
     }
 
-    fn danger(&self, pattern: Pattern, fields: &[Field]) -> Danger {
-        let what = texts(fields).replace(UNKNOWN, "…");
-        let end = what.char_indices().nth(120).map_or(what.len(), |it| it.0);
-        Danger { pattern, line: self.line, what: what[..end].to_owned() }
+    fn hazard(&self, kind: HazardKind, fields: &[Field]) -> Hazard {
+        let command = texts(fields).replace(UNKNOWN, "…");
+        let end = command.char_indices().nth(120).map_or(command.len(), |it| it.0);
+        Hazard { kind, line: self.line, command: command[..end].to_owned() }
     }
 }
 
@@ -578,29 +592,29 @@ impl Stream {
     }
 }
 
-/// What `echo` or `printf` prints.
+/// The output of `echo` or `printf`.
 fn printed(name: &str, arguments: &[Field]) -> Stream {
     let is_foreign = arguments.iter().any(|it| it.is_foreign);
     let is_option = |it: &Field| name == "echo" && matches!(&*it.text, "-n" | "-e" | "-ne" | "-en");
     let mut rest = arguments.iter().skip_while(|it| is_option(it)).map(|it| &*it.text);
     let text = if name == "echo" {
         // Some shells decode what others print as it is.
-        shell::unescaped(&rest.collect::<Vec<_>>().join(" ")) + "\n"
+        unescaped(&rest.collect::<Vec<_>>().join(" ")) + "\n"
     } else {
-        let format = shell::unescaped(rest.next().unwrap_or_default());
+        let format = unescaped(rest.next().unwrap_or_default());
         let mut pieces = format.split('%');
         let mut text = pieces.next().unwrap_or_default().to_owned();
         for piece in pieces {
             match piece.chars().next() {
                 Some('s' | 'b' | 'd' | 'c') => {
-                    text.push_str(&shell::unescaped(rest.next().unwrap_or_default()));
+                    text.push_str(&unescaped(rest.next().unwrap_or_default()));
                     text.push_str(&piece[1..]);
                 }
                 _ => text.push_str(piece),
             }
         }
         for more in rest {
-            text.push_str(&shell::unescaped(more));
+            text.push_str(&unescaped(more));
         }
         text
     };

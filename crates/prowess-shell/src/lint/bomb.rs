@@ -2,23 +2,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::shell::{self, Command, Form, Joint, Kind, Part, Script, Word};
+use crate::script::{
+    CommandKind, CompoundKind, ListOperator, ShellCommand, ShellScript, Word, WordPart,
+};
 
-/// What a function starts.
+/// The commands that a function starts.
 #[derive(Default)]
 struct Starts {
-    /// Whatever it calls.
+    /// All commands that it calls.
     calls: BTreeSet<String>,
-    /// What it starts side by side, and how many of these have to lead back to it.
+    /// The commands that it starts side by side, and how many of them must lead back to it.
     together: Vec<(Vec<String>, usize)>,
     line: usize,
 }
 
-/// What the script itself is called by.
+/// The name of the script itself.
 const ITSELF: &str = "$0";
 
 /// Finds a function that starts itself without end: its name and line. Every step takes of `fuel`.
-pub(super) fn bomb(script: &Script, fuel: &mut usize) -> Option<(String, usize)> {
+pub(super) fn bomb(script: &ShellScript, fuel: &mut usize) -> Option<(String, usize)> {
     let mut functions = BTreeMap::new();
     let mut own = read(script, false, &mut functions);
     own.line = 1;
@@ -55,47 +57,51 @@ fn reaches(
     false
 }
 
-fn read(script: &Script, is_conditional: bool, functions: &mut BTreeMap<String, Starts>) -> Starts {
+fn read(
+    script: &ShellScript,
+    is_conditional: bool,
+    functions: &mut BTreeMap<String, Starts>,
+) -> Starts {
     let mut starts = Starts::default();
     let mut is_joined = false;
-    for statement in &script.0 {
+    for pipeline in &script.0 {
         let is_conditional = is_conditional || is_joined;
-        let names: Vec<String> = statement.pipeline.iter().filter_map(name).collect();
+        let names: Vec<String> = pipeline.commands.iter().filter_map(name).collect();
         let mut calls: BTreeSet<String> = names.iter().cloned().collect();
-        for command in &statement.pipeline {
+        for command in &pipeline.commands {
             let inner = inside(command, is_conditional, functions);
             calls.extend(inner.calls);
             starts.together.extend(inner.together);
         }
-        if statement.joint == Joint::Background && !is_conditional {
+        if pipeline.operator == ListOperator::Background && !is_conditional {
             starts.together.push((calls.iter().cloned().collect(), 1));
         }
         if names.len() > 1 {
             starts.together.push((names, 2));
         }
         starts.calls.extend(calls);
-        is_joined = matches!(statement.joint, Joint::And | Joint::Or);
+        is_joined = matches!(pipeline.operator, ListOperator::And | ListOperator::Or);
     }
     starts
 }
 
 /// Reads what stands inside a compound command; what a function does is noted under its name.
 fn inside(
-    command: &Command,
+    command: &ShellCommand,
     is_conditional: bool,
     functions: &mut BTreeMap<String, Starts>,
 ) -> Starts {
     let mut starts = Starts::default();
     match &command.kind {
-        Kind::Simple { .. } => {}
-        Kind::Function { name, body } => {
+        CommandKind::Simple { .. } => {}
+        CommandKind::Function { name, body } => {
             let mut own = inside(body, false, functions);
             own.calls.extend(self::name(body));
             own.line = command.line;
-            functions.insert(shell::literal(name).unwrap_or_default(), own);
+            functions.insert(name.literal().unwrap_or_default(), own);
         }
-        Kind::Compound { form, bodies, .. } => {
-            let is_plain = matches!(form, Form::Group | Form::Subshell);
+        CommandKind::Compound { kind, bodies, .. } => {
+            let is_plain = matches!(kind, CompoundKind::Group | CompoundKind::Subshell);
             for body in bodies {
                 let inner = read(body, is_conditional || !is_plain, functions);
                 starts.calls.extend(inner.calls);
@@ -106,15 +112,15 @@ fn inside(
     starts
 }
 
-/// What a simple command calls.
-fn name(command: &Command) -> Option<String> {
-    let Kind::Simple { words, .. } = &command.kind else { return None };
+/// The name of the command that a simple command calls.
+fn name(command: &ShellCommand) -> Option<String> {
+    let CommandKind::Simple { words, .. } = &command.kind else { return None };
     let word = words.first()?;
-    shell::literal(word).or_else(|| is_itself(word).then(|| ITSELF.to_owned()))
+    word.literal().or_else(|| is_itself(word).then(|| ITSELF.to_owned()))
 }
 
 fn is_itself(word: &Word) -> bool {
-    let mut parts = word.0.iter().filter(|it| **it != Part::Quoted(String::new()));
-    matches!(parts.next(), Some(Part::Variable { name, rest, .. }) if name == "0" && rest.is_empty())
+    let mut parts = word.0.iter().filter(|it| **it != WordPart::Quoted(String::new()));
+    matches!(parts.next(), Some(WordPart::Variable { name, rest, .. }) if name == "0" && rest.is_empty())
         && parts.next().is_none()
 }

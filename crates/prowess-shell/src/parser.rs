@@ -1,8 +1,34 @@
-//! From text to commands.
+//! Reads text as a script.
 
-use super::{
-    Command, Form, Joint, Kind, Part, Redirect, Script, ShellError, Statement, Way, Word, word,
+mod word;
+
+use crate::script::{
+    CommandKind, CompoundKind, ListOperator, Pipeline, Redirect, RedirectKind, ShellCommand,
+    ShellScript, Word, WordPart,
 };
+
+pub(crate) use self::word::{is_name, unescaped};
+
+/// A text is not a script, or not one that the reader understands.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {message}")]
+pub struct ShellError {
+    /// The line, from 1.
+    pub line: usize,
+    /// The reason, in words.
+    pub message: String,
+}
+
+/// Reads a script.
+pub fn parse(text: &str) -> Result<ShellScript, ShellError> {
+    match text.find('\0') {
+        Some(at) => {
+            let line = text[..at].matches('\n').count() + 1;
+            Err(ShellError { line, message: "there is a null character".to_owned() })
+        }
+        None => Parser::new(text, 1, 0).script(),
+    }
+}
 
 /// How many levels of nesting are followed.
 const DEPTH: usize = 50;
@@ -17,7 +43,7 @@ pub(super) struct Parser<'t> {
     behind: Option<(usize, usize)>,
 }
 
-pub(super) type Read<T> = Result<T, ShellError>;
+pub(super) type ParseResult<T> = Result<T, ShellError>;
 
 /// The words that end a list inside a compound command.
 const ENDS: &[&str] = &["then", "else", "elif", "fi", "do", "done", "esac", "}"];
@@ -31,7 +57,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Reads all of the text.
-    pub(super) fn script(mut self) -> Read<Script> {
+    pub(super) fn script(mut self) -> ParseResult<ShellScript> {
         let script = self.list()?;
         if self.at < self.text.len() {
             return Err(self.unexpected());
@@ -40,7 +66,10 @@ impl<'t> Parser<'t> {
     }
 
     /// Goes a level down.
-    pub(super) fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
+    pub(super) fn deeper<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> ParseResult<T>,
+    ) -> ParseResult<T> {
         if self.depth >= DEPTH {
             return Err(self.error("the script is nested too deeply"));
         }
@@ -51,71 +80,72 @@ impl<'t> Parser<'t> {
     }
 
     /// Reads another text, such as that between backticks, as a script one level down.
-    pub(super) fn other(&mut self, text: &str, line: usize) -> Read<Script> {
+    pub(super) fn other(&mut self, text: &str, line: usize) -> ParseResult<ShellScript> {
         self.deeper(|it| Parser::new(text, line, it.depth).script())
     }
 
-    /// Reads statements up to whatever cannot begin one.
-    pub(super) fn list(&mut self) -> Read<Script> {
-        let mut statements: Vec<Statement> = Vec::new();
+    /// Reads pipelines up to whatever cannot begin one.
+    pub(super) fn list(&mut self) -> ParseResult<ShellScript> {
+        let mut pipelines: Vec<Pipeline> = Vec::new();
         loop {
-            let joined =
-                statements.last().is_some_and(|it| matches!(it.joint, Joint::And | Joint::Or));
+            let joined = pipelines
+                .last()
+                .is_some_and(|it| matches!(it.operator, ListOperator::And | ListOperator::Or));
             self.blank_lines();
             if self.ends_list() {
-                return if joined { Err(self.unexpected()) } else { Ok(Script(statements)) };
+                return if joined { Err(self.unexpected()) } else { Ok(ShellScript(pipelines)) };
             }
             let mut is_negated = false;
             while self.take_reserved("!") {
                 is_negated = true;
             }
-            let mut pipeline = vec![self.command()?];
+            let mut commands = vec![self.command()?];
             while self.peek() == Some(b'|') && !self.rest().starts_with("||") {
                 self.at += 1;
                 // `|&` of bash sends the errors along.
                 self.take("&");
                 self.blank_lines();
-                pipeline.push(self.command()?);
+                commands.push(self.command()?);
             }
-            let joint = self.joint();
-            let ends = joint.is_none();
-            statements.push(Statement {
-                pipeline,
+            let operator = self.operator();
+            let ends = operator.is_none();
+            pipelines.push(Pipeline {
+                commands,
                 is_negated,
-                joint: joint.unwrap_or(Joint::Then),
+                operator: operator.unwrap_or(ListOperator::Sequence),
             });
             if ends {
-                return Ok(Script(statements));
+                return Ok(ShellScript(pipelines));
             }
         }
     }
 
     /// Reads what stands behind a pipeline; nothing where the list ends.
-    fn joint(&mut self) -> Option<Joint> {
+    fn operator(&mut self) -> Option<ListOperator> {
         self.blanks();
-        let joint = if self.take("&&") {
-            Joint::And
+        let operator = if self.take("&&") {
+            ListOperator::And
         } else if self.take("||") {
-            Joint::Or
+            ListOperator::Or
         } else if self.peek() == Some(b'&') {
             self.at += 1;
-            Joint::Background
+            ListOperator::Background
         } else if self.peek() == Some(b';')
             && !self.rest().starts_with(";;")
             && !self.rest().starts_with(";&")
         {
             self.at += 1;
-            Joint::Then
+            ListOperator::Sequence
         } else if self.peek() == Some(b'\n') {
             self.newline();
-            Joint::Then
+            ListOperator::Sequence
         } else {
             return None;
         };
-        Some(joint)
+        Some(operator)
     }
 
-    /// Whether nothing follows that could begin a statement.
+    /// Whether nothing follows that could begin a pipeline.
     fn ends_list(&self) -> bool {
         match self.peek() {
             None | Some(b')') => true,
@@ -124,7 +154,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn command(&mut self) -> Read<Command> {
+    fn command(&mut self) -> ParseResult<ShellCommand> {
         self.deeper(|it| {
             it.blanks();
             let line = it.line;
@@ -139,17 +169,17 @@ impl<'t> Parser<'t> {
                 }
                 None => it.simple(&mut redirects)?,
             };
-            Ok(Command { kind, redirects, line })
+            Ok(ShellCommand { kind, redirects, line })
         })
     }
 
     /// Reads a compound command or a function, if one begins here.
-    fn kind(&mut self) -> Read<Option<Kind>> {
+    fn kind(&mut self) -> ParseResult<Option<CommandKind>> {
         if self.peek() == Some(b'(') {
             self.at += 1;
             let body = self.list()?;
             self.expect(")")?;
-            return Ok(Some(compound(Form::Subshell, Vec::new(), vec![body])));
+            return Ok(Some(compound(CompoundKind::Subshell, Vec::new(), vec![body])));
         }
         let Some(opens) = OPENS.iter().find(|it| self.is_reserved(it)) else { return Ok(None) };
         self.at += opens.len();
@@ -157,13 +187,13 @@ impl<'t> Parser<'t> {
             "{" => {
                 let body = self.list()?;
                 self.reserved("}")?;
-                Ok(Some(compound(Form::Group, Vec::new(), vec![body])))
+                Ok(Some(compound(CompoundKind::Group, Vec::new(), vec![body])))
             }
             "if" => self.choice().map(Some),
             "while" | "until" => {
                 let condition = self.list()?;
                 let body = self.block()?;
-                Ok(Some(compound(Form::While, Vec::new(), vec![condition, body])))
+                Ok(Some(compound(CompoundKind::While, Vec::new(), vec![condition, body])))
             }
             "for" | "select" => self.each().map(Some),
             "case" => self.case().map(Some),
@@ -182,12 +212,12 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn function(&mut self, name: Word) -> Read<Kind> {
+    fn function(&mut self, name: Word) -> ParseResult<CommandKind> {
         self.blank_lines();
-        Ok(Kind::Function { name, body: Box::new(self.command()?) })
+        Ok(CommandKind::Function { name, body: Box::new(self.command()?) })
     }
 
-    fn choice(&mut self) -> Read<Kind> {
+    fn choice(&mut self) -> ParseResult<CommandKind> {
         let mut bodies = vec![self.list()?];
         self.reserved("then")?;
         bodies.push(self.list()?);
@@ -200,18 +230,18 @@ impl<'t> Parser<'t> {
             bodies.push(self.list()?);
         }
         self.reserved("fi")?;
-        Ok(compound(Form::If, Vec::new(), bodies))
+        Ok(compound(CompoundKind::If, Vec::new(), bodies))
     }
 
-    fn each(&mut self) -> Read<Kind> {
+    fn each(&mut self) -> ParseResult<CommandKind> {
         self.blanks();
         let mut words = Vec::new();
         let name = if self.take("((") {
-            words.push(Word(vec![Part::Arithmetic(self.arithmetic()?)]));
+            words.push(Word(vec![WordPart::Arithmetic(self.arithmetic()?)]));
             String::new()
         } else {
             let name = self.word()?.ok_or_else(|| self.unexpected())?;
-            word::literal(&name).ok_or_else(|| self.unexpected())?
+            name.literal().ok_or_else(|| self.unexpected())?
         };
         self.blank_lines();
         if self.take_reserved("in") {
@@ -225,11 +255,11 @@ impl<'t> Parser<'t> {
         self.take(";");
         self.blank_lines();
         let body = self.block()?;
-        Ok(compound(Form::For(name), words, vec![body]))
+        Ok(compound(CompoundKind::For(name), words, vec![body]))
     }
 
     /// Reads `do …; done`, or the braces that bash takes in their place.
-    fn block(&mut self) -> Read<Script> {
+    fn block(&mut self) -> ParseResult<ShellScript> {
         self.blank_lines();
         let (open, close) = if self.is_reserved("{") { ("{", "}") } else { ("do", "done") };
         self.reserved(open)?;
@@ -238,7 +268,7 @@ impl<'t> Parser<'t> {
         Ok(body)
     }
 
-    fn case(&mut self) -> Read<Kind> {
+    fn case(&mut self) -> ParseResult<CommandKind> {
         self.blanks();
         let mut words = vec![self.word()?.ok_or_else(|| self.unexpected())?];
         self.blank_lines();
@@ -247,7 +277,7 @@ impl<'t> Parser<'t> {
         loop {
             self.blank_lines();
             if self.take_reserved("esac") {
-                return Ok(compound(Form::Case, words, bodies));
+                return Ok(compound(CompoundKind::Case, words, bodies));
             }
             self.take("(");
             loop {
@@ -263,18 +293,18 @@ impl<'t> Parser<'t> {
             self.blanks();
             if !(self.take(";;&") || self.take(";;") || self.take(";&")) {
                 self.reserved("esac")?;
-                return Ok(compound(Form::Case, words, bodies));
+                return Ok(compound(CompoundKind::Case, words, bodies));
             }
         }
     }
 
     /// Reads what stands in `[[ … ]]`: operators become words of their own.
-    fn test(&mut self) -> Read<Kind> {
+    fn test(&mut self) -> ParseResult<CommandKind> {
         let mut words = Vec::new();
         loop {
             self.blank_lines();
             if self.take_reserved("]]") {
-                return Ok(compound(Form::Test, words, Vec::new()));
+                return Ok(compound(CompoundKind::Test, words, Vec::new()));
             }
             let operator = ["&&", "||", "<", ">", "(", ")", "|", "&", ";"]
                 .iter()
@@ -282,7 +312,7 @@ impl<'t> Parser<'t> {
             match operator {
                 Some(operator) => {
                     self.at += operator.len();
-                    words.push(Word(vec![Part::Plain((*operator).to_owned())]));
+                    words.push(Word(vec![WordPart::Plain((*operator).to_owned())]));
                 }
                 None => words.push(self.word()?.ok_or_else(|| self.unexpected())?),
             }
@@ -290,7 +320,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Reads a simple command, or a function whose name comes first.
-    fn simple(&mut self, redirects: &mut Vec<Redirect>) -> Read<Kind> {
+    fn simple(&mut self, redirects: &mut Vec<Redirect>) -> ParseResult<CommandKind> {
         let (mut assignments, mut words) = (Vec::new(), Vec::new());
         loop {
             self.blanks();
@@ -317,10 +347,10 @@ impl<'t> Parser<'t> {
         if words.is_empty() && assignments.is_empty() && redirects.is_empty() {
             return Err(self.unexpected());
         }
-        Ok(Kind::Simple { assignments, words })
+        Ok(CommandKind::Simple { assignments, words })
     }
 
-    fn redirect(&mut self) -> Read<Option<Redirect>> {
+    fn redirect(&mut self) -> ParseResult<Option<Redirect>> {
         self.blanks();
         let start = self.at;
         while self.peek().is_some_and(|it| it.is_ascii_digit()) {
@@ -335,25 +365,25 @@ impl<'t> Parser<'t> {
                 self.at = end;
             }
         }
-        const WAYS: &[(&str, Way)] = &[
-            ("&>>", Way::Out),
-            ("&>", Way::Out),
-            ("<<<", Way::Here),
-            ("<<-", Way::Here),
-            ("<<", Way::Here),
-            ("<&", Way::Copy),
-            ("<>", Way::Out),
-            ("<(", Way::In),
-            ("<", Way::In),
-            (">>", Way::Out),
-            (">&", Way::Copy),
-            (">|", Way::Out),
-            (">(", Way::Out),
-            (">", Way::Out),
+        const WAYS: &[(&str, RedirectKind)] = &[
+            ("&>>", RedirectKind::Output),
+            ("&>", RedirectKind::Output),
+            ("<<<", RedirectKind::Here),
+            ("<<-", RedirectKind::Here),
+            ("<<", RedirectKind::Here),
+            ("<&", RedirectKind::Duplicate),
+            ("<>", RedirectKind::Output),
+            ("<(", RedirectKind::Input),
+            ("<", RedirectKind::Input),
+            (">>", RedirectKind::Output),
+            (">&", RedirectKind::Duplicate),
+            (">|", RedirectKind::Output),
+            (">(", RedirectKind::Output),
+            (">", RedirectKind::Output),
         ];
         let found = WAYS.iter().find(|it| self.rest().starts_with(it.0));
         // `<(` and `>(` begin words.
-        let Some((sign, way)) = found.filter(|it| !it.0.ends_with('(')) else {
+        let Some((sign, kind)) = found.filter(|it| !it.0.ends_with('(')) else {
             self.at = start;
             return Ok(None);
         };
@@ -362,19 +392,19 @@ impl<'t> Parser<'t> {
         let Some(target) = self.word()? else { return Err(self.unexpected()) };
         if matches!(*sign, "<<" | "<<-") {
             let target = self.document(&target, *sign == "<<-")?;
-            return Ok(Some(Redirect { way: Way::Here, target }));
+            return Ok(Some(Redirect { kind: RedirectKind::Here, target }));
         }
         let is_stream =
             |it: &str| it == "-" || it.trim_end_matches('-').bytes().all(|it| it.is_ascii_digit());
-        let way = match way {
-            Way::Copy
-                if !word::literal(&target).is_some_and(|it| is_stream(&it)) && *sign == ">&" =>
+        let kind = match kind {
+            RedirectKind::Duplicate
+                if !target.literal().is_some_and(|it| is_stream(&it)) && *sign == ">&" =>
             {
-                Way::Out
+                RedirectKind::Output
             }
-            way => *way,
+            kind => *kind,
         };
-        Ok(Some(Redirect { way, target }))
+        Ok(Some(Redirect { kind, target }))
     }
 
     /// Goes over spaces, comments and line ends.
@@ -415,7 +445,7 @@ impl<'t> Parser<'t> {
 
     /// Goes over a line end inside a word. Behind it would be the text of a here-document: where
     /// that begins then, shells do not agree.
-    pub(super) fn inner_newline(&mut self) -> Read<()> {
+    pub(super) fn inner_newline(&mut self) -> ParseResult<()> {
         if self.behind.is_some() {
             return Err(self.error("a line goes on before its here-document"));
         }
@@ -424,9 +454,9 @@ impl<'t> Parser<'t> {
     }
 
     /// Reads a here-document, whose text begins behind this line.
-    fn document(&mut self, end: &Word, is_indented: bool) -> Read<Word> {
-        let is_quoted = end.0.iter().any(|it| matches!(it, Part::Quoted(_)));
-        let Some(end) = word::literal(end) else { return Err(self.unexpected()) };
+    fn document(&mut self, end: &Word, is_indented: bool) -> ParseResult<Word> {
+        let is_quoted = end.0.iter().any(|it| matches!(it, WordPart::Quoted(_)));
+        let Some(end) = end.literal() else { return Err(self.unexpected()) };
         let (mut at, mut lines) = self.behind.unwrap_or_else(|| {
             let line = self.rest().find('\n').map_or(self.text.len(), |it| self.at + it + 1);
             (line, 0)
@@ -446,7 +476,7 @@ impl<'t> Parser<'t> {
         }
         self.behind = Some((at, lines));
         match is_quoted {
-            true => Ok(Word(vec![Part::Quoted(text)])),
+            true => Ok(Word(vec![WordPart::Quoted(text)])),
             false => self.deeper(|it| Parser::new(&text, first, it.depth).quoted_text()),
         }
     }
@@ -466,7 +496,7 @@ impl<'t> Parser<'t> {
         there
     }
 
-    pub(super) fn expect(&mut self, sign: &str) -> Read<()> {
+    pub(super) fn expect(&mut self, sign: &str) -> ParseResult<()> {
         if self.take(sign) { Ok(()) } else { Err(self.unexpected()) }
     }
 
@@ -483,7 +513,7 @@ impl<'t> Parser<'t> {
         there
     }
 
-    fn reserved(&mut self, reserved: &str) -> Read<()> {
+    fn reserved(&mut self, reserved: &str) -> ParseResult<()> {
         self.blank_lines();
         if self.take_reserved(reserved) {
             Ok(())
@@ -504,6 +534,6 @@ impl<'t> Parser<'t> {
     }
 }
 
-fn compound(form: Form, words: Vec<Word>, bodies: Vec<Script>) -> Kind {
-    Kind::Compound { form, words, bodies }
+fn compound(kind: CompoundKind, words: Vec<Word>, bodies: Vec<ShellScript>) -> CommandKind {
+    CommandKind::Compound { kind, words, bodies }
 }

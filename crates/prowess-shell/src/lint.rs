@@ -1,4 +1,4 @@
-//! Finds what no script should do: a defence in depth, for mistakes and for what is crudely meant.
+//! Finds destructive commands: defence in depth, against mistakes and crude attacks.
 //!
 //! A script is read as a shell reads it, so that quoting, variables that were given a text, text
 //! that `echo` prints, `sh -c`, `eval`, wrappers such as `env`, functions and here-documents are
@@ -15,23 +15,23 @@ mod scan;
 
 use std::fmt;
 
-use crate::shell;
+use crate::parser::parse;
 
-/// Something in a script that no script should do.
+/// A destructive command in a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Danger {
-    /// What kind of thing it is.
-    pub pattern: Pattern,
-    /// The line it stands on, counted from 1.
+pub struct Hazard {
+    /// The kind.
+    pub kind: HazardKind,
+    /// The line, from 1.
     pub line: usize,
     /// The command, as far as it is known; not always as it is written.
-    pub what: String,
+    pub command: String,
 }
 
-/// What no script should do.
+/// The kind of a hazard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Pattern {
+pub enum HazardKind {
     /// It deletes the root, a home or a directory of the system with all that is in it.
     Delete,
     /// It starts itself again and again.
@@ -48,18 +48,18 @@ pub enum Pattern {
     Obscure,
 }
 
-/// Finds the first thing in a script that no script should do. What is no script that can be read
-/// is searched as text.
-pub fn danger(script: &str) -> Option<Danger> {
+/// Finds the first destructive command in a script. A text that cannot be read as a script
+/// is searched line by line.
+pub fn lint(script: &str) -> Option<Hazard> {
     let text = script.replace("\r\n", "\n");
-    match shell::parse(&text) {
+    match parse(&text) {
         Ok(script) => command::Walker::default().whole(&script).err(),
         Err(_) => scan::text(&text, 1).err(),
     }
 }
 
-impl Pattern {
-    /// The code of it.
+impl HazardKind {
+    /// A stable code, such as `recursive-delete`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Delete => "recursive-delete",
@@ -72,8 +72,8 @@ impl Pattern {
         }
     }
 
-    /// What a script with it does, in words.
-    pub fn does(self) -> &'static str {
+    /// The predicate of a sentence about the script, such as "makes a file system".
+    pub fn description(self) -> &'static str {
         match self {
             Self::Delete => "deletes what nobody can do without",
             Self::ForkBomb => "starts itself without end",
@@ -86,9 +86,9 @@ impl Pattern {
     }
 }
 
-impl fmt::Display for Danger {
+impl fmt::Display for Hazard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pattern, line, what } = self;
-        write!(f, "line {line} {} ({}): `{what}`", pattern.does(), pattern.as_str())
+        let Self { kind, line, command } = self;
+        write!(f, "line {line} {} ({}): `{command}`", kind.description(), kind.as_str())
     }
 }
