@@ -11,8 +11,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("prowess-frontmatter", &[]),
     ("prowess-template", &[]),
     ("prowess-shell", &[]),
+    ("prowess-sql", &[]),
     ("prowess", &["prowess-frontmatter"]),
-    ("prowess-runtime", &["prowess-template", "prowess-shell", "prowess"]),
+    ("prowess-runtime", &["prowess-template", "prowess-shell", "prowess-sql", "prowess"]),
     ("prowess-agent", &["prowess", "prowess-runtime"]),
     ("prowess-mcp", &["prowess", "prowess-runtime"]),
     (
@@ -20,6 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "prowess-frontmatter",
             "prowess-shell",
+            "prowess-sql",
             "prowess",
             "prowess-runtime",
             "prowess-agent",

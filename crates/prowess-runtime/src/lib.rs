@@ -54,8 +54,6 @@ mod handover;
 mod executor;
 mod manager;
 mod servers;
-#[cfg(feature = "sql")]
-mod database;
 mod tools;
 mod registry;
 mod toolbox;
@@ -63,6 +61,8 @@ mod convention;
 
 #[doc(hidden)]
 pub use crate::store::Step;
+#[cfg(feature = "sql")]
+pub use crate::tools::ExecuteSql;
 pub use crate::{
     active::Active,
     approver::{Agreed, Answering, Approver, Coverage, Nobody, Question, Reply},
@@ -130,14 +130,6 @@ pub use crate::{
         ReadSkillFile, RunSkill, SkillTool, UseSkill, skill_tools,
     },
     trust::{TrustEntry, TrustFile},
-};
-#[cfg(feature = "sql")]
-pub use crate::{
-    database::{
-        Access, Asked, Bounds, Column, Connections, Database, DatabaseError, Lone, MySqlDatabase,
-        PostgresDatabase, SqliteDatabase, Statement, Table, Users, database, limit_sqlite_memory,
-    },
-    tools::ExecuteSql,
 };
 #[cfg(feature = "http")]
 pub use crate::{

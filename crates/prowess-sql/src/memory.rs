@@ -8,27 +8,25 @@ use std::sync::{
 
 use libsqlite3_sys::{sqlite3_hard_heap_limit64, sqlite3_memory_used};
 
-use super::DatabaseError;
-
 /// The memory that a statement has.
 ///
 /// SQLite counts for all connections of the process, so statements that run at once have what one of
 /// them has: whichever asks first when too much is taken is stopped.
 #[derive(Debug)]
-pub(super) struct Memory {
+pub(crate) struct Memory {
     most: u64,
     is_over: Arc<AtomicBool>,
 }
 
 impl Memory {
     /// Begins to count. The second says afterwards whether there was too much.
-    pub(super) fn new(most: u64) -> (Self, Arc<AtomicBool>) {
+    pub(crate) fn new(most: u64) -> (Self, Arc<AtomicBool>) {
         let is_over = Arc::new(AtomicBool::new(false));
         (Self { most: used().saturating_add(most), is_over: is_over.clone() }, is_over)
     }
 
     /// Whether the statement may go on.
-    pub(super) fn is_left(&self) -> bool {
+    pub(crate) fn is_left(&self) -> bool {
         let is_left = used() <= self.most;
         if !is_left {
             self.is_over.store(true, Ordering::Relaxed);
@@ -42,14 +40,6 @@ impl Memory {
 pub fn limit_sqlite_memory(bytes: u64) {
     // SAFETY: it may be called at any time, from any thread.
     unsafe { sqlite3_hard_heap_limit64(i64::try_from(bytes).unwrap_or(i64::MAX)) };
-}
-
-/// What is said of a statement that takes more.
-pub(super) fn too_much(most: u64) -> DatabaseError {
-    let most = most / (1024 * 1024);
-    DatabaseError::Failed(format!(
-        "it needs more than {most} MiB of memory (`limits.memory`): collect, group or join fewer rows"
-    ))
 }
 
 /// The bytes that SQLite has taken.

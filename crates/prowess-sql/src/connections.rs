@@ -5,7 +5,10 @@ use std::{fmt, sync::Arc};
 use sqlx::Pool;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::{DatabaseError, Statement, Table, apart::Over};
+use crate::{
+    database::{SqlError, Statement, Table},
+    task::Deadline,
+};
 
 /// One connection of the host.
 ///
@@ -17,22 +20,22 @@ use super::{DatabaseError, Statement, Table, apart::Over};
 /// until its time is over.
 ///
 /// It is `None` from then on when a statement could not be ended or cleared away.
-pub type Lone<C> = Arc<Mutex<Option<C>>>;
+pub type SingleConnection<C> = Arc<Mutex<Option<C>>>;
 
-/// Where connections come from.
+/// A source of connections.
 pub enum Connections<D: sqlx::Database> {
     /// A pool. A connection to a server on which a statement ran is closed, not given back: locks,
     /// settings and whatever else a session keeps end with it.
     Pool(Pool<D>),
     /// One connection.
-    Lone(Lone<D::Connection>),
+    Single(SingleConnection<D::Connection>),
 }
 
 impl<D: sqlx::Database> Clone for Connections<D> {
     fn clone(&self) -> Self {
         match self {
             Self::Pool(pool) => Self::Pool(pool.clone()),
-            Self::Lone(lone) => Self::Lone(lone.clone()),
+            Self::Single(single) => Self::Single(single.clone()),
         }
     }
 }
@@ -41,30 +44,30 @@ impl<D: sqlx::Database> fmt::Debug for Connections<D> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pool(pool) => out.debug_tuple("Pool").field(pool).finish(),
-            Self::Lone(_) => out.debug_tuple("Lone").finish_non_exhaustive(),
+            Self::Single(_) => out.debug_tuple("Single").finish_non_exhaustive(),
         }
     }
 }
 
-/// What came of a statement, and whether nothing of it is left on the connection.
-pub(super) struct Turn {
-    pub(super) table: Result<Table, DatabaseError>,
-    pub(super) is_clear: bool,
+/// The result of a statement, and whether the connection is as it was before.
+pub(crate) struct Turn {
+    pub(crate) table: Result<Table, SqlError>,
+    pub(crate) is_clear: bool,
 }
 
 /// Takes the connection out of its place, and from the time of the statement what it waited.
 ///
 /// It is put back when it is clear; so whatever ends a statement in its middle leaves none.
-pub(super) async fn take<C>(
-    lone: Lone<C>,
+pub(crate) async fn take<C>(
+    single: SingleConnection<C>,
     statement: &mut Statement,
-    over: &mut Over,
-) -> Result<(OwnedMutexGuard<Option<C>>, C), DatabaseError> {
+    deadline: &mut Deadline,
+) -> Result<(OwnedMutexGuard<Option<C>>, C), SqlError> {
     let mut place = tokio::select! {
-        place = lone.lock_owned() => place,
-        over = over.wait() => return Err(over),
+        place = single.lock_owned() => place,
+        error = deadline.wait() => return Err(error),
     };
-    statement.bounds.timeout = over.left()?;
-    let connection = place.take().ok_or(DatabaseError::Lost)?;
+    statement.limits.timeout = deadline.left()?;
+    let connection = place.take().ok_or(SqlError::Lost)?;
     Ok((place, connection))
 }

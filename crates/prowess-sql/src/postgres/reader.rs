@@ -6,7 +6,7 @@
 //! function is made in the transaction that the statement runs in, and goes with it unseen; nobody
 //! waits for it.
 //!
-//! What is left is what every user of the server may do, which includes calling functions that
+//! The statement can still do what every user of the server may do, which includes calling functions that
 //! somebody has given the rights of a superuser. Rows that a policy would hide are an error, not
 //! missing. Where such a function cannot be made, nothing is asked: on a standby, which takes none,
 //! before PostgreSQL 14, which has no such role, and for users who are no superusers but reach files
@@ -19,7 +19,7 @@ use sqlx::{
 use super::{Plan, type_names, types};
 
 /// Asks the function for what is in the query and the parameters that it is given.
-pub(super) const ASK: &str = "SELECT * FROM pg_temp.prowess_reader($1, $2)";
+pub(crate) const ASK: &str = "SELECT * FROM pg_temp.prowess_reader($1, $2)";
 
 /// Keeps schemas that are found by the name of the user, and has policies for rows hide none.
 const SETTINGS: &str = "\
@@ -27,7 +27,7 @@ const SETTINGS: &str = "\
         SELECT string_agg(quote_ident(it), ', ') FROM unnest(current_schemas(false)) it), ''), true)";
 
 /// Makes the function, in a transaction that can only read from then on.
-pub(super) async fn make(connection: &mut PgConnection, plan: &Plan) -> Result<(), sqlx::Error> {
+pub(crate) async fn make(connection: &mut PgConnection, plan: &Plan) -> Result<(), sqlx::Error> {
     connection.execute(SETTINGS).await?;
     let columns = plan.prepared.columns().iter().zip(1..).map(|(column, nth)| {
         let kind = match (plan.written, column.type_info().name()) {

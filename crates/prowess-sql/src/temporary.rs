@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::DatabaseError;
+use crate::database::SqlError;
 
 /// The most that a statement may take.
 const MOST: u64 = 256 * 1024 * 1024;
@@ -22,22 +22,22 @@ const PREFIX: &[u8] = b"etilqs_";
 
 /// The room that a statement has for temporary files.
 #[derive(Debug)]
-pub(super) struct Temporary {
-    /// What others of this process hold.
+pub(crate) struct TemporaryFiles {
+    /// The bytes that others of this process hold.
     before: u64,
     next: Instant,
     is_over: Arc<AtomicBool>,
 }
 
-impl Temporary {
+impl TemporaryFiles {
     /// Begins to count. The second says afterwards whether there was too much.
-    pub(super) fn new() -> (Self, Arc<AtomicBool>) {
+    pub(crate) fn new() -> (Self, Arc<AtomicBool>) {
         let is_over = Arc::new(AtomicBool::new(false));
         (Self { before: size(), next: Instant::now() + LOOK, is_over: is_over.clone() }, is_over)
     }
 
     /// Whether the statement may go on. Looks now and then.
-    pub(super) fn is_left(&mut self) -> bool {
+    pub(crate) fn is_left(&mut self) -> bool {
         let now = Instant::now();
         if now >= self.next {
             if size() > self.before.saturating_add(MOST) {
@@ -49,10 +49,10 @@ impl Temporary {
     }
 }
 
-/// What is said of a statement that takes more.
-pub(super) fn too_much() -> DatabaseError {
+/// The error of a statement that takes more.
+pub(crate) fn too_much() -> SqlError {
     let most = MOST / (1024 * 1024);
-    DatabaseError::Failed(format!(
+    SqlError::Failed(format!(
         "it needs more than {most} MiB of temporary files: sort, group or join fewer rows"
     ))
 }

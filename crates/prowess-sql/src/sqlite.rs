@@ -10,7 +10,7 @@ use std::{
     time::Instant,
 };
 
-use futures_util::TryStreamExt as _;
+use futures_util::{TryStreamExt as _, future::BoxFuture};
 use serde_json::Value;
 use sqlx::{
     AssertSqlSafe, Column as _, Connection as _, Either, Executor as _, Row as _, SqlSafeStr as _,
@@ -19,14 +19,14 @@ use sqlx::{
     sqlite::{SqliteArguments, SqliteColumn, SqliteRow},
 };
 
-use super::{
-    Access, Asked, Column, Connections, Database, DatabaseError, NO_QUERY, Statement, Table,
-    apart::{Over, apart},
-    collect::Collect,
-    hold::{hold, is_in_transaction, release},
-    lone::take,
-    memory::{self, Memory},
-    temporary::{Temporary, too_much},
+use crate::{
+    authorizer::{hold, is_in_transaction, release},
+    connections::{Connections, take},
+    database::{Access, Column, Database, NO_QUERY, SqlError, Statement, Table},
+    memory::Memory,
+    table::TableBuilder,
+    task::{Deadline, spawn},
+    temporary::{TemporaryFiles, too_much},
 };
 
 /// How many instructions SQLite runs before it asks whether to go on. Each can take as much memory as the
@@ -50,18 +50,19 @@ impl Database for SqliteDatabase {
         "SQLite, with parameters as `?`"
     }
 
-    fn ask(&self, statement: Statement) -> Asked<'_> {
+    fn run(&self, statement: Statement) -> BoxFuture<'_, Result<Table, SqlError>> {
         let connections = self.connections.clone();
-        Box::pin(apart(statement, move |mut statement, mut over| async move {
+        Box::pin(spawn(statement, move |mut statement, mut deadline| async move {
             match connections {
                 Connections::Pool(pool) => {
                     let connection = pool.acquire().await;
                     let mut connection = connection.map_err(|it| failed(it, &statement))?;
-                    stoppable(&mut connection, &statement, over).await
+                    stoppable(&mut connection, &statement, deadline).await
                 }
-                Connections::Lone(lone) => {
-                    let (mut place, mut connection) = take(lone, &mut statement, &mut over).await?;
-                    let table = stoppable(&mut connection, &statement, over).await;
+                Connections::Single(single) => {
+                    let (mut place, mut connection) =
+                        take(single, &mut statement, &mut deadline).await?;
+                    let table = stoppable(&mut connection, &statement, deadline).await;
                     *place = Some(connection);
                     table
                 }
@@ -73,13 +74,13 @@ impl Database for SqliteDatabase {
 async fn stoppable(
     connection: &mut SqliteConnection,
     statement: &Statement,
-    mut over: Over,
-) -> Result<Table, DatabaseError> {
+    mut deadline: Deadline,
+) -> Result<Table, SqlError> {
     let stop = Arc::new(AtomicBool::new(false));
     let mut answer = pin!(ask(connection, statement, stop.clone()));
     tokio::select! {
         table = &mut answer => table,
-        _ = over.wait() => {
+        _ = deadline.wait() => {
             // The connection may hold a database in memory, so it is not thrown away.
             stop.store(true, Ordering::Relaxed);
             answer.await
@@ -91,10 +92,10 @@ async fn ask(
     connection: &mut SqliteConnection,
     statement: &Statement,
     stop: Arc<AtomicBool>,
-) -> Result<Table, DatabaseError> {
+) -> Result<Table, SqlError> {
     let failed = |error| failed(error, statement);
     if is_in_transaction(&mut connection.lock_handle().await.map_err(failed)?) {
-        return Err(DatabaseError::InTransaction);
+        return Err(SqlError::InTransaction);
     }
     if statement.access == Access::Read {
         let before: bool = sqlx::query_scalar("PRAGMA query_only")
@@ -122,33 +123,30 @@ async fn held(
     connection: &mut SqliteConnection,
     statement: &Statement,
     stop: Arc<AtomicBool>,
-) -> Result<Table, DatabaseError> {
+) -> Result<Table, SqlError> {
     let failed = |error| failed(error, statement);
-    let deadline = Instant::now() + statement.bounds.timeout;
-    let (mut temporary, is_over) = Temporary::new();
-    let (memory, is_full) = Memory::new(statement.bounds.memory);
+    let deadline = Instant::now() + statement.limits.timeout;
+    let (mut temporary, is_over) = TemporaryFiles::new();
+    let (memory, is_full) = Memory::new(statement.limits.memory);
     let held = {
         let mut handle = connection.lock_handle().await.map_err(failed)?;
         handle.set_progress_handler(STEP, move || {
             let is_wanted = !stop.load(Ordering::Relaxed) && Instant::now() < deadline;
             is_wanted && temporary.is_left() && memory.is_left()
         });
-        hold(&mut handle, statement.access, &statement.bounds)
+        hold(&mut handle, statement.access, &statement.limits)
     };
     let table = rows(connection, statement).await;
     let mut handle = connection.lock_handle().await.map_err(failed)?;
     handle.remove_progress_handler();
     release(&mut handle, held);
     if is_full.load(Ordering::Relaxed) {
-        return table.map_err(|_| memory::too_much(statement.bounds.memory));
+        return table.map_err(|_| SqlError::Memory(statement.limits.memory));
     }
     if is_over.load(Ordering::Relaxed) { table.map_err(|_| too_much()) } else { table }
 }
 
-async fn rows(
-    connection: &mut SqliteConnection,
-    statement: &Statement,
-) -> Result<Table, DatabaseError> {
+async fn rows(connection: &mut SqliteConnection, statement: &Statement) -> Result<Table, SqlError> {
     let failed = |error| failed(error, statement);
     let sql = AssertSqlSafe(statement.sql.as_str()).into_sql_str();
     let prepared = connection.prepare(sql.clone()).await.map_err(failed)?;
@@ -158,12 +156,12 @@ async fn rows(
     };
     let given = statement.parameters.len();
     if wanted != given {
-        return Err(DatabaseError::Parameters { wanted, given });
+        return Err(SqlError::Parameters { wanted, given });
     }
     if statement.access == Access::Read && prepared.columns().is_empty() {
-        return Err(DatabaseError::ReadOnly(NO_QUERY.to_owned()));
+        return Err(SqlError::ReadOnly(NO_QUERY.to_owned()));
     }
-    let mut collect = Collect::new(columns(prepared.columns()), statement.bounds);
+    let mut collect = TableBuilder::new(columns(prepared.columns()), statement.limits);
     let query = statement.parameters.iter().fold(sqlx::query(sql), bind).persistent(false);
     let mut steps = connection.fetch_many(query);
     let mut ended = false;
@@ -184,8 +182,8 @@ async fn rows(
     if ended { Ok(collect.table()) } else { Err(not_one()) }
 }
 
-fn not_one() -> DatabaseError {
-    DatabaseError::Failed("it is not one statement".to_owned())
+fn not_one() -> SqlError {
+    SqlError::Failed("it is not one statement".to_owned())
 }
 
 fn bind<'q>(
@@ -217,7 +215,7 @@ fn columns(columns: &[SqliteColumn]) -> Vec<Column> {
 }
 
 /// The values of a row, each of the type that it has itself: a column of SQLite promises none.
-fn values(row: &SqliteRow, collect: &mut Collect) -> Result<Vec<Value>, sqlx::Error> {
+fn values(row: &SqliteRow, collect: &mut TableBuilder) -> Result<Vec<Value>, sqlx::Error> {
     let value = |at: usize| {
         let value = row.try_get_raw(at)?;
         if value.is_null() {
@@ -242,25 +240,25 @@ fn number(number: f64) -> Value {
     }
 }
 
-fn failed(error: sqlx::Error, statement: &Statement) -> DatabaseError {
+fn failed(error: sqlx::Error, statement: &Statement) -> SqlError {
     let sqlx::Error::Database(error) = &error else {
-        return DatabaseError::unreachable(&error);
+        return SqlError::unreachable(&error);
     };
     let code: i32 = error.code().and_then(|it| it.parse().ok()).unwrap_or(0);
     let message = error.message().to_owned();
     // An extended code has the plain one in its lowest byte.
     match code & 0xff {
-        libsqlite3_sys::SQLITE_INTERRUPT => DatabaseError::TimedOut(statement.bounds.timeout),
-        libsqlite3_sys::SQLITE_NOMEM => memory::too_much(statement.bounds.memory),
+        libsqlite3_sys::SQLITE_INTERRUPT => SqlError::TimedOut(statement.limits.timeout),
+        libsqlite3_sys::SQLITE_NOMEM => SqlError::Memory(statement.limits.memory),
         libsqlite3_sys::SQLITE_AUTH | libsqlite3_sys::SQLITE_READONLY => match statement.access {
-            Access::Read => DatabaseError::ReadOnly(message),
-            Access::Write => DatabaseError::Refused(message),
+            Access::Read => SqlError::ReadOnly(message),
+            Access::Write => SqlError::Refused(message),
         },
         // A function that is refused has the code of any other fault.
-        _ if message.starts_with("not authorized") => DatabaseError::Refused(message),
+        _ if message.starts_with("not authorized") => SqlError::Refused(message),
         libsqlite3_sys::SQLITE_CANTOPEN | libsqlite3_sys::SQLITE_NOTADB => {
-            DatabaseError::Unreachable(message)
+            SqlError::Unreachable(message)
         }
-        _ => DatabaseError::Failed(message),
+        _ => SqlError::Failed(message),
     }
 }

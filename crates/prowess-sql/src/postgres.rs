@@ -4,7 +4,7 @@ mod reader;
 
 use std::time::{Duration, Instant};
 
-use futures_util::TryStreamExt as _;
+use futures_util::{TryStreamExt as _, future::BoxFuture};
 use serde_json::Value;
 use sqlx::{
     AssertSqlSafe, Column as _, Connection as _, Either, Encode, Executor as _, PgConnection,
@@ -18,13 +18,14 @@ use sqlx::{
     query::Query,
 };
 
-use super::{
-    Access, Asked, Bounds, Column, Connections, Database, DatabaseError, LARGEST, NO_QUERY,
-    NO_ROWS, Statement, Table, Users,
-    apart::apart,
-    collect::Collect,
-    is_same,
-    lone::{Turn, take},
+use crate::{
+    connections::{Connections, Turn, take},
+    database::{
+        Access, Column, Database, LARGEST, NO_QUERY, NO_ROWS, Privileges, SqlError, SqlLimits,
+        Statement, Table, is_same,
+    },
+    table::TableBuilder,
+    task::spawn,
 };
 
 /// Who asks, whether that is a superuser, and what else no transaction holds back: files and
@@ -101,9 +102,9 @@ const SETTINGS: &str = "\
 pub struct PostgresDatabase {
     /// Where connections come from.
     pub connections: Connections<Postgres>,
-    /// Who may ask. With [`Users::Ordinary`], a superuser may too where it only reads, and has no
+    /// The users whose statements are run. With [`Privileges::Limited`], a superuser may too where it only reads, and has no
     /// more rights than `pg_read_all_data` then.
-    pub users: Users,
+    pub privileges: Privileges,
 }
 
 impl Database for PostgresDatabase {
@@ -111,26 +112,28 @@ impl Database for PostgresDatabase {
         "PostgreSQL, with parameters as `$1`"
     }
 
-    fn ask(&self, statement: Statement) -> Asked<'_> {
-        let Self { connections, users } = self.clone();
-        Box::pin(apart(statement, move |mut statement, mut over| async move {
+    fn run(&self, statement: Statement) -> BoxFuture<'_, Result<Table, SqlError>> {
+        let Self { connections, privileges } = self.clone();
+        Box::pin(spawn(statement, move |mut statement, mut deadline| async move {
             let pool = match connections {
                 Connections::Pool(pool) => pool,
-                Connections::Lone(lone) => {
-                    let (mut place, mut connection) = take(lone, &mut statement, &mut over).await?;
-                    let turn = over.bound(turn(&mut connection, &statement, users)).await?;
+                Connections::Single(single) => {
+                    let (mut place, mut connection) =
+                        take(single, &mut statement, &mut deadline).await?;
+                    let turn =
+                        deadline.bound(turn(&mut connection, &statement, privileges)).await?;
                     *place = turn.is_clear.then_some(connection);
                     return turn.table;
                 }
             };
-            let failed = |error| failed(error, &statement.bounds);
+            let failed = |error| failed(error, &statement.limits);
             let mut connection = pool.acquire().await.map_err(failed)?;
             connection.close_on_drop();
             let own = sqlx::query_scalar("SELECT pg_backend_pid()");
             let own: i32 = own.fetch_one(&mut *connection).await.map_err(failed)?;
-            let over = tokio::select! {
-                table = ask(&mut connection, &statement, users, Instant::now()) => return table,
-                over = over.wait() => over,
+            let timed_out = tokio::select! {
+                table = ask(&mut connection, &statement, privileges, Instant::now()) => return table,
+                error = deadline.wait() => error,
             };
             drop(connection);
             // The server stops it by itself, only later, if it cannot be told.
@@ -138,59 +141,63 @@ impl Database for PostgresDatabase {
                 let cancel = sqlx::query("SELECT pg_cancel_backend($1)").bind(own);
                 let _ = cancel.execute(&mut other).await;
             }
-            Err(over)
+            Err(timed_out)
         }))
     }
 }
 
 /// Runs a statement on a connection that has to be afterwards what it was.
-async fn turn(connection: &mut PgConnection, statement: &Statement, users: Users) -> Turn {
+async fn turn(
+    connection: &mut PgConnection,
+    statement: &Statement,
+    privileges: Privileges,
+) -> Turn {
     let start = Instant::now();
-    let before = match before(connection, &statement.bounds).await {
+    let before = match before(connection, &statement.limits).await {
         Ok(before) => before,
         Err(error) => return Turn { table: Err(error), is_clear: true },
     };
     let table = match leaves_nothing(connection, statement).await {
-        Ok(()) => ask(connection, statement, users, start).await,
+        Ok(()) => ask(connection, statement, privileges, start).await,
         Err(error) => Err(error),
     };
     Turn { table, is_clear: clear(connection, &before).await.is_ok() }
 }
 
 /// Has the server end whatever takes too long, and returns what it was told about that before.
-async fn before(connection: &mut PgConnection, bounds: &Bounds) -> Result<String, DatabaseError> {
+async fn before(connection: &mut PgConnection, limits: &SqlLimits) -> Result<String, SqlError> {
     // As one message: only then both are the time of that message, unless a transaction is older.
     let is_open = sqlx::raw_sql("SELECT statement_timestamp() <> now()");
     match connection.fetch_one(is_open).await.and_then(|it| it.try_get(0)) {
         Ok(false) => {}
-        Ok(true) => return Err(DatabaseError::InTransaction),
+        Ok(true) => return Err(SqlError::InTransaction),
         Err(sqlx::Error::Database(it)) if it.code().as_deref() == Some("25P02") => {
-            return Err(DatabaseError::InTransaction);
+            return Err(SqlError::InTransaction);
         }
-        Err(error) => return Err(failed(error, bounds)),
+        Err(error) => return Err(failed(error, limits)),
     }
     let before =
         "SELECT current_setting('statement_timeout'), set_config('statement_timeout', $1, false)";
-    let before = sqlx::query_scalar(before).bind(milliseconds(bounds.timeout));
-    before.fetch_one(connection).await.map_err(|it| failed(it, bounds))
+    let before = sqlx::query_scalar(before).bind(milliseconds(limits.timeout));
+    before.fetch_one(connection).await.map_err(|it| failed(it, limits))
 }
 
 /// Fails unless the server takes a statement for one about rows, and it names nothing that stays.
 async fn leaves_nothing(
     connection: &mut PgConnection,
     statement: &Statement,
-) -> Result<(), DatabaseError> {
+) -> Result<(), SqlError> {
     if let Some(name) = named(&statement.sql, &[KEEPING, REACHING].concat()) {
-        return Err(DatabaseError::Leaving(format!("`{name}` may not stand in it")));
+        return Err(SqlError::SessionState(format!("`{name}` may not stand in it")));
     }
     if statement.access == Access::Read {
         return Ok(());
     }
-    prepare(connection, &statement.sql).await.map_err(|it| failed(it, &statement.bounds))?;
+    prepare(connection, &statement.sql).await.map_err(|it| failed(it, &statement.limits))?;
     let explained = format!("EXPLAIN (COSTS FALSE) {}", statement.sql);
     match prepare(connection, &explained).await {
         Ok(_) => Ok(()),
-        Err(_) => Err(DatabaseError::Leaving(NO_ROWS.to_owned())),
+        Err(_) => Err(SqlError::SessionState(NO_ROWS.to_owned())),
     }
 }
 
@@ -206,22 +213,24 @@ async fn clear(connection: &mut PgConnection, before: &str) -> Result<(), sqlx::
 async fn ask(
     connection: &mut PgConnection,
     statement: &Statement,
-    users: Users,
+    privileges: Privileges,
     start: Instant,
-) -> Result<Table, DatabaseError> {
-    let failed = |error| failed(error, &statement.bounds);
+) -> Result<Table, SqlError> {
+    let failed = |error| failed(error, &statement.limits);
     if statement.access == Access::Read
         && let Some(name) = named(&statement.sql, REACHING)
     {
-        return Err(DatabaseError::ReadOnly(format!("`{name}` may not stand in it")));
+        return Err(SqlError::ReadOnly(format!("`{name}` may not stand in it")));
     }
-    if let Some(name) = named(&statement.sql, PASSWORDS).filter(|_| users == Users::Ordinary) {
-        return Err(DatabaseError::Refused(format!("`{name}` contains passwords")));
+    if let Some(name) =
+        named(&statement.sql, PASSWORDS).filter(|_| privileges == Privileges::Limited)
+    {
+        return Err(SqlError::Refused(format!("`{name}` contains passwords")));
     }
     let who = sqlx::query_as(WHO).fetch_one(&mut *connection).await.map_err(failed)?;
     let (user, superuser, may): (String, bool, Option<String>) = who;
-    let beyond = may.filter(|_| users == Users::Ordinary);
-    let beyond = match beyond.map(|may| DatabaseError::Privileged { user, may }) {
+    let beyond = may.filter(|_| privileges == Privileges::Limited);
+    let beyond = match beyond.map(|may| SqlError::Privileged { user, may }) {
         Some(refused) if !superuser || statement.access == Access::Write => return Err(refused),
         beyond => beyond,
     };
@@ -233,7 +242,7 @@ async fn ask(
     };
     connection.execute(begin).await.map_err(failed)?;
     // It may have waited for a table already.
-    let left = statement.bounds.timeout.saturating_sub(start.elapsed());
+    let left = statement.limits.timeout.saturating_sub(start.elapsed());
     let settings = sqlx::query(SETTINGS).bind(milliseconds(left));
     settings.execute(&mut *connection).await.map_err(failed)?;
     let query = match beyond {
@@ -252,7 +261,7 @@ async fn ask(
             sent.into_iter().fold(query, Query::bind)
         }
     };
-    let table = rows(connection, query, &plan, statement.bounds).await.map_err(failed)?;
+    let table = rows(connection, query, &plan, statement.limits).await.map_err(failed)?;
     if statement.access == Access::Write {
         connection.execute("COMMIT").await.map_err(failed)?;
     }
@@ -279,7 +288,7 @@ fn milliseconds(time: Duration) -> String {
 struct Plan {
     /// The statement as it was given: its columns and parameters.
     prepared: PgStatement,
-    /// What is run: mostly a query around it that has the server write its values.
+    /// The text that is run: mostly a query around it that has the server write its values.
     sql: String,
     /// Whether the values come as the server writes them.
     written: bool,
@@ -287,25 +296,25 @@ struct Plan {
 
 /// Puts a query around a statement, as far as the server takes it: so a row has no more values and
 /// a value no more bytes than fit, before they are sent.
-async fn plan(connection: &mut PgConnection, statement: &Statement) -> Result<Plan, DatabaseError> {
-    let Statement { sql, parameters, access, bounds } = statement;
+async fn plan(connection: &mut PgConnection, statement: &Statement) -> Result<Plan, SqlError> {
+    let Statement { sql, parameters, access, limits } = statement;
     let sql = sql.trim_end_matches(|it: char| it == ';' || it.is_whitespace());
-    let prepared = prepare(connection, sql).await.map_err(|it| failed(it, bounds))?;
+    let prepared = prepare(connection, sql).await.map_err(|it| failed(it, limits))?;
     let (wanted, given) = (types(&prepared).len(), parameters.len());
     if wanted != given {
-        return Err(DatabaseError::Parameters { wanted, given });
+        return Err(SqlError::Parameters { wanted, given });
     }
     let columns = prepared.columns();
     if columns.is_empty() {
         return match access {
-            Access::Read => Err(DatabaseError::ReadOnly(NO_QUERY.to_owned())),
+            Access::Read => Err(SqlError::ReadOnly(NO_QUERY.to_owned())),
             Access::Write => Ok(Plan { prepared, sql: sql.to_owned(), written: false }),
         };
     }
     let names: Vec<String> = (1..=columns.len()).map(|it| format!("c{it}")).collect();
     let values: Vec<String> =
-        names.iter().zip(columns).map(|(name, it)| written(name, it, bounds.cell)).collect();
-    let (names, values, most) = (names.join(", "), values.join(", "), bounds.rows_asked());
+        names.iter().zip(columns).map(|(name, it)| written(name, it, limits.cell)).collect();
+    let (names, values, most) = (names.join(", "), values.join(", "), limits.rows_asked());
     let query = format!("SELECT {values} FROM (\n{sql}\n) AS q({names}) LIMIT {most}");
     let change = format!("WITH q({names}) AS (\n{sql}\n) SELECT {values} FROM q LIMIT {most}");
     for sql in [query, change].into_iter().take(if *access == Access::Write { 2 } else { 1 }) {
@@ -315,7 +324,7 @@ async fn plan(connection: &mut PgConnection, statement: &Statement) -> Result<Pl
     }
     // What somebody has prepared on the connection may call anything.
     if *access == Access::Read && named(sql, &["execute"]).is_some() {
-        return Err(DatabaseError::ReadOnly(NO_QUERY.to_owned()));
+        return Err(SqlError::ReadOnly(NO_QUERY.to_owned()));
     }
     // What stands alone, such as `EXPLAIN` and `SHOW`, gives texts.
     match columns.iter().find(|it| !is_simple(it.type_info())) {
@@ -323,7 +332,7 @@ async fn plan(connection: &mut PgConnection, statement: &Statement) -> Result<Pl
         Some(column) => {
             let (name, kind) = (column.name(), column.type_info().name());
             let message = format!("column `{name}` has to be cast to text here, from `{kind}`");
-            Err(DatabaseError::Failed(message))
+            Err(SqlError::Failed(message))
         }
     }
 }
@@ -367,7 +376,7 @@ fn is_simple(kind: &PgTypeInfo) -> bool {
 }
 
 /// A parameter in the form in which the server takes its type.
-struct Sent {
+struct BoundParameter {
     kind: PgTypeInfo,
     bytes: Option<Vec<u8>>,
 }
@@ -377,7 +386,7 @@ async fn sent(
     connection: &mut PgConnection,
     parameters: &[Value],
     plan: &Plan,
-) -> Result<Vec<Sent>, sqlx::Error> {
+) -> Result<Vec<BoundParameter>, sqlx::Error> {
     let types = types(&plan.prepared);
     if types.is_empty() {
         return Ok(Vec::new());
@@ -391,12 +400,12 @@ async fn sent(
     let sent = |(at, kind): (usize, &PgTypeInfo)| {
         let value = row.try_get_raw(at)?;
         let bytes = value.as_bytes().ok().map(<[u8]>::to_vec);
-        Ok(Sent { kind: kind.clone(), bytes })
+        Ok(BoundParameter { kind: kind.clone(), bytes })
     };
     types.iter().enumerate().map(sent).collect()
 }
 
-/// What types are called in a statement.
+/// The names of types in a statement.
 async fn type_names(
     connection: &mut PgConnection,
     types: &[PgTypeInfo],
@@ -436,13 +445,13 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-impl Type<Postgres> for Sent {
+impl Type<Postgres> for BoundParameter {
     fn type_info() -> PgTypeInfo {
         PgTypeInfo::with_name("text")
     }
 }
 
-impl Encode<'_, Postgres> for Sent {
+impl Encode<'_, Postgres> for BoundParameter {
     fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
         let Some(bytes) = &self.bytes else { return Ok(IsNull::Yes) };
         buffer.extend_from_slice(bytes);
@@ -458,14 +467,14 @@ async fn rows(
     connection: &mut PgConnection,
     query: Query<'_, Postgres, PgArguments>,
     plan: &Plan,
-    bounds: Bounds,
+    limits: SqlLimits,
 ) -> Result<Table, sqlx::Error> {
     let columns = plan.prepared.columns();
     let column = |it: &PgColumn| Column {
         name: it.name().to_owned(),
         kind: it.type_info().name().to_lowercase(),
     };
-    let mut collect = Collect::new(columns.iter().map(column).collect(), bounds);
+    let mut collect = TableBuilder::new(columns.iter().map(column).collect(), limits);
     let mut steps = connection.fetch_many(query);
     while let Some(step) = steps.try_next().await? {
         match step {
@@ -489,7 +498,7 @@ fn read(
     row: &PgRow,
     at: usize,
     column: &PgColumn,
-    collect: &mut Collect,
+    collect: &mut TableBuilder,
 ) -> Result<Value, sqlx::Error> {
     let value = row.try_get_raw(at)?;
     if value.is_null() {
@@ -509,7 +518,7 @@ fn simple(
     row: &PgRow,
     at: usize,
     column: &PgColumn,
-    collect: &mut Collect,
+    collect: &mut TableBuilder,
 ) -> Result<Value, sqlx::Error> {
     let value = row.try_get_raw(at)?;
     if value.is_null() {
@@ -528,18 +537,18 @@ fn simple(
     })
 }
 
-fn failed(error: sqlx::Error, bounds: &Bounds) -> DatabaseError {
+fn failed(error: sqlx::Error, limits: &SqlLimits) -> SqlError {
     let sqlx::Error::Database(error) = &error else {
-        return DatabaseError::unreachable(&error);
+        return SqlError::unreachable(&error);
     };
     let hint = error.try_downcast_ref::<PgDatabaseError>().and_then(PgDatabaseError::hint);
     let hint = hint.map(|it| format!(" ({it})")).unwrap_or_default();
     let message = format!("{}{hint}", error.message());
     match error.code().as_deref() {
-        Some("25006") => DatabaseError::ReadOnly(message),
+        Some("25006") => SqlError::ReadOnly(message),
         // Rights that are missing, and a transaction that cannot be let write any more.
-        Some("42501" | "25001") => DatabaseError::Refused(message),
-        Some("57014") => DatabaseError::TimedOut(bounds.timeout),
-        _ => DatabaseError::Failed(message),
+        Some("42501" | "25001") => SqlError::Refused(message),
+        Some("57014") => SqlError::TimedOut(limits.timeout),
+        _ => SqlError::Failed(message),
     }
 }

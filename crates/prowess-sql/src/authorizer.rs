@@ -1,4 +1,4 @@
-//! What SQLite lets a statement prepare: asked by SQLite itself, for each thing in it.
+//! Decides what a statement may do in SQLite, which asks for each action that it prepares.
 #![expect(unsafe_code, reason = "an authorizer and limits can only be set through the C interface")]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use libsqlite3_sys::{self as ffi, sqlite3_get_autocommit, sqlite3_limit, sqlite3_set_authorizer};
 use sqlx::sqlite::LockedSqliteHandle;
 
-use super::{Access, Bounds};
+use crate::database::{Access, SqlLimits};
 
 /// How much a statement may need of anything that has no clock: a function that runs for long on a
 /// large value cannot be interrupted, so no value gets large.
@@ -78,13 +78,17 @@ const SHADOWS: &[&str] = &[
     "_stat",
 ];
 
-/// What a connection allowed before it was held.
-pub(super) struct Held(Vec<(c_int, c_int)>);
+/// The limits of a connection before it was held.
+pub(crate) struct PreviousLimits(Vec<(c_int, c_int)>);
 
 /// Holds a connection to what `access` allows, until it is let go.
-pub(super) fn hold(handle: &mut LockedSqliteHandle<'_>, access: Access, bounds: &Bounds) -> Held {
+pub(crate) fn hold(
+    handle: &mut LockedSqliteHandle<'_>,
+    access: Access,
+    limits: &SqlLimits,
+) -> PreviousLimits {
     let database = handle.as_raw_handle().as_ptr();
-    let length = c_int::try_from(bounds.total.max(bounds.cell)).unwrap_or(c_int::MAX);
+    let length = c_int::try_from(limits.total.max(limits.cell)).unwrap_or(c_int::MAX);
     let limits = LIMITS.into_iter().chain([(ffi::SQLITE_LIMIT_LENGTH, length)]);
     let before = limits.map(|(what, most)| {
         // SAFETY: the handle is open and locked for us.
@@ -97,11 +101,11 @@ pub(super) fn hold(handle: &mut LockedSqliteHandle<'_>, access: Access, bounds: 
     };
     // SAFETY: the handle is open and locked for us, and the callback needs no data.
     unsafe { sqlite3_set_authorizer(database, Some(authorize), std::ptr::null_mut()) };
-    Held(before)
+    PreviousLimits(before)
 }
 
 /// Lets a connection go: it allows again what it did before.
-pub(super) fn release(handle: &mut LockedSqliteHandle<'_>, held: Held) {
+pub(crate) fn release(handle: &mut LockedSqliteHandle<'_>, held: PreviousLimits) {
     let database = handle.as_raw_handle().as_ptr();
     for (what, most) in held.0 {
         // SAFETY: the handle is open and locked for us.
@@ -112,7 +116,7 @@ pub(super) fn release(handle: &mut LockedSqliteHandle<'_>, held: Held) {
 }
 
 /// Whether a transaction is open on a connection.
-pub(super) fn is_in_transaction(handle: &mut LockedSqliteHandle<'_>) -> bool {
+pub(crate) fn is_in_transaction(handle: &mut LockedSqliteHandle<'_>) -> bool {
     // SAFETY: the handle is open and locked for us.
     unsafe { sqlite3_get_autocommit(handle.as_raw_handle().as_ptr()) == 0 }
 }

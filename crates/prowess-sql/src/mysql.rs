@@ -12,7 +12,7 @@
 
 use std::time::Instant;
 
-use futures_util::TryStreamExt as _;
+use futures_util::{TryStreamExt as _, future::BoxFuture};
 use serde_json::Value;
 use sqlx::{
     AssertSqlSafe, Column as _, Connection as _, Either, Executor as _, MySql, MySqlConnection,
@@ -21,16 +21,17 @@ use sqlx::{
     query::Query,
 };
 
-use super::{
-    Access, Asked, Bounds, Column, Connections, Database, DatabaseError, NO_QUERY, NO_ROWS,
-    Statement, Table, Users,
-    apart::apart,
-    collect::Collect,
-    is_same,
-    lone::{Turn, take},
+use crate::{
+    connections::{Connections, Turn, take},
+    database::{
+        Access, Column, Database, NO_QUERY, NO_ROWS, Privileges, SqlError, SqlLimits, Statement,
+        Table, is_same,
+    },
+    table::TableBuilder,
+    task::spawn,
 };
 
-/// What a user may hold of the whole server that no transaction holds back.
+/// Rights over the whole server that no transaction restricts.
 const BEYOND: &[&str] = &["ALL PRIVILEGES", "FILE", "SHUTDOWN", "SUPER"];
 
 /// Functions of MariaDB that act beyond the database with the rights of whoever calls them, or keep
@@ -48,9 +49,9 @@ const KEEPING: &[&str] = &["get_lock", "release_lock", "release_all_locks"];
 pub struct MySqlDatabase {
     /// Where connections come from.
     pub connections: Connections<MySql>,
-    /// Who may ask. With [`Users::Ordinary`], somebody like `root` may too where it only reads from
+    /// The users whose statements are run. With [`Privileges::Limited`], somebody like `root` may too where it only reads from
     /// MariaDB, and names no function that reaches beyond the database.
-    pub users: Users,
+    pub privileges: Privileges,
 }
 
 impl Database for MySqlDatabase {
@@ -58,26 +59,28 @@ impl Database for MySqlDatabase {
         "MySQL, with parameters as `?`"
     }
 
-    fn ask(&self, statement: Statement) -> Asked<'_> {
-        let Self { connections, users } = self.clone();
-        Box::pin(apart(statement, move |mut statement, mut over| async move {
+    fn run(&self, statement: Statement) -> BoxFuture<'_, Result<Table, SqlError>> {
+        let Self { connections, privileges } = self.clone();
+        Box::pin(spawn(statement, move |mut statement, mut deadline| async move {
             let pool = match connections {
                 Connections::Pool(pool) => pool,
-                Connections::Lone(lone) => {
-                    let (mut place, mut connection) = take(lone, &mut statement, &mut over).await?;
-                    let turn = over.bound(turn(&mut connection, &statement, users)).await?;
+                Connections::Single(single) => {
+                    let (mut place, mut connection) =
+                        take(single, &mut statement, &mut deadline).await?;
+                    let turn =
+                        deadline.bound(turn(&mut connection, &statement, privileges)).await?;
                     *place = turn.is_clear.then_some(connection);
                     return turn.table;
                 }
             };
-            let failed = |error| failed(error, &statement.bounds);
+            let failed = |error| failed(error, &statement.limits);
             let mut connection = pool.acquire().await.map_err(failed)?;
             connection.close_on_drop();
             let own = sqlx::query_scalar("SELECT CONNECTION_ID()");
             let own: u64 = own.fetch_one(&mut *connection).await.map_err(failed)?;
-            let over = tokio::select! {
-                table = ask(&mut connection, &statement, users, Instant::now()) => return table,
-                over = over.wait() => over,
+            let timed_out = tokio::select! {
+                table = ask(&mut connection, &statement, privileges, Instant::now()) => return table,
+                error = deadline.wait() => error,
             };
             drop(connection);
             // The server stops it by itself, only later, if it cannot be told.
@@ -85,35 +88,36 @@ impl Database for MySqlDatabase {
                 let kill = AssertSqlSafe(format!("KILL {own}"));
                 let _ = other.execute(sqlx::raw_sql(kill)).await;
             }
-            Err(over)
+            Err(timed_out)
         }))
     }
 }
 
 /// Runs a statement on a connection that has to be afterwards what it was.
-async fn turn(connection: &mut MySqlConnection, statement: &Statement, users: Users) -> Turn {
+async fn turn(
+    connection: &mut MySqlConnection,
+    statement: &Statement,
+    privileges: Privileges,
+) -> Turn {
     let start = Instant::now();
-    let before = match before(connection, &statement.bounds).await {
+    let before = match before(connection, &statement.limits).await {
         Ok(before) => before,
         Err(error) => return Turn { table: Err(error), is_clear: true },
     };
     let table = match leaves_nothing(connection, statement).await {
-        Ok(()) => ask(connection, statement, users, start).await,
+        Ok(()) => ask(connection, statement, privileges, start).await,
         Err(error) => Err(error),
     };
     Turn { table, is_clear: clear(connection, before).await.is_ok() }
 }
 
 /// Has the server end whatever takes too long, and returns what brings back its settings.
-async fn before(
-    connection: &mut MySqlConnection,
-    bounds: &Bounds,
-) -> Result<String, DatabaseError> {
-    let failed = |error| failed(error, bounds);
+async fn before(connection: &mut MySqlConnection, limits: &SqlLimits) -> Result<String, SqlError> {
+    let failed = |error| failed(error, limits);
     // The server takes this outside of a transaction alone, and forgets it with the next one.
     connection.execute("SET TRANSACTION READ ONLY").await.map_err(|error| {
         match number(&error) {
-            1568 => DatabaseError::InTransaction,
+            1568 => SqlError::InTransaction,
             _ => failed(error),
         }
     })?;
@@ -123,7 +127,7 @@ async fn before(
     let settings = settings.map(|it| format!("'{it} = ', @@SESSION.{it}")).join(", ', ', ");
     let before = AssertSqlSafe(format!("SELECT CONCAT('SET SESSION ', {settings})"));
     let before = sqlx::query_scalar(before).fetch_one(&mut *connection).await.map_err(failed)?;
-    settle(connection, bounds).await.map_err(failed)?;
+    settle(connection, limits).await.map_err(failed)?;
     Ok(before)
 }
 
@@ -131,20 +135,20 @@ async fn before(
 async fn leaves_nothing(
     connection: &mut MySqlConnection,
     statement: &Statement,
-) -> Result<(), DatabaseError> {
+) -> Result<(), SqlError> {
     // What sets a variable: an assignment, and where writing is allowed also `INTO`.
     let variables = if statement.access == Access::Write { "@" } else { ":=" };
     if let Some(name) = KEEPING.iter().chain([&variables]).find(|it| names(&statement.sql, it)) {
-        return Err(DatabaseError::Leaving(format!("`{name}` may not stand in it")));
+        return Err(SqlError::SessionState(format!("`{name}` may not stand in it")));
     }
     if statement.access == Access::Read {
         return Ok(());
     }
     let sql = AssertSqlSafe(statement.sql.as_str()).into_sql_str();
-    let prepared = connection.prepare(sql).await.map_err(|it| failed(it, &statement.bounds))?;
+    let prepared = connection.prepare(sql).await.map_err(|it| failed(it, &statement.limits))?;
     match is_explained(connection, &prepared).await {
         true => Ok(()),
-        false => Err(DatabaseError::Leaving(NO_ROWS.to_owned())),
+        false => Err(SqlError::SessionState(NO_ROWS.to_owned())),
     }
 }
 
@@ -158,12 +162,12 @@ async fn clear(connection: &mut MySqlConnection, before: String) -> Result<(), s
 async fn ask(
     connection: &mut MySqlConnection,
     statement: &Statement,
-    users: Users,
+    privileges: Privileges,
     start: Instant,
-) -> Result<Table, DatabaseError> {
-    let Statement { sql, parameters, access, bounds } = statement;
-    let failed = |error| failed(error, bounds);
-    if users == Users::Ordinary {
+) -> Result<Table, SqlError> {
+    let Statement { sql, parameters, access, limits } = statement;
+    let failed = |error| failed(error, limits);
+    if privileges == Privileges::Limited {
         ordinary(connection, statement).await?;
     }
     let prepared = connection.prepare(AssertSqlSafe(sql.as_str()).into_sql_str());
@@ -173,25 +177,25 @@ async fn ask(
         _ => 0,
     };
     if wanted != parameters.len() {
-        return Err(DatabaseError::Parameters { wanted, given: parameters.len() });
+        return Err(SqlError::Parameters { wanted, given: parameters.len() });
     }
     if *access == Access::Read && !is_query(connection, &prepared).await {
-        return Err(DatabaseError::ReadOnly(NO_QUERY.to_owned()));
+        return Err(SqlError::ReadOnly(NO_QUERY.to_owned()));
     }
     // It may have waited for a table already.
-    let left = bounds.timeout.saturating_sub(start.elapsed());
-    settle(connection, &Bounds { timeout: left, ..*bounds }).await.map_err(failed)?;
+    let left = limits.timeout.saturating_sub(start.elapsed());
+    settle(connection, &SqlLimits { timeout: left, ..*limits }).await.map_err(failed)?;
     let begin = match access {
         Access::Read => "START TRANSACTION READ ONLY",
         Access::Write => "START TRANSACTION",
     };
     connection.execute(begin).await.map_err(failed)?;
-    let mut collect = Collect::new(columns(prepared.columns()), *bounds);
+    let mut collect = TableBuilder::new(columns(prepared.columns()), *limits);
     let query = parameters.iter().fold(prepared.query(), bind);
     rows(connection, query, &mut collect).await.map_err(failed)?;
     // Some functions end early and well when the server stops them.
-    if start.elapsed() >= bounds.timeout {
-        return Err(DatabaseError::TimedOut(bounds.timeout));
+    if start.elapsed() >= limits.timeout {
+        return Err(SqlError::TimedOut(limits.timeout));
     }
     if *access == Access::Write {
         connection.execute("COMMIT").await.map_err(failed)?;
@@ -200,11 +204,8 @@ async fn ask(
 }
 
 /// Fails when the user may do what no transaction holds back, unless the statement cannot do it.
-async fn ordinary(
-    connection: &mut MySqlConnection,
-    statement: &Statement,
-) -> Result<(), DatabaseError> {
-    let failed = |error| failed(error, &statement.bounds);
+async fn ordinary(connection: &mut MySqlConnection, statement: &Statement) -> Result<(), SqlError> {
+    let failed = |error| failed(error, &statement.limits);
     let user: String = sqlx::query_scalar("SELECT CURRENT_USER()")
         .fetch_one(&mut *connection)
         .await
@@ -218,7 +219,7 @@ async fn ordinary(
     if held.is_empty() {
         return Ok(());
     }
-    let refused = |may| DatabaseError::Privileged { user, may };
+    let refused = |may| SqlError::Privileged { user, may };
     let may = format!("it holds {} on the whole server", held.join(", "));
     if statement.access == Access::Write || !is_mariadb(connection).await.map_err(failed)? {
         return Err(refused(may));
@@ -270,24 +271,24 @@ async fn is_explained(connection: &mut MySqlConnection, prepared: &MySqlStatemen
 }
 
 /// Has the server stop a statement in time, and send no more rows than are taken.
-async fn settle(connection: &mut MySqlConnection, bounds: &Bounds) -> Result<(), sqlx::Error> {
+async fn settle(connection: &mut MySqlConnection, limits: &SqlLimits) -> Result<(), sqlx::Error> {
     let is_mariadb = is_mariadb(connection).await?;
-    let seconds = bounds.timeout.as_secs_f64();
+    let seconds = limits.timeout.as_secs_f64();
     let time = match is_mariadb {
         true => format!("{:.3}", seconds.max(0.001)),
-        false => bounds.timeout.as_millis().max(1).to_string(),
+        false => limits.timeout.as_millis().max(1).to_string(),
     };
     let settings = format!(
         "SET SESSION {} = {time}, lock_wait_timeout = {}, sql_select_limit = {}",
         time_setting(is_mariadb),
         seconds.ceil().max(1.0),
-        bounds.rows_asked()
+        limits.rows_asked()
     );
     connection.execute(sqlx::raw_sql(AssertSqlSafe(settings))).await?;
     Ok(())
 }
 
-/// What the server calls the time that a statement may take.
+/// The name of the setting for the time that a statement may take.
 fn time_setting(is_mariadb: bool) -> &'static str {
     if is_mariadb { "max_statement_time" } else { "max_execution_time" }
 }
@@ -312,7 +313,7 @@ fn bind<'q>(
 async fn rows(
     connection: &mut MySqlConnection,
     query: Query<'_, MySql, MySqlArguments>,
-    collect: &mut Collect,
+    collect: &mut TableBuilder,
 ) -> Result<(), sqlx::Error> {
     let mut steps = connection.fetch_many(query);
     while let Some(step) = steps.try_next().await? {
@@ -355,7 +356,7 @@ fn value(
     row: &MySqlRow,
     at: usize,
     column: &MySqlColumn,
-    collect: &mut Collect,
+    collect: &mut TableBuilder,
 ) -> Result<Value, sqlx::Error> {
     if row.try_get_raw(at)?.is_null() {
         return Ok(Value::Null);
@@ -414,19 +415,19 @@ fn micros(bytes: [u8; 4]) -> String {
     }
 }
 
-fn failed(error: sqlx::Error, bounds: &Bounds) -> DatabaseError {
+fn failed(error: sqlx::Error, limits: &SqlLimits) -> SqlError {
     let number = number(&error);
     let sqlx::Error::Database(error) = &error else {
-        return DatabaseError::unreachable(&error);
+        return SqlError::unreachable(&error);
     };
     let message = error.message().to_owned();
     match number {
-        1792 => DatabaseError::ReadOnly(message),
+        1792 => SqlError::ReadOnly(message),
         // Rights that are missing.
-        1044 | 1142 | 1143 | 1227 | 1290 | 1370 => DatabaseError::Refused(message),
+        1044 | 1142 | 1143 | 1227 | 1290 | 1370 => SqlError::Refused(message),
         // A query that took too long, on MariaDB and on MySQL.
-        1969 | 3024 => DatabaseError::TimedOut(bounds.timeout),
-        _ => DatabaseError::Failed(message),
+        1969 | 3024 => SqlError::TimedOut(limits.timeout),
+        _ => SqlError::Failed(message),
     }
 }
 

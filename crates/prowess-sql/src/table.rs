@@ -1,30 +1,30 @@
-//! Rows become a table, and no more of them than the bounds allow.
+//! Rows become a table, and no more of them than the limits allow.
 
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::Value;
 
-use super::{Bounds, Column, Table};
-use crate::content::base64;
+use crate::database::{Column, SqlLimits, Table};
 
 /// The most bytes of the name of a column, which may be a whole expression.
 const NAME: usize = 256;
 
-/// A table in the making.
-pub(super) struct Collect {
+/// Builds a table within limits.
+pub(crate) struct TableBuilder {
     table: Table,
-    bounds: Bounds,
+    limits: SqlLimits,
     bytes: usize,
     cut: usize,
 }
 
-impl Collect {
-    pub(super) fn new(columns: Vec<Column>, bounds: Bounds) -> Self {
-        let mut collect = Self { table: Table::default(), bounds, bytes: 0, cut: 0 };
+impl TableBuilder {
+    pub(crate) fn new(columns: Vec<Column>, limits: SqlLimits) -> Self {
+        let mut collect = Self { table: Table::default(), limits, bytes: 0, cut: 0 };
         collect.columns(columns);
         collect
     }
 
     /// Takes the columns, with names that are not longer than a name is.
-    pub(super) fn columns(&mut self, mut columns: Vec<Column>) {
+    pub(crate) fn columns(&mut self, mut columns: Vec<Column>) {
         for Column { name, .. } in &mut columns {
             name.truncate(name.floor_char_boundary(NAME));
         }
@@ -32,22 +32,22 @@ impl Collect {
     }
 
     /// Counts rows that were changed, by a statement that gives none.
-    pub(super) fn affected(&mut self, rows: u64) {
+    pub(crate) fn affected(&mut self, rows: u64) {
         if self.table.columns.is_empty() {
             *self.table.rows_affected.get_or_insert(0) += rows;
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.table.rows.is_empty()
     }
 
     /// Whether there is room for another row; what there is no room for is noted.
-    pub(super) fn wants_more(&mut self) -> bool {
-        let full = if self.table.rows.len() >= self.bounds.rows {
-            format!("all rows behind the first {}", self.bounds.rows)
-        } else if self.bytes >= self.bounds.total {
-            format!("all rows behind the first {} bytes", self.bounds.total)
+    pub(crate) fn wants_more(&mut self) -> bool {
+        let full = if self.table.rows.len() >= self.limits.rows {
+            format!("all rows behind the first {}", self.limits.rows)
+        } else if self.bytes >= self.limits.total {
+            format!("all rows behind the first {} bytes", self.limits.total)
         } else {
             return true;
         };
@@ -55,27 +55,27 @@ impl Collect {
         false
     }
 
-    pub(super) fn row(&mut self, row: Vec<Value>) {
+    pub(crate) fn row(&mut self, row: Vec<Value>) {
         self.bytes += row.len();
         self.table.rows.push(row);
     }
 
     /// A text, or as much of it as one value may have.
-    pub(super) fn text(&mut self, text: &str) -> Value {
+    pub(crate) fn text(&mut self, text: &str) -> Value {
         let end = text.floor_char_boundary(self.room(text.len()));
         Value::String(text[..end].to_owned())
     }
 
     /// Bytes in base64, or as many of them as one value may have.
-    pub(super) fn bytes(&mut self, bytes: &[u8]) -> Value {
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Value {
         let end = self.room(bytes.len());
-        Value::String(base64(&bytes[..end]))
+        Value::String(BASE64_STANDARD.encode(&bytes[..end]))
     }
 
-    /// What is written in JSON, or its text where it is too long for a value.
-    pub(super) fn json(&mut self, text: &str) -> Value {
+    /// A value written in JSON, or its text where it is too long for a value.
+    pub(crate) fn json(&mut self, text: &str) -> Value {
         let read =
-            if text.len() <= self.bounds.cell { serde_json::from_str(text).ok() } else { None };
+            if text.len() <= self.limits.cell { serde_json::from_str(text).ok() } else { None };
         match read {
             Some(value) => {
                 self.bytes += text.len();
@@ -85,9 +85,9 @@ impl Collect {
         }
     }
 
-    pub(super) fn table(mut self) -> Table {
+    pub(crate) fn table(mut self) -> Table {
         if self.cut > 0 {
-            let cut = format!("the end of {} values over {} bytes", self.cut, self.bounds.cell);
+            let cut = format!("the end of {} values over {} bytes", self.cut, self.limits.cell);
             self.table.left_out.push(cut);
         }
         self.table
@@ -95,7 +95,7 @@ impl Collect {
 
     /// Counts a value of this length, and says how much of it is taken.
     fn room(&mut self, length: usize) -> usize {
-        let taken = length.min(self.bounds.cell);
+        let taken = length.min(self.limits.cell);
         self.cut += usize::from(taken < length);
         self.bytes += taken;
         taken

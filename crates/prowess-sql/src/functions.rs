@@ -23,7 +23,7 @@ const FUNCTIONS: &[(&CStr, c_int, Function)] = &[
 ];
 
 /// Replaces them on a connection, for as long as it is open.
-pub(super) fn replace(handle: &mut LockedSqliteHandle<'_>) {
+pub(crate) fn replace(handle: &mut LockedSqliteHandle<'_>) {
     let database = handle.as_raw_handle().as_ptr();
     let kind = ffi::SQLITE_UTF8 | ffi::SQLITE_DETERMINISTIC | ffi::SQLITE_INNOCUOUS;
     for (name, arguments, function) in FUNCTIONS {
