@@ -11,16 +11,21 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("prowess-frontmatter", &[]),
     ("prowess-template", &[]),
     ("prowess-shell", &[]),
+    ("prowess-http", &[]),
     ("prowess-sql", &[]),
     ("prowess", &["prowess-frontmatter"]),
-    ("prowess-runtime", &["prowess-template", "prowess-shell", "prowess-sql", "prowess"]),
-    ("prowess-agent", &["prowess", "prowess-runtime"]),
+    (
+        "prowess-runtime",
+        &["prowess-template", "prowess-shell", "prowess-http", "prowess-sql", "prowess"],
+    ),
+    ("prowess-agent", &["prowess-http", "prowess", "prowess-runtime"]),
     ("prowess-mcp", &["prowess", "prowess-runtime"]),
     (
         "prowess-cli",
         &[
             "prowess-frontmatter",
             "prowess-shell",
+            "prowess-http",
             "prowess-sql",
             "prowess",
             "prowess-runtime",

@@ -11,9 +11,9 @@ use std::{
 use anyhow::{Context as _, Result};
 use prowess_agent::Witness;
 use prowess_runtime::{
-    Active, Address, Calls, Config, ExecuteCommand, ExecuteSql, FileOperations, Gate, Hosts,
-    HttpRequest, Launcher, Limits, Origin, Outcome, Policy, Provider, ReadFile, Root, Roots,
-    RunSkill, Starter, Tool, Toolbox, UseSkill, skill_tools,
+    Active, Address, Calls, Config, ExecuteCommand, ExecuteSql, FileOperations, Gate, HttpRequest,
+    Launcher, Limits, Origin, Outcome, Policy, Provider, ReadFile, Root, Roots, RunSkill, Starter,
+    Tool, Toolbox, UseSkill, skill_tools,
 };
 use prowess_sql::{Access, Privileges, SqlLimits, limit_sqlite_memory};
 
@@ -102,7 +102,7 @@ pub(crate) fn toolbox(
         Some(state) => commands.with_trash(state.join("trash")),
         None => commands,
     }));
-    let hosts = Hosts::of(policy).context("`policy.hosts` cannot be used")?;
+    let hosts = policy.request_hosts().context("`policy.hosts` cannot be used")?;
     tools.push(Arc::new(HttpRequest::new(hosts, limits).with_secrets(secrets)));
     if caller == Caller::Person || config.sql.url.value.is_some() {
         tools.push(Arc::new(execute_sql(&config, limits)?));

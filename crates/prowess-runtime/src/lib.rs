@@ -45,8 +45,6 @@ mod change_history;
 mod journal;
 mod gate;
 #[cfg(feature = "http")]
-mod http;
-#[cfg(feature = "http")]
 mod proxy;
 mod sandbox;
 mod preparation;
@@ -133,10 +131,6 @@ pub use crate::{
 };
 #[cfg(feature = "http")]
 pub use crate::{
-    http::{
-        Addresses, CertificateError, Hosts, HostsError, Incoming, Patience, Post, Resolver,
-        SystemResolver, Wire, WireError,
-    },
     preparation::{PrepareError, PrepareLimits, PrepareOptions, Preparer},
     proxy::{HostRemedy, Proxy, ProxyLimits},
     servers::{LoginError, LoginPrompt, LoginRequest, LoginState, Logins},

@@ -1,32 +1,48 @@
-//! The hosts that may be asked.
+//! The hosts that may be connected to.
 
-use std::net::IpAddr;
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+};
 
 use url::{Host, Url};
 
-use super::{
+use crate::{
     address::{Network, Reach},
-    fetch::FetchError,
+    error::FetchError,
     ports::service,
+    resolver::Resolver,
 };
-use crate::policy::Policy;
 
-/// The hosts that may be asked: the whole internet by default; with patterns, only those that one of
-/// them means, and with none of them nobody.
+/// The hosts that may be connected to: the whole internet by default; with patterns, only those that
+/// match one of them, and with an empty list none.
+///
+/// ```
+/// use prowess_http::{Hosts, Url};
+///
+/// let hosts = Hosts::new(["example.com", "*.example.org", "10.0.0.0/8"])?;
+/// let allows = |url: &str| hosts.check(&Url::parse(url).unwrap()).is_ok();
+/// assert!(allows("https://example.com/page"));
+/// assert!(allows("http://10.1.2.3:8080/"));
+/// assert!(!allows("http://example.com:6379/")); // the port of Redis
+/// assert!(!allows("http://169.254.169.254/")); // the metadata of a cloud
+/// assert!(!allows("https://example.net/"));
+/// # Ok::<(), prowess_http::HostsError>(())
+/// ```
 ///
 /// A pattern is a name (`example.com`), all names below one (`*.example.com`), an address
-/// (`10.0.0.1`, `::1`), a network (`10.0.0.0/8`) or `*` for the whole internet; `:port` may stand
-/// behind it. A name that is meant may lead to a private network or this machine. What is neither
-/// that nor the internet, such as the metadata of a cloud, has to be meant by its address.
+/// (`10.0.0.1`, `::1`), a network (`10.0.0.0/8`) or `*` for the whole internet; `:port` may follow it.
+/// A listed name may lead to a private network or this machine. An address that is neither that nor
+/// of the internet, such as the metadata of a cloud, has to be listed itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hosts {
     patterns: Option<Vec<Pattern>>,
-    leads: Leads,
+    leads: AddressScope,
 }
 
-/// Where a name that is meant may lead to.
+/// The addresses that a listed name may lead to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Leads {
+enum AddressScope {
     /// To a private network or this machine, too.
     #[default]
     Anywhere,
@@ -36,7 +52,7 @@ enum Leads {
     Internet,
 }
 
-/// A pattern means no host.
+/// A pattern is not valid.
 #[derive(Debug, thiserror::Error)]
 #[error("`{pattern}` is neither a host, `*.` before one, an address nor a network")]
 pub struct HostsError {
@@ -58,7 +74,7 @@ enum Meaning {
     Network(Network),
 }
 
-/// Where a host that may be asked may lead to.
+/// The addresses that an allowed host may lead to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Admission {
     /// To the internet.
@@ -67,31 +83,75 @@ pub(crate) enum Admission {
     Internal,
 }
 
+/// The number of addresses of a host that are looked at.
+const MAX_ADDRESSES: usize = 32;
+
 impl Hosts {
-    /// Takes these patterns.
+    /// Allows the hosts of these patterns.
     pub fn new<P: AsRef<str>>(patterns: impl IntoIterator<Item = P>) -> Result<Self, HostsError> {
         let bad = |text: &str| HostsError { pattern: text.to_owned() };
         let pattern = |text: P| Pattern::new(text.as_ref()).ok_or_else(|| bad(text.as_ref()));
         let patterns = patterns.into_iter().map(pattern).collect::<Result<_, _>>()?;
-        Ok(Self { patterns: Some(patterns), leads: Leads::Anywhere })
+        Ok(Self { patterns: Some(patterns), leads: AddressScope::Anywhere })
     }
 
-    /// Takes these patterns for scripts: whoever wrote one may own a name in the list, and could let it
-    /// lead to this machine. So an address that is not of the internet has to be in the list itself.
+    /// Allows the hosts of these patterns to untrusted scripts: whoever wrote one may own a listed name,
+    /// and could let it lead to this machine. So an address that is not of the internet has to be listed
+    /// itself.
     pub fn for_scripts<P: AsRef<str>>(
         patterns: impl IntoIterator<Item = P>,
     ) -> Result<Self, HostsError> {
-        Ok(Self { leads: Leads::Listed, ..Self::new(patterns)? })
+        Ok(Self { leads: AddressScope::Listed, ..Self::new(patterns)? })
     }
 
-    /// Takes the hosts of a policy.
-    pub fn of(policy: &Policy) -> Result<Self, HostsError> {
-        let hosts = policy.hosts.as_ref().map_or_else(|| Ok(Self::default()), Self::new)?;
-        let leads = if policy.are_hosts_public { Leads::Internet } else { Leads::Anywhere };
-        Ok(Self { leads, ..hosts })
+    /// The same hosts as long as they lead to the internet, wherever their names are resolved to.
+    #[must_use]
+    pub fn internet_only(self) -> Self {
+        Self { leads: AddressScope::Internet, ..self }
     }
 
-    /// Whether a URL may be asked for, as far as its text says.
+    /// Fails if a URL may not be requested, as far as its text says.
+    pub fn check(&self, url: &Url) -> Result<(), FetchError> {
+        self.admit(url).map(drop)
+    }
+
+    /// Resolves the host of a URL to addresses, each of which may be connected to. One that may not
+    /// spoils the rest: whoever gives out such an answer is not to be trusted.
+    pub async fn addresses(
+        &self,
+        resolver: &dyn Resolver,
+        url: &Url,
+    ) -> Result<Vec<SocketAddr>, FetchError> {
+        let admission = self.admit(url)?;
+        let port = url.port_or_known_default().ok_or(FetchError::Url)?;
+        let name = match url.host().ok_or(FetchError::Url)? {
+            Host::Domain(name) => name,
+            // An address was checked with the URL.
+            Host::Ipv4(address) => return Ok(vec![(address, port).into()]),
+            Host::Ipv6(address) => return Ok(vec![(address, port).into()]),
+        };
+        let failed = |source| FetchError::Resolve { host: name.to_owned(), source };
+        let mut found = resolver.resolve(name).await.map_err(failed)?;
+        found.truncate(MAX_ADDRESSES);
+        if found.is_empty() {
+            return Err(failed(io::ErrorKind::NotFound.into()));
+        }
+        let checked = |address: IpAddr| {
+            self.allow(name, address, port, admission)?;
+            Ok(SocketAddr::new(address, port))
+        };
+        found.into_iter().map(checked).collect()
+    }
+
+    /// Whether the port of a URL is listed, with a host that it is for.
+    pub fn lists_port(&self, url: &Url) -> bool {
+        let (Some(host), Some(port)) = (url.host(), url.port_or_known_default()) else {
+            return false;
+        };
+        self.patterns().any(|it| it.port.is_some() && it.means(&host, port))
+    }
+
+    /// Whether a URL may be requested, as far as its text says, and where it may lead.
     pub(crate) fn admit(&self, url: &Url) -> Result<Admission, FetchError> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(FetchError::Scheme { scheme: url.scheme().to_owned() });
@@ -107,14 +167,14 @@ impl Hosts {
             return Err(refused());
         }
         let name = plain(&host);
-        let only_public = self.leads == Leads::Internet;
+        let only_public = self.leads == AddressScope::Internet;
         let is_named = |it: &&Pattern| matches!(it.meaning, Meaning::Name(_)) && !only_public;
         if METADATA.contains(&&*name) && !meant.iter().any(is_named) {
             return Err(refused());
         }
         let internet = match self.leads {
-            Leads::Listed if name != "localhost" => true,
-            Leads::Internet => true,
+            AddressScope::Listed if name != "localhost" => true,
+            AddressScope::Internet => true,
             _ => meant.iter().all(|it| it.meaning == Meaning::Internet),
         };
         let admission = if internet { Admission::Public } else { Admission::Internal };
@@ -141,23 +201,15 @@ impl Hosts {
         match Reach::of(address) {
             Reach::Public => Ok(()),
             Reach::Internal(_) if admission == Admission::Internal => Ok(()),
-            _ if self.leads != Leads::Internet
+            _ if self.leads != AddressScope::Internet
                 && self.patterns().any(|it| it.holds(address, port)) =>
             {
                 Ok(())
             }
-            Reach::Internal(what) | Reach::Special(what) => {
-                Err(FetchError::Address { host: host.to_owned(), what })
+            Reach::Internal(network) | Reach::Special(network) => {
+                Err(FetchError::Address { host: host.to_owned(), network })
             }
         }
-    }
-
-    /// Whether the port of a URL stands in the list, with a host that it is for.
-    pub(crate) fn names_port(&self, url: &Url) -> bool {
-        let (Some(host), Some(port)) = (url.host(), url.port_or_known_default()) else {
-            return false;
-        };
-        self.patterns().any(|it| it.port.is_some() && it.means(&host, port))
     }
 
     fn patterns(&self) -> impl Iterator<Item = &Pattern> {
@@ -165,16 +217,16 @@ impl Hosts {
     }
 }
 
-/// Whether a pattern lets whatever another lets, wherever that leads.
-pub(crate) fn covers(wide: &str, narrow: &str) -> bool {
+/// Whether a pattern of [`Hosts`] allows whatever another one allows.
+pub fn pattern_covers(wide: &str, narrow: &str) -> bool {
     match (Pattern::new(wide), Pattern::new(narrow)) {
         (Some(wide), Some(narrow)) => wide.covers(&narrow),
         _ => wide == narrow,
     }
 }
 
-/// Whether a pattern means nothing but hosts of the internet, as far as its text says.
-pub(crate) fn is_public(pattern: &str) -> bool {
+/// Whether a pattern of [`Hosts`] allows nothing but hosts of the internet, as far as its text says.
+pub fn is_public_pattern(pattern: &str) -> bool {
     let Some(Pattern { meaning, port }) = Pattern::new(pattern) else { return false };
     let is_internal = |name: &str| {
         let is_below = |it: &&str| name.strip_suffix(*it).is_some_and(|it| it.ends_with('.'));

@@ -11,7 +11,7 @@ use rustls::{
 
 /// The authorities that are trusted: those of the system, and some of one's own.
 #[derive(Debug, Default)]
-pub(super) struct Trust {
+pub(crate) struct Trust {
     own: Vec<CertificateDer<'static>>,
     /// Made when a server is asked over TLS for the first time.
     config: OnceLock<Arc<ClientConfig>>,
@@ -26,7 +26,7 @@ pub struct CertificateError {
 
 impl Trust {
     /// Trusts these authorities (PEM) beside those of the system.
-    pub(super) fn new(pem: &[u8]) -> Result<Self, CertificateError> {
+    pub(crate) fn new(pem: &[u8]) -> Result<Self, CertificateError> {
         let own: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
         let own = own.map_err(|it| CertificateError { source: it.into() })?;
         for certificate in &own {
@@ -37,7 +37,7 @@ impl Trust {
     }
 
     /// How TLS is spoken. No session is taken up again.
-    pub(super) fn config(&self) -> Arc<ClientConfig> {
+    pub(crate) fn config(&self) -> Arc<ClientConfig> {
         let make = || {
             let mut trusted = RootCertStore::empty();
             trusted.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

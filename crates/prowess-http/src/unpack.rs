@@ -6,28 +6,28 @@ use brotli_decompressor::DecompressorWriter;
 use flate2::write::{MultiGzDecoder, ZlibDecoder};
 
 /// Unpacks a body while it comes. However small it is on the way, no more is held than was asked for.
-pub(super) enum Unpacker {
+pub(crate) enum Unpacker {
     Plain(Room),
     Gzip(MultiGzDecoder<Room>),
     Deflate(ZlibDecoder<Room>),
     Brotli(Box<DecompressorWriter<Room>>),
 }
 
-/// What can be unpacked, as a server is told.
-pub(super) const ENCODINGS: &str = "gzip, deflate, br";
+/// The encodings that can be unpacked, as a header says it.
+pub(crate) const ENCODINGS: &str = "gzip, deflate, br";
 
 /// Takes bytes as long as there is room.
 #[derive(Default)]
-pub(super) struct Room {
-    pub(super) bytes: Vec<u8>,
+pub(crate) struct Room {
+    pub(crate) bytes: Vec<u8>,
     most: usize,
     /// Whether there was not enough.
-    pub(super) cut: bool,
+    pub(crate) cut: bool,
 }
 
 impl Unpacker {
     /// Begins a body in this encoding; one that is not known stays packed.
-    pub(super) fn new(encoding: &str, most: u64) -> Self {
+    pub(crate) fn new(encoding: &str, most: u64) -> Self {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         let room = Room { most, ..Room::default() };
         match encoding.trim().to_ascii_lowercase().as_str() {
@@ -38,18 +38,18 @@ impl Unpacker {
         }
     }
 
-    pub(super) fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         matches!(self, Self::Plain(_))
     }
 
     /// Takes the next bytes, and says whether there is room for more.
-    pub(super) fn take(&mut self, bytes: &[u8]) -> io::Result<bool> {
+    pub(crate) fn take(&mut self, bytes: &[u8]) -> io::Result<bool> {
         let taken = self.writer().write_all(bytes).and_then(|()| self.writer().flush());
         if self.room().cut { Ok(false) } else { taken.map(|()| true) }
     }
 
     /// Ends the body: one that is packed must have come to its end.
-    pub(super) fn finish(&mut self) -> io::Result<()> {
+    pub(crate) fn finish(&mut self) -> io::Result<()> {
         let finished = match self {
             Self::Plain(_) => Ok(()),
             Self::Gzip(decoder) => decoder.try_finish(),
@@ -59,8 +59,8 @@ impl Unpacker {
         if self.room().cut { Ok(()) } else { finished }
     }
 
-    /// What was unpacked so far.
-    pub(super) fn room(&mut self) -> &mut Room {
+    /// The bytes unpacked so far.
+    pub(crate) fn room(&mut self) -> &mut Room {
         match self {
             Self::Plain(room) => room,
             Self::Gzip(decoder) => decoder.get_mut(),

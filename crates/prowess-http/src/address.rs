@@ -1,8 +1,8 @@
-//! What an address leads to: the one place that tells the internet from everything else.
+//! Where an address leads: the one place that tells the internet from everything else.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What an address leads to.
+/// Where an address leads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// The internet.
@@ -21,7 +21,7 @@ pub(crate) struct Network {
 }
 
 impl Reach {
-    /// What an address leads to. One of IPv4 that is written as one of IPv6 is what it is.
+    /// Where an address leads. An IPv4 address written as IPv6 counts as IPv4.
     pub(crate) fn of(address: IpAddr) -> Self {
         let address = address.to_canonical();
         if let Some((_, reach)) = NETWORKS.iter().find(|it| it.0.contains(address)) {
@@ -72,7 +72,7 @@ const RESERVED: &str = "a reserved address";
 /// The addresses of the internet that were given out so far, those of IPv6.
 const GLOBAL: Network = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
 
-/// What is not the internet; the first that an address lies in counts.
+/// Networks that are not the internet; the first that contains an address counts.
 const NETWORKS: &[(Network, Reach)] = {
     use Reach::{Internal, Special};
     &[

@@ -28,14 +28,14 @@ use tokio_rustls::TlsConnector;
 
 /// A connection for one request. Closed when it is dropped.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(crate) struct Connection {
     sender: http1::SendRequest<Full<Bytes>>,
     room: Arc<AtomicUsize>,
     _driver: JoinSet<hyper::Result<()>>,
 }
 
-/// How long one address is tried.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The time that one address is tried.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The most bytes of the head of an answer.
 const MAX_HEAD: usize = 64 * 1024;
 /// The most bytes before an answer: its head, and all that only says that one will come.
@@ -43,7 +43,7 @@ const MAX_BEFORE: usize = 256 * 1024;
 
 impl Connection {
     /// Connects to the first of these addresses that can be; with TLS, to the server of that name.
-    pub(super) async fn new(
+    pub(crate) async fn new(
         addresses: &[SocketAddr],
         tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
     ) -> io::Result<Self> {
@@ -55,7 +55,7 @@ impl Connection {
             None => Box::new(stream),
         };
         let room = Arc::new(AtomicUsize::new(MAX_BEFORE));
-        let stream = TokioIo::new(Metered { stream, room: room.clone() });
+        let stream = TokioIo::new(MeteredStream { stream, room: room.clone() });
         let mut builder = http1::Builder::new();
         let handshake = builder.max_buf_size(MAX_HEAD).handshake(stream).await;
         let (sender, connection) = handshake.map_err(io::Error::other)?;
@@ -65,7 +65,7 @@ impl Connection {
     }
 
     /// Sends the request, and waits for the head of the answer.
-    pub(super) async fn send(
+    pub(crate) async fn send(
         &mut self,
         request: hyper::Request<Full<Bytes>>,
     ) -> hyper::Result<hyper::Response<Incoming>> {
@@ -75,11 +75,11 @@ impl Connection {
     }
 }
 
-/// Connects to the first of these addresses that can be.
-pub(crate) async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
+/// Connects to the first of these addresses that accepts, trying each for five seconds.
+pub async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
     let mut last = io::ErrorKind::NotFound.into();
     for address in addresses {
-        match tokio::time::timeout(PATIENCE, TcpStream::connect(address)).await {
+        match tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => return Ok(stream),
             Ok(Err(error)) => last = error,
             Err(_) => last = io::ErrorKind::TimedOut.into(),
@@ -93,12 +93,12 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 /// A stream from which only so many bytes can be read: a server that goes on saying that it will answer
 /// would keep us busy.
-struct Metered {
+struct MeteredStream {
     stream: Box<dyn Stream>,
     room: Arc<AtomicUsize>,
 }
 
-impl AsyncRead for Metered {
+impl AsyncRead for MeteredStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -115,7 +115,7 @@ impl AsyncRead for Metered {
     }
 }
 
-impl AsyncWrite for Metered {
+impl AsyncWrite for MeteredStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -1,10 +1,10 @@
 //! Ports that requests over HTTP are not sent to, because something else listens there.
 
-/// What listens at a port that is not for HTTP, or keeps data that everybody who reaches it can change.
+/// The service of a port that is not for HTTP, or keeps data that everybody who reaches it can change.
 ///
 /// The first part is what browsers refuse (the Fetch standard calls them bad ports); the second are
 /// databases, caches, queues and the controls of clusters, most of which trust whoever connects.
-pub(super) fn service(port: u16) -> Option<&'static str> {
+pub(crate) fn service(port: u16) -> Option<&'static str> {
     let row = PORTS.iter().find(|(first, last, _)| (*first..=*last).contains(&port));
     row.map(|it| it.2)
 }
