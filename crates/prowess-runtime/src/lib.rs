@@ -26,7 +26,6 @@ mod parameters;
 mod script;
 pub mod build;
 mod store;
-mod migrate;
 mod create;
 mod provider;
 mod retriever;
@@ -90,7 +89,6 @@ pub use crate::{
     limits::Limits,
     manager::{ExecutionRequest, ExecutionResponse, Intent, Manager, ToolCall, ToolResult},
     markers::{fresh_marker, make_visible, strip_invisible},
-    migrate::{Lost, MigrateError, Migrated, migrate, migrate_all, plugins, unpack},
     outcome::{Captured, Connection, Level, Outcome, PlanStep, Status, StepOutcome},
     parameters::{Parameters, ParametersError},
     percent::percent_decoded,
@@ -109,7 +107,7 @@ pub use crate::{
     sandbox::{
         Check, Chunk, Job, Launcher, Network, Report, Running, Sandbox, SandboxError, Stdin, Work,
     },
-    schema::{Mismatch, SchemaError},
+    schema::{Mismatch, SchemaError, check_schema},
     script::{Script, ScriptError},
     secret::{KnownSecret, is_secret_value, secret_in},
     servers::{

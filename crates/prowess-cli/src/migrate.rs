@@ -17,46 +17,42 @@ use std::{
 };
 
 use prowess::{Limits, Manifest, render};
+use prowess_runtime::{Files, Links, Root, RootError};
 
-pub use self::bundle::unpack;
 use self::{
     body::body,
+    bundle::unpack,
     carry::carry,
     name::{shortened, valid},
     plugin::Plugin,
 };
-use crate::{
-    root::{Links, Root, RootError},
-    store::Files,
-};
 
-/// What describes a plugin.
+/// The manifest of a plugin.
 const MANIFEST: &str = "plugin-manifest.json";
 
 /// The skill that a plugin has become.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Migrated {
-    /// What it is called, and what else stands in its frontmatter.
-    pub manifest: Manifest,
+pub(crate) struct MigratedSkill {
+    /// Its frontmatter.
+    pub(crate) manifest: Manifest,
     /// All its files with their paths, `SKILL.md` among them.
-    pub files: Files,
-    /// What was not carried over.
-    pub lost: Vec<Lost>,
+    pub(crate) files: Files,
+    /// The items that were not carried over.
+    pub(crate) lost: Vec<LostItem>,
 }
 
 /// Something of a plugin that a skill has no place for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lost {
-    /// What it is.
-    pub what: String,
+pub(crate) struct LostItem {
+    /// The item, in words.
+    pub(crate) what: String,
     /// Why it was left.
-    pub why: String,
+    pub(crate) why: String,
 }
 
 /// A plugin did not become a skill.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum MigrateError {
+pub(crate) enum MigrateError {
     /// There is no plugin.
     #[error("there is no `plugin-manifest.json`, `.claude-plugin/plugin.json` or `plugin.json` of an Agent Plugin in `{}`", path.display())]
     NoPlugin {
@@ -94,7 +90,7 @@ pub enum MigrateError {
     TooLarge {
         /// The plugin.
         path: PathBuf,
-        /// What it may have.
+        /// The limit, in bytes.
         most: u64,
     },
     /// Its manifest is no JSON object.
@@ -115,7 +111,7 @@ pub enum MigrateError {
 
 /// The folders that a path stands for: of a manifest, of a plugin, or of all plugins inside. Where
 /// there is none, the path itself, of which [`migrate`] says why not.
-pub fn plugins(path: &Path) -> Vec<PathBuf> {
+pub(crate) fn plugins(path: &Path) -> Vec<PathBuf> {
     if !path.is_dir() {
         let manifests = [MANIFEST, bundle::CLAUDE, bundle::MARKETPLACE, bundle::AGENT];
         if let Some(manifest) = manifests.into_iter().find(|it| path.ends_with(it)) {
@@ -137,7 +133,10 @@ pub fn plugins(path: &Path) -> Vec<PathBuf> {
 }
 
 /// Makes skills of the plugin in a folder, whatever its kind.
-pub fn migrate_all(folder: &Path, limits: &Limits) -> Result<Vec<Migrated>, MigrateError> {
+pub(crate) fn migrate_all(
+    folder: &Path,
+    limits: &Limits,
+) -> Result<Vec<MigratedSkill>, MigrateError> {
     let is_old = folder.join(MANIFEST).symlink_metadata().is_ok();
     match !is_old && bundle::is_bundle(folder) {
         true => unpack(folder, limits),
@@ -146,7 +145,7 @@ pub fn migrate_all(folder: &Path, limits: &Limits) -> Result<Vec<Migrated>, Migr
 }
 
 /// Makes a skill of the plugin of the old kind in a folder. Files over the limits are left.
-pub fn migrate(folder: &Path, limits: &Limits) -> Result<Migrated, MigrateError> {
+fn migrate(folder: &Path, limits: &Limits) -> Result<MigratedSkill, MigrateError> {
     let path = || folder.to_owned();
     let read = |source| MigrateError::Read { path: path(), source };
     if folder.is_symlink() {
@@ -192,5 +191,5 @@ pub fn migrate(folder: &Path, limits: &Limits) -> Result<Migrated, MigrateError>
     };
     let text = render(&manifest, &body(&plugin, &files, &lost));
     files.insert("SKILL.md".to_owned(), text.into_bytes());
-    Ok(Migrated { manifest, files, lost })
+    Ok(MigratedSkill { manifest, files, lost })
 }

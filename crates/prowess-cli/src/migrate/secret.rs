@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::Lost;
+use super::LostItem;
 
 /// Parts of names under which secrets stand, in small letters and without what joins words.
 const NAMES: &[&str] = &[
@@ -17,22 +17,22 @@ const NAMES: &[&str] = &[
     "secret",
     "token",
 ];
-/// What secrets of well-known services begin with.
+/// Prefixes of the secrets of well-known services.
 const BEGINNINGS: &[&str] =
     &["AIza", "AKIA", "ghp_", "github_pat_", "glpat-", "sk-", "xoxb-", "xoxp-"];
 /// The least length of one of those.
 const SHORTEST: usize = 16;
-/// What says which values there are, and not what is wanted of them.
+/// Keys of a schema that list values.
 const VALUES: &[&str] =
     &["const", "default", "defaultValue", "enum", "example", "examples", "value"];
-/// What a map from names to types says.
+/// The types in a map from names to types.
 const TYPES: &[&str] =
     &["any", "array", "bool", "boolean", "float", "int", "integer", "number", "object", "string"];
-/// What stands in place of one.
+/// The text in place of a secret.
 const LEFT_OUT: &str = "…";
 
 /// Takes the secrets out of a manifest, and says where they stood.
-pub(super) fn take_out(manifest: &mut Map<String, Json>) -> Vec<Lost> {
+pub(super) fn take_out(manifest: &mut Map<String, Json>) -> Vec<LostItem> {
     let mut lost = Vec::new();
     for (key, value) in manifest.iter_mut() {
         visit(key, key, value, &mut lost);
@@ -50,11 +50,11 @@ pub(super) fn is_private_key(bytes: &[u8]) -> bool {
     })
 }
 
-fn visit(place: &str, key: &str, value: &mut Json, lost: &mut Vec<Lost>) {
+fn visit(place: &str, key: &str, value: &mut Json, lost: &mut Vec<LostItem>) {
     let is_secret = is_name(key);
     let mut lose = |place: &str| {
         let why = "it may be a secret; whoever runs the skill sets it".to_owned();
-        lost.push(Lost { what: format!("a value in `{place}`"), why });
+        lost.push(LostItem { what: format!("a value in `{place}`"), why });
     };
     match value {
         Json::String(text) if is_secret && is_value(text) => {
@@ -145,7 +145,7 @@ fn without(text: &str) -> Option<String> {
     found.then_some(out)
 }
 
-/// What the next word of a text is.
+/// The kind of the next word of a text.
 enum Next {
     /// Behind `--token`, and behind `"token":`.
     Secret,

@@ -10,9 +10,9 @@ const QUOTES: (&str, &str) = ("「始」", "「末」");
 /// A piece of a text.
 #[derive(Debug, PartialEq)]
 pub(super) enum Piece<'t> {
-    /// What is not a call.
+    /// Text that is not a call.
     Text(&'t str),
-    /// What a call gives, by name.
+    /// The arguments of a call, by name.
     Call(Map<String, Json>),
 }
 

@@ -7,13 +7,10 @@ use std::{
 };
 
 use prowess::Limits;
+use prowess_runtime::{Files, Links, Root};
 use rustix::fs::FileType;
 
-use super::{Lost, MANIFEST, plugin::Plugin, secret::is_private_key};
-use crate::{
-    root::{Links, Root},
-    store::Files,
-};
+use super::{LostItem, MANIFEST, plugin::Plugin, secret::is_private_key};
 
 /// How many files and folders are looked at.
 const MOST: usize = 1000;
@@ -29,7 +26,7 @@ pub(super) fn carry(
     plugin: &Plugin,
     limits: &Limits,
     room: u64,
-) -> (Files, Vec<Lost>) {
+) -> (Files, Vec<LostItem>) {
     let Walk { found, mut lost, .. } = Walk::new(root, plugin);
     let files = taken(root, found, limits, room, &mut lost);
     (files, lost)
@@ -41,7 +38,7 @@ pub(super) fn taken(
     found: Vec<String>,
     limits: &Limits,
     room: u64,
-    lost: &mut Vec<Lost>,
+    lost: &mut Vec<LostItem>,
 ) -> Files {
     let mut files = Files::new();
     let mut left = room;
@@ -62,7 +59,7 @@ pub(super) fn taken(
             Ok(Err(error)) => format!("it cannot be read: {error}"),
             Err(error) => format!("it cannot be read: {error}"),
         };
-        lost.push(Lost { what: format!("`{path}`"), why });
+        lost.push(LostItem { what: format!("`{path}`"), why });
     }
     files
 }
@@ -78,7 +75,7 @@ pub(super) fn read(file: File, most: u64) -> io::Result<Option<Vec<u8>>> {
 #[derive(Default)]
 pub(super) struct Walk {
     found: Vec<String>,
-    lost: Vec<Lost>,
+    lost: Vec<LostItem>,
     seen: usize,
 }
 
@@ -102,7 +99,7 @@ impl Walk {
     }
 
     /// Finds those of a folder that is no plugin.
-    pub(super) fn of_folder(root: &Root) -> (Vec<String>, Vec<Lost>) {
+    pub(super) fn of_folder(root: &Root) -> (Vec<String>, Vec<LostItem>) {
         let mut walk = Self::default();
         walk.visit(root, Path::new(""), 0);
         if walk.seen > MOST {
@@ -142,7 +139,7 @@ impl Walk {
     }
 
     fn lose(&mut self, what: impl std::fmt::Display, why: &str) {
-        self.lost.push(Lost { what: what.to_string(), why: why.to_owned() });
+        self.lost.push(LostItem { what: what.to_string(), why: why.to_owned() });
     }
 }
 

@@ -1,6 +1,6 @@
 //! Names and texts as a skill may have them.
 
-/// What no folder can be called on Windows.
+/// Names that no folder can have on Windows.
 const TAKEN: &[&str] = &["con", "prn", "aux", "nul"];
 /// The longest name.
 const LONGEST: usize = 64;

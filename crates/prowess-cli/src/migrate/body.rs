@@ -1,22 +1,22 @@
-//! What a skill says that was a plugin: its commands, how it was run, what it needs.
+//! The instructions of a skill that was a plugin: its commands, how it was run, what it needs.
 
 use std::fmt::Write as _;
 
 use prowess::Kind;
+use prowess_runtime::Files;
 use serde_json::Value as Json;
 
 use super::{
-    Lost,
+    LostItem,
     calls::{Piece, pieces},
     plugin::{Parameter, Plugin},
 };
-use crate::store::Files;
 
 /// How many things are named that were not carried over.
 const SHOWN: usize = 100;
 
 /// The instructions of a skill that was a plugin.
-pub(super) fn body(plugin: &Plugin, files: &Files, lost: &[Lost]) -> String {
+pub(super) fn body(plugin: &Plugin, files: &Files, lost: &[LostItem]) -> String {
     let mut body = Body(String::new());
     let title = plugin.display_name.as_deref().or(plugin.name.as_deref()).unwrap_or_default();
     body.line(format_args!("# {}", one_line(title)));
@@ -46,7 +46,7 @@ pub(super) fn body(plugin: &Plugin, files: &Files, lost: &[Lost]) -> String {
     body.list("## Settings\n\nIt takes these from its environment:", &plugin.settings);
     if !lost.is_empty() {
         body.line("## Not carried over\n\nThis skill was made of a plugin. It does without:");
-        let item = |it: &Lost| format!("- {}: {}\n", one_line(&it.what), one_line(&it.why));
+        let item = |it: &LostItem| format!("- {}: {}\n", one_line(&it.what), one_line(&it.why));
         let mut items: String = lost.iter().take(SHOWN).map(item).collect();
         if lost.len() > SHOWN {
             let _ = writeln!(items, "- {} more", lost.len() - SHOWN);
@@ -65,7 +65,7 @@ impl Body {
         let _ = writeln!(self.0, "{gap}{text}");
     }
 
-    /// What the plugin says, as a quotation: no heading and no code block of it becomes one of the
+    /// Text of the plugin, as a quotation: no heading and no code block of it becomes one of the
     /// skill. Calls of the old format become what they give.
     fn quote(&mut self, text: &str) {
         let pieces = pieces(text);

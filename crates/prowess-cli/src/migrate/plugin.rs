@@ -1,15 +1,15 @@
-//! What a plugin says about itself. Whatever is read is taken out of the manifest; what is left in the end is
+//! The manifest of a plugin. Whatever is read is taken out of it; what is left in the end is
 //! told as lost.
 
+use prowess_runtime::{Files, check_schema, strict_json};
 use serde::{Deserialize as _, de::Error as _};
 use serde_json::{Map, Value as Json};
 
 use super::{
-    Lost,
+    LostItem,
     calls::{Piece, pieces},
     secret::take_out,
 };
-use crate::{schema::Schema, store::Files, strict_json::strict_json};
 
 /// A plugin, as its manifest describes it.
 #[derive(Debug, Default)]
@@ -33,7 +33,7 @@ pub(super) struct Plugin {
     pub(super) settings: Vec<Parameter>,
     pub(super) commands: Vec<Command>,
     needs: Vec<String>,
-    lost: Vec<Lost>,
+    lost: Vec<LostItem>,
 }
 
 /// Something that a model could ask a plugin for.
@@ -245,7 +245,7 @@ impl Plugin {
         self.commands.push(Command { name, description, example, parameters, schema });
     }
 
-    /// What a schema asks for: a JSON schema, or a map from names to types or to what is said of them.
+    /// The parameters of a schema: a JSON schema, or a map from names to types or to what is said of them.
     fn parameters(&mut self, place: &str, value: Json) -> Vec<Parameter> {
         let mut all = self.parts(place, value);
         let mut required = Vec::new();
@@ -357,10 +357,10 @@ impl Plugin {
     }
 
     fn lose(&mut self, what: String, why: &str) {
-        self.lost.push(Lost { what, why: why.to_owned() });
+        self.lost.push(LostItem { what, why: why.to_owned() });
     }
 
-    /// What it is for: what it says, else what its commands say.
+    /// Its description, else those of its commands.
     pub(super) fn description(&self) -> String {
         let own = self.description.as_deref().filter(|it| !it.trim().is_empty());
         let commands = || {
@@ -374,21 +374,21 @@ impl Plugin {
     /// The schema of what it takes, where it can do only one thing.
     pub(super) fn schema(&self) -> Option<&Json> {
         match &self.commands[..] {
-            [Command { schema: Some(schema), .. }] if Schema::new(schema).is_ok() => Some(schema),
+            [Command { schema: Some(schema), .. }] if check_schema(schema).is_ok() => Some(schema),
             _ => None,
         }
     }
 
-    /// What has to be there for it to run.
+    /// Its requirements.
     pub(super) fn needs(&self) -> Option<String> {
         (!self.needs.is_empty()).then(|| format!("Needs {}", self.needs.join(", ")))
     }
 
-    /// What a skill has no place for, the files set aside.
-    pub(super) fn lost(&self, files: &Files) -> Vec<Lost> {
+    /// The items that a skill has no place for, files aside.
+    pub(super) fn lost(&self, files: &Files) -> Vec<LostItem> {
         let mut lost = self.lost.clone();
         let mut lose = |what: &str, why: &str| {
-            lost.push(Lost { what: what.to_owned(), why: why.to_owned() });
+            lost.push(LostItem { what: what.to_owned(), why: why.to_owned() });
         };
         match self.kind.as_deref().unwrap_or("synchronous") {
             "synchronous" => {}
@@ -413,7 +413,7 @@ impl Plugin {
             protocol => lose(&format!("the protocol `{protocol}`"), "nothing here speaks it"),
         }
         for Command { name, schema, .. } in &self.commands {
-            if let Some(Err(error)) = schema.as_ref().map(|it| Schema::new(it).map(drop)) {
+            if let Some(Err(error)) = schema.as_ref().map(check_schema) {
                 lose(&format!("the schema of `{name}`"), &error.to_string());
             }
         }

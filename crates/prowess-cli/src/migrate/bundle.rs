@@ -4,15 +4,15 @@
 use std::path::{Path, PathBuf};
 
 use prowess::{Limits, Manifest, Profile, parse, render};
+use prowess_runtime::{Links, Root, RootError};
 use rustix::fs::FileType;
 use serde_json::{Map, Value as Json};
 
 use super::{
-    Lost, MigrateError, Migrated,
+    LostItem, MigrateError, MigratedSkill,
     carry::{self, Walk},
     name::valid,
 };
-use crate::root::{Links, Root, RootError};
 
 /// The manifest of a plugin of Claude Code.
 pub(super) const CLAUDE: &str = ".claude-plugin/plugin.json";
@@ -60,7 +60,7 @@ pub(super) fn is_bundle(folder: &Path) -> bool {
 }
 
 /// Takes the skills and commands out of a plugin. What else is in it is told with the first of them.
-pub fn unpack(folder: &Path, limits: &Limits) -> Result<Vec<Migrated>, MigrateError> {
+pub(super) fn unpack(folder: &Path, limits: &Limits) -> Result<Vec<MigratedSkill>, MigrateError> {
     let path = || folder.to_owned();
     if folder.is_symlink() {
         return Err(MigrateError::Link { path: path() });
@@ -70,10 +70,12 @@ pub fn unpack(folder: &Path, limits: &Limits) -> Result<Vec<Migrated>, MigrateEr
     for name in [CLAUDE, AGENT, MARKETPLACE] {
         match manifest(&root, name) {
             Ok(found) => manifests.extend(found.map(|it| (name, it))),
-            Err(Unread::Json(source)) => {
+            Err(UnreadableManifest::Json(source)) => {
                 return Err(MigrateError::NotJson { path: path(), source });
             }
-            Err(Unread::Root(source)) => return Err(MigrateError::Read { path: path(), source }),
+            Err(UnreadableManifest::Root(source)) => {
+                return Err(MigrateError::Read { path: path(), source });
+            }
         }
     }
     let mut migrated = Vec::new();
@@ -81,7 +83,7 @@ pub fn unpack(folder: &Path, limits: &Limits) -> Result<Vec<Migrated>, MigrateEr
     for at in skill_folders(&root, &manifests) {
         match skill(&folder.join(&at), limits) {
             Ok(it) => migrated.push(it),
-            Err(why) => lost.push(Lost { what: format!("`{}`", at.display()), why }),
+            Err(why) => lost.push(LostItem { what: format!("`{}`", at.display()), why }),
         }
     }
     for entry in root.list(Path::new("commands"), Links::Never).unwrap_or_default() {
@@ -91,14 +93,14 @@ pub fn unpack(folder: &Path, limits: &Limits) -> Result<Vec<Migrated>, MigrateEr
         }
         match command(&root, &at, limits) {
             Ok(it) => migrated.push(it),
-            Err(why) => lost.push(Lost { what: format!("`{}`", at.display()), why }),
+            Err(why) => lost.push(LostItem { what: format!("`{}`", at.display()), why }),
         }
     }
     for (what, at, key) in OTHERS {
         let is_there = root.path().join(at).symlink_metadata().is_ok()
             || manifests.iter().any(|it| it.1.contains_key(*key));
         if is_there && !lost.iter().any(|it| it.what == *what) {
-            lost.push(Lost {
+            lost.push(LostItem {
                 what: (*what).to_owned(),
                 why: "a skill has no place for them".to_owned(),
             });
@@ -112,23 +114,24 @@ pub fn unpack(folder: &Path, limits: &Limits) -> Result<Vec<Migrated>, MigrateEr
 }
 
 /// Why a manifest was not read.
-enum Unread {
+enum UnreadableManifest {
     Json(serde_json::Error),
     Root(RootError),
 }
 
 /// A manifest that is there.
-fn manifest(root: &Root, name: &str) -> Result<Option<Map<String, Json>>, Unread> {
+fn manifest(root: &Root, name: &str) -> Result<Option<Map<String, Json>>, UnreadableManifest> {
     let file = match root.file(Path::new(name), Links::Never) {
         Ok(file) => file,
         Err(RootError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
             return Ok(None);
         }
-        Err(error) => return Err(Unread::Root(error)),
+        Err(error) => return Err(UnreadableManifest::Root(error)),
     };
-    let failed = |source| Unread::Root(RootError::Io { path: name.into(), source });
+    let failed = |source| UnreadableManifest::Root(RootError::Io { path: name.into(), source });
     let bytes = carry::read(file, MAX_MANIFEST).map_err(failed)?.unwrap_or_default();
-    let found: Map<String, Json> = serde_json::from_slice(&bytes).map_err(Unread::Json)?;
+    let found: Map<String, Json> =
+        serde_json::from_slice(&bytes).map_err(UnreadableManifest::Json)?;
     // Other programs have a `plugin.json` too.
     Ok(Some(found).filter(|it| name != AGENT || is_agent_plugin(it)))
 }
@@ -186,7 +189,7 @@ fn relative(path: &str) -> Option<PathBuf> {
 }
 
 /// A skill of a plugin, as it is.
-fn skill(folder: &Path, limits: &Limits) -> Result<Migrated, String> {
+fn skill(folder: &Path, limits: &Limits) -> Result<MigratedSkill, String> {
     let root = Root::open(folder).map_err(|error| format!("it cannot be read: {error}"))?;
     let bytes = document(&root, Path::new(DOCUMENT), limits)?;
     let own = folder.file_name().map(|it| it.to_string_lossy().into_owned());
@@ -197,11 +200,11 @@ fn skill(folder: &Path, limits: &Limits) -> Result<Migrated, String> {
     let room = limits.max_skill_size.saturating_sub(bytes.len() as u64);
     let mut files = carry::taken(&root, found, limits, room, &mut lost);
     files.insert(DOCUMENT.to_owned(), bytes);
-    Ok(Migrated { manifest, files, lost })
+    Ok(MigratedSkill { manifest, files, lost })
 }
 
 /// A command of a plugin of Claude Code: instructions that a person asks for by their name.
-fn command(root: &Root, path: &Path, limits: &Limits) -> Result<Migrated, String> {
+fn command(root: &Root, path: &Path, limits: &Limits) -> Result<MigratedSkill, String> {
     let bytes = document(root, path, limits)?;
     let stem = path.file_stem().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
     let name = valid(&stem).ok_or("it has no name that a skill can have")?;
@@ -210,7 +213,7 @@ fn command(root: &Root, path: &Path, limits: &Limits) -> Result<Migrated, String
     let manifest = Manifest { name: name.into(), created_by: Some("migrate".into()), ..manifest };
     let text = render(&manifest, &parsed.instructions);
     let files = [(DOCUMENT.to_owned(), text.into_bytes())].into();
-    Ok(Migrated { manifest, files, lost: Vec::new() })
+    Ok(MigratedSkill { manifest, files, lost: Vec::new() })
 }
 
 fn document(root: &Root, path: &Path, limits: &Limits) -> Result<Vec<u8>, String> {
