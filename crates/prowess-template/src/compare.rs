@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 
 use crate::{
-    functions::{CallResult, shown},
-    value::{Content, Value},
+    format::shown,
+    value::{CallResult, Content, Value},
 };
 
 /// Whether the first value equals any of the others.

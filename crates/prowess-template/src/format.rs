@@ -3,7 +3,7 @@
 use crate::{
     float,
     quote::{Charset, can_backquote, quote_char, quote_with},
-    unicode::{first_runes, is_print, rune_count},
+    unicode::{first_runes, is_print, lossy, rune_count},
     value::{Content, Text, sorted},
 };
 
@@ -28,6 +28,15 @@ pub(crate) struct Flags {
     pub(crate) source: bool,
     pub(crate) width: Option<usize>,
     pub(crate) precision: Option<usize>,
+}
+
+/// A value as errors show it.
+pub(crate) fn shown(value: &Content<'_>, verb: char) -> String {
+    /// More of it would help nobody.
+    const ROOM: usize = 4096;
+    let mut writer = Writer::new(ROOM);
+    writer.argument(value, verb, Flags::default());
+    lossy(&writer.into_bytes())
 }
 
 /// A character as Go shows it in its errors, such as `U+002B '+'`.

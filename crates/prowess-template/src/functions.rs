@@ -3,10 +3,10 @@
 use crate::{
     compare::{eq, ge, gt, le, lt, ne},
     escape::{html, js, urlquery},
-    format::{Flags, Writer},
+    format::Writer,
     printf::{print, printf, println},
     unicode::lossy,
-    value::{Content, List, Text, Value},
+    value::{CallResult, Content, List, Text, Value},
 };
 
 /// A function of the language, with the shape of its arguments.
@@ -36,9 +36,6 @@ pub(crate) enum Body {
     /// Makes a text by a format, which comes first.
     Format,
 }
-
-/// The value of a function call, or a message about its arguments.
-pub(crate) type CallResult<'v> = Result<Value<'v>, String>;
 
 const FUNCTIONS: &[Function] = &[
     Function::of_many("and", 1, Body::First(false)),
@@ -111,15 +108,6 @@ pub(crate) fn uncallable(value: &Value<'_>, name: Option<String>) -> String {
         (Content::Text(text), None) => format!("non-function {} of type string", lossy(text)),
         (_, None) => format!("non-function <{type_name} Value> of type {type_name}"),
     }
-}
-
-/// A value as errors show it.
-pub(crate) fn shown(value: &Content<'_>, verb: char) -> String {
-    /// More of it would help nobody.
-    const ROOM: usize = 4096;
-    let mut writer = Writer::new(ROOM);
-    writer.argument(value, verb, Flags::default());
-    lossy(&writer.into_bytes())
 }
 
 fn not<'v>(values: &[Value<'v>]) -> CallResult<'v> {

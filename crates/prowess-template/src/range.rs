@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use crate::{
-    functions::shown,
+    format::shown,
     tree::Branch,
     value::{Content, Text, Value, sorted},
 };

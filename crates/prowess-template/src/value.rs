@@ -15,6 +15,9 @@ pub(crate) struct Value<'v> {
     pub(crate) boxed: bool,
 }
 
+/// The value of a function call, or a message about its arguments.
+pub(crate) type CallResult<'v> = Result<Value<'v>, String>;
+
 /// The content of a value, by Go type.
 #[derive(Debug, Clone)]
 pub(crate) enum Content<'v> {
