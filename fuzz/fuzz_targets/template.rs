@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use prowess_runtime::{Template, TemplateLimits};
+use prowess_template::{Template, TemplateLimits};
 use serde_json::{Value, json};
 
 fuzz_target!(|text: &str| {

@@ -9,15 +9,34 @@ use std::{
 /// Which crates of this workspace each of them may use. A new crate is one line here.
 const ARROWS: &[(&str, &[&str])] = &[
     ("prowess-frontmatter", &[]),
+    ("prowess-template", &[]),
+    ("prowess-shell", &[]),
+    ("prowess-http", &[]),
+    ("prowess-sql", &[]),
     ("prowess", &["prowess-frontmatter"]),
-    ("prowess-runtime", &["prowess"]),
-    ("prowess-agent", &["prowess", "prowess-runtime"]),
+    (
+        "prowess-runtime",
+        &["prowess-template", "prowess-shell", "prowess-http", "prowess-sql", "prowess"],
+    ),
+    ("prowess-agent", &["prowess-http", "prowess", "prowess-runtime"]),
     ("prowess-mcp", &["prowess", "prowess-runtime"]),
     (
         "prowess-cli",
-        &["prowess-frontmatter", "prowess", "prowess-runtime", "prowess-agent", "prowess-mcp"],
+        &[
+            "prowess-frontmatter",
+            "prowess-shell",
+            "prowess-http",
+            "prowess-sql",
+            "prowess",
+            "prowess-runtime",
+            "prowess-agent",
+            "prowess-mcp",
+        ],
     ),
 ];
+
+/// The crates that know nothing about skills, so that they are useful alone.
+const LEAVES: &[&str] = &["prowess-template", "prowess-shell", "prowess-http", "prowess-sql"];
 
 #[test]
 fn every_crate_uses_only_what_it_may() {
@@ -33,6 +52,33 @@ fn every_crate_uses_only_what_it_may() {
 #[test]
 fn the_frontmatter_reader_has_no_dependency_at_all() {
     assert_eq!(dependencies("prowess-frontmatter"), BTreeSet::new());
+}
+
+#[test]
+fn the_leaf_crates_know_nothing_of_skills() {
+    for crate_name in LEAVES {
+        for (path, code) in code_of(crate_name) {
+            let named = code.to_lowercase().contains("skill");
+            assert!(!named, "`{crate_name}` names skills in {}", path.display());
+        }
+    }
+}
+
+#[test]
+fn the_modules_of_the_leaf_crates_form_no_cycle() {
+    for crate_name in LEAVES {
+        let mut left = module_uses(crate_name);
+        assert!(left.len() > 2, "{left:?}");
+        // A module that uses no other one that is left is in no cycle.
+        while let Some(free) = left
+            .iter()
+            .find(|(_, uses)| !uses.iter().any(|it| left.contains_key(it)))
+            .map(|it| it.0.clone())
+        {
+            left.remove(&free);
+        }
+        assert!(left.is_empty(), "modules of `{crate_name}` use each other: {left:#?}");
+    }
 }
 
 #[test]
@@ -180,6 +226,57 @@ fn code_of(crate_name: &str) -> Vec<(PathBuf, String)> {
     }
     assert!(files.iter().any(|it| it.0 == Path::new("lib.rs")));
     files
+}
+
+/// The modules at the top of a crate, each with those that it uses.
+fn module_uses(crate_name: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (path, code) in code_of(crate_name).into_iter().filter(|it| it.0 != Path::new("lib.rs")) {
+        let module = path.iter().next().unwrap().to_str().unwrap();
+        let module = module.strip_suffix(".rs").unwrap_or(module).to_owned();
+        let mut used = names_below_crate(&code);
+        used.remove(&module);
+        uses.entry(module).or_default().extend(used);
+    }
+    uses
+}
+
+/// The first names in paths such as `crate::a::B` and `crate::{a::B, c::{D, E}}`.
+fn names_below_crate(code: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for path in code.split("crate::").skip(1) {
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let first = |it: &str| it.trim().split(|c| !is_word(c)).next().unwrap_or("").to_owned();
+        let Some(list) = path.strip_prefix('{') else {
+            names.insert(first(path));
+            continue;
+        };
+        let (mut depth, mut start) = (0_usize, 0);
+        for (at, c) in list.char_indices() {
+            match c {
+                '{' => depth += 1,
+                '}' if depth > 0 => depth -= 1,
+                ',' | '}' if depth == 0 => {
+                    names.insert(first(&list[start..at]));
+                    start = at + 1;
+                    if c == '}' {
+                        break;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    // Behind the last comma of a list.
+    names.remove("");
+    names
+}
+
+#[test]
+fn names_below_the_crate_are_found() {
+    let code = "use crate::{\n    a::{B, b},\n    c,\n    d::E,\n};\nuse crate::f::G;\ncrate::h()";
+    let names: Vec<String> = names_below_crate(code).into_iter().collect();
+    assert_eq!(names, ["a", "c", "d", "f", "h"]);
 }
 
 /// A text without its comments, without what stands in quotes, and without its tests.

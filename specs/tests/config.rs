@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use prowess::{Matching, Options, Scope, Window};
 use prowess_runtime::{
-    Config, ConfigError, Decision, Fault, Hosts, HttpRequest, Limits, Places, Policy, Status,
+    Config, ConfigError, Decision, Fault, HttpRequest, Limits, Places, Policy, Status,
     UnlistedCommands,
 };
 use serde_json::{Value as Json, json};
@@ -402,7 +402,7 @@ mod a_project_cannot_take_what_is_its_user_s {
         let tool = |places: &Places| {
             let policy = Config::load(places).unwrap().policy("/".as_ref());
             assert_eq!(policy.hosts.as_deref(), Some(&["rebind.test".to_owned()][..]));
-            let tool = HttpRequest::new(Hosts::of(&policy).unwrap(), Limits::default());
+            let tool = HttpRequest::new(policy.request_hosts().unwrap(), Limits::default());
             tool.with_resolver(Names::new(&[&["127.0.0.1"]]))
         };
         let world = project(toml);

@@ -5,7 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prowess_runtime::{Act, Hosts, HttpRequest, KnownSecret, Limits, Outcome, Status, Tool as _};
+use prowess_http::Hosts;
+use prowess_runtime::{Act, HttpRequest, KnownSecret, Limits, Outcome, Status, Tool as _};
 use serde_json::{Value as Json, json};
 
 use crate::{

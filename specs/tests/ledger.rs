@@ -88,8 +88,63 @@ fn is_id(word: &str) -> bool {
     SOURCES.iter().any(|it| it.0 == letter) && (numbered || word == WORD)
 }
 
-/// The tests that this program holds, those about the specs themselves left out.
+/// The tests of all chapters, of this program and of the crates.
 fn tests() -> BTreeSet<String> {
+    let mut tests = tests_of_crates();
+    for test in own_tests() {
+        assert!(tests.insert(test.clone()), "two tests are `{test}`");
+    }
+    tests
+}
+
+/// The tests in `crates/*/tests`, each in a file with the name of its chapter. A file with another
+/// name belongs to its crate alone.
+fn tests_of_crates() -> BTreeSet<String> {
+    let mut tests = BTreeSet::new();
+    for entry in fs::read_dir(folder().join("../crates")).unwrap() {
+        let Ok(files) = fs::read_dir(entry.unwrap().path().join("tests")) else { continue };
+        for path in files.map(|it| it.unwrap().path()) {
+            let chapter = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            let is_source = path.extension().is_some_and(|it| it == "rs");
+            if is_source && folder().join(&chapter).with_extension("md").exists() {
+                let found = tests_in(&fs::read_to_string(&path).unwrap());
+                assert!(!found.is_empty(), "{} has no tests", path.display());
+                tests.extend(found.iter().map(|it| format!("{chapter}::{it}")));
+            }
+        }
+    }
+    tests
+}
+
+/// The tests of a file in the format of `rustfmt`: modules at the margin, tests one level deeper.
+fn tests_in(text: &str) -> Vec<String> {
+    let mut tests = Vec::new();
+    let (mut module, mut is_test) = (None, false);
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix("mod ").and_then(|it| it.strip_suffix(" {")) {
+            module = Some(name);
+        } else if line == "}" {
+            module = None;
+        } else if line.starts_with("    #[test]") || line.starts_with("    #[tokio::test") {
+            is_test = true;
+        } else if let (true, Some(signature)) = (is_test, line.split("fn ").nth(1)) {
+            let name = signature.split('(').next().unwrap_or_default();
+            let module = module.unwrap_or_else(|| panic!("`{name}` is in no module"));
+            tests.push(format!("{module}::{name}"));
+            is_test = false;
+        }
+    }
+    tests
+}
+
+#[test]
+fn tests_are_found_in_a_source() {
+    let text = "mod first {\n    #[test]\n    fn one() {\n    }\n\n    fn helper() {}\n}\n\nmod second {\n    #[tokio::test]\n    async fn two() {}\n}\n";
+    assert_eq!(tests_in(text), ["first::one", "second::two"]);
+}
+
+/// The tests that this program holds, those about the specs themselves left out.
+fn own_tests() -> BTreeSet<String> {
     let own = env::current_exe().unwrap();
     let output = Command::new(own).args(["--list", "--format", "terse"]).output().unwrap();
     let listed = String::from_utf8(output.stdout).unwrap();

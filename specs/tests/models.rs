@@ -11,10 +11,8 @@ use prowess_agent::{
     Agent, Ask, Calling, Connection, ConnectionError, Delta, Key, Model, ModelError, Offered,
     Provider, Reply, Session, Spent, Stop, model,
 };
-use prowess_runtime::{
-    Active, Gate, Journal, Nobody, Patience, Policy, Post, Records, Toolbox, UseSkill, Wire,
-    WireError,
-};
+use prowess_http::{ClientRequest, HttpClient, HttpError, Timeouts};
+use prowess_runtime::{Active, Gate, Journal, Nobody, Policy, Records, Toolbox, UseSkill};
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -1294,11 +1292,11 @@ mod what_goes_wrong_has_a_kind {
 
     #[test]
     fn nobody_is_waited_for_without_end() {
-        let patience = Patience { idle: Duration::from_millis(300), ..Patience::default() };
+        let timeouts = Timeouts { idle: Duration::from_millis(300), ..Timeouts::default() };
         for answer in [Answer::hang(), Answer::text("one two").then_hang()] {
             for provider in Provider::ALL {
                 let server = ModelServer::start([answer.clone()]);
-                let connection = Connection { patience, ..server.connection(provider) };
+                let connection = Connection { timeouts, ..server.connection(provider) };
                 let start = Instant::now();
                 let error = error(&*model(connection).unwrap(), &question());
                 assert!(matches!(error, ModelError::Timeout { .. }), "{provider:?} {error:?}");
@@ -1306,19 +1304,19 @@ mod what_goes_wrong_has_a_kind {
             }
         }
         // Signs of life do not keep one for ever.
-        let patience = Patience { total: Duration::from_millis(500), ..Patience::default() };
+        let timeouts = Timeouts { total: Duration::from_millis(500), ..Timeouts::default() };
         let server = ModelServer::start([Answer::text("one two").then_drip()]);
-        let connection = Connection { patience, ..server.connection(Provider::OpenAi) };
+        let connection = Connection { timeouts, ..server.connection(Provider::OpenAi) };
         let error = error(&*model(connection).unwrap(), &question());
         assert!(matches!(error, ModelError::Timeout { .. }), "{error:?}");
         // Who speaks slowly is heard.
-        let patience = Patience { idle: Duration::from_millis(1500), ..Patience::default() };
+        let timeouts = Timeouts { idle: Duration::from_millis(1500), ..Timeouts::default() };
         let slow = Answer::text("one two").in_pieces(100).slowly(Duration::from_millis(200));
         let server = ModelServer::start([slow]);
-        let connection = Connection { patience, ..server.connection(Provider::OpenAi) };
+        let connection = Connection { timeouts, ..server.connection(Provider::OpenAi) };
         let start = Instant::now();
         assert_eq!(reply(&*model(connection).unwrap(), &question()).message.content, "one two");
-        assert!(start.elapsed() > patience.idle);
+        assert!(start.elapsed() > timeouts.idle);
     }
 
     #[test]
@@ -1375,11 +1373,11 @@ mod a_key_is_sent_and_never_shown {
         let server = ModelServer::start([]);
         let connection = server.connection(Provider::OpenAi);
         let model = model(connection.clone()).unwrap();
-        let post = Post {
+        let post = ClientRequest {
             url: server.url(),
             headers: vec![("x-api-key".to_owned(), KEY.to_owned())],
             body: KEY.into(),
-            most: 1,
+            max_body: 1,
         };
         for shown in [
             format!("{connection:?}"),
@@ -1456,42 +1454,43 @@ mod a_model_is_reached_where_the_user_says {
         let server = Server::secure(|_, client| {
             std::io::Write::write_all(client, answer("200 OK", "", "safe").as_bytes())
         });
-        let post = |host: &str| Post {
+        let post = |host: &str| ClientRequest {
             url: format!("https://{host}:{}/", server.port()),
             headers: Vec::new(),
             body: b"{}".to_vec(),
-            most: 100,
+            max_body: 100,
         };
         let names = Names::new(&[&["127.0.0.1"]]);
-        let wire = || Wire::new(Patience::default()).with_resolver(names.clone());
-        let ask =
-            |wire: Wire, host: &str| wait(async { wire.post(post(host)).await?.whole().await });
+        let wire = || HttpClient::new(Timeouts::default()).with_resolver(names.clone());
+        let ask = |wire: HttpClient, host: &str| {
+            wait(async { wire.post(post(host)).await?.whole().await })
+        };
         let refused = ask(wire(), "secure.test").unwrap_err();
-        assert!(matches!(refused, WireError::Connect { .. }), "{refused:?}");
+        assert!(matches!(refused, HttpError::Connect { .. }), "{refused:?}");
         let authority = include_bytes!("../../fixtures/tls/ca.pem");
         let trusting = || wire().with_certificates(authority).unwrap();
         assert_eq!(ask(trusting(), "secure.test").unwrap(), b"safe");
         let other = ask(trusting(), "other.test").unwrap_err();
-        assert!(matches!(other, WireError::Connect { .. }), "{other:?}");
+        assert!(matches!(other, HttpError::Connect { .. }), "{other:?}");
         assert_eq!(server.asked().len(), 1);
     }
 
     #[test]
     fn an_answer_is_taken_up_to_a_length() {
         let server = Server::saying(answer("200 OK", "x-a: 1\r\n", "0123456789"));
-        let post = |most| Post {
+        let post = |max_body| ClientRequest {
             url: server.url("/x?y=1"),
             headers: Vec::new(),
             body: b"{}".to_vec(),
-            most,
+            max_body,
         };
-        let wire = Wire::new(Patience { total: Duration::MAX, ..Patience::default() });
+        let wire = HttpClient::new(Timeouts { total: Duration::MAX, ..Timeouts::default() });
         wait(async {
             let mut incoming = wire.post(post(10)).await.unwrap();
             assert_eq!((incoming.status, incoming.header("x-a")), (200, Some("1")));
             assert_eq!(incoming.whole().await.unwrap(), b"0123456789");
             let error = wire.post(post(9)).await.unwrap().whole().await.unwrap_err();
-            assert!(matches!(error, WireError::TooLong { most: 9, .. }), "{error:?}");
+            assert!(matches!(error, HttpError::TooLong { limit: 9, .. }), "{error:?}");
         });
         assert_eq!((&*server.last().line, &*server.last().body), ("POST /x?y=1", "{}"));
         let endless = Server::new(|_, client| {
@@ -1500,9 +1499,14 @@ mod a_model_is_reached_where_the_user_says {
                 client.write_all(b"x-more: and more\r\n")?;
             }
         });
-        let post = Post { url: endless.url("/"), headers: Vec::new(), body: Vec::new(), most: 9 };
+        let post = ClientRequest {
+            url: endless.url("/"),
+            headers: Vec::new(),
+            body: Vec::new(),
+            max_body: 9,
+        };
         let error = wait(wire.post(post)).map(|_| ()).unwrap_err();
-        assert!(matches!(error, WireError::Answer { .. }), "{error:?}");
+        assert!(matches!(error, HttpError::Answer { .. }), "{error:?}");
     }
 
     #[test]

@@ -10,8 +10,9 @@ use std::{
     time::Duration,
 };
 
+use prowess_http::Hosts;
 use prowess_runtime::{
-    Connection, Hosts, Job, Level, Limits, Network, Outcome, Proxy, ProxyLimits, Status,
+    Connection, Job, Level, Limits, Network, Outcome, Proxy, ProxyLimits, Status,
 };
 use serde_json::{Value as Json, json};
 

@@ -232,8 +232,11 @@ impl Names {
     }
 }
 
-impl prowess_runtime::Resolver for Names {
-    fn resolve<'a>(&'a self, host: &'a str) -> prowess_runtime::Addresses<'a> {
+impl prowess_http::Resolver for Names {
+    fn resolve<'a>(
+        &'a self,
+        host: &'a str,
+    ) -> futures_util::future::BoxFuture<'a, std::io::Result<Vec<std::net::IpAddr>>> {
         let mut asked = self.asked.lock().unwrap();
         let at = asked.len().min(self.answers.len().saturating_sub(1));
         asked.push(host.to_owned());

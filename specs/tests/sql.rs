@@ -8,9 +8,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prowess_runtime::{
-    Access, Bounds, Connections, Database, ExecuteSql, Lone, MySqlDatabase, Outcome,
-    PostgresDatabase, SqliteDatabase, Status, Tool as _, Users, database,
+use prowess_runtime::{ExecuteSql, Outcome, Status, Tool as _};
+use prowess_sql::{
+    Access, Connections, Database, MySqlDatabase, PostgresDatabase, Privileges, SingleConnection,
+    SqlLimits, SqliteDatabase, open,
 };
 use serde_json::{Value as Json, json};
 use sqlx::{
@@ -98,7 +99,7 @@ impl Stage {
     }
 
     fn tool(&self, access: Access) -> ExecuteSql {
-        tool(database(&self.address, access, Users::Ordinary).unwrap(), access)
+        tool(open(&self.address, access, Privileges::Limited).unwrap(), access)
     }
 
     /// What comes of a statement that may read.
@@ -132,7 +133,7 @@ impl Stage {
 }
 
 fn tool(database: Arc<dyn Database>, access: Access) -> ExecuteSql {
-    ExecuteSql { database: Some(database), access, bounds: Bounds::default() }
+    ExecuteSql { database: Some(database), access, limits: SqlLimits::default() }
 }
 
 async fn call(tool: &ExecuteSql, sql: &str, params: &[Json]) -> Outcome {
@@ -154,7 +155,7 @@ async fn patiently<C, F: Future<Output = sqlx::Result<C>>>(connect: impl Fn() ->
 /// A tool that stops after this many milliseconds.
 fn brief(tool: ExecuteSql, milliseconds: u64) -> ExecuteSql {
     let timeout = Duration::from_millis(milliseconds);
-    ExecuteSql { bounds: Bounds { timeout, ..tool.bounds }, ..tool }
+    ExecuteSql { limits: SqlLimits { timeout, ..tool.limits }, ..tool }
 }
 
 fn statuses(outcome: &Outcome) -> (Status, &str) {
@@ -174,11 +175,14 @@ mod a_statement_is_run_as_the_database_takes_it {
         memory.execute(sql).await.unwrap();
         postgres.execute(sql).await.unwrap();
         mysql.execute(sql).await.unwrap();
-        let users = Users::Ordinary;
+        let privileges = Privileges::Limited;
         let databases: [Arc<dyn Database>; 3] = [
             Arc::new(SqliteDatabase { connections: Connections::Pool(memory.clone()) }),
-            Arc::new(PostgresDatabase { connections: Connections::Pool(postgres.clone()), users }),
-            Arc::new(MySqlDatabase { connections: Connections::Pool(mysql.clone()), users }),
+            Arc::new(PostgresDatabase {
+                connections: Connections::Pool(postgres.clone()),
+                privileges,
+            }),
+            Arc::new(MySqlDatabase { connections: Connections::Pool(mysql.clone()), privileges }),
         ];
         let tools = databases.map(|it| tool(it, Access::Read));
         for rows in 1..=2 {
@@ -204,13 +208,13 @@ mod a_statement_is_run_as_the_database_takes_it {
         for stage in stages().await {
             assert_eq!(stage.rows("SELECT name FROM t WHERE id = 2").await, json!([["two"]]));
         }
-        let missing = database("sqlite:/nowhere/at/all.db", Access::Write, Users::Ordinary);
+        let missing = open("sqlite:/nowhere/at/all.db", Access::Write, Privileges::Limited);
         let tool = tool(missing.unwrap(), Access::Write);
         assert_eq!(
             statuses(&call(&tool, "SELECT 1", &[]).await),
             (Status::Failed, "cannot reach the database: unable to open database file")
         );
-        let unknown = database("oracle://somewhere", Access::Read, Users::Ordinary).unwrap_err();
+        let unknown = open("oracle://somewhere", Access::Read, Privileges::Limited).unwrap_err();
         assert!(unknown.to_string().contains("`sqlite:`, `postgres:` or `mysql:`"), "{unknown}");
     }
 
@@ -395,9 +399,9 @@ mod one_connection_of_the_host_is_left_as_it_was {
 
     /// One connection of a host, to a database with the table of a stage.
     enum Host {
-        Sqlite(Lone<SqliteConnection>),
-        Postgres(Lone<PgConnection>),
-        MariaDb(Lone<MySqlConnection>),
+        Sqlite(SingleConnection<SqliteConnection>),
+        Postgres(SingleConnection<PgConnection>),
+        MariaDb(SingleConnection<MySqlConnection>),
     }
 
     async fn hosts() -> [Host; 3] {
@@ -411,24 +415,25 @@ mod one_connection_of_the_host_is_left_as_it_was {
         ]
     }
 
-    fn lone<C>(connection: C) -> Lone<C> {
+    fn lone<C>(connection: C) -> SingleConnection<C> {
         Arc::new(Mutex::new(Some(connection)))
     }
 
     impl Host {
         fn tool(&self, access: Access) -> ExecuteSql {
-            let users = Users::Ordinary;
+            let privileges = Privileges::Limited;
             let database: Arc<dyn Database> = match self {
                 Self::Sqlite(lone) => {
-                    Arc::new(SqliteDatabase { connections: Connections::Lone(lone.clone()) })
+                    Arc::new(SqliteDatabase { connections: Connections::Single(lone.clone()) })
                 }
                 Self::Postgres(lone) => Arc::new(PostgresDatabase {
-                    connections: Connections::Lone(lone.clone()),
-                    users,
+                    connections: Connections::Single(lone.clone()),
+                    privileges,
                 }),
-                Self::MariaDb(lone) => {
-                    Arc::new(MySqlDatabase { connections: Connections::Lone(lone.clone()), users })
-                }
+                Self::MariaDb(lone) => Arc::new(MySqlDatabase {
+                    connections: Connections::Single(lone.clone()),
+                    privileges,
+                }),
             };
             tool(database, access)
         }
@@ -1040,7 +1045,7 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
     #[tokio::test]
     async fn sql_006_whoever_owns_the_server_reads_and_does_nothing_else() {
         let owner = |stage: &Stage| {
-            tool(database(&stage.owner, Access::Read, Users::Ordinary).unwrap(), Access::Read)
+            tool(open(&stage.owner, Access::Read, Privileges::Limited).unwrap(), Access::Read)
         };
         let postgres = Stage::postgres().await;
         let mut other = PgConnection::connect(&postgres.owner).await.unwrap();
@@ -1188,14 +1193,14 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
     async fn whoever_cannot_be_held_back_is_refused() {
         let postgres = Stage::postgres().await;
         let mariadb = Stage::mariadb().await;
-        let owner = |stage: &Stage, access, users| {
-            tool(database(&stage.owner, access, users).unwrap(), access)
+        let owner = |stage: &Stage, access, privileges| {
+            tool(open(&stage.owner, access, privileges).unwrap(), access)
         };
         let superuser = "`postgres` is no ordinary user of the database: it is a superuser";
         let root = "`root@127.0.0.1` is no ordinary user of the database: it holds ALL PRIVILEGES \
                     on the whole server";
         for (stage, message) in [(&postgres, superuser), (&mariadb, root)] {
-            let writing = owner(stage, Access::Write, Users::Ordinary);
+            let writing = owner(stage, Access::Write, Privileges::Limited);
             let outcome = call(&writing, "SELECT 1", &[]).await;
             assert_eq!(statuses(&outcome), (Status::Refused, message));
             assert!(outcome.hint.unwrap().contains("`privileged = true`"));
@@ -1203,7 +1208,7 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
         // As on a standby, no function can be made.
         let mut other = PgConnection::connect(&postgres.owner).await.unwrap();
         other.execute("DROP EXTENSION plpgsql").await.unwrap();
-        let reading = owner(&postgres, Access::Read, Users::Ordinary);
+        let reading = owner(&postgres, Access::Read, Privileges::Limited);
         let outcome = call(&reading, "SELECT 1", &[]).await;
         assert_eq!(statuses(&outcome), (Status::Refused, superuser));
 
@@ -1216,7 +1221,7 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
         let files =
             ["SELECT pg_read_file('/etc/passwd')", "SELECT CAST(LOAD_FILE('/etc/passwd') AS CHAR)"];
         for (stage, sql) in [&postgres, &mariadb].into_iter().zip(files) {
-            let allowed = owner(stage, Access::Read, Users::All);
+            let allowed = owner(stage, Access::Read, Privileges::All);
             let outcome = call(&allowed, sql, &[]).await;
             assert!(outcome.output.unwrap()["rows"][0][0].as_str().unwrap().contains("root"));
             assert_eq!(call(&allowed, "DELETE FROM t", &[]).await.status, Status::Refused);
@@ -1227,7 +1232,7 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
     async fn tables_with_passwords_are_not_read() {
         let stage = Stage::postgres().await;
         let owner =
-            tool(database(&stage.owner, Access::Read, Users::Ordinary).unwrap(), Access::Read);
+            tool(open(&stage.owner, Access::Read, Privileges::Limited).unwrap(), Access::Read);
         for asked in [owner, stage.tool(Access::Read)] {
             for sql in [
                 "SELECT rolpassword FROM pg_authid",
@@ -1250,7 +1255,7 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
         let pool = pool.connect(&postgres.address).await.unwrap();
         let database = PostgresDatabase {
             connections: Connections::Pool(pool.clone()),
-            users: Users::Ordinary,
+            privileges: Privileges::Limited,
         };
         let asked = tool(Arc::new(database), Access::Read);
         let sql = "SELECT pg_advisory_lock(42), set_config('work_mem', '1MB', false)";
@@ -1268,8 +1273,10 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
         let mariadb = Stage::mariadb().await;
         let pool = MySqlPoolOptions::new().max_connections(1);
         let pool = pool.connect(&mariadb.address).await.unwrap();
-        let database =
-            MySqlDatabase { connections: Connections::Pool(pool.clone()), users: Users::Ordinary };
+        let database = MySqlDatabase {
+            connections: Connections::Pool(pool.clone()),
+            privileges: Privileges::Limited,
+        };
         let asked = tool(Arc::new(database), Access::Read);
         let sql = "SELECT GET_LOCK(DATABASE(), 0), @kept := 7";
         assert!(call(&asked, sql, &[]).await.is_ok());
@@ -1458,7 +1465,7 @@ mod a_statement_is_bounded {
                     t(name) AS (SELECT printf('%.*c', 3000, 'x') FROM n)";
         let stage = Stage::sqlite().await;
         let tool = stage.tool(Access::Read);
-        let tool = ExecuteSql { bounds: Bounds { memory: 64 << 20, ..tool.bounds }, ..tool };
+        let tool = ExecuteSql { limits: SqlLimits { memory: 64 << 20, ..tool.limits }, ..tool };
         for query in [
             "SELECT json_group_array(x.name), json_group_object(x.name, y.name) FROM t x, t y",
             "SELECT json_group_array(x.name) FROM t x, t y",
@@ -1623,7 +1630,7 @@ mod the_address_is_a_secret {
             "mysql://somebody:s3cret@127.0.0.1/x?ssl-mode=none-such",
             "somebody:s3cret@127.0.0.1",
         ] {
-            match database(address, Access::Read, Users::Ordinary) {
+            match open(address, Access::Read, Privileges::Limited) {
                 Ok(database) => {
                     let tool = brief(tool(database, Access::Read), 500);
                     let outcome = call(&tool, "SELECT 1", &[]).await;

@@ -18,7 +18,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use prowess_runtime::{Patience, Post, Wire};
+use prowess_http::{ClientRequest, HttpClient, Timeouts};
 use serde_json::{Value as Json, json};
 use tracing::{
     Event, Level, Metadata, Subscriber,
@@ -470,7 +470,7 @@ fn send_all(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|it| it.to_string())?;
     let (connect, idle, total) = (collector.timeout, collector.timeout, collector.timeout);
-    let wire = Wire::new(Patience { connect, idle, total });
+    let wire = HttpClient::new(Timeouts { connect, idle, total });
     let mut result = Ok(());
     let mut is_over = false;
     while !is_over {
@@ -504,7 +504,7 @@ fn send_all(
     result
 }
 
-async fn send(wire: &Wire, collector: &Collector, spans: Vec<Json>) -> Result<(), String> {
+async fn send(wire: &HttpClient, collector: &Collector, spans: Vec<Json>) -> Result<(), String> {
     let body = json!({"resourceSpans": [{
         "resource": {"attributes": [
             {"key": "service.name", "value": {"stringValue": collector.service}},
@@ -522,7 +522,8 @@ async fn send(wire: &Wire, collector: &Collector, spans: Vec<Json>) -> Result<()
         CollectorProtocol::Json => body.to_string().into_bytes(),
     };
     // What a collector answers beside its status is not read.
-    match wire.post(Post { url: collector.url.clone(), headers, body, most: 0 }).await {
+    match wire.post(ClientRequest { url: collector.url.clone(), headers, body, max_body: 0 }).await
+    {
         Ok(answer) if (200..300).contains(&answer.status) => Ok(()),
         Ok(answer) if answer.status == 415 => Err(format!(
             "the collector answers 415, it does not take `{}`; `{PROTOCOL}` sets `http/protobuf` or \

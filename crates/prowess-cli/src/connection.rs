@@ -9,8 +9,9 @@ use std::{
 
 use prowess::{Call, Message, Role, nearest};
 use prowess_agent::{Connection, Key, KnownSecrets, Model, Provider, Reply, Scripted, Stop, model};
+use prowess_http::Timeouts;
 use prowess_runtime::{
-    Config, KnownSecret, ModelSettings, Patience, is_secret_value, key_of_file, percent_decoded,
+    Config, KnownSecret, ModelSettings, is_secret_value, key_of_file, percent_decoded,
 };
 use serde::Deserialize;
 use serde_json::Value as Json;
@@ -123,15 +124,15 @@ impl Naming {
     }
 
     fn connection(&self, provider: Provider, name: String, set: &ModelSettings) -> Connection {
-        let mut patience = Patience::default();
+        let mut timeouts = Timeouts::default();
         if let Some(timeout) = self.model_timeout.or(set.timeout.value) {
-            patience.idle = timeout;
-            patience.connect = patience.connect.min(timeout);
+            timeouts.idle = timeout;
+            timeouts.connect = timeouts.connect.min(timeout);
             if self.no_stream {
-                patience.total = timeout;
+                timeouts.total = timeout;
             }
         }
-        Connection { stream: !self.no_stream, patience, ..Connection::new(provider, name) }
+        Connection { stream: !self.no_stream, timeouts, ..Connection::new(provider, name) }
     }
 
     /// How the model is spoken to: as it was typed or set, else as its name or the keys suggest.

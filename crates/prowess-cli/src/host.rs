@@ -14,10 +14,11 @@ use std::{
 use clap::ValueHint;
 use prowess::{Cache, Library};
 use prowess_agent::Witness;
+use prowess_http::Hosts;
 use prowess_runtime::{
-    Approver, ChangeHistory, Config, EnvironmentStore, Executor, Gate, Hosts, InterpreterSearch,
-    Launcher, Limits, Logins, Network, Nobody, Origin, Outcome, Places, Policy, PrepareLimits,
-    Preparer, Proxy, Records, Sandbox, Starter, Status, duration,
+    Approver, ChangeHistory, Config, EnvironmentStore, Executor, Gate, InterpreterSearch, Launcher,
+    Limits, Logins, Network, Nobody, Origin, Outcome, Places, Policy, PrepareLimits, Preparer,
+    Proxy, Records, Sandbox, Starter, Status, duration,
 };
 use rustix::process::geteuid;
 use tokio::signal::unix::{SignalKind, signal};

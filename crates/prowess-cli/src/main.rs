@@ -32,6 +32,7 @@ mod markdown;
 mod highlight;
 mod page;
 mod telemetry;
+mod migrate;
 mod commands;
 
 use std::{io, process::ExitCode};

@@ -11,11 +11,11 @@ use std::{
 use anyhow::{Context as _, Result};
 use prowess_agent::Witness;
 use prowess_runtime::{
-    Access, Active, Address, Bounds, Calls, Config, ExecuteCommand, ExecuteSql, FileOperations,
-    Gate, Hosts, HttpRequest, Launcher, Limits, Origin, Outcome, Policy, Provider, ReadFile, Root,
-    Roots, RunSkill, Starter, Tool, Toolbox, UseSkill, Users, database, limit_sqlite_memory,
-    skill_tools,
+    Active, Address, Calls, Config, ExecuteCommand, ExecuteSql, FileOperations, Gate, HttpRequest,
+    Launcher, Limits, Origin, Outcome, Policy, Provider, ReadFile, Root, Roots, RunSkill, Starter,
+    Tool, Toolbox, UseSkill, skill_tools,
 };
+use prowess_sql::{Access, Privileges, SqlLimits, limit_sqlite_memory};
 
 use crate::{
     approver::noting_approver,
@@ -102,7 +102,7 @@ pub(crate) fn toolbox(
         Some(state) => commands.with_trash(state.join("trash")),
         None => commands,
     }));
-    let hosts = Hosts::of(policy).context("`policy.hosts` cannot be used")?;
+    let hosts = policy.request_hosts().context("`policy.hosts` cannot be used")?;
     tools.push(Arc::new(HttpRequest::new(hosts, limits).with_secrets(secrets)));
     if caller == Caller::Person || config.sql.url.value.is_some() {
         tools.push(Arc::new(execute_sql(&config, limits)?));
@@ -132,17 +132,19 @@ fn roots(policy: &Policy, printer: &mut Printer) -> Roots {
 /// The tool for the database that is configured, if one is.
 fn execute_sql(config: &Config, limits: Limits) -> Result<ExecuteSql> {
     let access = if config.sql.write.value { Access::Write } else { Access::Read };
-    let users = if config.sql.privileged.value { Users::All } else { Users::Ordinary };
+    let privileges =
+        if config.sql.privileged.value { Privileges::All } else { Privileges::Limited };
     let folder = match &config.sql.url.origin {
         Origin::File { path, .. } => path.parent(),
         _ => None,
     };
-    let open = |url: &Address| database(&placed(url.as_str(), folder), access, users);
+    let open = |url: &Address| prowess_sql::open(&placed(url.as_str(), folder), access, privileges);
     let database = config.sql.url.value.as_ref().map(open).transpose();
     let database = database.context("`sql.url` cannot be used")?;
     limit_sqlite_memory(limits.memory);
-    let bounds = Bounds { timeout: limits.timeout, memory: limits.memory, ..Bounds::default() };
-    Ok(ExecuteSql { database, access, bounds })
+    let limits =
+        SqlLimits { timeout: limits.timeout, memory: limits.memory, ..SqlLimits::default() };
+    Ok(ExecuteSql { database, access, limits })
 }
 
 /// An address whose file, if it is one, begins where the setting stands.

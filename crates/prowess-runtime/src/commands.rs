@@ -22,13 +22,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{
-    danger::danger,
-    gate::Refusal,
-    policy::Policy,
-    shell::{self, Joint, Kind, Part, Script, Word},
-    subject::Subject,
-};
+use prowess_shell::{CommandKind, ListOperator, ShellCommand, ShellScript, Word, WordPart, lint};
+
+use crate::{gate::Refusal, policy::Policy, subject::Subject};
 
 use self::program::Program;
 pub(crate) use self::{
@@ -94,10 +90,10 @@ pub(crate) fn plan(line: &str, directory: &Path, policy: &Policy) -> Result<Plan
         let message = format!("there is a control character in it: `{}`", c.escape_unicode());
         return Err(refused(&message, "write it without"));
     }
-    let script = shell::parse(line)
+    let script = prowess_shell::parse(line)
         .map_err(|error| refused(&format!("it cannot be read: {}", error.message), STATIC))?;
-    if let Some(danger) = danger(line) {
-        return Err(refused(&danger.to_string(), "nothing may do that"));
+    if let Some(hazard) = lint(line) {
+        return Err(refused(&hazard.to_string(), "nothing may do that"));
     }
     let mut place = Place {
         directory: &directory,
@@ -237,24 +233,24 @@ fn contained(directory: &Path, policy: &Policy) -> Result<PathBuf, Refusal> {
     Err(refused(&format!("`{shown}` lies in no directory that commands may run in"), &hint))
 }
 
-fn steps(script: &Script, place: &mut Place<'_>) -> Result<Vec<Step>, Refusal> {
+fn steps(script: &ShellScript, place: &mut Place<'_>) -> Result<Vec<Step>, Refusal> {
     let mut steps = Vec::new();
-    for (at, statement) in script.0.iter().enumerate() {
+    for (at, pipeline) in script.0.iter().enumerate() {
         let is_last = at + 1 == script.0.len();
-        if statement.is_negated {
+        if pipeline.is_negated {
             return Err(refused("`!` is not taken before a command", STATIC));
         }
-        let sign = match statement.joint {
-            Joint::Background => {
+        let sign = match pipeline.operator {
+            ListOperator::Background => {
                 return Err(refused("nothing may go on in the background", STATIC));
             }
-            Joint::Then if is_last => "",
-            Joint::Then => "; ",
-            Joint::And => " && ",
-            Joint::Or => " || ",
+            ListOperator::Sequence if is_last => "",
+            ListOperator::Sequence => "; ",
+            ListOperator::And => " && ",
+            ListOperator::Or => " || ",
         };
-        for (at, command) in statement.pipeline.iter().enumerate() {
-            let is_last = at + 1 == statement.pipeline.len();
+        for (at, command) in pipeline.commands.iter().enumerate() {
+            let is_last = at + 1 == pipeline.commands.len();
             let sign = if is_last { sign } else { " | " };
             steps.push(Step { sign, ..step(command, place)? });
         }
@@ -265,8 +261,8 @@ fn steps(script: &Script, place: &mut Place<'_>) -> Result<Vec<Step>, Refusal> {
     Ok(steps)
 }
 
-fn step(command: &shell::Command, place: &mut Place<'_>) -> Result<Step, Refusal> {
-    let Kind::Simple { assignments, words } = &command.kind else {
+fn step(command: &ShellCommand, place: &mut Place<'_>) -> Result<Step, Refusal> {
+    let CommandKind::Simple { assignments, words } = &command.kind else {
         return Err(refused("loops, choices, groups and functions are not taken", STATIC));
     };
     if !command.redirects.is_empty() {
@@ -440,11 +436,11 @@ fn argument(word: &Word) -> Result<Argument, Refusal> {
     let mut pieces = Vec::new();
     for (at, part) in word.0.iter().enumerate() {
         match part {
-            Part::Quoted(piece) => {
+            WordPart::Quoted(piece) => {
                 text.push_str(piece);
                 pieces.push((piece.as_str(), false));
             }
-            Part::Plain(piece) => {
+            WordPart::Plain(piece) => {
                 if at == 0 && piece.starts_with('~') {
                     return Err(refused("`~` is not expanded", "write the path out"));
                 }

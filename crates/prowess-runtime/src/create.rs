@@ -1,15 +1,15 @@
 //! What a skill must be before it is taken in.
 
 use prowess::Definition;
+use prowess_shell::{Hazard, lint};
+use prowess_template::{Template, TemplateError};
 use serde_json::Value;
 
 use crate::{
-    danger::{Danger, danger},
     definition::ShapeError,
     entry::Entry,
     schema::{Schema, SchemaError},
     store::StoreError,
-    template::{Template, TemplateError},
 };
 
 /// A skill was not taken in.
@@ -20,8 +20,8 @@ pub enum CreateError {
     #[error(transparent)]
     Shape(#[from] ShapeError),
     /// Its script does what no script should do.
-    #[error("the script is refused: line {} is `{}` ({})", .0.line, .0.what, .0.pattern.as_str())]
-    Danger(Danger),
+    #[error("the script is refused: line {} is `{}` ({})", .0.line, .0.command, .0.kind.as_str())]
+    Hazard(Hazard),
     /// Its script holds a character that no script can have.
     #[error("the script is refused: it holds a NUL character")]
     Nul,
@@ -65,8 +65,8 @@ pub fn check_entry(entry: &Entry) -> Result<(), CreateError> {
             return Err(CreateError::Nul);
         }
         Definition::Script { script } => {
-            if let Some(danger) = danger(script) {
-                return Err(CreateError::Danger(danger));
+            if let Some(hazard) = lint(script) {
+                return Err(CreateError::Hazard(hazard));
             }
         }
         Definition::Template { template } if template.trim().is_empty() => {

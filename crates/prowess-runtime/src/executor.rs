@@ -9,6 +9,8 @@ use std::{
 };
 
 use prowess::{Definition, Step};
+use prowess_shell::lint;
+use prowess_template::{Template, TemplateError};
 use serde_json::{Map, Value, json};
 use tokio::{
     sync::{Notify, mpsc::UnboundedSender},
@@ -23,7 +25,6 @@ use crate::{
 };
 use crate::{
     commands::{Guard, secrets},
-    danger::danger,
     entry::Entry,
     environment::{
         InstalledInterpreter, InterpreterError, InterpreterSearch, ScriptArguments,
@@ -40,7 +41,6 @@ use crate::{
     sandbox::{Chunk, Job, Network, Sandbox, SandboxError, Stdin, Work},
     script::Script,
     skill_folder::{FolderError, SkillFolder},
-    template::{Template, TemplateError},
 };
 
 /// Executes skills.
@@ -614,8 +614,8 @@ fn is_python(command: &[OsString]) -> bool {
 
 /// Refuses a script that does what no script should do.
 fn safe(script: &str) -> Result<(), Early> {
-    let Some(danger) = danger(script) else { return Ok(()) };
-    let outcome = Outcome::bad(Status::Refused, format!("the script is dangerous: {danger}"));
+    let Some(hazard) = lint(script) else { return Ok(()) };
+    let outcome = Outcome::bad(Status::Refused, format!("the script is dangerous: {hazard}"));
     Err(outcome.hint("nothing was run; change the script if it is meant well").into())
 }
 

@@ -24,12 +24,8 @@ mod percent;
 mod schema;
 mod parameters;
 mod script;
-mod template;
-mod shell;
-mod danger;
 pub mod build;
 mod store;
-mod migrate;
 mod create;
 mod provider;
 mod retriever;
@@ -48,8 +44,6 @@ mod change_history;
 mod journal;
 mod gate;
 #[cfg(feature = "http")]
-mod http;
-#[cfg(feature = "http")]
 mod proxy;
 mod sandbox;
 mod preparation;
@@ -57,8 +51,6 @@ mod handover;
 mod executor;
 mod manager;
 mod servers;
-#[cfg(feature = "sql")]
-mod database;
 mod tools;
 mod registry;
 mod toolbox;
@@ -66,6 +58,8 @@ mod convention;
 
 #[doc(hidden)]
 pub use crate::store::Step;
+#[cfg(feature = "sql")]
+pub use crate::tools::ExecuteSql;
 pub use crate::{
     active::Active,
     approver::{Agreed, Answering, Approver, Coverage, Nobody, Question, Reply},
@@ -80,7 +74,6 @@ pub use crate::{
     },
     convention::{Convention, plain_schema},
     create::{CreateError, check_entry},
-    danger::{Danger, Pattern, danger},
     definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
     entry::{Entry, EntryError},
     environment::{
@@ -96,7 +89,6 @@ pub use crate::{
     limits::Limits,
     manager::{ExecutionRequest, ExecutionResponse, Intent, Manager, ToolCall, ToolResult},
     markers::{fresh_marker, make_visible, strip_invisible},
-    migrate::{Lost, MigrateError, Migrated, migrate, migrate_all, plugins, unpack},
     outcome::{Captured, Connection, Level, Outcome, PlanStep, Status, StepOutcome},
     parameters::{Parameters, ParametersError},
     percent::percent_decoded,
@@ -115,7 +107,7 @@ pub use crate::{
     sandbox::{
         Check, Chunk, Job, Launcher, Network, Report, Running, Sandbox, SandboxError, Stdin, Work,
     },
-    schema::{Mismatch, SchemaError},
+    schema::{Mismatch, SchemaError, check_schema},
     script::{Script, ScriptError},
     secret::{KnownSecret, is_secret_value, secret_in},
     servers::{
@@ -126,7 +118,6 @@ pub use crate::{
     skill_folder::{FolderError, SkillFolder},
     store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why, deleted_from},
     strict_json::strict_json,
-    template::{Template, TemplateError, TemplateLimits, render as render_template},
     texts::{Texts, texts},
     tool::{Act, Answer, CommandPreview, Readiness, Tool},
     toolbox::{Calls, Toolbox},
@@ -136,20 +127,8 @@ pub use crate::{
     },
     trust::{TrustEntry, TrustFile},
 };
-#[cfg(feature = "sql")]
-pub use crate::{
-    database::{
-        Access, Asked, Bounds, Column, Connections, Database, DatabaseError, Lone, MySqlDatabase,
-        PostgresDatabase, SqliteDatabase, Statement, Table, Users, database, limit_sqlite_memory,
-    },
-    tools::ExecuteSql,
-};
 #[cfg(feature = "http")]
 pub use crate::{
-    http::{
-        Addresses, CertificateError, Hosts, HostsError, Incoming, Patience, Post, Resolver,
-        SystemResolver, Wire, WireError,
-    },
     preparation::{PrepareError, PrepareLimits, PrepareOptions, Preparer},
     proxy::{HostRemedy, Proxy, ProxyLimits},
     servers::{LoginError, LoginPrompt, LoginRequest, LoginState, Logins},

@@ -13,6 +13,8 @@ use std::{
 };
 
 use prowess::{Definition, Manifest, Type};
+#[cfg(feature = "http")]
+use prowess_http::{Hosts, HostsError};
 use serde_json::Value;
 
 use crate::{
@@ -249,6 +251,13 @@ impl Rule {
 }
 
 impl Policy {
+    /// The hosts that requests may go to.
+    #[cfg(feature = "http")]
+    pub fn request_hosts(&self) -> Result<Hosts, HostsError> {
+        let hosts = self.hosts.as_ref().map_or_else(|| Ok(Hosts::default()), Hosts::new)?;
+        Ok(if self.are_hosts_public { hosts.internet_only() } else { hosts })
+    }
+
     /// What it says to a wish; `plan` is the command of the wish, taken apart.
     pub(crate) fn ruling(&self, wish: &Wish<'_>, plan: Option<&Plan>) -> Ruling {
         let matching = self.rules.iter().filter(|it| self.matches(it, wish, plan));

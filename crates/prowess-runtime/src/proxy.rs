@@ -21,13 +21,13 @@ use std::{
 
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use prowess_http::{Hosts, Resolver, SystemResolver};
 use tokio::{
     net::{TcpListener, TcpStream},
     task::JoinSet,
     time::sleep,
 };
 
-use crate::http::{Hosts, Resolver, SystemResolver};
 use answer::{Client, Tasks};
 pub(crate) use log::Log;
 

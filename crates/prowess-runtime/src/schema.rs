@@ -63,6 +63,11 @@ pub struct Mismatch {
     pub message: String,
 }
 
+/// Fails if a JSON schema cannot be used to check parameters.
+pub fn check_schema(schema: &Value) -> Result<(), SchemaError> {
+    Schema::new(schema).map(drop)
+}
+
 impl<'s> Schema<'s> {
     /// Makes a schema usable. A reference that leads out of it is refused, not fetched.
     pub(crate) fn new(root: &'s Value) -> Result<Self, SchemaError> {

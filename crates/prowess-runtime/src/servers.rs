@@ -35,8 +35,6 @@ use prowess::{Definition, Manifest, Skill, Type};
 use serde_json::Value;
 use tokio::{task::spawn_blocking, time::timeout};
 
-#[cfg(feature = "http")]
-use crate::http::Hosts;
 use crate::{
     change_history::ChangeHistory,
     config::ServerSetting,
@@ -434,7 +432,10 @@ impl Starter {
         let expand = |text: &String| known.expand(text).map_err(|name| unknown(description, &name));
         let headers = address.headers.iter().map(|(name, it)| Ok((name.clone(), expand(it)?)));
         let headers = headers.collect::<Result<_, Box<Outcome>>>()?;
-        let hosts = Hosts::of(&self.gate.policy)
+        let hosts = self
+            .gate
+            .policy
+            .request_hosts()
             .map_err(|error| Outcome::error(Status::Invalid, &error))?;
         let remote = Remote::new(hosts, self.patience.start, expand(&address.url)?, headers);
         remote.map_err(|it| it.outcome(&description.name).into())

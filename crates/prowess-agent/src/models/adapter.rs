@@ -9,7 +9,7 @@ use std::{
 };
 
 use prowess::{Vocabulary, Window};
-use prowess_runtime::{Incoming, Post, Wire, WireError};
+use prowess_http::{ClientRequest, HttpClient, HttpError, StreamedResponse};
 use serde_json::{Value as Json, json};
 
 use super::{
@@ -31,7 +31,7 @@ pub(super) struct Adapter {
     pub(super) base: String,
     pub(super) key: String,
     pub(super) stream: bool,
-    pub(super) wire: Wire,
+    pub(super) wire: HttpClient,
     pub(super) protocol: Box<dyn Protocol>,
     /// What its server has taught us so far.
     pub(super) manners: Mutex<Manners>,
@@ -158,18 +158,18 @@ impl Adapter {
         Some(manners.most_output.map_or(wanted, |most| most.min(wanted)))
     }
 
-    pub(super) fn post(&self, body: Vec<u8>) -> Post {
+    pub(super) fn post(&self, body: Vec<u8>) -> ClientRequest {
         let (version, path) = self.protocol.path(&self.name, self.stream);
         let mut headers = vec![("content-type", "application/json".to_owned())];
         headers.extend(self.protocol.headers(&self.key));
         let accept =
             if self.stream { "text/event-stream, application/json" } else { "application/json" };
         headers.push(("accept", accept.to_owned()));
-        Post {
+        ClientRequest {
             url: url(&self.base, version, &path, self.provider == Provider::Anthropic),
             headers: headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
             body,
-            most: MAX_REPLY,
+            max_body: MAX_REPLY,
         }
     }
 
@@ -224,7 +224,7 @@ impl Adapter {
 
     async fn hear_events(
         &self,
-        incoming: &mut Incoming,
+        incoming: &mut StreamedResponse,
         draft: &mut Draft<'_>,
     ) -> Result<(), ModelError> {
         let mut events = Events::default();
@@ -295,7 +295,7 @@ impl Adapter {
         format!("{}/{}", self.provider.as_str(), self.name)
     }
 
-    async fn refusal(&self, incoming: &mut Incoming) -> ModelError {
+    async fn refusal(&self, incoming: &mut StreamedResponse) -> ModelError {
         let status = incoming.status;
         let wait = wait(status, incoming.headers());
         let there = incoming.header("location").filter(|_| (300..400).contains(&status));
@@ -343,13 +343,13 @@ impl Adapter {
         ModelError::Malformed { model: self.name.clone(), message }
     }
 
-    fn unreachable(&self, error: WireError) -> ModelError {
+    fn unreachable(&self, error: HttpError) -> ModelError {
         match error {
-            WireError::Timeout { after, .. } => {
+            HttpError::Timeout { after, .. } => {
                 ModelError::Timeout { model: self.name.clone(), after }
             }
-            WireError::TooLong { .. } => self.malformed("it is too long"),
-            WireError::Connect { source, .. } if source.kind() == ErrorKind::ConnectionRefused => {
+            HttpError::TooLong { .. } => self.malformed("it is too long"),
+            HttpError::Connect { source, .. } if source.kind() == ErrorKind::ConnectionRefused => {
                 ModelError::Absent { host: self.host() }
             }
             error => {
@@ -365,7 +365,7 @@ impl Adapter {
                     let message = "the server closed the connection before it answered".to_owned();
                     return ModelError::Broken { host, message };
                 }
-                if let WireError::Broken { .. } = error {
+                if let HttpError::Broken { .. } = error {
                     let message = cause.unwrap_or_else(|| error.to_string());
                     return ModelError::Broken { host, message: presentable(&message, &self.key) };
                 }

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use prowess_runtime::{CertificateError, Patience, Post, Wire, WireError};
+use prowess_http::{CertificateError, ClientRequest, HttpClient, HttpError, Timeouts};
 
 use super::{
     adapter::{Adapter, Protocol},
@@ -29,7 +29,7 @@ pub struct Connection {
     /// What lets one in. A server of one's own may want none.
     pub key: Option<Key>,
     /// How long is waited. Without a stream nothing is heard until the end, so only the total counts.
-    pub patience: Patience,
+    pub timeouts: Timeouts,
     /// Whether it is heard while it replies.
     pub stream: bool,
     /// Authorities (PEM) that are trusted beside those of the system.
@@ -64,7 +64,7 @@ pub enum ConnectionError {
     #[error("the base URL cannot be used: {source}")]
     Url {
         /// Why.
-        source: WireError,
+        source: HttpError,
     },
     /// The key cannot be sent.
     #[error("the key has characters that no key has")]
@@ -76,17 +76,17 @@ pub enum ConnectionError {
 
 /// Makes a model that can be asked. Nothing is sent until it is.
 pub fn model(connection: Connection) -> Result<Arc<dyn Model>, ConnectionError> {
-    let Connection { provider, name, base_url, key, mut patience, stream, certificates } =
+    let Connection { provider, name, base_url, key, mut timeouts, stream, certificates } =
         connection;
     let name = name.trim().to_owned();
     if name.is_empty() {
         return Err(ConnectionError::Name);
     }
     if !stream {
-        patience.idle = patience.total;
+        timeouts.idle = timeouts.total;
     }
     let base = base_url.unwrap_or_else(|| provider.base_url().to_owned());
-    let wire = Wire::new(patience);
+    let wire = HttpClient::new(timeouts);
     let wire = match certificates {
         Some(pem) => wire.with_certificates(&pem)?,
         None => wire,
@@ -102,10 +102,10 @@ pub fn model(connection: Connection) -> Result<Arc<dyn Model>, ConnectionError> 
     let adapter = Adapter { provider, name, base, key, stream, wire, protocol, manners };
     let post = adapter.post(Vec::new());
     // With a path behind it, half a base URL may look like a whole one.
-    let base = Post { url: adapter.base.clone(), headers: Vec::new(), ..post.clone() };
+    let base = ClientRequest { url: adapter.base.clone(), headers: Vec::new(), ..post.clone() };
     match base.check().and_then(|()| post.check()) {
         Ok(()) => Ok(Arc::new(adapter)),
-        Err(WireError::Header { .. }) => Err(ConnectionError::Key),
+        Err(HttpError::Header { .. }) => Err(ConnectionError::Key),
         Err(source) => Err(ConnectionError::Url { source }),
     }
 }
@@ -118,7 +118,7 @@ impl Connection {
             name: name.into(),
             base_url: None,
             key: None,
-            patience: Patience::default(),
+            timeouts: Timeouts::default(),
             stream: true,
             certificates: None,
         }

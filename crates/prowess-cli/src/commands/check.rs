@@ -14,7 +14,8 @@ use prowess::{
     CheckError, Checked, CheckedScript, Directory, Finding, HERE, Library, Profile, Severity,
     check_directories, rule,
 };
-use prowess_runtime::{Config, danger};
+use prowess_runtime::Config;
+use prowess_shell::lint;
 use serde_json::json;
 
 use self::fix::{FixArgs, FixedFile};
@@ -201,13 +202,13 @@ fn add_dangers(checked: &mut Checked, profile: Profile) {
     let weight = rule("script-dangerous").and_then(|rule| Some((rule, rule.severity(profile)?)));
     let Some((rule, severity)) = weight else { return };
     for CheckedScript { path, line, text } in &checked.scripts {
-        let Some(danger) = danger(text) else { continue };
+        let Some(hazard) = lint(text) else { continue };
         let hint = "nobody can run it like this; change what it does";
         let excerpt =
-            text.lines().nth(danger.line.saturating_sub(1)).filter(|it| it.len() <= MAX_EXCERPT);
-        let message = format!("the script {} (`{}`)", danger.pattern.does(), danger.what);
+            text.lines().nth(hazard.line.saturating_sub(1)).filter(|it| it.len() <= MAX_EXCERPT);
+        let message = format!("the script {} (`{}`)", hazard.kind.description(), hazard.command);
         let finding = Finding {
-            line: Some((line + danger.line).saturating_sub(1)),
+            line: Some((line + hazard.line).saturating_sub(1)),
             excerpt: excerpt.map(Into::into),
             ..Finding::new(rule, severity, path, message, hint)
         };

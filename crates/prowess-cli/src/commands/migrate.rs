@@ -2,9 +2,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use prowess::Directory;
-use prowess_runtime::{
-    Entry, FileStore, Lost, Migrated, Store as _, StoreError, migrate_all, plugins,
-};
+use prowess_runtime::{Entry, FileStore, Store as _, StoreError};
 use serde_json::{Value as Json, json};
 
 use super::count;
@@ -12,6 +10,7 @@ use crate::{
     Status,
     arguments::Global,
     context::{self, Shelf},
+    migrate::{LostItem, MigratedSkill, migrate_all, plugins},
     printer::Printer,
     safe,
 };
@@ -72,7 +71,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             let path = shelf.document(entry).display().to_string();
             printer.line(safe::line(&path))?;
             printer.flush()?;
-            for Lost { what, why } in &migrated.lost {
+            for LostItem { what, why } in &migrated.lost {
                 printer.note(&format!("not carried over: {what}: {why}"));
             }
         }
@@ -105,7 +104,7 @@ fn is_free(entry: Entry, shelf: &Shelf) -> Result<Entry, StoreError> {
     }
 }
 
-fn made_json((plugin, entry, migrated): &(PathBuf, Entry, Migrated), shelf: &Shelf) -> Json {
+fn made_json((plugin, entry, migrated): &(PathBuf, Entry, MigratedSkill), shelf: &Shelf) -> Json {
     let manifest = &entry.manifest;
     let lost = migrated.lost.iter().map(|it| json!({ "what": it.what, "why": it.why }));
     let files = migrated.files.keys().filter(|it| *it != "SKILL.md");

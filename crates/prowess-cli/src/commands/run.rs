@@ -10,11 +10,11 @@ use std::{
 use anyhow::Context as _;
 use clap::ValueHint;
 use prowess::{Definition, Kind, Library, Manifest, Skill, Type, nearest};
+use prowess_http::{Hosts, HostsError};
 use prowess_runtime::{
     Act, Active, Chunk, Config, Coverage, Delivery, Entry, EnvironmentRecord, ExecuteError,
-    Executor, Gate, Hosts, HostsError, Launcher, Outcome, Parameters, ParametersError, PlanStep,
-    Provider, Question, Reply, Script, ScriptArguments, ScriptEnvironments, ScriptError,
-    Status as Ended, Stdin, Wish,
+    Executor, Gate, Launcher, Outcome, Parameters, ParametersError, PlanStep, Provider, Question,
+    Reply, Script, ScriptArguments, ScriptEnvironments, ScriptError, Status as Ended, Stdin, Wish,
 };
 use serde_json::{Value, json};
 use tokio::{

@@ -884,7 +884,7 @@ fn entry<T: Value>(it: &T) -> String {
 /// Whether a pattern of hosts leads nowhere but to the internet.
 fn is_public(pattern: &str) -> bool {
     #[cfg(feature = "http")]
-    return crate::http::is_public(pattern);
+    return prowess_http::is_public_pattern(pattern);
     #[cfg(not(feature = "http"))]
     return pattern.is_empty();
 }
@@ -908,7 +908,7 @@ fn covers(key: &str, wide: &Json, narrow: &Json) -> bool {
         }
         #[cfg(feature = "http")]
         (Some(wide), Some(narrow)) if ["policy.hosts", "policy.script_hosts"].contains(&key) => {
-            crate::http::covers(wide, narrow)
+            prowess_http::pattern_covers(wide, narrow)
         }
         _ => wide == narrow,
     }

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use prowess_http::HostsError;
 use tokio::{sync::mpsc::UnboundedSender, task::spawn_blocking};
 
 use super::{
@@ -23,7 +24,6 @@ use super::{
 use crate::{
     approver::{Approver, Coverage, Question, Reply},
     environment::{Ecosystem, InterpreterSearch, Missing, MissingKind, Present},
-    http::HostsError,
     limits::Limits,
     outcome::{Outcome, Status},
     proxy::{HostRemedy, Proxy, ProxyLimits},

@@ -1,8 +1,9 @@
 //! The package registries that environments are made from.
 
-use crate::environment::Ecosystem;
 #[cfg(feature = "http")]
-use crate::http::{Hosts, HostsError};
+use prowess_http::{Hosts, HostsError};
+
+use crate::environment::Ecosystem;
 
 /// The package registries that the user has configured.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -18,6 +18,7 @@ use hyper::{
     },
 };
 use hyper_util::rt::TokioIo;
+use prowess_http::CONNECTION_HEADERS;
 use tokio::task::JoinSet;
 
 use super::{
@@ -27,7 +28,6 @@ use super::{
     tunnel,
     upstream::{Refusal, Upstream},
 };
-use crate::http::OURS;
 
 /// Whoever a run of a script speaks with the proxy through.
 #[derive(Debug)]
@@ -212,7 +212,7 @@ fn strip(headers: &mut HeaderMap) {
     let named = named.flat_map(|it| it.split(','));
     let named: Vec<HeaderName> = named.filter_map(|it| it.trim().parse().ok()).collect();
     named.iter().for_each(|it| drop(headers.remove(it)));
-    OURS.iter().for_each(|it| drop(headers.remove(*it)));
+    CONNECTION_HEADERS.iter().for_each(|it| drop(headers.remove(*it)));
 }
 
 /// What was asked for, as far as it is no secret.

@@ -11,6 +11,7 @@ use std::{
 };
 
 use hyper::StatusCode;
+use prowess_http::{FetchError, connect};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
@@ -22,7 +23,6 @@ use super::{
     log::{Log, Record},
     target::Target,
 };
-use crate::http::{FetchError, addresses, connect};
 
 /// A connection to a host. What passes is counted; too much of it breaks the connection.
 #[derive(Debug)]
@@ -81,14 +81,13 @@ impl Proxy {
         let Target { host, port } = target;
         let refused = |error| refusal(&error, target, &self.remedy);
         let url = target.url().ok_or_else(|| Refusal::bad(format!("`{target}` is no host")))?;
-        let admission = self.hosts.admit(&url).map_err(refused)?;
-        if !USUAL.contains(port) && !self.hosts.names_port(&url) {
+        self.hosts.check(&url).map_err(refused)?;
+        if !USUAL.contains(port) && !self.hosts.lists_port(&url) {
             let remedy = self.remedy.with(&target.to_string());
             let why = format!("port {port} of `{host}` is not allowed; {remedy}");
             return Err(Refusal::forbidden(why));
         }
-        let addresses =
-            addresses(&self.hosts, &*self.resolver, &url, admission).await.map_err(refused)?;
+        let addresses = self.hosts.addresses(&*self.resolver, &url).await.map_err(refused)?;
         let stream = connect(&addresses).await;
         stream.map_err(|source| refused(FetchError::Connect { host: host.to_string(), source }))
     }
@@ -109,8 +108,8 @@ fn refusal(error: &FetchError, target: &Target, remedy: &HostRemedy) -> Refusal 
             "port {port} is not allowed, because it is the port of {service}; {}",
             remedy.with(&target.to_string())
         )),
-        FetchError::Address { what, .. } => Refusal::forbidden(format!(
-            "host `{host}` leads to {what}, which is not allowed; {}",
+        FetchError::Address { network, .. } => Refusal::forbidden(format!(
+            "host `{host}` leads to {network}, which is not allowed; {}",
             remedy.with_address()
         )),
         FetchError::Resolve { source, .. } | FetchError::Connect { source, .. } => {

@@ -7,6 +7,8 @@ use std::{
 };
 
 use prowess::Directory;
+#[cfg(feature = "http")]
+use prowess_http::Hosts;
 
 use crate::{
     commands,
@@ -21,10 +23,7 @@ use crate::{
 use std::sync::Arc;
 
 #[cfg(feature = "http")]
-use crate::{
-    http::Hosts,
-    proxy::{HostRemedy, Proxy},
-};
+use crate::proxy::{HostRemedy, Proxy};
 
 use super::{
     Description, PackageCommand, ServerProgram, Starter,

@@ -18,6 +18,10 @@ use hyper::{
     body::Bytes,
     header::{HeaderName, HeaderValue},
 };
+use prowess_http::{
+    CONNECTION_HEADERS as OURS, ClientRequest as Post, Hosts, HttpClient as Wire,
+    HttpError as WireError, StreamedResponse as Incoming, Timeouts as Patience,
+};
 use rmcp::{
     model::{ClientJsonRpcMessage, ServerJsonRpcMessage},
     transport::{
@@ -35,10 +39,7 @@ use super::{
     client::{Ear, Trouble, without_meta},
     oauth::{Bearer, Challenge, LoginError},
 };
-use crate::{
-    http::{Hosts, Incoming, OURS, Patience, Post, Wire, WireError},
-    outcome::Status,
-};
+use crate::outcome::Status;
 
 /// A server behind an address.
 #[derive(Debug)]
@@ -90,7 +91,7 @@ impl Remote {
         }
         let patience = Patience { connect, idle: Duration::MAX, total: Duration::MAX };
         let wire = Wire::new(patience).with_hosts(hosts.clone());
-        let base = Post { url, headers, body: Vec::new(), most: u64::MAX };
+        let base = Post { url, headers, body: Vec::new(), max_body: u64::MAX };
         wire.check(&base).map_err(|error| trouble(&error))?;
         Ok(Self { wire, base, bearer: None, hosts })
     }

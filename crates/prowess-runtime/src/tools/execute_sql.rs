@@ -2,13 +2,13 @@
 
 use std::{borrow::Cow, sync::Arc};
 
+use prowess_sql::{Access, Database, SqlError, SqlLimits, Statement};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{input, schema};
 use crate::{
-    database::{Access, Bounds, Database, DatabaseError, Statement},
     outcome::{Outcome, Status},
     tool::{Act, Answer, Tool},
 };
@@ -16,12 +16,12 @@ use crate::{
 /// The tool `execute_sql`.
 #[derive(Debug)]
 pub struct ExecuteSql {
-    /// What it asks; without one, every call is refused.
+    /// The database; without one, every call is refused.
     pub database: Option<Arc<dyn Database>>,
-    /// What a statement may do.
+    /// Whether statements may write.
     pub access: Access,
-    /// How long and how much one may take.
-    pub bounds: Bounds,
+    /// The limits of each statement.
+    pub limits: SqlLimits,
 }
 
 /// How somebody gives it a database.
@@ -52,7 +52,7 @@ impl Tool for ExecuteSql {
             Access::Read => "It can only read.",
             Access::Write => "It can read and write.",
         };
-        let (dialect, rows) = (database.dialect(), self.bounds.rows);
+        let (dialect, rows) = (database.dialect(), self.limits.rows);
         format!("Runs one SQL statement ({dialect}) and tells at most {rows} rows. {may}").into()
     }
 
@@ -78,9 +78,9 @@ impl Tool for ExecuteSql {
                 let outcome = Outcome::bad(Status::Invalid, "there is no statement");
                 return outcome.hint("give one, such as `SELECT 1`");
             }
-            let (access, bounds) = (self.access, self.bounds);
-            let statement = Statement { sql, parameters: params, access, bounds };
-            match database.ask(statement).await {
+            let (access, limits) = (self.access, self.limits);
+            let statement = Statement { sql, parameters: params, access, limits };
+            match database.run(statement).await {
                 Ok(table) => {
                     let mut output = json!({
                         "columns": table.columns,
@@ -103,26 +103,35 @@ impl Tool for ExecuteSql {
 }
 
 impl ExecuteSql {
-    fn bad(&self, error: &DatabaseError) -> Outcome {
+    fn bad(&self, error: &SqlError) -> Outcome {
         let (status, hint) = match error {
-            DatabaseError::ReadOnly(_) => (
+            SqlError::ReadOnly(_) => (
                 Status::Refused,
                 "`write = true` under `[sql]` of the user's own file lets statements write",
             ),
-            DatabaseError::Privileged { .. } => (
+            SqlError::Privileged { .. } => (
                 Status::Refused,
                 "let an ordinary user ask who may read what is needed; `privileged = true` under \
                  `[sql]` of the user's own file takes this one as it is",
             ),
-            DatabaseError::InTransaction => {
+            SqlError::InTransaction => {
                 (Status::Refused, "the host has to end the transaction first")
             }
-            DatabaseError::Refused(_) | DatabaseError::Leaving(_) => (Status::Refused, ""),
-            DatabaseError::Parameters { .. } => (Status::Invalid, ""),
-            DatabaseError::TimedOut(_) => (Status::TimedOut, ""),
+            SqlError::Refused(_) | SqlError::SessionState(_) => (Status::Refused, ""),
+            SqlError::Parameters { .. } => (Status::Invalid, ""),
+            SqlError::TimedOut(_) => (Status::TimedOut, ""),
             _ => (Status::Failed, ""),
         };
-        let outcome = Outcome::bad(status, error.to_string());
+        let message = match error {
+            SqlError::Memory(most) => {
+                let most = most / (1024 * 1024);
+                format!(
+                    "it needs more than {most} MiB of memory (`limits.memory`): collect, group or join fewer rows"
+                )
+            }
+            error => error.to_string(),
+        };
+        let outcome = Outcome::bad(status, message);
         if hint.is_empty() { outcome } else { outcome.hint(hint) }
     }
 }

@@ -6,6 +6,10 @@ use hyper::{
     HeaderMap, Method,
     header::{CONTENT_TYPE, HeaderName, HeaderValue},
 };
+use prowess_http::{
+    CONNECTION_HEADERS, CertificateError, FetchError, FetchRequest, FetchResponse, Fetcher, Hosts,
+    Resolver,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -14,7 +18,6 @@ use url::Url;
 use super::{input, schema};
 use crate::{
     content::{Content, text_end},
-    http::{CertificateError, FetchError, Fetcher, Hosts, OURS, Request, Resolver, Response},
     limits::Limits,
     outcome::{Outcome, Status},
     secret::{KnownSecret, secret_in},
@@ -89,7 +92,7 @@ impl HttpRequest {
     }
 
     /// The request that an input asks for, as far as it can be checked before it is made.
-    fn request(&self, given: &Value) -> Result<Request, Box<Outcome>> {
+    fn request(&self, given: &Value) -> Result<FetchRequest, Box<Outcome>> {
         let input: Input = input(given)?;
         // The parser's message does not repeat the URL, which may hold a password.
         let mut url = Url::parse(&input.url).map_err(|it| invalid(format!("`url`: {it}")))?;
@@ -109,7 +112,8 @@ impl HttpRequest {
         let timeout = self.timeout(input.timeout)?;
         let idle = self.limits.idle.unwrap_or(timeout);
         let method = input.method.into();
-        Ok(Request { method, url, headers, body, timeout, idle, most: self.limits.output })
+        let max_body = self.limits.output;
+        Ok(FetchRequest { method, url, headers, body, timeout, idle, max_body })
     }
 
     /// Refuses a request that has a known secret in it.
@@ -161,7 +165,7 @@ impl Tool for HttpRequest {
     }
 
     fn act(&self, given: &Value) -> Result<Act, Box<Outcome>> {
-        let Request { method, url, body, .. } = self.request(given)?;
+        let FetchRequest { method, url, body, .. } = self.request(given)?;
         let body = body.map(|it| it.len());
         Ok(Act::Fetch { method: method.to_string(), url: url.into(), body })
     }
@@ -217,7 +221,7 @@ fn headers(given: &BTreeMap<String, String>) -> Result<HeaderMap, Box<Outcome>> 
         let bad = |what: &str| invalid(format!("header `{}` {what}", name.escape_debug()));
         let name =
             HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad("has no name of one"))?;
-        if OURS.contains(&name.as_str()) {
+        if CONNECTION_HEADERS.contains(&name.as_str()) {
             return Err(bad("cannot be set"));
         }
         let mut value =
@@ -228,8 +232,8 @@ fn headers(given: &BTreeMap<String, String>) -> Result<HeaderMap, Box<Outcome>> 
     Ok(headers)
 }
 
-fn told(response: Response) -> Value {
-    let Response { status, headers, mut body, mut cut, url, redirects } = response;
+fn told(response: FetchResponse) -> Value {
+    let FetchResponse { status, headers, mut body, truncated: mut cut, url, redirects } = response;
     let mut named: BTreeMap<&str, Vec<Cow<'_, str>>> = BTreeMap::new();
     let mut room = MAX_HEADERS;
     for (name, value) in &headers {
@@ -286,12 +290,7 @@ fn outcome(error: &FetchError) -> Outcome {
             bad(Status::Refused).hint("ask for the other URL yourself if that is what you want")
         }
         FetchError::Timeout { .. } => bad(Status::TimedOut),
-        FetchError::Location { .. }
-        | FetchError::Redirects { .. }
-        | FetchError::Resolve { .. }
-        | FetchError::Connect { .. }
-        | FetchError::Answer { .. }
-        | FetchError::Broken { .. } => bad(Status::Failed),
+        _ => bad(Status::Failed),
     }
 }
 

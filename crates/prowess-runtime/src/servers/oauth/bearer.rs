@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hyper::Method;
+use prowess_http::Hosts;
 use url::Url;
 
 use super::{
@@ -13,7 +14,6 @@ use super::{
     token_file::{LoginState, StoredLogin},
     web::{Web, is_loopback},
 };
-use crate::http::Hosts;
 
 /// The login to a server, as its requests need it. Every request looks at the file anew, so that one process sees
 /// what another has renewed or removed.

@@ -1,8 +1,7 @@
 //! What a server says when a request lacks a token, or a scope (`WWW-Authenticate`).
 
 use prowess::visible;
-
-use crate::http::Incoming;
+use prowess_http::StreamedResponse as Incoming;
 
 /// The Bearer challenge of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -2,10 +2,9 @@
 
 use std::{error::Error, io, path::PathBuf};
 
-use crate::{
-    http::WireError,
-    outcome::{Outcome, Status},
-};
+use prowess_http::HttpError as WireError;
+
+use crate::outcome::{Outcome, Status};
 
 /// Nobody is logged in to a server, or not any more.
 #[derive(Debug, thiserror::Error)]

@@ -3,6 +3,7 @@
 use std::{fmt, future::pending, time::Duration};
 
 use hyper::Method;
+use prowess_http::StreamedResponse as Incoming;
 use serde_json::{Value as Json, json};
 use tokio::{sync::mpsc::UnboundedReceiver, time::timeout};
 use url::Url;
@@ -21,7 +22,7 @@ use super::{
     token::{self, Tokens},
     token_file::{LoginState, StoredLogin},
 };
-use crate::{http::Incoming, servers::oauth_settings::OauthSettings};
+use crate::servers::oauth_settings::OauthSettings;
 
 /// What a person has to do to log in.
 #[derive(Debug)]

@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use hyper::Method;
+use prowess_http::{
+    ClientRequest as Post, Hosts, HttpClient as Wire, StreamedResponse as Incoming,
+    Timeouts as Patience,
+};
 use serde_json::{Map, Value};
 use url::{Host, Url, form_urlencoded};
 
 use super::{LoginError, challenge::shown};
-use crate::{
-    http::{Hosts, Incoming, Patience, Post, Wire},
-    strict_json,
-};
+use crate::strict_json;
 
 /// What a login asks over.
 #[derive(Debug)]
@@ -119,7 +120,7 @@ impl Web {
         headers: Vec<(String, String)>,
         body: Vec<u8>,
     ) -> Result<Incoming, LoginError> {
-        let post = Post { url: url.to_string(), headers, body, most: LONGEST };
+        let post = Post { url: url.to_string(), headers, body, max_body: LONGEST };
         let sent = self.wire.send(method, post).await;
         sent.map_err(|source| LoginError::Wire { what, source })
     }

@@ -1,0 +1,195 @@
+//! From plugins to skills: one of the old kind, a folder with a `plugin-manifest.json`, becomes a skill; one
+//! of Claude Code or of Agent Plugins 1.0 has skills, which are taken out of it.
+//!
+//! Nothing of a plugin is run. What a skill has no place for is told, item by item.
+
+mod secret;
+mod plugin;
+mod name;
+mod calls;
+mod carry;
+mod body;
+mod bundle;
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use prowess::{Limits, Manifest, render};
+use prowess_runtime::{Files, Links, Root, RootError};
+
+use self::{
+    body::body,
+    bundle::unpack,
+    carry::carry,
+    name::{shortened, valid},
+    plugin::Plugin,
+};
+
+/// The manifest of a plugin.
+const MANIFEST: &str = "plugin-manifest.json";
+
+/// The skill that a plugin has become.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct MigratedSkill {
+    /// Its frontmatter.
+    pub(crate) manifest: Manifest,
+    /// All its files with their paths, `SKILL.md` among them.
+    pub(crate) files: Files,
+    /// The items that were not carried over.
+    pub(crate) lost: Vec<LostItem>,
+}
+
+/// Something of a plugin that a skill has no place for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LostItem {
+    /// The item, in words.
+    pub(crate) what: String,
+    /// Why it was left.
+    pub(crate) why: String,
+}
+
+/// A plugin did not become a skill.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MigrateError {
+    /// There is no plugin.
+    #[error("there is no `plugin-manifest.json`, `.claude-plugin/plugin.json` or `plugin.json` of an Agent Plugin in `{}`", path.display())]
+    NoPlugin {
+        /// Where.
+        path: PathBuf,
+    },
+    /// It has skills nowhere that a plugin of its kind has them.
+    #[error("the plugin `{}` has no skills", path.display())]
+    NoSkill {
+        /// The plugin.
+        path: PathBuf,
+    },
+    /// It is a link, and might lead anywhere.
+    #[error("`{}` is a link, which is not followed", path.display())]
+    Link {
+        /// The plugin.
+        path: PathBuf,
+    },
+    /// It is a skill already.
+    #[error("`{}` has a `SKILL.md` already", path.display())]
+    IsSkill {
+        /// The plugin.
+        path: PathBuf,
+    },
+    /// Its manifest, or a file of it, cannot be read.
+    #[error("cannot read the plugin `{}`", path.display())]
+    Read {
+        /// The plugin.
+        path: PathBuf,
+        /// Why.
+        source: RootError,
+    },
+    /// Its manifest is too large to be one.
+    #[error("the `plugin-manifest.json` of `{}` is larger than {most} bytes", path.display())]
+    TooLarge {
+        /// The plugin.
+        path: PathBuf,
+        /// The limit, in bytes.
+        most: u64,
+    },
+    /// Its manifest is no JSON object.
+    #[error("the manifest of `{}` is not a JSON object", path.display())]
+    NotJson {
+        /// The plugin.
+        path: PathBuf,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// It has no name, or none that a skill could have.
+    #[error("the plugin `{}` has no name that a skill can have", path.display())]
+    NoName {
+        /// The plugin.
+        path: PathBuf,
+    },
+}
+
+/// The folders that a path stands for: of a manifest, of a plugin, or of all plugins inside. Where
+/// there is none, the path itself, of which [`migrate`] says why not.
+pub(crate) fn plugins(path: &Path) -> Vec<PathBuf> {
+    if !path.is_dir() {
+        let manifests = [MANIFEST, bundle::CLAUDE, bundle::MARKETPLACE, bundle::AGENT];
+        if let Some(manifest) = manifests.into_iter().find(|it| path.ends_with(it)) {
+            let above = path.ancestors().nth(Path::new(manifest).components().count());
+            let folder = above.filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            return if manifest == MANIFEST { vec![folder.to_owned()] } else { plugins(folder) };
+        }
+    }
+    let listed = bundle::listed(path);
+    if !listed.is_empty() {
+        return listed;
+    }
+    let has_manifest =
+        |it: &Path| it.join(MANIFEST).symlink_metadata().is_ok() || bundle::is_bundle(it);
+    let listed = Root::open(path).and_then(|it| it.list(Path::new(""), Links::Never));
+    let folders = listed.unwrap_or_default().into_iter().map(|it| path.join(it.name));
+    let found: Vec<PathBuf> = folders.filter(|it| has_manifest(it)).collect();
+    if found.is_empty() || has_manifest(path) { vec![path.to_owned()] } else { found }
+}
+
+/// Makes skills of the plugin in a folder, whatever its kind.
+pub(crate) fn migrate_all(
+    folder: &Path,
+    limits: &Limits,
+) -> Result<Vec<MigratedSkill>, MigrateError> {
+    let is_old = folder.join(MANIFEST).symlink_metadata().is_ok();
+    match !is_old && bundle::is_bundle(folder) {
+        true => unpack(folder, limits),
+        false => migrate(folder, limits).map(|it| vec![it]),
+    }
+}
+
+/// Makes a skill of the plugin of the old kind in a folder. Files over the limits are left.
+fn migrate(folder: &Path, limits: &Limits) -> Result<MigratedSkill, MigrateError> {
+    let path = || folder.to_owned();
+    let read = |source| MigrateError::Read { path: path(), source };
+    if folder.is_symlink() {
+        return Err(MigrateError::Link { path: path() });
+    }
+    let root = Root::open(folder).map_err(read)?;
+    let here = root.list(Path::new(""), Links::Never).map_err(read)?;
+    if here.iter().any(|it| it.name.eq_ignore_ascii_case("SKILL.md")) {
+        return Err(MigrateError::IsSkill { path: path() });
+    }
+    // The text of a skill says all of it, some of it twice, and must leave room for files.
+    let most = limits.max_document_size.min(limits.max_skill_size) / 8;
+    let file = match root.file(Path::new(MANIFEST), Links::Never) {
+        Err(RootError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            return Err(MigrateError::NoPlugin { path: path() });
+        }
+        file => file.map_err(read)?,
+    };
+    let failed = |source| read(RootError::Io { path: MANIFEST.into(), source });
+    let Some(bytes) = carry::read(file, most).map_err(failed)? else {
+        return Err(MigrateError::TooLarge { path: path(), most });
+    };
+    let plugin =
+        Plugin::parse(&bytes).map_err(|source| MigrateError::NotJson { path: path(), source })?;
+    let own = root.path().file_name().map(|it| it.to_string_lossy().into_owned());
+    let name = plugin.name.as_deref().ok_or_else(|| MigrateError::NoName { path: path() })?;
+    let name = valid(name).or_else(|| valid(&own?));
+    let name = name.ok_or_else(|| MigrateError::NoName { path: path() })?;
+
+    let room = limits.max_skill_size - 6 * bytes.len() as u64;
+    let (mut files, mut lost) = carry(&root, &plugin, limits, room);
+    lost.extend(plugin.lost(&files));
+    let manifest = Manifest {
+        name: name.into(),
+        description: shortened(&plugin.description(), 1024).into(),
+        version: plugin.version.as_deref().map(Into::into),
+        author: plugin.author.as_deref().map(Into::into),
+        license: plugin.license.as_deref().map(Into::into),
+        compatibility: plugin.needs().map(|it| shortened(&it, 500).into()),
+        tags: plugin.tags.iter().map(|it| it.as_str().into()).collect(),
+        created_by: Some("migrate".into()),
+        ..Manifest::default()
+    };
+    let text = render(&manifest, &body(&plugin, &files, &lost));
+    files.insert("SKILL.md".to_owned(), text.into_bytes());
+    Ok(MigratedSkill { manifest, files, lost })
+}

@@ -1,0 +1,224 @@
+//! Plugins that hold skills: of Claude Code (`.claude-plugin/plugin.json`, or a marketplace that lists
+//! them) and of Agent Plugins 1.0 (`plugin.json` with its schema). Their skills are taken as they are.
+
+use std::path::{Path, PathBuf};
+
+use prowess::{Limits, Manifest, Profile, parse, render};
+use prowess_runtime::{Links, Root, RootError};
+use rustix::fs::FileType;
+use serde_json::{Map, Value as Json};
+
+use super::{
+    LostItem, MigrateError, MigratedSkill,
+    carry::{self, Walk},
+    name::valid,
+};
+
+/// The manifest of a plugin of Claude Code.
+pub(super) const CLAUDE: &str = ".claude-plugin/plugin.json";
+/// The list of a marketplace of Claude Code.
+pub(super) const MARKETPLACE: &str = ".claude-plugin/marketplace.json";
+/// The manifest of an Agent Plugin.
+pub(super) const AGENT: &str = "plugin.json";
+/// How the schema of an Agent Plugin begins.
+const SCHEMA: &str = "https://agent-plugins.org/schemas/";
+/// The largest manifest.
+const MAX_MANIFEST: u64 = 1024 * 1024;
+const DOCUMENT: &str = "SKILL.md";
+
+/// Parts of a plugin that are no skills, where they lie, and what they are called in a manifest.
+const OTHERS: &[(&str, &str, &str)] = &[
+    ("its agents", "agents", "agents"),
+    ("its hooks", "hooks", "hooks"),
+    ("its MCP servers", ".mcp.json", "mcpServers"),
+    ("its MCP servers", "mcp.json", "mcpServers"),
+    ("its language servers", ".lsp.json", "lspServers"),
+    ("its output styles", "output-styles", "outputStyles"),
+];
+
+/// The folders of the plugins that the marketplace in a folder lists, as far as they lie in it.
+pub(super) fn listed(folder: &Path) -> Vec<PathBuf> {
+    let Ok(root) = Root::open(folder) else { return Vec::new() };
+    let Some(marketplace) = manifest(&root, MARKETPLACE).ok().flatten() else { return Vec::new() };
+    let base = marketplace.get("metadata").and_then(|it| it.get("pluginRoot"));
+    let base = base.and_then(Json::as_str).and_then(relative).unwrap_or_default();
+    let plugins = marketplace.get("plugins").and_then(Json::as_array).into_iter().flatten();
+    let sources = plugins.filter_map(|it| relative(it.get("source")?.as_str()?));
+    let mut folders: Vec<PathBuf> = sources.map(|it| folder.join(base.join(it))).collect();
+    folders.dedup();
+    folders
+}
+
+/// Whether a folder has the manifest of a plugin that holds skills.
+pub(super) fn is_bundle(folder: &Path) -> bool {
+    let has = |it: &str| folder.join(it).symlink_metadata().is_ok();
+    let is_agent = || {
+        let root = Root::open(folder).ok()?;
+        manifest(&root, AGENT).ok().flatten().filter(is_agent_plugin)
+    };
+    has(CLAUDE) || has(MARKETPLACE) || (has(AGENT) && is_agent().is_some())
+}
+
+/// Takes the skills and commands out of a plugin. What else is in it is told with the first of them.
+pub(super) fn unpack(folder: &Path, limits: &Limits) -> Result<Vec<MigratedSkill>, MigrateError> {
+    let path = || folder.to_owned();
+    if folder.is_symlink() {
+        return Err(MigrateError::Link { path: path() });
+    }
+    let root = Root::open(folder).map_err(|source| MigrateError::Read { path: path(), source })?;
+    let mut manifests = Vec::new();
+    for name in [CLAUDE, AGENT, MARKETPLACE] {
+        match manifest(&root, name) {
+            Ok(found) => manifests.extend(found.map(|it| (name, it))),
+            Err(UnreadableManifest::Json(source)) => {
+                return Err(MigrateError::NotJson { path: path(), source });
+            }
+            Err(UnreadableManifest::Root(source)) => {
+                return Err(MigrateError::Read { path: path(), source });
+            }
+        }
+    }
+    let mut migrated = Vec::new();
+    let mut lost = Vec::new();
+    for at in skill_folders(&root, &manifests) {
+        match skill(&folder.join(&at), limits) {
+            Ok(it) => migrated.push(it),
+            Err(why) => lost.push(LostItem { what: format!("`{}`", at.display()), why }),
+        }
+    }
+    for entry in root.list(Path::new("commands"), Links::Never).unwrap_or_default() {
+        let at = Path::new("commands").join(&entry.name);
+        if entry.kind != FileType::RegularFile || at.extension().is_none_or(|it| it != "md") {
+            continue;
+        }
+        match command(&root, &at, limits) {
+            Ok(it) => migrated.push(it),
+            Err(why) => lost.push(LostItem { what: format!("`{}`", at.display()), why }),
+        }
+    }
+    for (what, at, key) in OTHERS {
+        let is_there = root.path().join(at).symlink_metadata().is_ok()
+            || manifests.iter().any(|it| it.1.contains_key(*key));
+        if is_there && !lost.iter().any(|it| it.what == *what) {
+            lost.push(LostItem {
+                what: (*what).to_owned(),
+                why: "a skill has no place for them".to_owned(),
+            });
+        }
+    }
+    match migrated.first_mut() {
+        Some(first) => first.lost.append(&mut lost),
+        None => return Err(MigrateError::NoSkill { path: path() }),
+    }
+    Ok(migrated)
+}
+
+/// Why a manifest was not read.
+enum UnreadableManifest {
+    Json(serde_json::Error),
+    Root(RootError),
+}
+
+/// A manifest that is there.
+fn manifest(root: &Root, name: &str) -> Result<Option<Map<String, Json>>, UnreadableManifest> {
+    let file = match root.file(Path::new(name), Links::Never) {
+        Ok(file) => file,
+        Err(RootError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+            return Ok(None);
+        }
+        Err(error) => return Err(UnreadableManifest::Root(error)),
+    };
+    let failed = |source| UnreadableManifest::Root(RootError::Io { path: name.into(), source });
+    let bytes = carry::read(file, MAX_MANIFEST).map_err(failed)?.unwrap_or_default();
+    let found: Map<String, Json> =
+        serde_json::from_slice(&bytes).map_err(UnreadableManifest::Json)?;
+    // Other programs have a `plugin.json` too.
+    Ok(Some(found).filter(|it| name != AGENT || is_agent_plugin(it)))
+}
+
+fn is_agent_plugin(manifest: &Map<String, Json>) -> bool {
+    manifest.get("$schema").and_then(Json::as_str).is_some_and(|it| it.starts_with(SCHEMA))
+}
+
+/// The folders of the skills: those in `skills/`, and those that Claude Code is told of elsewhere.
+fn skill_folders(root: &Root, manifests: &[(&str, Map<String, Json>)]) -> Vec<PathBuf> {
+    let mut places = vec![PathBuf::from("skills")];
+    for (name, manifest) in manifests.iter().filter(|it| it.0 != AGENT) {
+        let named = |it: &Json| match it.get("skills") {
+            Some(Json::String(one)) => relative(one).into_iter().collect(),
+            Some(Json::Array(all)) => {
+                all.iter().filter_map(|it| relative(it.as_str()?)).collect::<Vec<_>>()
+            }
+            _ => Vec::new(),
+        };
+        let own = Json::Object(manifest.clone());
+        places.extend(named(&own));
+        let plugins = manifest.get("plugins").and_then(Json::as_array).into_iter().flatten();
+        let is_here = |it: &&Json| {
+            let source = it.get("source").and_then(Json::as_str).and_then(relative);
+            *name == MARKETPLACE && source.is_some_and(|it| it.as_os_str().is_empty())
+        };
+        places.extend(plugins.filter(is_here).flat_map(named));
+    }
+    let has_document = |it: &Path| root.file(&it.join(DOCUMENT), Links::Never).is_ok();
+    let mut folders: Vec<PathBuf> = Vec::new();
+    for place in places {
+        if has_document(&place) {
+            folders.push(place);
+            continue;
+        }
+        let listed = root.list(&place, Links::Never).unwrap_or_default().into_iter();
+        let inside = listed.map(|it| place.join(it.name)).filter(|it| has_document(it));
+        folders.extend(inside);
+    }
+    let mut seen = Vec::new();
+    folders.retain(|it| {
+        let is_new = !seen.contains(it);
+        seen.push(it.clone());
+        is_new
+    });
+    folders
+}
+
+/// A path inside the plugin; nothing for one that leads out of it.
+fn relative(path: &str) -> Option<PathBuf> {
+    let parts = path.split('/').filter(|it| !matches!(*it, "" | "."));
+    let parts: Vec<&str> = parts.collect();
+    let leads_out = path.starts_with('/') || path.contains(['\\', ':']) || parts.contains(&"..");
+    (!leads_out).then(|| parts.iter().collect())
+}
+
+/// A skill of a plugin, as it is.
+fn skill(folder: &Path, limits: &Limits) -> Result<MigratedSkill, String> {
+    let root = Root::open(folder).map_err(|error| format!("it cannot be read: {error}"))?;
+    let bytes = document(&root, Path::new(DOCUMENT), limits)?;
+    let own = folder.file_name().map(|it| it.to_string_lossy().into_owned());
+    let manifest = parse(&bytes, own.as_deref(), Profile::Lenient).manifest;
+    let manifest = manifest.ok_or("it cannot be read as a skill")?;
+    let (found, mut lost) = Walk::of_folder(&root);
+    lost.retain(|it| it.what != format!("`{DOCUMENT}`"));
+    let room = limits.max_skill_size.saturating_sub(bytes.len() as u64);
+    let mut files = carry::taken(&root, found, limits, room, &mut lost);
+    files.insert(DOCUMENT.to_owned(), bytes);
+    Ok(MigratedSkill { manifest, files, lost })
+}
+
+/// A command of a plugin of Claude Code: instructions that a person asks for by their name.
+fn command(root: &Root, path: &Path, limits: &Limits) -> Result<MigratedSkill, String> {
+    let bytes = document(root, path, limits)?;
+    let stem = path.file_stem().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = valid(&stem).ok_or("it has no name that a skill can have")?;
+    let parsed = parse(&bytes, Some(&name), Profile::Lenient);
+    let manifest = parsed.manifest.ok_or("it has no description")?;
+    let manifest = Manifest { name: name.into(), created_by: Some("migrate".into()), ..manifest };
+    let text = render(&manifest, &parsed.instructions);
+    let files = [(DOCUMENT.to_owned(), text.into_bytes())].into();
+    Ok(MigratedSkill { manifest, files, lost: Vec::new() })
+}
+
+fn document(root: &Root, path: &Path, limits: &Limits) -> Result<Vec<u8>, String> {
+    let most = limits.max_document_size;
+    let file = root.file(path, Links::Never).map_err(|it| format!("it cannot be read: {it}"))?;
+    let bytes = carry::read(file, most).map_err(|it| format!("it cannot be read: {it}"))?;
+    bytes.ok_or_else(|| format!("it is larger than {most} bytes"))
+}

@@ -1,0 +1,451 @@
+//! The manifest of a plugin. Whatever is read is taken out of it; what is left in the end is
+//! told as lost.
+
+use prowess_runtime::{Files, check_schema, strict_json};
+use serde::{Deserialize as _, de::Error as _};
+use serde_json::{Map, Value as Json};
+
+use super::{
+    LostItem,
+    calls::{Piece, pieces},
+    secret::take_out,
+};
+
+/// A plugin, as its manifest describes it.
+#[derive(Debug, Default)]
+pub(super) struct Plugin {
+    pub(super) name: Option<String>,
+    pub(super) display_name: Option<String>,
+    description: Option<String>,
+    pub(super) version: Option<String>,
+    pub(super) author: Option<String>,
+    pub(super) license: Option<String>,
+    pub(super) tags: Vec<String>,
+    /// When its host ran it.
+    kind: Option<String>,
+    /// The program that its host loaded.
+    pub(super) main: Option<String>,
+    /// How its host started it.
+    pub(super) command: Option<String>,
+    /// How its host talked to it.
+    pub(super) protocol: Option<String>,
+    pub(super) timeout: Option<u64>,
+    pub(super) settings: Vec<Parameter>,
+    pub(super) commands: Vec<Command>,
+    needs: Vec<String>,
+    lost: Vec<LostItem>,
+}
+
+/// Something that a model could ask a plugin for.
+#[derive(Debug)]
+pub(super) struct Command {
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) example: String,
+    pub(super) parameters: Vec<Parameter>,
+    /// All that is said of them, where that is a JSON schema.
+    pub(super) schema: Option<Json>,
+}
+
+/// Something that a command or the plugin itself was given.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Parameter {
+    pub(super) name: String,
+    pub(super) kind: Option<String>,
+    pub(super) required: bool,
+    pub(super) description: String,
+    pub(super) default: Option<String>,
+}
+
+impl Plugin {
+    /// Reads a `plugin-manifest.json`.
+    pub(super) fn parse(bytes: &[u8]) -> Result<Self, serde_json::Error> {
+        let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+        let mut plugin = Self::default();
+        let text = str::from_utf8(bytes).map_err(serde_json::Error::custom)?;
+        let mut manifest = Map::<String, Json>::deserialize(strict_json(text)?)?;
+        plugin.lost = take_out(&mut manifest);
+        for (key, value) in manifest {
+            plugin.take(&key, value);
+        }
+        Ok(plugin)
+    }
+
+    fn take(&mut self, key: &str, value: Json) {
+        match key {
+            "manifestVersion" => {}
+            "name" => self.name = self.told(key, &value),
+            "displayName" => self.display_name = self.told(key, &value),
+            "description" => self.description = self.told(key, &value),
+            "version" => self.version = self.told(key, &value),
+            "author" => self.take_author(value),
+            "license" => self.license = self.told(key, &value),
+            "tags" | "keywords" | "categories" | "category" => {
+                let tags = self.texts(key, value);
+                self.tags.extend(tags);
+            }
+            "pluginType" => self.kind = self.told(key, &value),
+            "entryPoint" => self.take_start(value),
+            "communication" => {
+                let mut parts = self.parts(key, value);
+                self.protocol = text_of(&mut parts, "protocol");
+                self.timeout = parts.get("timeout").and_then(Json::as_u64);
+                if self.timeout.is_some() {
+                    parts.shift_remove("timeout");
+                }
+                self.lose_rest(key, parts);
+            }
+            "main" => self.main = self.told(key, &value),
+            "tools" => self.take_tools(value),
+            "permissions" => {
+                let names: Vec<String> = match value {
+                    Json::Object(named) => named.into_iter().map(|it| it.0).collect(),
+                    value => self.texts(key, value),
+                };
+                for name in names {
+                    self.lose(
+                        format!("the permission `{name}`"),
+                        "what a skill may do is said by the policy of whoever runs it",
+                    );
+                }
+            }
+            "configSchema" => self.settings = self.parameters(key, value),
+            "capabilities" => self.take_capabilities(value),
+            "dependencies" => self.take_needs(value),
+            key => self.lose_value(key, &value),
+        }
+    }
+
+    fn take_author(&mut self, value: Json) {
+        let key = "author";
+        match value {
+            Json::Object(mut parts) => {
+                self.author = text_of(&mut parts, "name");
+                self.lose_rest(key, parts);
+            }
+            value => self.author = self.told(key, &value),
+        }
+    }
+
+    fn take_start(&mut self, value: Json) {
+        let key = "entryPoint";
+        let mut parts = self.parts(key, value);
+        let (command, script) = (text_of(&mut parts, "command"), text_of(&mut parts, "script"));
+        let script =
+            script.filter(|it| command.as_ref().is_none_or(|command| !command.contains(it)));
+        let words: Vec<String> = command.into_iter().chain(script).collect();
+        self.command = Some(words.join(" ")).filter(|it| !it.is_empty());
+        // What starts it says what it is.
+        if self.command.is_some() {
+            text_of(&mut parts, "type");
+        }
+        self.lose_rest(key, parts);
+    }
+
+    /// Tools in a list, or by their names.
+    fn take_tools(&mut self, value: Json) {
+        let tools: Vec<(Option<String>, Json)> = match value {
+            Json::Array(listed) => listed.into_iter().map(|it| (None, it)).collect(),
+            Json::Object(keyed) => keyed.into_iter().map(|it| (Some(it.0), it.1)).collect(),
+            _ => return self.lose("`tools`".to_owned(), "it is no list"),
+        };
+        for (at, (name, value)) in tools.into_iter().enumerate() {
+            let place = format!("tools[{at}]");
+            let name = name.or_else(|| text(&value));
+            let mut parts = match value {
+                Json::Object(parts) => parts,
+                _ => Map::new(),
+            };
+            if let Some(Json::Object(inner)) = parts.get_mut("function") {
+                let inner = std::mem::take(inner);
+                parts.shift_remove("function");
+                text_of(&mut parts, "type");
+                self.lose_rest(&place, std::mem::replace(&mut parts, inner));
+            }
+            self.take_command(&place, "a tool", name, parts);
+        }
+    }
+
+    fn take_capabilities(&mut self, value: Json) {
+        let key = "capabilities";
+        for (key, value) in self.parts(key, value) {
+            match (key.as_str(), value) {
+                ("invocationCommands", Json::Array(commands)) => {
+                    for (at, value) in commands.into_iter().enumerate() {
+                        let place = format!("capabilities.invocationCommands[{at}]");
+                        match value {
+                            Json::Object(parts) => {
+                                self.take_command(&place, "a command", None, parts);
+                            }
+                            value => self.lose_value(&place, &value),
+                        }
+                    }
+                }
+                ("systemPromptPlaceholders", Json::Array(placeholders)) => {
+                    for it in placeholders {
+                        let name = it.get("placeholder").and_then(text).or_else(|| text(&it));
+                        let name = name.unwrap_or_else(|| it.to_string());
+                        self.lose(
+                            format!("the placeholder `{name}`"),
+                            "a skill puts nothing into other prompts",
+                        );
+                    }
+                }
+                (key, value) => self.lose_value(&format!("capabilities.{key}"), &value),
+            }
+        }
+    }
+
+    /// A command or tool; `name` is what it is called if it does not say so itself.
+    fn take_command(
+        &mut self,
+        place: &str,
+        what: &str,
+        name: Option<String>,
+        mut parts: Map<String, Json>,
+    ) {
+        let names = ["commandIdentifier", "command", "name"];
+        let own = names.iter().find_map(|it| text_of(&mut parts, it));
+        let Some(name) = own.or(name) else {
+            return self.lose(what.to_owned(), "it has no name");
+        };
+        let description = text_of(&mut parts, "description").unwrap_or_default();
+        let example = match parts.shift_remove("example") {
+            None | Some(Json::Null) => String::new(),
+            Some(string @ Json::String(_)) => text(&string).unwrap_or_default(),
+            Some(other) => serde_json::to_string_pretty(&other).unwrap_or_default(),
+        };
+        let keys = ["parameters", "inputSchema", "input_schema"];
+        let taken = keys.iter().find_map(|it| Some((it, parts.shift_remove(*it)?)));
+        let is_schema = |it: &Json| it.get("properties").is_some_and(Json::is_object);
+        let schema = taken.as_ref().map(|it| &it.1).filter(|it| is_schema(it)).cloned();
+        let is_shown = taken.is_none();
+        let lost = self.lost.len();
+        let mut parameters = taken.map_or_else(Vec::new, |(key, value)| {
+            self.parameters(&format!("{place}.{key}"), value)
+        });
+        // All of a schema is carried over.
+        if schema.is_some() {
+            self.lost.truncate(lost);
+        }
+        // Most plugins say what a command takes only by showing a call.
+        for said in [&description, &example].into_iter().filter(|_| is_shown) {
+            for call in pieces(said) {
+                let Piece::Call(values) = call else { continue };
+                for (name, value) in values {
+                    if parameters.iter().all(|it| it.name != name) {
+                        let description = value.as_str().unwrap_or_default().to_owned();
+                        let (kind, required, default) = (None, false, None);
+                        parameters.push(Parameter { name, kind, required, description, default });
+                    }
+                }
+            }
+        }
+        self.lose_rest(place, parts);
+        self.commands.push(Command { name, description, example, parameters, schema });
+    }
+
+    /// The parameters of a schema: a JSON schema, or a map from names to types or to what is said of them.
+    fn parameters(&mut self, place: &str, value: Json) -> Vec<Parameter> {
+        let mut all = self.parts(place, value);
+        let mut required = Vec::new();
+        if let Some(Json::Object(inner)) = all.get_mut("properties") {
+            let inner = std::mem::take(inner);
+            all.shift_remove("properties");
+            required =
+                all.shift_remove("required").map_or_else(Vec::new, |it| self.texts("required", it));
+            text_of(&mut all, "type");
+            self.lose_rest(place, std::mem::replace(&mut all, inner));
+        }
+        let mut parameters = Vec::new();
+        for (name, value) in all {
+            let place = format!("{place}.{name}");
+            let required = required.contains(&name);
+            let mut parameter = Parameter {
+                name,
+                kind: text(&value),
+                required,
+                description: String::new(),
+                default: None,
+            };
+            match value {
+                Json::Object(mut parts) => {
+                    parameter.kind = text_of(&mut parts, "type");
+                    parameter.description = text_of(&mut parts, "description").unwrap_or_default();
+                    if let Some(Json::Bool(required)) = parts.get("required") {
+                        parameter.required |= required;
+                        parts.shift_remove("required");
+                    }
+                    let default = parts.shift_remove("default");
+                    parameter.default =
+                        default.map(|it| text(&it).unwrap_or_else(|| it.to_string()));
+                    self.lose_rest(&place, parts);
+                }
+                value if parameter.kind.is_none() => self.lose_value(&place, &value),
+                _ => {}
+            }
+            parameters.push(parameter);
+        }
+        parameters
+    }
+
+    /// The programs and libraries of `{"python": ">=3.7", "libraries": ["numpy"]}`.
+    fn take_needs(&mut self, value: Json) {
+        let key = "dependencies";
+        let Json::Object(named) = value else {
+            self.needs = self.texts(key, value);
+            return;
+        };
+        for (name, value) in named {
+            match text(&value) {
+                Some(version) => self.needs.push(format!("{name} {version}")),
+                None => {
+                    let needs = self.texts(&format!("{key}.{name}"), value);
+                    self.needs.extend(needs);
+                }
+            }
+        }
+    }
+
+    /// The parts of an object; what is none is lost.
+    fn parts(&mut self, place: &str, value: Json) -> Map<String, Json> {
+        match value {
+            Json::Object(parts) => parts,
+            value => {
+                self.lose_value(place, &value);
+                Map::new()
+            }
+        }
+    }
+
+    /// A text, or those of a list; what is none is lost.
+    fn texts(&mut self, place: &str, value: Json) -> Vec<String> {
+        let listed = match value {
+            Json::Array(listed) => listed,
+            value => return self.told(place, &value).into_iter().collect(),
+        };
+        let mut texts = Vec::new();
+        for (at, value) in listed.iter().enumerate() {
+            match text(value) {
+                Some(text) => texts.push(text),
+                None => self.lose_value(&format!("{place}[{at}]"), value),
+            }
+        }
+        texts
+    }
+
+    /// Tells everything that is left of an object.
+    fn lose_rest(&mut self, place: &str, rest: Map<String, Json>) {
+        for (key, value) in rest {
+            self.lose_value(&format!("{place}.{key}"), &value);
+        }
+    }
+
+    fn lose_value(&mut self, place: &str, value: &Json) {
+        if !value.is_null() {
+            self.lose(format!("`{place}`"), "nothing here knows what it means");
+        }
+    }
+
+    /// A text, or word that there is none.
+    fn told(&mut self, key: &str, value: &Json) -> Option<String> {
+        let text = text(value);
+        if text.is_none() && !value.is_null() {
+            self.lose(format!("`{key}`"), "it is not a text");
+        }
+        text
+    }
+
+    fn lose(&mut self, what: String, why: &str) {
+        self.lost.push(LostItem { what, why: why.to_owned() });
+    }
+
+    /// Its description, else those of its commands.
+    pub(super) fn description(&self) -> String {
+        let own = self.description.as_deref().filter(|it| !it.trim().is_empty());
+        let commands = || {
+            let first = self.commands.iter().map(|it| it.description.lines().next().unwrap_or(""));
+            Some(first.collect::<Vec<_>>().join(" ")).filter(|it| !it.trim().is_empty())
+        };
+        let title = || self.display_name.clone().or_else(|| self.name.clone());
+        own.map(str::to_owned).or_else(commands).or_else(title).unwrap_or_default()
+    }
+
+    /// The schema of what it takes, where it can do only one thing.
+    pub(super) fn schema(&self) -> Option<&Json> {
+        match &self.commands[..] {
+            [Command { schema: Some(schema), .. }] if check_schema(schema).is_ok() => Some(schema),
+            _ => None,
+        }
+    }
+
+    /// Its requirements.
+    pub(super) fn needs(&self) -> Option<String> {
+        (!self.needs.is_empty()).then(|| format!("Needs {}", self.needs.join(", ")))
+    }
+
+    /// The items that a skill has no place for, files aside.
+    pub(super) fn lost(&self, files: &Files) -> Vec<LostItem> {
+        let mut lost = self.lost.clone();
+        let mut lose = |what: &str, why: &str| {
+            lost.push(LostItem { what: what.to_owned(), why: why.to_owned() });
+        };
+        match self.kind.as_deref().unwrap_or("synchronous") {
+            "synchronous" => {}
+            "asynchronous" => lose("answers that come later", "whoever runs it waits for it"),
+            "static" => lose("being run at the start", "a skill is used when it is asked for"),
+            "messagePreprocessor" => {
+                lose("being run before every message", "a skill is used when it is asked for");
+            }
+            "service" | "hybridservice" => {
+                lose("running all the time", "a skill is used when it is asked for");
+            }
+            kind => lose(&format!("the type `{kind}`"), "nothing here knows what it means"),
+        }
+        match self.protocol.as_deref().unwrap_or("stdio") {
+            "stdio" => {}
+            "direct" => {
+                lose(
+                    "being loaded into its host",
+                    "its program was written for the inside of that host",
+                );
+            }
+            protocol => lose(&format!("the protocol `{protocol}`"), "nothing here speaks it"),
+        }
+        for Command { name, schema, .. } in &self.commands {
+            if let Some(Err(error)) = schema.as_ref().map(check_schema) {
+                lose(&format!("the schema of `{name}`"), &error.to_string());
+            }
+        }
+        for path in self.programs().filter(|it| !files.contains_key(*it)) {
+            lose(&format!("`{path}`"), "it is not among the files that were carried over");
+        }
+        lost
+    }
+
+    /// The files that its host started, by what it typed.
+    pub(super) fn programs(&self) -> impl Iterator<Item = &str> {
+        let words = self.command.as_deref().unwrap_or_default().split_whitespace();
+        let words = words.map(|it| it.trim_matches(['"', '\'', ';']));
+        let is_path = |it: &&str| !it.starts_with('-') && it.contains(['/', '\\', '.']);
+        let started = words.skip(1).chain(self.main.as_deref());
+        started.map(|it| it.strip_prefix("./").unwrap_or(it)).filter(is_path)
+    }
+}
+
+/// Takes a text out of an object; what is none stays there.
+fn text_of(parts: &mut Map<String, Json>, key: &str) -> Option<String> {
+    let text = parts.get(key).and_then(text)?;
+    parts.shift_remove(key);
+    Some(text)
+}
+
+/// A text without what no text should hold; a number as it is written.
+fn text(value: &Json) -> Option<String> {
+    let plain = |c: char| if c.is_control() && !matches!(c, '\n' | '\t') { ' ' } else { c };
+    match value {
+        Json::String(text) => Some(text.chars().map(plain).collect()),
+        Json::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}

@@ -1,0 +1,192 @@
+//! Secrets that a plugin was given: they stay where they are.
+
+use serde_json::{Map, Value as Json};
+
+use super::LostItem;
+
+/// Parts of names under which secrets stand, in small letters and without what joins words.
+const NAMES: &[&str] = &[
+    "accesskey",
+    "apikey",
+    "authkey",
+    "credential",
+    "passphrase",
+    "passwd",
+    "password",
+    "privatekey",
+    "secret",
+    "token",
+];
+/// Prefixes of the secrets of well-known services.
+const BEGINNINGS: &[&str] =
+    &["AIza", "AKIA", "ghp_", "github_pat_", "glpat-", "sk-", "xoxb-", "xoxp-"];
+/// The least length of one of those.
+const SHORTEST: usize = 16;
+/// Keys of a schema that list values.
+const VALUES: &[&str] =
+    &["const", "default", "defaultValue", "enum", "example", "examples", "value"];
+/// The types in a map from names to types.
+const TYPES: &[&str] =
+    &["any", "array", "bool", "boolean", "float", "int", "integer", "number", "object", "string"];
+/// The text in place of a secret.
+const LEFT_OUT: &str = "…";
+
+/// Takes the secrets out of a manifest, and says where they stood.
+pub(super) fn take_out(manifest: &mut Map<String, Json>) -> Vec<LostItem> {
+    let mut lost = Vec::new();
+    for (key, value) in manifest.iter_mut() {
+        visit(key, key, value, &mut lost);
+    }
+    lost
+}
+
+/// Whether a file begins with a private key, whatever it is called.
+pub(super) fn is_private_key(bytes: &[u8]) -> bool {
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]);
+    head.lines().any(|it| {
+        let line = it.trim_start_matches('\u{feff}').trim();
+        (line.starts_with("-----BEGIN ") && line.contains("PRIVATE KEY"))
+            || line.starts_with("PuTTY-User-Key-File-")
+    })
+}
+
+fn visit(place: &str, key: &str, value: &mut Json, lost: &mut Vec<LostItem>) {
+    let is_secret = is_name(key);
+    let mut lose = |place: &str| {
+        let why = "it may be a secret; whoever runs the skill sets it".to_owned();
+        lost.push(LostItem { what: format!("a value in `{place}`"), why });
+    };
+    match value {
+        Json::String(text) if is_secret && is_value(text) => {
+            *text = LEFT_OUT.to_owned();
+            lose(place);
+        }
+        Json::String(text) => {
+            if let Some(plain) = without(text) {
+                *text = plain;
+                lose(place);
+            }
+        }
+        Json::Array(values) => {
+            for (at, value) in values.iter_mut().enumerate() {
+                visit(&format!("{place}[{at}]"), key, value, lost);
+            }
+        }
+        Json::Object(parts) => {
+            for key in VALUES.iter().filter(|_| is_secret) {
+                if parts.shift_remove(*key).is_some() {
+                    lose(&format!("{place}.{key}"));
+                }
+            }
+            for (key, value) in parts.iter_mut() {
+                visit(&format!("{place}.{key}"), key, value, lost);
+            }
+        }
+        Json::Null | Json::Bool(_) | Json::Number(_) => {}
+    }
+}
+
+/// Whether a secret would stand under a name.
+fn is_name(name: &str) -> bool {
+    let plain: String =
+        name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    // Those of models are counted.
+    NAMES.iter().any(|it| plain.contains(it)) && !plain.contains("tokens")
+}
+
+/// Whether a text may be a secret, and does not say what one is.
+fn is_value(text: &str) -> bool {
+    let text = text.trim();
+    let is_place = text.starts_with(['$', '<', '{', '%']);
+    !text.is_empty()
+        && !text.contains(char::is_whitespace)
+        && !is_place
+        && text != LEFT_OUT
+        && !TYPES.contains(&text)
+}
+
+/// A text without the secrets in it; nothing where there is none.
+fn without(text: &str) -> Option<String> {
+    let is_edge = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '`' | '&' | '?');
+    let mut out = String::with_capacity(text.len());
+    let (mut found, mut next) = (false, Next::Other);
+    for piece in text.split_inclusive(is_edge) {
+        let word = piece.trim_end_matches(is_edge);
+        let edge = &piece[word.len()..];
+        if word.is_empty() {
+            out.push_str(piece);
+            continue;
+        }
+        let (name, value) = word.split_once(['=', ':']).unwrap_or((word, ""));
+        let is_next = match next {
+            Next::Secret => is_value(word) && !word.starts_with('-'),
+            Next::MaybeSecret => is_value(word) && word.bytes().any(|it| it.is_ascii_digit()),
+            Next::Colon | Next::Other => false,
+        };
+        next = match next {
+            Next::Colon if word == ":" => Next::Secret,
+            _ if is_name(name) && edge.starts_with('"') => Next::Colon,
+            _ if is_name(name) && word.starts_with("--") => Next::Secret,
+            _ if is_name(name) && word.ends_with([':', '=']) => Next::MaybeSecret,
+            _ => Next::Other,
+        };
+        if is_next || is_known(word) {
+            (found, next) = (true, Next::Other);
+            out.push_str(LEFT_OUT);
+        } else if is_name(name) && is_value(value) {
+            (found, next) = (true, Next::Other);
+            out.push_str(&word[..=name.len()]);
+            out.push_str(LEFT_OUT);
+        } else {
+            out.push_str(word);
+        }
+        out.push_str(edge);
+    }
+    found.then_some(out)
+}
+
+/// The kind of the next word of a text.
+enum Next {
+    /// Behind `--token`, and behind `"token":`.
+    Secret,
+    /// Behind `token:`, where words about it may stand too.
+    MaybeSecret,
+    /// The colon behind `"token"`, if there is one.
+    Colon,
+    Other,
+}
+
+/// Whether a word begins as the secrets of well-known services do.
+fn is_known(word: &str) -> bool {
+    word.len() >= SHORTEST
+        && BEGINNINGS.iter().any(|it| word.starts_with(it))
+        && word.bytes().any(|it| it.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_left_out_and_words_about_them_stay() {
+        let secret = [
+            ("node x.js --token=abc123", "node x.js --token=…"),
+            ("node x.js --api-key abc123 -v", "node x.js --api-key … -v"),
+            ("API_KEY=abc123 node x.js", "API_KEY=… node x.js"),
+            ("{\"apiKey\": \"abc123\"}", "{\"apiKey\": \"…\"}"),
+            ("call sk-abcdef0123456789abcdef now", "call … now"),
+        ];
+        for (text, plain) in secret {
+            assert_eq!(without(text).as_deref(), Some(plain));
+        }
+        for text in [
+            "Sets the password of the user",
+            "Takes a token: the one from your account",
+            "--max-tokens=4000",
+            "API_KEY=$API_KEY node x.js",
+            "a secret, if any",
+        ] {
+            assert_eq!(without(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! A client that streams: a request to a server, and the response as it comes.
+
+use std::{error::Error, fmt, io, net::SocketAddr, sync::Arc, time::Duration};
+
+use http_body_util::{BodyExt as _, Full};
+use hyper::{
+    HeaderMap, Method,
+    body::Bytes,
+    header::{ACCEPT_ENCODING, CONNECTION, HOST, HeaderName, HeaderValue, USER_AGENT},
+};
+use tokio::time::{Instant, timeout_at};
+use url::{Host, Position, Url};
+
+use crate::{
+    connect::Connection,
+    error::FetchError,
+    fetch::{AGENT, host, server_name},
+    hosts::{Admission, Hosts},
+    resolver::{Resolver, SystemResolver},
+    trust::{CertificateError, Trust},
+};
+
+/// Sends requests to servers that the user named, wherever they are: this machine and private networks
+/// too, unless [`with_hosts`](Self::with_hosts) restricts them. For URLs from untrusted input use
+/// [`Fetcher`](crate::Fetcher).
+///
+/// No redirect is followed, no proxy is used (`HTTPS_PROXY` is not read), and nothing is kept from one
+/// request to the next. Dropping the response closes the connection.
+#[derive(Debug)]
+pub struct HttpClient {
+    timeouts: Timeouts,
+    hosts: Option<Hosts>,
+    resolver: Arc<dyn Resolver>,
+    trust: Trust,
+}
+
+/// Timeouts of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Until the connection is made, TLS included.
+    pub connect: Duration,
+    /// The time without a byte from the server.
+    pub idle: Duration,
+    /// From resolving the name to the last byte.
+    pub total: Duration,
+}
+
+/// A request of an [`HttpClient`].
+#[derive(Clone)]
+pub struct ClientRequest {
+    /// An `http:` or `https:` URL.
+    pub url: String,
+    /// Headers, each a name and a value. Values are redacted in `Debug`.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+    /// The bytes of the response that are read; more is an error.
+    pub max_body: u64,
+}
+
+/// A response whose body is still coming in.
+#[derive(Debug)]
+pub struct StreamedResponse {
+    /// The status code.
+    pub status: u16,
+    headers: HeaderMap,
+    body: hyper::body::Incoming,
+    host: String,
+    max_body: u64,
+    left: u64,
+    idle: Duration,
+    end: Deadline,
+    _connection: Connection,
+}
+
+/// There is no response, or not all of it. A response with an error status is no error.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HttpError {
+    /// The URL cannot be used. It is not repeated, because it may hold a password.
+    #[error("{why}")]
+    Url {
+        /// The reason.
+        why: String,
+    },
+    /// The host is not allowed.
+    #[error("{why}")]
+    Refused {
+        /// The reason.
+        why: String,
+    },
+    /// A header is not valid.
+    #[error("header `{name}` cannot be sent")]
+    Header {
+        /// Its name.
+        name: String,
+    },
+    /// The host has no address.
+    #[error("cannot find `{host}`")]
+    Resolve {
+        /// The host.
+        host: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// No connection could be made.
+    #[error("cannot connect to `{host}`")]
+    Connect {
+        /// The host.
+        host: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The response is not HTTP.
+    #[error("`{host}` gave no answer that is HTTP")]
+    Answer {
+        /// The host.
+        host: String,
+        /// The cause.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The response ended early.
+    #[error("the answer of `{host}` broke off")]
+    Broken {
+        /// The host.
+        host: String,
+        /// The cause.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The body is longer than [`ClientRequest::max_body`].
+    #[error("the answer of `{host}` is longer than {limit} bytes")]
+    TooLong {
+        /// The host.
+        host: String,
+        /// The limit, in bytes.
+        limit: u64,
+    },
+    /// A timeout was over.
+    #[error("`{host}` took longer than {} s", after.as_secs_f64())]
+    Timeout {
+        /// The host.
+        host: String,
+        /// The timeout.
+        after: Duration,
+    },
+}
+
+/// The end of a timeout.
+#[derive(Debug, Clone, Copy)]
+struct Deadline {
+    at: Instant,
+    after: Duration,
+}
+
+/// So far ahead that it never comes; what is added to an instant must not overflow.
+const NEVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+impl Default for Timeouts {
+    /// Ten seconds, two minutes, half an hour.
+    fn default() -> Self {
+        let seconds = Duration::from_secs;
+        Self { connect: seconds(10), idle: seconds(120), total: seconds(1800) }
+    }
+}
+
+impl HttpClient {
+    /// Makes a client with these timeouts.
+    pub fn new(timeouts: Timeouts) -> Self {
+        let (hosts, trust) = Default::default();
+        Self { timeouts, hosts, resolver: Arc::new(SystemResolver), trust }
+    }
+
+    /// Sends requests to these hosts only.
+    #[must_use]
+    pub fn with_hosts(self, hosts: Hosts) -> Self {
+        Self { hosts: Some(hosts), ..self }
+    }
+
+    /// Looks names up with another resolver than the system's.
+    #[must_use]
+    pub fn with_resolver(self, resolver: Arc<dyn Resolver>) -> Self {
+        Self { resolver, ..self }
+    }
+
+    /// Trusts the authorities of these certificates (PEM) beside those of the system.
+    pub fn with_certificates(self, pem: &[u8]) -> Result<Self, CertificateError> {
+        Ok(Self { trust: Trust::new(pem)?, ..self })
+    }
+
+    /// Fails if a request cannot or may not be sent, as far as its text says.
+    pub fn check(&self, request: &ClientRequest) -> Result<(), HttpError> {
+        request.check()?;
+        self.admit(&parse(&request.url)?).map(|_| ())
+    }
+
+    /// Sends a POST request, and waits for the head of the response.
+    pub async fn post(&self, request: ClientRequest) -> Result<StreamedResponse, HttpError> {
+        self.send(Method::POST, request).await
+    }
+
+    /// Sends a request with a method, and waits for the head of the response.
+    pub async fn send(
+        &self,
+        method: Method,
+        request: ClientRequest,
+    ) -> Result<StreamedResponse, HttpError> {
+        let url = parse(&request.url)?;
+        let (host, max_body) = (host(&url), request.max_body);
+        let request = sendable(method, request, &url)?;
+        let end = Deadline::after(self.timeouts.total);
+        let soon = Deadline::after(self.timeouts.connect).or(end);
+        let mut connection = soon.wait(&host, self.connect(&url)).await??;
+        let idle = Deadline::after(self.timeouts.idle).or(end);
+        let sent = idle.wait(&host, connection.send(request)).await?;
+        let answer =
+            |source: hyper::Error| HttpError::Answer { host: host.clone(), source: source.into() };
+        let (head, body) = sent.map_err(answer)?.into_parts();
+        Ok(StreamedResponse {
+            status: head.status.as_u16(),
+            headers: head.headers,
+            body,
+            host,
+            max_body,
+            left: max_body,
+            idle: self.timeouts.idle,
+            end,
+            _connection: connection,
+        })
+    }
+
+    async fn connect(&self, url: &Url) -> Result<Connection, HttpError> {
+        let host = host(url);
+        let tls = match url.scheme() {
+            "https" => Some((self.trust.config(), server_name(url).map_err(|_| unusable())?)),
+            _ => None,
+        };
+        let addresses = self.addresses(url).await?;
+        let connection = Connection::new(&addresses, tls).await;
+        connection.map_err(|source| HttpError::Connect { host, source })
+    }
+
+    /// The addresses of a host, each of which may be connected to.
+    async fn addresses(&self, url: &Url) -> Result<Vec<SocketAddr>, HttpError> {
+        let admission = self.admit(url)?;
+        let port = url.port_or_known_default().ok_or_else(unusable)?;
+        let name = match url.host().ok_or_else(unusable)? {
+            Host::Domain(name) => name,
+            Host::Ipv4(address) => return Ok(vec![(address, port).into()]),
+            Host::Ipv6(address) => return Ok(vec![(address, port).into()]),
+        };
+        let found = self.resolver.resolve(name).await;
+        let found = found.map_err(|source| HttpError::Resolve { host: name.to_owned(), source })?;
+        let checked = |address| {
+            if let Some((hosts, admission)) = admission {
+                hosts.allow(name, address, port, admission).map_err(refused)?;
+            }
+            Ok(SocketAddr::new(address, port))
+        };
+        found.into_iter().map(checked).collect()
+    }
+
+    /// Where a host may lead; nothing where it may lead anywhere.
+    fn admit(&self, url: &Url) -> Result<Option<(&Hosts, Admission)>, HttpError> {
+        let Some(hosts) = &self.hosts else { return Ok(None) };
+        Ok(Some((hosts, hosts.admit(url).map_err(refused)?)))
+    }
+}
+
+impl ClientRequest {
+    /// Fails if it cannot be sent, as far as its text says.
+    pub fn check(&self) -> Result<(), HttpError> {
+        sendable(Method::POST, self.clone(), &parse(&self.url)?).map(|_| ())
+    }
+}
+
+impl StreamedResponse {
+    /// The value of a header, if it is there and is text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// The headers whose values are text.
+    pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
+    }
+
+    /// The next part of the body; `None` at its end.
+    pub async fn chunk(&mut self) -> Result<Option<Vec<u8>>, HttpError> {
+        self.chunk_within(self.idle).await
+    }
+
+    /// The next part of the body, with another timeout.
+    pub async fn chunk_within(&mut self, idle: Duration) -> Result<Option<Vec<u8>>, HttpError> {
+        let deadline = Deadline::after(idle).or(self.end);
+        loop {
+            let frame = deadline.wait(&self.host, self.body.frame()).await?;
+            let Some(frame) = frame else { return Ok(None) };
+            let broken = |source: hyper::Error| HttpError::Broken {
+                host: self.host.clone(),
+                source: source.into(),
+            };
+            let Ok(bytes) = frame.map_err(broken)?.into_data() else { continue };
+            if bytes.is_empty() {
+                continue;
+            }
+            let left = self.left.checked_sub(bytes.len() as u64);
+            let Some(left) = left else {
+                return Err(HttpError::TooLong { host: self.host.clone(), limit: self.max_body });
+            };
+            self.left = left;
+            return Ok(Some(bytes.into()));
+        }
+    }
+
+    /// The rest of the body.
+    pub async fn whole(&mut self) -> Result<Vec<u8>, HttpError> {
+        let mut whole = Vec::new();
+        while let Some(bytes) = self.chunk().await? {
+            whole.extend(bytes);
+        }
+        Ok(whole)
+    }
+}
+
+impl Deadline {
+    fn after(after: Duration) -> Self {
+        Self { at: Instant::now() + after.min(NEVER), after }
+    }
+
+    /// Whichever is sooner.
+    fn or(self, other: Self) -> Self {
+        if other.at < self.at { other } else { self }
+    }
+
+    async fn wait<T>(self, host: &str, future: impl Future<Output = T>) -> Result<T, HttpError> {
+        let timeout = |_| HttpError::Timeout { host: host.to_owned(), after: self.after };
+        timeout_at(self.at, future).await.map_err(timeout)
+    }
+}
+
+impl fmt::Debug for ClientRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.headers.iter().map(|it| &*it.0).collect();
+        f.debug_struct("ClientRequest")
+            .field("headers", &names)
+            .field("body", &self.body.len())
+            .finish()
+    }
+}
+
+fn parse(text: &str) -> Result<Url, HttpError> {
+    let url = Url::parse(text).map_err(|it| HttpError::Url { why: format!("no URL: {it}") })?;
+    let why = match url.scheme() {
+        "http" | "https" if url.username().is_empty() && url.password().is_none() => {
+            return Ok(url);
+        }
+        "http" | "https" => "the URL holds a user name or password".to_owned(),
+        scheme => format!("`{scheme}:` is not used, only `http:` and `https:`"),
+    };
+    Err(HttpError::Url { why })
+}
+
+fn refused(error: FetchError) -> HttpError {
+    HttpError::Refused { why: error.to_string() }
+}
+
+fn unusable() -> HttpError {
+    HttpError::Url { why: "the URL cannot be used".to_owned() }
+}
+
+fn sendable(
+    method: Method,
+    sent: ClientRequest,
+    url: &Url,
+) -> Result<hyper::Request<Full<Bytes>>, HttpError> {
+    let mut request = hyper::Request::new(Full::from(sent.body));
+    *request.method_mut() = method;
+    let path = &url[Position::BeforePath..Position::AfterQuery];
+    *request.uri_mut() = path.parse().map_err(|_| unusable())?;
+    let headers = request.headers_mut();
+    let host = &url[Position::BeforeHost..Position::AfterPort];
+    headers.insert(HOST, HeaderValue::from_str(host).map_err(|_| unusable())?);
+    headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    for (name, value) in sent.headers {
+        let bad = || HttpError::Header { name: name.clone() };
+        let known = HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad())?;
+        let mut value = HeaderValue::from_str(&value).map_err(|_| bad())?;
+        value.set_sensitive(true);
+        headers.insert(known, value);
+    }
+    Ok(request)
+}

@@ -1,0 +1,134 @@
+//! A connection to an address that was checked, for one request.
+
+use std::{
+    io,
+    net::SocketAddr,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use http_body_util::Full;
+use hyper::{
+    body::{Bytes, Incoming},
+    client::conn::http1,
+};
+use hyper_util::rt::TokioIo;
+use rustls::{ClientConfig, pki_types::ServerName};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+    task::JoinSet,
+};
+use tokio_rustls::TlsConnector;
+
+/// A connection for one request. Closed when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    sender: http1::SendRequest<Full<Bytes>>,
+    room: Arc<AtomicUsize>,
+    _driver: JoinSet<hyper::Result<()>>,
+}
+
+/// The time that one address is tried.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The most bytes of the head of an answer.
+const MAX_HEAD: usize = 64 * 1024;
+/// The most bytes before an answer: its head, and all that only says that one will come.
+const MAX_BEFORE: usize = 256 * 1024;
+
+impl Connection {
+    /// Connects to the first of these addresses that can be; with TLS, to the server of that name.
+    pub(crate) async fn new(
+        addresses: &[SocketAddr],
+        tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
+    ) -> io::Result<Self> {
+        let stream = connect(addresses).await?;
+        let stream: Box<dyn Stream> = match tls {
+            Some((config, name)) => {
+                Box::new(TlsConnector::from(config).connect(name, stream).await?)
+            }
+            None => Box::new(stream),
+        };
+        let room = Arc::new(AtomicUsize::new(MAX_BEFORE));
+        let stream = TokioIo::new(MeteredStream { stream, room: room.clone() });
+        let mut builder = http1::Builder::new();
+        let handshake = builder.max_buf_size(MAX_HEAD).handshake(stream).await;
+        let (sender, connection) = handshake.map_err(io::Error::other)?;
+        let mut driver = JoinSet::new();
+        driver.spawn(connection);
+        Ok(Self { sender, room, _driver: driver })
+    }
+
+    /// Sends the request, and waits for the head of the answer.
+    pub(crate) async fn send(
+        &mut self,
+        request: hyper::Request<Full<Bytes>>,
+    ) -> hyper::Result<hyper::Response<Incoming>> {
+        let response = self.sender.send_request(request).await?;
+        self.room.store(usize::MAX, Ordering::Relaxed);
+        Ok(response)
+    }
+}
+
+/// Connects to the first of these addresses that accepts, trying each for five seconds.
+pub async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
+    let mut last = io::ErrorKind::NotFound.into();
+    for address in addresses {
+        match tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) => last = error,
+            Err(_) => last = io::ErrorKind::TimedOut.into(),
+        }
+    }
+    Err(last)
+}
+
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// A stream from which only so many bytes can be read: a server that goes on saying that it will answer
+/// would keep us busy.
+struct MeteredStream {
+    stream: Box<dyn Stream>,
+    room: Arc<AtomicUsize>,
+}
+
+impl AsyncRead for MeteredStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
+        let read = buffer.filled().len() - before;
+        let room = self.room.fetch_sub(read, Ordering::Relaxed);
+        if room < read {
+            return Poll::Ready(Err(io::Error::other("too much comes before the answer")));
+        }
+        polled
+    }
+}
+
+impl AsyncWrite for MeteredStream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,114 @@
+//! Why a request got no response.
+
+use std::{error::Error, io, time::Duration};
+
+/// The number of redirects that are followed.
+pub(crate) const MAX_REDIRECTS: usize = 5;
+
+/// A request was refused, or got no response. A response with an error status is no error.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FetchError {
+    /// The URL is neither `http:` nor `https:`.
+    #[error("`{scheme}:` is not used, only `http:` and `https:`")]
+    Scheme {
+        /// The scheme.
+        scheme: String,
+    },
+    /// The URL holds a user name or password.
+    #[error("the URL holds a user name or password")]
+    Userinfo,
+    /// The URL cannot be used.
+    #[error("the URL cannot be used")]
+    Url,
+    /// The host is not among the allowed ones.
+    #[error("`{host}` may not be asked")]
+    Host {
+        /// The host.
+        host: String,
+    },
+    /// The port belongs to a service other than HTTP.
+    #[error("port {port} is not for HTTP: it is the port of {service}")]
+    Port {
+        /// The host.
+        host: String,
+        /// The port.
+        port: u16,
+        /// The service.
+        service: &'static str,
+    },
+    /// The host leads to an address that is not allowed.
+    #[error("`{host}` leads to {network}, which may not be asked")]
+    Address {
+        /// The host.
+        host: String,
+        /// The network of the address, in words.
+        network: &'static str,
+    },
+    /// The host redirects from `https:` to `http:`.
+    #[error("`{host}` redirects from `https:` to `http:`")]
+    Downgrade {
+        /// The host.
+        host: String,
+    },
+    /// The host redirects to another one, which would get the body.
+    #[error("`{host}` redirects to `{to}`, which would get the body")]
+    Body {
+        /// The host.
+        host: String,
+        /// The other host.
+        to: String,
+    },
+    /// The host redirects to something that is no URL.
+    #[error("`{host}` redirects to what is no URL")]
+    Location {
+        /// The host.
+        host: String,
+    },
+    /// The host redirects too often.
+    #[error("`{host}` redirects more than {MAX_REDIRECTS} times")]
+    Redirects {
+        /// The host.
+        host: String,
+    },
+    /// The host has no address.
+    #[error("cannot find `{host}`")]
+    Resolve {
+        /// The host.
+        host: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// No connection could be made.
+    #[error("cannot connect to `{host}`")]
+    Connect {
+        /// The host.
+        host: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The response is not HTTP.
+    #[error("`{host}` gave no answer that is HTTP")]
+    Answer {
+        /// The host.
+        host: String,
+        /// The cause.
+        source: hyper::Error,
+    },
+    /// The body ended early, or could not be unpacked.
+    #[error("the answer of `{host}` cannot be read to its end")]
+    Broken {
+        /// The host.
+        host: String,
+        /// The cause.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// A timeout was over.
+    #[error("`{host}` took longer than {} s", after.as_secs_f64())]
+    Timeout {
+        /// The host.
+        host: String,
+        /// The timeout.
+        after: Duration,
+    },
+}

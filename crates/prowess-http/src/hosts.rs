@@ -1,0 +1,359 @@
+//! The hosts that may be connected to.
+
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+};
+
+use url::{Host, Url};
+
+use crate::{
+    address::{Network, Reach},
+    error::FetchError,
+    ports::service,
+    resolver::Resolver,
+};
+
+/// The hosts that may be connected to: the whole internet by default; with patterns, only those that
+/// match one of them, and with an empty list none.
+///
+/// ```
+/// use prowess_http::{Hosts, Url};
+///
+/// let hosts = Hosts::new(["example.com", "*.example.org", "10.0.0.0/8"])?;
+/// let allows = |url: &str| hosts.check(&Url::parse(url).unwrap()).is_ok();
+/// assert!(allows("https://example.com/page"));
+/// assert!(allows("http://10.1.2.3:8080/"));
+/// assert!(!allows("http://example.com:6379/")); // the port of Redis
+/// assert!(!allows("http://169.254.169.254/")); // the metadata of a cloud
+/// assert!(!allows("https://example.net/"));
+/// # Ok::<(), prowess_http::HostsError>(())
+/// ```
+///
+/// A pattern is a name (`example.com`), all names below one (`*.example.com`), an address
+/// (`10.0.0.1`, `::1`), a network (`10.0.0.0/8`) or `*` for the whole internet; `:port` may follow it.
+/// A listed name may lead to a private network or this machine. An address that is neither that nor
+/// of the internet, such as the metadata of a cloud, has to be listed itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hosts {
+    patterns: Option<Vec<Pattern>>,
+    leads: AddressScope,
+}
+
+/// The addresses that a listed name may lead to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum AddressScope {
+    /// To a private network or this machine, too.
+    #[default]
+    Anywhere,
+    /// To the internet, and to addresses that are meant themselves; `localhost` to this machine.
+    Listed,
+    /// To the internet alone.
+    Internet,
+}
+
+/// A pattern is not valid.
+#[derive(Debug, thiserror::Error)]
+#[error("`{pattern}` is neither a host, `*.` before one, an address nor a network")]
+pub struct HostsError {
+    /// The pattern.
+    pub pattern: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Pattern {
+    meaning: Meaning,
+    port: Option<u16>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Meaning {
+    Internet,
+    Name(String),
+    Below(String),
+    Network(Network),
+}
+
+/// The addresses that an allowed host may lead to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Admission {
+    /// To the internet.
+    Public,
+    /// To a private network as well.
+    Internal,
+}
+
+/// The number of addresses of a host that are looked at.
+const MAX_ADDRESSES: usize = 32;
+
+impl Hosts {
+    /// Allows the hosts of these patterns.
+    pub fn new<P: AsRef<str>>(patterns: impl IntoIterator<Item = P>) -> Result<Self, HostsError> {
+        let bad = |text: &str| HostsError { pattern: text.to_owned() };
+        let pattern = |text: P| Pattern::new(text.as_ref()).ok_or_else(|| bad(text.as_ref()));
+        let patterns = patterns.into_iter().map(pattern).collect::<Result<_, _>>()?;
+        Ok(Self { patterns: Some(patterns), leads: AddressScope::Anywhere })
+    }
+
+    /// Allows the hosts of these patterns to untrusted scripts: whoever wrote one may own a listed name,
+    /// and could let it lead to this machine. So an address that is not of the internet has to be listed
+    /// itself.
+    pub fn for_scripts<P: AsRef<str>>(
+        patterns: impl IntoIterator<Item = P>,
+    ) -> Result<Self, HostsError> {
+        Ok(Self { leads: AddressScope::Listed, ..Self::new(patterns)? })
+    }
+
+    /// The same hosts as long as they lead to the internet, wherever their names are resolved to.
+    #[must_use]
+    pub fn internet_only(self) -> Self {
+        Self { leads: AddressScope::Internet, ..self }
+    }
+
+    /// Fails if a URL may not be requested, as far as its text says.
+    pub fn check(&self, url: &Url) -> Result<(), FetchError> {
+        self.admit(url).map(drop)
+    }
+
+    /// Resolves the host of a URL to addresses, each of which may be connected to. One that may not
+    /// spoils the rest: whoever gives out such an answer is not to be trusted.
+    pub async fn addresses(
+        &self,
+        resolver: &dyn Resolver,
+        url: &Url,
+    ) -> Result<Vec<SocketAddr>, FetchError> {
+        let admission = self.admit(url)?;
+        let port = url.port_or_known_default().ok_or(FetchError::Url)?;
+        let name = match url.host().ok_or(FetchError::Url)? {
+            Host::Domain(name) => name,
+            // An address was checked with the URL.
+            Host::Ipv4(address) => return Ok(vec![(address, port).into()]),
+            Host::Ipv6(address) => return Ok(vec![(address, port).into()]),
+        };
+        let failed = |source| FetchError::Resolve { host: name.to_owned(), source };
+        let mut found = resolver.resolve(name).await.map_err(failed)?;
+        found.truncate(MAX_ADDRESSES);
+        if found.is_empty() {
+            return Err(failed(io::ErrorKind::NotFound.into()));
+        }
+        let checked = |address: IpAddr| {
+            self.allow(name, address, port, admission)?;
+            Ok(SocketAddr::new(address, port))
+        };
+        found.into_iter().map(checked).collect()
+    }
+
+    /// Whether the port of a URL is listed, with a host that it is for.
+    pub fn lists_port(&self, url: &Url) -> bool {
+        let (Some(host), Some(port)) = (url.host(), url.port_or_known_default()) else {
+            return false;
+        };
+        self.patterns().any(|it| it.port.is_some() && it.means(&host, port))
+    }
+
+    /// Whether a URL may be requested, as far as its text says, and where it may lead.
+    pub(crate) fn admit(&self, url: &Url) -> Result<Admission, FetchError> {
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(FetchError::Scheme { scheme: url.scheme().to_owned() });
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(FetchError::Userinfo);
+        }
+        let host = url.host().ok_or(FetchError::Url)?;
+        let port = url.port_or_known_default().ok_or(FetchError::Url)?;
+        let refused = || FetchError::Host { host: host.to_string() };
+        let meant: Vec<&Pattern> = self.patterns().filter(|it| it.means(&host, port)).collect();
+        if meant.is_empty() && self.patterns.is_some() {
+            return Err(refused());
+        }
+        let name = plain(&host);
+        let only_public = self.leads == AddressScope::Internet;
+        let is_named = |it: &&Pattern| matches!(it.meaning, Meaning::Name(_)) && !only_public;
+        if METADATA.contains(&&*name) && !meant.iter().any(is_named) {
+            return Err(refused());
+        }
+        let internet = match self.leads {
+            AddressScope::Listed if name != "localhost" => true,
+            AddressScope::Internet => true,
+            _ => meant.iter().all(|it| it.meaning == Meaning::Internet),
+        };
+        let admission = if internet { Admission::Public } else { Admission::Internal };
+        match host {
+            Host::Domain(_) => {}
+            Host::Ipv4(it) => self.allow(&it.to_string(), it.into(), port, admission)?,
+            Host::Ipv6(it) => self.allow(&it.to_string(), it.into(), port, admission)?,
+        }
+        let is_port_meant = !only_public && meant.iter().any(|it| it.port.is_some());
+        if let Some(service) = service(port).filter(|_| !is_port_meant) {
+            return Err(FetchError::Port { host: host.to_string(), port, service });
+        }
+        Ok(admission)
+    }
+
+    /// Whether an address may be connected to that a host leads to.
+    pub(crate) fn allow(
+        &self,
+        host: &str,
+        address: IpAddr,
+        port: u16,
+        admission: Admission,
+    ) -> Result<(), FetchError> {
+        match Reach::of(address) {
+            Reach::Public => Ok(()),
+            Reach::Internal(_) if admission == Admission::Internal => Ok(()),
+            _ if self.leads != AddressScope::Internet
+                && self.patterns().any(|it| it.holds(address, port)) =>
+            {
+                Ok(())
+            }
+            Reach::Internal(network) | Reach::Special(network) => {
+                Err(FetchError::Address { host: host.to_owned(), network })
+            }
+        }
+    }
+
+    fn patterns(&self) -> impl Iterator<Item = &Pattern> {
+        self.patterns.iter().flatten()
+    }
+}
+
+/// Whether a pattern of [`Hosts`] allows whatever another one allows.
+pub fn pattern_covers(wide: &str, narrow: &str) -> bool {
+    match (Pattern::new(wide), Pattern::new(narrow)) {
+        (Some(wide), Some(narrow)) => wide.covers(&narrow),
+        _ => wide == narrow,
+    }
+}
+
+/// Whether a pattern of [`Hosts`] allows nothing but hosts of the internet, as far as its text says.
+pub fn is_public_pattern(pattern: &str) -> bool {
+    let Some(Pattern { meaning, port }) = Pattern::new(pattern) else { return false };
+    let is_internal = |name: &str| {
+        let is_below = |it: &&str| name.strip_suffix(*it).is_some_and(|it| it.ends_with('.'));
+        !name.contains('.') || METADATA.contains(&name) || INTERNAL.iter().any(is_below)
+    };
+    let is_public = match meaning {
+        Meaning::Internet => true,
+        Meaning::Name(name) | Meaning::Below(name) => !is_internal(&name),
+        Meaning::Network(network) => network.is_public(),
+    };
+    is_public && port.is_none_or(|it| service(it).is_none())
+}
+
+impl Pattern {
+    fn new(text: &str) -> Option<Self> {
+        let (text, port) = match text.rsplit_once(':') {
+            // The last part of an address is no port.
+            Some((before, port)) if !before.contains(':') || before.ends_with(']') => {
+                (before, Some(port.parse().ok()?))
+            }
+            _ => (text, None),
+        };
+        Some(Self { meaning: Meaning::new(text)?, port })
+    }
+
+    fn means(&self, host: &Host<&str>, port: u16) -> bool {
+        let is_meant = match (&self.meaning, host) {
+            (Meaning::Internet, _) => true,
+            (Meaning::Name(name), Host::Domain(_)) => *name == plain(host),
+            (Meaning::Below(suffix), Host::Domain(_)) => {
+                plain(host).strip_suffix(&**suffix).is_some_and(|it| it.ends_with('.'))
+            }
+            (Meaning::Network(_), Host::Ipv4(address)) => self.holds((*address).into(), port),
+            (Meaning::Network(_), Host::Ipv6(address)) => self.holds((*address).into(), port),
+            _ => false,
+        };
+        is_meant && self.port.is_none_or(|it| it == port)
+    }
+
+    fn covers(&self, narrow: &Self) -> bool {
+        // A name that is below another may still be one that has to be named itself.
+        let below = |suffix: &str, name: &str| {
+            name.strip_suffix(suffix).is_some_and(|it| it.ends_with('.'))
+        };
+        let is_covered = match (&self.meaning, &narrow.meaning) {
+            (Meaning::Below(suffix), Meaning::Name(name)) => {
+                below(suffix, name) && !METADATA.contains(&&**name)
+            }
+            (Meaning::Below(suffix), Meaning::Below(other)) => {
+                suffix == other || below(suffix, other)
+            }
+            (Meaning::Network(wide), Meaning::Network(narrow)) => {
+                wide.bits <= narrow.bits && wide.contains(narrow.base)
+            }
+            (wide, narrow) => wide == narrow,
+        };
+        let port = match narrow.port {
+            Some(port) if self.port.is_none() => service(port).is_none(),
+            port => self.port.is_none() || self.port == port,
+        };
+        is_covered && port
+    }
+
+    fn holds(&self, address: IpAddr, port: u16) -> bool {
+        let Meaning::Network(network) = self.meaning else { return false };
+        network.contains(address.to_canonical()) && self.port.is_none_or(|it| it == port)
+    }
+}
+
+impl Meaning {
+    fn new(text: &str) -> Option<Self> {
+        if text == "*" {
+            return Some(Self::Internet);
+        }
+        if let Some(suffix) = text.strip_prefix("*.") {
+            let host = Host::parse(suffix).ok()?;
+            return matches!(host, Host::Domain(_)).then(|| Self::Below(plain(&host)));
+        }
+        if let Some((base, bits)) = text.split_once('/') {
+            let base: IpAddr = base.parse().ok()?;
+            let most = if base.is_ipv4() { 32 } else { 128 };
+            let bits = bits.parse().ok().filter(|it| *it <= most)?;
+            return Some(Self::Network(Network { base, bits }));
+        }
+        let literal = |base: IpAddr| {
+            let base = base.to_canonical();
+            Self::Network(Network { base, bits: if base.is_ipv4() { 32 } else { 128 } })
+        };
+        if let Ok(address) = text.parse() {
+            return Some(literal(address));
+        }
+        Some(match Host::parse(text).ok()? {
+            Host::Ipv4(address) => literal(address.into()),
+            Host::Ipv6(address) => literal(address.into()),
+            host @ Host::Domain(_) => Self::Name(plain(&host)),
+        })
+    }
+}
+
+/// A host as it is compared: the parser has made it lower case and ASCII, a dot at its end says
+/// nothing.
+fn plain<S: AsRef<str>>(host: &Host<S>) -> String {
+    let text = host.to_string();
+    text.strip_suffix('.').unwrap_or(&text).to_owned()
+}
+
+/// The names under which clouds tell machines their secrets.
+const METADATA: &[&str] = &[
+    "metadata",
+    "metadata.google.internal",
+    "metadata.goog",
+    "metadata.azure.internal",
+    "metadata.tencentyun.com",
+    "metadata.platformequinix.com",
+    "instance-data",
+    "instance-data.ec2.internal",
+];
+
+/// Names that no host of the internet is below.
+const INTERNAL: &[&str] = &[
+    "localhost",
+    "local",
+    "localdomain",
+    "internal",
+    "intranet",
+    "lan",
+    "corp",
+    "home",
+    "home.arpa",
+];

@@ -1,0 +1,55 @@
+//! Whose word is taken that a server is the one it says it is.
+
+use std::sync::{Arc, OnceLock};
+
+use rustls::{
+    ClientConfig, RootCertStore,
+    client::Resumption,
+    crypto::ring,
+    pki_types::{CertificateDer, pem::PemObject as _},
+};
+
+/// The authorities that are trusted: those of the system, and some of one's own.
+#[derive(Debug, Default)]
+pub(crate) struct Trust {
+    own: Vec<CertificateDer<'static>>,
+    /// Made when a server is asked over TLS for the first time.
+    config: OnceLock<Arc<ClientConfig>>,
+}
+
+/// A certificate could not be read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read the certificates")]
+pub struct CertificateError {
+    source: Box<dyn std::error::Error + Send + Sync>,
+}
+
+impl Trust {
+    /// Trusts these authorities (PEM) beside those of the system.
+    pub(crate) fn new(pem: &[u8]) -> Result<Self, CertificateError> {
+        let own: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+        let own = own.map_err(|it| CertificateError { source: it.into() })?;
+        for certificate in &own {
+            let added = RootCertStore::empty().add(certificate.clone());
+            added.map_err(|it| CertificateError { source: it.into() })?;
+        }
+        Ok(Self { own, config: OnceLock::new() })
+    }
+
+    /// How TLS is spoken. No session is taken up again.
+    pub(crate) fn config(&self) -> Arc<ClientConfig> {
+        let make = || {
+            let mut trusted = RootCertStore::empty();
+            trusted.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            trusted.add_parsable_certificates(self.own.iter().cloned());
+            let mut config = ClientConfig::builder_with_provider(ring::default_provider().into())
+                .with_safe_default_protocol_versions()
+                .expect("the provider knows the versions of TLS that are in use")
+                .with_root_certificates(trusted)
+                .with_no_client_auth();
+            config.resumption = Resumption::disabled();
+            Arc::new(config)
+        };
+        self.config.get_or_init(make).clone()
+    }
+}

@@ -1,0 +1,626 @@
+//! Walks through a script and looks at every command with what it is given.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    parser::{is_name, parse, unescaped},
+    script::{
+        CommandKind, CompoundKind, ListOperator, Redirect, RedirectKind, ShellCommand, ShellScript,
+        Word,
+    },
+};
+
+use super::{
+    Hazard, HazardKind, bomb,
+    expand::{Field, HOME, UNKNOWN, Value},
+    rules, scan,
+};
+
+/// The state of a shell as far as it is known, while it goes through a script.
+#[derive(Debug, Clone)]
+pub(super) struct Walker {
+    pub(super) variables: BTreeMap<String, Value>,
+    /// The arguments of the script or function.
+    pub(super) arguments: Value,
+    functions: BTreeMap<String, ShellCommand>,
+    /// The functions that are being gone through.
+    calling: Vec<String>,
+    /// Where it is, if that is known.
+    directory: Option<String>,
+    /// How many steps it may still take.
+    fuel: usize,
+    /// How many scripts in texts of scripts it is in.
+    depth: usize,
+    /// Whether what it looks at may be left out.
+    is_conditional: bool,
+    line: usize,
+}
+
+/// The input or output of a command.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Stream {
+    /// All of it, if it is known.
+    pub(super) text: Option<String>,
+    /// Whether it was downloaded or decoded, or may have been.
+    pub(super) is_foreign: bool,
+}
+
+pub(super) type Walk<T = Stream> = Result<T, Hazard>;
+
+/// How many steps are taken for a script before it counts as obscure.
+const FUEL: usize = 400_000;
+const DEPTH: usize = 12;
+
+impl Default for Walker {
+    fn default() -> Self {
+        Self {
+            variables: BTreeMap::new(),
+            arguments: Value { is_list: true, ..Value::default() },
+            functions: BTreeMap::new(),
+            calling: Vec::new(),
+            directory: None,
+            fuel: FUEL,
+            depth: 0,
+            is_conditional: false,
+            line: 1,
+        }
+    }
+}
+
+impl Walker {
+    /// Goes through a script with its functions.
+    pub(super) fn whole(&mut self, script: &ShellScript) -> Walk {
+        if let Some((name, line)) = bomb::bomb(script, &mut self.fuel) {
+            return Err(Hazard { kind: HazardKind::ForkBomb, line, command: name });
+        }
+        self.burn(1)?;
+        self.script(script, &Stream::default())
+    }
+
+    /// Takes steps; one that takes too many cannot be checked.
+    pub(super) fn burn(&mut self, steps: usize) -> Walk<()> {
+        self.fuel = self.fuel.saturating_sub(steps);
+        if self.fuel == 0 {
+            return Err(self.hazard(HazardKind::Obscure, &[]));
+        }
+        Ok(())
+    }
+
+    /// Goes through the script of a substitution.
+    pub(super) fn nested(&mut self, script: &ShellScript) -> Walk {
+        self.apart(|it| it.script(script, &Stream::default()))
+    }
+
+    /// Goes through something that changes nothing outside.
+    fn apart(&mut self, walk: impl FnOnce(&mut Self) -> Walk) -> Walk {
+        let (variables, directory) = (self.variables.clone(), self.directory.clone());
+        self.burn(variables.len())?;
+        let walked = walk(self);
+        (self.variables, self.directory) = (variables, directory);
+        walked
+    }
+
+    fn script(&mut self, script: &ShellScript, input: &Stream) -> Walk {
+        let mut printed = Stream { text: Some(String::new()), is_foreign: false };
+        let outer = self.is_conditional;
+        for pipeline in &script.0 {
+            let mut stream = input.clone();
+            for command in &pipeline.commands {
+                stream = self.command(command, &stream)?;
+            }
+            printed.add(stream);
+            self.is_conditional =
+                outer || matches!(pipeline.operator, ListOperator::And | ListOperator::Or);
+        }
+        self.is_conditional = outer;
+        Ok(printed)
+    }
+
+    fn command(&mut self, command: &ShellCommand, input: &Stream) -> Walk {
+        self.burn(1)?;
+        self.line = command.line;
+        let input = &self.redirected(&command.redirects, input)?;
+        match &command.kind {
+            CommandKind::Simple { assignments, words } => {
+                for assignment in assignments {
+                    let value = self.value(&assignment.value)?;
+                    self.assign(&assignment.name, value, assignment.appends);
+                }
+                let fields = self.fields(words)?;
+                self.line = command.line;
+                self.run(&fields, input)
+            }
+            CommandKind::Function { name, body } => {
+                let name = name.literal().unwrap_or_default();
+                self.functions.insert(name, (**body).clone());
+                let arguments = std::mem::replace(&mut self.arguments, Value::text(UNKNOWN));
+                let walked = self.apart(|it| it.command(body, &Stream::default()));
+                self.arguments = arguments;
+                walked.map(|_| Stream::default())
+            }
+            CommandKind::Compound { kind, words, bodies } => {
+                let outer = self.is_conditional;
+                match kind {
+                    CompoundKind::For(name) => {
+                        let fields = self.fields(words)?;
+                        let is_foreign = fields.iter().any(|it| it.is_foreign);
+                        let texts = fields.into_iter().map(|it| it.text).collect();
+                        self.assign(name, Value { texts, is_list: false, is_foreign }, false);
+                    }
+                    CompoundKind::Test => self.tested(words, input)?,
+                    _ => drop(self.fields(words)?),
+                }
+                self.is_conditional |=
+                    !matches!(kind, CompoundKind::Group | CompoundKind::Subshell);
+                let mut printed = Stream { text: Some(String::new()), is_foreign: false };
+                for body in bodies {
+                    printed.add(match kind {
+                        CompoundKind::Subshell => self.apart(|it| it.script(body, input))?,
+                        _ => self.script(body, input)?,
+                    });
+                }
+                self.is_conditional = outer;
+                Ok(printed)
+            }
+        }
+    }
+
+    /// For a shell that does not know `[[`, its parts are commands.
+    fn tested(&mut self, words: &[Word], input: &Stream) -> Walk<()> {
+        let is_operator = |word: &Word| {
+            word.literal().is_some_and(|it| matches!(&*it, "&&" | "||" | ";" | "|" | "&"))
+        };
+        for part in words.split(is_operator).skip(1) {
+            let fields = self.fields(part)?;
+            self.run(&fields, input)?;
+        }
+        let first = words.split(is_operator).next().unwrap_or_default();
+        self.fields(first).map(drop)
+    }
+
+    /// Looks at where the streams of a command lead; returns what it reads.
+    fn redirected(&mut self, redirects: &[Redirect], input: &Stream) -> Walk {
+        let mut input = input.clone();
+        for redirect in redirects {
+            let target = self.joined(&redirect.target)?;
+            match redirect.kind {
+                RedirectKind::Output if rules::is_disk(&self.absolute(&target.text)) => {
+                    let sign = Field { text: ">".to_owned(), ..Field::default() };
+                    return Err(self.hazard(HazardKind::DeviceWrite, &[sign, target]));
+                }
+                RedirectKind::Output | RedirectKind::Duplicate => {}
+                RedirectKind::Here => {
+                    let text = (!target.text.contains(UNKNOWN)).then_some(target.text);
+                    input = Stream { text, is_foreign: target.is_foreign };
+                }
+                RedirectKind::Input => {
+                    let remote =
+                        ["/dev/tcp/", "/dev/udp/"].iter().any(|it| target.text.starts_with(it));
+                    let stream = target.stream.unwrap_or_default();
+                    input = Stream { is_foreign: stream.is_foreign || remote, ..stream };
+                }
+            }
+        }
+        Ok(input)
+    }
+
+    /// Looks at one command with what it is given; returns what it prints.
+    fn run(&mut self, fields: &[Field], input: &Stream) -> Walk {
+        self.burn(1 + fields.len())?;
+        let Some((first, arguments)) = fields.split_first() else { return Ok(Stream::default()) };
+        let name = &*first.name();
+        let passed = Stream { text: None, is_foreign: input.is_foreign };
+        if let Some(body) = self.functions.get(&*first.text).cloned() {
+            return self.call(&first.text, &body, arguments, input);
+        }
+        match name {
+            "rm" => self.delete(fields, arguments)?,
+            // It may be anything, also nothing, or something like `sudo`.
+            "" => {
+                let at = arguments.iter().take_while(|it| it.name().is_empty()).count();
+                match arguments.get(at) {
+                    Some(first) if first.text.starts_with('-') => self.delete(fields, arguments)?,
+                    Some(_) => return self.run(&arguments[at..], input),
+                    None => {}
+                }
+            }
+            "find" => self.find(fields, arguments, input)?,
+            "dd" => self.copy(fields, arguments)?,
+            "eval" => {
+                let is_foreign = arguments.iter().any(|it| it.is_foreign);
+                return self.code(&texts(arguments), is_foreign, fields);
+            }
+            "." | "source" => {
+                let stream = self.opened(arguments.first(), input);
+                return self.stream(&stream, fields);
+            }
+            "alias" | "trap" | "su" | "runuser" | "script" => {
+                for argument in arguments {
+                    let text = argument.text.split_once('=').map_or(&*argument.text, |it| it.1);
+                    self.code(text, argument.is_foreign, fields)?;
+                }
+            }
+            "cd" | "pushd" => self.go(arguments.first()),
+            "popd" => self.directory = None,
+            "read" | "mapfile" | "readarray" => {
+                for argument in arguments.iter().filter(|it| is_name(&it.text)) {
+                    let text = input.text.as_deref().and_then(|it| it.lines().next());
+                    let value = Value::text(text.map_or(UNKNOWN.to_string(), str::to_owned));
+                    let value = Value { is_foreign: input.is_foreign, ..value };
+                    self.assign(&argument.text, value, false);
+                }
+            }
+            "export" | "declare" | "typeset" | "local" | "readonly" => {
+                for argument in arguments {
+                    if let Some((name, text)) = argument.text.split_once('=') {
+                        let value = Value { is_foreign: argument.is_foreign, ..Value::text(text) };
+                        self.assign(name, value, false);
+                    }
+                }
+            }
+            "set" => {
+                let items = arguments.iter().skip_while(|it| it.text != "--").skip(1);
+                let items: Vec<String> = items.map(|it| it.text.clone()).collect();
+                if !items.is_empty() {
+                    self.arguments = Value { texts: items, is_list: true, is_foreign: false };
+                }
+            }
+            "echo" | "printf" => return Ok(printed(name, arguments)),
+            "cat" | "tee" => {
+                self.write(fields, arguments)?;
+                let file = arguments.iter().find(|it| !it.text.starts_with('-'));
+                return Ok(match file {
+                    Some(file) if name == "cat" => self.opened(Some(file), input),
+                    _ => input.clone(),
+                });
+            }
+            _ if rules::is_shell(name) => return self.shell(fields, arguments, input),
+            _ if rules::is_formatter(name) => return Err(self.hazard(HazardKind::Format, fields)),
+            _ if rules::is_fetcher(name) || rules::is_decoder(name) => {
+                return Ok(Stream { text: None, is_foreign: true });
+            }
+            _ if rules::is_rewriter(name) => {
+                let hides = input.text.as_ref().is_some_and(|it| !it.trim().is_empty());
+                return Ok(Stream { text: None, is_foreign: input.is_foreign || hides });
+            }
+            _ if rules::is_wrapper(name) => return self.wrapped(name, arguments, input),
+            _ => {
+                if let Some(letters) = rules::code_letters(name) {
+                    self.interpreter(letters, fields, arguments, input)?;
+                } else if rules::is_writer(name) {
+                    self.write(fields, arguments)?;
+                }
+            }
+        }
+        Ok(passed)
+    }
+
+    /// Goes through a function with what it is given.
+    fn call(
+        &mut self,
+        name: &str,
+        body: &ShellCommand,
+        arguments: &[Field],
+        input: &Stream,
+    ) -> Walk {
+        if self.calling.iter().any(|it| it == name) || self.calling.len() >= DEPTH {
+            return Ok(Stream { text: None, is_foreign: input.is_foreign });
+        }
+        self.calling.push(name.to_owned());
+        let given = arguments.iter().map(|it| it.text.clone()).collect();
+        let given = Value { texts: given, is_list: true, is_foreign: false };
+        let outer = std::mem::replace(&mut self.arguments, given);
+        let line = self.line;
+        let walked = self.command(body, input);
+        (self.arguments, self.line) = (outer, line);
+        self.calling.pop();
+        walked
+    }
+
+    /// Looks at what stands behind the options of a wrapper.
+    fn wrapped(&mut self, name: &str, arguments: &[Field], input: &Stream) -> Walk {
+        let only_looks = |it: &Field| matches!(&*it.text, "-v" | "-V");
+        if name == "command" && arguments.first().is_some_and(only_looks) {
+            return Ok(Stream::default());
+        }
+        let is_own = |it: &Field| {
+            it.text.starts_with('-')
+                || (it.text.contains('=') && !it.text.starts_with('/'))
+                || it.text.starts_with(|c: char| c.is_ascii_digit())
+        };
+        let mut at = arguments.iter().take_while(|it| is_own(it)).count();
+        // What an option takes may be one text with a whole command in it.
+        for argument in &arguments[..at] {
+            let text = argument.text.trim_start_matches(|c| c != ' ').trim_start();
+            self.code(text, argument.is_foreign, arguments)?;
+        }
+        let takes_word = at > 0 && arguments[at - 1].text.starts_with('-');
+        let last = at + rules::own_words(name) + usize::from(takes_word);
+        let mut printed = Stream { text: None, is_foreign: input.is_foreign };
+        while at <= last {
+            let Some(behind) = arguments.get(at..).filter(|it| !it.is_empty()) else { break };
+            at += 1;
+            // A whole command in one text: `watch 'rm -rf /'`, `env -S 'rm -rf /'`.
+            if behind[0].text.contains(' ') {
+                self.code(&behind[0].text, behind[0].is_foreign, behind)?;
+            }
+            if self.depth >= DEPTH {
+                return Err(self.hazard(HazardKind::Obscure, behind));
+            }
+            self.depth += 1;
+            let stream = self.run(behind, input);
+            self.depth -= 1;
+            printed.is_foreign |= stream?.is_foreign;
+        }
+        Ok(printed)
+    }
+
+    /// Looks at a shell: at its code, its script, or what it reads.
+    fn shell(&mut self, fields: &[Field], arguments: &[Field], input: &Stream) -> Walk {
+        let mut is_code = false;
+        let mut rest = arguments;
+        while let [first, behind @ ..] = rest {
+            let text = &*first.text;
+            if !text.starts_with(['-', '+']) || text == "-" {
+                break;
+            }
+            rest = behind;
+            match text {
+                "--" => break,
+                "-o" | "+o" | "-O" | "+O" | "--rcfile" | "--init-file" => {
+                    rest = rest.get(1..).unwrap_or_default();
+                }
+                text if !text.starts_with("--") => {
+                    is_code |= text.contains('c');
+                    if text.contains('s') {
+                        return self.stream(input, fields);
+                    }
+                }
+                _ => {}
+            }
+        }
+        match rest {
+            [code, given @ ..] if is_code => {
+                let given = given.iter().skip(1).map(|it| it.text.clone()).collect();
+                let given = Value { texts: given, is_list: true, is_foreign: false };
+                let outer = std::mem::replace(&mut self.arguments, given);
+                let walked = self.code(&code.text, code.is_foreign, fields);
+                self.arguments = outer;
+                walked
+            }
+            [] if is_code => Ok(Stream::default()),
+            rest => {
+                let stream = match rest.first() {
+                    Some(script) => self.opened(Some(script), input),
+                    None => input.clone(),
+                };
+                self.stream(&stream, fields)
+            }
+        }
+    }
+
+    /// Looks at an interpreter: its code is searched for the same things.
+    fn interpreter(
+        &mut self,
+        letters: &str,
+        fields: &[Field],
+        arguments: &[Field],
+        input: &Stream,
+    ) -> Walk<()> {
+        let is_code = |it: &Field| {
+            let flags = it.text.strip_prefix('-').filter(|it| !it.starts_with('-'));
+            flags.is_some_and(|it| it.ends_with(|c| letters.contains(c))) || it.text == "--eval"
+        };
+        if let Some(at) = arguments.iter().position(is_code) {
+            let Some(code) = arguments.get(at + 1) else { return Ok(()) };
+            if code.is_foreign {
+                return Err(self.hazard(HazardKind::PipeToShell, fields));
+            }
+            return scan::text(&code.text, self.line);
+        }
+        let is_module = |it: &Field| it.text.starts_with("-m");
+        let file = arguments.iter().find(|it| !it.text.starts_with('-') || it.text == "-");
+        let stream = match file {
+            None if arguments.iter().any(is_module) => return Ok(()),
+            Some(file) => self.opened(Some(file), input),
+            None => input.clone(),
+        };
+        match stream {
+            Stream { is_foreign: true, .. } => Err(self.hazard(HazardKind::PipeToShell, fields)),
+            Stream { text: Some(text), .. } => scan::text(&text, self.line),
+            Stream { text: None, .. } => Ok(()),
+        }
+    }
+
+    /// Looks at what a shell reads as a script.
+    fn stream(&mut self, stream: &Stream, fields: &[Field]) -> Walk {
+        match &stream.text {
+            Some(text) => self.code(text, stream.is_foreign, fields),
+            None => self.code("", stream.is_foreign, fields),
+        }
+    }
+
+    /// Looks at a text that is run as a script.
+    fn code(&mut self, text: &str, is_foreign: bool, fields: &[Field]) -> Walk {
+        if is_foreign {
+            return Err(self.hazard(HazardKind::PipeToShell, fields));
+        }
+        if self.depth >= DEPTH {
+            return Err(self.hazard(HazardKind::Obscure, fields));
+        }
+        self.burn(1 + text.len() / 8)?;
+        let line = self.line;
+        let Ok(script) = parse(&text.replace(UNKNOWN, "${_}")) else {
+            return scan::text(text, line).map(|()| Stream::default());
+        };
+        self.depth += 1;
+        let walked = self.whole(&script);
+        self.depth -= 1;
+        self.line = line;
+        walked.map_err(|hazard| Hazard { line, ..hazard })
+    }
+
+    /// The content of a file that is read.
+    fn opened(&self, file: Option<&Field>, input: &Stream) -> Stream {
+        match file {
+            Some(Field { stream: Some(stream), .. }) => stream.clone(),
+            Some(file)
+                if matches!(&*file.text, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") =>
+            {
+                input.clone()
+            }
+            Some(file) => {
+                let remote = file.text.starts_with("/dev/tcp/");
+                Stream { text: None, is_foreign: remote }
+            }
+            None => Stream::default(),
+        }
+    }
+
+    fn delete(&mut self, fields: &[Field], arguments: &[Field]) -> Walk<()> {
+        let (is_recursive, operands) = rules::removal(arguments.iter().map(|it| &*it.text));
+        if is_recursive && operands.iter().any(|it| rules::is_vital(&self.absolute(it))) {
+            return Err(self.hazard(HazardKind::Delete, fields));
+        }
+        Ok(())
+    }
+
+    fn find(&mut self, fields: &[Field], arguments: &[Field], input: &Stream) -> Walk<()> {
+        let texts: Vec<&str> = arguments.iter().map(|it| &*it.text).collect();
+        let places = texts.iter().take_while(|it| !it.starts_with(['-', '(', '!']));
+        let vital = places.map(|it| self.absolute(it)).find(|it| rules::is_vital(it));
+        const NAMES: &[&str] = &["-name", "-iname", "-path", "-ipath", "-regex", "-iregex"];
+        let is_narrow = texts.windows(2).any(|it| {
+            NAMES.contains(&it[0]) && !it[1].chars().all(|c| matches!(c, '*' | '?' | '.'))
+        });
+        let place = vital.filter(|_| !is_narrow);
+        if place.is_some() && texts.contains(&"-delete") {
+            return Err(self.hazard(HazardKind::Delete, fields));
+        }
+        let runs = |it: &Field| matches!(&*it.text, "-exec" | "-execdir" | "-ok" | "-okdir");
+        for behind in arguments.split(runs).skip(1) {
+            let found = place.clone().unwrap_or_else(|| UNKNOWN.to_string());
+            let command = behind.iter().take_while(|it| !matches!(&*it.text, ";" | "+"));
+            let mut command: Vec<Field> = command.cloned().collect();
+            for field in &mut command {
+                field.text = field.text.replace("{}", &found);
+            }
+            // Deleting every file below is as bad as deleting the directories.
+            let removes = command.first().is_some_and(|it| it.name() == "rm");
+            if place.is_some() && removes {
+                return Err(self.hazard(HazardKind::Delete, fields));
+            }
+            self.run(&command, input)?;
+        }
+        Ok(())
+    }
+
+    /// Looks at `dd`: with `if=` only from one relative path to another.
+    fn copy(&mut self, fields: &[Field], arguments: &[Field]) -> Walk<()> {
+        let end = |key| arguments.iter().find_map(|it| it.text.strip_prefix(key));
+        let (from, to) = (end("if="), end("of="));
+        let is_own = |path: &str| {
+            !path.starts_with('/')
+                && !path.contains(UNKNOWN)
+                && !path.split('/').any(|it| it == "..")
+        };
+        let is_bad = match (from, to) {
+            (Some(from), to) => !is_own(from) || !to.is_none_or(is_own),
+            (None, to) => to.is_some_and(|it| rules::is_disk(&self.absolute(it))),
+        };
+        if is_bad { Err(self.hazard(HazardKind::DiskCopy, fields)) } else { Ok(()) }
+    }
+
+    fn write(&mut self, fields: &[Field], arguments: &[Field]) -> Walk<()> {
+        let names_disk = |it: &Field| {
+            let path = it.text.split_once('=').map_or(&*it.text, |it| it.1);
+            rules::is_disk(&self.absolute(path))
+        };
+        if arguments.iter().any(names_disk) {
+            return Err(self.hazard(HazardKind::DeviceWrite, fields));
+        }
+        Ok(())
+    }
+
+    fn go(&mut self, to: Option<&Field>) {
+        let directory = self.absolute(to.map_or(HOME, |it| &it.text));
+        self.directory = Some(directory).filter(|it| it.starts_with('/') && !it.contains(UNKNOWN));
+    }
+
+    /// A path from the root of the disk, if it is known where the script is.
+    fn absolute(&self, path: &str) -> String {
+        match &self.directory {
+            Some(directory) if !path.starts_with('/') => format!("{directory}/{path}"),
+            _ => path.to_owned(),
+        }
+    }
+
+    fn assign(&mut self, name: &str, value: Value, adds: bool) {
+        let old = self.variables.entry(name.to_owned()).or_default();
+        old.is_foreign |= value.is_foreign;
+        if adds && !value.is_list && !old.is_list {
+            let text = value.texts.concat();
+            old.texts.iter_mut().for_each(|it| it.push_str(&text));
+        } else if adds || (self.is_conditional && !old.is_list && !value.is_list) {
+            // What it was before, it may still be.
+            old.is_list |= value.is_list;
+            old.texts.extend(value.texts);
+            old.texts.truncate(64);
+        } else {
+            *old = value;
+        }
+        if old.texts.iter().map(String::len).sum::<usize>() > 64 * 1024 {
+            *old = Value { is_foreign: old.is_foreign, ..Value::text(UNKNOWN) };
+        }
+    }
+
+    fn hazard(&self, kind: HazardKind, fields: &[Field]) -> Hazard {
+        let command = texts(fields).replace(UNKNOWN, "…");
+        let end = command.char_indices().nth(120).map_or(command.len(), |it| it.0);
+        Hazard { kind, line: self.line, command: command[..end].to_owned() }
+    }
+}
+
+impl Stream {
+    /// Adds what is printed next.
+    fn add(&mut self, next: Self) {
+        self.is_foreign |= next.is_foreign;
+        self.text = match (self.text.take(), next.text) {
+            (Some(text), Some(next)) if text.len() + next.len() < 64 * 1024 => Some(text + &next),
+            _ => None,
+        };
+    }
+}
+
+/// The output of `echo` or `printf`.
+fn printed(name: &str, arguments: &[Field]) -> Stream {
+    let is_foreign = arguments.iter().any(|it| it.is_foreign);
+    let is_option = |it: &Field| name == "echo" && matches!(&*it.text, "-n" | "-e" | "-ne" | "-en");
+    let mut rest = arguments.iter().skip_while(|it| is_option(it)).map(|it| &*it.text);
+    let text = if name == "echo" {
+        // Some shells decode what others print as it is.
+        unescaped(&rest.collect::<Vec<_>>().join(" ")) + "\n"
+    } else {
+        let format = unescaped(rest.next().unwrap_or_default());
+        let mut pieces = format.split('%');
+        let mut text = pieces.next().unwrap_or_default().to_owned();
+        for piece in pieces {
+            match piece.chars().next() {
+                Some('s' | 'b' | 'd' | 'c') => {
+                    text.push_str(&unescaped(rest.next().unwrap_or_default()));
+                    text.push_str(&piece[1..]);
+                }
+                _ => text.push_str(piece),
+            }
+        }
+        for more in rest {
+            text.push_str(&unescaped(more));
+        }
+        text
+    };
+    Stream { text: (!text.contains(UNKNOWN)).then_some(text), is_foreign }
+}
+
+fn texts(fields: &[Field]) -> String {
+    fields.iter().map(|it| &*it.text).collect::<Vec<_>>().join(" ")
+}

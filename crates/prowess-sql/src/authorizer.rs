@@ -1,0 +1,200 @@
+//! Decides what a statement may do in SQLite, which asks for each action that it prepares.
+#![expect(unsafe_code, reason = "an authorizer and limits can only be set through the C interface")]
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+use libsqlite3_sys::{self as ffi, sqlite3_get_autocommit, sqlite3_limit, sqlite3_set_authorizer};
+use sqlx::sqlite::LockedSqliteHandle;
+
+use crate::database::{Access, SqlLimits};
+
+/// How much a statement may need of anything that has no clock: a function that runs for long on a
+/// large value cannot be interrupted, so no value gets large.
+const LIMITS: [(c_int, c_int); 4] = [
+    (ffi::SQLITE_LIMIT_COMPOUND_SELECT, 100),
+    (ffi::SQLITE_LIMIT_VDBE_OP, 25_000),
+    (ffi::SQLITE_LIMIT_ATTACHED, 0),
+    (ffi::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 250),
+];
+
+/// Functions that load code or touch files, where a host has brought them.
+const FUNCTIONS: &[&str] = &[
+    "load_extension",
+    "fts3_tokenizer",
+    "readfile",
+    "writefile",
+    "edit",
+    "fsdir",
+    "lsmode",
+    "zipfile",
+];
+
+/// Pragmas that tell about one table or index.
+const ABOUT: &[&str] = &[
+    "table_info",
+    "table_xinfo",
+    "table_list",
+    "index_list",
+    "index_info",
+    "index_xinfo",
+    "foreign_key_list",
+    "foreign_key_check",
+    "quick_check",
+    "integrity_check",
+];
+
+/// Pragmas that tell something, as long as they are not given a value.
+const TELLING: &[&str] = &[
+    "application_id",
+    "collation_list",
+    "compile_options",
+    "data_version",
+    "encoding",
+    "foreign_keys",
+    "freelist_count",
+    "function_list",
+    "journal_mode",
+    "module_list",
+    "page_count",
+    "page_size",
+    "pragma_list",
+    "schema_version",
+    "user_version",
+];
+
+/// How the tables end that indexes for texts and places keep their data in. SQLite prepares writing
+/// to them also when they are only read.
+const SHADOWS: &[&str] = &[
+    "_config",
+    "_content",
+    "_data",
+    "_docsize",
+    "_idx",
+    "_node",
+    "_parent",
+    "_rowid",
+    "_segdir",
+    "_segments",
+    "_stat",
+];
+
+/// The limits of a connection before it was held.
+pub(crate) struct PreviousLimits(Vec<(c_int, c_int)>);
+
+/// Holds a connection to what `access` allows, until it is let go.
+pub(crate) fn hold(
+    handle: &mut LockedSqliteHandle<'_>,
+    access: Access,
+    limits: &SqlLimits,
+) -> PreviousLimits {
+    let database = handle.as_raw_handle().as_ptr();
+    let length = c_int::try_from(limits.total.max(limits.cell)).unwrap_or(c_int::MAX);
+    let limits = LIMITS.into_iter().chain([(ffi::SQLITE_LIMIT_LENGTH, length)]);
+    let before = limits.map(|(what, most)| {
+        // SAFETY: the handle is open and locked for us.
+        (what, unsafe { sqlite3_limit(database, what, most) })
+    });
+    let before = before.collect();
+    let authorize = match access {
+        Access::Read => reads,
+        Access::Write => writes,
+    };
+    // SAFETY: the handle is open and locked for us, and the callback needs no data.
+    unsafe { sqlite3_set_authorizer(database, Some(authorize), std::ptr::null_mut()) };
+    PreviousLimits(before)
+}
+
+/// Lets a connection go: it allows again what it did before.
+pub(crate) fn release(handle: &mut LockedSqliteHandle<'_>, held: PreviousLimits) {
+    let database = handle.as_raw_handle().as_ptr();
+    for (what, most) in held.0 {
+        // SAFETY: the handle is open and locked for us.
+        unsafe { sqlite3_limit(database, what, most) };
+    }
+    // SAFETY: the handle is open and locked for us.
+    unsafe { sqlite3_set_authorizer(database, None, std::ptr::null_mut()) };
+}
+
+/// Whether a transaction is open on a connection.
+pub(crate) fn is_in_transaction(handle: &mut LockedSqliteHandle<'_>) -> bool {
+    // SAFETY: the handle is open and locked for us.
+    unsafe { sqlite3_get_autocommit(handle.as_raw_handle().as_ptr()) == 0 }
+}
+
+extern "C" fn reads(
+    _: *mut c_void,
+    action: c_int,
+    first: *const c_char,
+    second: *const c_char,
+    _: *const c_char,
+    _: *const c_char,
+) -> c_int {
+    answer(may_read(action, text(&first), text(&second)))
+}
+
+extern "C" fn writes(
+    _: *mut c_void,
+    action: c_int,
+    first: *const c_char,
+    second: *const c_char,
+    _: *const c_char,
+    _: *const c_char,
+) -> c_int {
+    answer(may_read(action, text(&first), text(&second)) || may_write(action))
+}
+
+fn may_read(action: c_int, first: &str, second: &str) -> bool {
+    let among = |names: &[&str], name: &str| names.iter().any(|it| it.eq_ignore_ascii_case(name));
+    match action {
+        ffi::SQLITE_SELECT | ffi::SQLITE_READ | ffi::SQLITE_RECURSIVE => true,
+        ffi::SQLITE_FUNCTION => !among(FUNCTIONS, second),
+        // No more than prepared: a connection that reads alone runs nothing that writes.
+        ffi::SQLITE_INSERT | ffi::SQLITE_UPDATE | ffi::SQLITE_DELETE => {
+            SHADOWS.iter().any(|it| first.ends_with(it))
+        }
+        ffi::SQLITE_PRAGMA => among(ABOUT, first) || second.is_empty() && among(TELLING, first),
+        _ => false,
+    }
+}
+
+/// Whether an action changes tables and nothing else: no other file, no setting, no transaction.
+fn may_write(action: c_int) -> bool {
+    matches!(
+        action,
+        ffi::SQLITE_INSERT
+            | ffi::SQLITE_UPDATE
+            | ffi::SQLITE_DELETE
+            | ffi::SQLITE_CREATE_TABLE
+            | ffi::SQLITE_CREATE_TEMP_TABLE
+            | ffi::SQLITE_CREATE_INDEX
+            | ffi::SQLITE_CREATE_TEMP_INDEX
+            | ffi::SQLITE_CREATE_VIEW
+            | ffi::SQLITE_CREATE_TEMP_VIEW
+            | ffi::SQLITE_CREATE_TRIGGER
+            | ffi::SQLITE_CREATE_TEMP_TRIGGER
+            | ffi::SQLITE_DROP_TABLE
+            | ffi::SQLITE_DROP_TEMP_TABLE
+            | ffi::SQLITE_DROP_INDEX
+            | ffi::SQLITE_DROP_TEMP_INDEX
+            | ffi::SQLITE_DROP_VIEW
+            | ffi::SQLITE_DROP_TEMP_VIEW
+            | ffi::SQLITE_DROP_TRIGGER
+            | ffi::SQLITE_DROP_TEMP_TRIGGER
+            | ffi::SQLITE_ALTER_TABLE
+            | ffi::SQLITE_REINDEX
+            | ffi::SQLITE_ANALYZE
+    )
+}
+
+fn answer(may: bool) -> c_int {
+    if may { ffi::SQLITE_OK } else { ffi::SQLITE_DENY }
+}
+
+/// A text of SQLite; one that is missing or no UTF-8 is on no list.
+fn text(pointer: &*const c_char) -> &str {
+    if pointer.is_null() {
+        return "";
+    }
+    // SAFETY: SQLite gives texts that end in zero and outlive the call.
+    unsafe { CStr::from_ptr(*pointer) }.to_str().unwrap_or("?")
+}

@@ -1,0 +1,216 @@
+//! Functions of SQLite that take the square of the length of their arguments, and nothing can stop: the same
+//! in linear time.
+#![expect(unsafe_code, reason = "functions can only be replaced through the C interface")]
+
+use std::{
+    collections::HashSet,
+    ffi::{CStr, c_char, c_int, c_void},
+    ptr, slice,
+};
+
+use libsqlite3_sys::{self as ffi, sqlite3_context, sqlite3_value};
+use sqlx::sqlite::LockedSqliteHandle;
+
+type Function = unsafe extern "C" fn(*mut sqlite3_context, c_int, *mut *mut sqlite3_value);
+
+/// The name, the number of arguments, and what it does.
+const FUNCTIONS: &[(&CStr, c_int, Function)] = &[
+    (c"instr", 2, instr),
+    (c"replace", 3, replaced),
+    (c"trim", 2, trim),
+    (c"ltrim", 2, trim_start),
+    (c"rtrim", 2, trim_end),
+];
+
+/// Replaces them on a connection, for as long as it is open.
+pub(crate) fn replace(handle: &mut LockedSqliteHandle<'_>) {
+    let database = handle.as_raw_handle().as_ptr();
+    let kind = ffi::SQLITE_UTF8 | ffi::SQLITE_DETERMINISTIC | ffi::SQLITE_INNOCUOUS;
+    for (name, arguments, function) in FUNCTIONS {
+        // SAFETY: the handle is open and locked for us, the name ends in zero, and the functions need
+        // no data. One that could not be replaced is as it was.
+        unsafe {
+            ffi::sqlite3_create_function_v2(
+                database,
+                name.as_ptr(),
+                *arguments,
+                kind,
+                ptr::null_mut(),
+                Some(*function),
+                None,
+                None,
+                None,
+            );
+        }
+    }
+}
+
+/// The bytes of an argument as SQLite takes it for a text, or for what it is if that is bytes; nothing
+/// for a null.
+///
+/// # Safety
+///
+/// The arguments are those of a call of SQLite, and there is one at this place. The bytes are gone when
+/// the call is over.
+unsafe fn bytes<'v>(values: *mut *mut sqlite3_value, at: usize, is_text: bool) -> Option<&'v [u8]> {
+    // SAFETY: the caller says so.
+    unsafe {
+        let value = *values.add(at);
+        if ffi::sqlite3_value_type(value) == ffi::SQLITE_NULL {
+            return None;
+        }
+        // The pointer is asked for first: that is what makes a text of a number.
+        let start = match is_text {
+            true => ffi::sqlite3_value_text(value).cast::<c_void>(),
+            false => ffi::sqlite3_value_blob(value),
+        };
+        let length = usize::try_from(ffi::sqlite3_value_bytes(value)).unwrap_or(0);
+        match start.is_null() || length == 0 {
+            true => Some(&[]),
+            false => Some(slice::from_raw_parts(start.cast::<u8>(), length)),
+        }
+    }
+}
+
+/// Bytes as a text in which each is one letter, if they are no text themselves: so one way to search does
+/// for both.
+fn letters(bytes: &[u8]) -> String {
+    bytes.iter().map(|it| char::from(*it)).collect()
+}
+
+unsafe extern "C" fn instr(
+    context: *mut sqlite3_context,
+    _: c_int,
+    values: *mut *mut sqlite3_value,
+) {
+    // SAFETY: SQLite calls this with two arguments.
+    unsafe {
+        let is_blob = |at: usize| ffi::sqlite3_value_type(*values.add(at)) == ffi::SQLITE_BLOB;
+        let is_bytes = is_blob(0) && is_blob(1);
+        let (Some(text), Some(part)) = (bytes(values, 0, !is_bytes), bytes(values, 1, !is_bytes))
+        else {
+            return ffi::sqlite3_result_null(context);
+        };
+        let as_text = |it| if is_bytes { letters(it) } else { String::from_utf8_lossy(it).into() };
+        let (text, part) = (as_text(text), as_text(part));
+        let at = text.find(&part).map(|at| text[..at].chars().count());
+        let at = at.map_or(0, |it| it + 1);
+        ffi::sqlite3_result_int64(context, i64::try_from(at).unwrap_or(0));
+    }
+}
+
+unsafe extern "C" fn replaced(
+    context: *mut sqlite3_context,
+    _: c_int,
+    values: *mut *mut sqlite3_value,
+) {
+    // SAFETY: SQLite calls this with three arguments, and the connection outlives the call.
+    unsafe {
+        let all = (bytes(values, 0, true), bytes(values, 1, true), bytes(values, 2, true));
+        let (Some(text), Some(part), Some(other)) = all else {
+            return ffi::sqlite3_result_null(context);
+        };
+        if part.is_empty() {
+            return answer(context, text);
+        }
+        let database = ffi::sqlite3_context_db_handle(context);
+        let most = ffi::sqlite3_limit(database, ffi::SQLITE_LIMIT_LENGTH, -1);
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let (whole, part) = (letters(text), letters(part));
+        let mut result = Vec::new();
+        for (number, piece) in whole.split(&*part).enumerate() {
+            if number > 0 {
+                result.extend_from_slice(other);
+            }
+            result.extend(piece.chars().map(|it| it as u8));
+            if result.len() > most {
+                return ffi::sqlite3_result_error_toobig(context);
+            }
+        }
+        answer(context, &result);
+    }
+}
+
+unsafe extern "C" fn trim(
+    context: *mut sqlite3_context,
+    _: c_int,
+    values: *mut *mut sqlite3_value,
+) {
+    // SAFETY: SQLite calls this with two arguments.
+    unsafe { trimmed(context, values, true, true) }
+}
+
+unsafe extern "C" fn trim_start(
+    context: *mut sqlite3_context,
+    _: c_int,
+    values: *mut *mut sqlite3_value,
+) {
+    // SAFETY: SQLite calls this with two arguments.
+    unsafe { trimmed(context, values, true, false) }
+}
+
+unsafe extern "C" fn trim_end(
+    context: *mut sqlite3_context,
+    _: c_int,
+    values: *mut *mut sqlite3_value,
+) {
+    // SAFETY: SQLite calls this with two arguments.
+    unsafe { trimmed(context, values, false, true) }
+}
+
+/// Takes characters off the start and the end of a text.
+///
+/// # Safety
+///
+/// The arguments are those of a call of SQLite, and there are two.
+unsafe fn trimmed(
+    context: *mut sqlite3_context,
+    values: *mut *mut sqlite3_value,
+    start: bool,
+    end: bool,
+) {
+    // SAFETY: the caller says so.
+    unsafe {
+        let (Some(text), Some(off)) = (bytes(values, 0, true), bytes(values, 1, true)) else {
+            return ffi::sqlite3_result_null(context);
+        };
+        let cut = |text: &str, off: &str| {
+            let off: HashSet<char> = off.chars().collect();
+            let is_off = |it: char| off.contains(&it);
+            let first = if start { text.len() - text.trim_start_matches(is_off).len() } else { 0 };
+            let rest = &text[first..];
+            let length = if end { rest.trim_end_matches(is_off).len() } else { rest.len() };
+            (first, length)
+        };
+        let text = match (str::from_utf8(text), str::from_utf8(off)) {
+            (Ok(whole), Ok(off)) => {
+                let (first, length) = cut(whole, off);
+                text[first..first + length].to_vec()
+            }
+            _ => {
+                let whole = letters(text);
+                let (first, length) = cut(&whole, &letters(off));
+                whole[first..first + length].chars().map(|it| it as u8).collect()
+            }
+        };
+        answer(context, &text);
+    }
+}
+
+/// Answers with a text.
+///
+/// # Safety
+///
+/// The context is that of a call of SQLite.
+unsafe fn answer(context: *mut sqlite3_context, text: &[u8]) {
+    // SAFETY: SQLite makes a copy of the text before this is over.
+    unsafe {
+        ffi::sqlite3_result_text64(
+            context,
+            text.as_ptr().cast::<c_char>(),
+            text.len() as u64,
+            ffi::SQLITE_TRANSIENT(),
+            ffi::SQLITE_UTF8 as u8,
+        );
+    }
+}

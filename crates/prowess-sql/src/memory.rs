@@ -1,0 +1,49 @@
+//! How much memory SQLite takes.
+#![expect(unsafe_code, reason = "SQLite says how much memory it takes through its C interface")]
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use libsqlite3_sys::{sqlite3_hard_heap_limit64, sqlite3_memory_used};
+
+/// The memory that a statement has.
+///
+/// SQLite counts for all connections of the process, so statements that run at once have what one of
+/// them has: whichever asks first when too much is taken is stopped.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    most: u64,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Memory {
+    /// Begins to count. The second says afterwards whether there was too much.
+    pub(crate) fn new(most: u64) -> (Self, Arc<AtomicBool>) {
+        let is_over = Arc::new(AtomicBool::new(false));
+        (Self { most: used().saturating_add(most), is_over: is_over.clone() }, is_over)
+    }
+
+    /// Whether the statement may go on.
+    pub(crate) fn is_left(&self) -> bool {
+        let is_left = used() <= self.most;
+        if !is_left {
+            self.is_over.store(true, Ordering::Relaxed);
+        }
+        is_left
+    }
+}
+
+/// Has SQLite fail wherever it would take more memory than this, in the whole process: a host that uses
+/// SQLite itself shares it.
+pub fn limit_sqlite_memory(bytes: u64) {
+    // SAFETY: it may be called at any time, from any thread.
+    unsafe { sqlite3_hard_heap_limit64(i64::try_from(bytes).unwrap_or(i64::MAX)) };
+}
+
+/// The bytes that SQLite has taken.
+fn used() -> u64 {
+    // SAFETY: it may be called at any time, from any thread.
+    u64::try_from(unsafe { sqlite3_memory_used() }).unwrap_or(0)
+}

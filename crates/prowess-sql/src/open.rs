@@ -1,0 +1,71 @@
+//! From an address to a database.
+
+use std::{str::FromStr as _, sync::Arc, time::Duration};
+
+use sqlx::{
+    mysql::{MySqlConnectOptions, MySqlPoolOptions},
+    pool::PoolOptions,
+    postgres::{PgConnectOptions, PgPoolOptions},
+    sqlite::{SqliteConnectOptions, SqlitePoolOptions},
+};
+
+use crate::{
+    connections::Connections,
+    database::{Access, Database, Privileges, SqlError},
+    functions,
+    mysql::MySqlDatabase,
+    postgres::PostgresDatabase,
+    sqlite::SqliteDatabase,
+};
+
+/// The time that opening a connection may take.
+const CONNECTING: Duration = Duration::from_secs(5);
+
+/// Makes a database from an address such as `sqlite:notes.db`. Nothing is opened before the first
+/// statement; a SQLite file is then opened read-only unless `access` says more.
+pub fn open(
+    address: &str,
+    access: Access,
+    privileges: Privileges,
+) -> Result<Arc<dyn Database>, SqlError> {
+    // What sqlx says about an address names the part that is wrong, never the password.
+    let wrong = |error: sqlx::Error| {
+        let message = error.to_string();
+        SqlError::Address(message.trim_start_matches("error with configuration: ").to_owned())
+    };
+    Ok(match address.split_once(':').map_or("", |it| it.0) {
+        "sqlite" => {
+            let options = SqliteConnectOptions::from_str(address).map_err(wrong)?;
+            let options = options.create_if_missing(false).read_only(access == Access::Read);
+            // A row is a copy of all its values; few of them wait at once.
+            let options = options.row_buffer_size(1);
+            let pool = lazy(SqlitePoolOptions::new()).after_connect(|connection, _| {
+                Box::pin(async move {
+                    functions::replace(&mut connection.lock_handle().await?);
+                    Ok(())
+                })
+            });
+            let pool = pool.connect_lazy_with(options);
+            Arc::new(SqliteDatabase { connections: Connections::Pool(pool) })
+        }
+        "postgres" | "postgresql" => {
+            let options = PgConnectOptions::from_str(address).map_err(wrong)?;
+            let pool = lazy(PgPoolOptions::new()).connect_lazy_with(options);
+            Arc::new(PostgresDatabase { connections: Connections::Pool(pool), privileges })
+        }
+        "mysql" | "mariadb" => {
+            let options = MySqlConnectOptions::from_str(address).map_err(wrong)?;
+            let pool = lazy(MySqlPoolOptions::new()).connect_lazy_with(options);
+            Arc::new(MySqlDatabase { connections: Connections::Pool(pool), privileges })
+        }
+        _ => {
+            let known = "it does not begin with `sqlite:`, `postgres:` or `mysql:`";
+            return Err(SqlError::Address(known.to_owned()));
+        }
+    })
+}
+
+/// Options of a pool that does nothing by itself, so that it can be made anywhere.
+fn lazy<D: sqlx::Database>(options: PoolOptions<D>) -> PoolOptions<D> {
+    options.acquire_timeout(CONNECTING).idle_timeout(None).max_lifetime(None)
+}

@@ -1,0 +1,554 @@
+//! PostgreSQL: a transaction that reads alone, and a server that writes every value as text.
+
+mod reader;
+
+use std::time::{Duration, Instant};
+
+use futures_util::{TryStreamExt as _, future::BoxFuture};
+use serde_json::Value;
+use sqlx::{
+    AssertSqlSafe, Column as _, Connection as _, Either, Encode, Executor as _, PgConnection,
+    Postgres, Row as _, SqlSafeStr as _, Statement as _, Type, TypeInfo as _, ValueRef as _,
+    encode::IsNull,
+    error::BoxDynError,
+    postgres::{
+        PgArgumentBuffer, PgArguments, PgColumn, PgDatabaseError, PgRow, PgStatement, PgTypeInfo,
+        PgTypeKind, types::Oid,
+    },
+    query::Query,
+};
+
+use crate::{
+    connections::{Connections, Turn, take},
+    database::{
+        Access, Column, Database, LARGEST, NO_QUERY, NO_ROWS, Privileges, SqlError, SqlLimits,
+        Statement, Table, is_same,
+    },
+    table::TableBuilder,
+    task::spawn,
+};
+
+/// Who asks, whether that is a superuser, and what else no transaction holds back: files and
+/// programs of the server, other sessions, replication.
+const WHO: &str = "\
+    SELECT me.rolname::text, me.rolsuper, CASE WHEN me.rolsuper THEN 'it is a superuser' \
+        WHEN me.rolreplication THEN 'it may replicate' \
+        ELSE (SELECT 'it is a member of ' || string_agg(it.rolname, ', ') FROM pg_roles it \
+            WHERE it.rolname IN ('pg_read_server_files', 'pg_write_server_files', \
+                'pg_execute_server_program', 'pg_signal_backend') \
+            AND pg_has_role(me.oid, it.oid, 'MEMBER')) END \
+    FROM pg_roles me WHERE me.rolname = session_user";
+
+/// Functions that every user may call and no transaction holds back, because they reach other
+/// sessions or write past it; and those that run a text, in which such a name can be put together.
+const REACHING: &[&str] = &[
+    "pg_cancel_backend",
+    "pg_terminate_backend",
+    "pg_logical_emit_message",
+    "dblink",
+    "dblink_connect",
+    "dblink_connect_u",
+    "dblink_exec",
+    "dblink_open",
+    "dblink_send_query",
+    "query_to_xml",
+    "query_to_xml_and_xmlschema",
+    "query_to_xmlschema",
+    "ts_rewrite",
+    "ts_stat",
+    "crosstab",
+    "crosstab2",
+    "crosstab3",
+    "crosstab4",
+    "crosstab_hash",
+    "connectby",
+    "xpath_table",
+    "table_to_xml",
+    "table_to_xml_and_xmlschema",
+    "schema_to_xml",
+    "schema_to_xml_and_xmlschema",
+    "database_to_xml",
+    "database_to_xml_and_xmlschema",
+];
+
+/// Tables of the server that have passwords in them, or what they were hashed to.
+const PASSWORDS: &[&str] =
+    &["pg_authid", "pg_shadow", "pg_subscription", "pg_user_mapping", "pg_user_mappings"];
+
+/// Functions whose effect stays with the session.
+const KEEPING: &[&str] = &[
+    "set_config",
+    "pg_advisory_lock",
+    "pg_advisory_lock_shared",
+    "pg_advisory_unlock",
+    "pg_advisory_unlock_all",
+    "pg_advisory_unlock_shared",
+    "pg_try_advisory_lock",
+    "pg_try_advisory_lock_shared",
+];
+
+/// How long a statement may take and how values are written. Being a query, it is also what a
+/// transaction cannot be let write after.
+const SETTINGS: &str = "\
+    SELECT set_config('statement_timeout', $1, true), set_config('datestyle', 'ISO', true), \
+        set_config('intervalstyle', 'iso_8601', true)";
+
+/// A PostgreSQL database.
+///
+/// A statement that only reads may not name functions that reach beyond its transaction, not even in
+/// a text. Functions and views that somebody has written into the database do what they were written
+/// for.
+#[derive(Debug, Clone)]
+pub struct PostgresDatabase {
+    /// Where connections come from.
+    pub connections: Connections<Postgres>,
+    /// The users whose statements are run. With [`Privileges::Limited`], a superuser may too where it only reads, and has no
+    /// more rights than `pg_read_all_data` then.
+    pub privileges: Privileges,
+}
+
+impl Database for PostgresDatabase {
+    fn dialect(&self) -> &'static str {
+        "PostgreSQL, with parameters as `$1`"
+    }
+
+    fn run(&self, statement: Statement) -> BoxFuture<'_, Result<Table, SqlError>> {
+        let Self { connections, privileges } = self.clone();
+        Box::pin(spawn(statement, move |mut statement, mut deadline| async move {
+            let pool = match connections {
+                Connections::Pool(pool) => pool,
+                Connections::Single(single) => {
+                    let (mut place, mut connection) =
+                        take(single, &mut statement, &mut deadline).await?;
+                    let turn =
+                        deadline.bound(turn(&mut connection, &statement, privileges)).await?;
+                    *place = turn.is_clear.then_some(connection);
+                    return turn.table;
+                }
+            };
+            let failed = |error| failed(error, &statement.limits);
+            let mut connection = pool.acquire().await.map_err(failed)?;
+            connection.close_on_drop();
+            let own = sqlx::query_scalar("SELECT pg_backend_pid()");
+            let own: i32 = own.fetch_one(&mut *connection).await.map_err(failed)?;
+            let timed_out = tokio::select! {
+                table = ask(&mut connection, &statement, privileges, Instant::now()) => return table,
+                error = deadline.wait() => error,
+            };
+            drop(connection);
+            // The server stops it by itself, only later, if it cannot be told.
+            if let Ok(mut other) = PgConnection::connect_with(&pool.connect_options()).await {
+                let cancel = sqlx::query("SELECT pg_cancel_backend($1)").bind(own);
+                let _ = cancel.execute(&mut other).await;
+            }
+            Err(timed_out)
+        }))
+    }
+}
+
+/// Runs a statement on a connection that has to be afterwards what it was.
+async fn turn(
+    connection: &mut PgConnection,
+    statement: &Statement,
+    privileges: Privileges,
+) -> Turn {
+    let start = Instant::now();
+    let before = match before(connection, &statement.limits).await {
+        Ok(before) => before,
+        Err(error) => return Turn { table: Err(error), is_clear: true },
+    };
+    let table = match leaves_nothing(connection, statement).await {
+        Ok(()) => ask(connection, statement, privileges, start).await,
+        Err(error) => Err(error),
+    };
+    Turn { table, is_clear: clear(connection, &before).await.is_ok() }
+}
+
+/// Has the server end whatever takes too long, and returns what it was told about that before.
+async fn before(connection: &mut PgConnection, limits: &SqlLimits) -> Result<String, SqlError> {
+    // As one message: only then both are the time of that message, unless a transaction is older.
+    let is_open = sqlx::raw_sql("SELECT statement_timestamp() <> now()");
+    match connection.fetch_one(is_open).await.and_then(|it| it.try_get(0)) {
+        Ok(false) => {}
+        Ok(true) => return Err(SqlError::InTransaction),
+        Err(sqlx::Error::Database(it)) if it.code().as_deref() == Some("25P02") => {
+            return Err(SqlError::InTransaction);
+        }
+        Err(error) => return Err(failed(error, limits)),
+    }
+    let before =
+        "SELECT current_setting('statement_timeout'), set_config('statement_timeout', $1, false)";
+    let before = sqlx::query_scalar(before).bind(milliseconds(limits.timeout));
+    before.fetch_one(connection).await.map_err(|it| failed(it, limits))
+}
+
+/// Fails unless the server takes a statement for one about rows, and it names nothing that stays.
+async fn leaves_nothing(
+    connection: &mut PgConnection,
+    statement: &Statement,
+) -> Result<(), SqlError> {
+    if let Some(name) = named(&statement.sql, &[KEEPING, REACHING].concat()) {
+        return Err(SqlError::SessionState(format!("`{name}` may not stand in it")));
+    }
+    if statement.access == Access::Read {
+        return Ok(());
+    }
+    prepare(connection, &statement.sql).await.map_err(|it| failed(it, &statement.limits))?;
+    let explained = format!("EXPLAIN (COSTS FALSE) {}", statement.sql);
+    match prepare(connection, &explained).await {
+        Ok(_) => Ok(()),
+        Err(_) => Err(SqlError::SessionState(NO_ROWS.to_owned())),
+    }
+}
+
+/// Ends what is left of a statement.
+async fn clear(connection: &mut PgConnection, before: &str) -> Result<(), sqlx::Error> {
+    connection.execute("ROLLBACK").await?;
+    let restore = sqlx::query("SELECT set_config('statement_timeout', $1, false)").bind(before);
+    connection.execute(restore).await?;
+    // What was prepared is wrong once the host has changed a table.
+    connection.clear_cached_statements().await
+}
+
+async fn ask(
+    connection: &mut PgConnection,
+    statement: &Statement,
+    privileges: Privileges,
+    start: Instant,
+) -> Result<Table, SqlError> {
+    let failed = |error| failed(error, &statement.limits);
+    if statement.access == Access::Read
+        && let Some(name) = named(&statement.sql, REACHING)
+    {
+        return Err(SqlError::ReadOnly(format!("`{name}` may not stand in it")));
+    }
+    if let Some(name) =
+        named(&statement.sql, PASSWORDS).filter(|_| privileges == Privileges::Limited)
+    {
+        return Err(SqlError::Refused(format!("`{name}` contains passwords")));
+    }
+    let who = sqlx::query_as(WHO).fetch_one(&mut *connection).await.map_err(failed)?;
+    let (user, superuser, may): (String, bool, Option<String>) = who;
+    let beyond = may.filter(|_| privileges == Privileges::Limited);
+    let beyond = match beyond.map(|may| SqlError::Privileged { user, may }) {
+        Some(refused) if !superuser || statement.access == Access::Write => return Err(refused),
+        beyond => beyond,
+    };
+    let plan = plan(connection, statement).await?;
+    let begin = match statement.access {
+        Access::Read if beyond.is_none() => "BEGIN READ ONLY",
+        Access::Read => "BEGIN READ WRITE",
+        Access::Write => "BEGIN",
+    };
+    connection.execute(begin).await.map_err(failed)?;
+    // It may have waited for a table already.
+    let left = statement.limits.timeout.saturating_sub(start.elapsed());
+    let settings = sqlx::query(SETTINGS).bind(milliseconds(left));
+    settings.execute(&mut *connection).await.map_err(failed)?;
+    let query = match beyond {
+        Some(refused) => {
+            reader::make(connection, &plan).await.map_err(|error| match error {
+                sqlx::Error::Database(_) => refused,
+                _ => failed(error),
+            })?;
+            let texts = texts(&statement.parameters, &plan);
+            // The next function is another one.
+            sqlx::query(reader::ASK).persistent(false).bind(&plan.sql).bind(texts)
+        }
+        None => {
+            let sent = sent(connection, &statement.parameters, &plan).await.map_err(failed)?;
+            let query = sqlx::query(AssertSqlSafe(plan.sql.as_str()));
+            sent.into_iter().fold(query, Query::bind)
+        }
+    };
+    let table = rows(connection, query, &plan, statement.limits).await.map_err(failed)?;
+    if statement.access == Access::Write {
+        connection.execute("COMMIT").await.map_err(failed)?;
+    }
+    Ok(table)
+}
+
+/// The first of some functions whose name stands in a statement, be it in a text. A call has to spell
+/// the name; one with escaped letters may be any.
+fn named<'n>(sql: &str, functions: &[&'n str]) -> Option<&'n str> {
+    let is = |word: &str, name: &str| {
+        word.chars().count() == name.len() && word.chars().zip(name.chars()).all(is_same)
+    };
+    let mut words = sql.split(|it: char| !it.is_alphanumeric() && it != '_');
+    let escaped = sql.to_ascii_lowercase().contains("u&\"").then_some("U&");
+    escaped.or_else(|| words.find_map(|word| functions.iter().copied().find(|it| is(word, it))))
+}
+
+/// A time as the server takes it, where 0 is none.
+fn milliseconds(time: Duration) -> String {
+    time.as_millis().max(1).to_string()
+}
+
+/// How a statement is run.
+struct Plan {
+    /// The statement as it was given: its columns and parameters.
+    prepared: PgStatement,
+    /// The text that is run: mostly a query around it that has the server write its values.
+    sql: String,
+    /// Whether the values come as the server writes them.
+    written: bool,
+}
+
+/// Puts a query around a statement, as far as the server takes it: so a row has no more values and
+/// a value no more bytes than fit, before they are sent.
+async fn plan(connection: &mut PgConnection, statement: &Statement) -> Result<Plan, SqlError> {
+    let Statement { sql, parameters, access, limits } = statement;
+    let sql = sql.trim_end_matches(|it: char| it == ';' || it.is_whitespace());
+    let prepared = prepare(connection, sql).await.map_err(|it| failed(it, limits))?;
+    let (wanted, given) = (types(&prepared).len(), parameters.len());
+    if wanted != given {
+        return Err(SqlError::Parameters { wanted, given });
+    }
+    let columns = prepared.columns();
+    if columns.is_empty() {
+        return match access {
+            Access::Read => Err(SqlError::ReadOnly(NO_QUERY.to_owned())),
+            Access::Write => Ok(Plan { prepared, sql: sql.to_owned(), written: false }),
+        };
+    }
+    let names: Vec<String> = (1..=columns.len()).map(|it| format!("c{it}")).collect();
+    let values: Vec<String> =
+        names.iter().zip(columns).map(|(name, it)| written(name, it, limits.cell)).collect();
+    let (names, values, most) = (names.join(", "), values.join(", "), limits.rows_asked());
+    let query = format!("SELECT {values} FROM (\n{sql}\n) AS q({names}) LIMIT {most}");
+    let change = format!("WITH q({names}) AS (\n{sql}\n) SELECT {values} FROM q LIMIT {most}");
+    for sql in [query, change].into_iter().take(if *access == Access::Write { 2 } else { 1 }) {
+        if prepare(connection, &sql).await.is_ok() {
+            return Ok(Plan { prepared, sql, written: true });
+        }
+    }
+    // What somebody has prepared on the connection may call anything.
+    if *access == Access::Read && named(sql, &["execute"]).is_some() {
+        return Err(SqlError::ReadOnly(NO_QUERY.to_owned()));
+    }
+    // What stands alone, such as `EXPLAIN` and `SHOW`, gives texts.
+    match columns.iter().find(|it| !is_simple(it.type_info())) {
+        None => Ok(Plan { prepared, sql: sql.to_owned(), written: false }),
+        Some(column) => {
+            let (name, kind) = (column.name(), column.type_info().name());
+            let message = format!("column `{name}` has to be cast to text here, from `{kind}`");
+            Err(SqlError::Failed(message))
+        }
+    }
+}
+
+async fn prepare(connection: &mut PgConnection, sql: &str) -> Result<PgStatement, sqlx::Error> {
+    connection.prepare(AssertSqlSafe(sql).into_sql_str()).await
+}
+
+fn types(prepared: &PgStatement) -> &[PgTypeInfo] {
+    match prepared.parameters() {
+        Some(Either::Left(types)) => types,
+        _ => &[],
+    }
+}
+
+/// An expression for a value that the server writes as text or, where it is bytes, gives as it is.
+fn written(name: &str, column: &PgColumn, cell: usize) -> String {
+    let most = cell.saturating_add(1).min(LARGEST);
+    match (column.type_info().name(), column.type_info().kind()) {
+        ("BYTEA", _) => format!("substring({name} FOR {most})"),
+        (_, PgTypeKind::Array(it)) if is_plain(it) => {
+            format!("left(to_jsonb({name})::text, {most})")
+        }
+        (_, PgTypeKind::Array(_)) => format!("left(to_jsonb({name}::text[])::text, {most})"),
+        _ => format!("left({name}::text, {most})"),
+    }
+}
+
+/// Whether JSON holds a value of a type as it is.
+fn is_plain(kind: &PgTypeInfo) -> bool {
+    matches!(
+        kind.name(),
+        "BOOL" | "INT2" | "INT4" | "INT8" | "OID" | "FLOAT4" | "FLOAT8" | "JSON" | "JSONB"
+    )
+}
+
+/// Whether a value of a type can be read as the server sends it.
+fn is_simple(kind: &PgTypeInfo) -> bool {
+    let is_text = matches!(kind.name(), "TEXT" | "VARCHAR" | "CHAR" | "NAME" | "XML" | "UNKNOWN");
+    is_text || is_plain(kind) && kind.name() != "JSONB"
+}
+
+/// A parameter in the form in which the server takes its type.
+struct BoundParameter {
+    kind: PgTypeInfo,
+    bytes: Option<Vec<u8>>,
+}
+
+/// Has the server read each parameter from a text, as the type that its place asks for.
+async fn sent(
+    connection: &mut PgConnection,
+    parameters: &[Value],
+    plan: &Plan,
+) -> Result<Vec<BoundParameter>, sqlx::Error> {
+    let types = types(&plan.prepared);
+    if types.is_empty() {
+        return Ok(Vec::new());
+    }
+    let names = type_names(connection, types).await?;
+    let casts: Vec<String> =
+        names.iter().zip(1..).map(|(name, nth)| format!("CAST(${nth}::text AS {name})")).collect();
+    let query = sqlx::query(AssertSqlSafe(format!("SELECT {}", casts.join(", "))));
+    let query = texts(parameters, plan).into_iter().fold(query, Query::bind);
+    let row = connection.fetch_one(query).await?;
+    let sent = |(at, kind): (usize, &PgTypeInfo)| {
+        let value = row.try_get_raw(at)?;
+        let bytes = value.as_bytes().ok().map(<[u8]>::to_vec);
+        Ok(BoundParameter { kind: kind.clone(), bytes })
+    };
+    types.iter().enumerate().map(sent).collect()
+}
+
+/// The names of types in a statement.
+async fn type_names(
+    connection: &mut PgConnection,
+    types: &[PgTypeInfo],
+) -> Result<Vec<String>, sqlx::Error> {
+    let ids: Vec<Oid> = types.iter().filter_map(PgTypeInfo::oid).collect();
+    let names =
+        "SELECT format_type(id, NULL) FROM unnest($1) WITH ORDINALITY AS it(id, nth) ORDER BY nth";
+    sqlx::query_scalar(names).bind(ids).fetch_all(connection).await
+}
+
+/// The parameters as the texts that PostgreSQL reads their types from.
+fn texts(parameters: &[Value], plan: &Plan) -> Vec<Option<String>> {
+    parameters.iter().zip(types(&plan.prepared)).map(|(value, kind)| text(value, kind)).collect()
+}
+
+fn text(value: &Value, kind: &PgTypeInfo) -> Option<String> {
+    match (value, kind.kind()) {
+        (Value::Null, _) => None,
+        (Value::String(it), _) if !matches!(kind.name(), "JSON" | "JSONB") => Some(it.clone()),
+        (Value::Array(items), PgTypeKind::Array(_)) => Some(array(items)),
+        _ => Some(value.to_string()),
+    }
+}
+
+/// A list as PostgreSQL writes an array.
+fn array(items: &[Value]) -> String {
+    let item = |value: &Value| match value {
+        Value::Null => "NULL".to_owned(),
+        Value::Array(items) => array(items),
+        Value::String(it) => quoted(it),
+        _ => quoted(&value.to_string()),
+    };
+    format!("{{{}}}", items.iter().map(item).collect::<Vec<_>>().join(","))
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+impl Type<Postgres> for BoundParameter {
+    fn type_info() -> PgTypeInfo {
+        PgTypeInfo::with_name("text")
+    }
+}
+
+impl Encode<'_, Postgres> for BoundParameter {
+    fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
+        let Some(bytes) = &self.bytes else { return Ok(IsNull::Yes) };
+        buffer.extend_from_slice(bytes);
+        Ok(IsNull::No)
+    }
+
+    fn produces(&self) -> Option<PgTypeInfo> {
+        Some(self.kind.clone())
+    }
+}
+
+async fn rows(
+    connection: &mut PgConnection,
+    query: Query<'_, Postgres, PgArguments>,
+    plan: &Plan,
+    limits: SqlLimits,
+) -> Result<Table, sqlx::Error> {
+    let columns = plan.prepared.columns();
+    let column = |it: &PgColumn| Column {
+        name: it.name().to_owned(),
+        kind: it.type_info().name().to_lowercase(),
+    };
+    let mut collect = TableBuilder::new(columns.iter().map(column).collect(), limits);
+    let mut steps = connection.fetch_many(query);
+    while let Some(step) = steps.try_next().await? {
+        match step {
+            Either::Left(done) => collect.affected(done.rows_affected()),
+            Either::Right(row) if collect.wants_more() => {
+                let value = |(at, column)| match plan.written {
+                    true => read(&row, at, column, &mut collect),
+                    false => simple(&row, at, column, &mut collect),
+                };
+                let values = columns.iter().enumerate().map(value).collect::<Result<_, _>>()?;
+                collect.row(values);
+            }
+            Either::Right(_) => break,
+        }
+    }
+    Ok(collect.table())
+}
+
+/// A value that the server has written.
+fn read(
+    row: &PgRow,
+    at: usize,
+    column: &PgColumn,
+    collect: &mut TableBuilder,
+) -> Result<Value, sqlx::Error> {
+    let value = row.try_get_raw(at)?;
+    if value.is_null() {
+        return Ok(Value::Null);
+    }
+    if column.type_info().name() == "BYTEA" {
+        return Ok(collect.bytes(row.try_get_unchecked(at)?));
+    }
+    let text: &str = row.try_get_unchecked(at)?;
+    let is_json =
+        is_plain(column.type_info()) || matches!(column.type_info().kind(), PgTypeKind::Array(_));
+    Ok(if is_json { collect.json(text) } else { collect.text(text) })
+}
+
+/// A value as the server sends it.
+fn simple(
+    row: &PgRow,
+    at: usize,
+    column: &PgColumn,
+    collect: &mut TableBuilder,
+) -> Result<Value, sqlx::Error> {
+    let value = row.try_get_raw(at)?;
+    if value.is_null() {
+        return Ok(Value::Null);
+    }
+    Ok(match column.type_info().name() {
+        "BOOL" => row.try_get::<bool, _>(at)?.into(),
+        "INT2" => row.try_get::<i16, _>(at)?.into(),
+        "INT4" => row.try_get::<i32, _>(at)?.into(),
+        "INT8" => row.try_get::<i64, _>(at)?.into(),
+        "OID" => row.try_get::<Oid, _>(at)?.0.into(),
+        "FLOAT4" => row.try_get::<f32, _>(at)?.into(),
+        "FLOAT8" => row.try_get::<f64, _>(at)?.into(),
+        "JSON" => collect.json(row.try_get_unchecked(at)?),
+        _ => collect.text(row.try_get_unchecked(at)?),
+    })
+}
+
+fn failed(error: sqlx::Error, limits: &SqlLimits) -> SqlError {
+    let sqlx::Error::Database(error) = &error else {
+        return SqlError::unreachable(&error);
+    };
+    let hint = error.try_downcast_ref::<PgDatabaseError>().and_then(PgDatabaseError::hint);
+    let hint = hint.map(|it| format!(" ({it})")).unwrap_or_default();
+    let message = format!("{}{hint}", error.message());
+    match error.code().as_deref() {
+        Some("25006") => SqlError::ReadOnly(message),
+        // Rights that are missing, and a transaction that cannot be let write any more.
+        Some("42501" | "25001") => SqlError::Refused(message),
+        Some("57014") => SqlError::TimedOut(limits.timeout),
+        _ => SqlError::Failed(message),
+    }
+}

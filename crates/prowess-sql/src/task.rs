@@ -1,0 +1,78 @@
+//! A statement runs in a task of its own, so that it is stopped and cleared away also when nobody
+//! waits for it any more.
+
+use std::{convert::Infallible, time::Duration};
+
+use tokio::{
+    sync::oneshot,
+    time::{Instant, sleep_until, timeout_at},
+};
+
+use crate::database::{LONGEST, SqlError, Statement, Table};
+
+/// How long a statement whose time is over may take to notice.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// The longest time that any statement is given.
+const DAY: Duration = Duration::from_hours(24);
+
+/// Runs a statement by `work` in a task of its own, and waits for it no longer than it takes to stop
+/// it.
+pub(crate) async fn spawn<F>(
+    mut statement: Statement,
+    work: impl FnOnce(Statement, Deadline) -> F,
+) -> Result<Table, SqlError>
+where
+    F: Future<Output = Result<Table, SqlError>> + Send + 'static,
+{
+    // Drivers take a zero byte for the end of a text, or for no end at all.
+    if statement.sql.contains('\0') || statement.sql.len() > LONGEST {
+        let message = format!("it has a zero byte, or more than {LONGEST} bytes");
+        return Err(SqlError::Failed(message));
+    }
+    let limit = statement.limits.timeout.min(DAY);
+    statement.limits.timeout = limit;
+    let deadline = Instant::now() + limit;
+    // Dropped with this future, which the task learns.
+    let (_here, gone) = oneshot::channel();
+    let task = tokio::spawn(work(statement, Deadline { limit, deadline, gone }));
+    match timeout_at(deadline + 2 * GRACE, task).await {
+        // Its own time was shorter if it had to wait.
+        Ok(Ok(Err(SqlError::TimedOut(_)))) => Err(SqlError::TimedOut(limit)),
+        Ok(Ok(table)) => table,
+        Ok(Err(_)) => Err(SqlError::Failed("the database driver gave up".to_owned())),
+        Err(_) => Err(SqlError::TimedOut(limit)),
+    }
+}
+
+/// The time at which a statement has to stop at last.
+pub(crate) struct Deadline {
+    limit: Duration,
+    deadline: Instant,
+    gone: oneshot::Receiver<Infallible>,
+}
+
+impl Deadline {
+    /// Waits until the time is over or nobody waits any more.
+    pub(crate) async fn wait(&mut self) -> SqlError {
+        tokio::select! {
+            _ = &mut self.gone => {}
+            () = sleep_until(self.deadline + GRACE) => {}
+        }
+        SqlError::TimedOut(self.limit)
+    }
+
+    /// Waits for `work` until the time is over, also when nobody else does any more.
+    pub(crate) async fn bound<T>(&self, work: impl Future<Output = T>) -> Result<T, SqlError> {
+        let end = self.deadline + GRACE;
+        timeout_at(end, work).await.map_err(|_| SqlError::TimedOut(self.limit))
+    }
+
+    /// How much of the time is left.
+    pub(crate) fn left(&self) -> Result<Duration, SqlError> {
+        match self.deadline.saturating_duration_since(Instant::now()) {
+            Duration::ZERO => Err(SqlError::TimedOut(self.limit)),
+            left => Ok(left),
+        }
+    }
+}
