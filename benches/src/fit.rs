@@ -25,8 +25,12 @@ use crate::{
 const FOLDS: u64 = 5;
 /// The sizes of the libraries that confidences are fitted on.
 const POOLS: [usize; 6] = [5, 20, 50, 200, 1000, 5000];
+/// How many skills the installs have that weights are fitted on, beside all skills at once.
+const INSTALL: usize = 50;
 /// About how many requests are asked of the libraries of one size.
 const REQUESTS: usize = 3000;
+/// Out of a hundred requests that no skill answers, so many are asked of each library.
+const UNANSWERABLE: f64 = 10.0;
 /// How many requests are asked again after an unrelated skill is installed, for each size, and out of
 /// how many skills that one is chosen.
 const MOVES: usize = 300;
@@ -77,8 +81,9 @@ fn background(data: &Data) -> Result<String> {
 /// Fits the weights and says what they come to.
 fn weights(data: &Data) -> Result<String> {
     let library = data.library(&(0..data.skills.len()).collect::<Vec<_>>());
-    let asked: Vec<Asked<'_>> =
+    let mut asked: Vec<Asked<'_>> =
         data.requests.iter().map(|it| Asked::new(data, &library, it)).collect();
+    asked.extend(asked_of_installs(data));
     cross_validate(&asked);
     let weights = rank(&asked.iter().collect::<Vec<_>>());
     let answered = answered(data, &weights);
@@ -94,6 +99,34 @@ struct Asked<'d> {
     request: &'d Request,
     found: Vec<Found>,
     fold: u64,
+    /// How many skills the library has.
+    size: usize,
+}
+
+/// Requests that are asked of installs: each about once of skills from everywhere, and once of those
+/// that were published together, which are more alike.
+fn asked_of_installs(data: &Data) -> Vec<Asked<'_>> {
+    let mut random = Random::new(13);
+    let mut asked = Vec::new();
+    while asked.len() < data.requests.len() {
+        let pool = Pool::draw(data, INSTALL, &mut random);
+        let library = data.library(&pool.skills);
+        asked.extend(pool.matched.iter().map(|it| Asked::new(data, &library, it)));
+    }
+    let mut repositories: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (place, skill) in data.skills.iter().enumerate() {
+        repositories.entry(&skill.repo).or_default().push(place);
+    }
+    for mut skills in repositories.into_values() {
+        random.shuffle(&mut skills);
+        for install in skills.chunks(INSTALL) {
+            let library = data.library(install);
+            let is_there = |it: &&Request| install.contains(&data.right(it)[0]);
+            let requests = data.requests.iter().filter(is_there);
+            asked.extend(requests.map(|it| Asked::new(data, &library, it)));
+        }
+    }
+    asked
 }
 
 /// A skill that was found.
@@ -122,16 +155,19 @@ impl<'d> Asked<'d> {
             let is_right = request.gold.contains(&id);
             Found { id, place, is_right, features, both }
         });
-        let repository = &data.skills[data.right(request)[0]].repo;
+        let repository =
+            data.right(request).first().map_or("", |place| data.skills[*place].repo.as_str());
         let hash = repository
             .bytes()
             .fold(7_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-        Self { request, found: found.collect(), fold: (hash >> 20) % FOLDS }
+        let (found, fold) = (found.collect(), (hash >> 20) % FOLDS);
+        Self { request, found, fold, size: skills.len() }
     }
 
-    /// How much it counts: requests that a model made up are often right for other skills too.
+    /// How much it counts: requests that a model made up, and those that say little, are often right
+    /// for other skills too.
     fn counts(&self) -> f64 {
-        if self.request.stratum == "llm" { 0.3 } else { 1.0 }
+        if matches!(&*self.request.stratum, "llm" | "hard") { 0.3 } else { 1.0 }
     }
 
     /// What was found, best first, with its score.
@@ -152,21 +188,21 @@ impl<'d> Asked<'d> {
 
 /// Prints how well weights do on requests about repositories that they have not seen.
 fn cross_validate(asked: &[Asked<'_>]) {
-    let mut strata: BTreeMap<&str, Quality> = BTreeMap::new();
+    let mut strata: BTreeMap<(&str, usize), Quality> = BTreeMap::new();
     for fold in 0..FOLDS {
         let seen: Vec<&Asked<'_>> = asked.iter().filter(|it| it.fold != fold).collect();
         let weights = rank(&seen);
         for it in asked.iter().filter(|it| it.fold == fold) {
             let ids: Vec<&str> = it.ranked(&weights).iter().map(|it| &*it.0.id).collect();
             let right: Vec<&str> = it.request.gold.iter().map(|it| &**it).collect();
-            *strata.entry(&it.request.stratum).or_default() += Quality::new(&ids, &right);
+            *strata.entry((&it.request.stratum, it.size.next_multiple_of(50))).or_default() += Quality::new(&ids, &right);
         }
     }
-    println!("| cross-validated | requests | {} |", Quality::FIGURES.join(" | "));
-    println!("|---|---:|{}", "---:|".repeat(Quality::FIGURES.len()));
-    for (stratum, quality) in strata {
+    println!("| cross-validated | skills | requests | {} |", Quality::FIGURES.join(" | "));
+    println!("|---|---:|---:|{}", "---:|".repeat(Quality::FIGURES.len()));
+    for ((stratum, size), quality) in strata {
         let figures = quality.mean().map(|it| format!("{:.1}", it * 100.0));
-        println!("| {stratum} | {} | {} |", quality.requests, figures.join(" | "));
+        println!("| {stratum} | {size} | {} | {} |", quality.requests, figures.join(" | "));
     }
 }
 
@@ -225,7 +261,9 @@ fn answered(data: &Data, weights: &Weights) -> Vec<Answered> {
             let pool = Pool::draw(data, size, &mut random);
             let library = data.library(&pool.skills);
             requests += pool.matched.len() + pool.unmatched.len();
-            for request in pool.matched.iter().chain(&pool.unmatched) {
+            let unanswerable = data.unanswerable.iter().filter(|_| random.chance(UNANSWERABLE));
+            let unanswerable: Vec<&Request> = unanswerable.collect();
+            for request in pool.matched.iter().chain(&pool.unmatched).chain(&unanswerable) {
                 let asked = Asked::new(data, &library, request);
                 let ranked = asked.ranked(weights);
                 let Some(signals) = asked.signals(&library, &ranked) else { continue };

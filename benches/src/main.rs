@@ -23,6 +23,7 @@ mod find;
 mod lab;
 mod fit;
 mod latency;
+mod lexicon;
 mod prompt;
 mod prepared;
 mod sandbox;
@@ -43,8 +44,9 @@ use crate::{measure::CASES, options::Options};
 const USAGE: &str = "usage: prowess-benches load [--skills N] [--from DIR [--distinct]] \
                      [--resources] [--rounds N] [--cold] [--program PATH]\n       \
                      prowess-benches tokens --from DIR|JSONL\n       \
-                     prowess-benches find --skills F --queries F [--negatives F]\n       \
-                     prowess-benches fit background|weights --skills F --queries F --write F\n       \
+                     prowess-benches find --skills F --queries F [--requests F] [--negatives F]\n       \
+                     prowess-benches fit background|weights --skills F --queries F [--requests F] --write F\n       \
+                     prowess-benches lexicon --from DIR --write F\n       \
                      prowess-benches latency --skills F --queries F [--sizes N,N]\n       \
                      prowess-benches lab --skills F --queries F [--sizes N,N]\n       \
                      prowess-benches prompt --skills F --queries F\n       \
@@ -66,10 +68,13 @@ fn main() -> Result<()> {
         ["load", ref options @ ..] => load::load(&load::Options::new(options)?),
         ["tokens", "--from", path] => tokens::tokens(Path::new(path)),
         ["find", ref words @ ..] => {
-            find::find(&Options::new(words, &["--skills", "--queries", "--negatives"])?)
+            find::find(&Options::new(words, &["--skills", "--queries", "--requests", "--negatives"])?)
+        }
+        ["lexicon", ref words @ ..] => {
+            lexicon::lexicon(&Options::new(words, &["--from", "--write"])?)
         }
         ["fit", what, ref words @ ..] => {
-            fit::fit(what, &Options::new(words, &["--skills", "--queries", "--write"])?)
+            fit::fit(what, &Options::new(words, &["--skills", "--queries", "--requests", "--write"])?)
         }
         ["latency", ref words @ ..] => {
             latency::latency(&Options::new(words, &["--skills", "--queries", "--sizes"])?)

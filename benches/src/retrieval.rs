@@ -40,12 +40,17 @@ pub(crate) struct Negative {
     pub(crate) skill_id: String,
 }
 
+/// The stratum of requests that no skill answers.
+const UNANSWERABLE: &str = "none";
+
 /// Skills, requests and negatives; every id that is spoken of is there.
 #[derive(Debug)]
 pub(crate) struct Data {
     pub(crate) skills: Vec<Skill>,
     pub(crate) requests: Vec<Request>,
     pub(crate) negatives: Vec<Negative>,
+    /// Requests that no skill answers.
+    pub(crate) unanswerable: Vec<Request>,
     /// Where each id stands among the skills.
     places: HashMap<String, usize>,
 }
@@ -66,7 +71,10 @@ impl Data {
         requests: Vec<Request>,
         negatives: Vec<Negative>,
     ) -> Result<Self> {
-        let mut data = Self { skills, requests, negatives, places: HashMap::new() };
+        let (unanswerable, requests) =
+            requests.into_iter().partition(|it| it.stratum == UNANSWERABLE);
+        let mut data =
+            Self { skills, requests, negatives, unanswerable, places: HashMap::new() };
         data.check()?;
         Ok(data)
     }
@@ -74,7 +82,12 @@ impl Data {
     /// Reads the files that a command names.
     pub(crate) fn named(options: &Options<'_>) -> Result<Self> {
         let negatives = options.get("--negatives").map(Path::new);
-        Self::read(options.path("--skills")?, options.path("--queries")?, negatives)
+        let negatives = negatives.map_or_else(|| Ok(Vec::new()), lines)?;
+        let mut requests = lines(options.path("--queries")?)?;
+        if let Some(path) = options.get("--requests") {
+            requests.extend(lines(Path::new(path))?);
+        }
+        Self::new(lines(options.path("--skills")?)?, requests, negatives)
     }
 
     /// Loads some of the skills, by their places.

@@ -815,6 +815,12 @@ mod the_command_find_is_for_people_and_for_programs {
         assert_eq!(why("shopWindow", "front")[0], json!(["shop", ["body"]]));
         assert_eq!(why("@wash-car", "wash-car").len(), 2);
 
+        let world = world.skill("talks", "Plans a presentation");
+        let other = &answer(&world, &["my slide deck", "--why"])["matches"][0];
+        assert_eq!(other["why"][0]["other_word"], "presentation", "{other}");
+        let said = find(&world, &["my slide deck", "--why"]);
+        assert!(said.stdout().contains("slide deck ≈ presentation (description)"), "{}", said.stdout());
+
         let ran = find(&world, &["@tune-piano", "strings", "--why"]);
         let why = ran.stdout().lines().nth(1).unwrap();
         assert!(why.starts_with("  mentioned, "), "{why}");

@@ -135,6 +135,100 @@ mod a_word_is_found_however_it_is_written {
     }
 }
 
+mod a_skill_is_found_by_everyday_words {
+    use super::*;
+    use prowess::matches;
+
+    #[test]
+    fn what_people_say_finds_what_skills_call_it() {
+        let library = library(&[
+            ("office", "Reads and writes .pptx files"),
+            ("talks", "Plans a presentation for an audience"),
+            ("ship", "Deploys a project and prints its address"),
+            ("cutout", "Removes image backgrounds"),
+            ("roles", "Audits the permissions of every account"),
+            ("other", "Sharpens a chisel"),
+        ]);
+        for (request, name) in [
+            ("make me a powerpoint", "office"),
+            ("a slide deck for monday", "talks"),
+            ("put my new site online", "ship"),
+            ("cut the background off this picture", "cutout"),
+            ("who has access to what?", "roles"),
+        ] {
+            assert_eq!(found(&library, request).first(), Some(&name), "{request}");
+        }
+    }
+
+    #[test]
+    fn the_word_itself_counts_more_than_another_for_it() {
+        let (said, meant) = ("Makes a deck", "Makes a presentation");
+        for (first, second) in [(said, meant), (meant, said)] {
+            let library = library(&[("a", first), ("b", second)]);
+            let own = if first == said { "a" } else { "b" };
+            let found = found(&library, "a deck");
+            assert_eq!(found.first(), Some(&own));
+            assert_eq!(found.len(), 2);
+        }
+    }
+
+    #[test]
+    fn twenty_everyday_requests_find_the_right_skill_of_twelve() {
+        let library = library(&[
+            ("pptx", "Create, edit and read presentations and slide decks (.pptx files), with notes and charts"),
+            ("docx", "Create and edit Word documents (.docx): reports, letters, tracked changes, comments"),
+            ("xlsx", "Work with spreadsheets (.xlsx, .csv): formulas, cleaning of data, charts, totals"),
+            ("pdf", "Merge, split, fill in and extract text and tables from PDF files"),
+            ("posters", "Design posters and other still art as .png or .pdf"),
+            ("style-pages", "Apply a theme with fonts and colours to slides, documents and pages"),
+            ("hunt-bugs", "Use when a bug, test failure or unexpected behaviour shows up, before proposing a fix"),
+            ("tests-first", "Use before implementing a feature or bugfix: write the test, then the code"),
+            ("ask-for-review", "Use before merging, to get a review of the changes of a branch"),
+            ("go-live", "Deploy applications and websites to hosting and return the link"),
+            ("page-design", "Build distinctive web pages and user interfaces with care for typography and layout"),
+            ("inclusive-pages", "Audit pages for accessibility and usability guidelines"),
+        ]);
+        for (request, name) in [
+            ("make a slide deck", "pptx"),
+            ("create a powerpoint about our roadmap", "pptx"),
+            ("speaker notes for my talk", "pptx"),
+            ("turn this into a word file", "docx"),
+            ("write a letter to the landlord", "docx"),
+            ("sum up my expenses in excel", "xlsx"),
+            ("clean up this csv", "xlsx"),
+            ("combine these scans into one pdf", "pdf"),
+            ("fill out the form", "pdf"),
+            ("a flyer for the summer party", "posters"),
+            ("my tests are failing", "hunt-bugs"),
+            ("fix this bug", "hunt-bugs"),
+            ("the program crashes and I don't know why", "hunt-bugs"),
+            ("the test suite fails on CI", "hunt-bugs"),
+            ("write the test before the code", "tests-first"),
+            ("review my pull request", "ask-for-review"),
+            ("put my site online", "go-live"),
+            ("make a website", "page-design"),
+            ("make the landing page look nicer", "page-design"),
+            ("is my website accessible?", "inclusive-pages"),
+        ] {
+            assert_eq!(found(&library, request).first(), Some(&name), "{request}");
+        }
+    }
+
+    #[test]
+    fn a_word_with_another_meaning_elsewhere_finds_nothing_by_it() {
+        let library = library(&[
+            ("hunt-bugs", "Use when a bug, test failure or unexpected behaviour shows up"),
+            ("go-live", "Deploy applications and websites to hosting and return the link"),
+            ("model-api", "Reference for the API of a language model: prices, streaming, tools"),
+            ("worktrees", "Isolate feature work in git worktrees"),
+        ]);
+        for request in ["write a haiku", "plan a birthday for my son", "how is the weather?"] {
+            let best = matches(&library, request, 1).first().map_or(0.0, |it| it.confidence);
+            assert!(best < 0.5, "{request}: {best}");
+        }
+    }
+}
+
 mod a_skill_is_found_in_the_language_that_it_is_written_in {
     use super::*;
 

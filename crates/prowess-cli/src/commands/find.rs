@@ -194,6 +194,9 @@ struct MatchJson<'a> {
 #[derive(Serialize)]
 struct ReasonJson<'a> {
     word: &'a str,
+    /// What the skill says instead of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    other_word: Option<&'a str>,
     fields: Vec<&'a str>,
     share: f64,
 }
@@ -364,10 +367,7 @@ fn reasons(found: &Found<'_>, width: usize) -> Vec<String> {
     let Some(why) = &found.why else { return Vec::new() };
     let tier = Some(found.fit.tier).filter(|it| *it > Tier::Evidence);
     let mut words: Vec<String> = tier.map(|it| it.as_str().to_owned()).into_iter().collect();
-    words.extend(why.iter().take(REASONS).map(|it| {
-        let fields: Vec<&str> = it.fields.iter().map(|it| it.as_str()).collect();
-        format!("{} ({})", safe::line(&it.word), fields.join(", "))
-    }));
+    words.extend(why.iter().take(REASONS).map(|it| safe::line(&it.to_string()).into_owned()));
     if why.len() > REASONS {
         words.push(format!("{} more", count(why.len() - REASONS, "word")));
     }
@@ -378,6 +378,7 @@ fn reasons(found: &Found<'_>, width: usize) -> Vec<String> {
 fn answer_json<'a>(found: &'a [Found<'_>], unknown: &'a [Unknown]) -> AnswerJson<'a> {
     let reason = |it: &'a Reason| ReasonJson {
         word: &it.word,
+        other_word: it.other_word.as_deref(),
         fields: it.fields.iter().map(|it| it.as_str()).collect(),
         share: (it.share * 1e4).round() / 1e4,
     };

@@ -2,7 +2,10 @@
 
 use std::{collections::HashSet, hash::BuildHasherDefault, sync::LazyLock};
 
-use super::words::{AsIs, hash};
+use super::{
+    table,
+    words::{AsIs, hash},
+};
 
 /// How common words are among published skills: stems in their order, each with how rare it is.
 /// Whatever is not here stands in fewer than one in a thousand. Written by `prowess-benches fit`.
@@ -37,19 +40,8 @@ pub(crate) fn stems() -> impl Iterator<Item = &'static str> {
 
 /// In how many published skills of one a stem stands.
 fn common(stem: &str) -> Option<f32> {
-    let (mut low, mut high) = (0, TABLE.len());
-    while low < high {
-        let middle = TABLE.floor_char_boundary(low + (high - low) / 2);
-        let start = TABLE[..middle].rfind('\n').map_or(0, |it| it + 1);
-        let end = TABLE[start..].find('\n').map_or(TABLE.len(), |it| start + it);
-        let (known, rarity) = TABLE[start..end].split_once(' ')?;
-        match stem.cmp(known) {
-            std::cmp::Ordering::Equal => {
-                return rarity.parse().ok().map(|it: f32| (-it / 10.0).exp());
-            }
-            std::cmp::Ordering::Less => high = start,
-            std::cmp::Ordering::Greater => low = end + 1,
-        }
-    }
-    None
+    let line = TABLE[table::seek(TABLE, stem)..].lines().next()?;
+    let (known, rarity) = line.split_once(' ')?;
+    let rarity: f32 = rarity.parse().ok().filter(|_| known == stem)?;
+    Some((-rarity / 10.0).exp())
 }

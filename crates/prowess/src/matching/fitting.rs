@@ -53,6 +53,13 @@ pub fn index_bytes(library: &Library) -> usize {
     library.searchable().index.bytes()
 }
 
+/// The stems of the words of a phrase that say something, in their order.
+pub fn phrase(text: &str) -> Vec<String> {
+    let mut stems = Vec::new();
+    words::each_word(text, |_, word| stems.push(words::stem(word).into_owned()));
+    stems
+}
+
 /// Every distinct stem of a text.
 pub fn stems(text: &str) -> BTreeSet<String> {
     collected(text, |word| words::stem(word).into_owned())

@@ -6,7 +6,7 @@ use super::{
     Tier,
     document::{BODY, DESCRIPTION, NAME, PARTS, saturated, weight},
     index::{Index, RUN, Sieve, Words},
-    query::{MOST, Query},
+    query::{MOST, MOST_OTHERS, NOWHERE, Query},
     weights::{LONG, SHORT},
 };
 
@@ -24,10 +24,10 @@ pub const FEATURES: [&str; 17] = [
     "neighbours near each other in the description",
     "any two near each other in the description",
     "best passage of the description",
-    "neighbours next to each other in the body",
-    "neighbours near each other in the body",
-    "any two near each other in the body",
-    "best passage of the body",
+    "neighbours next to each other anywhere",
+    "neighbours near each other anywhere",
+    "any two near each other anywhere",
+    "best passage",
     "length of the body",
 ];
 
@@ -73,14 +73,14 @@ pub(crate) fn features(index: &Index, query: &Query, found: &[(u32, f32)]) -> Ve
         if desk.places.len() < index.ids() {
             desk.places.resize(index.ids(), 0);
         }
-        for (place, wanted) in (1..).zip(&query.terms) {
-            desk.places[wanted.id as usize] = place;
-            desk.sieve.insert(wanted.id);
+        for (place, id) in (1..).zip(query.ids()).filter(|it| it.1 != NOWHERE) {
+            desk.places[id as usize] = place;
+            desk.sieve.insert(id);
         }
         let features = found.iter().map(|it| look(index, query, &pairs, desk, *it)).collect();
-        for wanted in &query.terms {
-            desk.places[wanted.id as usize] = 0;
-            desk.sieve.remove(wanted.id);
+        for id in query.ids().filter(|it| *it != NOWHERE) {
+            desk.places[id as usize] = 0;
+            desk.sieve.remove(id);
         }
         features
     })
@@ -114,7 +114,7 @@ fn look(
 ) -> Features {
     let Words { kept, lengths, mut words } = index.words(document);
     let name = words;
-    let mut counts = [[0_u16; MOST]; PARTS];
+    let mut counts = [[0_u16; MOST + MOST_OTHERS]; PARTS];
     for part in 0..PARTS {
         desk.hits[part].clear();
         let (mut at, end) = (0, kept[part].min(words.most()));
@@ -125,7 +125,9 @@ fn look(
                 let place = desk.place(id);
                 if place > 0 {
                     counts[part][place as usize - 1] += 1;
-                    desk.hits[part].push((at as u32, place - 1));
+                    if let Some(place) = query.word_at(place - 1) {
+                        desk.hits[part].push((at as u32, place));
+                    }
                 }
             }
             at = run.end;
@@ -133,23 +135,32 @@ fn look(
     }
     // Words that no skill has count as not found.
     let total = (query.total + query.unknown).max(1e-6);
-    let (mut meta_impact, mut body_impact) = (0.0, 0.0);
-    let (mut anywhere, mut in_meta, mut in_name) = (0.0, 0.0, 0.0);
-    for (at, wanted) in query.terms.iter().enumerate().filter(|it| !it.1.is_extra) {
+    let found = |at: usize| {
         let weigh = |part: usize| weight(part, f32::from(counts[part][at]), lengths[part]);
-        let meta = (NAME..BODY).map(weigh).sum();
-        let body = weigh(BODY);
+        let (meta, body) = ((NAME..BODY).map(weigh).sum::<f32>(), weigh(BODY));
+        let is_there = [meta + body > 0.0, meta > 0.0, counts[NAME][at] > 0];
+        let [anywhere, in_meta, in_name] = is_there.map(|it| f32::from(u8::from(it)));
+        [saturated(meta), saturated(body), anywhere, in_meta, in_name]
+    };
+    let mut sums = [0.0_f32; 5];
+    for (at, wanted) in query.terms.iter().enumerate().filter(|it| !it.1.is_extra) {
+        let mut best = found(at);
+        for (other, it) in (query.terms.len()..).zip(&query.others) {
+            if it.instead_of & (1 << at) != 0 {
+                let instead = found(other).map(|found| found * it.share);
+                best = std::array::from_fn(|at| best[at].max(instead[at]));
+            }
+        }
         let share = wanted.weight / total;
-        meta_impact += share * saturated(meta);
-        body_impact += share * saturated(body);
-        anywhere += if meta + body > 0.0 { share } else { 0.0 };
-        in_meta += if meta > 0.0 { share } else { 0.0 };
-        in_name += if counts[NAME][at] > 0 { share } else { 0.0 };
+        sums.iter_mut().zip(best).for_each(|(sum, found)| *sum += share * found);
     }
+    let [meta_impact, body_impact, anywhere, in_meta, in_name] = sums;
     let score = score / total;
     let [_, description, _, body] = &desk.hits;
     let [next, near, any] = pairs.together(query, description);
     let [body_next, body_near, body_any] = pairs.together(query, body);
+    let passages = [(description, DESCRIPTION), (body, BODY)]
+        .map(|(hits, part)| passage(query, hits, PASSAGE[part]) / total);
     [
         score,
         meta_impact,
@@ -157,30 +168,27 @@ fn look(
         anywhere,
         in_meta,
         in_name,
-        name_found(index, name.take(kept[NAME]), desk),
+        name_found(index, name.take(kept[NAME]), query, desk),
         whole_name(name.take(kept[NAME]), query, &desk.hits[NAME]),
         next,
         near,
         any / total,
-        passage(query, description, PASSAGE[DESCRIPTION]) / total,
-        body_next,
-        body_near,
-        body_any / total,
-        passage(query, body, PASSAGE[BODY]) / total,
+        passages[0],
+        next.max(body_next),
+        near.max(body_near),
+        any.max(body_any) / total,
+        passages[0].max(passages[1]),
         (lengths[BODY] as f32).ln_1p() / 7.0,
     ]
 }
 
 /// How much of a name was found, the rarer its words the more.
-fn name_found(index: &Index, name: impl Iterator<Item = u32>, desk: &Desk) -> f32 {
-    if desk.hits[NAME].is_empty() {
-        return 0.0;
-    }
+fn name_found(index: &Index, name: impl Iterator<Item = u32>, query: &Query, desk: &Desk) -> f32 {
     let (mut all, mut found) = (0.0, 0.0);
     for id in name {
         let telling = rarity(index, id);
         all += telling;
-        found += if desk.place(id) > 0 { telling } else { 0.0 };
+        found += telling * query.share(desk.place(id));
     }
     if all > 0.0 { found / all } else { 0.0 }
 }

@@ -6,6 +6,7 @@ use super::{index::Index, query::Query};
 
 thread_local! {
     static SCORES: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
+    static BEST: RefCell<Best> = const { RefCell::new(Best { values: Vec::new(), touched: Vec::new() }) };
 }
 
 /// The wanted documents that score best, at most `top`, best first, equal ones in their
@@ -20,12 +21,21 @@ pub(crate) fn search(
     SCORES.with_borrow_mut(|scores| {
         scores.clear();
         scores.resize(index.len(), 0.0);
-        for wanted in &query.terms {
-            let weight = wanted.weight / 255.0;
-            index.postings(wanted.id, |document, impact| {
-                if let Some(score) = scores.get_mut(document as usize) {
-                    *score += weight * f32::from(impact);
+        for (place, wanted) in query.terms.iter().enumerate() {
+            let mut others = query.others_for(place).peekable();
+            if others.peek().is_none() {
+                each(index, wanted.id, wanted.weight, |document, it| scores[document] += it);
+                continue;
+            }
+            // Of a word and the others for it the one counts that a skill has most of.
+            BEST.with_borrow_mut(|best| {
+                best.values.resize(index.len(), 0.0);
+                each(index, wanted.id, wanted.weight, |document, it| best.raise(document, it));
+                for other in others {
+                    let weight = wanted.weight * other.share;
+                    each(index, other.id, weight, |document, it| best.raise(document, it));
                 }
+                best.take(|document, it| scores[document] += it);
             });
         }
         let mut found = best(scores, top, &is_wanted);
@@ -36,6 +46,40 @@ pub(crate) fn search(
         }
         found
     })
+}
+
+/// Gives every document that has a term, with what it counts there.
+fn each(index: &Index, id: u32, weight: f32, mut take: impl FnMut(usize, f32)) {
+    let weight = weight / 255.0;
+    index.postings(id, |document, impact| {
+        if (document as usize) < index.len() {
+            take(document as usize, weight * f32::from(impact));
+        }
+    });
+}
+
+/// The most that some words count in each document; 0 between requests.
+struct Best {
+    values: Vec<f32>,
+    /// The documents that have more than 0.
+    touched: Vec<usize>,
+}
+
+impl Best {
+    fn raise(&mut self, document: usize, value: f32) {
+        let best = &mut self.values[document];
+        if *best == 0.0 {
+            self.touched.push(document);
+        }
+        *best = best.max(value);
+    }
+
+    /// Gives every value, and leaves 0.
+    fn take(&mut self, mut take: impl FnMut(usize, f32)) {
+        for document in self.touched.drain(..) {
+            take(document, std::mem::take(&mut self.values[document]));
+        }
+    }
 }
 
 fn best(scores: &[f32], top: usize, is_wanted: impl Fn(u32) -> bool) -> Vec<(u32, f32)> {

@@ -13,7 +13,7 @@ use super::{
     index::{Index, Key},
     memo::Memo,
     names::Names,
-    query::{Query, Word, read_with},
+    query::{Query, Word, phrases, read_with},
     said::said_for,
     words::{Term, stem},
 };
@@ -45,6 +45,15 @@ pub(crate) struct Matched {
     pub(crate) confidence: f64,
     pub(crate) score: f64,
     pub(crate) tier: Tier,
+}
+
+/// Words of a request for which skills may have another, as they are explained.
+pub(crate) struct Replaced {
+    /// The words, in the order of the request.
+    pub(crate) said: Vec<Term>,
+    pub(crate) text: String,
+    /// The stems of the other words, each with how much it counts.
+    pub(crate) others: Vec<(&'static str, f32)>,
 }
 
 /// A word of a request, as it is explained.
@@ -133,6 +142,17 @@ impl Searchable {
             }
         }
         asked
+    }
+
+    /// The words of a request for which skills may have others.
+    pub(crate) fn replaced(&self, request: &str) -> Vec<Replaced> {
+        let said = read_with(request, &self.index, |it| self.near(it));
+        let replaced = phrases(&said).map(|(said, phrase)| {
+            let texts: Vec<&str> = said.iter().map(|it| &*it.text).collect();
+            let terms = said.iter().map(|it| it.term).collect();
+            Replaced { said: terms, text: texts.join(" "), others: phrase.other_words().collect() }
+        });
+        replaced.collect()
     }
 
     /// A request as the index sees it.

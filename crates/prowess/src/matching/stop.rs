@@ -29,7 +29,7 @@ const fn glance(word: &[u8]) -> (usize, u64) {
 }
 
 #[rustfmt::skip]
-static STOP: [&str; 1449] = [
+static STOP: [&str; 1447] = [
     "a", "aan", "aber", "able", "about", "above", "after", "again", "against", "agli", "aimerais",
     "aimerait", "al", "algum", "alguma", "algun", "alguna", "alguno", "all", "alle", "alles",
     "alors", "alsjeblieft", "also", "alstublieft", "am", "an", "anche", "and", "another", "any",
@@ -66,7 +66,7 @@ static STOP: [&str; 1449] = [
     "know", "konnen", "konnte", "konntest", "kto", "ktora", "ktore", "ktory", "kun", "kunnen",
     "kunt", "la", "las", "lazim", "le", "les", "let", "lets", "leur", "leurs", "like", "ll", "lo",
     "look", "lorsqu", "los", "lot", "lub", "lui", "lutfen", "ma", "maak", "maakt", "maar", "mache",
-    "machen", "macht", "made", "mais", "make", "maken", "makes", "making", "many", "mas", "may",
+    "machen", "macht", "made", "mais", "maken", "makes", "many", "mas", "may",
     "maybe", "me", "meer", "mehr", "mein", "meine", "meinem", "meinen", "meiner", "merci", "mes",
     "meu", "meus", "mi", "mia", "mich", "mie", "miei", "might", "mijn", "mine", "minha", "minhas",
     "mio", "mir", "mis", "misin", "misiniz", "mit", "mnie", "mochte", "mochten", "moet", "moeten",

@@ -1,22 +1,35 @@
 //! Why a skill was found.
 
-use std::{collections::HashSet, hash::BuildHasherDefault};
+use std::{collections::HashSet, fmt, hash::BuildHasherDefault};
 
 use super::{
-    searchable::Asked,
+    searchable::{Asked, Replaced},
     words::{self, AsIs, Starts, Term, hash},
 };
 use crate::{library::Library, skill::Skill};
 
-/// A word of the request that stands in a skill.
+/// A word of the request that a skill has, or another word for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reason {
-    /// The word, in lower case, as it stands in the request.
+    /// The word, in lower case, as it stands in the request; several words where they make a phrase.
     pub word: String,
+    /// What the skill says instead, in lower case.
+    pub other_word: Option<String>,
     /// Where in the skill it stands.
     pub fields: Vec<Field>,
     /// How much of all that the words of the request could say it says, from 0 to 1.
     pub share: f64,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fields: Vec<&str> = self.fields.iter().map(|it| it.as_str()).collect();
+        write!(f, "{}", self.word)?;
+        if let Some(other) = &self.other_word {
+            write!(f, " ≈ {other}")?;
+        }
+        write!(f, " ({})", fields.join(", "))
+    }
 }
 
 /// A part of a skill in which words are found.
@@ -53,61 +66,86 @@ impl Field {
     }
 }
 
-/// Says which words of a request stand where in a skill, the most telling first. What only a part
-/// of a word says is named where no whole word is found.
+/// Says which words of a request stand where in a skill, the most telling first, and where it has
+/// others for them. What only a part of a word says is named where no whole word is found.
 pub fn why(library: &Library, request: &str, skill: &Skill) -> Vec<Reason> {
-    let asked = library.searchable().read(request);
-    let stands = stands(skill, &asked);
+    let searchable = library.searchable();
+    let asked = searchable.read(request);
+    let replaced = searchable.replaced(request);
+    let others = replaced.iter().flat_map(|it| &it.others);
+    let stems = asked.iter().map(|it| &*it.stem).chain(others.map(|it| it.0));
+    let found = Found::new(skill, &stems.collect::<Vec<_>>());
     let (parts, words): (Vec<Asked>, Vec<Asked>) = asked.into_iter().partition(|it| it.is_extra);
     let total: f32 = words.iter().map(|it| it.weight).sum();
-    let reasons = |asked: Vec<Asked>| -> Vec<Reason> {
-        let reasons = asked.into_iter().filter_map(|Asked { text, term, weight, .. }| {
-            let stands = stands.iter().filter(|it| it.1.contains(&term));
-            let fields: Vec<Field> = stands.map(|it| it.0).collect();
-            let share = f64::from(weight / total.max(1e-6)).min(1.0);
-            (!fields.is_empty()).then_some(Reason { word: text, fields, share })
-        });
-        reasons.collect()
+    let share = |weight: f32| f64::from(weight / total.max(1e-6)).min(1.0);
+    let reason = |it: &Asked| {
+        let (_, fields) = found.of(it.term)?;
+        Some(Reason { word: it.text.clone(), other_word: None, fields, share: share(it.weight) })
     };
-    let mut found = reasons(words);
-    if found.is_empty() {
-        found = reasons(parts);
+    let other = |Replaced { said, text, others }: &Replaced| {
+        let own = words.iter().filter(|it| said.contains(&it.term));
+        let is_whole = own.clone().all(|it| found.of(it.term).is_some());
+        let ((word, fields), counts) = others
+            .iter()
+            .filter(|_| !is_whole)
+            .find_map(|(stem, counts)| Some((found.of(Term::of(stem))?, *counts)))?;
+        let weight: f32 = own.map(|it| it.weight).sum();
+        let other_word = Some(word.to_owned());
+        Some(Reason { word: text.clone(), other_word, fields, share: share(weight * counts) })
+    };
+    let mut reasons: Vec<Reason> = words.iter().filter_map(reason).collect();
+    reasons.extend(replaced.iter().filter_map(other));
+    if reasons.is_empty() {
+        reasons = parts.iter().filter_map(reason).collect();
     }
-    found.sort_by(|a, b| b.share.total_cmp(&a.share));
-    found
+    reasons.sort_by(|a, b| b.share.total_cmp(&a.share));
+    reasons
 }
 
-/// The terms that are asked for and stand in each part of a skill.
-fn stands(skill: &Skill, asked: &[Asked]) -> [(Field, Vec<Term>); 7] {
-    let manifest = &skill.manifest;
-    let dialect = manifest.dialect();
-    let body = skill.text().unwrap_or_default();
-    let headings: Vec<&str> = body.lines().filter(|it| it.starts_with('#')).collect();
-    let wanted: Vec<Term> = asked.iter().map(|it| it.term).collect();
-    let mut starts = Starts::default();
-    asked.iter().for_each(|it| starts.add(&it.stem));
-    [
-        (Field::Name, &*manifest.name),
-        (Field::Description, &manifest.description),
-        (Field::WhenToUse, dialect.when_to_use.as_deref().unwrap_or_default()),
-        (Field::Tags, &manifest.tags.join("\n")),
-        (Field::Triggers, &dialect.triggers.join("\n")),
-        (Field::Headings, &headings.join("\n")),
-        (Field::Body, &body),
-    ]
-    .map(|(field, text)| (field, found(text, &wanted, &starts)))
+/// The words of a skill that are asked for, by the parts in which they stand.
+struct Found([(Field, Vec<(Term, String)>); 7]);
+
+impl Found {
+    fn new(skill: &Skill, stems: &[&str]) -> Self {
+        let manifest = &skill.manifest;
+        let dialect = manifest.dialect();
+        let body = skill.text().unwrap_or_default();
+        let headings: Vec<&str> = body.lines().filter(|it| it.starts_with('#')).collect();
+        let wanted: Vec<Term> = stems.iter().map(|it| Term::of(it)).collect();
+        let mut starts = Starts::default();
+        stems.iter().for_each(|it| starts.add(it));
+        let parts = [
+            (Field::Name, &*manifest.name),
+            (Field::Description, &manifest.description),
+            (Field::WhenToUse, dialect.when_to_use.as_deref().unwrap_or_default()),
+            (Field::Tags, &manifest.tags.join("\n")),
+            (Field::Triggers, &dialect.triggers.join("\n")),
+            (Field::Headings, &headings.join("\n")),
+            (Field::Body, &body),
+        ];
+        Self(parts.map(|(field, text)| (field, found(text, &wanted, &starts))))
+    }
+
+    /// A word as it is written, and where it stands.
+    fn of(&self, term: Term) -> Option<(&str, Vec<Field>)> {
+        let own = self.0.iter().filter_map(|(field, words)| {
+            words.iter().find(|it| it.0 == term).map(|it| (*field, &*it.1))
+        });
+        let (fields, words): (Vec<Field>, Vec<&str>) = own.unzip();
+        Some((words.first()?, fields))
+    }
 }
 
-/// The terms that are wanted and stand in a text.
-fn found(text: &str, wanted: &[Term], starts: &Starts) -> Vec<Term> {
+/// The terms that are wanted and stand in a text, each with a word that has it.
+fn found(text: &str, wanted: &[Term], starts: &Starts) -> Vec<(Term, String)> {
     // Most words stand there many times, and to find their terms takes longer than to know them again.
     let mut seen: HashSet<u64, BuildHasherDefault<AsIs>> = HashSet::default();
-    let mut terms = Vec::new();
+    let mut terms: Vec<(Term, String)> = Vec::new();
     words::chunks(text, |chunk| {
         if starts.allow(chunk) && seen.insert(hash(chunk.as_bytes())) {
-            words::terms(chunk, |found, _| {
-                if wanted.contains(&found.term) {
-                    terms.push(found.term);
+            words::terms(chunk, |found, word| {
+                if wanted.contains(&found.term) && !terms.iter().any(|it| it.0 == found.term) {
+                    terms.push((found.term, word.to_owned()));
                 }
             });
         }
@@ -128,8 +166,9 @@ mod tests {
             words::terms(chunk, |it, word| {
                 let mut starts = Starts::default();
                 starts.add(&words::stem(word));
-                assert!(found(text, &[it.term], &starts).contains(&it.term), "{word}");
-                assert!(found(chunk, &[it.term], &starts).contains(&it.term), "{word} alone");
+                for (text, of) in [(text, "all"), (chunk, "one")] {
+                    assert_eq!(found(text, &[it.term], &starts).len(), 1, "{word} of {of}");
+                }
             });
         });
     }

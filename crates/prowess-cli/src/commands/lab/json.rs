@@ -53,11 +53,7 @@ pub(super) fn document(report: &Report<'_>, most: usize) -> Json {
 
 /// The words of a request that speak for a skill, with the fields in which they stand.
 pub(super) fn why_words(report: &Report<'_>, request: &str, skill: &Skill) -> Vec<String> {
-    let reason = |it: &Reason| {
-        let fields: Vec<&str> = it.fields.iter().map(|it| it.as_str()).collect();
-        format!("{} ({})", it.word, fields.join(", "))
-    };
-    why(report.lab.library, request, skill).iter().take(WORDS).map(reason).collect()
+    why(report.lab.library, request, skill).iter().take(WORDS).map(Reason::to_string).collect()
 }
 
 /// How many skills have each standing.

@@ -1,0 +1,147 @@
+//! Packs the lexicon of everyday words into the table that the library searches.
+//!
+//! A line is `said, said > word word | word word`: phrases of at most four words that people say,
+//! the words that skills use for them, and behind the bar those that often go with them. A line
+//! `word = word` says that each stands for the others.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use prowess::fitting;
+
+use crate::options::Options;
+
+/// How many words of a phrase count.
+const LONGEST: usize = 4;
+
+/// Reads every `.txt` in a folder and writes the table.
+pub(crate) fn lexicon(options: &Options<'_>) -> Result<()> {
+    let packed = packed(options.path("--from")?)?;
+    println!("{} phrases, {} bytes", packed.lines().count(), packed.len());
+    let path = options.path("--write")?;
+    fs::write(path, packed).with_context(|| format!("cannot write `{}`", path.display()))
+}
+
+/// The table of all files in a folder.
+fn packed(folder: &Path) -> Result<String> {
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        paths.push(entry?.path());
+    }
+    paths.retain(|it| it.extension().is_some_and(|it| it == "txt"));
+    paths.sort();
+    let mut table = Table::default();
+    for path in &paths {
+        for (number, line) in (1..).zip(fs::read_to_string(path)?.lines()) {
+            let place = || format!("`{}`, line {number}", path.display());
+            table.read(line).with_context(place)?;
+        }
+    }
+    Ok(table.packed())
+}
+
+/// Phrases with the words that are close to them and those that are not, all of them stems.
+#[derive(Debug, Default)]
+struct Table(BTreeMap<String, [Vec<String>; 2]>);
+
+impl Table {
+    /// Adds what a line says.
+    fn read(&mut self, line: &str) -> Result<()> {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            return Ok(());
+        }
+        if let Some((said, words)) = line.split_once('>') {
+            let (close, loose) = words.split_once('|').unwrap_or((words, ""));
+            ensure!(!words.trim().is_empty(), "nothing stands behind `>`");
+            for said in said.split(',') {
+                self.add(said, close, loose)?;
+            }
+            return Ok(());
+        }
+        let same: Vec<&str> = line.split('=').map(str::trim).collect();
+        if same.len() < 2 {
+            bail!("neither `>` nor `=` in `{line}`");
+        }
+        for one in &same {
+            let others: Vec<&str> = same.iter().filter(|it| *it != one).copied().collect();
+            self.add(one, &others.join(" "), "")?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, said: &str, close: &str, loose: &str) -> Result<()> {
+        let stems = fitting::phrase(said);
+        ensure!(!stems.is_empty(), "`{}` has no words that say anything", said.trim());
+        ensure!(stems.len() <= LONGEST, "`{}` has more than {LONGEST} words", said.trim());
+        let key = stems.join(" ");
+        let own = self.0.entry(key).or_default();
+        for (at, words) in [close, loose].into_iter().enumerate() {
+            for word in words.split_whitespace() {
+                let parts = fitting::phrase(word);
+                // Of a word that is made of several each says less by itself.
+                let at = if parts.len() > 1 { 1 } else { at };
+                for part in parts {
+                    let is_known = stems.contains(&part) || own.iter().any(|it| it.contains(&part));
+                    if !is_known {
+                        own[at].push(part);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The table as sorted lines.
+    fn packed(&self) -> String {
+        let mut lines = Vec::new();
+        for (said, [close, loose]) in self.0.iter().filter(|it| it.1.iter().any(|it| !it.is_empty())) {
+            let mut line = format!("{said}\t{}", close.join(" "));
+            if !loose.is_empty() {
+                let _ = write!(line, "|{}", loose.join(" "));
+            }
+            lines.push(line + "\n");
+        }
+        lines.sort();
+        lines.concat()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/prowess/src/matching");
+
+    #[test]
+    fn the_table_of_the_library_is_the_one_of_its_lexicon() {
+        let table = fs::read_to_string(format!("{FOLDER}/lexicon.tsv")).unwrap();
+        let packed = packed(Path::new(&format!("{FOLDER}/lexicon"))).unwrap();
+        assert!(packed == table, "run `prowess-benches lexicon` again");
+    }
+
+    #[test]
+    fn lines_become_sorted_stems() {
+        let mut table = Table::default();
+        let lines = ["# decks", "", "slide deck, decks > presentations | themes", "jpg = jpeg"];
+        lines.iter().for_each(|line| table.read(line).unwrap());
+        let packed = table.packed();
+        assert!(packed.is_ascii() && packed.lines().is_sorted(), "{packed}");
+        assert_eq!(packed.lines().count(), 4);
+        assert!(packed.starts_with("deck\tpresentat|them\njpeg\tjpg\njpg\tjpeg\n"), "{packed}");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_line_is_said() {
+        let error = |line: &str| Table::default().read(line).unwrap_err().to_string();
+        assert_eq!(error("deck presentation"), "neither `>` nor `=` in `deck presentation`");
+        assert_eq!(error("deck >"), "nothing stands behind `>`");
+        assert_eq!(error("the > presentation"), "`the` has no words that say anything");
+        assert_eq!(error("a1 b1 c1 d1 e1 > f"), "`a1 b1 c1 d1 e1` has more than 4 words");
+    }
+}
