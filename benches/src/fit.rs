@@ -29,8 +29,6 @@ const POOLS: [usize; 6] = [5, 20, 50, 200, 1000, 5000];
 const INSTALL: usize = 50;
 /// About how many requests are asked of the libraries of one size.
 const REQUESTS: usize = 3000;
-/// Out of a hundred requests that no skill answers, so many are asked of each library.
-const UNANSWERABLE: f64 = 10.0;
 /// How many requests are asked again after an unrelated skill is installed, for each size, and out of
 /// how many skills that one is chosen.
 const MOVES: usize = 300;
@@ -195,7 +193,8 @@ fn cross_validate(asked: &[Asked<'_>]) {
         for it in asked.iter().filter(|it| it.fold == fold) {
             let ids: Vec<&str> = it.ranked(&weights).iter().map(|it| &*it.0.id).collect();
             let right: Vec<&str> = it.request.gold.iter().map(|it| &**it).collect();
-            *strata.entry((&it.request.stratum, it.size.next_multiple_of(50))).or_default() += Quality::new(&ids, &right);
+            *strata.entry((&it.request.stratum, it.size.next_multiple_of(50))).or_default() +=
+                Quality::new(&ids, &right);
         }
     }
     println!("| cross-validated | skills | requests | {} |", Quality::FIGURES.join(" | "));
@@ -261,9 +260,10 @@ fn answered(data: &Data, weights: &Weights) -> Vec<Answered> {
             let pool = Pool::draw(data, size, &mut random);
             let library = data.library(&pool.skills);
             requests += pool.matched.len() + pool.unmatched.len();
-            let unanswerable = data.unanswerable.iter().filter(|_| random.chance(UNANSWERABLE));
-            let unanswerable: Vec<&Request> = unanswerable.collect();
-            for request in pool.matched.iter().chain(&pool.unmatched).chain(&unanswerable) {
+            let few = pool.matched.len().div_ceil(4).min(data.unanswerable.len());
+            let none = (0..few).map(|_| (random.unit() * data.unanswerable.len() as f64) as usize);
+            let none: Vec<&Request> = none.map(|at| &data.unanswerable[at]).collect();
+            for request in pool.matched.iter().chain(&pool.unmatched).chain(&none) {
                 let asked = Asked::new(data, &library, request);
                 let ranked = asked.ranked(weights);
                 let Some(signals) = asked.signals(&library, &ranked) else { continue };

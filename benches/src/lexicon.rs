@@ -100,7 +100,9 @@ impl Table {
     /// The table as sorted lines.
     fn packed(&self) -> String {
         let mut lines = Vec::new();
-        for (said, [close, loose]) in self.0.iter().filter(|it| it.1.iter().any(|it| !it.is_empty())) {
+        for (said, [close, loose]) in
+            self.0.iter().filter(|it| it.1.iter().any(|it| !it.is_empty()))
+        {
             let mut line = format!("{said}\t{}", close.join(" "));
             if !loose.is_empty() {
                 let _ = write!(line, "|{}", loose.join(" "));

@@ -67,15 +67,17 @@ fn main() -> Result<()> {
     match words[..] {
         ["load", ref options @ ..] => load::load(&load::Options::new(options)?),
         ["tokens", "--from", path] => tokens::tokens(Path::new(path)),
-        ["find", ref words @ ..] => {
-            find::find(&Options::new(words, &["--skills", "--queries", "--requests", "--negatives"])?)
-        }
+        ["find", ref words @ ..] => find::find(&Options::new(
+            words,
+            &["--skills", "--queries", "--requests", "--negatives"],
+        )?),
         ["lexicon", ref words @ ..] => {
             lexicon::lexicon(&Options::new(words, &["--from", "--write"])?)
         }
-        ["fit", what, ref words @ ..] => {
-            fit::fit(what, &Options::new(words, &["--skills", "--queries", "--requests", "--write"])?)
-        }
+        ["fit", what, ref words @ ..] => fit::fit(
+            what,
+            &Options::new(words, &["--skills", "--queries", "--requests", "--write"])?,
+        ),
         ["latency", ref words @ ..] => {
             latency::latency(&Options::new(words, &["--skills", "--queries", "--sizes"])?)
         }

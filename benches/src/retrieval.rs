@@ -73,8 +73,7 @@ impl Data {
     ) -> Result<Self> {
         let (unanswerable, requests) =
             requests.into_iter().partition(|it| it.stratum == UNANSWERABLE);
-        let mut data =
-            Self { skills, requests, negatives, unanswerable, places: HashMap::new() };
+        let mut data = Self { skills, requests, negatives, unanswerable, places: HashMap::new() };
         data.check()?;
         Ok(data)
     }

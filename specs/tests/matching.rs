@@ -646,7 +646,7 @@ mod a_confidence_says_how_likely_a_match_is_right {
 mod embeddings_add_what_words_mean {
     use super::*;
 
-    const VECTORS: &str = "photo 0.9 0.1 0\nimage 1 0 0\nship 0 1 0\ndeploy 0 0.9 0.1\n";
+    const VECTORS: &str = "fresco 0.9 0.1 0\nimage 1 0 0\nship 0 1 0\ndeploy 0 0.9 0.1\n";
 
     fn world() -> World {
         World::new()
@@ -658,7 +658,7 @@ mod embeddings_add_what_words_mean {
     #[test]
     fn a_skill_is_found_that_has_no_word_of_the_request() {
         let world = world();
-        let words = [&SKILLS[..], &["find", "shrink", "this", "photo", "--json"]].concat();
+        let words = [&SKILLS[..], &["find", "shrink", "this", "fresco", "--json"]].concat();
         assert_eq!(world.run(&words).code, Some(1));
         let ran = world.run([&words[..], &["--embeddings", "vectors.txt"]].concat());
         assert_eq!(ran.json()["matches"][0]["name"], "image-resize", "{}", ran.stderr);
@@ -819,7 +819,11 @@ mod the_command_find_is_for_people_and_for_programs {
         let other = &answer(&world, &["my slide deck", "--why"])["matches"][0];
         assert_eq!(other["why"][0]["other_word"], "presentation", "{other}");
         let said = find(&world, &["my slide deck", "--why"]);
-        assert!(said.stdout().contains("slide deck ≈ presentation (description)"), "{}", said.stdout());
+        assert!(
+            said.stdout().contains("slide deck ≈ presentation (description)"),
+            "{}",
+            said.stdout()
+        );
 
         let ran = find(&world, &["@tune-piano", "strings", "--why"]);
         let why = ran.stdout().lines().nth(1).unwrap();

@@ -143,7 +143,6 @@ mod a_skill_is_found_by_everyday_words {
     fn what_people_say_finds_what_skills_call_it() {
         let library = library(&[
             ("office", "Reads and writes .pptx files"),
-            ("talks", "Plans a presentation for an audience"),
             ("ship", "Deploys a project and prints its address"),
             ("cutout", "Removes image backgrounds"),
             ("roles", "Audits the permissions of every account"),
@@ -151,7 +150,7 @@ mod a_skill_is_found_by_everyday_words {
         ]);
         for (request, name) in [
             ("make me a powerpoint", "office"),
-            ("a slide deck for monday", "talks"),
+            ("a slide deck for monday", "office"),
             ("put my new site online", "ship"),
             ("cut the background off this picture", "cutout"),
             ("who has access to what?", "roles"),
@@ -175,17 +174,35 @@ mod a_skill_is_found_by_everyday_words {
     #[test]
     fn twenty_everyday_requests_find_the_right_skill_of_twelve() {
         let library = library(&[
-            ("pptx", "Create, edit and read presentations and slide decks (.pptx files), with notes and charts"),
-            ("docx", "Create and edit Word documents (.docx): reports, letters, tracked changes, comments"),
-            ("xlsx", "Work with spreadsheets (.xlsx, .csv): formulas, cleaning of data, charts, totals"),
+            (
+                "pptx",
+                "Create, edit and read presentations and slide decks (.pptx files), with notes and charts",
+            ),
+            (
+                "docx",
+                "Create and edit Word documents (.docx): reports, letters, tracked changes, comments",
+            ),
+            (
+                "xlsx",
+                "Work with spreadsheets (.xlsx, .csv): formulas, cleaning of data, charts, totals",
+            ),
             ("pdf", "Merge, split, fill in and extract text and tables from PDF files"),
             ("posters", "Design posters and other still art as .png or .pdf"),
             ("style-pages", "Apply a theme with fonts and colours to slides, documents and pages"),
-            ("hunt-bugs", "Use when a bug, test failure or unexpected behaviour shows up, before proposing a fix"),
-            ("tests-first", "Use before implementing a feature or bugfix: write the test, then the code"),
+            (
+                "hunt-bugs",
+                "Use when a bug, test failure or unexpected behaviour shows up, before proposing a fix",
+            ),
+            (
+                "tests-first",
+                "Use before implementing a feature or bugfix: write the test, then the code",
+            ),
             ("ask-for-review", "Use before merging, to get a review of the changes of a branch"),
             ("go-live", "Deploy applications and websites to hosting and return the link"),
-            ("page-design", "Build distinctive web pages and user interfaces with care for typography and layout"),
+            (
+                "page-design",
+                "Build distinctive web pages and user interfaces with care for typography and layout",
+            ),
             ("inclusive-pages", "Audit pages for accessibility and usability guidelines"),
         ]);
         for (request, name) in [

@@ -38,7 +38,8 @@ pub(crate) fn phrase_at(said: &[impl AsRef<str>], place: usize) -> Option<Phrase
     let lines = TABLE[table::seek(TABLE, first)..].lines();
     let phrases = lines.filter_map(|it| it.split_once('\t'));
     let own = phrases.take_while(|it| it.0.split(' ').next() == Some(first));
-    let found = own.filter_map(|(phrase, words)| Some(Phrase { at: places(phrase, said, place)?, words }));
+    let found =
+        own.filter_map(|(phrase, words)| Some(Phrase { at: places(phrase, said, place)?, words }));
     found.max_by_key(|it| it.at.len())
 }
 

@@ -262,8 +262,8 @@ fn others(replaceable: &[Replaceable], terms: &[(Term, Wanted)]) -> Vec<OtherWor
         let instead_of = places().fold(0, |bits, at| bits | 1 << at);
         let said: f32 = places().map(|at| terms[at].1.weight).sum();
         for Replacement { id, weight, counts } in own.iter().filter(|_| instead_of != 0) {
-            let is_known = terms.iter().any(|it| it.1.id == *id)
-                || others.iter().any(|it| it.id == *id);
+            let is_known =
+                terms.iter().any(|it| it.1.id == *id) || others.iter().any(|it| it.id == *id);
             if !is_known && others.len() < MOST_OTHERS {
                 // A common word says less than the rare one that it stands for.
                 let share = counts * (weight / said).min(1.0);
