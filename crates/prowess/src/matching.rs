@@ -17,7 +17,6 @@ mod packed;
 mod index;
 mod build;
 mod names;
-mod table;
 mod background;
 mod lexicon;
 mod query;

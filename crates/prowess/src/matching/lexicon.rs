@@ -1,6 +1,8 @@
 //! Everyday words: what people say, and the words that skills have for it.
 
-use super::table;
+use std::{collections::HashMap, hash::BuildHasherDefault, sync::LazyLock};
+
+use super::words::{AsIs, hash};
 
 /// Phrases in their order, each with the words that skills use for it: `deck slide` TAB
 /// `present powerpoint|theme`, all of them stems, the closest before the bar. Written by
@@ -13,6 +15,18 @@ const LOOSE: f32 = 0.4;
 
 /// How many words may stand between those of a phrase: `put my site online`.
 const APART: usize = 2;
+
+/// Where the phrases begin in the table that begin with a stem.
+static STARTS: LazyLock<HashMap<u64, usize, BuildHasherDefault<AsIs>>> = LazyLock::new(|| {
+    let mut starts = HashMap::default();
+    let mut at = 0;
+    for line in TABLE.split_inclusive('\n') {
+        let first = line.split([' ', '\t']).next().unwrap_or_default();
+        starts.entry(hash(first.as_bytes())).or_insert(at);
+        at += line.len();
+    }
+    starts
+});
 
 /// A phrase of a request that the lexicon knows.
 pub(crate) struct Phrase {
@@ -35,7 +49,7 @@ impl Phrase {
 /// The phrase with the most words that begins with the stem at a place.
 pub(crate) fn phrase_at(said: &[impl AsRef<str>], place: usize) -> Option<Phrase> {
     let first = said[place].as_ref();
-    let lines = TABLE[table::seek(TABLE, first)..].lines();
+    let lines = TABLE[*STARTS.get(&hash(first.as_bytes()))?..].lines();
     let phrases = lines.filter_map(|it| it.split_once('\t'));
     let own = phrases.take_while(|it| it.0.split(' ').next() == Some(first));
     let found =

@@ -15,7 +15,8 @@ pub(crate) fn stem(word: &str) -> Cow<'_, str> {
             break;
         }
     }
-    for (ending, instead) in ENDINGS {
+    let endings = if NOUNS.contains(&&*stem) { &[][..] } else { &ENDINGS };
+    for (ending, instead) in endings {
         if let Some(base) = without(&stem, ending).filter(|it| it.len() >= 4) {
             stem = Cow::Owned(format!("{base}{instead}"));
             break;
@@ -44,6 +45,24 @@ const ENDINGS: [(&str, &str); 12] = [
     ("ness", ""),
     ("tion", "t"),
     ("er", ""),
+];
+
+/// Words that only look like those who do what another word says: a poster posts nothing.
+const NOUNS: [&str; 14] = [
+    "banner",
+    "center",
+    "container",
+    "corner",
+    "counter",
+    "customer",
+    "docker",
+    "flower",
+    "folder",
+    "footer",
+    "header",
+    "poster",
+    "quarter",
+    "shower",
 ];
 
 fn plural(word: &str) -> Cow<'_, str> {
