@@ -601,6 +601,34 @@ mod what_a_server_writes_that_others_act_on_is_told {
     }
 
     #[test]
+    fn what_was_there_before_comes_back_whatever_was_made_beside_it() {
+        let stage = Stage::new();
+        stage.world.write("project/sub/AGENTS.md", "mine");
+        stage.set(&[], "write = [\".\"]");
+        let code = format!(
+            "os.chdir({:?})\nopen('sub/AGENTS.md', 'w').write('theirs')\nos.symlink('x', 'GEMINI.md')\n\
+             for it in range(2100): os.makedirs(f'.d{{it}}')\n\
+             for it in range(40):\n os.makedirs(f'`z{{it}}` (new); `')\n \
+             open(f'`z{{it}}` (new); `/AGENTS.md', 'w').write('theirs')",
+            stage.path("project")
+        );
+        let ran = stage.prowess(&["tool", "mcp__x__run", &json!({ "code": code }).to_string()]);
+        let warning = ran.stderr.lines().find(|it| it.starts_with("warning: "));
+        let warning = warning.unwrap_or_else(|| panic!("{}", ran.stderr));
+        let first = warning.split("can write: ").nth(1).unwrap();
+        assert!(first.starts_with(&format!("`{}/sub/AGENTS.md` (changed)", stage.path("project"))));
+        assert!(
+            !warning.contains("`z") && warning.contains(" back; look at the others"),
+            "{warning}"
+        );
+        let id = warning.split("`prowess undo ").nth(1).unwrap().split('`').next().unwrap();
+        let ran = stage.prowess(&["undo", id]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let back = fs::read_to_string(stage.world.path("project/sub/AGENTS.md"));
+        assert_eq!(back.unwrap(), "mine");
+    }
+
+    #[test]
     fn a_session_tells_what_its_servers_have_written() {
         let stage = Stage::new();
         stage.set(&[], "write = [\"project\"]");

@@ -4,6 +4,7 @@
 //! writes a prompt. Whatever a script or tool came to is an [`Outcome`], also when it failed.
 #![warn(missing_docs)]
 
+mod listing;
 mod outcome;
 mod limits;
 mod config;

@@ -18,6 +18,7 @@ use rustix::io::Errno;
 
 use crate::{
     change_history::ChangeHistory,
+    listing::entries,
     outcome::{Level, Outcome, Status},
     policy::{self, guarded},
     protected::{is_protected, place},
@@ -101,7 +102,8 @@ impl ProtectedFiles {
 
     /// What has become of those that agents and programs act on, since this was last asked.
     pub(crate) fn changes(&mut self) -> Vec<ProtectedChange> {
-        let now = Seen::new(&self.places, &self.named, TOLD);
+        let mut now = Seen::new(&self.places, &self.named, TOLD);
+        now.look_again(&self.seen);
         let before = std::mem::replace(&mut self.seen, now);
         let after = &self.seen;
         let is_file = |it: &File| !matches!(it, File::Directory | File::Unseen);
@@ -136,6 +138,11 @@ impl ProtectedFiles {
 }
 
 impl ProtectedChange {
+    /// Whether something was there before, which would be lost.
+    pub(crate) fn is_loss(&self) -> bool {
+        self.before.is_some()
+    }
+
     /// Keeps what the file held, and says by which time it is found; nothing where that is not known.
     pub(crate) fn keep(&self, history: &ChangeHistory) -> Option<u64> {
         let before = match &self.before {
@@ -347,9 +354,9 @@ impl Seen {
             guarded(inside.unwrap_or(path)).is_some()
         };
         let mut open: VecDeque<PathBuf> = places.iter().cloned().collect();
-        let (mut directories, mut entries) = (0, 0);
+        let (mut directories, mut count) = (0, 0);
         while let Some(directory) = open.pop_front() {
-            if directories == extent.directories || entries >= extent.entries {
+            if directories == extent.directories || count >= extent.entries {
                 seen.unseen = Some(directory);
                 break;
             }
@@ -358,8 +365,8 @@ impl Seen {
                 |it: &Path| it.file_name().is_some_and(|it| it.eq_ignore_ascii_case(".git"));
             // What matters in git's own directory is protected by its name.
             let own = if is_git(&directory) { Vec::new() } else { acted_on(&directory) };
-            for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
-                entries += 1;
+            for entry in entries(&directory) {
+                count += 1;
                 let path = entry.path();
                 let is_directory = entry.file_type().is_ok_and(|it| it.is_dir());
                 // In the place of git's own directory, a file or link leads to another one.
@@ -380,6 +387,18 @@ impl Seen {
             }
         }
         seen
+    }
+
+    /// Looks at what was known before as well, however much there is to look through by now.
+    fn look_again(&mut self, before: &Self) {
+        for path in before.tops.keys() {
+            if !self.tops.contains_key(path)
+                && let Some(directory) = path.parent()
+                && fs::symlink_metadata(path).is_ok()
+            {
+                self.take_in(path.clone(), directory);
+            }
+        }
     }
 
     /// Takes in what is protected by its name, with all that is in it.
@@ -404,8 +423,7 @@ impl Seen {
             }
             if file == File::Directory {
                 if depth < DEPTH && count < FILES {
-                    let inside = fs::read_dir(&path).into_iter().flatten().flatten();
-                    open.extend(inside.map(|it| (it.path(), depth + 1)));
+                    open.extend(entries(&path).map(|it| (it.path(), depth + 1)));
                 } else {
                     file = File::Unseen;
                 }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use super::Step;
+use crate::listing::entries;
 
 /// How many directories are looked into.
 const DIRECTORIES: usize = 50_000;
@@ -33,7 +34,7 @@ impl Kept {
                 break;
             }
             seen += 1;
-            for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+            for entry in entries(&directory) {
                 if entry.file_name().eq_ignore_ascii_case(".git") {
                     let real = fs::canonicalize(entry.path()).ok();
                     // What a link leads to elsewhere is not given anyway.

@@ -7,6 +7,7 @@ use std::{
 };
 
 use crate::{
+    listing,
     policy::{Policy, fits},
     protected::Way,
 };
@@ -76,7 +77,7 @@ impl Withheld {
                 break;
             }
             seen += 1;
-            for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+            for entry in listing::entries(&directory) {
                 let path = entry.path();
                 if is_denied(&path) {
                     self.take(&path, policy);

@@ -8,6 +8,7 @@ use std::{
 use crate::{
     commands::{Withheld, secrets},
     environment::{is_everywhere, modules_around},
+    listing,
     policy::Policy,
     protected::place,
     repository::named,
@@ -259,7 +260,7 @@ fn kept(writes: &[PathBuf], protected: &[PathBuf]) -> (Vec<PathBuf>, Vec<PathBuf
 
 /// The files and folders of a folder, and which are folders. A link is neither.
 fn entries(folder: &Path) -> Vec<(PathBuf, bool)> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_ENTRIES);
+    let entries = listing::entries(folder).take(MAX_ENTRIES);
     let kinds = entries.filter_map(|it| Some((it.path(), it.file_type().ok()?)));
     kinds.filter(|it| it.1.is_dir() || it.1.is_file()).map(|it| (it.0, it.1.is_dir())).collect()
 }

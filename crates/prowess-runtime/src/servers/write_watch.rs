@@ -28,6 +28,10 @@ pub(super) struct WriteWatch {
 
 /// How many files are named.
 const NAMED: usize = 5;
+/// How many are kept for `undo` at a time, of those that had content before and of new ones: the
+/// history is shared with all that people and tools have changed.
+const KEPT_LOSSES: usize = 100;
+const KEPT_NEW: usize = 20;
 
 impl WriteWatch {
     /// Looks at what is there now; nothing where nothing can be written.
@@ -51,19 +55,27 @@ impl WriteWatch {
     }
 
     fn look(&self, server: &str) -> Option<String> {
-        let changes = self.files.lock().unwrap_or_else(PoisonError::into_inner).changes();
+        let mut changes = self.files.lock().unwrap_or_else(PoisonError::into_inner).changes();
+        if changes.is_empty() {
+            return None;
+        }
+        // What was there before is named and kept first: only that can be lost.
+        changes.sort_by_key(|it| !it.is_loss());
         let named = changes.iter().take(NAMED).map(|it| {
-            let path = it.path.to_string_lossy();
-            format!("`{}` ({})", visible(&path), it.what)
+            let path = visible(&it.path.to_string_lossy()).replace('`', "'");
+            format!("`{path}` ({})", it.what)
         });
         let more = changes.len().saturating_sub(NAMED);
         let named: Vec<String> =
             named.chain((more > 0).then(|| format!("and {more} more"))).collect();
-        if named.is_empty() {
-            return None;
-        }
         let remedy = match self.keep(&changes) {
-            Some(group) => format!("`prowess undo {group}` puts them back"),
+            Some((group, kept)) if kept == changes.len() => {
+                format!("`prowess undo {group}` puts them back")
+            }
+            Some((group, kept)) => {
+                let all = changes.len();
+                format!("`prowess undo {group}` puts {kept} of {all} back; look at the others")
+            }
             None => "look at each before anything acts on it".to_owned(),
         };
         let named = named.join(", ");
@@ -72,14 +84,13 @@ impl WriteWatch {
         ))
     }
 
-    /// Keeps all of them for `undo`, and says by what they are found; nothing where one of them cannot be kept.
-    fn keep(&self, changes: &[ProtectedChange]) -> Option<String> {
+    /// Keeps them for `undo` as far as that is possible, and says by what they are found, and how many.
+    fn keep(&self, changes: &[ProtectedChange]) -> Option<(String, usize)> {
         let history = self.history.clone()?.of_one_command();
-        let kept: Vec<u64> = changes.iter().map_while(|it| it.keep(&history)).collect();
-        if kept.len() < changes.len() {
-            kept.into_iter().for_each(|it| history.forget(it));
-            return None;
-        }
-        history.group().map(str::to_owned)
+        let (losses, new): (Vec<_>, Vec<_>) = changes.iter().partition(|it| it.is_loss());
+        let some = losses.into_iter().take(KEPT_LOSSES).chain(new.into_iter().take(KEPT_NEW));
+        let kept = some.filter_map(|it| it.keep(&history)).count();
+        let group = history.group().filter(|_| kept > 0)?;
+        Some((group.to_owned(), kept))
     }
 }
