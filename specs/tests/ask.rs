@@ -909,7 +909,7 @@ mod a_dry_run_sends_nothing {
             "[user]\nopen a PR",
             "use_skill",
             " tokens",
-            "create-pr 9",
+            "create-pr 100 %",
             "full: ",
         ] {
             assert!(ran.stdout().contains(part), "{part}: {}", ran.stdout());
@@ -1429,7 +1429,7 @@ mod a_conversation_goes_on_line_by_line {
         assert!(messages(&bodies[1])[0].1.contains("## Skill: create-pr"));
         for part in [
             "One.\n",
-            "create-pr 9",
+            "create-pr 100 %",
             "full: ",
             "tools ",
             "so far: 25 tokens read, 7 written (5 cached)",

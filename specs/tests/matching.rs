@@ -718,6 +718,9 @@ mod the_command_find_is_for_people_and_for_programs {
         let ran = find(&world, &arguments);
         let mark = "below the threshold";
         assert_eq!(ran.stdout().matches(mark).count(), found.len(), "{}", ran.stdout());
+        assert!(ran.stderr.contains("no skill fits well"), "{}", ran.stderr);
+        let ran = find(&world, &["@bake-bread strings", "--threshold", "0"]);
+        assert_eq!((ran.stdout().matches(mark).count(), &*ran.stderr), (1, ""), "{}", ran.stdout());
         let mentioned = answer(&world, &["@bake-bread", "--threshold", "0"]);
         assert!(mentioned["matches"][0].get("below_threshold").is_none(), "{mentioned:#}");
     }
@@ -740,6 +743,9 @@ mod the_command_find_is_for_people_and_for_programs {
         let description = |it: &&str| it.split('\t').nth(3).unwrap().starts_with("Sorts screws");
         assert!(lines[1..].iter().all(description), "{}", ran.stdout());
         assert_eq!(find(&world, &["sort", "--top", "2"]).stdout().lines().count(), 2);
+        let ran = find(&world, &["sort", "--top", "2", "--why"]);
+        let last: Vec<&str> = ran.stdout().lines().filter_map(|it| it.split('\t').nth(4)).collect();
+        assert!(last.len() == 2 && last.iter().all(|it| it.contains("sort (")), "{}", ran.stdout());
         assert_eq!(find(&world, &["sort", "--top", "100"]).stdout().lines().count(), 9);
     }
 
@@ -826,8 +832,8 @@ mod the_command_find_is_for_people_and_for_programs {
         );
 
         let ran = find(&world, &["@tune-piano", "strings", "--why"]);
-        let why = ran.stdout().lines().nth(1).unwrap();
-        assert!(why.starts_with("  mentioned, "), "{why}");
+        let why = ran.stdout().lines().next().unwrap().split('\t').next_back().unwrap();
+        assert!(why.starts_with("mentioned, "), "{why}");
         assert!(why.contains("strings (description)"), "{why}");
     }
 

@@ -33,7 +33,9 @@ const WIDEST: usize = 36;
 /// What a description needs to stand on the line of its skill.
 const NARROW: usize = 24;
 /// What is said about a skill that is not activated by itself.
-const BELOW: &str = "below the threshold: an agent does not take it up by itself";
+const BELOW: &str = "below the threshold: an agent does not activate it by itself";
+/// The note where that is true of every skill that was found.
+const ALL_BELOW: &str = "no skill fits well; an agent activates none of these by itself";
 /// How many words are given as reasons to people.
 const REASONS: usize = 8;
 
@@ -126,7 +128,7 @@ struct Finder<'a> {
     top: usize,
     strategy: Strategy,
     threshold: f64,
-    /// The confidence from which on an agent takes a skill up by itself.
+    /// The confidence from which on an agent activates a skill by itself.
     activation: f64,
     thresholds: Thresholds,
 }
@@ -230,6 +232,9 @@ impl<'a> Finder<'a> {
         printer.flush()?;
         context::unknown(&unknown, printer);
         if !found.is_empty() {
+            if found.iter().all(|it| it.is_below) {
+                printer.note(ALL_BELOW);
+            }
             return Ok(Status::Well);
         }
         printer.fault(&format!("no skill fits `{}`", safe::cut(query, 60)));
@@ -308,6 +313,7 @@ impl<'a> Finder<'a> {
             .map(|it| safe::line(&self.library.address(it.fit.skill)).into_owned())
             .collect();
         let widest = names.iter().map(|it| it.width()).max().unwrap_or(0).min(WIDEST);
+        let is_all_below = found.iter().all(|it| it.is_below);
         for (found, name) in found.iter().zip(names) {
             let pad = " ".repeat(widest.saturating_sub(name.width()));
             let percent = match found.confidence * 100.0 {
@@ -322,11 +328,10 @@ impl<'a> Finder<'a> {
             let remarks = found.remarks();
             if !printer.is_terminal {
                 let fields = [percent.trim(), found.level, &description].join("\t");
-                let more: String = remarks.iter().map(|it| format!("\t{it}")).collect();
+                let why = reasons(found, usize::MAX);
+                let more = remarks.iter().map(String::as_str).chain(why.iter().map(|it| it.trim()));
+                let more: String = more.map(|it| format!("\t{it}")).collect();
                 printer.line(format_args!("{}\t{fields}{more}", printer.name(&name)))?;
-                for line in reasons(found, usize::MAX) {
-                    printer.line(printer.dim(&line))?;
-                }
                 continue;
             }
             match printer.width {
@@ -340,7 +345,7 @@ impl<'a> Finder<'a> {
                     printer.line(format_args!("{}\n  {description}", line.trim_end()))?;
                 }
             }
-            for remark in remarks {
+            for remark in remarks.iter().filter(|it| !(is_all_below && *it == BELOW)) {
                 printer.line(printer.dim(&format!("  {remark}")))?;
             }
             for line in reasons(found, printer.width.unwrap_or(usize::MAX)) {
