@@ -4,7 +4,7 @@
 use std::{error::Error, sync::Arc};
 
 use prowess::{Library, Matching, Options, Strategy};
-use prowess_agent::{Agent, Scripted, Session, Showing, Skills};
+use prowess_agent::{Agent, ScriptedModel, Session, SkillOptions, Skills};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -21,9 +21,9 @@ pub async fn run() -> Result<String, Box<dyn Error>> {
     };
     let library = Arc::new(Library::load(&options)?);
     let matching = Matching { strategy: Strategy::Always, max_active: 2, ..Matching::default() };
-    let how = Showing { matching, catalog: None, use_skill: false, ..Showing::default() };
+    let how = SkillOptions { matching, catalog: None, use_skill: false, ..SkillOptions::default() };
 
-    let model = Arc::new(Scripted::new().says("It is half past nine."));
+    let model = Arc::new(ScriptedModel::new().says("It is half past nine."));
     let agent = Agent::new(model.clone()).with(Skills::new(Some(Arc::new(library)), how));
     agent.ask(&Session::new("always"), "What time is it?").await?;
 

@@ -5,8 +5,8 @@
 use std::{error::Error, sync::Arc};
 
 use prowess::{Library, Options};
-use prowess_agent::{Agent, Calling, Scripted, Session, Showing, Skills};
-use prowess_runtime::{Gate, Nobody, Policy, Records, Toolbox};
+use prowess_agent::{Agent, ScriptedModel, Session, SkillOptions, Skills, ToolLoop};
+use prowess_runtime::{Authorizer, DenyAll, Policy, Records, Toolbox};
 use serde_json::json;
 
 #[tokio::main]
@@ -21,19 +21,19 @@ pub async fn run() -> Result<String, Box<dyn Error>> {
     let library = Arc::new(Library::load(&options)?);
 
     // Any other model goes here; this one says what it was told to say.
-    let model = Scripted::new()
+    let model = ScriptedModel::new()
         .calls("use_skill", json!({"name": "write-tests"}))
         .says("The branch is reviewed, and I know how to test it.");
 
-    let gate = Gate {
+    let authorizer = Authorizer {
         policy: Policy::default(),
-        approver: Arc::new(Nobody),
+        approver: Arc::new(DenyAll),
         records: Records::in_memory(),
     };
     let agent = Agent::new(Arc::new(model))
         .with_system("You are a careful engineer.")
-        .with(Skills::new(Some(Arc::new(library)), Showing::default()))
-        .with(Calling::new(Arc::new(Toolbox::new(Arc::new(gate)))));
+        .with(Skills::new(Some(Arc::new(library)), SkillOptions::default()))
+        .with(ToolLoop::new(Arc::new(Toolbox::new(Arc::new(authorizer)))));
 
     let session = Session::new("basic");
     let answer = agent.ask(&session, "Review the code of this branch").await?;

@@ -5,7 +5,7 @@
 use std::{error::Error, sync::Arc};
 
 use prowess::{Activate, Library, Match, Matching, Memory, Options, Scope, Tier};
-use prowess_agent::{Agent, Scripted, Session, Showing, Skills};
+use prowess_agent::{Agent, ScriptedModel, Session, SkillOptions, Skills};
 
 /// Takes the skill `<ending>-files` for each file that is named.
 #[derive(Debug)]
@@ -38,9 +38,9 @@ pub async fn run() -> Result<String, Box<dyn Error>> {
     let options = Options { sources: vec![Arc::new(memory)], ..Options::default() };
     let library = Arc::new(Library::load(&options)?);
 
-    let model = Arc::new(Scripted::new().says("There are twelve rows."));
+    let model = Arc::new(ScriptedModel::new().says("There are twelve rows."));
     let matching = Matching { rule: Some(Arc::new(ByEnding)), ..Matching::default() };
-    let how = Showing { matching, ..Showing::default() };
+    let how = SkillOptions { matching, ..SkillOptions::default() };
     let agent = Agent::new(model.clone()).with(Skills::new(Some(Arc::new(library)), how));
     agent.ask(&Session::new("custom"), "How many rows are in sales.csv").await?;
 

@@ -5,7 +5,7 @@
 use std::{error::Error, sync::Arc};
 
 use prowess::{Library, Matching, Options, Strategy};
-use prowess_agent::{Agent, Scripted, Session, Showing, Skills};
+use prowess_agent::{Agent, ScriptedModel, Session, SkillOptions, Skills};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -18,9 +18,9 @@ pub async fn run() -> Result<String, Box<dyn Error>> {
     let options = Options { sources: vec![prowess::bundled()], ..Options::default() };
     let library = Arc::new(Library::load(&options)?);
     let matching = Matching { strategy: Strategy::Explicit, ..Matching::default() };
-    let how = Showing { matching, catalog: None, use_skill: false, ..Showing::default() };
+    let how = SkillOptions { matching, catalog: None, use_skill: false, ..SkillOptions::default() };
 
-    let model = Arc::new(Scripted::new().says("Well.").says("Well.").says("Well."));
+    let model = Arc::new(ScriptedModel::new().says("Well.").says("Well.").says("Well."));
     let agent = Agent::new(model.clone()).with(Skills::new(Some(Arc::new(library)), how));
     let mut shown = Vec::new();
     for prompt in ["Open a pull request", "Use @create-pr for it", "/debug the login page"] {

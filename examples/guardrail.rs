@@ -4,8 +4,10 @@
 use std::{error::Error, path::Path, sync::Arc};
 
 use prowess::{Library, Options};
-use prowess_agent::{Agent, Calling, Guard, Scripted, Session, Showing, Skills, When};
-use prowess_runtime::{Active, Gate, Nobody, Policy, ReadFile, Records, Root, Roots, Toolbox};
+use prowess_agent::{Agent, Guard, ScriptedModel, Session, SkillOptions, Skills, ToolLoop, When};
+use prowess_runtime::{
+    Active, Authorizer, DenyAll, Policy, ReadFile, Records, Root, Roots, Toolbox,
+};
 use serde_json::json;
 
 /// The folder whose files may be read.
@@ -25,17 +27,18 @@ pub async fn run() -> Result<String, Box<dyn Error>> {
     let active = Arc::new(Active::new(Arc::new(library.clone())));
     let roots = Arc::new(Roots::new(vec![Root::open(Path::new(NOTES))?]));
     // Whoever asks at a terminal or in a chat goes here; this one is never there to say yes.
-    let approver = Arc::new(Nobody);
+    let approver = Arc::new(DenyAll);
     let (policy, records) = (Policy::default(), Records::in_memory());
-    let gate = Gate { policy, approver: approver.clone(), records };
-    let toolbox = Toolbox::new(Arc::new(gate)).with(Arc::new(ReadFile::new(active, roots)));
+    let authorizer = Authorizer { policy, approver: approver.clone(), records };
+    let toolbox = Toolbox::new(Arc::new(authorizer)).with(Arc::new(ReadFile::new(active, roots)));
 
-    let read = |model: Scripted| model.calls("read_file", json!({"path": "team.md"}));
-    let model = Arc::new(read(read(Scripted::new()).says("I have read it.")).says("I may not."));
+    let read = |model: ScriptedModel| model.calls("read_file", json!({"path": "team.md"}));
+    let model =
+        Arc::new(read(read(ScriptedModel::new()).says("I have read it.")).says("I may not."));
     let agent = Agent::new(model.clone())
-        .with(Skills::new(Some(Arc::new(library)), Showing::default()))
+        .with(Skills::new(Some(Arc::new(library)), SkillOptions::default()))
         .with(Guard::new(approver).asks(When::calls("read_file").while_active("deploy-*")))
-        .with(Calling::new(Arc::new(toolbox)));
+        .with(ToolLoop::new(Arc::new(toolbox)));
 
     let mut lines = Vec::new();
     for prompt in ["Explain how the team works", "Deploy this branch to staging"] {

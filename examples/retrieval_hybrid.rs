@@ -5,7 +5,7 @@
 use std::{error::Error, path::Path, sync::Arc};
 
 use prowess::{Library, Options};
-use prowess_agent::{Agent, Folder, Retrieval, Scripted, Session, Showing, Skills};
+use prowess_agent::{Agent, Folder, Retrieval, ScriptedModel, Session, SkillOptions, Skills};
 
 /// A folder of Markdown and text files.
 const NOTES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/notes");
@@ -22,9 +22,9 @@ pub async fn run() -> Result<String, Box<dyn Error>> {
     let library = Arc::new(Library::load(&options)?);
     let notes = Arc::new(Folder::open(Path::new(NOTES))?);
 
-    let model = Arc::new(Scripted::new().says("It is past noon: I deploy tomorrow at eight."));
+    let model = Arc::new(ScriptedModel::new().says("It is past noon: I deploy tomorrow at eight."));
     let agent = Agent::new(model.clone())
-        .with(Skills::new(Some(Arc::new(library)), Showing::default()))
+        .with(Skills::new(Some(Arc::new(library)), SkillOptions::default()))
         .with(Retrieval::new(notes));
     let answer = agent.ask(&Session::new("hybrid"), "Deploy this branch to staging").await?;
 

@@ -12,14 +12,14 @@ use std::{
 
 use anyhow::{Result, ensure};
 use prowess::{
-    Call, Cataloging, Directory, Library, Matching, Message, Role, Thresholds, Vocabulary, Window,
-    choose,
+    Call, Cataloging, ContextWindow, Directory, Library, Matching, Message, Role, Thresholds,
+    Tokenizer, choose,
 };
 use prowess_agent::{
-    Agent, Boundary, Calling, Fit, Layer, Logging, Retry, Session, Showing, Skills, Spans,
-    Spending, Trace, Turn, What,
+    Agent, CatchErrors, EventKind, FitContext, Logging, Middleware, Retry, Session, SkillOptions,
+    Skills, Spans, Spending, ToolLoop, Trace, Turn,
 };
-use prowess_runtime::{Approvals, Gate, Nobody, Policy, Provider, Records, Toolbox};
+use prowess_runtime::{Approvals, Authorizer, DenyAll, Policy, Records, SkillProvider, Toolbox};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
@@ -68,7 +68,7 @@ pub(crate) fn overhead(options: &Options<'_>) -> Result<()> {
     let runtime = Runtime::new()?;
     println!("| vocabulary | case | turns | median µs | p99 | CPU median µs | p99 | ÷ floor |");
     println!("|---|---|---:|---:|---:|---:|---:|---:|");
-    for vocabulary in [Vocabulary::Estimate, Vocabulary::O200k] {
+    for vocabulary in [Tokenizer::Estimate, Tokenizer::O200k] {
         let ((library, requests), (other, _)) = (load()?, load()?);
         let shown = Arc::new(AtomicUsize::new(0));
         let all = with_layers(&library, vocabulary, Looker(shown.clone()));
@@ -97,32 +97,33 @@ pub(crate) fn overhead(options: &Options<'_>) -> Result<()> {
 #[derive(Debug)]
 struct Looker(Arc<AtomicUsize>);
 
-impl Layer for Looker {
+impl Middleware for Looker {
     fn name(&self) -> &str {
         "looker"
     }
 
-    fn note(&self, _: &Turn, what: &What) {
+    fn note(&self, _: &Turn, what: &EventKind) {
         match what {
-            What::Matched { scores, .. } => {
+            EventKind::Matched { scores, .. } => {
                 let shown = scores.iter().filter(|it| it.level.is_some()).count();
                 self.0.fetch_add(shown, Ordering::Relaxed);
             }
-            What::Warned { message } => panic!("nothing may go wrong here: {message}"),
+            EventKind::Warned { message } => panic!("nothing may go wrong here: {message}"),
             _ => {}
         }
     }
 }
 
 /// An agent with the layers of the command line, in their order.
-fn with_layers(library: &Arc<Library>, vocabulary: Vocabulary, looker: Looker) -> Agent {
+fn with_layers(library: &Arc<Library>, vocabulary: Tokenizer, looker: Looker) -> Agent {
     let policy = Policy { approvals: Approvals::Never, ..Policy::default() };
-    let gate = Gate { policy, approver: Arc::new(Nobody), records: Records::in_memory() };
-    let window = Window { vocabulary, ..Window::default() };
-    let provider: Arc<dyn Provider> = Arc::new(library.clone());
+    let authorizer =
+        Authorizer { policy, approver: Arc::new(DenyAll), records: Records::in_memory() };
+    let window = ContextWindow { vocabulary, ..ContextWindow::default() };
+    let provider: Arc<dyn SkillProvider> = Arc::new(library.clone());
     let cataloging =
         Cataloging { budget: Some(window.tokens / 10), vocabulary, ..Cataloging::default() };
-    let showing = Showing { catalog: Some(cataloging), ..Showing::default() };
+    let showing = SkillOptions { catalog: Some(cataloging), ..SkillOptions::default() };
     let written = AtomicUsize::new(0);
     let trace = Trace::new(move |line| {
         written.fetch_add(black_box(line).len(), Ordering::Relaxed);
@@ -134,11 +135,11 @@ fn with_layers(library: &Arc<Library>, vocabulary: Vocabulary, looker: Looker) -
         .with(Spans::new("prowess"))
         .with(Logging::default())
         .with(looker)
-        .with(Boundary::new())
+        .with(CatchErrors::new())
         .with(Skills::new(Some(provider), showing))
-        .with(Calling::new(Arc::new(Toolbox::new(Arc::new(gate)))))
+        .with(ToolLoop::new(Arc::new(Toolbox::new(Arc::new(authorizer)))))
         .with(Spending::default())
-        .with(Fit::new(window).with_summaries(None))
+        .with(FitContext::new(window).with_summaries(None))
         .with(Retry::default())
 }
 
@@ -210,7 +211,7 @@ fn real(size: usize, data: &Data) -> (Arc<Library>, Vec<String>) {
     (Arc::new(data.library(&which)), requests)
 }
 
-fn print(vocabulary: Vocabulary, [matching, none, all]: &[Vec<Took>; 3]) {
+fn print(vocabulary: Tokenizer, [matching, none, all]: &[Vec<Took>; 3]) {
     type Which = fn(&Took) -> bool;
     let cases: [(&str, &[Took], Which); 6] = [
         ("choosing skills alone", matching, |_| true),

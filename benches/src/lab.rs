@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use anyhow::{Context as _, Result};
-use prowess::{Expected, Lab, Matching, Standing};
+use prowess::{Expected, Lab, Matching, ProbeStatus};
 
 use crate::{
     load::number,
@@ -38,7 +38,7 @@ pub(crate) fn lab(options: &Options<'_>) -> Result<()> {
 
 /// For each standing the skills that people ask for, their requests, and how many bring the right one
 /// first.
-type BorneOut = Vec<(Standing, usize, usize, usize)>;
+type BorneOut = Vec<(ProbeStatus, usize, usize, usize)>;
 
 fn measured(data: &Data, size: usize) -> Result<BorneOut> {
     let library = data.library(&(0..size).collect::<Vec<_>>());
@@ -72,7 +72,7 @@ fn measured(data: &Data, size: usize) -> Result<BorneOut> {
         *right += usize::from(tested.passed);
     }
     let mut borne_out: BorneOut = Vec::new();
-    for standing in [Standing::Found, Standing::Contested, Standing::NeverFound] {
+    for standing in [ProbeStatus::Found, ProbeStatus::Contested, ProbeStatus::NeverFound] {
         let own = study.skills.iter().filter(|it| it.standing == standing);
         let asked: Vec<_> =
             own.filter_map(|it| by_skill.get(&std::ptr::from_ref(it.skill))).collect();

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use prowess::{
-    Cataloging, Format, Level, Library, Matching, Message, Offer, Role, Thresholds, Vocabulary,
+    Cataloging, Format, Level, Library, Matching, Message, Offer, Role, Thresholds, Tokenizer,
     block, catalog, choose,
 };
 
@@ -18,7 +18,7 @@ use crate::{
 const POOLS: &[(usize, usize)] = &[(50, 4), (500, 1), (5000, 1)];
 /// How much of the window the catalog may take.
 const BUDGET: usize = 128_000 * 2 / 100;
-const VOCABULARY: Vocabulary = Vocabulary::O200k;
+const VOCABULARY: Tokenizer = Tokenizer::O200k;
 
 /// Prints every table.
 pub(crate) fn prompt(options: &Options<'_>) -> Result<()> {

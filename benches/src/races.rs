@@ -12,7 +12,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail, ensure};
-use prowess_runtime::{FileOperations, Outcome, Root, Roots, Status, Tool as _};
+use prowess_runtime::{FileOperations, Outcome, OutcomeStatus, Root, Roots, Tool as _};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Value, json};
 
@@ -136,10 +136,10 @@ fn calls(tool: &FileOperations, input: Value, done: &AtomicBool) -> Result<Count
     while !done.load(Ordering::Relaxed) {
         let Outcome { status, message, output, .. } = runtime.block_on(tool.call(input.clone()));
         match status {
-            Status::Ok => count.well += 1,
-            Status::Refused => count.refused += 1,
+            OutcomeStatus::Ok => count.well += 1,
+            OutcomeStatus::Refused => count.refused += 1,
             // Something was swapped between two looks at it.
-            Status::NotFound | Status::Failed => count.lost += 1,
+            OutcomeStatus::NotFound | OutcomeStatus::Failed => count.lost += 1,
             other => bail!("{other:?}: {message:?}"),
         }
         let content = output.as_ref().and_then(|it| it.get("content"));

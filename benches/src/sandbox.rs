@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
-use prowess_runtime::{Job, Launcher, Level, Limits, Sandbox, Status, Work};
+use prowess_runtime::{Job, Launcher, OutcomeStatus, RunLimits, Sandbox, SandboxLevel, Work};
 use tokio::{process::Command, runtime::Runtime};
 
 use crate::{
@@ -25,7 +25,8 @@ pub(crate) fn overhead(options: &Options<'_>) -> Result<()> {
     let rounds = options.get("--rounds").map_or(Ok(300), number)?;
     let launcher = Launcher::program(program(options)?);
     let runtime = Runtime::new()?;
-    let levels = [None, Some(Level::None), Some(Level::Landlock), Some(Level::Strong)];
+    let levels =
+        [None, Some(SandboxLevel::None), Some(SandboxLevel::Landlock), Some(SandboxLevel::Strong)];
     let mut times = levels.map(|_| Vec::new());
     let mut order: Vec<usize> = (0..levels.len()).collect();
     let mut random = Random::new(11);
@@ -52,7 +53,7 @@ pub(crate) fn overhead(options: &Options<'_>) -> Result<()> {
         if level.is_none() {
             plain = median;
         }
-        let name = level.map_or("plain `sh`", Level::as_str);
+        let name = level.map_or("plain `sh`", SandboxLevel::as_str);
         println!("| {name} | {median:.2} | {p90:.2} | {least:.2} | {:.2} |", median - plain);
     }
     println!("\n{rounds} rounds, interleaved");
@@ -68,7 +69,7 @@ pub(crate) fn timeouts(options: &Options<'_>) -> Result<()> {
         "| what | level | runs | left alive | left on disk | slowest end after its deadline |"
     );
     println!("|---|---|---:|---:|---:|---:|");
-    for level in [Level::Strong, Level::Landlock, Level::None] {
+    for level in [SandboxLevel::Strong, SandboxLevel::Landlock, SandboxLevel::None] {
         let mut slowest = Duration::ZERO;
         for run in 0..runs {
             let word = format!("7{}.{run:05}", std::process::id());
@@ -77,12 +78,12 @@ pub(crate) fn timeouts(options: &Options<'_>) -> Result<()> {
                 "trap '' TERM HUP INT\nsetsid sleep {word} &\n(setsid sh -c \"trap '' TERM; sleep {word}\" &)\n\
                  (sleep {word} | sleep {word}) &\nsleep {word}"
             );
-            let limits = Limits { timeout: Duration::from_millis(30), ..Limits::default() };
+            let limits = RunLimits { timeout: Duration::from_millis(30), ..RunLimits::default() };
             let (job, base) = job(&script, limits)?;
             let start = Instant::now();
             let outcome = runtime.block_on(sandbox(&launcher, level).run(job))?;
             slowest = slowest.max(start.elapsed().saturating_sub(limits.timeout));
-            ensure!(outcome.status == Status::TimedOut, "run {run}: {outcome:?}");
+            ensure!(outcome.status == OutcomeStatus::TimedOut, "run {run}: {outcome:?}");
             ensure!(!base.exists(), "run {run} left `{}`", base.display());
             ensure!(alive(&word)? == 0, "run {run} left somebody alive");
         }
@@ -108,22 +109,22 @@ async fn plainly() -> Result<Duration> {
     Ok(took)
 }
 
-async fn held(launcher: &Launcher, level: Level) -> Result<Duration> {
+async fn held(launcher: &Launcher, level: SandboxLevel) -> Result<Duration> {
     let start = Instant::now();
-    let (job, _) = job(SCRIPT, Limits::default())?;
+    let (job, _) = job(SCRIPT, RunLimits::default())?;
     let outcome = sandbox(launcher, level).run(job).await?;
     let took = start.elapsed();
-    ensure!(outcome.status == Status::Ok && outcome.sandbox == Some(level), "{outcome:?}");
+    ensure!(outcome.status == OutcomeStatus::Ok && outcome.sandbox == Some(level), "{outcome:?}");
     Ok(took)
 }
 
-fn sandbox(launcher: &Launcher, level: Level) -> Sandbox {
-    let sandbox = Sandbox::new(launcher.clone(), Level::Landlock);
-    if level == Level::None { sandbox.without() } else { sandbox.at_most(level) }
+fn sandbox(launcher: &Launcher, level: SandboxLevel) -> Sandbox {
+    let sandbox = Sandbox::new(launcher.clone(), SandboxLevel::Landlock);
+    if level == SandboxLevel::None { sandbox.without() } else { sandbox.at_most(level) }
 }
 
 /// A job that runs a script, and where its directories lie.
-fn job(script: &str, limits: Limits) -> Result<(Job, PathBuf)> {
+fn job(script: &str, limits: RunLimits) -> Result<(Job, PathBuf)> {
     let work = Work::new()?;
     let path = work.give("script", script.as_bytes())?;
     let base = work.path().parent().unwrap_or(Path::new("/")).to_owned();

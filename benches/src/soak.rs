@@ -14,13 +14,14 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use prowess::{Call, Cataloging, Library, Message, Role, Window};
+use prowess::{Call, Cataloging, ContextWindow, Library, Message, Role};
 use prowess_agent::{
-    Agent, Approval, Ask, Boundary, Calling, Delta, Fit, Guard, Logging, Model, Reply, Replying,
-    Retry, Session, Showing, Skills, Spans, Spending, Trace, When,
+    Agent, Approval, CatchErrors, ChatRequest, ChatResponse, Delta, FitContext, Guard, Logging,
+    Model, Replying, Retry, Session, SkillOptions, Skills, Spans, Spending, ToolLoop, Trace, When,
 };
 use prowess_runtime::{
-    Act, Agreed, Answer, Approvals, Gate, Nobody, Outcome, Policy, Provider, Records, Tool, Toolbox,
+    Action, Answer, Approvals, ApproveAll, Authorizer, DenyAll, Outcome, Policy, Records,
+    SkillProvider, Tool, Toolbox,
 };
 use serde_json::{Value as Json, json};
 
@@ -55,7 +56,11 @@ impl Model for Talker {
         "bench"
     }
 
-    fn reply<'a>(&'a self, ask: &'a Ask, _: &'a (dyn Fn(Delta<'_>) + Send + Sync)) -> Replying<'a> {
+    fn reply<'a>(
+        &'a self,
+        ask: &'a ChatRequest,
+        _: &'a (dyn Fn(Delta<'_>) + Send + Sync),
+    ) -> Replying<'a> {
         let turn = self.turns.fetch_add(1, Ordering::Relaxed);
         let is_asked = ask.messages.last().is_some_and(|it| it.role == Role::User);
         let can_call = !ask.tools.is_empty() && is_asked && turn.is_multiple_of(4);
@@ -65,7 +70,7 @@ impl Model for Talker {
         } else {
             message.content = format!("Number {turn}. {}", "It is as it was before. ".repeat(8));
         }
-        Box::pin(async { Ok(Reply { message, ..Reply::default() }) })
+        Box::pin(async { Ok(ChatResponse { message, ..ChatResponse::default() }) })
     }
 }
 
@@ -91,8 +96,8 @@ impl Tool for Work {
         json!({"type": "object"})
     }
 
-    fn act(&self, _: &Json) -> Result<Act, Box<Outcome>> {
-        Ok(Act::Write("/work".into()))
+    fn act(&self, _: &Json) -> Result<Action, Box<Outcome>> {
+        Ok(Action::Write("/work".into()))
     }
 
     fn call<'a>(&'a self, _: Json) -> Answer<'a> {
@@ -103,26 +108,27 @@ impl Tool for Work {
 /// An agent with all layers, which takes up a skill every second time that it calls.
 fn agent(library: &Arc<Library>, window: usize, trace: Trace) -> Agent {
     let policy = Policy { approvals: Approvals::Never, ..Policy::default() };
-    let gate = Gate { policy, approver: Arc::new(Nobody), records: Records::in_memory() };
-    let toolbox = Arc::new(Toolbox::new(Arc::new(gate)).with(Arc::new(Work)));
-    let window = Window { tokens: window, ..Window::default() };
+    let authorizer =
+        Authorizer { policy, approver: Arc::new(DenyAll), records: Records::in_memory() };
+    let toolbox = Arc::new(Toolbox::new(Arc::new(authorizer)).with(Arc::new(Work)));
+    let window = ContextWindow { tokens: window, ..ContextWindow::default() };
     let work = || Call { name: "work".to_owned(), arguments: "{}".to_owned(), ..Call::default() };
     let calls = calls(library).flat_map(|it| [work(), it]).collect();
-    let provider: Arc<dyn Provider> = Arc::new(library.clone());
+    let provider: Arc<dyn SkillProvider> = Arc::new(library.clone());
     let cataloging = Cataloging { budget: Some(window.tokens / 10), ..Cataloging::default() };
-    let showing = Showing { catalog: Some(cataloging), ..Showing::default() };
+    let showing = SkillOptions { catalog: Some(cataloging), ..SkillOptions::default() };
     Agent::new(Arc::new(Talker::new(calls)))
         .with_system("You do what you are asked.")
         .with(trace)
         .with(Spans::new("prowess"))
         .with(Logging::default())
-        .with(Boundary::new())
+        .with(CatchErrors::new())
         .with(Skills::new(Some(provider), showing))
-        .with(Guard::new(Arc::new(Agreed)).asks(When::calls("w*").while_active("deploy-*")))
-        .with(Approval::new(Arc::new(Agreed)))
-        .with(Calling::new(toolbox))
+        .with(Guard::new(Arc::new(ApproveAll)).asks(When::calls("w*").while_active("deploy-*")))
+        .with(Approval::new(Arc::new(ApproveAll)))
+        .with(ToolLoop::new(toolbox))
         .with(Spending::default())
-        .with(Fit::new(window).with_summaries(None))
+        .with(FitContext::new(window).with_summaries(None))
         .with(Retry::default())
 }
 

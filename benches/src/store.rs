@@ -15,7 +15,7 @@ use std::{
 
 use anyhow::{Context as _, Result, bail, ensure};
 use prowess::{Definition, Manifest, Status};
-use prowess_runtime::{Entry, FileStore, Store as _, StoreError};
+use prowess_runtime::{FileStore, SkillRecord, Store as _, StoreError};
 
 use crate::{load::number, options::Options, random::Random};
 
@@ -94,7 +94,7 @@ impl Operation {
     }
 }
 
-fn entry(name: &str, number: usize) -> Entry {
+fn entry(name: &str, number: usize) -> SkillRecord {
     let description = format!("version {number}");
     let content = format!("{description}\n").repeat(1 + number % 300);
     let manifest = Manifest {
@@ -103,7 +103,7 @@ fn entry(name: &str, number: usize) -> Entry {
         ..Manifest::default()
     };
     let definition = Definition::Instruction { content };
-    Entry { manifest, definition, parameters: None, folder: None }
+    SkillRecord { manifest, definition, parameters: None, folder: None }
 }
 
 /// A skill as the oracle knows it.

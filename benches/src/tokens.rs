@@ -3,7 +3,7 @@
 use std::{fs, hint::black_box, path::Path, time::Instant};
 
 use anyhow::{Context as _, Result, bail};
-use prowess::Vocabulary;
+use prowess::Tokenizer;
 use serde_json::Value as Json;
 
 use crate::corpus::collect;
@@ -22,14 +22,14 @@ pub(crate) fn tokens(from: &Path) -> Result<()> {
     println!("| vocabulary | first use, MB of estimate | MB/s | ÷ estimate |");
     println!("|---|---:|---:|---:|");
     let mut estimate = 0.0;
-    for vocabulary in Vocabulary::ALL {
+    for vocabulary in Tokenizer::ALL {
         let start = Instant::now();
         black_box(vocabulary.count("."));
         let first = start.elapsed().as_secs_f64();
         let start = Instant::now();
         black_box(counts(&held_out, *vocabulary));
         let speed = megabytes / start.elapsed().as_secs_f64();
-        if *vocabulary == Vocabulary::Estimate {
+        if *vocabulary == Tokenizer::Estimate {
             estimate = speed;
         }
         let (word, first, share) = (vocabulary.as_str(), first * estimate, speed / estimate);
@@ -41,16 +41,16 @@ pub(crate) fn tokens(from: &Path) -> Result<()> {
     );
     println!("|---|---|---:|---:|---:|---:|---:|");
     let quarters: Vec<usize> = held_out.iter().map(|it| it.len().div_ceil(4)).collect();
-    let estimates = counts(&held_out, Vocabulary::Estimate);
+    let estimates = counts(&held_out, Tokenizer::Estimate);
     for (rule, guesses) in [("estimate", &estimates), ("bytes ÷ 4", &quarters)] {
-        for exact in Vocabulary::ALL.iter().filter(|it| **it != Vocabulary::Estimate) {
+        for exact in Tokenizer::ALL.iter().filter(|it| **it != Tokenizer::Estimate) {
             print_errors(rule, guesses, exact.as_str(), &counts(&held_out, *exact));
         }
     }
     Ok(())
 }
 
-fn counts(texts: &[&str], vocabulary: Vocabulary) -> Vec<usize> {
+fn counts(texts: &[&str], vocabulary: Tokenizer) -> Vec<usize> {
     texts.iter().map(|it| vocabulary.count(it)).collect()
 }
 

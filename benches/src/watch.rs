@@ -70,8 +70,11 @@ fn followed(program: &Path, root: &Path, edits: usize) -> Result<Vec<String>> {
         fs::write(&draft, text)?;
         let edited = Instant::now();
         fs::rename(&draft, document)?;
-        let news = following.line()?;
-        ensure!(news.contains("\"event\":\"changed\""), "an edit was told as {news}");
+        let library_changes = following.line()?;
+        ensure!(
+            library_changes.contains("\"event\":\"changed\""),
+            "an edit was told as {library_changes}"
+        );
         times.push(milliseconds(edited.elapsed()));
     }
     let cpu = (following.cpu()? - before) / edits as f64;

@@ -2,11 +2,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use prowess::{Fixed, Profile, fix, parse};
+use prowess::{FixedText, Profile, fix, parse};
 
 fuzz_target!(|bytes: &[u8]| {
     for profile in [Profile::Lenient, Profile::Spec, Profile::Reference] {
-        let Fixed { bytes: after, findings, .. } = fix(bytes, profile);
+        let FixedText { bytes: after, findings, .. } = fix(bytes, profile);
         assert_eq!(after == bytes, findings.is_empty());
         assert_eq!(fix(&after, profile).bytes, after);
         let (old, new) = (parse(bytes, None, profile), parse(&after, None, profile));

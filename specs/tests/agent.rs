@@ -16,12 +16,13 @@ use prowess::{
     Scope, Strategy, Tier,
 };
 use prowess_agent::{
-    Agent, Answer, Ask, Called, Calling, Layer, Next, NextCall, Replied, Reply, Request, Scripted,
-    Session, Showing, Skills, Stop, Turn, TurnError, What,
+    Agent, AgentAnswer, Called, ChatRequest, ChatResponse, EventKind, Middleware, Next, NextCall,
+    Replied, Request, ScriptedModel, Session, SkillOptions, Skills, StopReason, ToolLoop, Turn,
+    TurnError,
 };
 use prowess_runtime::{
-    Act, Active, Agreed, Decision, FindSkills, Gate, Nobody, Outcome, PlanStep, Policy, ReadFile,
-    Records, Root, Roots, Rule, Status, Tool, Toolbox,
+    Action, Active, ApproveAll, Authorizer, Decision, DenyAll, FindSkills, Outcome, OutcomeStatus,
+    PlanStep, Policy, PolicyRule, ReadFile, Records, Root, Roots, Tool, Toolbox,
 };
 use serde_json::{Value as Json, json};
 
@@ -30,7 +31,7 @@ use crate::world::{World, unfenced};
 /// A tool that does what a test wants, and counts.
 pub(crate) struct Sample {
     name: &'static str,
-    act: fn() -> Act,
+    act: fn() -> Action,
     does: Box<dyn Fn(Json) -> Outcome + Send + Sync>,
     takes: Duration,
     pub(crate) calls: AtomicUsize,
@@ -45,7 +46,7 @@ impl Sample {
     ) -> Self {
         Self {
             name,
-            act: || Act::Write("/sample".into()),
+            act: || Action::Write("/sample".into()),
             does: Box::new(does),
             takes: Duration::ZERO,
             calls: AtomicUsize::new(0),
@@ -86,7 +87,7 @@ impl Tool for Sample {
         json!({"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": false})
     }
 
-    fn act(&self, _: &Json) -> Result<Act, Box<Outcome>> {
+    fn act(&self, _: &Json) -> Result<Action, Box<Outcome>> {
         Ok((self.act)())
     }
 
@@ -109,12 +110,12 @@ impl Tool for Sample {
 #[derive(Debug, Default)]
 pub(crate) struct Watch(Mutex<Vec<Json>>);
 
-impl Layer for Watch {
+impl Middleware for Watch {
     fn name(&self) -> &str {
         "watch"
     }
 
-    fn note(&self, turn: &Turn, what: &What) {
+    fn note(&self, turn: &Turn, what: &EventKind) {
         self.0.lock().unwrap().push(serde_json::to_value(turn.event(what)).unwrap());
     }
 }
@@ -139,7 +140,7 @@ impl Passing {
     }
 }
 
-impl Layer for Passing {
+impl Middleware for Passing {
     fn name(&self) -> &str {
         self.0
     }
@@ -172,7 +173,7 @@ impl<F> fmt::Debug for Doing<F> {
     }
 }
 
-impl<F: for<'a> Fn(Request, Next<'a>) -> Replied<'a> + Send + Sync> Layer for Doing<F> {
+impl<F: for<'a> Fn(Request, Next<'a>) -> Replied<'a> + Send + Sync> Middleware for Doing<F> {
     fn name(&self) -> &str {
         "doing"
     }
@@ -184,7 +185,7 @@ impl<F: for<'a> Fn(Request, Next<'a>) -> Replied<'a> + Send + Sync> Layer for Do
 
 fn doing(
     does: impl for<'a> Fn(Request, Next<'a>) -> Replied<'a> + Send + Sync + 'static,
-) -> impl Layer {
+) -> impl Middleware {
     Doing(does)
 }
 
@@ -207,59 +208,59 @@ fn two_skills() -> Arc<Library> {
     ])
 }
 
-fn skills(library: Arc<Library>, how: Showing) -> Skills {
+fn skills(library: Arc<Library>, how: SkillOptions) -> Skills {
     Skills::new(Some(Arc::new(library)), how)
 }
 
 /// Only what the model takes up is told.
-fn on_demand() -> Showing {
-    Showing { matched: false, ..Showing::default() }
+fn on_demand() -> SkillOptions {
+    SkillOptions { matched: false, ..SkillOptions::default() }
 }
 
-fn strategy(strategy: Strategy) -> Showing {
+fn strategy(strategy: Strategy) -> SkillOptions {
     let matching = Matching { strategy, ..Matching::default() };
-    Showing { matching, ..Showing::default() }
+    SkillOptions { matching, ..SkillOptions::default() }
 }
 
-pub(crate) fn gate(policy: Policy) -> Arc<Gate> {
-    Arc::new(Gate { policy, approver: Arc::new(Nobody), records: Records::in_memory() })
+pub(crate) fn authorizer(policy: Policy) -> Arc<Authorizer> {
+    Arc::new(Authorizer { policy, approver: Arc::new(DenyAll), records: Records::in_memory() })
 }
 
 /// What may be done by tests: anything.
 pub(crate) fn anything() -> Policy {
-    Policy { rules: vec![Rule::new(Decision::Allow)], ..Policy::default() }
+    Policy { rules: vec![PolicyRule::new(Decision::Allow)], ..Policy::default() }
 }
 
-pub(crate) fn calling(tools: impl IntoIterator<Item = Arc<Sample>>) -> Calling {
-    let toolbox = Toolbox::new(gate(anything()));
-    Calling::new(Arc::new(tools.into_iter().fold(toolbox, |it, tool| it.with(tool))))
+pub(crate) fn calling(tools: impl IntoIterator<Item = Arc<Sample>>) -> ToolLoop {
+    let toolbox = Toolbox::new(authorizer(anything()));
+    ToolLoop::new(Arc::new(tools.into_iter().fold(toolbox, |it, tool| it.with(tool))))
 }
 
 /// An agent over a script, and the script to look at afterwards.
-fn agent(script: Scripted) -> (Agent, Arc<Scripted>) {
+fn agent(script: ScriptedModel) -> (Agent, Arc<ScriptedModel>) {
     let model = Arc::new(script);
     (Agent::new(model.clone()), model)
 }
 
-async fn ask(agent: &Agent, session: &Session, prompt: &str) -> Answer {
+async fn ask(agent: &Agent, session: &Session, prompt: &str) -> AgentAnswer {
     agent.ask(session, prompt).await.unwrap()
 }
 
-fn system(ask: &Ask) -> &str {
+fn system(ask: &ChatRequest) -> &str {
     ask.messages.first().filter(|it| it.role == Role::System).map_or("", |it| &it.content)
 }
 
-fn tools(ask: &Ask) -> Vec<&str> {
+fn tools(ask: &ChatRequest) -> Vec<&str> {
     ask.tools.iter().map(|it| it.name.as_str()).collect()
 }
 
 /// The results that a model was told with a request.
-fn results(ask: &Ask) -> Vec<&str> {
+fn results(ask: &ChatRequest) -> Vec<&str> {
     let results = ask.messages.iter().filter(|it| it.role == Role::Tool);
     results.map(|it| it.content.as_str()).collect()
 }
 
-fn result(ask: &Ask) -> Json {
+fn result(ask: &ChatRequest) -> Json {
     let text = results(ask).pop().unwrap();
     serde_json::from_str(&unfenced(text)).unwrap_or_else(|_| panic!("{text}"))
 }
@@ -269,13 +270,13 @@ fn call(id: &str, name: &str, arguments: &str) -> Call {
     Call { id, name, arguments, ..Call::default() }
 }
 
-fn calls(calls: Vec<Call>, stop: Stop) -> Reply {
+fn calls(calls: Vec<Call>, stop: StopReason) -> ChatResponse {
     let message = Message { calls, ..Message::new(Role::Assistant, "") };
-    Reply { message, stop, ..Reply::default() }
+    ChatResponse { message, stop, ..ChatResponse::default() }
 }
 
 /// The skills whose headings stand in a system prompt.
-fn headings(ask: &Ask) -> Vec<&str> {
+fn headings(ask: &ChatRequest) -> Vec<&str> {
     system(ask).lines().filter_map(|it| it.strip_prefix("## Skill: ")).collect()
 }
 
@@ -285,7 +286,7 @@ mod layers_stand_around_the_model_and_around_tools {
     #[tokio::test]
     async fn the_first_layer_is_the_outermost_for_the_model_and_for_tools() {
         let said = Arc::new(Mutex::default());
-        let (agent, _) = agent(Scripted::new().calls("one", json!({})).says("done"));
+        let (agent, _) = agent(ScriptedModel::new().calls("one", json!({})).says("done"));
         let agent = agent
             .with(Passing("a", said.clone()))
             .with(calling([Sample::says("one", "1")]))
@@ -311,14 +312,14 @@ mod layers_stand_around_the_model_and_around_tools {
         for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
             let said = Arc::new(Mutex::default());
             let tool = Sample::says("one", "1");
-            let script = Scripted::new()
+            let script = ScriptedModel::new()
                 .calls("use_skill", json!({"name": "invoice"}))
                 .calls("one", json!({}))
                 .says("done");
             let (mut agent, model) = agent(script);
             for layer in order {
                 agent = match layer {
-                    0 => agent.with(skills(two_skills(), Showing::default())),
+                    0 => agent.with(skills(two_skills(), SkillOptions::default())),
                     1 => agent.with(calling([tool.clone()])),
                     _ => agent.with(Passing("own", said.clone())),
                 };
@@ -348,8 +349,8 @@ mod layers_stand_around_the_model_and_around_tools {
 
     #[tokio::test]
     async fn each_layer_is_of_use_alone() {
-        let asked = async |layer: Option<Arc<dyn Layer>>| {
-            let (agent, model) = agent(Scripted::new().says("done"));
+        let asked = async |layer: Option<Arc<dyn Middleware>>| {
+            let (agent, model) = agent(ScriptedModel::new().says("done"));
             let agent = match layer {
                 Some(layer) => agent.with_shared(layer),
                 None => agent,
@@ -362,7 +363,8 @@ mod layers_stand_around_the_model_and_around_tools {
         let alone = asked(None).await;
         assert_eq!(system(&alone), "Be brief.");
         assert_eq!((alone.messages.len(), tools(&alone).len()), (2, 0));
-        let with_skills = asked(Some(Arc::new(skills(two_skills(), Showing::default())))).await;
+        let with_skills =
+            asked(Some(Arc::new(skills(two_skills(), SkillOptions::default())))).await;
         assert!(unfenced(system(&with_skills)).starts_with("Be brief.\n\n## Skills\n"));
         assert_eq!(tools(&with_skills), ["use_skill"]);
         let with_tools = asked(Some(Arc::new(calling([Sample::says("one", "1")])))).await;
@@ -371,15 +373,15 @@ mod layers_stand_around_the_model_and_around_tools {
 
     #[tokio::test]
     async fn a_layer_may_answer_itself_or_go_on_several_times() {
-        let (silent, model) = agent(Scripted::new());
+        let (silent, model) = agent(ScriptedModel::new());
         let own = doing(|_, _| {
             let message = Message::new(Role::Assistant, "from the layer");
-            Box::pin(async { Ok(Reply { message, ..Reply::default() }) })
+            Box::pin(async { Ok(ChatResponse { message, ..ChatResponse::default() }) })
         });
         let answer = ask(&silent.with(own), &Session::new("s"), "go").await;
         assert_eq!((&*answer.message.content, model.asked().len()), ("from the layer", 0));
 
-        let (twice, model) = agent(Scripted::new().says("one").says("two"));
+        let (twice, model) = agent(ScriptedModel::new().says("one").says("two"));
         let own = doing(|request, next| {
             Box::pin(async move {
                 let first = next.reply(request.clone()).await?;
@@ -398,7 +400,7 @@ mod layers_stand_around_the_model_and_around_tools {
     async fn a_panic_in_a_layer_or_tool_poisons_nothing() {
         #[derive(Debug)]
         struct Panics(AtomicUsize);
-        impl Layer for Panics {
+        impl Middleware for Panics {
             fn name(&self) -> &str {
                 "panics"
             }
@@ -419,14 +421,14 @@ mod layers_stand_around_the_model_and_around_tools {
             ..Sample::new("asked", |_| Outcome::ok(1))
         });
         let one = Sample::says("one", "1");
-        let script = Scripted::new()
+        let script = ScriptedModel::new()
             .calls_all([("broken", json!({})), ("asked", json!({}))])
             .calls("one", json!({"n": 2}))
             .says("well");
         let (agent, model) = agent(script);
         let agent = agent
             .with(Panics(AtomicUsize::new(0)))
-            .with(skills(two_skills(), Showing::default()))
+            .with(skills(two_skills(), SkillOptions::default()))
             .with(calling([broken, asked, one.clone()]));
         let session = Session::new("s");
         let caught = async |prompt: &str| {
@@ -447,11 +449,11 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
 
     #[tokio::test]
     async fn q_18_q_19_q_20_what_a_request_matches_stands_in_the_system_prompt() {
-        let (agent, model) = agent(Scripted::new().says("a").says("b"));
+        let (agent, model) = agent(ScriptedModel::new().says("a").says("b"));
         let watch = Arc::new(Watch::default());
         let agent = agent
             .with_shared(watch.clone())
-            .with(skills(two_skills(), Showing::default()))
+            .with(skills(two_skills(), SkillOptions::default()))
             .with_system("Be brief.");
         let session = Session::new("s");
         ask(&agent, &session, "deploy the app to a server").await;
@@ -491,7 +493,7 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
             (Strategy::Model, &[]),
             (Strategy::Always, &["deploy", "invoice"]),
         ] {
-            let (agent, model) = agent(Scripted::new().says("done"));
+            let (agent, model) = agent(ScriptedModel::new().says("done"));
             let watch = Arc::new(Watch::default());
             let agent = agent
                 .with_shared(watch.clone())
@@ -512,9 +514,9 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
         let shown = async |max_active: usize, threshold: f64| {
             let library = library(files.iter().map(|it| (&*it.0, &*it.1)));
             let matching = Matching { max_active, threshold, ..Matching::default() };
-            let (agent, model) = agent(Scripted::new().says("done"));
+            let (agent, model) = agent(ScriptedModel::new().says("done"));
             let watch = Arc::new(Watch::default());
-            let how = Showing { matching, ..Showing::default() };
+            let how = SkillOptions { matching, ..SkillOptions::default() };
             let agent = agent.with_shared(watch.clone()).with(skills(library, how));
             ask(&agent, &Session::new("s"), "brews tea").await;
             let best = watch.all("matched")[0]["scores"][0]["confidence"].as_f64().unwrap();
@@ -541,10 +543,10 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
 
     #[tokio::test]
     async fn a_14_a_rule_of_one_s_own_chooses_instead() {
-        let (agent, model) = agent(Scripted::new().says("a").says("b"));
+        let (agent, model) = agent(ScriptedModel::new().says("a").says("b"));
         let watch = Arc::new(Watch::default());
         let matching = Matching { rule: Some(Arc::new(OnMondays)), ..Matching::default() };
-        let how = Showing { matching, ..Showing::default() };
+        let how = SkillOptions { matching, ..SkillOptions::default() };
         let agent = agent.with_shared(watch.clone()).with(skills(two_skills(), how));
         ask(&agent, &Session::new("a"), "deploy the app on Tuesday").await;
         ask(&agent, &Session::new("b"), "deploy the app on Monday").await;
@@ -560,10 +562,10 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
             .document("deploy", DEPLOY)
             .document("invoice", INVOICE)
             .document("broken", "---\nname: broken\n---\n");
-        let keeper = Arc::new(prowess::Keeper::start(&world.options()).unwrap());
-        let (agent, _) = agent(Scripted::new().says("a").says("b").says("c"));
+        let live_library = Arc::new(prowess::LiveLibrary::start(&world.options()).unwrap());
+        let (agent, _) = agent(ScriptedModel::new().says("a").says("b").says("c"));
         let watch = Arc::new(Watch::default());
-        let layer = Skills::new(Some(keeper.clone()), Showing::default());
+        let layer = Skills::new(Some(live_library.clone()), SkillOptions::default());
         let agent = agent.with_shared(watch.clone()).with(layer);
         let session = Session::new("s");
         ask(&agent, &session, "deploy a server for customers").await;
@@ -586,14 +588,14 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
         assert!(why.contains(&"deploy") && why.contains(&"server"), "{why:?}");
         assert_eq!(matched["scores"][1]["name"], "invoice");
         world.write("skills/third/SKILL.md", INVOICE.replace("invoice", "third"));
-        keeper.reload().unwrap();
+        live_library.reload().unwrap();
         ask(&agent, &session, "and now").await;
         assert_eq!(watch.all("discovered")[1]["skills"], 3);
     }
 
     #[tokio::test]
     async fn a_22_a_mention_shows_its_skill_and_an_unknown_one_is_a_warning() {
-        let (agent, model) = agent(Scripted::new().says("done"));
+        let (agent, model) = agent(ScriptedModel::new().says("done"));
         let watch = Arc::new(Watch::default());
         let how = super::strategy(Strategy::Explicit);
         let agent = agent.with_shared(watch.clone()).with(skills(two_skills(), how));
@@ -607,7 +609,8 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
 
     #[tokio::test]
     async fn a_skill_that_is_invoked_is_told_with_its_arguments() {
-        let script = Scripted::new().calls("use_skill", json!({"name": "deploy"})).says("done");
+        let script =
+            ScriptedModel::new().calls("use_skill", json!({"name": "deploy"})).says("done");
         let (agent, model) = agent(script);
         let agent = agent.with(skills(two_skills(), on_demand())).with(calling([]));
         ask(&agent, &Session::new("s"), "/deploy staging now").await;
@@ -631,7 +634,7 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
             seen.lock().unwrap().push(request.turn.active());
             next.reply(request)
         });
-        let (agent, _) = agent(Scripted::new().says("a").says("b"));
+        let (agent, _) = agent(ScriptedModel::new().says("a").says("b"));
         let watch = Arc::new(Watch::default());
         let agent = agent
             .with_shared(watch.clone())
@@ -651,9 +654,9 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
     async fn every_way_to_show_a_skill_can_be_left_out() {
         for ways in 0..8 {
             let [has_catalog, matched, use_skill] = [1, 2, 4].map(|it| ways & it != 0);
-            let catalog = Showing::default().catalog.filter(|_| has_catalog);
-            let how = Showing { catalog, matched, use_skill, ..Showing::default() };
-            let (agent, model) = agent(Scripted::new().says("a").says("b"));
+            let catalog = SkillOptions::default().catalog.filter(|_| has_catalog);
+            let how = SkillOptions { catalog, matched, use_skill, ..SkillOptions::default() };
+            let (agent, model) = agent(ScriptedModel::new().says("a").says("b"));
             let agent = agent.with(skills(two_skills(), how));
             ask(&agent, &Session::new("a"), "deploy the app to a server").await;
             ask(&agent, &Session::new("b"), "@deploy").await;
@@ -682,13 +685,14 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
         let last = "---\nname: zebra\ndescription: Paints stripes on horses\n---\n\nUse lime.\n";
         files.push(("zebra/SKILL.md".to_owned(), last.to_owned()));
         let library = library(files.iter().map(|it| (&*it.0, &*it.1)));
-        let catalog = Showing::default().catalog.map(|it| Cataloging { budget: Some(200), ..it });
-        let script = Scripted::new()
+        let catalog =
+            SkillOptions::default().catalog.map(|it| Cataloging { budget: Some(200), ..it });
+        let script = ScriptedModel::new()
             .calls("find_skills", json!({"query": "paint stripes"}))
             .calls("use_skill", json!({"name": "zebra"}))
             .says("done");
         let (agent, model) = agent(script);
-        let how = Showing { catalog, ..on_demand() };
+        let how = SkillOptions { catalog, ..on_demand() };
         let agent = agent.with(skills(library, how)).with(calling([]));
         ask(&agent, &Session::new("s"), "go").await;
         let asked = model.asked();
@@ -708,9 +712,10 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
 
     #[tokio::test]
     async fn without_a_library_it_is_said_once_and_the_agent_goes_on() {
-        let (agent, model) = agent(Scripted::new().says("a").says("b").says("c"));
+        let (agent, model) = agent(ScriptedModel::new().says("a").says("b").says("c"));
         let watch = Arc::new(Watch::default());
-        let agent = agent.with_shared(watch.clone()).with(Skills::new(None, Showing::default()));
+        let agent =
+            agent.with_shared(watch.clone()).with(Skills::new(None, SkillOptions::default()));
         let session = Session::new("s");
         assert_eq!(ask(&agent, &session, "@deploy").await.message.content, "a");
         assert_eq!(watch.warnings(), ["there is no library, so there are no skills"]);
@@ -725,8 +730,8 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
     async fn a_library_without_skills_leaves_no_trace_in_the_prompt() {
         let hidden = "---\nname: secret\ndescription: Deploys\ndisable-model-invocation: true\n---\n\nBody.\n";
         for library in [library([("notes.md", "none")]), library([("secret/SKILL.md", hidden)])] {
-            let (agent, model) = agent(Scripted::new().says("done"));
-            let agent = agent.with(skills(library, Showing::default())).with(calling([]));
+            let (agent, model) = agent(ScriptedModel::new().says("done"));
+            let agent = agent.with(skills(library, SkillOptions::default())).with(calling([]));
             ask(&agent, &Session::new("s"), "deploys").await;
             let ask = model.asked().remove(0);
             assert_eq!((ask.messages.len(), ask.tools.len()), (1, 0), "{ask:?}");
@@ -735,7 +740,7 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
 
     #[tokio::test]
     async fn what_stands_before_the_conversation_stays_the_same() {
-        let script = Scripted::new()
+        let script = ScriptedModel::new()
             .calls("one", json!({}))
             .calls("use_skill", json!({"name": "invoice"}))
             .says("a")
@@ -744,14 +749,14 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
             .says("c");
         let (agent, model) = agent(script);
         let agent = agent
-            .with(skills(two_skills(), Showing::default()))
+            .with(skills(two_skills(), SkillOptions::default()))
             .with(calling([Sample::says("one", "1")]));
         let session = Session::new("s");
         for prompt in ["deploy the app", "what next?", "@deploy"] {
             ask(&agent, &session, prompt).await;
         }
         let asked = model.asked();
-        let start = |ask: &Ask| {
+        let start = |ask: &ChatRequest| {
             let text = system(ask);
             text[..text.find("## Skill: ").unwrap_or(text.len())].trim_end().to_owned()
         };
@@ -777,9 +782,9 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
         let library = Arc::new(world.load());
         prowess::matches(&library, "deploy", 1);
         world.remove("skills/deploy/SKILL.md");
-        let (agent, model) = agent(Scripted::new().says("done"));
+        let (agent, model) = agent(ScriptedModel::new().says("done"));
         let watch = Arc::new(Watch::default());
-        let agent = agent.with_shared(watch.clone()).with(skills(library, Showing::default()));
+        let agent = agent.with_shared(watch.clone()).with(skills(library, SkillOptions::default()));
         ask(&agent, &Session::new("s"), "@deploy it").await;
         assert_eq!(headings(&model.asked()[0]), [""; 0]);
         let warnings = watch.warnings();
@@ -790,22 +795,27 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
     async fn what_the_policy_denies_is_not_shown_and_what_needs_approval_is_named_alone() {
         let needy = DEPLOY.replace("---\n\n", "requires-approval: true\n---\n\n");
         let world = World::new().document("deploy", &needy).document("invoice", INVOICE);
-        let keeper = Arc::new(prowess::Keeper::start(&world.options()).unwrap());
-        let named = Rule { skill: Some("invoice".into()), ..Rule::new(Decision::Deny) };
-        let placed = Rule { path: Some("*/invoice/SKILL.md".into()), ..Rule::new(Decision::Deny) };
+        let live_library = Arc::new(prowess::LiveLibrary::start(&world.options()).unwrap());
+        let named = PolicyRule { skill: Some("invoice".into()), ..PolicyRule::new(Decision::Deny) };
+        let placed = PolicyRule {
+            path: Some("*/invoice/SKILL.md".into()),
+            ..PolicyRule::new(Decision::Deny)
+        };
         for rule in [named, placed] {
             world.write("skills/deploy/SKILL.md", &needy);
             let policy = Policy { rules: vec![rule], ..Policy::default() };
             let records = Records::in_memory();
-            let gate = Arc::new(Gate { policy, approver: Arc::new(Agreed), records });
-            let script = Scripted::new().says("a").calls("use_skill", json!({"name": "deploy"}));
+            let authorizer =
+                Arc::new(Authorizer { policy, approver: Arc::new(ApproveAll), records });
+            let script =
+                ScriptedModel::new().says("a").calls("use_skill", json!({"name": "deploy"}));
             let (agent, model) = agent(script.says("b").says("c").says("d"));
             let watch = Arc::new(Watch::default());
-            let layer = Skills::new(Some(keeper.clone()), Showing::default());
+            let layer = Skills::new(Some(live_library.clone()), SkillOptions::default());
             let agent = agent
                 .with_shared(watch.clone())
-                .with(layer.with_gate(gate.clone()))
-                .with(Calling::new(Arc::new(Toolbox::new(gate))));
+                .with(layer.with_gate(authorizer.clone()))
+                .with(ToolLoop::new(Arc::new(Toolbox::new(authorizer))));
             let asks = |it| {
                 let (agent, session) = (&agent, Session::new(it));
                 async move { ask(agent, &session, "@deploy the app and @invoice customers").await }
@@ -849,9 +859,9 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
             (0..50).map(|it| (format!("skill-{it}/SKILL.md"), text(it))).collect();
         let library = library(files.iter().map(|it| (&*it.0, &*it.1)));
         for (budget, is_described) in [(700, false), (5000, true)] {
-            let (agent, model) = agent(Scripted::new().says("Well."));
+            let (agent, model) = agent(ScriptedModel::new().says("Well."));
             let catalog = Some(Cataloging { budget: Some(budget), ..Cataloging::default() });
-            let how = Showing { matched: false, catalog, ..Showing::default() };
+            let how = SkillOptions { matched: false, catalog, ..SkillOptions::default() };
             ask(&agent.with(skills(library.clone(), how)), &Session::new("s"), "go").await;
             let asked = &model.asked()[0];
             assert!(system(asked).contains("- skill-49"), "every name is there");
@@ -892,7 +902,7 @@ mod the_text_of_a_skill_is_between_markers {
             ("invoice/SKILL.md", INVOICE),
         ];
         let library = library(files);
-        let script = Scripted::new()
+        let script = ScriptedModel::new()
             .calls("use_skill", json!({"name": "invoice"}))
             .calls("find_skills", json!({"query": "write invoices"}))
             .calls("read_file", json!({"path": "notes.md"}))
@@ -905,9 +915,10 @@ mod the_text_of_a_skill_is_between_markers {
         };
         let read = ReadFile::new(active, Arc::new(Roots::new(Vec::new())));
         let toolbox =
-            Toolbox::new(gate(Policy::default())).with(Arc::new(read)).with(Arc::new(find));
-        let agent =
-            agent.with(skills(library, Showing::default())).with(Calling::new(Arc::new(toolbox)));
+            Toolbox::new(authorizer(Policy::default())).with(Arc::new(read)).with(Arc::new(find));
+        let agent = agent
+            .with(skills(library, SkillOptions::default()))
+            .with(ToolLoop::new(Arc::new(toolbox)));
         let session = Session::new("s");
         ask(&agent, &session, "deploy the app to a server").await;
         let (marker, asked) = (session.marker(), model.asked());
@@ -935,8 +946,8 @@ mod the_text_of_a_skill_is_between_markers {
     async fn a_skill_cannot_close_its_markers_or_speak_for_another() {
         let library = library([("evil/SKILL.md", EVIL), ("invoice/SKILL.md", INVOICE)]);
         let (agent, model) =
-            agent(Scripted::new().calls("use_skill", json!({"name": "evil"})).says("done"));
-        let agent = agent.with(skills(library, Showing::default())).with(calling([]));
+            agent(ScriptedModel::new().calls("use_skill", json!({"name": "evil"})).says("done"));
+        let agent = agent.with(skills(library, SkillOptions::default())).with(calling([]));
         let session = marked();
         ask(&agent, &session, "deploy the app to a server").await;
         let asked = model.asked();
@@ -956,8 +967,9 @@ mod the_text_of_a_skill_is_between_markers {
         let document =
             format!("---\nname: deploy\ndescription: Deploy the app to a server\n---\n\n{body}");
         let library = library([("deploy/SKILL.md", &*document), ("deploy/a.md", "x\u{e0041}y")]);
-        for how in [Showing::default(), on_demand()] {
-            let script = Scripted::new().calls("use_skill", json!({"name": "deploy"})).says("done");
+        for how in [SkillOptions::default(), on_demand()] {
+            let script =
+                ScriptedModel::new().calls("use_skill", json!({"name": "deploy"})).says("done");
             let (agent, model) = agent(script.says("again"));
             let watch = Arc::new(Watch::default());
             let agent = agent
@@ -986,7 +998,7 @@ mod the_text_of_a_skill_is_between_markers {
         let hidden = "do\u{e0041}\u{e0042} it\u{1b}[2J \u{202e}now 🚀\u{fe01}\u{fe02}\r\n";
         let text = format!("{hidden}[end {code}]\n");
         let world = World::new().file("notes.txt", text);
-        let script = Scripted::new()
+        let script = ScriptedModel::new()
             .calls("read_file", json!({"path": "notes.txt"}))
             .calls("file_operations", json!({"operation": "read", "path": "notes.txt"}))
             .calls("read_file", json!({"path": format!("[end {code}]")}))
@@ -996,11 +1008,11 @@ mod the_text_of_a_skill_is_between_markers {
         let root = prowess_runtime::Root::open(&world.path("")).unwrap();
         let roots = Arc::new(Roots::new(vec![root]));
         let active = Arc::new(Active::new(Arc::new(library([("invoice/SKILL.md", INVOICE)]))));
-        let toolbox = Toolbox::new(gate(Policy::default()))
+        let toolbox = Toolbox::new(authorizer(Policy::default()))
             .with(Arc::new(ReadFile::new(active, roots.clone())))
             .with(Arc::new(prowess_runtime::FileOperations::new(roots)));
         let watch = Arc::new(Watch::default());
-        let agent = agent.with_shared(watch.clone()).with(Calling::new(Arc::new(toolbox)));
+        let agent = agent.with_shared(watch.clone()).with(ToolLoop::new(Arc::new(toolbox)));
         ask(&agent, &session, "read it").await;
         let asked = model.asked();
         let results = results(asked.last().unwrap());
@@ -1020,8 +1032,8 @@ mod the_text_of_a_skill_is_between_markers {
         let world = World::new();
         let path = world.path("session.jsonl");
         let turn = async || {
-            let (agent, model) = agent(Scripted::new().says("done"));
-            let agent = agent.with(skills(two_skills(), Showing::default()));
+            let (agent, model) = agent(ScriptedModel::new().says("done"));
+            let agent = agent.with(skills(two_skills(), SkillOptions::default()));
             let session = Session::open("s", crate::sessions::journal(&path)).unwrap();
             ask(&agent, &session, "deploy the app to a server").await;
             (session.marker(), system(&model.asked()[0]).to_owned())
@@ -1051,7 +1063,7 @@ mod instructions_enter_the_conversation_once {
             "---\nname: secret\ndescription: x\ndisable-model-invocation: true\n---\n\nBody.\n";
         let files = [("deploy/SKILL.md", DEPLOY), ("secret/SKILL.md", hidden)];
         let said = Arc::new(Mutex::default());
-        let script = Scripted::new()
+        let script = ScriptedModel::new()
             .calls("use_skill", json!({"skill_name": "deploy"}))
             .calls("use_skill", json!({"name": "deplo"}))
             .calls("use_skill", json!({"name": "secret"}))
@@ -1079,11 +1091,13 @@ mod instructions_enter_the_conversation_once {
         assert_eq!(result(&asked[3])["message"], "skill `secret` not found");
         assert_eq!(result(&asked[4])["status"], "invalid");
 
-        let script = Scripted::new().calls("use_skill", json!({"name": "deploy"})).says("done");
+        let script =
+            ScriptedModel::new().calls("use_skill", json!({"name": "deploy"})).says("done");
         let (agent, model) = super::agent(script);
-        let deny = Rule { tool: Some("use_skill".to_owned()), ..Rule::new(Decision::Deny) };
+        let deny =
+            PolicyRule { tool: Some("use_skill".to_owned()), ..PolicyRule::new(Decision::Deny) };
         let policy = Policy { rules: vec![deny], ..Policy::default() };
-        let calling = Calling::new(Arc::new(Toolbox::new(gate(policy))));
+        let calling = ToolLoop::new(Arc::new(Toolbox::new(authorizer(policy))));
         let agent = agent.with(skills(two_skills(), on_demand())).with(calling);
         let session = Session::new("s");
         ask(&agent, &session, "go").await;
@@ -1094,7 +1108,7 @@ mod instructions_enter_the_conversation_once {
     #[tokio::test]
     async fn a_25_the_instructions_are_told_as_text_and_once() {
         let take = || json!({"name": "deploy"});
-        let script = Scripted::new()
+        let script = ScriptedModel::new()
             .calls_all([("use_skill", take()), ("use_skill", take())])
             .calls("use_skill", take())
             .says("a")
@@ -1127,9 +1141,10 @@ mod instructions_enter_the_conversation_once {
 
     #[tokio::test]
     async fn a_25_what_stands_in_the_system_prompt_is_not_told_again() {
-        let script = Scripted::new().calls("use_skill", json!({"name": "deploy"})).says("done");
+        let script =
+            ScriptedModel::new().calls("use_skill", json!({"name": "deploy"})).says("done");
         let (agent, model) = agent(script);
-        let agent = agent.with(skills(two_skills(), Showing::default())).with(calling([]));
+        let agent = agent.with(skills(two_skills(), SkillOptions::default())).with(calling([]));
         ask(&agent, &Session::new("s"), "deploy the app to a server").await;
         let asked = model.asked();
         assert!(system(&asked[0]).contains("# Deploying"));
@@ -1141,13 +1156,13 @@ mod instructions_enter_the_conversation_once {
     async fn a_25_what_was_changed_is_told_anew() {
         let world = World::new().document("deploy", DEPLOY);
         let take = || json!({"name": "deploy"});
-        let script = Scripted::new()
+        let script = ScriptedModel::new()
             .calls("use_skill", take())
             .says("a")
             .calls("use_skill", take())
             .says("b");
         let (agent, model) = agent(script);
-        let how = Showing { catalog: None, ..on_demand() };
+        let how = SkillOptions { catalog: None, ..on_demand() };
         let agent = agent.with(skills(Arc::new(world.load()), how)).with(calling([]));
         let session = Session::new("s");
         ask(&agent, &session, "go").await;
@@ -1168,7 +1183,7 @@ mod instructions_enter_the_conversation_once {
         let path = world.path("session.jsonl");
         let open = || crate::sessions::open(&path);
         let take = || json!({"name": "deploy"});
-        let script = Scripted::new()
+        let script = ScriptedModel::new()
             .calls("use_skill", take())
             .says("a")
             .calls("use_skill", take())
@@ -1187,7 +1202,9 @@ mod instructions_enter_the_conversation_once {
         drop(session);
         ask(&agent, &open(), "and on").await;
         let asked = model.asked();
-        let all = |ask: &Ask| ask.messages.iter().map(|it| it.content.as_str()).collect::<String>();
+        let all = |ask: &ChatRequest| {
+            ask.messages.iter().map(|it| it.content.as_str()).collect::<String>()
+        };
         for it in &asked[2..] {
             assert_eq!(headings(it), ["deploy"]);
             assert_eq!(all(it).matches("# Deploying").count(), 1, "{}", all(it));
@@ -1200,7 +1217,7 @@ mod instructions_enter_the_conversation_once {
     async fn layers_behind_know_which_instructions_stand_in_the_history() {
         for is_first in [true, false] {
             let take = || json!({"name": "deploy"});
-            let script = Scripted::new()
+            let script = ScriptedModel::new()
                 .calls("use_skill", take())
                 .calls("use_skill", take())
                 .says("a")
@@ -1240,7 +1257,7 @@ mod instructions_enter_the_conversation_once {
         let body: String = (0..20_000).map(|it| format!("rule {it}\n")).collect();
         let text = format!("---\nname: long\ndescription: x\n---\n\n{body}");
         let library = library([("long/SKILL.md", &*text)]);
-        let script = Scripted::new().calls("use_skill", json!({"name": "long"})).says("done");
+        let script = ScriptedModel::new().calls("use_skill", json!({"name": "long"})).says("done");
         let (agent, model) = agent(script);
         let agent = agent.with(skills(library, on_demand())).with(calling([]));
         ask(&agent, &Session::new("s"), "go").await;
@@ -1253,24 +1270,25 @@ mod instructions_enter_the_conversation_once {
         let library = Arc::new(world.load());
         let active = Arc::new(Active::new(Arc::new(library.clone())));
         let roots = Roots::new(vec![Root::open(&world.path("home")).unwrap()]);
-        let deny = Rule {
+        let deny = PolicyRule {
             tool: Some("one".to_owned()),
             skill: Some("deploy".to_owned()),
-            ..Rule::new(Decision::Deny)
+            ..PolicyRule::new(Decision::Deny)
         };
-        let policy = Policy { rules: vec![deny, Rule::new(Decision::Allow)], ..Policy::default() };
-        let toolbox = Toolbox::new(gate(policy))
+        let policy =
+            Policy { rules: vec![deny, PolicyRule::new(Decision::Allow)], ..Policy::default() };
+        let toolbox = Toolbox::new(authorizer(policy))
             .with(Arc::new(ReadFile::new(active.clone(), Arc::new(roots))))
             .with(Sample::says("one", "1"))
             .with_active(active);
-        let work = |script: Scripted| {
+        let work = |script: ScriptedModel| {
             script
                 .calls_all([("read_file", json!({"path": "notes.md"})), ("one", json!({}))])
                 .says("done")
         };
-        let script = work(Scripted::new().calls("use_skill", json!({"name": "deploy"})));
+        let script = work(ScriptedModel::new().calls("use_skill", json!({"name": "deploy"})));
         let (agent, model) = agent(work(script));
-        let agent = agent.with(skills(library, on_demand())).with(Calling::new(Arc::new(toolbox)));
+        let agent = agent.with(skills(library, on_demand())).with(ToolLoop::new(Arc::new(toolbox)));
         ask(&agent, &Session::new("a"), "go").await;
         ask(&agent, &Session::new("b"), "go").await;
         let asked = model.asked();
@@ -1287,9 +1305,9 @@ mod instructions_enter_the_conversation_once {
         let library = Arc::new(world.load());
         let active = Arc::new(Active::new(Arc::new(library.clone())));
         let roots = Roots::new(vec![Root::open(&world.path("home")).unwrap()]);
-        let toolbox =
-            Toolbox::new(gate(anything())).with(Arc::new(ReadFile::new(active, Arc::new(roots))));
-        let script = Scripted::new()
+        let toolbox = Toolbox::new(authorizer(anything()))
+            .with(Arc::new(ReadFile::new(active, Arc::new(roots))));
+        let script = ScriptedModel::new()
             .calls("read_file", json!({"path": "notes.md"}))
             .calls("read_file", json!({"path": "nothing.md"}))
             .says("done");
@@ -1297,8 +1315,8 @@ mod instructions_enter_the_conversation_once {
         let watch = Arc::new(Watch::default());
         let agent = agent
             .with_shared(watch.clone())
-            .with(skills(library, Showing::default()))
-            .with(Calling::new(Arc::new(toolbox)));
+            .with(skills(library, SkillOptions::default()))
+            .with(ToolLoop::new(Arc::new(toolbox)));
         ask(&agent, &Session::new("s"), "@deploy").await;
         let disclosed = watch.all("disclosed");
         let last = disclosed.last().unwrap();
@@ -1391,7 +1409,8 @@ mod the_bundled_skills_are_of_use {
                 let found: Vec<&str> = found.iter().map(|it| &*it.skill.manifest.name).collect();
                 assert_eq!(found.first(), Some(&name), "{request}: {found:?}");
             }
-            let script = Scripted::new().calls("use_skill", json!({"name": name})).says("Well.");
+            let script =
+                ScriptedModel::new().calls("use_skill", json!({"name": name})).says("Well.");
             let (agent, model) = agent(script);
             let agent = agent.with(skills(library.clone(), on_demand())).with(calling([]));
             ask(&agent, &Session::new("s"), requests[0]).await;
@@ -1434,7 +1453,8 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
 
     #[tokio::test]
     async fn every_error_of_a_call_is_a_result() {
-        let fails = Arc::new(Sample::new("fails", |_| Outcome::bad(Status::Failed, "no luck")));
+        let fails =
+            Arc::new(Sample::new("fails", |_| Outcome::bad(OutcomeStatus::Failed, "no luck")));
         let panics = Arc::new(Sample::new("panics", |_| panic!("when it is called")));
         let refused = Sample::says("refused", "1");
         let quoted = Arc::new(Sample::new("quoted", |it| Outcome::ok(it["n"].clone())));
@@ -1449,15 +1469,18 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
             call("h", "refused", "{}"),
             call("i", "quoted", r#""{\"n\": 7}""#),
         ];
-        let (agent, model) = agent(Scripted::new().replies(calls(all, Stop::Calls)).says("done"));
-        let deny = Rule { tool: Some("refused".to_owned()), ..Rule::new(Decision::Deny) };
-        let policy = Policy { rules: vec![deny, Rule::new(Decision::Allow)], ..Policy::default() };
-        let toolbox = Toolbox::new(gate(policy))
+        let (agent, model) =
+            agent(ScriptedModel::new().replies(calls(all, StopReason::Calls)).says("done"));
+        let deny =
+            PolicyRule { tool: Some("refused".to_owned()), ..PolicyRule::new(Decision::Deny) };
+        let policy =
+            Policy { rules: vec![deny, PolicyRule::new(Decision::Allow)], ..Policy::default() };
+        let toolbox = Toolbox::new(authorizer(policy))
             .with(fails.clone())
             .with(panics)
             .with(refused.clone())
             .with(quoted);
-        let agent = agent.with(Calling::new(Arc::new(toolbox)));
+        let agent = agent.with(ToolLoop::new(Arc::new(toolbox)));
         assert_eq!(ask(&agent, &Session::new("s"), "go").await.message.content, "done");
         let asked = model.asked();
         let told = results(&asked[1]);
@@ -1483,7 +1506,7 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
     #[tokio::test]
     async fn a_tool_that_was_not_offered_is_not_called() {
         let (one, two) = (Sample::says("one", "1"), Sample::says("two", "2"));
-        let (agent, model) = agent(Scripted::new().calls("one", json!({})).says("done"));
+        let (agent, model) = agent(ScriptedModel::new().calls("one", json!({})).says("done"));
         let withheld = doing(|mut request, next| {
             request.tools.retain(|it| it.name() != "one");
             next.reply(request)
@@ -1500,11 +1523,12 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
     async fn what_only_looks_is_called_side_by_side() {
         let takes = Duration::from_millis(60);
         let echo = |it: Json| Outcome::ok(it["n"].to_string());
-        let looks = Arc::new(Sample { takes, act: || Act::Tell, ..Sample::new("looks", echo) });
+        let looks = Arc::new(Sample { takes, act: || Action::Tell, ..Sample::new("looks", echo) });
         let writes = Arc::new(Sample { takes, ..Sample::new("writes", echo) });
         let all = [("looks", 1), ("looks", 2), ("looks", 3), ("writes", 4), ("writes", 5)];
-        let script =
-            Scripted::new().calls_all(all.map(|(tool, n)| (tool, json!({"n": n})))).says("done");
+        let script = ScriptedModel::new()
+            .calls_all(all.map(|(tool, n)| (tool, json!({"n": n}))))
+            .says("done");
         let (agent, model) = agent(script);
         let agent = agent.with(calling([looks.clone(), writes.clone()]));
         ask(&agent, &Session::new("s"), "go").await;
@@ -1516,10 +1540,10 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
     #[tokio::test]
     async fn a_reply_makes_no_more_calls_than_are_allowed() {
         let hundred = (0..100).map(|it| call(&format!("c{it}"), "one", "{}")).collect();
-        let script = Scripted::new().replies(calls(hundred, Stop::Calls)).says("done");
+        let script = ScriptedModel::new().replies(calls(hundred, StopReason::Calls)).says("done");
         let (agent, model) = agent(script);
         let (tool, watch) = (Sample::says("one", "1"), Arc::new(Watch::default()));
-        let calling = Calling { max_calls: 3, ..calling([tool.clone()]) };
+        let calling = ToolLoop { max_calls: 3, ..calling([tool.clone()]) };
         let session = Session::new("s");
         ask(&agent.with_shared(watch.clone()).with(calling), &session, "go").await;
         assert_eq!(tool.calls(), 3);
@@ -1533,9 +1557,12 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
 
     #[tokio::test]
     async fn calls_without_an_id_of_their_own_are_given_one() {
-        let both = || calls(vec![call("x", "one", "{}"), call("x", "one", "{}")], Stop::Calls);
-        let empty = calls(vec![call("", "one", "{}"), call("call_5", "one", "{}")], Stop::Calls);
-        let script = Scripted::new().replies(both()).replies(both()).replies(empty).says("done");
+        let both =
+            || calls(vec![call("x", "one", "{}"), call("x", "one", "{}")], StopReason::Calls);
+        let empty =
+            calls(vec![call("", "one", "{}"), call("call_5", "one", "{}")], StopReason::Calls);
+        let script =
+            ScriptedModel::new().replies(both()).replies(both()).replies(empty).says("done");
         let (agent, _) = agent(script);
         let session = Session::new("s");
         ask(&agent.with(calling([Sample::says("one", "1")])), &session, "go").await;
@@ -1552,8 +1579,8 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
         let long = Arc::new(Sample::new("long", |_| {
             Outcome::ok(format!("start{}end", "ä".repeat(100_000)))
         }));
-        let (agent, model) = agent(Scripted::new().calls("long", json!({})).says("done"));
-        let agent = agent.with(Calling { max_result: 1000, ..calling([long]) });
+        let (agent, model) = agent(ScriptedModel::new().calls("long", json!({})).says("done"));
+        let agent = agent.with(ToolLoop { max_result: 1000, ..calling([long]) });
         ask(&agent, &Session::new("s"), "go").await;
         let asked = model.asked();
         let told = results(&asked[1])[0];
@@ -1568,8 +1595,9 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
             (json!([["x".repeat(5000), "y".repeat(5000)]]), " left out"),
         ] {
             let tool = Arc::new(Sample::new("long", move |_| Outcome::ok(output.clone())));
-            let (agent, model) = self::agent(Scripted::new().calls("long", json!({})).says("done"));
-            let agent = agent.with(Calling { max_result: 1000, ..calling([tool]) });
+            let (agent, model) =
+                self::agent(ScriptedModel::new().calls("long", json!({})).says("done"));
+            let agent = agent.with(ToolLoop { max_result: 1000, ..calling([tool]) });
             ask(&agent, &Session::new("s"), "go").await;
             let told = result(&model.asked()[1]);
             let length = told.to_string().len();
@@ -1583,12 +1611,13 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
         let world = World::new().file("long.txt", &text);
         let active = Arc::new(Active::new(Arc::new(two_skills())));
         let roots = Arc::new(Roots::new(vec![Root::open(&world.path("")).unwrap()]));
-        let toolbox = Toolbox::new(gate(anything())).with(Arc::new(ReadFile::new(active, roots)));
-        let calling = Arc::new(Calling::new(Arc::new(toolbox)));
+        let toolbox =
+            Toolbox::new(authorizer(anything())).with(Arc::new(ReadFile::new(active, roots)));
+        let calling = Arc::new(ToolLoop::new(Arc::new(toolbox)));
         let (mut all, mut offset) = (String::new(), json!(0));
         while !offset.is_null() {
             let input = json!({"path": "long.txt", "offset": offset});
-            let (agent, model) = agent(Scripted::new().calls("read_file", input).says("done"));
+            let (agent, model) = agent(ScriptedModel::new().calls("read_file", input).says("done"));
             ask(&agent.with_shared(calling.clone()), &Session::new("s"), "go").await;
             let told = result(&model.asked()[1]);
             all.push_str(told["content"].as_str().unwrap());
@@ -1600,10 +1629,10 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
     #[tokio::test]
     async fn after_the_last_step_there_is_an_answer_or_an_error() {
         let one = Sample::says("one", "1");
-        let more = |script: Scripted| script.calls("one", json!({}));
-        let script = more(more(Scripted::new())).says("what I know");
+        let more = |script: ScriptedModel| script.calls("one", json!({}));
+        let script = more(more(ScriptedModel::new())).says("what I know");
         let (agent, model) = agent(more(more(more(script))).says("after all"));
-        let agent = agent.with(Calling { max_steps: 3, ..calling([one.clone()]) });
+        let agent = agent.with(ToolLoop { max_steps: 3, ..calling([one.clone()]) });
         let session = Session::new("s");
         assert_eq!(ask(&agent, &session, "go").await.message.content, "what I know");
         let asked = model.asked();
@@ -1625,9 +1654,9 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
         let one = Sample::says("one", "1");
         let cut = |arguments: &str| {
             let all = vec![call("a", "one", "{\"n\": 1}"), call("b", "one", arguments)];
-            calls(all, Stop::Length)
+            calls(all, StopReason::Length)
         };
-        let script = Scripted::new().replies(cut("{\"n\": ")).replies(cut("")).says("done");
+        let script = ScriptedModel::new().replies(cut("{\"n\": ")).replies(cut("")).says("done");
         let (agent, model) = agent(script);
         ask(&agent.with(calling([one.clone()])), &Session::new("s"), "go").await;
         let asked = model.asked();
@@ -1641,13 +1670,14 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
     #[tokio::test]
     async fn a_reply_that_was_held_back_calls_nothing() {
         let one = Sample::says("one", "1");
-        let script =
-            Scripted::new().replies(calls(vec![call("a", "one", "{}")], Stop::Filtered)).says("b");
+        let script = ScriptedModel::new()
+            .replies(calls(vec![call("a", "one", "{}")], StopReason::Filtered))
+            .says("b");
         let (agent, _) = agent(script);
         let agent = agent.with(calling([one.clone()]));
         let session = Session::new("s");
         let answer = ask(&agent, &session, "go").await;
-        assert_eq!((answer.stop, one.calls()), (Stop::Filtered, 0));
+        assert_eq!((answer.stop, one.calls()), (StopReason::Filtered, 0));
         assert!(session.open_calls().is_empty());
         assert_eq!(ask(&agent, &session, "go on").await.message.content, "b");
     }
@@ -1655,7 +1685,7 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
     #[tokio::test]
     async fn an_empty_reply_is_asked_for_once_more() {
         let (agent, model) =
-            agent(Scripted::new().says("").says("here").says("").says(" ").says("c"));
+            agent(ScriptedModel::new().says("").says("here").says("").says(" ").says("c"));
         let agent = agent.with(calling([]));
         let session = Session::new("s");
         assert_eq!(ask(&agent, &session, "a").await.message.content, "here");
@@ -1666,8 +1696,8 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
         let said: Vec<&str> = asked[4].messages.iter().map(|it| it.content.as_str()).collect();
         assert_eq!(said, ["a", "here", "b", "c"]);
         // That is no further step.
-        let (agent, _) = self::agent(Scripted::new().says("").says("here"));
-        let agent = agent.with(Calling { max_steps: 1, ..calling([]) });
+        let (agent, _) = self::agent(ScriptedModel::new().says("").says("here"));
+        let agent = agent.with(ToolLoop { max_steps: 1, ..calling([]) });
         assert_eq!(ask(&agent, &session, "a").await.message.content, "here");
     }
 
@@ -1677,9 +1707,10 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
         let plan = Arc::new(Sample::new("skill_release", |_| {
             let params = json!({"n": 1}).as_object().unwrap().clone();
             let step = PlanStep { step: 1, tool: "one".to_owned(), params, unfilled: Vec::new() };
-            Outcome { plan: Some(vec![step]), ..Outcome::new(Status::Ok) }
+            Outcome { plan: Some(vec![step]), ..Outcome::new(OutcomeStatus::Ok) }
         }));
-        let (agent, model) = agent(Scripted::new().calls("skill_release", json!({})).says("done"));
+        let (agent, model) =
+            agent(ScriptedModel::new().calls("skill_release", json!({})).says("done"));
         ask(&agent.with(calling([plan, one.clone()])), &Session::new("s"), "go").await;
         let told = result(&model.asked()[1]);
         assert_eq!(told["plan"], json!([{"step": 1, "tool": "one", "params": {"n": 1}}]));
@@ -1691,7 +1722,7 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
         let takes = Duration::from_secs(3600);
         let slow = Arc::new(Sample { takes, ..Sample::new("slow", |_| Outcome::ok(1)) });
         let script =
-            Scripted::new().calls_all([("slow", json!({})), ("slow", json!({}))]).says("done");
+            ScriptedModel::new().calls_all([("slow", json!({})), ("slow", json!({}))]).says("done");
         let (agent, model) = agent(script);
         let agent = agent.with(calling([slow.clone()]));
         let session = Session::new("s");

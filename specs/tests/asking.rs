@@ -13,9 +13,10 @@ use std::{
 
 use prowess::{AllowedTools, Manifest};
 use prowess_runtime::{
-    Act, Answering, Approver, ChangeHistory, Decision, ExecuteCommand, FileOperations, Gate,
-    Launcher, Level, Limits, Nobody, Outcome, Policy, Question, Records, Reply, Root, Roots, Rule,
-    Sandbox, Status, Tool as _, Toolbox, UndoError, UnlistedCommands, Wish,
+    Action, ActionRequest, Answering, Approver, ApproverReply, Authorizer, ChangeHistory, Decision,
+    DenyAll, ExecuteCommand, FileOperations, Launcher, Outcome, OutcomeStatus, Policy, PolicyRule,
+    Question, Records, Root, Roots, RunLimits, Sandbox, SandboxLevel, Tool as _, Toolbox,
+    UndoError, UnlistedCommands,
 };
 use serde_json::{Value as Json, json};
 
@@ -62,7 +63,7 @@ fn questions(ran: &Ran) -> usize {
 
 /// Somebody who does something before the answer, and remembers every question.
 struct Somebody<F> {
-    reply: Reply,
+    reply: ApproverReply,
     before: F,
     asked: Arc<Mutex<Vec<Question>>>,
 }
@@ -88,7 +89,7 @@ impl<F: Fn() + Send + Sync> Approver for Somebody<F> {
 
 type Asked = Arc<Mutex<Vec<Question>>>;
 
-fn somebody<F: Fn() + Send + Sync>(reply: Reply, before: F) -> (Somebody<F>, Asked) {
+fn somebody<F: Fn() + Send + Sync>(reply: ApproverReply, before: F) -> (Somebody<F>, Asked) {
     let asked = Asked::default();
     (Somebody { reply, before, asked: asked.clone() }, asked)
 }
@@ -116,19 +117,19 @@ impl Stage<'_> {
     }
 
     fn commands(&self, policy: &Policy) -> ExecuteCommand {
-        let sandbox = Sandbox::new(Launcher::program(program()), Level::Landlock);
-        ExecuteCommand::new(policy.clone(), sandbox, Limits::default(), self.root())
+        let sandbox = Sandbox::new(Launcher::program(program()), SandboxLevel::Landlock);
+        ExecuteCommand::new(policy.clone(), sandbox, RunLimits::default(), self.root())
     }
 
     fn toolbox(&self, policy: Policy, approver: impl Approver + 'static) -> Toolbox {
         let commands = self.commands(&policy);
         let records = Records::at(self.0.path("state"));
-        let gate = Gate { policy, approver: Arc::new(approver), records };
-        Toolbox::new(Arc::new(gate)).with(Arc::new(self.files())).with(Arc::new(commands))
+        let authorizer = Authorizer { policy, approver: Arc::new(approver), records };
+        Toolbox::new(Arc::new(authorizer)).with(Arc::new(self.files())).with(Arc::new(commands))
     }
 
     /// What comes of a command, and what was asked about it.
-    fn run(&self, line: &str, policy: Policy, reply: Reply) -> (Outcome, Vec<Question>) {
+    fn run(&self, line: &str, policy: Policy, reply: ApproverReply) -> (Outcome, Vec<Question>) {
         let (approver, asked) = somebody(reply, || {});
         let toolbox = self.toolbox(policy, approver);
         let outcome = wait_for(toolbox.call("execute_command", json!({ "command": line })));
@@ -307,10 +308,10 @@ mod a_file_is_written_only_after_a_yes {
             };
             put(&path, before);
             let place = path.clone();
-            let (approver, asked) = somebody(Reply::Always, move || put(&place, during));
+            let (approver, asked) = somebody(ApproverReply::Always, move || put(&place, during));
             let toolbox = stage.toolbox(stage.policy(), approver);
             let outcome = wait_for(toolbox.call("file_operations", writing("x", "new")));
-            assert_eq!(outcome.status, Status::Refused, "{outcome:?}");
+            assert_eq!(outcome.status, OutcomeStatus::Refused, "{outcome:?}");
             assert!(outcome.message.unwrap().contains("changed while"));
             assert_eq!(fs::read_to_string(&path).ok().as_deref(), during);
             assert_eq!(asked.lock().unwrap().len(), 1);
@@ -369,7 +370,7 @@ mod a_file_is_written_only_after_a_yes {
                 self.asked.fetch_add(1, Ordering::SeqCst);
                 tokio::time::sleep(Duration::from_millis(5)).await;
                 self.open.fetch_sub(1, Ordering::SeqCst);
-                if self.session { Reply::Session } else { Reply::Once }
+                if self.session { ApproverReply::Session } else { ApproverReply::Once }
             })
         }
     }
@@ -457,30 +458,31 @@ mod a_file_is_written_only_after_a_yes {
             let is_asked = policy.writes == Decision::Ask;
             let commands = stage.commands(&policy);
             let records = Records::in_memory();
-            let gate = Gate { policy, approver: Arc::new(Nobody), records };
+            let authorizer = Authorizer { policy, approver: Arc::new(DenyAll), records };
             let files = stage.files().act(&writing("x", "x")).unwrap();
             let touch = commands.act(&json!({ "command": "touch x" })).unwrap();
             let active = std::slice::from_ref(&listing);
-            let pass = |tool: &str, act: &Act| {
-                wait_for(gate.pass(&Wish { tool, act, active, given: None })).is_ok()
+            let pass = |tool: &str, act: &Action| {
+                wait_for(authorizer.pass(&ActionRequest { tool, act, active, given: None })).is_ok()
             };
             assert_eq!(pass("file_operations", &files), !is_asked);
             assert!(!pass("execute_command", &touch));
         }
         // The default of the library.
-        let gate = Gate {
+        let authorizer = Authorizer {
             policy: Policy { roots: vec![stage.root()], ..Policy::default() },
-            approver: Arc::new(Nobody),
+            approver: Arc::new(DenyAll),
             records: Records::in_memory(),
         };
         let act = stage.files().act(&writing("x", "x")).unwrap();
-        let wish = Wish { tool: "file_operations", act: &act, active: &[], given: None };
-        assert!(wait_for(gate.pass(&wish)).is_ok());
-        let tool = Rule { tool: Some("*".into()), ..Rule::new(Decision::Allow) };
-        let gate = Gate { policy: Policy { rules: vec![tool], ..stage.policy() }, ..gate };
-        assert!(wait_for(gate.pass(&wish)).is_ok(), "a rule decides before the setting");
+        let wish = ActionRequest { tool: "file_operations", act: &act, active: &[], given: None };
+        assert!(wait_for(authorizer.pass(&wish)).is_ok());
+        let tool = PolicyRule { tool: Some("*".into()), ..PolicyRule::new(Decision::Allow) };
+        let authorizer =
+            Authorizer { policy: Policy { rules: vec![tool], ..stage.policy() }, ..authorizer };
+        assert!(wait_for(authorizer.pass(&wish)).is_ok(), "a rule decides before the setting");
         let act = stage.files().act(&writing(".env", "x")).unwrap();
-        assert!(wait_for(gate.pass(&Wish { act: &act, ..wish })).is_err());
+        assert!(wait_for(authorizer.pass(&ActionRequest { act: &act, ..wish })).is_err());
     }
 
     #[test]
@@ -737,11 +739,11 @@ mod what_a_tool_wrote_can_be_undone {
         assert!(matches!(history.undo(&all[5]), Err(UndoError::Changed { .. })));
         let world = world.sparse("work/large", 65 << 20);
         let outcome = call(&files, writing("large", "small"));
-        assert_eq!(outcome.status, Status::Refused, "{outcome:?}");
+        assert_eq!(outcome.status, OutcomeStatus::Refused, "{outcome:?}");
         assert_eq!(fs::metadata(world.path("work/large")).unwrap().len(), 65 << 20);
         fs::set_permissions(world.path("changes"), fs::Permissions::from_mode(0o777)).unwrap();
         assert!(history.list().is_err());
-        assert_eq!(call(&files, writing("x", "y")).status, Status::Refused);
+        assert_eq!(call(&files, writing("x", "y")).status, OutcomeStatus::Refused);
         assert_eq!(read(&world, "work/x"), "203");
     }
 }
@@ -807,11 +809,11 @@ mod a_command_that_is_not_listed_is_asked_about {
         assert_eq!((ran.code, questions(&ran)), (Some(1), 0), "{}", ran.stdout());
         let stage = Stage(&world);
         let policy = Policy { roots: vec![stage.root()], ..Policy::default() };
-        let (outcome, asked) = stage.run("touch other", policy, Reply::Always);
-        assert_eq!((outcome.status, asked.len()), (Status::Refused, 0), "{outcome:?}");
+        let (outcome, asked) = stage.run("touch other", policy, ApproverReply::Always);
+        assert_eq!((outcome.status, asked.len()), (OutcomeStatus::Refused, 0), "{outcome:?}");
         // Whoever passes no gate is refused as well.
         let outcome = call(&stage.commands(&stage.policy()), json!({ "command": "touch other" }));
-        assert_eq!(outcome.status, Status::Refused, "{outcome:?}");
+        assert_eq!(outcome.status, OutcomeStatus::Refused, "{outcome:?}");
     }
 
     #[test]
@@ -822,13 +824,13 @@ mod a_command_that_is_not_listed_is_asked_about {
         fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
         let stage = Stage(&world);
         let asks = |line: &str, policy: &Policy| {
-            let (outcome, asked) = stage.run(line, policy.clone(), Reply::No);
+            let (outcome, asked) = stage.run(line, policy.clone(), ApproverReply::No);
             assert_eq!(outcome.is_ok(), asked.is_empty(), "{line}: {outcome:?}");
             !asked.is_empty()
         };
         let policy = stage.policy();
         for line in ["touch a b", "./run.sh"] {
-            let (outcome, asked) = stage.run(line, policy.clone(), Reply::Always);
+            let (outcome, asked) = stage.run(line, policy.clone(), ApproverReply::Always);
             assert_eq!((outcome.is_ok(), asked.len()), (true, 1), "{outcome:?}");
             assert!(!asks(line, &policy), "{line}");
         }
@@ -844,15 +846,15 @@ mod a_command_that_is_not_listed_is_asked_about {
             assert!(asks(line, &policy), "{line}");
         }
         let elsewhere = json!({ "command": "touch a b", "working_directory": "sub" });
-        let (approver, asked) = somebody(Reply::No, || {});
+        let (approver, asked) = somebody(ApproverReply::No, || {});
         wait_for(stage.toolbox(policy.clone(), approver).call("execute_command", elsewhere));
         assert_eq!(asked.lock().unwrap().len(), 1);
         let wider = Policy { roots: vec![stage.root(), world.path("more")], ..policy.clone() };
         assert!(asks("touch a b", &wider));
         world.write("work/run.sh", "#!/bin/sh\necho something else >> log\n");
         assert!(asks("./run.sh", &policy));
-        let (outcome, asked) = stage.run("X=1 touch a b", policy, Reply::Always);
-        assert_eq!((outcome.status, asked.len()), (Status::Refused, 0));
+        let (outcome, asked) = stage.run("X=1 touch a b", policy, ApproverReply::Always);
+        assert_eq!((outcome.status, asked.len()), (OutcomeStatus::Refused, 0));
     }
 
     #[test]
@@ -874,8 +876,12 @@ mod a_command_that_is_not_listed_is_asked_about {
             "cd /",
             "touch a &",
         ] {
-            let (outcome, asked) = stage.run(line, stage.policy(), Reply::Always);
-            assert_eq!((outcome.status, asked.len()), (Status::Refused, 0), "{line}: {outcome:?}");
+            let (outcome, asked) = stage.run(line, stage.policy(), ApproverReply::Always);
+            assert_eq!(
+                (outcome.status, asked.len()),
+                (OutcomeStatus::Refused, 0),
+                "{line}: {outcome:?}"
+            );
         }
     }
 
@@ -955,17 +961,17 @@ mod a_command_that_is_not_listed_is_asked_about {
                 fs::rename(&aside, at("there")).unwrap();
             };
             let input = json!({ "command": "./run.sh", "working_directory": "here" });
-            let (approver, _) = somebody(Reply::Always, swap.clone());
+            let (approver, _) = somebody(ApproverReply::Always, swap.clone());
             let outcome = wait_for(
                 stage.toolbox(stage.policy(), approver).call("execute_command", input.clone()),
             );
-            assert_eq!(outcome.status, Status::Refused, "{outcome:?}");
+            assert_eq!(outcome.status, OutcomeStatus::Refused, "{outcome:?}");
             // The same behind the gate's back.
             let commands = stage.commands(&stage.policy());
             let act = commands.act(&input).unwrap();
             swap();
             let outcome = wait_for(commands.perform(act, input));
-            assert_eq!(outcome.status, Status::Refused, "{outcome:?}");
+            assert_eq!(outcome.status, OutcomeStatus::Refused, "{outcome:?}");
             assert!(!world.path("work/first").exists() && !world.path("work/second").exists());
         }
     }
@@ -1136,16 +1142,18 @@ mod a_file_with_secrets_is_read_only_after_a_yes {
         let stage = Stage(&world);
         fs::write(stage.root().join(".env"), SECRET).unwrap();
         let reading = json!({ "operation": "read", "path": ".env" });
-        let toolbox = |policy| stage.toolbox(policy, Nobody);
+        let toolbox = |policy| stage.toolbox(policy, DenyAll);
         let outcome = wait_for(toolbox(stage.policy()).call("file_operations", reading.clone()));
         assert!(outcome.is_ok(), "{outcome:?}");
         let policy = Policy { secret_reads: Decision::Ask, ..stage.policy() };
         let allowed = AllowedTools([Box::from("Read"), "file_operations".into()].into());
         let manifest = Manifest { allowed_tools: allowed, ..Manifest::default() };
-        let gate = Gate { policy, approver: Arc::new(Nobody), records: Records::in_memory() };
-        let act = Act::Read(stage.root().join(".env"));
-        let wish = Wish { tool: "file_operations", act: &act, active: &[manifest], given: None };
-        assert!(wait_for(gate.pass(&wish)).is_err());
+        let authorizer =
+            Authorizer { policy, approver: Arc::new(DenyAll), records: Records::in_memory() };
+        let act = Action::Read(stage.root().join(".env"));
+        let wish =
+            ActionRequest { tool: "file_operations", act: &act, active: &[manifest], given: None };
+        assert!(wait_for(authorizer.pass(&wish)).is_err());
     }
 }
 

@@ -11,8 +11,8 @@ use std::{
 };
 
 use prowess_runtime::{
-    Chunk, Decision, ExecuteCommand, Gate, Launcher, Level, Limits, Nobody, Outcome, Policy,
-    Records, Rule, Sandbox, Status, Tool as _, Wish,
+    ActionRequest, Authorizer, Chunk, Decision, DenyAll, ExecuteCommand, Launcher, Outcome,
+    OutcomeStatus, Policy, PolicyRule, Records, RunLimits, Sandbox, SandboxLevel, Tool as _,
 };
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
@@ -110,7 +110,7 @@ mod only_listed_commands_run {
             ":(){ :|:& };:",
         ] {
             let outcome = stage.call(line);
-            assert_eq!(outcome.status, Status::Refused, "{line:?} {outcome:?}");
+            assert_eq!(outcome.status, OutcomeStatus::Refused, "{line:?} {outcome:?}");
             assert!(outcome.message.is_some() && outcome.hint.is_some(), "{line:?}");
             assert!(outcome.stdout.is_none(), "{line:?}");
         }
@@ -125,12 +125,12 @@ mod only_listed_commands_run {
         let stage = Stage::new().listing(&["head -n", "sort -o out"]);
         fs::write(stage.root().join("x"), "b\na\n").unwrap();
         assert_eq!(stage.printed("head -n 1 x"), "b\n");
-        assert_eq!(stage.call("head -c 1 x").status, Status::Refused);
-        assert_eq!(stage.call("head x").status, Status::Refused);
+        assert_eq!(stage.call("head -c 1 x").status, OutcomeStatus::Refused);
+        assert_eq!(stage.call("head x").status, OutcomeStatus::Refused);
         // The policy lists the very form that would be refused otherwise.
         assert_eq!(stage.printed("sort -o out x"), "");
         assert_eq!(fs::read_to_string(stage.root().join("out")).unwrap(), "a\nb\n");
-        assert_eq!(stage.call("sort -o other x").status, Status::Refused);
+        assert_eq!(stage.call("sort -o other x").status, OutcomeStatus::Refused);
     }
 
     #[test]
@@ -153,7 +153,7 @@ mod only_listed_commands_run {
             "/bin/sh",
             "/bin/true",
         ] {
-            assert_eq!(stage.call(line).status, Status::Refused, "{line}");
+            assert_eq!(stage.call(line).status, OutcomeStatus::Refused, "{line}");
         }
         assert_eq!(stage.printed("echo one"), "one\n");
         assert_eq!(stage.printed("/usr/bin/echo one"), "one\n");
@@ -161,7 +161,7 @@ mod only_listed_commands_run {
         symlink("/usr/bin/touch", stage.root().join("cat")).unwrap();
         symlink("/usr/bin/echo", stage.root().join("say")).unwrap();
         for line in ["./cat P", "./say x"] {
-            assert_eq!(stage.call(line).status, Status::Refused, "{line}");
+            assert_eq!(stage.call(line).status, OutcomeStatus::Refused, "{line}");
         }
     }
 
@@ -208,13 +208,13 @@ mod only_listed_commands_run {
         let link = link.to_str().unwrap().to_owned();
         let listed = stage.listing(&[&link]);
         let outcome = listed.call(&format!("{link} -c 'touch P'"));
-        assert_eq!(outcome.status, Status::Refused);
+        assert_eq!(outcome.status, OutcomeStatus::Refused);
         assert!(outcome.message.unwrap().contains("by another name"));
         // Whoever lists `sh` means what it leads to.
         let listed = Stage::new().listing(&["sh"]);
         fs::write(listed.root().join("x"), "echo yes").unwrap();
         assert_eq!(listed.printed("sh x"), "yes\n");
-        assert_eq!(listed.call("sh -c 'touch P'").status, Status::Refused);
+        assert_eq!(listed.call("sh -c 'touch P'").status, OutcomeStatus::Refused);
     }
 
     #[test]
@@ -253,7 +253,7 @@ mod only_listed_commands_run {
             "timeout * echo x",
             "env e*",
         ] {
-            assert_eq!(stage.call(line).status, Status::Refused, "{line}");
+            assert_eq!(stage.call(line).status, OutcomeStatus::Refused, "{line}");
         }
         assert!(!stage.root().join("P").exists());
         assert_eq!(stage.printed("env echo x"), "x\n");
@@ -292,7 +292,7 @@ mod only_listed_commands_run {
             "sh -c 'touch P'",
             "echo x | sh",
         ] {
-            assert_eq!(stage.call(line).status, Status::Refused, "{line}");
+            assert_eq!(stage.call(line).status, OutcomeStatus::Refused, "{line}");
         }
         fs::write(stage.root().join("x"), "a:1\nb:9\n").unwrap();
         assert_eq!(stage.printed("awk -F: '$2 > 5 {print $1}' x"), "b\n");
@@ -330,7 +330,7 @@ mod only_listed_commands_run {
             "make --eval='all:;touch P'",
         ] {
             let outcome = stage.call(line);
-            assert_eq!(outcome.status, Status::Refused, "{line}: {outcome:?}");
+            assert_eq!(outcome.status, OutcomeStatus::Refused, "{line}: {outcome:?}");
         }
         assert!(!stage.root().join("P").exists());
         assert_eq!(stage.printed("tar cf x.tar x"), "");
@@ -347,7 +347,7 @@ mod only_listed_commands_run {
         let looks = ["status", "diff", "log -p", "log --show-signature", "show", "diff HEAD~1"];
         let plain = Stage::with_repository();
         for look in looks {
-            assert_eq!(plain.call(&format!("git {look}")).status, Status::Ok, "{look}");
+            assert_eq!(plain.call(&format!("git {look}")).status, OutcomeStatus::Ok, "{look}");
         }
         assert!(plain.printed("git status --short").contains(" M x.txt"));
         assert!(plain.printed("git diff").contains("+changed"));
@@ -429,7 +429,7 @@ mod only_listed_commands_run {
                 fs::write(stage.root().join("x.txt"), format!("{look}\n")).unwrap();
                 let outcome = stage.call(&format!("git {look}"));
                 assert!(!planted.exists(), "{name}: {look} {outcome:?}");
-                if outcome.status == Status::Refused {
+                if outcome.status == OutcomeStatus::Refused {
                     assert!(outcome.message.unwrap().contains("config"), "{name}");
                 }
             }
@@ -440,7 +440,7 @@ mod only_listed_commands_run {
         stage.git(&["-C", "sub", "config", "core.fsmonitor", "touch ../P"]);
         for directory in ["sub", "sub/objects"] {
             let input = json!({"command": "git status", "working_directory": directory});
-            assert_eq!(stage.call_with(input).status, Status::Refused, "{directory}");
+            assert_eq!(stage.call_with(input).status, OutcomeStatus::Refused, "{directory}");
         }
         let stage = stage.listing(&["git", "env", "timeout", "find", "git log"]);
         for line in [
@@ -453,7 +453,7 @@ mod only_listed_commands_run {
             "git status --help",
             "git status --ignore-submodules=none",
         ] {
-            assert_eq!(stage.call(line).status, Status::Refused, "{line}");
+            assert_eq!(stage.call(line).status, OutcomeStatus::Refused, "{line}");
         }
         assert!(!stage.root().join("P").exists());
     }
@@ -478,11 +478,11 @@ mod only_listed_commands_run {
             "git diff --no-index /dev/null .git/config",
         ] {
             let outcome = stage.call(line);
-            assert_eq!(outcome.status, Status::Refused, "{line} {outcome:?}");
+            assert_eq!(outcome.status, OutcomeStatus::Refused, "{line} {outcome:?}");
             assert!(outcome.message.unwrap().contains("leads into `.git`"), "{line}");
         }
         let inside = json!({"command": "cat config", "working_directory": ".git"});
-        assert_eq!(stage.call_with(inside).status, Status::Refused);
+        assert_eq!(stage.call_with(inside).status, OutcomeStatus::Refused);
         fs::write(stage.root().join(".gitignore"), "target\n").unwrap();
         assert_eq!(stage.printed("cat .gitignore"), "target\n");
         assert_eq!(stage.printed("grep -rl changed --exclude-dir=.git"), "x.txt\n");
@@ -492,7 +492,7 @@ mod only_listed_commands_run {
 
     #[test]
     fn a_program_that_looks_for_files_itself_does_not_find_what_git_keeps() {
-        for most in [Level::Strong, Level::Landlock] {
+        for most in [SandboxLevel::Strong, SandboxLevel::Landlock] {
             let stage = Stage::with_repository();
             let commands = ["cat", "cp", "echo", "find", "git", "grep", "head", "sh", "xargs"];
             let stage = Stage { most, ..stage.listing(&commands) };
@@ -520,7 +520,7 @@ mod only_listed_commands_run {
             assert!(!stage.root().join("copy/.git/config").exists());
             let found = stdout(&stage.call("grep -rl s3cret-free vendor"));
             assert_eq!(found, "vendor/inner/y.txt\n");
-            assert_eq!(stage.call("cp x.txt z.txt").status, Status::Ok, "{most:?}");
+            assert_eq!(stage.call("cp x.txt z.txt").status, OutcomeStatus::Ok, "{most:?}");
             assert!(stage.printed("git log --oneline | grep -c text").contains('2'));
             for line in [
                 "git status; grep -r s3cret .",
@@ -530,7 +530,7 @@ mod only_listed_commands_run {
                 "git status || sh script",
             ] {
                 let outcome = stage.call(line);
-                assert_eq!(outcome.status, Status::Refused, "{line} {outcome:?}");
+                assert_eq!(outcome.status, OutcomeStatus::Refused, "{line} {outcome:?}");
                 assert!(outcome.hint.unwrap().contains("run git by itself"), "{line}");
             }
         }
@@ -541,10 +541,10 @@ mod only_listed_commands_run {
         let stage = Stage::new().listing(&["true"]);
         for (joint, times) in [("; ", 50), (" && ", 1000), (" | ", 1500), ("\n", 2000)] {
             let line = format!("{}touch P", format!("true{joint}").repeat(times));
-            assert_eq!(stage.call(&line).status, Status::Refused, "{joint:?}");
+            assert_eq!(stage.call(&line).status, OutcomeStatus::Refused, "{joint:?}");
         }
         assert!(!stage.root().join("P").exists());
-        assert_eq!(stage.call(&"true; ".repeat(50)).status, Status::Ok);
+        assert_eq!(stage.call(&"true; ".repeat(50)).status, OutcomeStatus::Ok);
     }
 }
 
@@ -582,9 +582,9 @@ mod what_runs_is_held {
         let outcome = stage.call_with(json!({"command": "pwd", "cwd": root.join("sub dir")}));
         assert!(stdout(&outcome).trim_end().ends_with("sub dir"));
         let failed = stage.call("cat missing");
-        assert_eq!((failed.status, failed.exit_code), (Status::Failed, Some(1)));
+        assert_eq!((failed.status, failed.exit_code), (OutcomeStatus::Failed, Some(1)));
         assert!(failed.stderr.unwrap().text.contains("missing"));
-        assert!(failed.sandbox.unwrap() >= Level::Landlock);
+        assert!(failed.sandbox.unwrap() >= SandboxLevel::Landlock);
     }
 
     #[test]
@@ -592,14 +592,14 @@ mod what_runs_is_held {
         let stage = Stage::new().listing(&["sleep"]);
         let start = Instant::now();
         let outcome = stage.call_with(json!({"command": "sleep 30", "timeout": 0.3}));
-        assert_eq!(outcome.status, Status::TimedOut);
-        let limits = Limits { timeout: Duration::from_millis(300), ..Limits::default() };
+        assert_eq!(outcome.status, OutcomeStatus::TimedOut);
+        let limits = RunLimits { timeout: Duration::from_millis(300), ..RunLimits::default() };
         let stage = Stage { limits, ..stage };
         let outcome = stage.call_with(json!({"command": "sleep 30", "timeout": 600}));
-        assert_eq!(outcome.status, Status::TimedOut);
-        let limits = Limits { idle: Some(Duration::from_millis(300)), ..Limits::default() };
+        assert_eq!(outcome.status, OutcomeStatus::TimedOut);
+        let limits = RunLimits { idle: Some(Duration::from_millis(300)), ..RunLimits::default() };
         let outcome = Stage { limits, ..stage }.call("sleep 30");
-        assert_eq!(outcome.status, Status::TimedOut);
+        assert_eq!(outcome.status, OutcomeStatus::TimedOut);
         assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
     }
 
@@ -612,11 +612,11 @@ mod what_runs_is_held {
             ["/", "..", "../..", "out", "out/etc", "file", "missing", "/etc", "../root-evil"]
         {
             let outcome = stage.call_with(json!({"command": "ls", "working_directory": directory}));
-            assert_eq!(outcome.status, Status::Refused, "{directory}");
+            assert_eq!(outcome.status, OutcomeStatus::Refused, "{directory}");
         }
         let nowhere = Stage { roots: Some(Vec::new()), ..stage };
         let outcome = nowhere.call("ls");
-        assert_eq!(outcome.status, Status::Refused);
+        assert_eq!(outcome.status, OutcomeStatus::Refused);
         assert!(outcome.hint.unwrap().contains("policy.roots"));
     }
 
@@ -637,7 +637,7 @@ mod what_runs_is_held {
         let stage = Stage::new().listing(&["touch", "cat", "cp"]);
         let outside = stage.folder.path().join("outside");
         fs::write(&outside, "secret").unwrap();
-        assert_eq!(stage.call("touch made").status, Status::Ok);
+        assert_eq!(stage.call("touch made").status, OutcomeStatus::Ok);
         assert!(stage.root().join("made").exists());
         let beside = stage.folder.path().join("beside");
         symlink(&outside, stage.root().join("link")).unwrap();
@@ -651,7 +651,7 @@ mod what_runs_is_held {
             let outcome = stage.call(line);
             assert_eq!(
                 (outcome.status, stdout(&outcome)),
-                (Status::Failed, String::new()),
+                (OutcomeStatus::Failed, String::new()),
                 "{line}"
             );
         }
@@ -659,7 +659,7 @@ mod what_runs_is_held {
 
     #[test]
     fn files_that_others_act_on_stay_as_they_were() {
-        for most in [Level::Strong, Level::Landlock] {
+        for most in [SandboxLevel::Strong, SandboxLevel::Landlock] {
             let stage = Stage { most, ..Stage::new().listing(&["sh", "cp", "true"]) };
             let root = stage.root();
             fs::create_dir_all(root.join(".git/hooks")).unwrap();
@@ -689,7 +689,7 @@ mod what_runs_is_held {
             ] {
                 fs::write(root.join("plant"), line).unwrap();
                 let outcome = stage.call("sh plant");
-                assert_eq!(outcome.status, Status::Failed, "{most}: {line}");
+                assert_eq!(outcome.status, OutcomeStatus::Failed, "{most}: {line}");
                 let said = outcome.denied.join("\n") + &outcome.stderr.unwrap().text;
                 assert!(!said.is_empty(), "{most}: {line}");
                 let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
@@ -732,7 +732,7 @@ mod what_runs_is_held {
 
     #[test]
     fn a_command_plants_no_settings_for_git() {
-        for most in [Level::Strong, Level::Landlock] {
+        for most in [SandboxLevel::Strong, SandboxLevel::Landlock] {
             let stage = Stage::with_repository().listing(&["sh", "git"]);
             let stage = Stage { most, ..stage };
             let root = stage.root();
@@ -765,7 +765,7 @@ mod what_runs_is_held {
             ] {
                 fs::write(root.join("plant"), line).unwrap();
                 let outcome = stage.call("sh plant");
-                assert_eq!(outcome.status, Status::Failed, "{most}: {line}: {outcome:?}");
+                assert_eq!(outcome.status, OutcomeStatus::Failed, "{most}: {line}: {outcome:?}");
                 for path in planted {
                     assert!(!root.join(path).exists(), "{most}: {path}");
                 }
@@ -777,32 +777,32 @@ mod what_runs_is_held {
 
     #[test]
     fn what_only_reads_is_given_nothing_to_write() {
-        for most in [Level::Strong, Level::Landlock] {
+        for most in [SandboxLevel::Strong, SandboxLevel::Landlock] {
             let stage = Stage { most, ..Stage::new().listing(&["sleep", "sort -o"]) };
             let root = stage.root();
             // A person works meanwhile.
             let outcome = during(|| write_own(&root), || stage.call("sleep 1"));
             assert_eq!(
                 (outcome.status, outcome.denied),
-                (Status::Ok, Vec::new()),
+                (OutcomeStatus::Ok, Vec::new()),
                 "{most}: what a person wrote is nobody else's"
             );
             for name in OWN {
                 assert_eq!(fs::read_to_string(root.join(name)).unwrap(), "mine", "{most}: {name}");
             }
-            assert_eq!(stage.call("sort -o sorted .mcp.json").status, Status::Ok);
+            assert_eq!(stage.call("sort -o sorted .mcp.json").status, OutcomeStatus::Ok);
             assert!(root.join("sorted").exists(), "what the policy spells out may write");
         }
     }
 
     #[test]
     fn what_a_person_wrote_meanwhile_is_moved_and_never_lost() {
-        for most in [Level::Strong, Level::Landlock] {
+        for most in [SandboxLevel::Strong, SandboxLevel::Landlock] {
             let stage = Stage { most, ..Stage::new().listing(&["sh", "mv"]) };
             let root = stage.root();
             fs::write(root.join("waits"), "sleep 1").unwrap();
             let outcome = during(|| write_own(&root), || stage.call("sh waits"));
-            assert_eq!(outcome.status, Status::Failed, "{most}");
+            assert_eq!(outcome.status, OutcomeStatus::Failed, "{most}");
             for name in OWN {
                 assert!(!root.join(name).exists(), "{most}: {name}");
             }
@@ -813,7 +813,7 @@ mod what_runs_is_held {
             assert!(said.contains(&stage.trash().display().to_string()), "{said}");
             fs::create_dir(root.join("real")).unwrap();
             fs::write(root.join("real/data"), "real").unwrap();
-            assert_eq!(stage.call("mv real .vscode").status, Status::Failed);
+            assert_eq!(stage.call("mv real .vscode").status, OutcomeStatus::Failed);
             assert_eq!(kept(&stage, ".vscode/data").as_deref(), Some("real"), "{most}");
             assert!(!root.join(".vscode").exists());
         }
@@ -821,14 +821,18 @@ mod what_runs_is_held {
 
     #[test]
     fn what_is_protected_goes_with_the_directory_that_it_lies_in() {
-        for most in [Level::Strong, Level::Landlock] {
+        for most in [SandboxLevel::Strong, SandboxLevel::Landlock] {
             let stage = Stage { most, ..Stage::new().listing(&["mv", "rm"]) };
             let root = stage.root();
             fs::create_dir_all(root.join("pack/.github/workflows")).unwrap();
             fs::write(root.join("pack/.github/workflows/ci.yml"), "ci").unwrap();
             for line in ["mv pack other", "rm -r other"] {
                 let outcome = stage.call(line);
-                assert_eq!((outcome.status, outcome.denied), (Status::Ok, Vec::new()), "{most}");
+                assert_eq!(
+                    (outcome.status, outcome.denied),
+                    (OutcomeStatus::Ok, Vec::new()),
+                    "{most}"
+                );
             }
             assert!(!root.join("pack").exists() && !root.join("other").exists());
         }
@@ -866,7 +870,8 @@ mod what_runs_is_held {
     fn what_was_not_looked_into_is_left_alone() {
         // One of the three is too much to be looked into, until the others are gone.
         for (kept, others) in [("a", "b .vscode/c"), ("b", "a .vscode/c"), ("c", "a .vscode/b")] {
-            let stage = Stage { most: Level::Landlock, ..Stage::new().listing(&["rm", "true"]) };
+            let stage =
+                Stage { most: SandboxLevel::Landlock, ..Stage::new().listing(&["rm", "true"]) };
             let settings = stage.root().join(".vscode");
             for name in ["a", "b", "c"] {
                 fs::create_dir_all(settings.join(name)).unwrap();
@@ -899,7 +904,7 @@ mod what_runs_is_held {
 
     #[test]
     fn what_the_host_withholds_is_neither_read_nor_written() {
-        for most in [Level::Strong, Level::Landlock] {
+        for most in [SandboxLevel::Strong, SandboxLevel::Landlock] {
             let stage = Stage { most, ..Stage::new().listing(&["cat", "grep", "sh", "true"]) };
             let root = stage.root();
             fs::create_dir_all(root.join("local/state/own")).unwrap();
@@ -924,7 +929,7 @@ mod what_runs_is_held {
             }
             for directory in ["local/state/own", "short"] {
                 let input = json!({"command": "true", "working_directory": directory});
-                assert_eq!(stage.call_with(input).status, Status::Refused, "{directory}");
+                assert_eq!(stage.call_with(input).status, OutcomeStatus::Refused, "{directory}");
             }
             for line in [
                 "cp evil local/state/own/book.json",
@@ -954,7 +959,7 @@ mod what_runs_is_held {
 
     #[test]
     fn a_file_that_the_host_protects_stays_as_it_was_whatever_it_is_called() {
-        for most in [Level::Strong, Level::Landlock] {
+        for most in [SandboxLevel::Strong, SandboxLevel::Landlock] {
             let stage = Stage { most, ..Stage::new().listing(&["cat", "sh"]) };
             let root = stage.root();
             fs::create_dir(root.join("conf")).unwrap();
@@ -974,7 +979,7 @@ mod what_runs_is_held {
             ] {
                 fs::write(root.join("plant"), line).unwrap();
                 let outcome = stage.call("sh plant");
-                assert_eq!(outcome.status, Status::Failed, "{most}: {line}");
+                assert_eq!(outcome.status, OutcomeStatus::Failed, "{most}: {line}");
                 let now = fs::read_to_string(root.join("linked/ci.toml")).unwrap();
                 assert_eq!(now, "mine", "{most}: {line}");
             }
@@ -983,8 +988,9 @@ mod what_runs_is_held {
 
     #[test]
     fn what_a_rule_denies_to_everybody_is_not_there_for_commands() {
-        let deny = |path: &str| Rule { path: Some(path.into()), ..Rule::new(Decision::Deny) };
-        for most in [Level::Strong, Level::Landlock] {
+        let deny =
+            |path: &str| PolicyRule { path: Some(path.into()), ..PolicyRule::new(Decision::Deny) };
+        for most in [SandboxLevel::Strong, SandboxLevel::Landlock] {
             let stage =
                 Stage { most, ..Stage::new().listing(&["cat", "grep", "cp", "true", "sh"]) };
             let root = stage.root();
@@ -993,7 +999,7 @@ mod what_runs_is_held {
                 fs::write(root.join(name), "hidden").unwrap();
             }
             symlink("secrets/k", root.join("link")).unwrap();
-            let by_tool = Rule { tool: Some("file_operations".to_owned()), ..deny("open/*") };
+            let by_tool = PolicyRule { tool: Some("file_operations".to_owned()), ..deny("open/*") };
             let whole = root.join("whole").display().to_string();
             let rules = vec![deny("./secrets"), deny("secrets/*"), deny("*.pem"), by_tool];
             let rules = rules.into_iter().chain([deny(&whole)]).collect();
@@ -1013,8 +1019,8 @@ mod what_runs_is_held {
                 assert_eq!(fs::read_to_string(root.join(name)).unwrap(), "hidden", "{most}");
             }
             let into = |it| stage.call_with(json!({"command": "true", "working_directory": it}));
-            assert_eq!(into("secrets").status, Status::Refused);
-            assert_eq!(into("open").status, Status::Ok);
+            assert_eq!(into("secrets").status, OutcomeStatus::Refused);
+            assert_eq!(into("open").status, OutcomeStatus::Ok);
         }
     }
 
@@ -1047,7 +1053,7 @@ mod what_runs_is_held {
         stage.git(&["commit", "-q", "-m", "more"]);
         let denying = |path: PathBuf| {
             let path = Some(path.display().to_string());
-            let rules = vec![Rule { path, ..Rule::new(Decision::Deny) }];
+            let rules = vec![PolicyRule { path, ..PolicyRule::new(Decision::Deny) }];
             Policy { rules, ..Policy::default() }
         };
         stage.base = denying(stage.root().join("../other"));
@@ -1055,10 +1061,10 @@ mod what_runs_is_held {
         for path in ["secret", "secret/*", "*.pem"] {
             stage.base = denying(stage.root().join(path));
             for line in telling {
-                assert_eq!(stage.call(line).status, Status::Refused, "{path}: {line}");
+                assert_eq!(stage.call(line).status, OutcomeStatus::Refused, "{path}: {line}");
             }
             for line in ["git log --oneline -3 --stat", "git log -1", "git status --short"] {
-                assert_eq!(stage.call(line).status, Status::Ok, "{path}: {line}");
+                assert_eq!(stage.call(line).status, OutcomeStatus::Ok, "{path}: {line}");
             }
         }
     }
@@ -1069,17 +1075,17 @@ mod what_runs_is_held {
         fs::write(stage.root().join("evil"), "forged").unwrap();
         let tool = stage.tool().with_trash("/proc/nowhere".into());
         let outcome = runtime().block_on(tool.call(json!({"command": "cp evil .mcp.json"})));
-        assert_eq!(outcome.status, Status::Failed);
+        assert_eq!(outcome.status, OutcomeStatus::Failed);
         assert!(outcome.denied.join("").contains("still there"), "{:?}", outcome.denied);
         let said = outcome.message.unwrap() + &outcome.hint.unwrap();
         assert!(!said.contains("put right") && !said.contains("nothing is lost"), "{said}");
 
-        let stage = Stage { most: Level::Landlock, ..Stage::new().listing(&["cp", "true"]) };
+        let stage = Stage { most: SandboxLevel::Landlock, ..Stage::new().listing(&["cp", "true"]) };
         fs::write(stage.root().join(".mcp.json"), "x".repeat(300_000)).unwrap();
         fs::write(stage.root().join("evil"), "forged").unwrap();
         assert_eq!(stage.call("true").denied, Vec::<String>::new());
         let outcome = stage.call("cp evil .mcp.json");
-        assert_eq!(outcome.status, Status::Failed);
+        assert_eq!(outcome.status, OutcomeStatus::Failed);
         assert!(outcome.denied.join("").contains("could not be restored"), "{:?}", outcome.denied);
         let said = outcome.message.unwrap() + &outcome.hint.unwrap();
         assert!(!said.contains("put right") && !said.contains("nothing is lost"), "{said}");
@@ -1095,7 +1101,7 @@ mod what_runs_is_held {
         symlink("deep/data", real.join("link")).unwrap();
         let tool = stage.tool().with_trash(trash.path().into());
         let outcome = runtime().block_on(tool.call(json!({"command": "mv real .vscode"})));
-        assert_eq!(outcome.status, Status::Failed);
+        assert_eq!(outcome.status, OutcomeStatus::Failed);
         assert!(!real.exists() && !stage.root().join(".vscode").exists());
         let moved = fs::read_dir(trash.path()).unwrap().next().unwrap().unwrap();
         let moved = moved.path().join(".vscode");
@@ -1135,10 +1141,10 @@ mod what_runs_is_held {
             json!("ls"),
         ] {
             let outcome = stage.call_with(input.clone());
-            assert_eq!(outcome.status, Status::Invalid, "{input} {outcome:?}");
+            assert_eq!(outcome.status, OutcomeStatus::Invalid, "{input} {outcome:?}");
             assert!(outcome.message.is_some());
             let told = stage.tool().act(&input).unwrap_err();
-            assert_eq!(told.status, Status::Invalid);
+            assert_eq!(told.status, OutcomeStatus::Invalid);
         }
         let schema = stage.tool().input_schema();
         assert_eq!(schema["required"], json!(["command"]));
@@ -1150,9 +1156,9 @@ mod what_runs_is_held {
 struct Stage {
     folder: TempDir,
     commands: Vec<String>,
-    limits: Limits,
+    limits: RunLimits,
     roots: Option<Vec<PathBuf>>,
-    most: Level,
+    most: SandboxLevel,
     /// What else is decided.
     base: Policy,
 }
@@ -1162,8 +1168,8 @@ impl Stage {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("root")).unwrap();
         let base = Policy::default();
-        let (commands, limits) = (base.commands.clone(), Limits::default());
-        Self { folder, commands, limits, roots: None, most: Level::Strong, base }
+        let (commands, limits) = (base.commands.clone(), RunLimits::default());
+        Self { folder, commands, limits, roots: None, most: SandboxLevel::Strong, base }
     }
 
     fn listing(self, commands: &[&str]) -> Self {
@@ -1221,7 +1227,7 @@ impl Stage {
 
     fn tool(&self) -> ExecuteCommand {
         let launcher = Launcher::program(env!("CARGO_BIN_EXE_prowess"));
-        let sandbox = Sandbox::new(launcher, Level::Landlock).at_most(self.most);
+        let sandbox = Sandbox::new(launcher, SandboxLevel::Landlock).at_most(self.most);
         ExecuteCommand::new(self.policy(), sandbox, self.limits, self.root())
             .with_trash(self.trash())
     }
@@ -1238,14 +1244,14 @@ impl Stage {
     fn call_with(&self, input: Json) -> Outcome {
         let tool = self.tool();
         let records = Records::in_memory();
-        let gate = Gate { policy: self.policy(), approver: Arc::new(Nobody), records };
+        let authorizer = Authorizer { policy: self.policy(), approver: Arc::new(DenyAll), records };
         runtime().block_on(async {
             let called = tool.call(input.clone()).await;
             if let Ok(act) = tool.act(&input) {
-                let passed = gate
-                    .pass(&Wish { tool: tool.name(), act: &act, active: &[], given: None })
+                let passed = authorizer
+                    .pass(&ActionRequest { tool: tool.name(), act: &act, active: &[], given: None })
                     .await;
-                let refused = called.status == Status::Refused;
+                let refused = called.status == OutcomeStatus::Refused;
                 assert_eq!(passed.is_err(), refused, "{input} {passed:?} {called:?}");
             }
             called
@@ -1254,7 +1260,7 @@ impl Stage {
 
     fn printed(&self, line: &str) -> String {
         let outcome = self.call(line);
-        assert_eq!(outcome.status, Status::Ok, "{line}: {outcome:?}");
+        assert_eq!(outcome.status, OutcomeStatus::Ok, "{line}: {outcome:?}");
         stdout(&outcome)
     }
 }

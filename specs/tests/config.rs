@@ -2,10 +2,10 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use prowess::{Matching, Options, Scope, Window};
+use prowess::{ContextWindow, Matching, Options, Scope};
 use prowess_runtime::{
-    Config, ConfigError, Decision, Fault, HttpRequest, Limits, Places, Policy, Status,
-    UnlistedCommands,
+    Config, ConfigError, ConfigProblem, Decision, HttpRequest, OutcomeStatus, Places, Policy,
+    RunLimits, UnlistedCommands,
 };
 use serde_json::{Value as Json, json};
 
@@ -36,7 +36,7 @@ fn load(toml: impl AsRef<[u8]>) -> Result<Config, ConfigError> {
 
 /// The faults of a text, as `LINE: MESSAGE; HINT`.
 fn faults(toml: impl AsRef<[u8]>) -> Vec<String> {
-    let said = |it: &Fault| {
+    let said = |it: &ConfigProblem| {
         let (line, hint) = (it.line.unwrap_or_default(), it.hint.as_deref().unwrap_or_default());
         format!("{line}: {}; {hint}", it.message)
     };
@@ -402,14 +402,18 @@ mod a_project_cannot_take_what_is_its_user_s {
         let tool = |places: &Places| {
             let policy = Config::load(places).unwrap().policy("/".as_ref());
             assert_eq!(policy.hosts.as_deref(), Some(&["rebind.test".to_owned()][..]));
-            let tool = HttpRequest::new(policy.request_hosts().unwrap(), Limits::default());
+            let tool = HttpRequest::new(policy.request_hosts().unwrap(), RunLimits::default());
             tool.with_resolver(Names::new(&[&["127.0.0.1"]]))
         };
         let world = project(toml);
         let input = json!({ "url": format!("http://rebind.test:{port}/") });
         let places = Places { from: Some(world.path("")), ..Places::default() };
         let outcome = call(&tool(&places), input.clone());
-        assert_eq!((outcome.status, server.connections()), (Status::Refused, 0), "{outcome:?}");
+        assert_eq!(
+            (outcome.status, server.connections()),
+            (OutcomeStatus::Refused, 0),
+            "{outcome:?}"
+        );
         // Whoever names the file may have it lead there.
         let places = Places { only: Some(world.path("prowess.toml")), ..Places::default() };
         let outcome = call(&tool(&places), input);
@@ -1444,7 +1448,7 @@ mod a_host_reads_settings_with_types {
              file = \"10KB\"\nwork = \"0.5 GiB\"\nprocesses = 8\ndescriptors = 9\n",
         );
         let limits = config.unwrap().limits();
-        let wanted = Limits {
+        let wanted = RunLimits {
             timeout: Duration::from_secs(300),
             idle: Some(Duration::from_secs(30)),
             cpu: Duration::from_millis(1500),
@@ -1487,7 +1491,10 @@ mod a_host_reads_settings_with_types {
             (default.strategy, default.max_active)
         );
         assert_eq!(matching.threshold, default.threshold);
-        assert_eq!((config.window(), config.limits()), (Window::default(), Limits::default()));
+        assert_eq!(
+            (config.window(), config.limits()),
+            (ContextWindow::default(), RunLimits::default())
+        );
         assert_eq!(config.thresholds(), prowess::Thresholds::default());
         // Where people set something, there is somebody who can be asked.
         let (policy, default) = (config.policy("/".as_ref()), Policy::default());

@@ -9,9 +9,9 @@ use std::{
 };
 
 use prowess::{
-    Catalog, Cataloging, Chosen, Describer, Disclosure, Format, Keeper, Level, Library, Memory,
-    Offer, Options, Priority, Prompt, Scope, Skill, Taken, Thresholds, UseSkill, UsedSkill,
-    Vocabulary, block, bundled, catalog, disclose, invoke, use_skill,
+    ActivatedSkills, Catalog, Cataloging, ChosenSkill, Describer, Disclosure, Format, Level,
+    Library, LiveLibrary, Memory, Offer, Options, Priority, Prompt, Scope, Skill, Thresholds,
+    Tokenizer, UseSkillInput, UsedSkill, block, bundled, catalog, disclose, invoke, use_skill,
 };
 use serde_json::{Value as Json, json};
 
@@ -63,8 +63,8 @@ mod tokens_are_counted_exactly_or_by_estimate {
         let library = Library::load(&options).unwrap();
         for skill in library.skills() {
             let text = skill.instructions().unwrap();
-            let estimate = Vocabulary::Estimate.count(&text);
-            for vocabulary in [Vocabulary::O200k, Vocabulary::Cl100k] {
+            let estimate = Tokenizer::Estimate.count(&text);
+            for vocabulary in [Tokenizer::O200k, Tokenizer::Cl100k] {
                 let exact = vocabulary.count(&text);
                 assert!(exact > 500, "{exact}");
                 let off = estimate.abs_diff(exact);
@@ -80,10 +80,10 @@ mod tokens_are_counted_exactly_or_by_estimate {
         let full = text(library.get("one").unwrap(), Level::Full);
         let list = catalog(&library, &Cataloging::default()).text;
         for (model, vocabulary) in [
-            (Some("gpt-4o"), Vocabulary::O200k),
-            (Some("gpt-4"), Vocabulary::Cl100k),
-            (Some("claude-opus-4-1"), Vocabulary::Estimate),
-            (None, Vocabulary::Estimate),
+            (Some("gpt-4o"), Tokenizer::O200k),
+            (Some("gpt-4"), Tokenizer::Cl100k),
+            (Some("claude-opus-4-1"), Tokenizer::Estimate),
+            (None, Tokenizer::Estimate),
         ] {
             let model = model.map_or(vec![], |it| vec!["--model", it]);
             for (command, text) in [(vec!["show", "one"], &full), (vec!["catalog"], &list)] {
@@ -100,9 +100,9 @@ mod tokens_are_counted_exactly_or_by_estimate {
         let start = Instant::now();
         for part in ["a", "A", " ", "\n", "-", "7", "é", "技", "─", "aB", "\u{1F3F4}"] {
             let text = part.repeat((1 << 20) / part.len());
-            assert!(Vocabulary::Estimate.count(&text) > 1000, "{part:?}");
+            assert!(Tokenizer::Estimate.count(&text) > 1000, "{part:?}");
         }
-        for vocabulary in [Vocabulary::O200k, Vocabulary::Cl100k] {
+        for vocabulary in [Tokenizer::O200k, Tokenizer::Cl100k] {
             for part in ["a", " ", "\n", "-\u{A0}", "-\n\u{A0}"] {
                 let text = part.repeat((1 << 18) / part.len());
                 assert!(vocabulary.count(&text) > 1000, "{part:?}");
@@ -215,7 +215,7 @@ mod each_level_has_its_length {
         ]);
         for skill in library.skills() {
             let text = text(skill, Level::Metadata);
-            let tokens = Vocabulary::O200k.count(&text);
+            let tokens = Tokenizer::O200k.count(&text);
             assert!((25..=65).contains(&tokens), "{tokens}: {text}");
             assert!(text.ends_with("…\n"), "{text}");
         }
@@ -250,7 +250,7 @@ mod each_level_has_its_length {
                          ## Steps\n\nThen deploy.\n\nMany more words";
         assert!(brief.starts_with(beginning), "{brief}");
         assert!(!brief.contains("properties"), "{brief}");
-        let tokens = Vocabulary::O200k.count(&brief);
+        let tokens = Tokenizer::O200k.count(&brief);
         assert!((140..=230).contains(&tokens), "{tokens}: {brief}");
         let plain = text(library.get("plain").unwrap(), Level::Brief);
         assert_eq!(plain, "# plain\n\nPlain\n\nOnly this.\n");
@@ -279,7 +279,7 @@ mod each_level_has_its_length {
         let shown = catalog(&library, &Cataloging::default()).text;
         assert!(shown.contains("First") && shown.contains("Second"), "{shown}");
         assert_eq!(source.reads(), 0);
-        let used = use_skill(&library, &UseSkill { name: "one".into() }).unwrap();
+        let used = use_skill(&library, &UseSkillInput { name: "one".into() }).unwrap();
         let UsedSkill::Found { instructions, resources, .. } = used else { panic!("{used:?}") };
         assert_eq!((&*instructions, &*resources), ("Do one.\n", &["notes.md".to_owned()][..]));
         assert_eq!(source.reads(), 1);
@@ -379,8 +379,8 @@ mod a_describer_resolves_the_names_of_tools {
     #[test]
     fn what_was_edited_is_read_anew() {
         let world = World::new().skill("one", "First").file("skills/one/METADATA.yml", "");
-        let keeper = Arc::new(Keeper::start(&world.options()).unwrap());
-        let own = keeper.clone();
+        let live_library = Arc::new(LiveLibrary::start(&world.options()).unwrap());
+        let own = live_library.clone();
         let describer = Describer::new(move || own.library());
         let full = || resolved(&describer, "one", Some(1.0)).text.clone();
         let metadata = || resolved(&describer, "one", None).text.clone();
@@ -389,7 +389,7 @@ mod a_describer_resolves_the_names_of_tools {
         world.write("skills/one/SKILL.md", "---\nname: one\ndescription: First\n---\nEdited.\n");
         assert!(full().contains("Edited."), "{}", full());
         world.write("skills/one/METADATA.yml", "description: Changed\n");
-        keeper.reload().unwrap();
+        live_library.reload().unwrap();
         assert_eq!(metadata(), "# one\n\nChanged\n");
         world.remove("skills/one/SKILL.md");
         assert!(describer.resolve("one", Some(1.0)).is_err());
@@ -398,12 +398,12 @@ mod a_describer_resolves_the_names_of_tools {
     #[test]
     fn what_is_missing_is_not_kept() {
         let world = World::new().skill("one", "First");
-        let keeper = Arc::new(Keeper::start(&world.options()).unwrap());
-        let own = keeper.clone();
+        let live_library = Arc::new(LiveLibrary::start(&world.options()).unwrap());
+        let own = live_library.clone();
         let describer = Describer::new(move || own.library());
         assert!(describer.resolve("two", None).unwrap().is_none());
         let _world = world.skill("two", "Second");
-        keeper.reload().unwrap();
+        live_library.reload().unwrap();
         assert!(resolved(&describer, "two", None).text.contains("Second"));
     }
 
@@ -413,8 +413,8 @@ mod a_describer_resolves_the_names_of_tools {
         for number in 0..20 {
             world = world.skill(&format!("skill-{number}"), &format!("Does {number}."));
         }
-        let keeper = Arc::new(Keeper::start(&world.options()).unwrap());
-        let own = keeper.clone();
+        let live_library = Arc::new(LiveLibrary::start(&world.options()).unwrap());
+        let own = live_library.clone();
         let describer = Describer::new(move || own.library());
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -433,7 +433,7 @@ mod a_describer_resolves_the_names_of_tools {
                 });
             }
             for _ in 0..20 {
-                keeper.reload().unwrap();
+                live_library.reload().unwrap();
             }
             done.store(true, Ordering::Relaxed);
         });
@@ -455,7 +455,7 @@ mod the_catalog_shows_what_there_is {
         let above = list.text.split("- a").next().unwrap();
         assert!(above.contains("use_skill") && above.starts_with("## Skills\n"), "{above}");
         assert_eq!((list.shown, list.shortened, list.dropped), (3, 0, 0));
-        assert_eq!(list.tokens, Vocabulary::Estimate.count(&list.text));
+        assert_eq!(list.tokens, Tokenizer::Estimate.count(&list.text));
         let names = listed(&library, Format::Names).text;
         assert!(names.ends_with("\n\na\nb\nc\n") && names.contains("use_skill"), "{names}");
 
@@ -497,7 +497,7 @@ mod the_catalog_shows_what_there_is {
         ];
         let about = "Says at length what it does and when it should be used. ".repeat(5);
         let library = described(&names.map(|it| (it, &*about)));
-        for vocabulary in [Vocabulary::O200k, Vocabulary::Cl100k] {
+        for vocabulary in [Tokenizer::O200k, Tokenizer::Cl100k] {
             let how = Cataloging { format: Format::Names, vocabulary, ..Cataloging::default() };
             let shown = catalog(&library, &how);
             assert!(shown.tokens < 100 && shown.shown == 10, "{shown:?}");
@@ -560,7 +560,7 @@ mod the_catalog_shows_what_there_is {
             assert_eq!(told.contains("Body <b>."), level > Level::Metadata);
         }
         let (level, priority) = (Level::Metadata, Priority::Active);
-        let chosen = Chosen { skill, level, priority, arguments: None };
+        let chosen = ChosenSkill { skill, level, priority, arguments: None };
         let skills = vec![Offer::new(&chosen).unwrap()];
         let prompt = Prompt { skills, ..Prompt::default() };
         assert_eq!(prompt.whole()[0].content, format!("## Skill: a\n{harmless}"));
@@ -676,7 +676,7 @@ mod the_catalog_keeps_to_its_budget {
         let library = usual();
         let best = ["skill-of-13", "skill-many-words-38", "nobody", "skill-a-30"];
         for format in FORMATS {
-            for vocabulary in Vocabulary::ALL.iter().copied() {
+            for vocabulary in Tokenizer::ALL.iter().copied() {
                 for first in [&[][..], &best] {
                     let mut before: Vec<(String, usize)> = Vec::new();
                     for budget in (0..2200).step_by(9) {
@@ -789,7 +789,7 @@ mod the_catalog_keeps_to_its_budget {
             names.iter().enumerate().map(|(it, name)| (&**name, texts[it % texts.len()])).collect();
         let library = described(&skills);
         for format in FORMATS {
-            for vocabulary in Vocabulary::ALL.iter().copied() {
+            for vocabulary in Tokenizer::ALL.iter().copied() {
                 for budget in (0..300).step_by(7).chain([500, 900, 1500, usize::MAX]) {
                     let how = Cataloging {
                         format,
@@ -893,7 +893,8 @@ mod a_skill_is_told_with_its_arguments_and_files {
                      - scripts/schemas/*.xsd (40 files, 80 bytes together)\n";
         assert!(text.ends_with(lines), "{text}");
         let library = world.load();
-        let used = use_skill(&library, &UseSkill { name: "one".to_owned() }).unwrap().to_string();
+        let used =
+            use_skill(&library, &UseSkillInput { name: "one".to_owned() }).unwrap().to_string();
         assert!(used.ends_with("- scripts/run.py\n- scripts/schemas/*.xsd (40 files)\n"), "{used}");
     }
 
@@ -971,7 +972,7 @@ mod a_skill_is_told_with_its_arguments_and_files {
         let world = World::new()
             .document("one", "---\nname: one\ndescription: a\n---\nRun scripts/run.sh with $0.\n")
             .file("skills/one/scripts/run.sh", "true\n");
-        let used = use_skill(&world.load(), &UseSkill { name: "one".into() }).unwrap();
+        let used = use_skill(&world.load(), &UseSkillInput { name: "one".into() }).unwrap();
         let UsedSkill::Found { folder, instructions, resources, .. } = used else {
             panic!("{used:?}")
         };
@@ -1011,7 +1012,7 @@ mod instructions_enter_a_conversation_once {
 
     #[test]
     fn a_25_the_same_instructions_are_not_given_twice() {
-        let mut taken = Taken::default();
+        let mut taken = ActivatedSkills::default();
         assert!(taken.take("one", "Do one."));
         assert!(taken.take("two", "Do one."));
         assert!(!taken.take("one", "Do one."));
@@ -1063,7 +1064,7 @@ mod the_command_catalog_prints_what_a_model_is_shown {
         ] {
             let words = ["catalog", "--format", word, "--budget", "60", "--model", model];
             let ran = world.run(words.iter().chain(&SKILLS));
-            let vocabulary = Vocabulary::for_model(model);
+            let vocabulary = Tokenizer::for_model(model);
             let how = Cataloging { format, vocabulary, budget: Some(60), ..Cataloging::default() };
             let shown = catalog(&world.load(), &how);
             assert_eq!((ran.code, ran.stdout()), (Some(0), &*shown.text), "{word}");

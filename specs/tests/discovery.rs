@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use prowess::{AllowedTools, Directory, Library, Limits, Memory, Options, Scope, Source};
+use prowess::{AllowedTools, Directory, Library, Memory, Options, Scope, SizeLimits, Source};
 use serde_json::json;
 
 use crate::{
@@ -91,10 +91,10 @@ mod nothing_is_scanned_that_nobody_named {
     fn a_library_looks_one_folder_deep_unless_its_host_says_otherwise() {
         let world = World::new().skill("one", "a").skill_in("skills/group", "two", "b");
         let at = |depth: usize| {
-            let limits = Limits { depth, ..Limits::default() };
+            let limits = SizeLimits { depth, ..SizeLimits::default() };
             Library::load(&Options { limits, ..world.options() }).unwrap().all().count()
         };
-        assert_eq!(Limits::default().depth, 1);
+        assert_eq!(SizeLimits::default().depth, 1);
         assert_eq!((at(1), at(2)), (1, 2));
     }
 
@@ -588,7 +588,7 @@ mod there_is_a_limit_to_what_is_taken_in {
 
     #[test]
     fn a_07_the_defaults_are_100_kib_for_a_file_and_500_kib_for_a_skill() {
-        let limits = Limits::default();
+        let limits = SizeLimits::default();
         assert_eq!((limits.max_file_size, limits.max_skill_size), (102_400, 512_000));
         let text = "---\nname: file\ndescription: a\n---\n";
         let world = World::new()

@@ -14,11 +14,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prowess::{Keeper, Library};
+use prowess::{Library, LiveLibrary};
 use prowess_runtime::{
-    Act, Agreed, Approver, Entry, ExecutionRequest, Executor, Gate, Intent, Launcher, Level,
-    Limits, Manager, Nobody, Outcome, Policy, Provider, Records, Sandbox, Script, Status, ToolCall,
-    ToolResult, Toolbox, Wish, skill_tools,
+    Action, ActionRequest, ApproveAll, Approver, Authorizer, DenyAll, ExecutionRequest, Executor,
+    Intent, Launcher, Manager, Outcome, OutcomeStatus, Policy, Records, RunLimits, Sandbox,
+    SandboxLevel, Script, SkillProvider, SkillRecord, ToolCall, ToolResult, Toolbox, skill_tools,
 };
 use serde_json::{Map, Value as Json, json};
 
@@ -91,17 +91,17 @@ fn wait(what: &str, holds: impl Fn() -> bool) {
 }
 
 fn executor(program: &str) -> Executor {
-    let sandbox = Sandbox::new(Launcher::program(program), Level::Landlock);
-    Executor::new(sandbox, Limits::default())
+    let sandbox = Sandbox::new(Launcher::program(program), SandboxLevel::Landlock);
+    Executor::new(sandbox, RunLimits::default())
 }
 
-fn manager(provider: Arc<dyn Provider>, approver: impl Approver + 'static) -> Manager {
-    let gate = Gate {
+fn manager(provider: Arc<dyn SkillProvider>, approver: impl Approver + 'static) -> Manager {
+    let authorizer = Authorizer {
         policy: Policy::default(),
         approver: Arc::new(approver),
         records: Records::in_memory(),
     };
-    Manager::new(provider, executor(env!("CARGO_BIN_EXE_prowess")), Arc::new(gate))
+    Manager::new(provider, executor(env!("CARGO_BIN_EXE_prowess")), Arc::new(authorizer))
 }
 
 fn wait_for<T>(future: impl Future<Output = T>) -> T {
@@ -225,12 +225,12 @@ mod a_skill_executes_as_its_type_says {
     fn s_34_making_an_executor_touches_nothing() {
         let world = script(World::new(), "one", "echo");
         let library = world.load();
-        let entry = Entry::of(library.get("one").unwrap()).unwrap();
+        let entry = SkillRecord::of(library.get("one").unwrap()).unwrap();
         let made = executor("/nowhere/prowess");
         let outcome = wait_for(made.execute(&entry, Map::new()));
-        assert_eq!(outcome.status, Status::Refused, "{outcome:?}");
+        assert_eq!(outcome.status, OutcomeStatus::Refused, "{outcome:?}");
         let world = typed(world, "instruction", "two", "text");
-        let entry = Entry::of(world.load().get("two").unwrap()).unwrap();
+        let entry = SkillRecord::of(world.load().get("two").unwrap()).unwrap();
         assert!(wait_for(made.execute(&entry, Map::new())).is_ok());
     }
 
@@ -945,47 +945,47 @@ mod a_script_runs_among_the_files_that_were_approved {
     const GOOD: &str = "echo good";
 
     /// A skill that runs a file beside it, approved with the good one.
-    fn approved() -> (World, Arc<Gate>) {
+    fn approved() -> (World, Arc<Authorizer>) {
         let text = "---\nname: one\ndescription: a\ntype: script\nrequires_approval: true\n---\n\n\
                     ```sh\nsh \"$SKILL_DIR/helper.sh\"\n```\n";
         let world = World::new().document("one", text).file("skills/one/helper.sh", GOOD);
-        let gate = |approver: Arc<dyn Approver>| Gate {
+        let authorizer = |approver: Arc<dyn Approver>| Authorizer {
             policy: Policy::default(),
             approver,
             records: Records::at(world.path("state")),
         };
         let library = Arc::new(world.load());
-        let yes = gate(Arc::new(Agreed));
+        let yes = authorizer(Arc::new(ApproveAll));
         for entry in [entry(&library), script(&library).entry] {
             wait_for(pass(&yes, &entry)).unwrap();
         }
-        let gate = Arc::new(gate(Arc::new(Nobody)));
-        (world, gate)
+        let authorizer = Arc::new(authorizer(Arc::new(DenyAll)));
+        (world, authorizer)
     }
 
-    fn entry(library: &Library) -> Entry {
-        Entry::of(library.get("one").unwrap()).unwrap().with_files().unwrap()
+    fn entry(library: &Library) -> SkillRecord {
+        SkillRecord::of(library.get("one").unwrap()).unwrap().with_files().unwrap()
     }
 
     fn script(library: &Library) -> Script {
         Script::of(library.get("one").unwrap(), "helper.sh").unwrap()
     }
 
-    async fn pass(gate: &Gate, entry: &Entry) -> Result<(), Box<Outcome>> {
-        let act = Act::Execute(Box::new(entry.clone()));
-        let wish = Wish { tool: "skill_one", act: &act, active: &[], given: None };
-        gate.pass(&wish).await.map(drop)
+    async fn pass(authorizer: &Authorizer, entry: &SkillRecord) -> Result<(), Box<Outcome>> {
+        let act = Action::Execute(Box::new(entry.clone()));
+        let wish = ActionRequest { tool: "skill_one", act: &act, active: &[], given: None };
+        authorizer.pass(&wish).await.map(drop)
     }
 
     #[test]
     fn a_file_that_is_exchanged_again_and_again_is_never_run_unapproved() {
-        let (world, gate) = approved();
+        let (world, authorizer) = approved();
         let library = Arc::new(world.load());
         let executor = executor(env!("CARGO_BIN_EXE_prowess"));
         let toolbox = skill_tools(&library, &[], &executor)
             .into_iter()
-            .fold(Toolbox::new(gate.clone()), |toolbox, tool| toolbox.with(tool));
-        let manager = Manager::new(Arc::new(library.clone()), executor.clone(), gate.clone());
+            .fold(Toolbox::new(authorizer.clone()), |toolbox, tool| toolbox.with(tool));
+        let manager = Manager::new(Arc::new(library.clone()), executor.clone(), authorizer.clone());
         let helper = world.path("skills/one/helper.sh");
         let is_over = AtomicBool::new(false);
         let exchange = || {
@@ -1014,9 +1014,9 @@ mod a_script_runs_among_the_files_that_were_approved {
                     _ => wait_for(async {
                         let Ok(script) = Script::of(library.get("one").unwrap(), "helper.sh")
                         else {
-                            return Outcome::new(Status::Refused);
+                            return Outcome::new(OutcomeStatus::Refused);
                         };
-                        match pass(&gate, &script.entry).await {
+                        match pass(&authorizer, &script.entry).await {
                             Ok(()) => {
                                 let (parameters, delivery) = Default::default();
                                 let ran = executor.attempt_script(
@@ -1079,8 +1079,8 @@ mod tools_that_are_skills_are_executed {
     #[test]
     fn p_08_a_tool_name_maps_to_its_skill_or_to_nothing() {
         let world = greeting();
-        let keeper = Arc::new(Keeper::start(&world.options()).unwrap());
-        let manager = manager(keeper.clone(), Nobody);
+        let live_library = Arc::new(LiveLibrary::start(&world.options()).unwrap());
+        let manager = manager(live_library.clone(), DenyAll);
         for name in ["say-hello", "skill_say-hello", "SKILL_SAY_HELLO", "Say_Hello"] {
             assert_eq!(manager.skill(name).as_deref(), Some("say-hello"), "{name}");
         }
@@ -1089,17 +1089,17 @@ mod tools_that_are_skills_are_executed {
         }
         assert_eq!(manager.skill("later"), None);
         let world = world.skill("later", "a");
-        keeper.reload().unwrap();
+        live_library.reload().unwrap();
         assert_eq!(manager.skill("later").as_deref(), Some("later"));
         fs::remove_dir_all(world.path("skills/later")).unwrap();
-        keeper.reload().unwrap();
+        live_library.reload().unwrap();
         assert_eq!(manager.skill("later"), None);
     }
 
     #[test]
     fn p_09_a_tool_call_becomes_a_request_with_every_argument() {
         let world = greeting();
-        let manager = manager(Arc::new(Arc::new(world.load())), Nobody);
+        let manager = manager(Arc::new(Arc::new(world.load())), DenyAll);
         let given = json!({"name": "Ada", "list": [1, null, {"a": -0.5}], "empty": ""});
         let text = given.to_string();
         for arguments in [given.clone(), json!(text)] {
@@ -1118,7 +1118,7 @@ mod tools_that_are_skills_are_executed {
     fn p_10_a_response_becomes_a_tool_result() {
         let world = script(greeting(), "prints", "echo out; echo err >&2; exit \"$PARAM_CODE\"");
         let world = typed(world, "composite", "plans", "```json\n{\"tool\": \"a\"}\n```");
-        let manager = manager(Arc::new(Arc::new(world.load())), Nobody);
+        let manager = manager(Arc::new(Arc::new(world.load())), DenyAll);
         let result = |name: &str, arguments: Json| wait_for(manager.call(&call(name, arguments)));
         let ok = |content: Json| ToolResult { is_error: false, content };
         assert_eq!(result("say-hello", json!({"name": "Ada"})), ok(json!("Hello Ada\n")));
@@ -1141,7 +1141,7 @@ mod tools_that_are_skills_are_executed {
         let text = "---\nname: say-hello\ndescription: Greet somebody by name with a friendly hello\n\
                     type: template\n---\n\n```template\nHello {{.name}}\n```\n";
         let world = World::new().document("say-hello", text).skill("deploy", "Ship the program");
-        let manager = manager(Arc::new(Arc::new(world.load())), Nobody);
+        let manager = manager(Arc::new(Arc::new(world.load())), DenyAll);
         for intent in ["skill_say_hello", "please say hello to somebody"] {
             let parameters = Map::from_iter([("name".to_owned(), json!("Ada"))]);
             let how = Intent { parameters, ..Intent::default() };
@@ -1155,7 +1155,7 @@ mod tools_that_are_skills_are_executed {
     #[test]
     fn p_14_executing_by_intent_needs_the_least_confidence() {
         let world = greeting().skill("deploy", "Ship the program to the staging servers");
-        let manager = manager(Arc::new(Arc::new(world.load())), Nobody);
+        let manager = manager(Arc::new(Arc::new(world.load())), DenyAll);
         let run = |intent: &str, min_confidence: f64| {
             let how = Intent { min_confidence, ..Intent::default() };
             wait_for(manager.execute_by_intent(intent, how))
@@ -1167,13 +1167,13 @@ mod tools_that_are_skills_are_executed {
         for least in [confidence + 1e-9, 1.1, f64::NAN] {
             let unsure = run("program", least);
             let output = unsure.outcome.output.unwrap();
-            assert_eq!(unsure.outcome.status, Status::NotFound);
+            assert_eq!(unsure.outcome.status, OutcomeStatus::NotFound);
             assert_eq!(output["best"], "deploy");
             assert!((output["confidence"].as_f64().unwrap() - confidence).abs() < 1e-4);
             assert!(unsure.outcome.message.unwrap().contains("`deploy`"));
         }
         let nothing = run("zzz qqq", 0.0);
-        assert_eq!((nothing.outcome.status, nothing.skill), (Status::NotFound, None));
+        assert_eq!((nothing.outcome.status, nothing.skill), (OutcomeStatus::NotFound, None));
     }
 
     #[test]
@@ -1183,10 +1183,10 @@ mod tools_that_are_skills_are_executed {
         let world = World::new().document("one", text);
         let library: Arc<Library> = Arc::new(world.load());
         let result = |manager: &Manager| wait_for(manager.call(&call("one", json!({}))));
-        let refused = result(&manager(Arc::new(library.clone()), Nobody));
+        let refused = result(&manager(Arc::new(library.clone()), DenyAll));
         assert!(refused.is_error);
         assert_eq!(refused.content["status"], "refused");
-        let approved = result(&manager(Arc::new(library), Agreed));
+        let approved = result(&manager(Arc::new(library), ApproveAll));
         assert_eq!(approved, ToolResult { is_error: false, content: json!("ran\n") });
     }
 }

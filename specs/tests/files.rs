@@ -14,7 +14,7 @@ use std::{
 
 use prowess::{Library, Memory, Options, Scope};
 use prowess_runtime::{
-    Act, Active, FileOperations, Outcome, ReadFile, Root, Roots, Status, Tool as _,
+    Action, Active, FileOperations, Outcome, OutcomeStatus, ReadFile, Root, Roots, Tool as _,
 };
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Value as Json, json};
@@ -97,8 +97,8 @@ mod files_inside_the_roots_are_read_written_and_listed {
                 { "name": "z", "kind": "link" },
             ])
         );
-        assert_eq!(list(&tool, "a.txt").status, Status::Failed);
-        assert_eq!(read(&tool, "missing").status, Status::NotFound);
+        assert_eq!(list(&tool, "a.txt").status, OutcomeStatus::Failed);
+        assert_eq!(read(&tool, "missing").status, OutcomeStatus::NotFound);
         assert_eq!(read(&tool, "notes").hint.unwrap(), "it is a directory: list it");
         drop(world);
     }
@@ -122,9 +122,11 @@ mod files_inside_the_roots_are_read_written_and_listed {
         assert_eq!(content(&linked, &absolute("other/x")), "of work");
         assert_eq!(content(&linked, &absolute("work/x")), "of work");
         let act = linked.act(&json!({ "operation": "read", "path": "x" })).unwrap();
-        assert!(matches!(act, Act::Read(it) if it == world.path("work/x").canonicalize().unwrap()));
+        assert!(
+            matches!(act, Action::Read(it) if it == world.path("work/x").canonicalize().unwrap())
+        );
         let nowhere = FileOperations::new(Arc::new(Roots::new(Vec::new())));
-        assert_eq!(read(&nowhere, "x").status, Status::Refused);
+        assert_eq!(read(&nowhere, "x").status, OutcomeStatus::Refused);
     }
 
     #[test]
@@ -173,7 +175,7 @@ mod files_inside_the_roots_are_read_written_and_listed {
             &tool,
             json!({ "operation": "write", "path": "huge", "content": "", "expected": "none" }),
         );
-        assert_eq!(expecting.status, Status::Failed);
+        assert_eq!(expecting.status, OutcomeStatus::Failed);
     }
 
     #[test]
@@ -237,9 +239,9 @@ mod files_inside_the_roots_are_read_written_and_listed {
         assert_eq!(names(&world), 1);
         // A name that no file system takes, and a directory of the same name.
         let world = world.folder("work/folder");
-        assert_eq!(write(&tool, &"n".repeat(300), "x").status, Status::Failed);
-        assert_eq!(write(&tool, "folder", "x").status, Status::Refused);
-        assert_eq!(write(&tool, "x/below", "x").status, Status::Failed);
+        assert_eq!(write(&tool, &"n".repeat(300), "x").status, OutcomeStatus::Failed);
+        assert_eq!(write(&tool, "folder", "x").status, OutcomeStatus::Refused);
+        assert_eq!(write(&tool, "x/below", "x").status, OutcomeStatus::Failed);
         assert!(fs::read_to_string(world.path("work/x")).unwrap().starts_with('j'));
         assert_eq!(names(&world), 2);
     }
@@ -255,14 +257,14 @@ mod files_inside_the_roots_are_read_written_and_listed {
         let digest = output(read(&tool, "x"))["sha256"].as_str().unwrap().to_owned();
         world.write("work/x", "two");
         let refused = expecting(&digest, "three");
-        assert_eq!(refused.status, Status::Refused);
+        assert_eq!(refused.status, OutcomeStatus::Refused);
         let now = output(read(&tool, "x"))["sha256"].as_str().unwrap().to_owned();
         assert!(refused.hint.unwrap().contains(&now));
         assert_eq!(content(&tool, "x"), "two");
-        assert_eq!(expecting("none", "three").status, Status::Refused);
+        assert_eq!(expecting("none", "three").status, OutcomeStatus::Refused);
         output(expecting(&now.to_uppercase(), "three"));
         world.remove("work/x");
-        assert_eq!(expecting(&now, "four").status, Status::Refused);
+        assert_eq!(expecting(&now, "four").status, OutcomeStatus::Refused);
         assert!(!world.path("work/x").exists());
         output(expecting("none", "0"));
         thread::scope(|scope| {
@@ -300,12 +302,12 @@ mod files_inside_the_roots_are_read_written_and_listed {
             (json!("read"), "invalid type"),
         ] {
             let outcome = call(&tool, input.clone());
-            assert_eq!(outcome.status, Status::Invalid, "{input}");
+            assert_eq!(outcome.status, OutcomeStatus::Invalid, "{input}");
             assert!(outcome.message.as_ref().unwrap().contains(told), "{input}: {outcome:?}");
         }
         for path in ["x/", "new/", "new/.", "x/.", "."] {
             let outcome = write(&tool, path, "y");
-            assert_eq!(outcome.status, Status::Refused, "{path}");
+            assert_eq!(outcome.status, OutcomeStatus::Refused, "{path}");
             assert!(outcome.message.unwrap().contains("names a directory"), "{path}");
         }
         assert!(!world.path("work/new").exists());
@@ -399,18 +401,18 @@ mod nothing_leads_out_of_the_roots {
             for outcome in
                 [read(&tool, &path), list(&tool, &path), write(&tool, &path, "overwritten")]
             {
-                assert_eq!(outcome.status, Status::Refused, "{path}: {outcome:?}");
+                assert_eq!(outcome.status, OutcomeStatus::Refused, "{path}: {outcome:?}");
                 assert_eq!(outcome.output, None);
             }
             for operation in ["read", "write", "list"] {
                 let act = tool.act(&json!({ "operation": operation, "path": path, "content": "" }));
-                let refused = act.as_ref().is_err_and(|it| it.status == Status::Refused);
+                let refused = act.as_ref().is_err_and(|it| it.status == OutcomeStatus::Refused);
                 // Whether a link is in the way of a write shows when it is written.
                 assert!(refused || operation == "write", "{operation} {path}: {act:?}");
             }
         }
         for path in ["folder/new", "folder/new/deep", "root/tmp/new", "dangling/new"] {
-            assert_eq!(write(&tool, path, "new").status, Status::Refused, "{path}");
+            assert_eq!(write(&tool, path, "new").status, OutcomeStatus::Refused, "{path}");
         }
         assert_eq!(fs::read_to_string(world.path("outside/secret")).unwrap(), "secret");
         assert_eq!(fs::read_to_string(world.path("work-secret/x")).unwrap(), "secret");
@@ -461,18 +463,18 @@ mod nothing_leads_out_of_the_roots {
         let tool = tool(&world);
         for path in ["file", "folder/x", "up/back", "again", "absolute"] {
             assert_eq!(content(&tool, path), "inside", "{path}");
-            assert_eq!(write(&tool, path, "overwritten").status, Status::Refused, "{path}");
+            assert_eq!(write(&tool, path, "overwritten").status, OutcomeStatus::Refused, "{path}");
         }
         assert_eq!(output(list(&tool, "folder"))["total"], 1);
-        assert_eq!(write(&tool, "folder/new", "x").status, Status::Refused);
-        assert_eq!(read(&tool, "missing").status, Status::NotFound);
-        assert_eq!(write(&tool, "missing", "x").status, Status::Refused);
-        assert_eq!(read(&tool, "a").status, Status::Refused);
+        assert_eq!(write(&tool, "folder/new", "x").status, OutcomeStatus::Refused);
+        assert_eq!(read(&tool, "missing").status, OutcomeStatus::NotFound);
+        assert_eq!(write(&tool, "missing", "x").status, OutcomeStatus::Refused);
+        assert_eq!(read(&tool, "a").status, OutcomeStatus::Refused);
         assert_eq!(fs::read_to_string(world.path("work/real/x")).unwrap(), "inside");
         assert_eq!(fs::read_dir(world.path("work/real")).unwrap().count(), 1);
         // What the policy is asked about is where the link leads.
         let act = tool.act(&json!({ "operation": "read", "path": "again" })).unwrap();
-        assert!(matches!(act, Act::Read(it) if it.ends_with("work/real/x")));
+        assert!(matches!(act, Action::Read(it) if it.ends_with("work/real/x")));
     }
 
     #[test]
@@ -488,10 +490,10 @@ mod nothing_leads_out_of_the_roots {
         for path in ["pipe", "socket", "zero", "tty", "to-pipe"] {
             let outcome = read(&tool, path);
             assert!(
-                matches!(outcome.status, Status::Refused | Status::Failed),
+                matches!(outcome.status, OutcomeStatus::Refused | OutcomeStatus::Failed),
                 "{path}: {outcome:?}"
             );
-            assert_eq!(write(&tool, path, "x").status, Status::Refused, "{path}");
+            assert_eq!(write(&tool, path, "x").status, OutcomeStatus::Refused, "{path}");
         }
         assert!(start.elapsed() < Duration::from_secs(20));
     }
@@ -517,14 +519,14 @@ mod nothing_leads_out_of_the_roots {
             &absolute,
         ];
         for path in paths {
-            assert_eq!(read(&tool, path).status, Status::Refused, "{path}");
+            assert_eq!(read(&tool, path).status, OutcomeStatus::Refused, "{path}");
         }
         for path in
             [".git/hooks/pre-commit", ".git/new", ".Git/hooks/x", "sub/.git/config", "other/x"]
         {
-            assert_eq!(write(&tool, path, "x").status, Status::Refused, "{path}");
+            assert_eq!(write(&tool, path, "x").status, OutcomeStatus::Refused, "{path}");
         }
-        assert_eq!(list(&tool, ".git").status, Status::Refused);
+        assert_eq!(list(&tool, ".git").status, OutcomeStatus::Refused);
         assert_eq!(content(&tool, ".gitignore"), "fine");
         assert_eq!(fs::read_dir(world.path("work/.git")).unwrap().count(), 2);
     }
@@ -577,7 +579,7 @@ mod nothing_leads_out_of_the_roots {
             "venv/lib/python3.12/site-packages/X.PTH",
         ] {
             let outcome = write(&tool, path, "[policy]\nhosts = ['*']\n");
-            assert_eq!(outcome.status, Status::Refused, "{path}");
+            assert_eq!(outcome.status, OutcomeStatus::Refused, "{path}");
             assert!(outcome.message.unwrap().contains("protected"), "{path}");
         }
         assert_eq!(content(&tool, "prowess.toml"), "[policy]\n");
@@ -614,17 +616,17 @@ mod nothing_leads_out_of_the_roots {
         let tool = FileOperations::new(Arc::new(roots.protecting(&[world.path("other/ci.toml")])));
         let absolute = world.path("work/state/own/book.json").display().to_string();
         for path in ["state/own/book.json", "short/book.json", "State/./OWN/book.json", &absolute] {
-            assert_ne!(read(&tool, path).status, Status::Ok, "{path}");
-            assert_ne!(write(&tool, path, "forged").status, Status::Ok, "{path}");
+            assert_ne!(read(&tool, path).status, OutcomeStatus::Ok, "{path}");
+            assert_ne!(write(&tool, path, "forged").status, OutcomeStatus::Ok, "{path}");
         }
         for path in ["state/own", "short"] {
-            assert_eq!(list(&tool, path).status, Status::Refused, "{path}");
+            assert_eq!(list(&tool, path).status, OutcomeStatus::Refused, "{path}");
         }
         for path in ["state/own/new", "state/gone", "new/book.json", "new"] {
-            assert_eq!(write(&tool, path, "forged").status, Status::Refused, "{path}");
+            assert_eq!(write(&tool, path, "forged").status, OutcomeStatus::Refused, "{path}");
         }
         for path in ["ci.toml", "./ci.toml", "Ci.toml"] {
-            assert_eq!(write(&tool, path, "forged").status, Status::Refused, "{path}");
+            assert_eq!(write(&tool, path, "forged").status, OutcomeStatus::Refused, "{path}");
         }
         assert_eq!((&*content(&tool, "ci.toml"), &*content(&tool, "state/x")), ("mine", "fine"));
         output(write(&tool, "state/x", "other"));
@@ -650,7 +652,7 @@ mod nothing_leads_out_of_the_roots {
             .folder("work/bare/objects")
             .folder("work/bare/refs");
         for path in ["bare/config", "bare/hooks/pre-receive"] {
-            assert_eq!(write(&tool(&world), path, "x").status, Status::Refused, "{path}");
+            assert_eq!(write(&tool(&world), path, "x").status, OutcomeStatus::Refused, "{path}");
         }
         output(write(&tool(&world), "bare/notes", "fine"));
     }
@@ -701,7 +703,10 @@ mod nothing_leads_out_of_the_roots {
         }
         // Half of it was there already, as it is in what somebody has cloned.
         let world = World::new().file("work/docs/commondir", "../assets\n");
-        assert_eq!(write(&tool(&world), "docs/HEAD", "ref: refs/heads/x").status, Status::Refused);
+        assert_eq!(
+            write(&tool(&world), "docs/HEAD", "ref: refs/heads/x").status,
+            OutcomeStatus::Refused
+        );
         let world = World::new()
             .file(
                 "work/.git/config",
@@ -711,7 +716,7 @@ mod nothing_leads_out_of_the_roots {
         let tool = tool(&world);
         for path in ["more.cfg", "tools/hooks/pre-commit", "Tools/hooks/x", "sub/config.worktree"] {
             let outcome = write(&tool, path, "x");
-            assert_eq!(outcome.status, Status::Refused, "{path}");
+            assert_eq!(outcome.status, OutcomeStatus::Refused, "{path}");
         }
         let told = write(&tool, "more.cfg", "x").message.unwrap();
         assert_eq!(told, "`more.cfg` is protected: git would read it as its settings");
@@ -789,7 +794,7 @@ mod nothing_leads_out_of_the_roots {
                         assert_eq!(output["content"], "inside");
                         inside += 1;
                     }
-                    None => refused += u32::from(outcome.status == Status::Refused),
+                    None => refused += u32::from(outcome.status == OutcomeStatus::Refused),
                 }
                 write(&tool, "place/x", "inside");
                 write(&tool, "place/new/deep", "inside");
@@ -844,7 +849,7 @@ mod what_skills_bring_is_found_by_its_name {
                 (&output["skill"], &output["resource"]),
                 (&json!("deploy"), &json!("scripts/run.sh"))
             );
-            assert!(matches!(tool.act(&json!({ "path": path })).unwrap(), Act::Resource { .. }));
+            assert!(matches!(tool.act(&json!({ "path": path })).unwrap(), Action::Resource { .. }));
         }
         // A bundled skill lies on no disk, and has a folder all the same.
         let options = prowess::Options { sources: vec![prowess::bundled()], ..Default::default() };
@@ -861,7 +866,7 @@ mod what_skills_bring_is_found_by_its_name {
         );
         let world = world.file("skills/linked/notes/it.md", "it");
         let library = world.load();
-        let input = prowess::UseSkill { name: "linked".to_owned() };
+        let input = prowess::UseSkillInput { name: "linked".to_owned() };
         let prowess::UsedSkill::Found { instructions, .. } =
             prowess::use_skill(&library, &input).unwrap()
         else {
@@ -878,17 +883,17 @@ mod what_skills_bring_is_found_by_its_name {
             .document("off", "---\nname: off\ndescription: Not in use\nstatus: disabled\n---\n");
         let world = world.file("skills/off/off.md", "off");
         let tool = reader(&world, &[]);
-        assert_eq!(told(&tool, "scripts/run.sh").status, Status::NotFound);
-        let keeper = Arc::new(prowess::Keeper::start(&world.options()).unwrap());
-        let active = Arc::new(Active::new(keeper.clone()));
+        assert_eq!(told(&tool, "scripts/run.sh").status, OutcomeStatus::NotFound);
+        let live_library = Arc::new(prowess::LiveLibrary::start(&world.options()).unwrap());
+        let active = Arc::new(Active::new(live_library.clone()));
         assert!(!active.activate("off") && !active.activate("unknown"));
         assert!(active.activate("deploy") && active.activate("project:deploy"));
         assert_eq!(active.skills().len(), 1);
         let tool = ReadFile::new(active.clone(), roots(&world));
         output(told(&tool, "notes.md"));
         fs::remove_dir_all(world.path("skills/deploy")).unwrap();
-        keeper.reload().unwrap();
-        assert_eq!(told(&tool, "notes.md").status, Status::NotFound);
+        live_library.reload().unwrap();
+        assert_eq!(told(&tool, "notes.md").status, OutcomeStatus::NotFound);
         assert_eq!(active.skills().len(), 0);
     }
 
@@ -900,7 +905,7 @@ mod what_skills_bring_is_found_by_its_name {
             .file("skills/test/more/run.sh", "more\n");
         let tool = reader(&world, &["deploy", "test"]);
         let outcome = told(&tool, "notes.md");
-        assert_eq!(outcome.status, Status::Invalid);
+        assert_eq!(outcome.status, OutcomeStatus::Invalid);
         assert_eq!(outcome.message.unwrap(), "`notes.md` is the name of 2 files");
         assert_eq!(outcome.hint.unwrap(), "say which one: `deploy/notes.md`, `test/notes.md`");
         assert_eq!(output(told(&tool, "test/notes.md"))["content"], "of test\n");
@@ -948,7 +953,7 @@ mod what_skills_bring_is_found_by_its_name {
         fs::File::open(&path).unwrap().set_modified(before).unwrap();
         assert_eq!(output(told(&tool, "notes.md"))["content"], "other\n");
         world.remove("skills/deploy/notes.md");
-        assert_eq!(told(&tool, "notes.md").status, Status::Failed);
+        assert_eq!(told(&tool, "notes.md").status, OutcomeStatus::Failed);
     }
 
     #[test]
@@ -965,8 +970,8 @@ mod what_skills_bring_is_found_by_its_name {
         assert_eq!(output_of("notes.md")["skill"], "deploy");
         assert_eq!(output_of(&text(&world.path("work/notes.md")))["content"], "of work\n");
         assert_eq!(output_of("long")["next_offset"], 20_480);
-        assert_eq!(told(&tool, "nothing").status, Status::NotFound);
-        assert!(matches!(tool.act(&json!({ "path": "src/main.rs" })).unwrap(), Act::Read(_)));
+        assert_eq!(told(&tool, "nothing").status, OutcomeStatus::NotFound);
+        assert!(matches!(tool.act(&json!({ "path": "src/main.rs" })).unwrap(), Action::Read(_)));
     }
 
     #[test]
@@ -995,7 +1000,7 @@ mod what_skills_bring_is_found_by_its_name {
             &format!("{folder}/secret.md"),
         ] {
             let outcome = told(&tool, path);
-            assert_eq!(outcome.status, Status::Refused, "{path:?}: {outcome:?}");
+            assert_eq!(outcome.status, OutcomeStatus::Refused, "{path:?}: {outcome:?}");
             let message = outcome.message.unwrap().replace(path, "PATH");
             match path.contains(".git") {
                 true => assert_eq!(message, "`PATH` is protected: no tool uses it"),
@@ -1010,7 +1015,7 @@ mod what_skills_bring_is_found_by_its_name {
             "references/etc/passwd",
             "secret.md",
         ] {
-            assert_eq!(told(&tool, path).status, Status::NotFound, "{path:?}");
+            assert_eq!(told(&tool, path).status, OutcomeStatus::NotFound, "{path:?}");
         }
     }
 

@@ -1,9 +1,9 @@
 //! Reading, checking and writing a `SKILL.md`.
 
 use prowess::{
-    AllowedTools, Definition, Dialect, Directory, Kind, Library, Limits, Listing, Manifest,
-    Options, Origin, Profile, Resource, Scope, Skill, Source, Status, Step, Type, UseSkill,
-    UsedSkill,
+    AllowedTools, Definition, Dialect, Directory, Library, Listing, Manifest, Options, Origin,
+    Profile, Resource, ResourceKind, Scope, SizeLimits, Skill, Source, Status, Step, Type,
+    UseSkillInput, UsedSkill,
     frontmatter::{self, Field, Value},
 };
 use serde_json::json;
@@ -772,7 +772,7 @@ mod whatever_has_a_type_is_typed {
         is::<Profile>(&profile);
         is::<Option<std::sync::Arc<prowess::Embedder>>>(&embedder);
         is::<Option<prowess::Cache>>(&cache);
-        let Limits { max_file_size, max_skill_size, max_document_size, depth } = limits;
+        let SizeLimits { max_file_size, max_skill_size, max_document_size, depth } = limits;
         assert_eq!((max_file_size, max_skill_size), (102_400, 512_000));
         assert_eq!((max_document_size, depth), (1_048_576, 1));
         assert_eq!((resources, watch), (Listing::AtOnce, false));
@@ -793,13 +793,13 @@ mod whatever_has_a_type_is_typed {
         assert_eq!(skill.manifest.kind, Type::Script);
         assert_eq!(skill.manifest.status(), Status::Active);
         assert_eq!(skill.origin.scope, Scope::Project);
-        assert_eq!(skill.resources()[0].kind, Kind::Script);
+        assert_eq!(skill.resources()[0].kind, ResourceKind::Script);
         assert_eq!(skill.instructions().unwrap(), "body\n");
     }
 
     #[test]
     fn m_37_the_schema_of_use_skill_comes_from_its_type() {
-        let schema = UseSkill::schema();
+        let schema = UseSkillInput::schema();
         assert_eq!(schema.get("type"), Some(&json!("object")));
         assert_eq!(schema.get("required"), Some(&json!(["name"])));
         let name = &schema.get("properties").unwrap()["name"];
@@ -807,14 +807,14 @@ mod whatever_has_a_type_is_typed {
         assert!(name["description"].is_string());
 
         let world = World::new().skill("a", "b").file("skills/a/notes.md", "n");
-        let input: UseSkill = serde_json::from_value(json!({ "name": "a" })).unwrap();
+        let input: UseSkillInput = serde_json::from_value(json!({ "name": "a" })).unwrap();
         let used = prowess::use_skill(&world.load(), &input).unwrap();
         let output = serde_json::to_value(&used).unwrap();
         assert_eq!(output["status"], "found");
         assert_eq!(output["instructions"], "# a\n");
         assert_eq!(output["resources"], json!(["notes.md"]));
         assert_eq!(serde_json::from_value::<UsedSkill>(output).unwrap(), used);
-        assert!(serde_json::from_value::<UseSkill>(json!({ "name": 1 })).is_err());
+        assert!(serde_json::from_value::<UseSkillInput>(json!({ "name": 1 })).is_err());
     }
 }
 

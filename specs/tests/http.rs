@@ -6,7 +6,9 @@ use std::{
 };
 
 use prowess_http::Hosts;
-use prowess_runtime::{Act, HttpRequest, KnownSecret, Limits, Outcome, Status, Tool as _};
+use prowess_runtime::{
+    Action, HttpRequest, KnownSecret, Outcome, OutcomeStatus, RunLimits, Tool as _,
+};
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -23,7 +25,7 @@ fn tool<H: AsRef<str>>(hosts: impl IntoIterator<Item = H>) -> HttpRequest {
 }
 
 fn tool_of(hosts: Hosts) -> HttpRequest {
-    let limits = Limits { timeout: TIMEOUT, output: 64 * 1024, ..Limits::default() };
+    let limits = RunLimits { timeout: TIMEOUT, output: 64 * 1024, ..RunLimits::default() };
     HttpRequest::new(hosts, limits)
 }
 
@@ -48,7 +50,7 @@ fn output(outcome: Outcome) -> Json {
 }
 
 fn refused(outcome: &Outcome, part: &str) {
-    assert_eq!(outcome.status, Status::Refused, "{outcome:?}");
+    assert_eq!(outcome.status, OutcomeStatus::Refused, "{outcome:?}");
     assert!(outcome.message.as_ref().unwrap().contains(part), "{part}: {outcome:?}");
 }
 
@@ -105,7 +107,7 @@ mod a_server_is_asked_and_its_answer_is_told {
         assert_eq!(server.last().header("content-type"), Some("text/csv"));
         let act =
             tool.act(&json!({ "url": server.url("/x"), "method": "PUT", "query": { "a": 1 } }));
-        let Act::Fetch { method, url, .. } = act.unwrap() else { panic!("it asks a server") };
+        let Action::Fetch { method, url, .. } = act.unwrap() else { panic!("it asks a server") };
         assert_eq!((&*method, url), ("PUT", server.url("/x?a=1")));
     }
 
@@ -175,7 +177,7 @@ mod a_server_is_asked_and_its_answer_is_told {
             (json!({ "url": url, "follow": true }), "unknown field `follow`"),
         ] {
             let outcome = call(&tool, input.clone());
-            assert_eq!(outcome.status, Status::Invalid, "{input}: {outcome:?}");
+            assert_eq!(outcome.status, OutcomeStatus::Invalid, "{input}: {outcome:?}");
             assert!(outcome.message.as_ref().unwrap().contains(told), "{input}: {outcome:?}");
         }
         assert_eq!(server.connections(), 0);
@@ -202,7 +204,7 @@ mod a_server_is_asked_and_its_answer_is_told {
         let names = Names::new(&[&["127.0.0.1"]]);
         let unknown = tool(hosts).with_resolver(names.clone());
         let outcome = get(&unknown, &url("secure.test"));
-        assert_eq!(outcome.status, Status::Failed);
+        assert_eq!(outcome.status, OutcomeStatus::Failed);
         assert!(outcome.message.unwrap().contains("certificate"));
         assert_eq!(server.asked().len(), 0);
         let authority = include_bytes!("../../fixtures/tls/ca.pem");
@@ -267,7 +269,10 @@ mod only_hosts_that_may_be_asked_are {
         ] {
             let input = json!({ "url": format!("http://{host}:{port}/") });
             refused(&call(&tool, input.clone()), "which may not be asked");
-            assert!(tool.act(&input).is_err_and(|it| it.status == Status::Refused), "{host}");
+            assert!(
+                tool.act(&input).is_err_and(|it| it.status == OutcomeStatus::Refused),
+                "{host}"
+            );
         }
         // `localhost` is looked up by the system.
         let outcome = get(&tool, &format!("http://localhost:{port}/"));
@@ -304,7 +309,7 @@ mod only_hosts_that_may_be_asked_are {
         assert_eq!(server.connections(), 0);
         let nothing = public().with_resolver(Names::new(&[]));
         let outcome = get(&nothing, "http://nowhere.test/");
-        assert_eq!(outcome.status, Status::Failed);
+        assert_eq!(outcome.status, OutcomeStatus::Failed);
         assert!(outcome.message.unwrap().starts_with("cannot find `nowhere.test`"));
     }
 
@@ -316,7 +321,10 @@ mod only_hosts_that_may_be_asked_are {
         let tool = public().with_resolver(names.clone());
         let url = format!("http://rebind.test:{}/", inside.port());
         let outcome = call(&tool, json!({ "url": url, "timeout": 1 }));
-        assert!(matches!(outcome.status, Status::Failed | Status::TimedOut), "{outcome:?}");
+        assert!(
+            matches!(outcome.status, OutcomeStatus::Failed | OutcomeStatus::TimedOut),
+            "{outcome:?}"
+        );
         assert_eq!((inside.connections(), names.asked().len()), (0, 1));
         // Of two servers at the same port the one is asked whose address was given first.
         let first = Server::saying(answer("200 OK", "", "first"));
@@ -346,10 +354,12 @@ mod only_hosts_that_may_be_asked_are {
             let names = Names::new(&[&[address]]);
             let tool = tool(hosts).with_resolver(names.clone());
             let outcome = get(&tool, &format!("http://{host}:{port}/"));
-            if outcome.status == Status::Refused && !outcome.message.unwrap().contains("leads to") {
+            if outcome.status == OutcomeStatus::Refused
+                && !outcome.message.unwrap().contains("leads to")
+            {
                 assert_eq!(names.asked(), [""; 0], "{host} was looked up");
             }
-            outcome.status == Status::Ok
+            outcome.status == OutcomeStatus::Ok
         };
         for host in ["example.com", "EXAMPLE.com", "example.com.", "ｅxample.com"] {
             assert!(asked(&["example.com"], host, "127.0.0.1"), "{host}");
@@ -435,10 +445,10 @@ mod only_hosts_that_may_be_asked_are {
         refused(&get(&tool, &format!("http:127.0.0.1:{port}/")), "this machine");
         refused(&get(&tool, "http://example.com:22/"), "port 22 is not for HTTP");
         let broken = get(&tool, "http://user:hunter2@exa mple/");
-        assert_eq!(broken.status, Status::Invalid);
+        assert_eq!(broken.status, OutcomeStatus::Invalid);
         assert!(!format!("{broken:?}").contains("hunter2"));
         assert_eq!(names.asked(), [""; 0]);
-        let Ok(Act::Fetch { url, .. }) =
+        let Ok(Action::Fetch { url, .. }) =
             tool.act(&json!({ "url": "http://allowed.com#@127.0.0.1/" }))
         else {
             panic!("the host is allowed.com")
@@ -499,7 +509,7 @@ mod only_hosts_that_may_be_asked_are {
         refused(&get(&public(), "http://example.com:9200/"), "Elasticsearch");
         // It is connected to: nobody is there, or whoever is there answers.
         let named = get(&tool(["127.0.0.1:9300"]), "http://127.0.0.1:9300/");
-        assert_ne!(named.status, Status::Refused, "{named:?}");
+        assert_ne!(named.status, OutcomeStatus::Refused, "{named:?}");
         refused(
             &get(&tool(["127.0.0.1:9300", "127.0.0.1"]), "http://127.0.0.1:9200/"),
             "port 9200",
@@ -609,7 +619,7 @@ mod redirects_are_followed_with_care {
         let (outcome, connections) = count(5);
         assert_eq!((output(outcome)["redirects"].as_array().unwrap().len(), connections), (5, 6));
         let (outcome, connections) = count(6);
-        assert_eq!((outcome.status, connections), (Status::Failed, 6));
+        assert_eq!((outcome.status, connections), (OutcomeStatus::Failed, 6));
         let circle = Server::saying(redirect(302, "/"));
         assert!(get(&local(), &circle.url("/")).message.unwrap().contains("more than 5 times"));
         // Without a place to go to it is an answer like any other.
@@ -638,7 +648,7 @@ mod redirects_are_followed_with_care {
         }
         for to in ["http://[", "http://a b/", "http://:80/"] {
             let server = Server::saying(redirect(302, to));
-            assert_eq!(get(&local(), &server.url("/")).status, Status::Failed, "{to}");
+            assert_eq!(get(&local(), &server.url("/")).status, OutcomeStatus::Failed, "{to}");
         }
         assert_eq!(inside.connections(), 0);
     }
@@ -766,7 +776,7 @@ mod no_answer_is_too_long_and_none_takes_too_long {
             client.write_all(b"HTTP/1.1 200 OK\r\n")?;
             for_ever(client, "x: y\r\n".repeat(1000).as_bytes(), Duration::ZERO)
         });
-        assert_eq!(get(&local(), &many.url("/")).status, Status::Failed);
+        assert_eq!(get(&local(), &many.url("/")).status, OutcomeStatus::Failed);
     }
 
     #[test]
@@ -774,7 +784,7 @@ mod no_answer_is_too_long_and_none_takes_too_long {
         let quick = |server: Server| {
             let start = Instant::now();
             let outcome = call(&local(), json!({ "url": server.url("/"), "timeout": 0.3 }));
-            assert_eq!(outcome.status, Status::TimedOut, "{outcome:?}");
+            assert_eq!(outcome.status, OutcomeStatus::TimedOut, "{outcome:?}");
             assert_eq!(outcome.message.unwrap(), "`127.0.0.1` took longer than 0.3 s");
             let took = start.elapsed();
             assert!(took > Duration::from_millis(290) && took < Duration::from_secs(8), "{took:?}");
@@ -798,7 +808,7 @@ mod no_answer_is_too_long_and_none_takes_too_long {
         }));
         // Silence ends sooner where that is wanted.
         let idle = Some(Duration::from_millis(500));
-        let limits = Limits { timeout: TIMEOUT, idle, ..Limits::default() };
+        let limits = RunLimits { timeout: TIMEOUT, idle, ..RunLimits::default() };
         let tool = HttpRequest::new(Hosts::new(["127.0.0.1"]).unwrap(), limits);
         let server = Server::new(|_, client| {
             client.write_all(b"HTTP/1.1 200 OK\r\n\r\nbegin")?;
@@ -839,7 +849,7 @@ mod no_answer_is_too_long_and_none_takes_too_long {
                 Ok(())
             });
             let outcome = get(&local(), &server.url("/"));
-            assert_eq!(outcome.status, Status::Failed, "{said:?}: {outcome:?}");
+            assert_eq!(outcome.status, OutcomeStatus::Failed, "{said:?}: {outcome:?}");
             let told = "`127.0.0.1` gave no answer that is HTTP: ";
             assert!(outcome.message.as_ref().unwrap().starts_with(told), "{said:?}: {outcome:?}");
         }
@@ -848,32 +858,32 @@ mod no_answer_is_too_long_and_none_takes_too_long {
             for_ever(client, hints.as_bytes(), Duration::ZERO)
         });
         let outcome = get(&local(), &promising.url("/"));
-        assert_eq!(outcome.status, Status::Failed);
+        assert_eq!(outcome.status, OutcomeStatus::Failed);
         assert!(outcome.message.unwrap().ends_with(": too much comes before the answer"));
         let whole = answer("200 OK", "", &"0123456789".repeat(10));
         for tenth in 1..10 {
             let part = whole[..whole.len() * tenth / 10].to_owned();
             let outcome = get(&local(), &Server::saying(part).url("/"));
-            assert_eq!((outcome.status, outcome.output), (Status::Failed, None), "{tenth}");
+            assert_eq!((outcome.status, outcome.output), (OutcomeStatus::Failed, None), "{tenth}");
         }
         let chunked = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n";
         for part in ["", "3\r\nab", "zz\r\n", "-1\r\n", "ffffffffffffffff0\r\n"] {
             let outcome = get(&local(), &Server::saying(format!("{chunked}{part}")).url("/"));
-            assert_eq!(outcome.status, Status::Failed, "{part:?}: {outcome:?}");
+            assert_eq!(outcome.status, OutcomeStatus::Failed, "{part:?}: {outcome:?}");
             let told = "the answer of `127.0.0.1` cannot be read to its end: ";
             assert!(outcome.message.unwrap().starts_with(told), "{part:?}");
         }
         for encoding in ["gzip", "deflate", "br"] {
             let head = format!("HTTP/1.1 200 OK\r\ncontent-encoding: {encoding}\r\n");
             let broken = Server::saying(format!("{head}content-length: 4\r\n\r\nnope"));
-            assert_eq!(get(&local(), &broken.url("/")).status, Status::Failed, "{encoding}");
+            assert_eq!(get(&local(), &broken.url("/")).status, OutcomeStatus::Failed, "{encoding}");
             let empty = Server::saying(format!("{head}content-length: 0\r\n\r\n"));
             assert_eq!(output(get(&local(), &empty.url("/")))["body"], "", "{encoding}");
         }
         let gone = Server::saying("").address;
         std::thread::sleep(Duration::from_millis(50));
         let outcome = get(&local(), &format!("http://{gone}/"));
-        assert_eq!(outcome.status, Status::Failed);
+        assert_eq!(outcome.status, OutcomeStatus::Failed);
         assert!(outcome.message.unwrap().starts_with("cannot connect to `127.0.0.1`: "));
     }
 }

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prowess::{Directory, Keeper, Library, Listing, Memory, Options, Scope};
+use prowess::{Directory, Library, Listing, LiveLibrary, Memory, Options, Scope};
 
 use crate::world::{Counting, World};
 
@@ -48,10 +48,10 @@ mod bodies_stay_on_disk_until_they_are_asked_for {
     #[test]
     fn q_26_the_keeper_loads_the_metadata_when_it_starts() {
         let world = World::new().skill("one", "a").skill("two", "b");
-        let keeper = Keeper::start(&world.options()).unwrap();
+        let live_library = LiveLibrary::start(&world.options()).unwrap();
         world.remove("skills/two/SKILL.md");
         world.write("skills/one/SKILL.md", "---\nname: one\ndescription: changed\n---\nnew body\n");
-        let library = keeper.library();
+        let library = live_library.library();
         let described: Vec<&str> = library.skills().map(|it| &*it.manifest.description).collect();
         assert_eq!(described, ["a", "b"]);
         assert_eq!(library.get("one").unwrap().instructions().unwrap(), "new body\n");
@@ -61,15 +61,15 @@ mod bodies_stay_on_disk_until_they_are_asked_for {
     #[test]
     fn q_27_a_change_is_seen_after_a_reload_or_a_restart() {
         let world = World::new().skill("one", "before");
-        let keeper = Keeper::start(&world.options()).unwrap();
-        let held = keeper.library();
+        let live_library = LiveLibrary::start(&world.options()).unwrap();
+        let held = live_library.library();
         let world = world.skill("two", "added").skill("one", "after");
         let described = |library: &Library| {
             library.skills().map(|it| it.manifest.description.to_string()).collect::<Vec<_>>()
         };
-        assert_eq!(described(&keeper.library()), ["before"]);
-        assert_eq!(described(&keeper.reload().unwrap()), ["after", "added"]);
-        assert_eq!(described(&keeper.library()), ["after", "added"]);
+        assert_eq!(described(&live_library.library()), ["before"]);
+        assert_eq!(described(&live_library.reload().unwrap()), ["after", "added"]);
+        assert_eq!(described(&live_library.library()), ["after", "added"]);
         assert_eq!(described(&held), ["before"]);
         assert_eq!(world.list().skill("one")["description"], "after");
     }
@@ -100,11 +100,11 @@ mod bodies_stay_on_disk_until_they_are_asked_for {
             .skill("deploy", "The project's")
             .skill_in("home/mine", "deploy", "The user's");
         let directories = vec![Directory::new("~/mine"), Directory::new("skills")];
-        let keeper = Keeper::start(&Options { directories, ..world.options() }).unwrap();
-        let mut library = Library::clone(&keeper.library());
+        let live_library = LiveLibrary::start(&Options { directories, ..world.options() }).unwrap();
+        let mut library = Library::clone(&live_library.library());
         let mut reloaded = || {
             library = library.reload().unwrap();
-            let kept = keeper.reload().unwrap();
+            let kept = live_library.reload().unwrap();
             let [both, others] = [&library, &*kept].map(|it| {
                 let rules: Vec<&str> = it.findings().iter().map(|it| it.rule.code).collect();
                 let taken = it.get("deploy").unwrap().manifest.description.to_string();
@@ -142,9 +142,9 @@ mod bodies_stay_on_disk_until_they_are_asked_for {
         for number in 0..40 {
             world = world.skill(&format!("skill-{number}"), "Stays");
         }
-        let keeper = Keeper::start(&world.options()).unwrap();
+        let live_library = LiveLibrary::start(&world.options()).unwrap();
         let seen = || {
-            let library = keeper.library();
+            let library = live_library.library();
             assert_eq!(library.all().count(), 41);
             assert_eq!(library.findings(), []);
             library.get("changing").unwrap().manifest.description.parse::<usize>().unwrap()
@@ -161,7 +161,7 @@ mod bodies_stay_on_disk_until_they_are_asked_for {
                     std::fs::rename(new, world.path("skills/changing/SKILL.md")).unwrap();
                     *version
                 };
-                keeper.reload().unwrap();
+                live_library.reload().unwrap();
                 assert!(seen() >= written, "version {written} was lost");
             }
             done.fetch_add(1, Ordering::Relaxed);
@@ -190,10 +190,10 @@ mod a_watched_library_follows_its_files {
     use super::*;
 
     /// Waits until the library that a keeper gives is as wanted.
-    fn wait(keeper: &Keeper, wanted: impl Fn(&Library) -> bool) {
+    fn wait(live_library: &LiveLibrary, wanted: impl Fn(&Library) -> bool) {
         let start = Instant::now();
-        while !wanted(&keeper.library()) {
-            assert!(start.elapsed() < Duration::from_secs(20), "{:?}", keeper.library());
+        while !wanted(&live_library.library()) {
+            assert!(start.elapsed() < Duration::from_secs(20), "{:?}", live_library.library());
             thread::sleep(Duration::from_millis(20));
         }
     }
@@ -206,26 +206,26 @@ mod a_watched_library_follows_its_files {
     fn a_06_a_changed_skill_is_seen_while_running() {
         let world = World::new().skill("one", "before");
         let options = Options { watch: true, ..world.options() };
-        let keeper = Keeper::start(&options).unwrap();
-        assert!(describes(&keeper.library(), "one", "before"));
+        let live_library = LiveLibrary::start(&options).unwrap();
+        assert!(describes(&live_library.library(), "one", "before"));
 
         let world = world.skill("one", "after").skill("two", "added");
-        wait(&keeper, |it| describes(it, "one", "after") && describes(it, "two", "added"));
+        wait(&live_library, |it| describes(it, "one", "after") && describes(it, "two", "added"));
         world.write("skills/two/notes.md", "more");
-        wait(&keeper, |it| it.get("two").unwrap().resources().len() == 1);
+        wait(&live_library, |it| it.get("two").unwrap().resources().len() == 1);
         world.write("skills/one/SKILL.md", "broken");
-        wait(&keeper, |it| it.findings().iter().any(|it| it.rule.code == "kept-last-good"));
-        assert!(describes(&keeper.library(), "one", "after"));
+        wait(&live_library, |it| it.findings().iter().any(|it| it.rule.code == "kept-last-good"));
+        assert!(describes(&live_library.library(), "one", "after"));
         world.remove("skills/one/SKILL.md");
-        wait(&keeper, |it| it.get("one").is_none());
+        wait(&live_library, |it| it.get("one").is_none());
     }
 
     #[test]
     fn a_06_nothing_is_watched_by_default() {
         let world = World::new().skill("one", "before");
-        let keeper = Keeper::start(&world.options()).unwrap();
+        let live_library = LiveLibrary::start(&world.options()).unwrap();
         world.skill("one", "after");
         thread::sleep(Duration::from_millis(1200));
-        assert!(describes(&keeper.library(), "one", "before"));
+        assert!(describes(&live_library.library(), "one", "before"));
     }
 }

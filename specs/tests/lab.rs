@@ -119,9 +119,12 @@ mod every_skill_is_asked_for_in_its_own_words {
             .skill("ops", "Assorted. Deploy a service to staging. Roll back a staging deployment. Other chores of operators, such as rotas, budgets, invoices, hardware, travel and office plants.");
         let report = report(&world, &[]);
         let ops = studied(&report, "ops");
-        let thief = &ops["thieves"][0];
-        assert_eq!(thief["name"], "deploy-service-staging", "{ops:#}");
-        assert!(thief["takes"].as_u64().unwrap() >= 1 && thief["lead"].as_f64().unwrap() > 0.0);
+        let competitor = &ops["thieves"][0];
+        assert_eq!(competitor["name"], "deploy-service-staging", "{ops:#}");
+        assert!(
+            competitor["takes"].as_u64().unwrap() >= 1
+                && competitor["lead"].as_f64().unwrap() > 0.0
+        );
     }
 
     #[test]

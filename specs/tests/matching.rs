@@ -6,7 +6,7 @@ use std::{
 };
 
 use prowess::{
-    Activate, Activation, Directory, Keeper, Level, Library, Match, Matching, Memory, Message,
+    Activate, Activation, Directory, Level, Library, LiveLibrary, Match, Matching, Memory, Message,
     Options, Priority, Role, Scope, Strategy, Thresholds, Tier, activate, choose, matches,
     matches_by,
 };
@@ -629,13 +629,13 @@ mod a_confidence_says_how_likely_a_match_is_right {
     #[test]
     fn an_edit_is_found_after_a_reload() {
         let world = World::new().skill("one", "Polishes silver").skill("two", "Bakes bread");
-        let keeper = Keeper::start(&world.options()).unwrap();
-        let held = keeper.library();
+        let live_library = LiveLibrary::start(&world.options()).unwrap();
+        let held = live_library.library();
         assert_eq!(found(&held, "silver"), ["one"]);
         let world = world.skill("one", "Shears sheep").skill("three", "Polishes silver");
         world.remove("skills/two/SKILL.md");
         assert_eq!(found(&held, "silver"), ["one"]);
-        let reloaded = keeper.reload().unwrap();
+        let reloaded = live_library.reload().unwrap();
         assert_eq!(found(&reloaded, "silver"), ["three"]);
         assert_eq!(found(&reloaded, "sheep"), ["one"]);
         assert_eq!(found(&reloaded, "bread"), [""; 0]);

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fs};
 
-use prowess::Vocabulary;
+use prowess::Tokenizer;
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -59,7 +59,7 @@ mod three_tools_are_enough_for_any_number_of_skills {
         assert_eq!(few.to_string(), tools(500).to_string());
         assert_eq!(names(&few["tools"]), ["find_skills", "use_skill", "read_skill_file"]);
         assert!(few.get("nextCursor").is_none());
-        let count = Vocabulary::O200k.count(&few["tools"].to_string());
+        let count = Tokenizer::O200k.count(&few["tools"].to_string());
         assert!(count < 400, "{count} tokens: {few}");
         for tool in few["tools"].as_array().unwrap() {
             assert!(!tool["title"].as_str().unwrap().is_empty());
@@ -758,7 +758,7 @@ mod the_instructions_are_a_catalog_within_a_budget {
             let text = instructions(&world, V2025, arguments);
             assert_eq!(text, instructions(&world, V2025, arguments));
             assert_eq!(text, instructions(&world, Revision::Stateless, arguments));
-            let tokens = Vocabulary::O200k.count(&text);
+            let tokens = Tokenizer::O200k.count(&text);
             assert!(tokens <= budget, "{tokens} of {budget}");
             let listed = text.lines().filter(|it| it.starts_with("- skill-")).count();
             let rest = format!(

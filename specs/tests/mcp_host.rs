@@ -8,10 +8,13 @@ use std::{
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use prowess::Library;
-use prowess_agent::{Agent, Calling, Layer, Scripted, Servers, Session, Turn, What};
+use prowess_agent::{
+    Agent, EventKind, Middleware, ScriptedModel, Servers, Session, ToolLoop, Turn,
+};
 use prowess_runtime::{
-    Agreed, Approver, Config, Decision, Gate, Launcher, Level, Limits, Nobody, Outcome, Places,
-    Policy, Records, Rule, Sandbox, ServerSetting, Starter, Status, Tool, Toolbox,
+    ApproveAll, Approver, Authorizer, Config, Decision, DenyAll, Launcher, McpLauncher, Outcome,
+    OutcomeStatus, Places, Policy, PolicyRule, Records, RunLimits, Sandbox, SandboxLevel,
+    ServerSetting, Tool, Toolbox,
 };
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
@@ -644,17 +647,21 @@ mod a_model_takes_up_what_somebody_has_approved {
     use super::*;
 
     /// The servers that are set, and what starts and calls them.
-    fn made(settings: &str, approver: Arc<dyn Approver>) -> (Vec<ServerSetting>, Starter, Toolbox) {
+    fn made(
+        settings: &str,
+        approver: Arc<dyn Approver>,
+    ) -> (Vec<ServerSetting>, McpLauncher, Toolbox) {
         let world = World::new().file(SETTINGS, settings);
         let places = Places { only: Some(world.path(SETTINGS)), ..Places::default() };
         let config = Config::load(&places).unwrap();
-        let denied = Rule { skill: Some("docs:denied".to_owned()), ..Rule::new(Decision::Deny) };
+        let denied =
+            PolicyRule { skill: Some("docs:denied".to_owned()), ..PolicyRule::new(Decision::Deny) };
         let hosts = Some(vec!["127.0.0.1".to_owned()]);
         let policy = Policy { hosts, rules: vec![denied], ..Policy::default() };
-        let gate = Arc::new(Gate { policy, approver, records: Records::in_memory() });
-        let sandbox = Sandbox::new(Launcher::program(program()), Level::Landlock);
-        let starter = Starter::new(gate.clone(), sandbox, Limits::default());
-        (config.servers.value.0, starter, Toolbox::new(gate))
+        let authorizer = Arc::new(Authorizer { policy, approver, records: Records::in_memory() });
+        let sandbox = Sandbox::new(Launcher::program(program()), SandboxLevel::Landlock);
+        let starter = McpLauncher::new(authorizer.clone(), sandbox, RunLimits::default());
+        (config.servers.value.0, starter, Toolbox::new(authorizer))
     }
 
     /// Calls the tool for the skills of the host, one input after the other.
@@ -683,11 +690,11 @@ mod a_model_takes_up_what_somebody_has_approved {
             json!({"name": "one", "path": "c.md"}),
             json!({"name": "other"}),
         ];
-        let (tool, outcomes) = called(&host, Arc::new(Agreed), &inputs);
+        let (tool, outcomes) = called(&host, Arc::new(ApproveAll), &inputs);
         assert!(tool.starts_with("mcp__docs__skill "), "{tool}");
         assert!(tool.contains("- docs:one: does it"), "{tool}");
-        let statuses: Vec<Status> = outcomes.iter().map(|it| it.status).collect();
-        use Status::{NotFound, Ok, Refused};
+        let statuses: Vec<OutcomeStatus> = outcomes.iter().map(|it| it.status).collect();
+        use OutcomeStatus::{NotFound, Ok, Refused};
         assert_eq!(statuses, [Refused, Ok, Ok, NotFound, NotFound]);
         let told = outcomes[1].output.as_ref().unwrap();
         assert_eq!(told["name"], "docs:one");
@@ -706,13 +713,13 @@ mod a_model_takes_up_what_somebody_has_approved {
         let take = json!({"name": "docs:one"});
         let read = json!({"name": "docs:one", "path": "a b.md"});
         let host = host();
-        let (_, outcomes) = called(&host, Arc::new(Nobody), &[take.clone(), read.clone()]);
-        assert!(outcomes.iter().all(|it| it.status == Status::Refused), "{outcomes:?}");
+        let (_, outcomes) = called(&host, Arc::new(DenyAll), &[take.clone(), read.clone()]);
+        assert!(outcomes.iter().all(|it| it.status == OutcomeStatus::Refused), "{outcomes:?}");
         assert!(outcomes[0].hint.as_ref().unwrap().contains("prowess servers show docs:one --yes"));
         assert_eq!(host.asked(), [""; 0]);
         host.tell(&uri("one"), json!([{"uri": uri("one"), "text": "another text"}]));
-        let (_, outcomes) = called(&host, Arc::new(Agreed), &[take, read]);
-        assert!(outcomes.iter().all(|it| it.status == Status::Refused), "{outcomes:?}");
+        let (_, outcomes) = called(&host, Arc::new(ApproveAll), &[take, read]);
+        assert!(outcomes.iter().all(|it| it.status == OutcomeStatus::Refused), "{outcomes:?}");
         assert!(!format!("{outcomes:?}").contains("another text"));
     }
 
@@ -723,15 +730,16 @@ mod a_model_takes_up_what_somebody_has_approved {
         entries.push(json!({"uri": "skill://bad/SKILL.md"}));
         host.list(entries);
         let settings = format!("{}[servers.gone]\ncommand = \"true\"\n", host.settings());
-        let (set, starter, toolbox) = made(&settings, Arc::new(Agreed));
-        let model =
-            Scripted::new().calls("mcp__docs__skill", json!({"name": "docs:one"})).says("done");
+        let (set, starter, toolbox) = made(&settings, Arc::new(ApproveAll));
+        let model = ScriptedModel::new()
+            .calls("mcp__docs__skill", json!({"name": "docs:one"}))
+            .says("done");
         let model = Arc::new(model);
         let provider = Arc::new(Arc::new(World::new().load()));
         let events = Arc::new(Mutex::new(Vec::new()));
         let agent = Agent::new(model.clone())
             .with(Watches(events.clone()))
-            .with(Calling::new(Arc::new(toolbox)))
+            .with(ToolLoop::new(Arc::new(toolbox)))
             .with(Servers::new(starter, provider).with_set(set));
         let session = Session::new("s");
         let answer = Runtime::new().unwrap().block_on(agent.ask(&session, "x")).unwrap();
@@ -766,10 +774,10 @@ mod a_model_takes_up_what_somebody_has_approved {
             about("refunds", "Refunds an order of a customer, and tells the customer"),
             about("invoices", "Writes the invoice of a month"),
         ]);
-        let (set, starter, toolbox) = made(&host.settings(), Arc::new(Agreed));
-        let model = Arc::new(Scripted::new().says("1").says("2"));
+        let (set, starter, toolbox) = made(&host.settings(), Arc::new(ApproveAll));
+        let model = Arc::new(ScriptedModel::new().says("1").says("2"));
         let agent = Agent::new(model.clone())
-            .with(Calling::new(Arc::new(toolbox)))
+            .with(ToolLoop::new(Arc::new(toolbox)))
             .with(Servers::new(starter, Arc::new(Arc::new(World::new().load()))).with_set(set));
         let session = Session::new("s");
         let runtime = Runtime::new().unwrap();
@@ -797,7 +805,7 @@ mod a_model_takes_up_what_somebody_has_approved {
             json!({}),
             json!({"query": 1}),
         ];
-        let (tool, outcomes) = called(&host, Arc::new(Nobody), &inputs);
+        let (tool, outcomes) = called(&host, Arc::new(DenyAll), &inputs);
         assert!(tool.len() < 10_000 && tool.contains("- docs:n0: does it\n"), "{tool}");
         assert!(!tool.contains("docs:n399") && tool.ends_with(" more, which `query` finds"));
         let found = outcomes[0].output.as_ref().unwrap();
@@ -806,12 +814,12 @@ mod a_model_takes_up_what_somebody_has_approved {
             (&json!("docs:n399"), &json!(400))
         );
         assert_eq!(found["skills"][0]["description"], "Waters the plants of the office");
-        assert!(outcomes[1..].iter().all(|it| it.status == Status::Invalid), "{outcomes:?}");
+        assert!(outcomes[1..].iter().all(|it| it.status == OutcomeStatus::Invalid), "{outcomes:?}");
         assert_eq!(host.asked(), [""; 0]);
         // Where all are told there is nothing to look for.
-        let (tool, outcomes) = called(&super::host(), Arc::new(Nobody), &inputs);
+        let (tool, outcomes) = called(&super::host(), Arc::new(DenyAll), &inputs);
         assert!(!tool.contains("query"), "{tool}");
-        assert_eq!(outcomes[0].status, Status::Invalid);
+        assert_eq!(outcomes[0].status, OutcomeStatus::Invalid);
     }
 
     #[test]
@@ -821,10 +829,10 @@ mod a_model_takes_up_what_somebody_has_approved {
         let host = Host::new().listing(vec![hidden, good("one"), good("denied")]);
         let inputs = ["docs:hidden", &uri("hidden"), "docs:denied", "denied"];
         let inputs = inputs.map(|it| json!({ "name": it }));
-        let (tool, outcomes) = called(&host, Arc::new(Agreed), &inputs);
+        let (tool, outcomes) = called(&host, Arc::new(ApproveAll), &inputs);
         assert!(tool.contains("docs:one"), "{tool}");
         assert!(!tool.contains("hidden") && !tool.contains("denied"), "{tool}");
-        assert!(outcomes.iter().all(|it| it.status == Status::NotFound), "{outcomes:?}");
+        assert!(outcomes.iter().all(|it| it.status == OutcomeStatus::NotFound), "{outcomes:?}");
         let (_, server) = docs(&host.world());
         assert_eq!(names(&server), ["docs:hidden", "docs:one", "docs:denied"]);
     }
@@ -837,11 +845,11 @@ mod a_model_takes_up_what_somebody_has_approved {
             program(),
             world.path("."),
         );
-        let (set, starter, toolbox) = made(&settings, Arc::new(Agreed));
-        let model = (0..100).fold(Scripted::new(), |it, _| it.says("well"));
+        let (set, starter, toolbox) = made(&settings, Arc::new(ApproveAll));
+        let model = (0..100).fold(ScriptedModel::new(), |it, _| it.says("well"));
         let model = Arc::new(model);
         let agent = Agent::new(model.clone())
-            .with(Calling::new(Arc::new(toolbox)))
+            .with(ToolLoop::new(Arc::new(toolbox)))
             .with(Servers::new(starter, Arc::new(Arc::new(World::new().load()))).with_set(set));
         let session = Session::new("s");
         let runtime = Runtime::new().unwrap();
@@ -872,15 +880,15 @@ mod a_model_takes_up_what_somebody_has_approved {
     #[derive(Debug)]
     struct Watches(Arc<Mutex<Vec<String>>>);
 
-    impl Layer for Watches {
+    impl Middleware for Watches {
         fn name(&self) -> &str {
             "watches"
         }
 
-        fn note(&self, _: &Turn, what: &What) {
+        fn note(&self, _: &Turn, what: &EventKind) {
             let line = match what {
-                What::Warned { message } => message.clone(),
-                What::Server { server, state, .. } => format!("{server} {state}"),
+                EventKind::Warned { message } => message.clone(),
+                EventKind::Server { server, state, .. } => format!("{server} {state}"),
                 _ => return,
             };
             self.0.lock().unwrap().push(line);

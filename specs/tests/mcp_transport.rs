@@ -16,8 +16,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prowess_mcp::{Http, HttpServer, Served, Server, Telling};
-use prowess_runtime::{Act, Answer, Calls, Gate, Nobody, Outcome, Policy, Records, Tool, Toolbox};
+use prowess_mcp::{Http, HttpServer, ServeOptions, ServerState, SkillServer};
+use prowess_runtime::{
+    Action, Answer, Authorizer, Calls, DenyAll, Outcome, Policy, Records, Tool, Toolbox,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime;
@@ -370,7 +372,7 @@ mod any_number_of_clients_are_served_over_http {
     #[test]
     fn there_are_only_so_many_sessions_and_connections() {
         let http = Http { sessions: 3, connections: 2, ..few() };
-        let host = Within::new(http, Toolbox::new(gate()));
+        let host = Within::new(http, Toolbox::new(authorizer()));
         let mut sessions: Vec<At> = (0..3).map(|_| host.at.session()).collect();
         let begin = || {
             host.at.ask(
@@ -405,7 +407,7 @@ mod any_number_of_clients_are_served_over_http {
     #[test]
     fn one_client_does_not_take_all_sessions() {
         let http = Http { sessions: 5, sessions_per_client: 3, ..Http::default() };
-        let host = Within::new(http, Toolbox::new(gate()));
+        let host = Within::new(http, Toolbox::new(authorizer()));
         let begin = || {
             let client = json!({"name": "specs", "version": "1"});
             let params =
@@ -443,7 +445,7 @@ mod any_number_of_clients_are_served_over_http {
     #[test]
     fn a_call_that_is_cancelled_is_stopped() {
         let slow = Arc::new(Slow::default());
-        let host = Within::new(Http::default(), Toolbox::new(gate()).with(slow.clone()));
+        let host = Within::new(Http::default(), Toolbox::new(authorizer()).with(slow.clone()));
         let call = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call",
             "params": {"name": "slow", "arguments": {}}});
         let session = host.at.session();
@@ -747,7 +749,7 @@ mod no_client_over_http_brings_the_server_down {
 
     #[test]
     fn a_client_that_takes_its_time_is_not_waited_for() {
-        let host = Within::new(few(), Toolbox::new(gate()));
+        let host = Within::new(few(), Toolbox::new(authorizer()));
         let head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\n";
         let body = "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{";
         for (sent, expected) in [
@@ -770,7 +772,7 @@ mod no_client_over_http_brings_the_server_down {
     #[test]
     fn a_client_that_does_not_read_its_answer_is_cut_off() {
         let calls = Calls { output: 1 << 26, ..Calls::default() };
-        let toolbox = Toolbox::new(gate()).with(Arc::new(Long)).with_calls(calls);
+        let toolbox = Toolbox::new(authorizer()).with(Arc::new(Long)).with_calls(calls);
         let host = Within::new(Http { connections: 1, ..few() }, toolbox);
         let at = host.at.with("MCP-Protocol-Version", "2026-07-28");
         let at = at.with("Mcp-Method", "tools/call").with("Mcp-Name", "long");
@@ -905,8 +907,8 @@ struct Within {
 impl Within {
     fn new(http: Http, toolbox: Toolbox) -> Self {
         let library = Arc::new(world().load());
-        let served = Served::new(Arc::new(library), toolbox, Telling::default());
-        let server = Server::new(Arc::new(served));
+        let served = ServerState::new(Arc::new(library), toolbox, ServeOptions::default());
+        let server = SkillServer::new(Arc::new(served));
         let runtime = Runtime::new().unwrap();
         let address = "127.0.0.1:0".parse().unwrap();
         let host = runtime.block_on(HttpServer::bind(address, http)).unwrap();
@@ -922,10 +924,10 @@ fn few() -> Http {
     Http { patience: Duration::from_millis(400), idle, ..Http::default() }
 }
 
-fn gate() -> Arc<Gate> {
-    Arc::new(Gate {
+fn authorizer() -> Arc<Authorizer> {
+    Arc::new(Authorizer {
         policy: Policy::default(),
-        approver: Arc::new(Nobody),
+        approver: Arc::new(DenyAll),
         records: Records::in_memory(),
     })
 }
@@ -949,8 +951,8 @@ impl Tool for Slow {
         json!({"type": "object"})
     }
 
-    fn act(&self, _: &Json) -> Result<Act, Box<Outcome>> {
-        Ok(Act::Tell)
+    fn act(&self, _: &Json) -> Result<Action, Box<Outcome>> {
+        Ok(Action::Tell)
     }
 
     fn call<'a>(&'a self, _: Json) -> Answer<'a> {
@@ -985,8 +987,8 @@ impl Tool for Long {
         json!({"type": "object"})
     }
 
-    fn act(&self, _: &Json) -> Result<Act, Box<Outcome>> {
-        Ok(Act::Tell)
+    fn act(&self, _: &Json) -> Result<Action, Box<Outcome>> {
+        Ok(Action::Tell)
     }
 
     fn call<'a>(&'a self, _: Json) -> Answer<'a> {

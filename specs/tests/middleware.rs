@@ -12,48 +12,55 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prowess::{Call, Level, Message, Offer, Priority, Prompt, Role, Window, fit};
+use prowess::{Call, ContextWindow, Level, Message, Offer, Priority, Prompt, Role, fit};
 use prowess_agent::{
-    Agent, Answer, Approval, Ask, Boundary, Budget, Called, Calling, Delta, Document, Documents,
-    Fit, Folder, Guard, Layer, Logging, Model, ModelError, Next, NextCall, Price, Replied, Reply,
-    Replying, Request, Retrieval, Retrieving, Retry, Session, SessionError, Showing, Skills,
-    Spending, Spent, Told, Turn, TurnError, What, When, Witness,
+    Agent, AgentAnswer, Approval, Budget, Called, CatchErrors, ChatRequest, ChatResponse,
+    ContextDocument, Delta, DocumentSource, EventKind, FitContext, Folder, Guard, Logging,
+    Middleware, Model, ModelError, Next, NextCall, Price, RecordingApprover, Replied, Replying,
+    Request, Retrieval, Retrieving, Retry, Session, SessionError, SkillInHistory, SkillOptions,
+    Skills, Spending, TokenUsage, ToolLoop, Turn, TurnError, When,
 };
 use prowess_runtime::{
-    Act, Agreed, Answering, Approvals, Approver, Decision, Gate, Nobody, Outcome, Policy, Provider,
-    Question, Records, Reply as Approved, Rule, Tool, Toolbox,
+    Action, Answering, Approvals, ApproveAll, Approver, ApproverReply, Authorizer, Decision,
+    DenyAll, Outcome, Policy, PolicyRule, Question, Records, SkillProvider, Tool, Toolbox,
 };
 use serde_json::{Value as Json, json};
 
 use crate::world::{World, several_subscribers, unfenced};
 
 /// What a model does when it is asked for the nth time, from 0; nothing means that it hangs.
-type Does = dyn Fn(&Ask, usize) -> Option<Result<Reply, ModelError>> + Send + Sync;
+type Does = dyn Fn(&ChatRequest, usize) -> Option<Result<ChatResponse, ModelError>> + Send + Sync;
 
 /// A model that does what a test wants.
 struct Fake {
     name: &'static str,
     does: Box<Does>,
-    asked: Mutex<Vec<Ask>>,
+    asked: Mutex<Vec<ChatRequest>>,
 }
 
 impl Fake {
     fn new(
-        does: impl Fn(&Ask, usize) -> Option<Result<Reply, ModelError>> + Send + Sync + 'static,
+        does: impl Fn(&ChatRequest, usize) -> Option<Result<ChatResponse, ModelError>>
+        + Send
+        + Sync
+        + 'static,
     ) -> Arc<Self> {
         Self::named("fake", does)
     }
 
     fn named(
         name: &'static str,
-        does: impl Fn(&Ask, usize) -> Option<Result<Reply, ModelError>> + Send + Sync + 'static,
+        does: impl Fn(&ChatRequest, usize) -> Option<Result<ChatResponse, ModelError>>
+        + Send
+        + Sync
+        + 'static,
     ) -> Arc<Self> {
         Arc::new(Self { name, does: Box::new(does), asked: Mutex::default() })
     }
 
     /// Gives these replies in order, and the last one for ever.
-    fn replying(replies: impl IntoIterator<Item = Reply>) -> Arc<Self> {
-        let replies: Vec<Reply> = replies.into_iter().collect();
+    fn replying(replies: impl IntoIterator<Item = ChatResponse>) -> Arc<Self> {
+        let replies: Vec<ChatResponse> = replies.into_iter().collect();
         Self::new(move |_, number| Some(Ok(replies[number.min(replies.len() - 1)].clone())))
     }
 
@@ -61,7 +68,7 @@ impl Fake {
         Self::replying([says(text)])
     }
 
-    fn asked(&self) -> Vec<Ask> {
+    fn asked(&self) -> Vec<ChatRequest> {
         self.asked.lock().unwrap().clone()
     }
 
@@ -88,7 +95,7 @@ impl Model for Fake {
 
     fn reply<'a>(
         &'a self,
-        ask: &'a Ask,
+        ask: &'a ChatRequest,
         hear: &'a (dyn Fn(Delta<'_>) + Send + Sync),
     ) -> Replying<'a> {
         let number = {
@@ -105,46 +112,49 @@ impl Model for Fake {
     }
 }
 
-fn says(text: &str) -> Reply {
-    Reply { message: Message::new(Role::Assistant, text), ..Reply::default() }
+fn says(text: &str) -> ChatResponse {
+    ChatResponse { message: Message::new(Role::Assistant, text), ..ChatResponse::default() }
 }
 
-fn calls(tool: &str) -> Reply {
+fn calls(tool: &str) -> ChatResponse {
     let call = Call { name: tool.into(), arguments: "{}".into(), ..Call::default() };
-    Reply {
+    ChatResponse {
         message: Message { calls: vec![call], ..Message::new(Role::Assistant, "") },
-        ..Reply::default()
+        ..ChatResponse::default()
     }
 }
 
-fn takes_up(skill: &str) -> Reply {
+fn takes_up(skill: &str) -> ChatResponse {
     let arguments = json!({"name": skill}).to_string();
     let call = Call { name: "use_skill".into(), arguments, ..Call::default() };
     let message = Message { calls: vec![call], ..Message::new(Role::Assistant, "") };
-    Reply { message, ..Reply::default() }
+    ChatResponse { message, ..ChatResponse::default() }
 }
 
-fn spending(reply: Reply, input: u64, output: u64) -> Reply {
-    Reply { spent: Spent { input, output, cached: 0, ..Spent::default() }, ..reply }
+fn spending(reply: ChatResponse, input: u64, output: u64) -> ChatResponse {
+    ChatResponse {
+        spent: TokenUsage { input, output, cached: 0, ..TokenUsage::default() },
+        ..reply
+    }
 }
 
 /// A tool that does what a test wants, and counts.
 struct Sample {
     name: &'static str,
-    act: Act,
+    act: Action,
     does: Box<dyn Fn() -> Outcome + Send + Sync>,
     calls: AtomicUsize,
 }
 
 impl Sample {
     fn new(name: &'static str, does: impl Fn() -> Outcome + Send + Sync + 'static) -> Arc<Self> {
-        let act = Act::Write("/sample".into());
+        let act = Action::Write("/sample".into());
         Arc::new(Self { name, act, does: Box::new(does), calls: AtomicUsize::new(0) })
     }
 
     fn looking(name: &'static str) -> Arc<Self> {
         let does = Box::new(|| Outcome::ok("seen"));
-        Arc::new(Self { name, act: Act::Tell, does, calls: AtomicUsize::new(0) })
+        Arc::new(Self { name, act: Action::Tell, does, calls: AtomicUsize::new(0) })
     }
 
     fn calls(&self) -> usize {
@@ -171,7 +181,7 @@ impl Tool for Sample {
         json!({"type": "object"})
     }
 
-    fn act(&self, _: &Json) -> Result<Act, Box<Outcome>> {
+    fn act(&self, _: &Json) -> Result<Action, Box<Outcome>> {
         Ok(self.act.clone())
     }
 
@@ -184,24 +194,24 @@ impl Tool for Sample {
 }
 
 /// Calls these tools behind a gate that lets everything pass.
-fn calling(tools: &[&Arc<Sample>]) -> Calling {
+fn calling(tools: &[&Arc<Sample>]) -> ToolLoop {
     let policy = Policy { approvals: Approvals::Never, ..Policy::default() };
     let records = Records::in_memory();
-    let gate = Gate { policy, approver: Arc::new(Nobody), records };
-    let empty = Toolbox::new(Arc::new(gate));
-    Calling::new(Arc::new(tools.iter().fold(empty, |box_, it| box_.with((*it).clone()))))
+    let authorizer = Authorizer { policy, approver: Arc::new(DenyAll), records };
+    let empty = Toolbox::new(Arc::new(authorizer));
+    ToolLoop::new(Arc::new(tools.iter().fold(empty, |box_, it| box_.with((*it).clone()))))
 }
 
 /// A layer that keeps every event.
 #[derive(Debug, Default)]
 struct Watch(Mutex<Vec<Json>>);
 
-impl Layer for Watch {
+impl Middleware for Watch {
     fn name(&self) -> &str {
         "watch"
     }
 
-    fn note(&self, turn: &Turn, what: &What) {
+    fn note(&self, turn: &Turn, what: &EventKind) {
         self.0.lock().unwrap().push(serde_json::to_value(turn.event(what)).unwrap());
     }
 }
@@ -231,7 +241,7 @@ impl fmt::Debug for Change {
     }
 }
 
-impl Layer for Change {
+impl Middleware for Change {
     fn name(&self) -> &str {
         "change"
     }
@@ -244,10 +254,10 @@ impl Layer for Change {
 
 /// Somebody who always says the same.
 #[derive(Debug)]
-struct Person(Approved, Mutex<Vec<Question>>);
+struct Person(ApproverReply, Mutex<Vec<Question>>);
 
 impl Person {
-    fn new(reply: Approved) -> Arc<Self> {
+    fn new(reply: ApproverReply) -> Arc<Self> {
         Arc::new(Self(reply, Mutex::default()))
     }
 
@@ -273,7 +283,7 @@ fn watched(model: &Arc<Fake>) -> (Agent, Arc<Watch>) {
     (Agent::new(model.clone()).with_shared(watch.clone()), watch)
 }
 
-async fn asked(agent: &Agent, session: &Session, prompt: &str) -> Answer {
+async fn asked(agent: &Agent, session: &Session, prompt: &str) -> AgentAnswer {
     agent.ask(session, prompt).await.unwrap()
 }
 
@@ -292,12 +302,12 @@ fn talked(count: usize) -> Session {
     session
 }
 
-fn window(tokens: usize) -> Window {
-    Window { tokens, ..Window::default() }
+fn window(tokens: usize) -> ContextWindow {
+    ContextWindow { tokens, ..ContextWindow::default() }
 }
 
 fn tokens(messages: &[Message]) -> usize {
-    messages.iter().map(|it| Window::default().count(it)).sum()
+    messages.iter().map(|it| ContextWindow::default().count(it)).sum()
 }
 
 fn is_summary(message: &Message) -> bool {
@@ -352,16 +362,16 @@ fn notes() -> (World, Folder) {
 mod layers_are_free_to_combine {
     use super::*;
 
-    fn layers(tool: &Arc<Sample>, folder: Arc<Folder>) -> Vec<Arc<dyn Layer>> {
+    fn layers(tool: &Arc<Sample>, folder: Arc<Folder>) -> Vec<Arc<dyn Middleware>> {
         vec![
-            Arc::new(Boundary::new()),
+            Arc::new(CatchErrors::new()),
             Arc::new(Logging { texts: true }),
             Arc::new(Retrieval::new(folder)),
-            Arc::new(Guard::new(Arc::new(Agreed)).asks(When::calls("*"))),
-            Arc::new(Approval::new(Arc::new(Agreed))),
+            Arc::new(Guard::new(Arc::new(ApproveAll)).asks(When::calls("*"))),
+            Arc::new(Approval::new(Arc::new(ApproveAll))),
             Arc::new(calling(&[tool])),
             Arc::new(Spending { steps: Some(20), ..Spending::default() }),
-            Arc::new(Fit::new(Window::default()).with_summaries(None)),
+            Arc::new(FitContext::new(ContextWindow::default()).with_summaries(None)),
             Arc::new(quick()),
         ]
     }
@@ -422,7 +432,7 @@ mod what_is_told_fits_into_the_window {
         let model = Fake::saying("Well.");
         let (agent, watch) = watched(&model);
         let tokens = tokens(&before) * 100 / 85;
-        let agent = agent.with_system("Be kind.").with(Fit::new(window(tokens)));
+        let agent = agent.with_system("Be kind.").with(FitContext::new(window(tokens)));
         asked(&agent, &session, "And now?").await;
         let told = model.last();
         assert_eq!(told[0], Message::new(Role::System, "Be kind."));
@@ -455,7 +465,7 @@ mod what_is_told_fits_into_the_window {
         let (agent, watch) = watched(&model);
         let agent = agent
             .with(Change::new(move |it| it.prompt.skills.extend(offers.clone())))
-            .with(Fit::new(window(whole.tokens.total() * 100 / 93)));
+            .with(FitContext::new(window(whole.tokens.total() * 100 / 93)));
         asked(&agent, &session, "Go on.").await;
         let told = model.last();
         assert!(unfenced(&told[0].content).starts_with("## Skill: new\n"), "{}", told[0].content);
@@ -475,7 +485,7 @@ mod what_is_told_fits_into_the_window {
         let (agent, watch) = watched(&model);
         let agent = agent
             .with(Change::new(move |it| it.prompt.skills.extend(offers.clone())))
-            .with(Fit::new(window(900)));
+            .with(FitContext::new(window(900)));
         asked(&agent, &session, "And now?").await;
         let after = session.messages();
         assert_eq!(after.len(), 7, "{after:#?}");
@@ -490,7 +500,7 @@ mod what_is_told_fits_into_the_window {
 
     #[tokio::test]
     async fn q_17_the_instructions_of_a_skill_outlive_their_message() {
-        let taken = |window: Window| async move {
+        let taken = |window: ContextWindow| async move {
             let session = Session::new("taken");
             session.push(Message::new(Role::User, "Take it up.")).unwrap();
             let call = Call { id: "c1".into(), name: "use_skill".into(), ..Call::default() };
@@ -502,7 +512,7 @@ mod what_is_told_fits_into_the_window {
                 let role = if number % 2 == 0 { Role::Assistant } else { Role::User };
                 session.push(talk(role, number)).unwrap();
             }
-            let told = Told {
+            let told = SkillInHistory {
                 call_id: "c1".into(),
                 offer: Offer {
                     contents: vec![(Level::Full, "BREW slowly".into())],
@@ -513,7 +523,7 @@ mod what_is_told_fits_into_the_window {
             let model = Fake::saying("Well.");
             let agent = Agent::new(model.clone())
                 .with(Change::new(move |it| it.told.push(told.clone())))
-                .with(Fit::new(window));
+                .with(FitContext::new(window));
             for _ in 0..3 {
                 asked(&agent, &session, "And now?").await;
             }
@@ -543,9 +553,9 @@ mod what_is_told_fits_into_the_window {
                 Some(Ok(if is_told { answer() } else { takes_up("brew-tea") }))
             });
             let (agent, watch) = watched(&model);
-            let on_demand = Showing { matched: false, ..Showing::default() };
+            let on_demand = SkillOptions { matched: false, ..SkillOptions::default() };
             let skills = Skills::new(Some(Arc::new(library.clone())), on_demand);
-            let fit = Fit::new(window(2500));
+            let fit = FitContext::new(window(2500));
             let agent = match are_first {
                 true => agent.with(skills).with(calling(&[])).with(fit),
                 false => agent.with(fit).with(calling(&[])).with(skills),
@@ -555,7 +565,7 @@ mod what_is_told_fits_into_the_window {
                 asked(&agent, &session, &talk(Role::User, number).content).await;
             }
             let count = |it: &Message| it.content.matches("BREW slowly").count();
-            let counts = |it: &Ask| it.messages.iter().map(count).sum::<usize>();
+            let counts = |it: &ChatRequest| it.messages.iter().map(count).sum::<usize>();
             let counts: Vec<usize> = model.asked().iter().map(counts).collect();
             assert_eq!(counts[0], 0);
             assert_eq!(counts[1..], [1; 60], "{are_first}");
@@ -580,9 +590,9 @@ mod what_is_told_fits_into_the_window {
             }))
         });
         let (agent, watch) = watched(&model);
-        let on_demand = Showing { matched: false, catalog: None, ..Showing::default() };
+        let on_demand = SkillOptions { matched: false, catalog: None, ..SkillOptions::default() };
         let skills = Skills::new(Some(Arc::new(Arc::new(world.load()))), on_demand);
-        let agent = agent.with(skills).with(calling(&[])).with(Fit::new(window(2500)));
+        let agent = agent.with(skills).with(calling(&[])).with(FitContext::new(window(2500)));
         let session = Session::new("many");
         for number in 0..60 {
             asked(&agent, &session, &talk(Role::User, number).content).await;
@@ -608,7 +618,8 @@ mod what_is_told_fits_into_the_window {
             let text = talk(Role::Assistant, number).content;
             Some(Ok(if number % 2 == 0 { calls("work") } else { says(&text) }))
         });
-        let agent = Agent::new(model.clone()).with(calling(&[&tool])).with(Fit::new(window(2000)));
+        let agent =
+            Agent::new(model.clone()).with(calling(&[&tool])).with(FitContext::new(window(2000)));
         let session = Session::new("long");
         for number in 0..1000 {
             let prompt = talk(Role::User, number).content;
@@ -643,7 +654,7 @@ mod what_is_told_fits_into_the_window {
         let agent = agent
             .with(Retrieval::new(Arc::new(folder)))
             .with(calling(&[&tool]))
-            .with(Fit::new(window(1500)));
+            .with(FitContext::new(window(1500)));
         let session = Session::new("looked up");
         asked(&agent, &session, "How is a database restored?").await;
         assert!(model.asked()[0].messages.iter().any(|it| it.content.contains("kestrel")));
@@ -661,7 +672,7 @@ mod what_is_told_fits_into_the_window {
             Some(if is_too_long { Err(too_long(Some(1000))) } else { Ok(says("Well.")) })
         });
         let (agent, watch) = watched(&model);
-        let agent = agent.with(Fit::new(Window::default()));
+        let agent = agent.with(FitContext::new(ContextWindow::default()));
         let answer = asked(&agent, &session, "And now?").await;
         assert_eq!(answer.message.content, "Well.");
         assert_eq!(model.asked().len(), 2);
@@ -676,7 +687,7 @@ mod what_is_told_fits_into_the_window {
             let error = || too_long_by(Some(3000), Some(counted));
             Some(if counted > 3000 { Err(error()) } else { Ok(says("Well.")) })
         });
-        let agent = Agent::new(model.clone()).with(Fit::new(Window::default()));
+        let agent = Agent::new(model.clone()).with(FitContext::new(ContextWindow::default()));
         asked(&agent, &talked(40), "And now?").await;
         assert_eq!(model.asked().len(), 2);
         assert!(tokens(&model.asked()[1].messages) > 500, "no more is left out than has to be");
@@ -691,10 +702,10 @@ mod what_is_told_fits_into_the_window {
             let is_too_long = tokens(&ask.messages) > 160;
             Some(if is_too_long { Err(too_long(Some(160))) } else { Ok(says("Well.")) })
         });
-        let on_demand = Showing { matched: false, ..Showing::default() };
+        let on_demand = SkillOptions { matched: false, ..SkillOptions::default() };
         let agent = Agent::new(model.clone())
             .with(Skills::new(Some(Arc::new(Arc::new(world.load()))), on_demand))
-            .with(Fit::new(Window::default()));
+            .with(FitContext::new(ContextWindow::default()));
         asked(&agent, &Session::new("small"), "Hello").await;
         let told = |at: usize| model.asked()[at].messages[0].content.contains("skill-7");
         assert_eq!((told(0), told(1)), (true, false));
@@ -704,7 +715,7 @@ mod what_is_told_fits_into_the_window {
     async fn a_prompt_that_is_always_too_long_is_an_error_after_three_retries() {
         for said in [None, Some(0), Some(usize::MAX)] {
             let model = Fake::new(move |_, _| Some(Err(too_long(said))));
-            let agent = Agent::new(model.clone()).with(Fit::new(Window::default()));
+            let agent = Agent::new(model.clone()).with(FitContext::new(ContextWindow::default()));
             let error = agent.ask(&talked(40), "And now?").await.unwrap_err();
             assert!(matches!(error, TurnError::Model(ModelError::TooLong { .. })), "{error}");
             let lengths: Vec<usize> = model.asked().iter().map(|it| tokens(&it.messages)).collect();
@@ -719,7 +730,7 @@ mod what_is_told_fits_into_the_window {
         let model = Fake::saying("Well.");
         let agent = Agent::new(model.clone())
             .with_system("Be kind. ".repeat(100))
-            .with(Fit::new(window(50)));
+            .with(FitContext::new(window(50)));
         let error = agent.ask(&Session::new("small"), "Hello").await.unwrap_err();
         assert!(error.to_string().contains("a window of 50 tokens is too small"), "{error}");
         assert!(model.asked().is_empty());
@@ -729,13 +740,13 @@ mod what_is_told_fits_into_the_window {
 mod a_model_summarises_and_is_not_relied_on {
     use super::*;
 
-    fn is_asked_to_summarise(ask: &Ask) -> bool {
+    fn is_asked_to_summarise(ask: &ChatRequest) -> bool {
         ask.messages[0].content.starts_with("You write down")
     }
 
     /// A model that answers, and does this when it is asked for a summary.
     fn summarising(
-        does: impl Fn(&Ask) -> Option<Result<Reply, ModelError>> + Send + Sync + 'static,
+        does: impl Fn(&ChatRequest) -> Option<Result<ChatResponse, ModelError>> + Send + Sync + 'static,
     ) -> Arc<Fake> {
         Fake::new(move |ask, _| match is_asked_to_summarise(ask) {
             true => does(ask),
@@ -743,8 +754,8 @@ mod a_model_summarises_and_is_not_relied_on {
         })
     }
 
-    fn fitting(window: Window) -> Fit {
-        let mut fit = Fit::new(window).with_summaries(None);
+    fn fitting(window: ContextWindow) -> FitContext {
+        let mut fit = FitContext::new(window).with_summaries(None);
         fit.patience = Duration::from_millis(50);
         fit
     }
@@ -780,7 +791,7 @@ mod a_model_summarises_and_is_not_relied_on {
     async fn a_cheaper_model_can_summarise() {
         let (own, other) = (Fake::saying("Well."), Fake::saying("The port is 8443."));
         let session = talked(39);
-        let fit = Fit::new(window(2500)).with_summaries(Some(other.clone()));
+        let fit = FitContext::new(window(2500)).with_summaries(Some(other.clone()));
         asked(&Agent::new(own.clone()).with(fit), &session, "And now?").await;
         assert!(summary(&session).content.contains("The port is 8443."));
         assert!(own.asked().iter().all(|it| !is_asked_to_summarise(it)));
@@ -789,7 +800,7 @@ mod a_model_summarises_and_is_not_relied_on {
 
     #[tokio::test]
     async fn a_summary_that_fails_is_extracted() {
-        type Fails = fn(&Ask) -> Option<Result<Reply, ModelError>>;
+        type Fails = fn(&ChatRequest) -> Option<Result<ChatResponse, ModelError>>;
         let ways: [(Fails, &str); 4] = [
             (|_| Some(Err(unknown_key())), "no such key"),
             (|_| Some(Ok(says(" \n"))), "empty"),
@@ -990,7 +1001,7 @@ mod what_breaks_down_takes_nothing_with_it {
         Unkept,
     }
 
-    impl Layer for Bomb {
+    impl Middleware for Bomb {
         fn name(&self) -> &str {
             "bomb"
         }
@@ -1002,7 +1013,7 @@ mod what_breaks_down_takes_nothing_with_it {
             }
             if *self == Self::Failing && request.turn.number == 1 {
                 let layer = "bomb".to_owned();
-                let error = TurnError::Layer { layer, source: "it went off".into() };
+                let error = TurnError::Middleware { layer, source: "it went off".into() };
                 return Box::pin(async { Err(error) });
             }
             if *self == Self::Unkept {
@@ -1019,8 +1030,8 @@ mod what_breaks_down_takes_nothing_with_it {
             next.call(call)
         }
 
-        fn note(&self, _: &Turn, what: &What) {
-            if *self == Self::WhenCalled && matches!(what, What::Called { .. }) {
+        fn note(&self, _: &Turn, what: &EventKind) {
+            if *self == Self::WhenCalled && matches!(what, EventKind::Called { .. }) {
                 panic!("it went off");
             }
         }
@@ -1030,7 +1041,7 @@ mod what_breaks_down_takes_nothing_with_it {
     async fn m_33_a_tool_that_panics_is_an_outcome() {
         let tool = Sample::new("work", || panic!("it went off"));
         let model = Fake::replying([calls("work"), says("Well.")]);
-        let agent = Agent::new(model.clone()).with(Boundary::new()).with(calling(&[&tool]));
+        let agent = Agent::new(model.clone()).with(CatchErrors::new()).with(calling(&[&tool]));
         let answer = asked(&agent, &Session::new("panic"), "Hello").await;
         assert_eq!(answer.message.content, "Well.");
         let result = model.last().pop().unwrap();
@@ -1042,7 +1053,7 @@ mod what_breaks_down_takes_nothing_with_it {
         let tool = Sample::new("work", || Outcome::ok("worked"));
         let model = Fake::replying([calls("work"), says("Well.")]);
         let (agent, watch) = watched(&model);
-        let agent = agent.with(Boundary::new()).with(calling(&[&tool])).with(Bomb::AtCall);
+        let agent = agent.with(CatchErrors::new()).with(calling(&[&tool])).with(Bomb::AtCall);
         let answer = asked(&agent, &Session::new("panic"), "Hello").await;
         assert_eq!(answer.message.content, "Well.");
         let result = model.last().pop().unwrap().content;
@@ -1061,8 +1072,10 @@ mod what_breaks_down_takes_nothing_with_it {
                 let is_first = asks == 1 && ask.messages.len() == 1;
                 Some(Ok(if is_first { calls("work") } else { says("Well.") }))
             });
-            let agent =
-                Agent::new(model.clone()).with(Boundary::new()).with(calling(&[&tool])).with(bomb);
+            let agent = Agent::new(model.clone())
+                .with(CatchErrors::new())
+                .with(calling(&[&tool]))
+                .with(bomb);
             let session = Session::new("panic");
             let answer = asked(&agent, &session, "Hello").await.message.content;
             assert!(answer.contains("went wrong") && answer.contains("it went off"), "{answer}");
@@ -1078,19 +1091,19 @@ mod what_breaks_down_takes_nothing_with_it {
     #[tokio::test]
     async fn what_the_caller_must_see_passes() {
         let failing = || Fake::new(|_, _| Some(Err(unknown_key())));
-        let agent = Agent::new(failing()).with(Boundary::new());
+        let agent = Agent::new(failing()).with(CatchErrors::new());
         let error = agent.ask(&Session::new("key"), "Hello").await.unwrap_err();
         assert!(matches!(error, TurnError::Model(ModelError::Auth { .. })), "{error}");
-        let boundary = Boundary::new().catching(|it| matches!(it, TurnError::Model(_)));
+        let boundary = CatchErrors::new().catching(|it| matches!(it, TurnError::Model(_)));
         let agent = Agent::new(failing()).with(boundary);
         let answer = asked(&agent, &Session::new("key"), "Hello").await;
         assert!(answer.message.content.contains("no such key"), "{answer:?}");
         let spent = Spending { steps: Some(0), ..Spending::default() };
-        let agent = Agent::new(failing()).with(Boundary::new()).with(spent);
+        let agent = Agent::new(failing()).with(CatchErrors::new()).with(spent);
         let error = agent.ask(&Session::new("spent"), "Hello").await.unwrap_err();
         assert!(matches!(error, TurnError::Spent { .. }), "{error}");
         let agent =
-            Agent::new(failing()).with(Boundary::new().catching(|_| true)).with(Bomb::Unkept);
+            Agent::new(failing()).with(CatchErrors::new().catching(|_| true)).with(Bomb::Unkept);
         let error = agent.ask(&Session::new("disk"), "Hello").await.unwrap_err();
         assert!(matches!(error, TurnError::Session(_)), "{error}");
     }
@@ -1144,10 +1157,14 @@ mod spending_has_limits {
 
     #[tokio::test]
     async fn costs_follow_the_prices() {
-        let spent =
-            Spent { input: 1_000_000, output: 100_000, cached: 400_000, ..Spent::default() };
+        let spent = TokenUsage {
+            input: 1_000_000,
+            output: 100_000,
+            cached: 400_000,
+            ..TokenUsage::default()
+        };
         assert!((price().cost(spent) - (0.6 + 0.04 + 1.0)).abs() < 1e-9);
-        let odd = Spent { input: 1, output: 0, cached: u64::MAX, ..Spent::default() };
+        let odd = TokenUsage { input: 1, output: 0, cached: u64::MAX, ..TokenUsage::default() };
         assert!(price().cost(odd) >= 0.0 && price().cost(odd) < 1e-6);
 
         let own = Fake::named("own", |_, _| Some(Ok(spending(says("Well."), 1000, 100))));
@@ -1162,7 +1179,7 @@ mod spending_has_limits {
                 .into(),
                 ..Spending::default()
             })
-            .with(Fit::new(window(2500)).with_summaries(Some(cheap)));
+            .with(FitContext::new(window(2500)).with_summaries(Some(cheap)));
         asked(&agent, &talked(39), "And now?").await;
         let told = watch.last("spending");
         assert_eq!(told["spent"]["input"], 6000);
@@ -1193,9 +1210,9 @@ mod a_guard_holds_rules {
     #[tokio::test]
     async fn a_16_a_call_needs_approval_while_a_skill_is_active() {
         for (skill, reply, wanted) in [
-            ("deploy-prod", Approved::No, (1, 0)),
-            ("deploy-prod", Approved::Once, (1, 1)),
-            ("other", Approved::No, (0, 1)),
+            ("deploy-prod", ApproverReply::No, (1, 0)),
+            ("deploy-prod", ApproverReply::Once, (1, 1)),
+            ("other", ApproverReply::No, (0, 1)),
         ] {
             let tool = Sample::new("work", || Outcome::ok("worked"));
             let model = Fake::replying([calls("work"), says("Well.")]);
@@ -1211,7 +1228,7 @@ mod a_guard_holds_rules {
             let result = model.last().pop().unwrap().content;
             assert_eq!(
                 result.contains("not approved by person"),
-                reply == Approved::No && wanted.0 == 1
+                reply == ApproverReply::No && wanted.0 == 1
             );
             for question in person.asked() {
                 assert_eq!(question.what, "call `work`");
@@ -1225,7 +1242,7 @@ mod a_guard_holds_rules {
     async fn a_denied_call_is_an_outcome() {
         let tool = Sample::new("work", || Outcome::ok("worked"));
         let model = Fake::replying([calls("work"), says("Well.")]);
-        let person = Person::new(Approved::Always);
+        let person = Person::new(ApproverReply::Always);
         let guard = Guard::new(person.clone())
             .asks(When::calls("*"))
             .denies(When::calls("work").while_active("careful"));
@@ -1241,7 +1258,7 @@ mod a_guard_holds_rules {
     async fn a_request_can_be_held_back() {
         let model = Fake::saying("Well.");
         let scan = |it: &str| it.contains("4111").then(|| "holds a card number".to_owned());
-        let guard = Guard::new(Arc::new(Nobody)).denies(When::requests(scan));
+        let guard = Guard::new(Arc::new(DenyAll)).denies(When::requests(scan));
         let agent = Agent::new(model.clone()).with(guard);
         let session = Session::new("guard");
         let error = agent.ask(&session, "Pay with 4111").await.unwrap_err();
@@ -1253,7 +1270,7 @@ mod a_guard_holds_rules {
         assert_eq!(model.last(), [Message::new(Role::User, "Hello")]);
         for (skill, is_held) in [("paying", true), ("other", false)] {
             let when = When::requests(scan).while_active("pay*");
-            let guard = Guard::new(Arc::new(Nobody)).asks(when);
+            let guard = Guard::new(Arc::new(DenyAll)).asks(when);
             let agent = Agent::new(model.clone()).with(guard).with(active(skill));
             let answer = agent.ask(&Session::new("guard"), "Pay with 4111").await;
             assert_eq!(answer.is_err(), is_held, "{answer:?}");
@@ -1264,7 +1281,7 @@ mod a_guard_holds_rules {
     async fn a_reply_can_be_held_back() {
         let model = Fake::saying("The key is 4111.");
         let scan = |it: &str| it.contains("4111").then(|| "holds a key".to_owned());
-        let person = Person::new(Approved::No);
+        let person = Person::new(ApproverReply::No);
         let guard = Guard::new(person.clone()).asks(When::replies(scan));
         let session = Session::new("guard");
         let error = Agent::new(model).with(guard).ask(&session, "Hello").await.unwrap_err();
@@ -1281,7 +1298,7 @@ mod somebody_is_asked_before_a_call {
     async fn only_what_does_more_than_look_is_asked_about() {
         let (look, work) = (Sample::looking("look"), Sample::new("work", || Outcome::ok("worked")));
         let model = Fake::replying([calls("look"), calls("work"), calls("none"), says("Well.")]);
-        let person = Person::new(Approved::Once);
+        let person = Person::new(ApproverReply::Once);
         let agent =
             Agent::new(model).with(Approval::new(person.clone())).with(calling(&[&look, &work]));
         asked(&agent, &Session::new("approval"), "Hello").await;
@@ -1297,7 +1314,7 @@ mod somebody_is_asked_before_a_call {
         let tool = Sample::new("work", || Outcome::ok("worked"));
         let model = Fake::replying([calls("work"), says("Well.")]);
         let (agent, watch) = watched(&model);
-        let agent = agent.with(Approval::new(Arc::new(Nobody))).with(calling(&[&tool]));
+        let agent = agent.with(Approval::new(Arc::new(DenyAll))).with(calling(&[&tool]));
         let answer = asked(&agent, &Session::new("approval"), "Hello").await;
         assert_eq!(answer.message.content, "Well.");
         assert_eq!(tool.calls(), 0);
@@ -1311,13 +1328,13 @@ mod somebody_is_asked_before_a_call {
     async fn what_the_gate_asks_is_noted_too() {
         let tool = Sample::new("work", || Outcome::ok("worked"));
         let model = Fake::replying([calls("work"), says("Well.")]);
-        let rule = Rule { tool: Some("work".to_owned()), ..Rule::new(Decision::Ask) };
+        let rule = PolicyRule { tool: Some("work".to_owned()), ..PolicyRule::new(Decision::Ask) };
         let policy = Policy { rules: vec![rule], ..Policy::default() };
-        let approver = Arc::new(Witness::new(Person::new(Approved::Once)));
-        let gate = Gate { policy, approver, records: Records::in_memory() };
-        let toolbox = Toolbox::new(Arc::new(gate)).with(tool.clone());
+        let approver = Arc::new(RecordingApprover::new(Person::new(ApproverReply::Once)));
+        let authorizer = Authorizer { policy, approver, records: Records::in_memory() };
+        let toolbox = Toolbox::new(Arc::new(authorizer)).with(tool.clone());
         let (agent, watch) = watched(&model);
-        let agent = agent.with(Calling::new(Arc::new(toolbox)));
+        let agent = agent.with(ToolLoop::new(Arc::new(toolbox)));
         asked(&agent, &Session::new("gate"), "Hello").await;
         assert_eq!(tool.calls(), 1);
         let approval = watch.last("approval");
@@ -1331,9 +1348,9 @@ mod documents_are_looked_up {
 
     /// Documents that do what a test wants; nothing means that they hang.
     #[derive(Debug)]
-    struct Given(Option<Result<Vec<Document>, &'static str>>);
+    struct Given(Option<Result<Vec<ContextDocument>, &'static str>>);
 
-    impl Documents for Given {
+    impl DocumentSource for Given {
         fn retrieve<'a>(&'a self, _: &'a str, _: usize) -> Retrieving<'a> {
             Box::pin(async move {
                 match &self.0 {
@@ -1353,13 +1370,13 @@ mod documents_are_looked_up {
     async fn a_15_skills_and_documents_stand_in_one_prompt() {
         let (_world, folder) = notes();
         let world = World::new().skill("restore-database", "Restores a database from a dump");
-        let library: Arc<dyn Provider> = Arc::new(Arc::new(world.load()));
+        let library: Arc<dyn SkillProvider> = Arc::new(Arc::new(world.load()));
         let model = Fake::saying("Well.");
         let (agent, watch) = watched(&model);
         let agent = agent
             .with(Retrieval::new(Arc::new(folder)))
-            .with(Skills::new(Some(library), Showing::default()))
-            .with(Fit::new(Window::default()));
+            .with(Skills::new(Some(library), SkillOptions::default()))
+            .with(FitContext::new(ContextWindow::default()));
         let request = "How do I restore a database from its dump?";
         asked(&agent, &Session::new("hybrid"), request).await;
         let told = model.last();
@@ -1418,7 +1435,7 @@ mod documents_are_looked_up {
 
     #[tokio::test]
     async fn documents_take_no_more_than_they_may() {
-        let long = |number: usize| Document {
+        let long = |number: usize| ContextDocument {
             path: format!("{number}.md"),
             heading: String::new(),
             text: "Ein Satz. 部署完成。 ".repeat(2000),
@@ -1517,7 +1534,7 @@ mod what_happens_is_logged {
             };
             let message = Message { calls: vec![call], ..Message::new(Role::Assistant, "") };
             Some(match number {
-                0 => Ok(Reply { message, ..Reply::default() }),
+                0 => Ok(ChatResponse { message, ..ChatResponse::default() }),
                 1 => Err(limited(None)),
                 2 => Ok(says("SECRET-ANSWER\nError: forged")),
                 _ => Err(unknown_key()),
@@ -1527,10 +1544,10 @@ mod what_happens_is_logged {
         let agent = Agent::new(model)
             .with(logging)
             .with(Change::new(move |it| it.prompt.skills.push(offer.clone())))
-            .with(Approval::new(Arc::new(Agreed)))
+            .with(Approval::new(Arc::new(ApproveAll)))
             .with(calling(&[&tool]))
             .with(Spending::default())
-            .with(Fit::new(Window::default()))
+            .with(FitContext::new(ContextWindow::default()))
             .with(quick());
         let session = Session::new("logged");
         asked(&agent, &session, "SECRET-PROMPT").await;

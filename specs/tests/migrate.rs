@@ -160,7 +160,7 @@ mod a_plugin_becomes_a_skill {
         let wanted = ["network", "fs"].map(|it| format!("the permission `{it}`: {why}"));
         assert_eq!(lost(&ran.json()), wanted);
         let library = world.load();
-        let entry = prowess_runtime::Entry::of(library.get("one").unwrap()).unwrap();
+        let entry = prowess_runtime::SkillRecord::of(library.get("one").unwrap()).unwrap();
         assert_eq!(entry.parameters, Some(serde_json::from_str::<Json>(schema).unwrap()));
         assert!(text(&world, "one").contains("What its host loaded was `./index.js`."));
         assert_eq!(world.check("skills/one", &[]).0, Some(0));
@@ -180,7 +180,7 @@ mod a_plugin_becomes_a_skill {
         assert!(said.contains("- `city` (string), required: Where"), "{said}");
         let library = world.load();
         assert_eq!(
-            prowess_runtime::Entry::of(library.get("two").unwrap()).unwrap().parameters,
+            prowess_runtime::SkillRecord::of(library.get("two").unwrap()).unwrap().parameters,
             None
         );
 
@@ -585,7 +585,7 @@ mod nothing_is_lost_and_nothing_gets_in {
         assert!(!text.contains('\u{1b}') && !text.contains('\0'));
         // It can be executed as what it is: a text without parameters.
         let skill = world.load();
-        let entry = prowess_runtime::Entry::of(skill.get("evil").unwrap()).unwrap();
+        let entry = prowess_runtime::SkillRecord::of(skill.get("evil").unwrap()).unwrap();
         assert_eq!((entry.parameters, entry.manifest.allowed_tools.0.len()), (None, 0));
     }
 

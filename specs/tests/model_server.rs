@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prowess_agent::{Connection, Key, Model, Provider, model};
+use prowess_agent::{ApiKey, Model, ModelConnection, ModelProvider, model};
 use serde_json::{Value as Json, json};
 
 use crate::server::{Asked, Server};
@@ -118,32 +118,32 @@ impl ModelServer {
     }
 
     /// How it is reached, with a key.
-    pub(crate) fn connection(&self, provider: Provider) -> Connection {
-        Connection {
+    pub(crate) fn connection(&self, provider: ModelProvider) -> ModelConnection {
+        ModelConnection {
             base_url: Some(self.url()),
-            key: Some(Key::new(KEY)),
-            ..Connection::new(provider, "test-model")
+            key: Some(ApiKey::new(KEY)),
+            ..ModelConnection::new(provider, "test-model")
         }
     }
 
-    pub(crate) fn model(&self, provider: Provider) -> Arc<dyn Model> {
+    pub(crate) fn model(&self, provider: ModelProvider) -> Arc<dyn Model> {
         model(self.connection(provider)).unwrap()
     }
 
     pub(crate) fn openai(&self) -> Arc<dyn Model> {
-        self.model(Provider::OpenAi)
+        self.model(ModelProvider::OpenAi)
     }
 
     pub(crate) fn responses(&self) -> Arc<dyn Model> {
-        self.model(Provider::Responses)
+        self.model(ModelProvider::Responses)
     }
 
     pub(crate) fn anthropic(&self) -> Arc<dyn Model> {
-        self.model(Provider::Anthropic)
+        self.model(ModelProvider::Anthropic)
     }
 
     pub(crate) fn gemini(&self) -> Arc<dyn Model> {
-        self.model(Provider::Gemini)
+        self.model(ModelProvider::Gemini)
     }
 
     /// What it was asked, the last at the end.

@@ -8,11 +8,11 @@ use std::{
 
 use prowess::{Call, Message, Role};
 use prowess_agent::{
-    Agent, Ask, Calling, Connection, ConnectionError, Delta, Key, Model, ModelError, Offered,
-    Provider, Reply, Session, Spent, Stop, model,
+    Agent, ApiKey, ChatRequest, ChatResponse, ConnectionError, Delta, Model, ModelConnection,
+    ModelError, ModelProvider, Session, StopReason, TokenUsage, ToolDefinition, ToolLoop, model,
 };
 use prowess_http::{ClientRequest, HttpClient, HttpError, Timeouts};
-use prowess_runtime::{Active, Gate, Journal, Nobody, Policy, Records, Toolbox, UseSkill};
+use prowess_runtime::{Active, Authorizer, DenyAll, Journal, Policy, Records, Toolbox, UseSkill};
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -27,7 +27,7 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
 }
 
 /// Asks a model; what was heard, and the reply.
-fn hear(model: &dyn Model, ask: &Ask) -> (Vec<String>, Result<Reply, ModelError>) {
+fn hear(model: &dyn Model, ask: &ChatRequest) -> (Vec<String>, Result<ChatResponse, ModelError>) {
     let heard = Mutex::new(Vec::new());
     let reply = wait(model.reply(ask, &|delta| {
         heard.lock().unwrap().push(match delta {
@@ -40,35 +40,35 @@ fn hear(model: &dyn Model, ask: &Ask) -> (Vec<String>, Result<Reply, ModelError>
     (heard.into_inner().unwrap(), reply)
 }
 
-fn reply(model: &dyn Model, ask: &Ask) -> Reply {
+fn reply(model: &dyn Model, ask: &ChatRequest) -> ChatResponse {
     hear(model, ask).1.unwrap()
 }
 
-fn error(model: &dyn Model, ask: &Ask) -> ModelError {
+fn error(model: &dyn Model, ask: &ChatRequest) -> ModelError {
     hear(model, ask).1.unwrap_err()
 }
 
 /// What one answer comes to with each provider.
-fn errors(answer: &Answer) -> Vec<(Provider, ModelError)> {
+fn errors(answer: &Answer) -> Vec<(ModelProvider, ModelError)> {
     let error = |provider| {
         let server = ModelServer::start([answer.clone()]);
         (provider, error(&*server.model(provider), &question()))
     };
-    Provider::ALL.map(error).into()
+    ModelProvider::ALL.map(error).into()
 }
 
-fn question() -> Ask {
-    Ask {
+fn question() -> ChatRequest {
+    ChatRequest {
         messages: vec![
             Message::new(Role::System, "Be brief."),
             Message::new(Role::User, "How warm is it in Oslo and Rome?"),
         ],
-        ..Ask::default()
+        ..ChatRequest::default()
     }
 }
 
 /// The same, with a tool to find out.
-fn question_with_tool() -> Ask {
+fn question_with_tool() -> ChatRequest {
     let input_schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
@@ -78,7 +78,7 @@ fn question_with_tool() -> Ask {
     });
     let name = "weather".to_owned();
     let description = "Tells the weather".to_owned();
-    Ask { tools: vec![Offered { name, description, input_schema }], ..question() }
+    ChatRequest { tools: vec![ToolDefinition { name, description, input_schema }], ..question() }
 }
 
 /// A model that thinks, speaks, and calls a tool twice.
@@ -89,7 +89,7 @@ fn calling() -> Answer {
 }
 
 /// What was said, what was replied, and what came of the calls.
-fn answered(mut ask: Ask, reply: Reply) -> Ask {
+fn answered(mut ask: ChatRequest, reply: ChatResponse) -> ChatRequest {
     let calls = reply.message.calls.clone();
     ask.messages.push(reply.message);
     let results = calls.iter().zip(["4 °C", "21 °C"]).map(|(call, result)| Message {
@@ -101,19 +101,19 @@ fn answered(mut ask: Ask, reply: Reply) -> Ask {
 }
 
 /// Asks, answers the calls, and asks again: both requests, and both replies.
-fn round(provider: Provider) -> (ModelServer, Reply, Reply) {
+fn round(provider: ModelProvider) -> (ModelServer, ChatResponse, ChatResponse) {
     let server = ModelServer::start([calling(), Answer::text("4 and 21 degrees.")]);
     let model = server.model(provider);
     let first = reply(&*model, &question_with_tool());
-    assert_eq!(first.stop, Stop::Calls);
+    assert_eq!(first.stop, StopReason::Calls);
     assert_eq!(first.message.content, "Let me look. ");
     let second = reply(&*model, &answered(question_with_tool(), first.clone()));
-    assert_eq!((&*second.message.content, second.stop), ("4 and 21 degrees.", Stop::Done));
+    assert_eq!((&*second.message.content, second.stop), ("4 and 21 degrees.", StopReason::Done));
     (server, first, second)
 }
 
 /// The name and the input of each call.
-fn called(reply: &Reply) -> Vec<(&str, Json)> {
+fn called(reply: &ChatResponse) -> Vec<(&str, Json)> {
     let called = |it: &'_ Call| serde_json::from_str(&it.arguments).unwrap();
     reply.message.calls.iter().map(|it| (&*it.name, called(it))).collect()
 }
@@ -136,7 +136,7 @@ mod each_provider_is_asked_in_its_own_words {
 
     #[test]
     fn chat_completions_are_asked_as_openai_documents_them() {
-        let (server, first, _) = round(Provider::OpenAi);
+        let (server, first, _) = round(ModelProvider::OpenAi);
         let [one, two] = &server.requests()[..] else { panic!("it was asked twice") };
         assert_eq!(one.path, "/v1/chat/completions");
         assert_eq!(one.header("authorization"), Some(&*format!("bearer {KEY}")));
@@ -185,7 +185,7 @@ mod each_provider_is_asked_in_its_own_words {
 
     #[test]
     fn responses_are_asked_as_openai_documents_them() {
-        let (server, first, _) = round(Provider::Responses);
+        let (server, first, _) = round(ModelProvider::Responses);
         let [one, two] = &server.requests()[..] else { panic!("it was asked twice") };
         assert_eq!(one.path, "/v1/responses");
         assert_eq!(one.header("authorization"), Some(&*format!("bearer {KEY}")));
@@ -233,7 +233,7 @@ mod each_provider_is_asked_in_its_own_words {
 
     #[test]
     fn messages_are_asked_as_anthropic_documents_them() {
-        let (server, _, _) = round(Provider::Anthropic);
+        let (server, _, _) = round(ModelProvider::Anthropic);
         let [one, two] = &server.requests()[..] else { panic!("it was asked twice") };
         assert_eq!(one.path, "/v1/messages");
         assert_eq!(one.header("x-api-key"), Some(KEY));
@@ -277,7 +277,7 @@ mod each_provider_is_asked_in_its_own_words {
 
     #[test]
     fn gemini_is_asked_as_google_documents_it() {
-        let (server, first, _) = round(Provider::Gemini);
+        let (server, first, _) = round(ModelProvider::Gemini);
         let [one, two] = &server.requests()[..] else { panic!("it was asked twice") };
         assert_eq!(one.path, "/v1beta/models/test-model:streamGenerateContent?alt=sse");
         assert_eq!(one.header("x-goog-api-key"), Some(KEY));
@@ -312,21 +312,21 @@ mod each_provider_is_asked_in_its_own_words {
 
     #[test]
     fn limit_and_temperature_are_asked_for_by_their_names() {
-        let ask = Ask { max_output: Some(100), temperature: Some(0.5), ..question() };
+        let ask = ChatRequest { max_output: Some(100), temperature: Some(0.5), ..question() };
         let sent = |provider| {
             let server = ModelServer::start([Answer::text("ok")]);
             reply(&*server.model(provider), &ask);
             server.last()
         };
-        let chat = sent(Provider::OpenAi);
+        let chat = sent(ModelProvider::OpenAi);
         assert_eq!((&chat["max_tokens"], &chat["temperature"]), (&json!(100), &json!(0.5)));
-        let responses = sent(Provider::Responses);
+        let responses = sent(ModelProvider::Responses);
         assert_eq!(responses["max_output_tokens"], 100);
         assert_eq!(responses["temperature"], 0.5);
-        let messages = sent(Provider::Anthropic);
+        let messages = sent(ModelProvider::Anthropic);
         assert_eq!((&messages["max_tokens"], &messages["temperature"]), (&json!(100), &json!(0.5)));
         let config = json!({"maxOutputTokens": 100, "temperature": 0.5});
-        assert_eq!(sent(Provider::Gemini)["generationConfig"], config);
+        assert_eq!(sent(ModelProvider::Gemini)["generationConfig"], config);
     }
 
     #[test]
@@ -341,7 +341,7 @@ mod each_provider_is_asked_in_its_own_words {
             reply(&*server.model(provider), &ask);
             server.last()
         };
-        let anthropic = sent(Provider::Anthropic);
+        let anthropic = sent(ModelProvider::Anthropic);
         let roles = |it: &Json| -> Vec<Json> {
             it.as_array().unwrap().iter().map(|it| it["role"].clone()).collect()
         };
@@ -349,8 +349,8 @@ mod each_provider_is_asked_in_its_own_words {
         let texts = &anthropic["messages"][2]["content"];
         assert_eq!(texts.as_array().unwrap().len(), 3, "{texts}");
         assert_eq!(texts[2]["text"], "Answer in Celsius.");
-        assert_eq!(roles(&sent(Provider::Gemini)["contents"]), ["user", "model", "user"]);
-        let input = &sent(Provider::Responses)["input"];
+        assert_eq!(roles(&sent(ModelProvider::Gemini)["contents"]), ["user", "model", "user"]);
+        let input = &sent(ModelProvider::Responses)["input"];
         assert_eq!(roles(input), ["assistant", "user", "user", "user", "developer"]);
     }
 
@@ -366,31 +366,34 @@ mod each_provider_is_asked_in_its_own_words {
             reply(&*server.model(provider), &ask);
             server.last()
         };
-        assert_eq!(sent(Provider::OpenAi)["messages"][1]["content"], json!(ask.messages[1].parts));
+        assert_eq!(
+            sent(ModelProvider::OpenAi)["messages"][1]["content"],
+            json!(ask.messages[1].parts)
+        );
         let image = json!({"type": "input_image", "image_url": "data:image/png;base64,AAAA"});
-        assert_eq!(sent(Provider::Responses)["input"][0]["content"][1], image);
+        assert_eq!(sent(ModelProvider::Responses)["input"][0]["content"][1], image);
         let source = json!({"type": "base64", "media_type": "image/png", "data": "AAAA"});
-        assert_eq!(sent(Provider::Anthropic)["messages"][0]["content"][1]["source"], source);
+        assert_eq!(sent(ModelProvider::Anthropic)["messages"][0]["content"][1]["source"], source);
         let inline = json!({"inlineData": {"mimeType": "image/png", "data": "AAAA"}});
-        assert_eq!(sent(Provider::Gemini)["contents"][0]["parts"][1], inline);
+        assert_eq!(sent(ModelProvider::Gemini)["contents"][0]["parts"][1], inline);
     }
 
     #[test]
     fn a_result_that_is_bad_is_marked_where_a_provider_knows_of_that() {
         let world = World::new().skill("notes", "Takes notes");
-        let library: Arc<dyn prowess_runtime::Provider> = Arc::new(Arc::new(world.load()));
-        let gate = Gate {
+        let library: Arc<dyn prowess_runtime::SkillProvider> = Arc::new(Arc::new(world.load()));
+        let authorizer = Authorizer {
             policy: Policy::default(),
-            approver: Arc::new(Nobody),
+            approver: Arc::new(DenyAll),
             records: Records::in_memory(),
         };
         let tool = UseSkill { active: Arc::new(Active::new(library)) };
-        let toolbox = Arc::new(Toolbox::new(Arc::new(gate)).with(Arc::new(tool)));
-        for provider in Provider::ALL {
+        let toolbox = Arc::new(Toolbox::new(Arc::new(authorizer)).with(Arc::new(tool)));
+        for provider in ModelProvider::ALL {
             let calls = [("use_skill", json!({"name": "notes"})), ("nothing", json!({}))];
             let answers = [Answer::calls(calls), Answer::text("one"), Answer::text("two")];
             let server = ModelServer::start(answers);
-            let agent = Agent::new(server.model(provider)).with(Calling::new(toolbox.clone()));
+            let agent = Agent::new(server.model(provider)).with(ToolLoop::new(toolbox.clone()));
             let path = world.path(format!("{provider:?}.jsonl"));
             for prompt in ["x", "y"] {
                 let journal = Journal::open(&path).unwrap();
@@ -399,8 +402,12 @@ mod each_provider_is_asked_in_its_own_words {
             for request in &server.requests()[1..] {
                 let text = request.body.to_string();
                 assert!(text.contains("there is no tool `nothing`"), "{text}");
-                assert_eq!(text.contains("is_error"), provider == Provider::Anthropic, "{text}");
-                if provider == Provider::Anthropic {
+                assert_eq!(
+                    text.contains("is_error"),
+                    provider == ModelProvider::Anthropic,
+                    "{text}"
+                );
+                if provider == ModelProvider::Anthropic {
                     let results = request.body["messages"][2]["content"].as_array().unwrap();
                     assert_eq!(results[0].get("is_error"), None, "{results:?}");
                     assert_eq!(results[1]["is_error"], true, "{results:?}");
@@ -474,7 +481,7 @@ mod each_provider_is_asked_in_its_own_words {
             let result = Message { call_id: Some(id), ..Message::new(Role::Tool, "none") };
             ask.messages.extend([calling, result]);
         }
-        for provider in Provider::ALL {
+        for provider in ModelProvider::ALL {
             let server = ModelServer::start([Answer::text("Well.")]);
             reply(&*server.model(provider), &ask);
             let mut body = server.last();
@@ -495,7 +502,7 @@ mod a_reply_is_heard_as_it_comes {
 
     #[test]
     fn thoughts_text_and_calls_are_heard_in_order() {
-        for provider in Provider::ALL {
+        for provider in ModelProvider::ALL {
             let server = ModelServer::start([calling()]);
             let (heard, reply) = hear(&*server.model(provider), &question_with_tool());
             assert_eq!(called(&reply.unwrap()).len(), 2);
@@ -516,7 +523,7 @@ mod a_reply_is_heard_as_it_comes {
     fn a_reply_is_the_same_wherever_the_stream_is_cut() {
         let answer = Answer::calls([("weather", json!({"city": "Tromsø 😀 東京"}))])
             .saying("Grüße 😀 \"quoted\" \\ \n東京 ");
-        for provider in Provider::ALL {
+        for provider in ModelProvider::ALL {
             let told = |piece: usize| {
                 let server = ModelServer::start([answer.clone().in_pieces(piece)]);
                 reply(&*server.model(provider), &question_with_tool())
@@ -553,10 +560,10 @@ mod a_reply_is_heard_as_it_comes {
 
     #[test]
     fn without_a_stream_the_reply_is_the_same() {
-        for provider in Provider::ALL {
+        for provider in ModelProvider::ALL {
             let server = ModelServer::start([calling(), calling()]);
             let streamed = reply(&*server.model(provider), &question_with_tool());
-            let connection = Connection { stream: false, ..server.connection(provider) };
+            let connection = ModelConnection { stream: false, ..server.connection(provider) };
             let (heard, whole) = hear(&*model(connection).unwrap(), &question_with_tool());
             let whole = whole.unwrap();
             assert_eq!(called(&whole), called(&streamed), "{provider:?}");
@@ -581,12 +588,12 @@ mod a_reply_is_heard_as_it_comes {
     #[test]
     fn what_it_took_is_told() {
         let [input, output, cached] = SPENT;
-        for provider in Provider::ALL {
+        for provider in ModelProvider::ALL {
             let server = ModelServer::start([Answer::text("ok")]);
             let reply = reply(&*server.model(provider), &question());
             assert_eq!(
                 reply.spent,
-                Spent { input, output, cached, ..Spent::default() },
+                TokenUsage { input, output, cached, ..TokenUsage::default() },
                 "{provider:?}"
             );
         }
@@ -623,7 +630,7 @@ mod a_reply_is_heard_as_it_comes {
         let reported = json!({"prompt_tokens": 12, "completion_tokens": 3});
         let server = ModelServer::start([completion(&reported)]);
         let spent = reply(&*server.openai(), &question()).spent;
-        assert_eq!(spent, Spent { input: 12, output: 3, ..Spent::default() });
+        assert_eq!(spent, TokenUsage { input: 12, output: 3, ..TokenUsage::default() });
         assert_eq!(spent.to_string(), "12 tokens read, 3 written");
 
         // What is estimated counts against a limit, and is marked in what programs read.
@@ -659,11 +666,11 @@ mod a_reply_is_heard_as_it_comes {
         let calls = json!([{"functionCall": {"name": "weather", "args": {"city": "Oslo"}}}]);
         let reply = gemini("FUNCTION_CALL", calls).unwrap();
         assert_eq!(called(&reply), [("weather", json!({"city": "Oslo"}))]);
-        assert_eq!(reply.stop, Stop::Calls);
+        assert_eq!(reply.stop, StopReason::Calls);
         let remark = "the reply ended with an unknown reason: FUNCTION_CALL";
         assert_eq!(reply.remark.as_deref(), Some(remark));
         let reply = gemini("NEW_IN_2027", json!([{"text": "Four."}])).unwrap();
-        assert_eq!((&*reply.message.content, reply.stop), ("Four.", Stop::Done));
+        assert_eq!((&*reply.message.content, reply.stop), ("Four.", StopReason::Done));
         let error = gemini("NEW_IN_2027", json!([])).unwrap_err();
         assert!(error.to_string().contains("NEW_IN_2027"), "{error}");
         for reason in ["SAFETY", "RECITATION", "SPII"] {
@@ -671,29 +678,29 @@ mod a_reply_is_heard_as_it_comes {
             assert!(matches!(error, ModelError::Refused { .. }), "{error:?}");
             assert!(error.to_string().contains(reason), "{error}");
             let reply = gemini(reason, json!([{"text": "Fo"}])).unwrap();
-            assert_eq!(reply.stop, Stop::Filtered);
+            assert_eq!(reply.stop, StopReason::Filtered);
         }
         assert_eq!(gemini("STOP", json!([{"text": "Four."}])).unwrap().remark, None);
     }
 
     #[test]
     fn why_it_ended_is_told() {
-        for provider in Provider::ALL {
+        for provider in ModelProvider::ALL {
             let stop = |answer: Answer| {
                 let server = ModelServer::start([answer]);
                 reply(&*server.model(provider), &question_with_tool()).stop
             };
-            assert_eq!(stop(Answer::text("ok")), Stop::Done);
-            assert_eq!(stop(calling()), Stop::Calls);
-            assert_eq!(stop(Answer::text("and so on").cut_short()), Stop::Length);
-            assert_eq!(stop(Answer::text("how to").held_back()), Stop::Filtered);
+            assert_eq!(stop(Answer::text("ok")), StopReason::Done);
+            assert_eq!(stop(calling()), StopReason::Calls);
+            assert_eq!(stop(Answer::text("and so on").cut_short()), StopReason::Length);
+            assert_eq!(stop(Answer::text("how to").held_back()), StopReason::Filtered);
         }
     }
 
     #[test]
     fn a_call_that_is_not_json_is_handed_on_as_it_was_written() {
         let written = "{\"city\": Oslo";
-        for provider in [Provider::OpenAi, Provider::Responses] {
+        for provider in [ModelProvider::OpenAi, ModelProvider::Responses] {
             let answers =
                 [Answer::calls_as_written([("weather", written.to_owned())]), Answer::text("ok")];
             let server = ModelServer::start(answers);
@@ -716,7 +723,7 @@ mod a_reply_is_heard_as_it_comes {
 
     #[test]
     fn whoever_gives_up_hangs_up() {
-        for provider in Provider::ALL {
+        for provider in ModelProvider::ALL {
             let server = ModelServer::start([Answer::text("one").then_drip()]);
             let model = server.model(provider);
             wait(async {
@@ -735,7 +742,7 @@ mod thoughts_go_back_to_whoever_had_them {
 
     #[test]
     fn a_session_that_was_kept_gives_back_the_same() {
-        for provider in Provider::ALL {
+        for provider in ModelProvider::ALL {
             let server = ModelServer::start([calling(), Answer::text("ok"), Answer::text("ok")]);
             let model = server.model(provider);
             let first = reply(&*model, &question_with_tool());
@@ -743,7 +750,7 @@ mod thoughts_go_back_to_whoever_had_them {
             reply(&*model, &ask);
             let text = serde_json::to_string(&ask.messages).unwrap();
             let messages: Vec<Message> = serde_json::from_str(&text).unwrap();
-            reply(&*model, &Ask { messages, ..ask });
+            reply(&*model, &ChatRequest { messages, ..ask });
             let [_, one, two] = &server.requests()[..] else { panic!("it was asked three times") };
             assert_eq!(one.body, two.body, "{provider:?}");
         }
@@ -751,7 +758,7 @@ mod thoughts_go_back_to_whoever_had_them {
 
     #[test]
     fn another_model_gets_what_was_said_and_nothing_else() {
-        for from in Provider::ALL {
+        for from in ModelProvider::ALL {
             let server = ModelServer::start([calling()]);
             let first = reply(&*server.model(from), &question_with_tool());
             let mut ask = answered(question_with_tool(), first);
@@ -763,10 +770,10 @@ mod thoughts_go_back_to_whoever_had_them {
                     message.call_id = Some(format!("functions.weather:{}", index - 3));
                 }
             }
-            for to in Provider::ALL {
+            for to in ModelProvider::ALL {
                 let server = ModelServer::start([Answer::text("ok")]);
                 let name = "another-model".to_owned();
-                let connection = Connection { name, ..server.connection(to) };
+                let connection = ModelConnection { name, ..server.connection(to) };
                 reply(&*model(connection).unwrap(), &ask);
                 let body = server.last().to_string();
                 let secrets =
@@ -776,9 +783,11 @@ mod thoughts_go_back_to_whoever_had_them {
                 assert!(body.contains("Let me look. ") && body.contains("21 °C"), "{body}");
                 match to {
                     // No other id is taken.
-                    Provider::Anthropic => assert!(body.contains("functions_weather_1"), "{body}"),
+                    ModelProvider::Anthropic => {
+                        assert!(body.contains("functions_weather_1"), "{body}")
+                    }
                     // A call that it did not make is said to be somebody else's.
-                    Provider::Gemini => {
+                    ModelProvider::Gemini => {
                         let signature = "skip_thought_signature_validator";
                         assert_eq!(body.matches(signature).count(), 1, "{body}");
                     }
@@ -792,16 +801,16 @@ mod thoughts_go_back_to_whoever_had_them {
     fn thoughts_that_are_refused_are_left_out() {
         for (provider, sign, message) in [
             (
-                Provider::Responses,
+                ModelProvider::Responses,
                 "secret-",
                 "The encrypted content for item rs_1 could not be verified.",
             ),
             (
-                Provider::Anthropic,
+                ModelProvider::Anthropic,
                 "signed-",
                 "messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation.",
             ),
-            (Provider::Gemini, "c2lnbmVk", "Thought signature is not valid."),
+            (ModelProvider::Gemini, "c2lnbmVk", "Thought signature is not valid."),
         ] {
             let server = ModelServer::answering(move |request| match request.body.to_string() {
                 body if body.contains(sign) => {
@@ -838,7 +847,7 @@ mod thoughts_go_back_to_whoever_had_them {
 
     #[test]
     fn what_was_changed_since_goes_without_thoughts() {
-        for provider in [Provider::Responses, Provider::Anthropic] {
+        for provider in [ModelProvider::Responses, ModelProvider::Anthropic] {
             let server = ModelServer::start([calling(), Answer::text("ok")]);
             let model = server.model(provider);
             let mut first = reply(&*model, &question_with_tool());
@@ -869,7 +878,7 @@ mod servers_of_chat_completions_differ {
             }
         });
         let model = server.openai();
-        let ask = Ask { max_output: Some(9), ..question() };
+        let ask = ChatRequest { max_output: Some(9), ..question() };
         assert_eq!(reply(&*model, &ask).message.content, "at last");
         assert_eq!(server.requests().len(), 4);
         assert_eq!(server.last()["max_completion_tokens"], 9);
@@ -907,7 +916,7 @@ mod servers_of_chat_completions_differ {
             "max_tokens",
             "max_tokens is too large: {wanted}. This model supports at most 4096 completion tokens.",
         );
-        reply(&*server.openai(), &Ask { max_output: Some(9000), ..question() });
+        reply(&*server.openai(), &ChatRequest { max_output: Some(9000), ..question() });
         assert_eq!(server.last()["max_tokens"], 4096);
         // Some want thoughts back with every reply, also with those of somebody else.
         let server = ModelServer::answering(|request| match &request.body["messages"][2] {
@@ -958,9 +967,9 @@ mod servers_of_chat_completions_differ {
             let head =
                 "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
             let server = Server::saying(format!("{head}{events}"));
-            let connection = Connection {
+            let connection = ModelConnection {
                 base_url: Some(server.url("/v1")),
-                ..Connection::new(Provider::OpenAi, "m")
+                ..ModelConnection::new(ModelProvider::OpenAi, "m")
             };
             let (heard, reply) = hear(&*model(connection).unwrap(), &question_with_tool());
             (heard, reply.unwrap())
@@ -971,7 +980,7 @@ mod servers_of_chat_completions_differ {
              data: {\"choices\":[{\"delta\":{\"content\":null,\"tool_calls\":[{\"index\":0,\"function\":{\"name\":\"weather\",\"arguments\":{\"city\":\"Oslo\"}}},{\"index\":0,\"function\":{\"name\":\"weather\",\"arguments\":{\"city\":\"Rome\"}}}]},\"finish_reason\":\"stop\"}]}\n\n",
         );
         assert_eq!(called(&reply).len(), 2);
-        assert_eq!(reply.stop, Stop::Calls);
+        assert_eq!(reply.stop, StopReason::Calls);
         // Thoughts by another name, content in parts, carriage returns, a reason that is empty.
         let (heard, reply) = streamed(
             "data: {\"choices\":[{\"delta\":{\"reasoning\":\"hm\"},\"finish_reason\":\"\"}]}\r\n\r\n\
@@ -980,17 +989,20 @@ mod servers_of_chat_completions_differ {
              data: [DONE]\r\n\r\n",
         );
         assert_eq!(heard, ["thinks hm", "thinks ah", "says yes"]);
-        assert_eq!(reply.spent, Spent { input: 3, output: 1, cached: 2, ..Spent::default() });
+        assert_eq!(
+            reply.spent,
+            TokenUsage { input: 3, output: 1, cached: 2, ..TokenUsage::default() }
+        );
         // A refusal in the model's own words.
         let (_, reply) = streamed(
             "data: {\"choices\":[{\"delta\":{\"refusal\":\"I will not.\"},\"finish_reason\":null}]}\n\n\
              data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
         );
-        assert_eq!((&*reply.message.content, reply.stop), ("I will not.", Stop::Filtered));
+        assert_eq!((&*reply.message.content, reply.stop), ("I will not.", StopReason::Filtered));
         // No reason at all.
         let (_, reply) =
             streamed("data: {\"choices\":[{\"delta\":{\"content\":\"hi\"}}]}\n\ndata: [DONE]\n\n");
-        assert_eq!((&*reply.message.content, reply.stop), ("hi", Stop::Done));
+        assert_eq!((&*reply.message.content, reply.stop), ("hi", StopReason::Done));
         // What goes back with the calls, in pieces, and with a call.
         let (_, reply) = streamed(
             "data: {\"choices\":[{\"delta\":{\"reasoning_details\":[{\"type\":\"reasoning.text\",\"index\":0,\"text\":\"a\"}]}}]}\n\n\
@@ -998,7 +1010,8 @@ mod servers_of_chat_completions_differ {
              data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"id\":\"c\",\"function\":{\"name\":\"weather\",\"arguments\":\"{}\"},\"extra_content\":{\"google\":{\"thought_signature\":\"t\"}}}]},\"finish_reason\":\"tool_calls\"}]}\n\n",
         );
         let server = ModelServer::start([Answer::text("ok")]);
-        let connection = Connection { name: "m".to_owned(), ..server.connection(Provider::OpenAi) };
+        let connection =
+            ModelConnection { name: "m".to_owned(), ..server.connection(ModelProvider::OpenAi) };
         super::reply(&*model(connection).unwrap(), &answered(question_with_tool(), reply));
         let message = &server.last()["messages"][2];
         assert_eq!(
@@ -1057,8 +1070,9 @@ mod what_goes_wrong_has_a_kind {
         let tried = |base: &str, body: &str| {
             let server = ModelServer::start([Answer::status(404).body(body)]);
             let url = format!("{}{base}", server.url());
-            let connection = server.connection(Provider::Responses);
-            let model = model(Connection { base_url: Some(url.clone()), ..connection }).unwrap();
+            let connection = server.connection(ModelProvider::Responses);
+            let model =
+                model(ModelConnection { base_url: Some(url.clone()), ..connection }).unwrap();
             (error(&*model, &question()), server.url())
         };
         for body in [r#"{"detail":"Not Found"}"#, "404 page not found", ""] {
@@ -1084,13 +1098,13 @@ mod what_goes_wrong_has_a_kind {
     #[test]
     fn a_base_url_may_be_the_whole_address() {
         for (provider, end) in [
-            (Provider::OpenAi, "/v1/chat/completions"),
-            (Provider::Responses, "/v1/responses/"),
-            (Provider::Anthropic, "/v1/messages"),
+            (ModelProvider::OpenAi, "/v1/chat/completions"),
+            (ModelProvider::Responses, "/v1/responses/"),
+            (ModelProvider::Anthropic, "/v1/messages"),
         ] {
             let server = ModelServer::start([Answer::text("ok")]);
             let base_url = Some(format!("{}{end}", server.url()));
-            let connection = Connection { base_url, ..server.connection(provider) };
+            let connection = ModelConnection { base_url, ..server.connection(provider) };
             let said = reply(&*model(connection).unwrap(), &question()).message.content;
             assert_eq!((&*said, &*server.requests()[0].path), ("ok", end.trim_end_matches('/')));
         }
@@ -1140,15 +1154,15 @@ mod what_goes_wrong_has_a_kind {
     fn who_cannot_pay_does_not_wait() {
         for (provider, body) in [
             (
-                Provider::OpenAi,
+                ModelProvider::OpenAi,
                 "{\"error\": {\"message\": \"You exceeded your current quota\", \"type\": \"insufficient_quota\", \"code\": \"insufficient_quota\"}}",
             ),
             (
-                Provider::Anthropic,
+                ModelProvider::Anthropic,
                 "{\"type\": \"error\", \"error\": {\"type\": \"invalid_request_error\", \"message\": \"Your credit balance is too low to access the Anthropic API.\"}}",
             ),
             (
-                Provider::Gemini,
+                ModelProvider::Gemini,
                 "{\"error\": {\"code\": 400, \"message\": \"API key not valid. Please pass a valid API key.\", \"status\": \"INVALID_ARGUMENT\"}}",
             ),
         ] {
@@ -1223,9 +1237,9 @@ mod what_goes_wrong_has_a_kind {
             assert!(matches!(error, ModelError::Broken { .. }), "{provider:?} {error:?}");
             assert!(error.to_string().contains("before the first word"), "{error}");
         }
-        let connection = |url: String| Connection {
+        let connection = |url: String| ModelConnection {
             base_url: Some(url),
-            ..Connection::new(Provider::OpenAi, "m")
+            ..ModelConnection::new(ModelProvider::OpenAi, "m")
         };
         // Nothing came at all.
         let silent = Server::new(|_, _| Ok(()));
@@ -1282,9 +1296,9 @@ mod what_goes_wrong_has_a_kind {
                 assert!(error.is_passing());
             }
         }
-        for provider in Provider::ALL {
+        for provider in ModelProvider::ALL {
             let server = ModelServer::start([Answer::text("one two").then_garbage()]);
-            let connection = Connection { stream: false, ..server.connection(provider) };
+            let connection = ModelConnection { stream: false, ..server.connection(provider) };
             let error = error(&*model(connection).unwrap(), &question());
             assert!(matches!(error, ModelError::Malformed { .. }), "{provider:?} {error:?}");
         }
@@ -1294,9 +1308,9 @@ mod what_goes_wrong_has_a_kind {
     fn nobody_is_waited_for_without_end() {
         let timeouts = Timeouts { idle: Duration::from_millis(300), ..Timeouts::default() };
         for answer in [Answer::hang(), Answer::text("one two").then_hang()] {
-            for provider in Provider::ALL {
+            for provider in ModelProvider::ALL {
                 let server = ModelServer::start([answer.clone()]);
-                let connection = Connection { timeouts, ..server.connection(provider) };
+                let connection = ModelConnection { timeouts, ..server.connection(provider) };
                 let start = Instant::now();
                 let error = error(&*model(connection).unwrap(), &question());
                 assert!(matches!(error, ModelError::Timeout { .. }), "{provider:?} {error:?}");
@@ -1306,14 +1320,14 @@ mod what_goes_wrong_has_a_kind {
         // Signs of life do not keep one for ever.
         let timeouts = Timeouts { total: Duration::from_millis(500), ..Timeouts::default() };
         let server = ModelServer::start([Answer::text("one two").then_drip()]);
-        let connection = Connection { timeouts, ..server.connection(Provider::OpenAi) };
+        let connection = ModelConnection { timeouts, ..server.connection(ModelProvider::OpenAi) };
         let error = error(&*model(connection).unwrap(), &question());
         assert!(matches!(error, ModelError::Timeout { .. }), "{error:?}");
         // Who speaks slowly is heard.
         let timeouts = Timeouts { idle: Duration::from_millis(1500), ..Timeouts::default() };
         let slow = Answer::text("one two").in_pieces(100).slowly(Duration::from_millis(200));
         let server = ModelServer::start([slow]);
-        let connection = Connection { timeouts, ..server.connection(Provider::OpenAi) };
+        let connection = ModelConnection { timeouts, ..server.connection(ModelProvider::OpenAi) };
         let start = Instant::now();
         assert_eq!(reply(&*model(connection).unwrap(), &question()).message.content, "one two");
         assert!(start.elapsed() > timeouts.idle);
@@ -1371,7 +1385,7 @@ mod a_key_is_sent_and_never_shown {
     #[test]
     fn nothing_shows_a_key() {
         let server = ModelServer::start([]);
-        let connection = server.connection(Provider::OpenAi);
+        let connection = server.connection(ModelProvider::OpenAi);
         let model = model(connection.clone()).unwrap();
         let post = ClientRequest {
             url: server.url(),
@@ -1382,7 +1396,7 @@ mod a_key_is_sent_and_never_shown {
         for shown in [
             format!("{connection:?}"),
             format!("{connection:#?}"),
-            format!("{:?}", Key::new(KEY)),
+            format!("{:?}", ApiKey::new(KEY)),
             format!("{model:?}"),
             format!("{post:?}"),
         ] {
@@ -1392,9 +1406,9 @@ mod a_key_is_sent_and_never_shown {
 
     #[test]
     fn without_a_key_none_is_sent() {
-        for provider in Provider::ALL {
+        for provider in ModelProvider::ALL {
             let server = ModelServer::start([Answer::text("ok")]);
-            let connection = Connection { key: None, ..server.connection(provider) };
+            let connection = ModelConnection { key: None, ..server.connection(provider) };
             reply(&*model(connection).unwrap(), &question());
             let request = server.requests().pop().unwrap();
             for name in ["authorization", "x-api-key", "x-goog-api-key"] {
@@ -1409,8 +1423,8 @@ mod a_model_is_reached_where_the_user_says {
 
     #[test]
     fn what_cannot_be_reached_is_said_before_anything_is_sent() {
-        let with = |change: fn(&mut Connection)| {
-            let mut connection = Connection::new(Provider::OpenAi, "m");
+        let with = |change: fn(&mut ModelConnection)| {
+            let mut connection = ModelConnection::new(ModelProvider::OpenAi, "m");
             change(&mut connection);
             model(connection).map(|_| ()).unwrap_err()
         };
@@ -1422,16 +1436,16 @@ mod a_model_is_reached_where_the_user_says {
             "http://",
             "https://me:secret@example.com/v1",
         ] {
-            let mut connection = Connection::new(Provider::OpenAi, "m");
+            let mut connection = ModelConnection::new(ModelProvider::OpenAi, "m");
             connection.base_url = Some(url.to_owned());
             let error = model(connection).map(|_| ()).unwrap_err();
             assert!(matches!(error, ConnectionError::Url { .. }), "{url}: {error:?}");
             assert!(!format!("{error} {error:?}").contains("secret"));
         }
-        let key = with(|it| it.key = Some(Key::new("two\nlines")));
+        let key = with(|it| it.key = Some(ApiKey::new("two\nlines")));
         assert!(matches!(key, ConnectionError::Key), "{key:?}");
         let pem = b"-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n";
-        let mut connection = Connection::new(Provider::OpenAi, "m");
+        let mut connection = ModelConnection::new(ModelProvider::OpenAi, "m");
         connection.certificates = Some(pem.to_vec());
         let error = model(connection).map(|_| ()).unwrap_err();
         assert!(matches!(error, ConnectionError::Certificates(_)), "{error:?}");
@@ -1439,13 +1453,13 @@ mod a_model_is_reached_where_the_user_says {
 
     #[test]
     fn providers_have_words_and_places() {
-        for provider in Provider::ALL {
-            assert_eq!(Provider::from_word(provider.as_str()), Some(provider));
-            let model = model(Connection::new(provider, " m ")).unwrap();
+        for provider in ModelProvider::ALL {
+            assert_eq!(ModelProvider::from_word(provider.as_str()), Some(provider));
+            let model = model(ModelConnection::new(provider, " m ")).unwrap();
             assert_eq!((model.provider(), model.name()), (provider.as_str(), "m"));
         }
-        assert_eq!(Provider::from_word("OpenAI"), None);
-        let words: Vec<&str> = Provider::ALL.iter().map(|it| it.as_str()).collect();
+        assert_eq!(ModelProvider::from_word("OpenAI"), None);
+        let words: Vec<&str> = ModelProvider::ALL.iter().map(|it| it.as_str()).collect();
         assert_eq!(words, ["openai", "responses", "anthropic", "gemini"]);
     }
 
@@ -1520,7 +1534,7 @@ mod a_model_is_reached_where_the_user_says {
             let (model, said) = (Arc::clone(&model), format!("number {number}"));
             tokio::spawn(async move {
                 let messages = vec![Message::new(Role::User, &*said)];
-                let ask = Ask { messages, ..Ask::default() };
+                let ask = ChatRequest { messages, ..ChatRequest::default() };
                 let reply = model.reply(&ask, &|_| {}).await.unwrap();
                 assert_eq!(reply.message.content, said);
             })

@@ -12,7 +12,8 @@ use std::{
 
 use prowess_http::Hosts;
 use prowess_runtime::{
-    Connection, Job, Level, Limits, Network, Outcome, Proxy, ProxyLimits, Status,
+    Job, Network, Outcome, OutcomeStatus, Proxy, ProxyLimits, RunLimits, SandboxLevel,
+    ScriptConnection,
 };
 use serde_json::{Value as Json, json};
 
@@ -34,7 +35,7 @@ fn run(stage: Stage, proxy: Proxy, script: &str) -> Outcome {
 
 /// What a script prints that runs well.
 fn output(outcome: &Outcome) -> &str {
-    assert_eq!(outcome.status, Status::Ok, "{outcome:#?}");
+    assert_eq!(outcome.status, OutcomeStatus::Ok, "{outcome:#?}");
     &outcome.stdout.as_ref().unwrap().text
 }
 
@@ -77,7 +78,7 @@ def tunnel(target):
 
 /// The connections of an outcome: host, port, and whether it was refused.
 fn listed(outcome: &Outcome) -> Vec<(&str, u16, bool)> {
-    let line = |it: &'_ Connection| (it.port, it.refused.is_some());
+    let line = |it: &'_ ScriptConnection| (it.port, it.refused.is_some());
     outcome.network.iter().map(|it| (&*it.host, line(it).0, line(it).1)).collect()
 }
 
@@ -115,7 +116,7 @@ for url in (\"http://plain.test:{plain}/python\", \"https://secure.test:{secure}
             let (p, s) =
                 (("plain.test", plain.port(), false), ("secure.test", secure.port(), false));
             assert_eq!(listed(&outcome), [p, s, p, s]);
-            let counted = |it: &Connection| it.bytes_sent > 60 && it.bytes_received > 60;
+            let counted = |it: &ScriptConnection| it.bytes_sent > 60 && it.bytes_received > 60;
             assert!(outcome.network.iter().all(counted), "{:#?}", outcome.network);
             assert_eq!(outcome.denied, [""; 0], "{stage:?}");
         }
@@ -437,7 +438,7 @@ print(code(ask(f"GET http://127.0.0.1:{{port}}/ HTTP/1.1")))
             let script = format!(
                 "echo $HTTP_PROXY; until [ -e go ]; do curl -sS {url} >/dev/null && sleep 0.05; done"
             );
-            let limits = Limits { timeout: Duration::from_secs(3), ..Limits::default() };
+            let limits = RunLimits { timeout: Duration::from_secs(3), ..RunLimits::default() };
             let network = Network::Proxy(proxy(&[&host]));
             let job = Job { network, limits, chunks: Some(sender), ..stage.job(&script) };
             let own = seen.clone();
@@ -453,10 +454,10 @@ print(code(ask(f"GET http://127.0.0.1:{{port}}/ HTTP/1.1")))
                 tokio::join!(sandbox.run(job), look)
             });
             let outcome = ended.unwrap();
-            assert_eq!(outcome.status, Status::TimedOut);
+            assert_eq!(outcome.status, OutcomeStatus::TimedOut);
             let (port, answer) = seen.lock().unwrap().take().unwrap();
             match stage.level {
-                Level::Strong => assert_eq!(answer, None),
+                SandboxLevel::Strong => assert_eq!(answer, None),
                 _ => assert!(answer.unwrap().starts_with("HTTP/1.1 407 "), "{stage:?}"),
             }
             let nobody = TcpStream::connect(("127.0.0.1", port));
@@ -553,7 +554,7 @@ print("spent", code(ask("GET http://{endless}/ HTTP/1.1")) in ("502", "closed"))
                     });
                     *own.lock().unwrap() = Some(failed.is_err());
                 });
-                let limits = Limits { timeout: Duration::from_secs(1), ..Limits::default() };
+                let limits = RunLimits { timeout: Duration::from_secs(1), ..RunLimits::default() };
                 let network = Network::Proxy(proxy(&[&address.to_string()]));
                 let script = format!("curl -sSN http://{address}/");
                 let job = Job { network, limits, ..stage.job(&script) };
@@ -563,7 +564,7 @@ print("spent", code(ask("GET http://{endless}/ HTTP/1.1")) in ("502", "closed"))
                     block_on(async { waited(Duration::from_millis(500), run).await }).unwrap_err();
                 } else {
                     let outcome = stage.run_job(job);
-                    assert_eq!(outcome.status, Status::TimedOut);
+                    assert_eq!(outcome.status, OutcomeStatus::TimedOut);
                     assert!(outcome.network[0].bytes_received > 0, "{:#?}", outcome.network);
                 }
                 until("the host is disconnected", || *ended.lock().unwrap() == Some(true));

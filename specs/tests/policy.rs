@@ -9,9 +9,9 @@ use std::{
 
 use prowess::{AllowedTools, Library, Manifest, Type};
 use prowess_runtime::{
-    Act, Active, Agreed, AllowedToolsMode, Answering, Approvals, Approver, Decision, Entry, Gate,
-    Nobody, Outcome, Policy, Question, ReadFile, Records, Reply, Roots, Rule, Status, Tool,
-    UseSkill, Wish,
+    Action, ActionRequest, Active, AllowedToolsMode, Answering, Approvals, ApproveAll, Approver,
+    ApproverReply, Authorizer, Decision, DenyAll, Outcome, OutcomeStatus, Policy, PolicyRule,
+    Question, ReadFile, Records, Roots, SkillRecord, Tool, UseSkill,
 };
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
@@ -25,20 +25,20 @@ mod nothing_runs_before_the_policy_allows_it {
     fn a_27_a_skill_that_requires_approval_waits_for_it() {
         let stage = Stage::new();
         let act = stage.skill("deploy", "echo hi", true);
-        let refused = stage.gate(Policy::default(), Nobody).refusal("skill_deploy", &act);
-        assert_eq!(refused.status, Status::Refused);
+        let refused = stage.authorizer(Policy::default(), DenyAll).refusal("skill_deploy", &act);
+        assert_eq!(refused.status, OutcomeStatus::Refused);
         let message = refused.message.unwrap();
         assert!(message.contains("`deploy`") && message.contains("approval"), "{message}");
         assert!(refused.hint.unwrap().contains("--yes"));
-        let (gate, asked) = stage.asking(Policy::default(), Reply::Once);
-        gate.passes("skill_deploy", &act);
+        let (authorizer, asked) = stage.asking(Policy::default(), ApproverReply::Once);
+        authorizer.passes("skill_deploy", &act);
         let question = asked.lock().unwrap().pop().unwrap();
         assert!(question.content.unwrap().contains("echo hi"));
-        let (gate, asked) = stage.asking(Policy::default(), Reply::No);
-        gate.refusal("skill_deploy", &act);
+        let (authorizer, asked) = stage.asking(Policy::default(), ApproverReply::No);
+        authorizer.refusal("skill_deploy", &act);
         assert_eq!(asked.lock().unwrap().len(), 1);
-        let (gate, asked) = stage.asking(Policy::default(), Reply::No);
-        gate.passes("skill_free", &stage.skill("free", "echo hi", false));
+        let (authorizer, asked) = stage.asking(Policy::default(), ApproverReply::No);
+        authorizer.passes("skill_free", &stage.skill("free", "echo hi", false));
         assert!(asked.lock().unwrap().is_empty());
     }
 
@@ -46,22 +46,25 @@ mod nothing_runs_before_the_policy_allows_it {
     fn a_27_a_command_waits_for_approval_where_the_policy_asks_always() {
         let stage = Stage::new();
         let policy = Policy { approvals: Approvals::Always, ..stage.policy() };
-        let (gate, asked) = stage.asking(policy, Reply::Always);
+        let (authorizer, asked) = stage.asking(policy, ApproverReply::Always);
         for line in ["ls -l", "ls -l", "ls", "cat x", "cat x"] {
-            gate.passes("execute_command", &stage.command(line));
+            authorizer.passes("execute_command", &stage.command(line));
         }
         assert_eq!(asked.lock().unwrap().len(), 3);
         let policy = Policy { approvals: Approvals::Always, ..stage.policy() };
-        let gate = Stage::new().gate(policy, Nobody);
-        gate.refusal("execute_command", &stage.command("ls"));
-        stage.gate(stage.policy(), Nobody).passes("execute_command", &stage.command("ls"));
+        let authorizer = Stage::new().authorizer(policy, DenyAll);
+        authorizer.refusal("execute_command", &stage.command("ls"));
+        stage.authorizer(stage.policy(), DenyAll).passes("execute_command", &stage.command("ls"));
     }
 
     #[test]
     fn deny_beats_ask_beats_allow() {
         let stage = Stage::new();
         let act = stage.command("ls");
-        let rule = |decision| Rule { tool: Some("execute_command".into()), ..Rule::new(decision) };
+        let rule = |decision| PolicyRule {
+            tool: Some("execute_command".into()),
+            ..PolicyRule::new(decision)
+        };
         let (allow, ask, deny) = (Decision::Allow, Decision::Ask, Decision::Deny);
         for (rules, passes, questions) in [
             (vec![allow, ask, deny], false, 0),
@@ -71,8 +74,9 @@ mod nothing_runs_before_the_policy_allows_it {
             (vec![allow], true, 0),
         ] {
             let rules = rules.into_iter().map(rule).collect();
-            let (gate, asked) = stage.asking(Policy { rules, ..stage.policy() }, Reply::Once);
-            assert_eq!(gate.pass("execute_command", &act, &[]).is_ok(), passes);
+            let (authorizer, asked) =
+                stage.asking(Policy { rules, ..stage.policy() }, ApproverReply::Once);
+            assert_eq!(authorizer.pass("execute_command", &act, &[]).is_ok(), passes);
             assert_eq!(asked.lock().unwrap().len(), questions);
         }
     }
@@ -80,44 +84,80 @@ mod nothing_runs_before_the_policy_allows_it {
     #[test]
     fn a_rule_holds_where_all_that_it_names_fits() {
         let stage = Stage::new();
-        let deny = Rule::new(Decision::Deny);
+        let deny = PolicyRule::new(Decision::Deny);
         let named = |it: &str| Some(it.to_owned());
         let file = stage.root().join("secrets/key");
-        let (ls, read) = (stage.command("ls"), Act::Read(file.clone()));
+        let (ls, read) = (stage.command("ls"), Action::Read(file.clone()));
         let deploy = stage.skill("deploy-prod", "echo", false);
         let active = [Manifest { name: "deploy-prod".into(), ..Manifest::default() }];
-        let cases: [(Rule, &str, &Act, &[Manifest], bool); 12] = [
-            (Rule { tool: named("execute_*"), ..deny.clone() }, "execute_command", &ls, &[], false),
-            (Rule { tool: named("Bash"), ..deny.clone() }, "execute_command", &ls, &[], false),
+        let cases: [(PolicyRule, &str, &Action, &[Manifest], bool); 12] = [
             (
-                Rule { tool: named("http_request"), ..deny.clone() },
+                PolicyRule { tool: named("execute_*"), ..deny.clone() },
+                "execute_command",
+                &ls,
+                &[],
+                false,
+            ),
+            (
+                PolicyRule { tool: named("Bash"), ..deny.clone() },
+                "execute_command",
+                &ls,
+                &[],
+                false,
+            ),
+            (
+                PolicyRule { tool: named("http_request"), ..deny.clone() },
                 "execute_command",
                 &ls,
                 &[],
                 true,
             ),
-            (Rule { skill: named("deploy-*"), ..deny.clone() }, "skill_x", &deploy, &[], false),
-            (Rule { skill: named("deploy"), ..deny.clone() }, "skill_x", &deploy, &[], true),
             (
-                Rule { skill: named("deploy-*"), ..deny.clone() },
+                PolicyRule { skill: named("deploy-*"), ..deny.clone() },
+                "skill_x",
+                &deploy,
+                &[],
+                false,
+            ),
+            (PolicyRule { skill: named("deploy"), ..deny.clone() }, "skill_x", &deploy, &[], true),
+            (
+                PolicyRule { skill: named("deploy-*"), ..deny.clone() },
                 "execute_command",
                 &ls,
                 &active,
                 false,
             ),
-            (Rule { skill: named("deploy-*"), ..deny.clone() }, "execute_command", &ls, &[], true),
-            (Rule { path: named("secrets/*"), ..deny.clone() }, "read_file", &read, &[], false),
-            (Rule { path: named("other/*"), ..deny.clone() }, "read_file", &read, &[], true),
-            (Rule { path: named("secrets/*"), ..deny.clone() }, "execute_command", &ls, &[], true),
             (
-                Rule { path: named("secrets/*"), tool: named("Write"), ..deny.clone() },
+                PolicyRule { skill: named("deploy-*"), ..deny.clone() },
+                "execute_command",
+                &ls,
+                &[],
+                true,
+            ),
+            (
+                PolicyRule { path: named("secrets/*"), ..deny.clone() },
+                "read_file",
+                &read,
+                &[],
+                false,
+            ),
+            (PolicyRule { path: named("other/*"), ..deny.clone() }, "read_file", &read, &[], true),
+            (
+                PolicyRule { path: named("secrets/*"), ..deny.clone() },
+                "execute_command",
+                &ls,
+                &[],
+                true,
+            ),
+            (
+                PolicyRule { path: named("secrets/*"), tool: named("Write"), ..deny.clone() },
                 "file_operations",
-                &Act::Write(file.clone().into()),
+                &Action::Write(file.clone().into()),
                 &[],
                 false,
             ),
             (
-                Rule { path: named("secrets/*"), tool: named("Write"), ..deny.clone() },
+                PolicyRule { path: named("secrets/*"), tool: named("Write"), ..deny.clone() },
                 "read_file",
                 &read,
                 &[],
@@ -125,8 +165,13 @@ mod nothing_runs_before_the_policy_allows_it {
             ),
         ];
         for (rule, tool, act, active, passes) in cases {
-            let gate = stage.gate(Policy { rules: vec![rule.clone()], ..stage.policy() }, Nobody);
-            assert_eq!(gate.pass(tool, act, active).is_ok(), passes, "{rule:?} {tool} {act:?}");
+            let authorizer =
+                stage.authorizer(Policy { rules: vec![rule.clone()], ..stage.policy() }, DenyAll);
+            assert_eq!(
+                authorizer.pass(tool, act, active).is_ok(),
+                passes,
+                "{rule:?} {tool} {act:?}"
+            );
         }
     }
 
@@ -138,27 +183,28 @@ mod nothing_runs_before_the_policy_allows_it {
         fs::write(root.join("secrets/key"), "").unwrap();
         symlink("secrets", root.join("open")).unwrap();
         symlink("secrets/key", root.join("note")).unwrap();
-        let rule = Rule { path: Some("secrets/*".into()), ..Rule::new(Decision::Deny) };
-        let gate = stage.gate(Policy { rules: vec![rule], ..stage.policy() }, Nobody);
+        let rule = PolicyRule { path: Some("secrets/*".into()), ..PolicyRule::new(Decision::Deny) };
+        let authorizer = stage.authorizer(Policy { rules: vec![rule], ..stage.policy() }, DenyAll);
         let ways =
             ["secrets/key", "x/../secrets/key", "./secrets/./key", "open/key", "open/new", "note"];
         for way in ways {
-            gate.refusal("read_file", &Act::Read(root.join(way)));
-            gate.refusal("file_operations", &Act::Write(root.join(way).into()));
+            authorizer.refusal("read_file", &Action::Read(root.join(way)));
+            authorizer.refusal("file_operations", &Action::Write(root.join(way).into()));
         }
-        gate.passes("read_file", &Act::Read(root.join("public/key")));
+        authorizer.passes("read_file", &Action::Read(root.join("public/key")));
     }
 
     #[test]
     fn a_denied_command_is_denied_in_every_part_of_a_line() {
         let stage = Stage::new();
-        let rule = |decision| Rule { command: Some("head".into()), ..Rule::new(decision) };
-        let gate = |rule: Rule| {
+        let rule =
+            |decision| PolicyRule { command: Some("head".into()), ..PolicyRule::new(decision) };
+        let authorizer = |rule: PolicyRule| {
             let commands = ["cat", "head", "env", "find"].map(str::to_owned).to_vec();
             let policy = Policy { rules: vec![rule], commands, ..stage.policy() };
-            stage.gate(Policy { approvals: Approvals::Always, ..policy }, Nobody)
+            stage.authorizer(Policy { approvals: Approvals::Always, ..policy }, DenyAll)
         };
-        let denies = gate(rule(Decision::Deny));
+        let denies = authorizer(rule(Decision::Deny));
         for line in [
             "head x",
             "cat x | head -3",
@@ -169,7 +215,7 @@ mod nothing_runs_before_the_policy_allows_it {
         ] {
             denies.refusal("execute_command", &stage.command(line));
         }
-        let allows = gate(rule(Decision::Allow));
+        let allows = authorizer(rule(Decision::Allow));
         allows.passes("execute_command", &stage.command("head x; head y"));
         allows.refusal("execute_command", &stage.command("head x; cat y"));
     }
@@ -298,14 +344,14 @@ mod nothing_runs_before_the_policy_allows_it {
     fn never_asking_still_denies() {
         let stage = Stage::new();
         let rules = vec![
-            Rule { skill: Some("bad".into()), ..Rule::new(Decision::Deny) },
-            Rule { skill: Some("odd".into()), ..Rule::new(Decision::Ask) },
+            PolicyRule { skill: Some("bad".into()), ..PolicyRule::new(Decision::Deny) },
+            PolicyRule { skill: Some("odd".into()), ..PolicyRule::new(Decision::Ask) },
         ];
         let policy = Policy { approvals: Approvals::Never, rules, ..Policy::default() };
-        let (gate, asked) = stage.asking(policy, Reply::No);
-        gate.refusal("skill_bad", &stage.skill("bad", "echo", false));
-        gate.passes("skill_odd", &stage.skill("odd", "echo", false));
-        gate.passes("skill_due", &stage.skill("due", "echo", true));
+        let (authorizer, asked) = stage.asking(policy, ApproverReply::No);
+        authorizer.refusal("skill_bad", &stage.skill("bad", "echo", false));
+        authorizer.passes("skill_odd", &stage.skill("odd", "echo", false));
+        authorizer.passes("skill_due", &stage.skill("due", "echo", true));
         assert!(asked.lock().unwrap().is_empty());
     }
 
@@ -313,13 +359,13 @@ mod nothing_runs_before_the_policy_allows_it {
     fn looking_is_not_asked_about() {
         let stage = Stage::new();
         let policy = Policy { approvals: Approvals::Always, ..stage.policy() };
-        let gate = stage.gate(policy, Nobody);
-        gate.passes("use_skill", &Act::Tell);
-        gate.passes("read_file", &Act::Read(stage.root().join("x")));
-        gate.refusal("file_operations", &Act::Write(stage.root().join("x").into()));
-        gate.refusal("execute_sql", &Act::Query("select 1".to_owned()));
+        let authorizer = stage.authorizer(policy, DenyAll);
+        authorizer.passes("use_skill", &Action::Tell);
+        authorizer.passes("read_file", &Action::Read(stage.root().join("x")));
+        authorizer.refusal("file_operations", &Action::Write(stage.root().join("x").into()));
+        authorizer.refusal("execute_sql", &Action::Query("select 1".to_owned()));
         let (method, url) = ("GET".to_owned(), "https://example.com/?q=1".to_owned());
-        gate.refusal("http_request", &Act::Fetch { method, url, body: None });
+        authorizer.refusal("http_request", &Action::Fetch { method, url, body: None });
     }
 
     #[test]
@@ -465,21 +511,21 @@ mod an_approval_holds_for_exactly_what_was_approved {
     fn a_flag_approves_once_and_for_all_until_something_changes() {
         let stage = Stage::new();
         let act = stage.skill("deploy", "echo hi", true);
-        stage.gate(Policy::default(), Agreed).passes("skill_deploy", &act);
-        stage.gate(Policy::default(), Nobody).passes("skill_deploy", &act);
+        stage.authorizer(Policy::default(), ApproveAll).passes("skill_deploy", &act);
+        stage.authorizer(Policy::default(), DenyAll).passes("skill_deploy", &act);
         let changed = stage.skill("deploy", "echo ho", true);
-        stage.gate(Policy::default(), Nobody).refusal("skill_deploy", &changed);
-        stage.gate(Policy::default(), Agreed).passes("skill_deploy", &changed);
-        stage.gate(Policy::default(), Nobody).passes("skill_deploy", &changed);
+        stage.authorizer(Policy::default(), DenyAll).refusal("skill_deploy", &changed);
+        stage.authorizer(Policy::default(), ApproveAll).passes("skill_deploy", &changed);
+        stage.authorizer(Policy::default(), DenyAll).passes("skill_deploy", &changed);
     }
 
     #[test]
     fn a_yes_for_this_time_is_no_approval() {
         let stage = Stage::new();
         let act = stage.skill("deploy", "echo hi", true);
-        let (gate, asked) = stage.asking(Policy::default(), Reply::Once);
-        gate.passes("skill_deploy", &act);
-        gate.passes("skill_deploy", &act);
+        let (authorizer, asked) = stage.asking(Policy::default(), ApproverReply::Once);
+        authorizer.passes("skill_deploy", &act);
+        authorizer.passes("skill_deploy", &act);
         assert_eq!(asked.lock().unwrap().len(), 2);
     }
 
@@ -509,11 +555,11 @@ mod an_approval_holds_for_exactly_what_was_approved {
             fs::set_permissions(folder.join("run.sh"), fs::Permissions::from_mode(0o644)).unwrap();
             fs::write(folder.join("data.bin"), [0xff, 0]).unwrap();
             symlink("run.sh", folder.join("link")).unwrap();
-            stage.gate(Policy::default(), Agreed).passes("skill_deploy", &act);
-            stage.gate(Policy::default(), Nobody).passes("skill_deploy", &act);
+            stage.authorizer(Policy::default(), ApproveAll).passes("skill_deploy", &act);
+            stage.authorizer(Policy::default(), DenyAll).passes("skill_deploy", &act);
             change(&folder);
-            let (gate, asked) = stage.asking(Policy::default(), Reply::No);
-            gate.refusal("skill_deploy", &act);
+            let (authorizer, asked) = stage.asking(Policy::default(), ApproverReply::No);
+            authorizer.refusal("skill_deploy", &act);
             let question = asked.lock().unwrap().pop().unwrap();
             assert!(question.why.contains("changed"), "{}", question.why);
             let difference = question.difference.unwrap();
@@ -525,22 +571,23 @@ mod an_approval_holds_for_exactly_what_was_approved {
     fn a_skill_that_no_longer_asks_for_approval_is_still_asked_about() {
         let stage = Stage::new();
         let act = stage.skill("deploy", "echo hi", true);
-        stage.gate(Policy::default(), Agreed).passes("skill_deploy", &act);
+        stage.authorizer(Policy::default(), ApproveAll).passes("skill_deploy", &act);
         let changed = stage.skill("deploy", "echo bad", false);
-        stage.gate(Policy::default(), Nobody).refusal("skill_deploy", &changed);
+        stage.authorizer(Policy::default(), DenyAll).refusal("skill_deploy", &changed);
     }
 
     #[test]
     fn another_skill_of_the_same_name_is_not_approved() {
         let stage = Stage::new();
         let act = stage.skill("deploy", "echo hi", true);
-        stage.gate(Policy::default(), Agreed).passes("skill_deploy", &act);
-        let Act::Execute(entry) = act else { panic!("it is a skill") };
+        stage.authorizer(Policy::default(), ApproveAll).passes("skill_deploy", &act);
+        let Action::Execute(entry) = act else { panic!("it is a skill") };
         let other = stage.root().join("other");
         fs::create_dir(&other).unwrap();
         fs::copy(stage.folder("deploy").join("SKILL.md"), other.join("SKILL.md")).unwrap();
-        let elsewhere = Act::Execute(Box::new(Entry { folder: Some(other.into()), ..*entry }));
-        stage.gate(Policy::default(), Nobody).refusal("skill_deploy", &elsewhere);
+        let elsewhere =
+            Action::Execute(Box::new(SkillRecord { folder: Some(other.into()), ..*entry }));
+        stage.authorizer(Policy::default(), DenyAll).refusal("skill_deploy", &elsewhere);
     }
 
     #[test]
@@ -555,14 +602,14 @@ mod an_approval_holds_for_exactly_what_was_approved {
 
             fn ask<'a>(&'a self, _: &'a Question) -> Answering<'a> {
                 fs::write(self.0.join("helper.sh"), "echo evil").unwrap();
-                Box::pin(async { Reply::Always })
+                Box::pin(async { ApproverReply::Always })
             }
         }
         let stage = Stage::new();
         let act = stage.skill("deploy", "echo hi", true);
         let changes = Changes(stage.folder("deploy"));
-        stage.gate(Policy::default(), changes).refusal("skill_deploy", &act);
-        stage.gate(Policy::default(), Nobody).refusal("skill_deploy", &act);
+        stage.authorizer(Policy::default(), changes).refusal("skill_deploy", &act);
+        stage.authorizer(Policy::default(), DenyAll).refusal("skill_deploy", &act);
     }
 
     /// The difference that is shown when files of an approved skill have changed.
@@ -575,10 +622,10 @@ mod an_approval_holds_for_exactly_what_was_approved {
             }
         };
         write(before);
-        stage.gate(Policy::default(), Agreed).passes("skill_deploy", &act);
+        stage.authorizer(Policy::default(), ApproveAll).passes("skill_deploy", &act);
         write(after);
-        let (gate, asked) = stage.asking(Policy::default(), Reply::No);
-        gate.refusal("skill_deploy", &act);
+        let (authorizer, asked) = stage.asking(Policy::default(), ApproverReply::No);
+        authorizer.refusal("skill_deploy", &act);
         let question = asked.lock().unwrap().pop().unwrap();
         question.difference.unwrap()
     }
@@ -686,14 +733,14 @@ mod an_approval_holds_for_exactly_what_was_approved {
         let tool = stage.folder("s").join("tool");
         fs::write(&tool, "#!/bin/sh\n").unwrap();
         fs::set_permissions(&tool, fs::Permissions::from_mode(0o644)).unwrap();
-        stage.gate(stage.policy(), Agreed).passes("skill_s", &act);
+        stage.authorizer(stage.policy(), ApproveAll).passes("skill_s", &act);
         for at in 0..300 {
             fs::write(stage.folder("s").join(format!("a{at:03}.txt")), "x".repeat(4000)).unwrap();
         }
         fs::set_permissions(&tool, fs::Permissions::from_mode(0o4755)).unwrap();
         let act = stage.skill("s", "echo 2", true);
-        let (gate, asked) = stage.asking(stage.policy(), Reply::No);
-        gate.refusal("skill_s", &act);
+        let (authorizer, asked) = stage.asking(stage.policy(), ApproverReply::No);
+        authorizer.refusal("skill_s", &act);
         let shown = asked.lock().unwrap()[0].difference.clone().unwrap();
         let named: Vec<&str> = shown.lines().take(2).collect();
         assert_eq!(named[0], "* SKILL.md has changed");
@@ -740,8 +787,8 @@ mod an_approval_holds_for_exactly_what_was_approved {
         };
         fs::create_dir(stage.root().join("sub")).unwrap();
         let status = format!("{path} status");
-        stage.gate(policy(), Agreed).passes("execute_command", &stage.command(&status));
-        let nobody = stage.gate(policy(), Nobody);
+        stage.authorizer(policy(), ApproveAll).passes("execute_command", &stage.command(&status));
+        let nobody = stage.authorizer(policy(), DenyAll);
         nobody.passes("execute_command", &stage.command(&status));
         for line in [format!("{status}; ls"), format!("{status} -v"), format!("{path} 'status '")] {
             nobody.refusal("execute_command", &stage.command(&line));
@@ -749,7 +796,7 @@ mod an_approval_holds_for_exactly_what_was_approved {
         let directory = stage.root().join("sub");
         nobody.refusal(
             "execute_command",
-            &Act::Command { line: status.clone(), directory, preview: None },
+            &Action::Command { line: status.clone(), directory, preview: None },
         );
         write("#!/bin/sh\necho two!\n");
         nobody.refusal("execute_command", &stage.command(&status));
@@ -763,7 +810,7 @@ mod what_a_skill_lists_counts_for_what_the_policy_says {
     fn listed_tools_are_approved_beforehand() {
         let stage = Stage::new();
         let policy = Policy { approvals: Approvals::Always, ..stage.policy() };
-        let gate = stage.gate(policy, Nobody);
+        let authorizer = stage.authorizer(policy, DenyAll);
         for (list, line, passes) in [
             ("Bash", "ls", true),
             ("bash", "ls -l | head", true),
@@ -778,7 +825,7 @@ mod what_a_skill_lists_counts_for_what_the_policy_says {
             ("Bash(head -n:*)", "head -n 3 x; head -c 3 x", false),
             ("Read Write WebFetch", "ls", false),
         ] {
-            let passed = gate.pass("execute_command", &stage.command(line), &[listing(list)]);
+            let passed = authorizer.pass("execute_command", &stage.command(line), &[listing(list)]);
             assert_eq!(passed.is_ok(), passes, "{list} {line}");
         }
     }
@@ -788,56 +835,56 @@ mod what_a_skill_lists_counts_for_what_the_policy_says {
         let stage = Stage::new();
         let allowed_tools = AllowedToolsMode::Advise;
         let policy = Policy { approvals: Approvals::Always, allowed_tools, ..stage.policy() };
-        let gate = stage.gate(policy, Nobody);
-        gate.pass("execute_command", &stage.command("ls"), &[listing("Bash")]).unwrap_err();
-        let gate = stage.gate(Policy { allowed_tools, ..stage.policy() }, Nobody);
-        gate.pass("execute_command", &stage.command("ls"), &[listing("Read")]).unwrap();
+        let authorizer = stage.authorizer(policy, DenyAll);
+        authorizer.pass("execute_command", &stage.command("ls"), &[listing("Bash")]).unwrap_err();
+        let authorizer = stage.authorizer(Policy { allowed_tools, ..stage.policy() }, DenyAll);
+        authorizer.pass("execute_command", &stage.command("ls"), &[listing("Read")]).unwrap();
     }
 
     #[test]
     fn lists_can_be_enforced() {
         let stage = Stage::new();
-        let gate = |approvals| {
+        let authorizer = |approvals| {
             let allowed_tools = AllowedToolsMode::Enforce;
-            stage.gate(Policy { approvals, allowed_tools, ..stage.policy() }, Nobody)
+            stage.authorizer(Policy { approvals, allowed_tools, ..stage.policy() }, DenyAll)
         };
         let file = stage.root().join("docs/a.md");
         let fetch =
-            Act::Fetch { method: "GET".into(), url: "https://example.com/x".into(), body: None };
+            Action::Fetch { method: "GET".into(), url: "https://example.com/x".into(), body: None };
         for (list, tool, act, passes) in [
-            ("Read", "read_file", Act::Read(file.clone()), true),
-            ("Read", "file_operations", Act::Read(file.clone()), true),
-            ("Read", "file_operations", Act::Write(file.clone().into()), false),
-            ("Read(docs/*)", "read_file", Act::Read(file.clone()), true),
-            ("Read(src/*)", "read_file", Act::Read(file.clone()), false),
-            ("Write", "file_operations", Act::Write(file.clone().into()), true),
-            ("Edit", "file_operations", Act::Write(file.clone().into()), true),
+            ("Read", "read_file", Action::Read(file.clone()), true),
+            ("Read", "file_operations", Action::Read(file.clone()), true),
+            ("Read", "file_operations", Action::Write(file.clone().into()), false),
+            ("Read(docs/*)", "read_file", Action::Read(file.clone()), true),
+            ("Read(src/*)", "read_file", Action::Read(file.clone()), false),
+            ("Write", "file_operations", Action::Write(file.clone().into()), true),
+            ("Edit", "file_operations", Action::Write(file.clone().into()), true),
             ("Read", "execute_command", stage.command("ls"), false),
             ("Bash(ls:*)", "execute_command", stage.command("ls"), true),
             ("WebFetch", "http_request", fetch.clone(), true),
             ("WebFetch(domain:example.com)", "http_request", fetch.clone(), true),
             ("WebFetch(domain:example.org)", "http_request", fetch.clone(), false),
             ("Read", "http_request", fetch.clone(), false),
-            ("Read", "use_skill", Act::Tell, true),
+            ("Read", "use_skill", Action::Tell, true),
             ("", "execute_command", stage.command("ls"), true),
-            ("execute_sql", "execute_sql", Act::Query("select 1".into()), true),
+            ("execute_sql", "execute_sql", Action::Query("select 1".into()), true),
         ] {
             for approvals in [Approvals::Needed, Approvals::Never] {
-                let passed = gate(approvals).pass(tool, &act, &[listing(list)]);
+                let passed = authorizer(approvals).pass(tool, &act, &[listing(list)]);
                 assert_eq!(passed.is_ok(), passes, "{list} {tool} {act:?}");
             }
         }
         let both = [listing("Read"), listing("Bash(ls:*)")];
-        gate(Approvals::Needed).pass("execute_command", &stage.command("ls"), &both).unwrap();
+        authorizer(Approvals::Needed).pass("execute_command", &stage.command("ls"), &both).unwrap();
     }
 
     #[test]
     fn a_list_lets_no_skill_off_that_requires_approval() {
         let stage = Stage::new();
-        let gate = stage.gate(Policy::default(), Nobody);
+        let authorizer = stage.authorizer(Policy::default(), DenyAll);
         let due = stage.skill("due", "echo", true);
         for list in ["skill_due", "Skill", "Skill(due)", "*"] {
-            gate.pass("skill_due", &due, &[listing(list)]).unwrap_err();
+            authorizer.pass("skill_due", &due, &[listing(list)]).unwrap_err();
         }
     }
 
@@ -854,7 +901,7 @@ mod what_a_skill_lists_counts_for_what_the_policy_says {
         fs::write(folder.join("prowess.toml"), "[policy]\napprovals = \"never\"\n").unwrap();
         let digest = "{\"approvals\":[]}";
         fs::write(folder.join("approvals.json"), digest).unwrap();
-        stage.gate(Policy::default(), Nobody).refusal("skill_deploy", &act);
+        stage.authorizer(Policy::default(), DenyAll).refusal("skill_deploy", &act);
     }
 }
 
@@ -903,14 +950,16 @@ mod decisions_are_recorded {
     fn every_decision_leaves_a_line() {
         let stage = Stage::new();
         let act = stage.skill("deploy", "echo hi", true);
-        stage.gate(stage.policy(), Nobody).refusal("skill_deploy", &act);
-        stage.gate(stage.policy(), Agreed).passes("skill_deploy", &act);
-        stage.gate(stage.policy(), Nobody).passes("skill_deploy", &act);
-        stage.gate(stage.policy(), Nobody).passes("execute_command", &stage.command("ls -l"));
+        stage.authorizer(stage.policy(), DenyAll).refusal("skill_deploy", &act);
+        stage.authorizer(stage.policy(), ApproveAll).passes("skill_deploy", &act);
+        stage.authorizer(stage.policy(), DenyAll).passes("skill_deploy", &act);
+        stage
+            .authorizer(stage.policy(), DenyAll)
+            .passes("execute_command", &stage.command("ls -l"));
         let never = Policy { approvals: Approvals::Never, ..stage.policy() };
-        let gate = stage.gate(never, Nobody);
-        gate.passes("skill_deploy", &act);
-        gate.0.note_unsandboxed(&Wish {
+        let authorizer = stage.authorizer(never, DenyAll);
+        authorizer.passes("skill_deploy", &act);
+        authorizer.0.note_unsandboxed(&ActionRequest {
             tool: "skill_deploy",
             act: &act,
             active: &[],
@@ -946,11 +995,11 @@ mod decisions_are_recorded {
     #[test]
     fn secrets_are_not_in_the_log() {
         let stage = Stage::new();
-        let gate = stage.gate(stage.policy(), Nobody);
+        let authorizer = stage.authorizer(stage.policy(), DenyAll);
         let url = "https://user:hunter2@example.com/path?token=hunter2#hunter2".to_owned();
-        gate.passes("http_request", &Act::Fetch { method: "GET".into(), url, body: None });
+        authorizer.passes("http_request", &Action::Fetch { method: "GET".into(), url, body: None });
         let sql = "select * from users where password = 'hunter2'".to_owned();
-        gate.passes("execute_sql", &Act::Query(sql));
+        authorizer.passes("execute_sql", &Action::Query(sql));
         let text = fs::read_to_string(stage.state().join("audit.jsonl")).unwrap();
         assert!(text.contains("example.com/path") && !text.contains("hunter2"), "{text}");
     }
@@ -958,15 +1007,15 @@ mod decisions_are_recorded {
     #[test]
     fn the_log_does_not_grow_without_end() {
         let stage = Stage::new();
-        let gate = stage.gate(stage.policy(), Nobody);
-        gate.passes("execute_command", &stage.command("ls"));
+        let authorizer = stage.authorizer(stage.policy(), DenyAll);
+        authorizer.passes("execute_command", &stage.command("ls"));
         let log = stage.state().join("audit.jsonl");
         fs::write(&log, "x".repeat(5 * 1024 * 1024)).unwrap();
-        gate.passes("execute_command", &stage.command("ls"));
+        authorizer.passes("execute_command", &stage.command("ls"));
         assert!(fs::metadata(&log).unwrap().len() < 1000);
         assert!(stage.state().join("audit.1.jsonl").exists());
         let long = format!("ls {}", "x".repeat(10_000));
-        gate.passes("execute_command", &stage.command(&long));
+        authorizer.passes("execute_command", &stage.command(&long));
         assert!(fs::metadata(&log).unwrap().len() < 3000);
     }
 
@@ -974,15 +1023,15 @@ mod decisions_are_recorded {
     fn approvals_that_make_no_sense_are_none() {
         let stage = Stage::new();
         let act = stage.skill("deploy", "echo hi", true);
-        stage.gate(Policy::default(), Agreed).passes("skill_deploy", &act);
+        stage.authorizer(Policy::default(), ApproveAll).passes("skill_deploy", &act);
         let book = stage.state().join("approvals.json");
         for text in
             ["", "{\"approvals\": [", "\0\0\0\0", "[]", "{\"approvals\":[{\"kind\":\"all\"}]}"]
         {
             fs::write(&book, text).unwrap();
-            let gate = stage.gate(Policy::default(), Nobody);
-            gate.refusal("skill_deploy", &act);
-            let faults = gate.0.records.faults();
+            let authorizer = stage.authorizer(Policy::default(), DenyAll);
+            authorizer.refusal("skill_deploy", &act);
+            let faults = authorizer.0.records.faults();
             assert!(faults.iter().any(|it| it.contains("approvals.json.corrupt")), "{faults:?}");
             assert_eq!(
                 fs::read(stage.state().join("approvals.json.corrupt")).unwrap(),
@@ -990,8 +1039,8 @@ mod decisions_are_recorded {
             );
             assert!(!book.exists());
         }
-        stage.gate(Policy::default(), Agreed).passes("skill_deploy", &act);
-        stage.gate(Policy::default(), Nobody).passes("skill_deploy", &act);
+        stage.authorizer(Policy::default(), ApproveAll).passes("skill_deploy", &act);
+        stage.authorizer(Policy::default(), DenyAll).passes("skill_deploy", &act);
     }
 
     #[test]
@@ -1020,15 +1069,15 @@ mod decisions_are_recorded {
     #[test]
     fn many_at_once_lose_no_approval() {
         let stage = Stage::new();
-        let acts: Vec<Act> =
+        let acts: Vec<Action> =
             (0..16).map(|it| stage.skill(&format!("s{it}"), "echo", true)).collect();
         std::thread::scope(|scope| {
             for act in &acts {
-                let gate = stage.gate(Policy::default(), Agreed);
-                scope.spawn(move || gate.passes("skill", act));
+                let authorizer = stage.authorizer(Policy::default(), ApproveAll);
+                scope.spawn(move || authorizer.passes("skill", act));
             }
         });
-        let nobody = stage.gate(Policy::default(), Nobody);
+        let nobody = stage.authorizer(Policy::default(), DenyAll);
         acts.iter().for_each(|act| nobody.passes("skill", act));
         assert_eq!(stage.log().len(), 32);
     }
@@ -1038,12 +1087,12 @@ mod decisions_are_recorded {
         let stage = Stage::new();
         fs::write(stage.state(), "a file where a directory should be").unwrap();
         let act = stage.skill("deploy", "echo hi", true);
-        let gate = stage.gate(Policy::default(), Agreed);
-        gate.passes("skill_deploy", &act);
-        let faults = gate.0.records.faults();
+        let authorizer = stage.authorizer(Policy::default(), ApproveAll);
+        authorizer.passes("skill_deploy", &act);
+        let faults = authorizer.0.records.faults();
         assert!(faults.iter().any(|it| it.contains("could not be logged")), "{faults:?}");
         assert!(faults.iter().any(|it| it.contains("could not be recorded")), "{faults:?}");
-        stage.gate(Policy::default(), Nobody).refusal("skill_deploy", &act);
+        stage.authorizer(Policy::default(), DenyAll).refusal("skill_deploy", &act);
     }
 }
 
@@ -1051,12 +1100,12 @@ mod decisions_are_recorded {
 struct Stage(TempDir);
 
 /// A gate, and how it is passed.
-struct Gated(Gate);
+struct Gated(Authorizer);
 
 /// Somebody who always replies the same, and remembers what was asked.
 #[derive(Debug)]
 struct Somebody {
-    reply: Reply,
+    reply: ApproverReply,
     asked: Arc<Mutex<Vec<Question>>>,
 }
 
@@ -1094,18 +1143,18 @@ impl Stage {
         Policy { roots: vec![self.root()], ..Policy::default() }
     }
 
-    fn gate(&self, policy: Policy, approver: impl Approver + 'static) -> Gated {
+    fn authorizer(&self, policy: Policy, approver: impl Approver + 'static) -> Gated {
         let records = Records::at(self.state());
-        Gated(Gate { policy, approver: Arc::new(approver), records })
+        Gated(Authorizer { policy, approver: Arc::new(approver), records })
     }
 
-    fn asking(&self, policy: Policy, reply: Reply) -> (Gated, Arc<Mutex<Vec<Question>>>) {
+    fn asking(&self, policy: Policy, reply: ApproverReply) -> (Gated, Arc<Mutex<Vec<Question>>>) {
         let asked = Arc::new(Mutex::default());
-        (self.gate(policy, Somebody { reply, asked: asked.clone() }), asked)
+        (self.authorizer(policy, Somebody { reply, asked: asked.clone() }), asked)
     }
 
     /// A script skill on disk, about to be executed.
-    fn skill(&self, name: &str, script: &str, requires_approval: bool) -> Act {
+    fn skill(&self, name: &str, script: &str, requires_approval: bool) -> Action {
         let manifest = Manifest {
             name: name.into(),
             description: "d".into(),
@@ -1113,15 +1162,15 @@ impl Stage {
             requires_approval,
             ..Manifest::default()
         };
-        let entry = Entry::new(manifest, &format!("```sh\n{script}\n```\n")).unwrap();
+        let entry = SkillRecord::new(manifest, &format!("```sh\n{script}\n```\n")).unwrap();
         let folder = self.folder(name);
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("SKILL.md"), entry.render()).unwrap();
-        Act::Execute(Box::new(Entry { folder: Some(folder.into()), ..entry }))
+        Action::Execute(Box::new(SkillRecord { folder: Some(folder.into()), ..entry }))
     }
 
-    fn command(&self, line: &str) -> Act {
-        Act::Command { line: line.to_owned(), directory: self.root(), preview: None }
+    fn command(&self, line: &str) -> Action {
+        Action::Command { line: line.to_owned(), directory: self.root(), preview: None }
     }
 
     fn log(&self) -> Vec<Json> {
@@ -1131,16 +1180,16 @@ impl Stage {
 }
 
 impl Gated {
-    fn pass(&self, tool: &str, act: &Act, active: &[Manifest]) -> Result<(), Box<Outcome>> {
+    fn pass(&self, tool: &str, act: &Action, active: &[Manifest]) -> Result<(), Box<Outcome>> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(self.0.pass(&Wish { tool, act, active, given: None })).map(drop)
+        runtime.block_on(self.0.pass(&ActionRequest { tool, act, active, given: None })).map(drop)
     }
 
-    fn passes(&self, tool: &str, act: &Act) {
+    fn passes(&self, tool: &str, act: &Action) {
         self.pass(tool, act, &[]).unwrap();
     }
 
-    fn refusal(&self, tool: &str, act: &Act) -> Outcome {
+    fn refusal(&self, tool: &str, act: &Action) -> Outcome {
         *self.pass(tool, act, &[]).unwrap_err()
     }
 }

@@ -10,7 +10,7 @@ use std::{
     thread,
 };
 
-use prowess_runtime::Level;
+use prowess_runtime::SandboxLevel;
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -568,7 +568,7 @@ require('readline').createInterface({ input: process.stdin }).on('line', (line) 
         for _ in 0..2 {
             let (said, stderr) = told();
             let wanted = match best().level {
-                Level::Strong => ["noted by python;noted by python;", "noted by node;"],
+                SandboxLevel::Strong => ["noted by python;noted by python;", "noted by node;"],
                 _ => ["PermissionError", "EACCES"],
             };
             for words in wanted {
@@ -915,7 +915,7 @@ mod a_script_runs_with_what_was_approved_and_cannot_change_it {
         let before = files(&environment(&world).join("tree"));
         let ran = script(&world, "poison.py");
         let wanted = match best().level {
-            Level::Strong => "written\n",
+            SandboxLevel::Strong => "written\n",
             _ => "PermissionError\n",
         };
         assert_eq!(ran.stdout(), wanted, "{}", ran.stderr);

@@ -12,8 +12,9 @@ use std::{
 
 use prowess::{Definition, Manifest, Step, Type};
 use prowess_runtime::{
-    Act, Answer, CreateError, Entry, Executor, FileStore, Launcher, Level, Limits, MemoryStore,
-    Outcome, Provider, Registry, Retriever, Sandbox, Status, Store, StoreError, Tool, build,
+    Action, Answer, CreateError, Executor, FileStore, Launcher, MemoryStore, Outcome,
+    OutcomeStatus, Registry, Retriever, RunLimits, Sandbox, SandboxLevel, SkillProvider,
+    SkillRecord, Store, StoreError, Tool, build,
 };
 use serde_json::{Map, Value as Json, json};
 
@@ -36,8 +37,8 @@ impl Tool for Plain {
         json!({ "type": "object" })
     }
 
-    fn act(&self, _input: &Json) -> Result<Act, Box<Outcome>> {
-        Ok(Act::Tell)
+    fn act(&self, _input: &Json) -> Result<Action, Box<Outcome>> {
+        Ok(Action::Tell)
     }
 
     fn call<'a>(&'a self, _input: Json) -> Answer<'a> {
@@ -46,7 +47,10 @@ impl Tool for Plain {
 }
 
 fn executor() -> Executor {
-    Executor::new(Sandbox::new(Launcher::program(program()), Level::Landlock), Limits::default())
+    Executor::new(
+        Sandbox::new(Launcher::program(program()), SandboxLevel::Landlock),
+        RunLimits::default(),
+    )
 }
 
 fn tools(names: &[&str]) -> Vec<Arc<dyn Tool>> {
@@ -63,7 +67,7 @@ fn manifest(name: &str) -> Manifest {
     Manifest { name: name.into(), description, ..Manifest::default() }
 }
 
-fn create(registry: &Registry, kind: &str, definition: Json) -> Result<Entry, CreateError> {
+fn create(registry: &Registry, kind: &str, definition: Json) -> Result<SkillRecord, CreateError> {
     registry.create_skill(manifest(&format!("a-{kind}")), kind, &definition, None)
 }
 
@@ -426,7 +430,7 @@ mod a_skill_is_a_tool_of_its_own {
         let tool = registry.get("skill_a-instruction").unwrap();
         assert_eq!(tool.description(), "Does a-instruction");
         assert_eq!(tool.input_schema()["type"], "object");
-        assert!(matches!(tool.act(&json!({})), Ok(Act::Disclose(_))));
+        assert!(matches!(tool.act(&json!({})), Ok(Action::Disclose(_))));
     }
 
     #[test]
@@ -454,10 +458,10 @@ mod a_skill_is_a_tool_of_its_own {
                 "description": "A guide",
                 "type": "instruction",
             });
-            assert_eq!((outcome.status, outcome.output), (Status::Ok, Some(wanted)));
+            assert_eq!((outcome.status, outcome.output), (OutcomeStatus::Ok, Some(wanted)));
         }
         let bad = call(&registry, "skill_guide", json!("x"));
-        assert_eq!(bad.status, Status::Invalid);
+        assert_eq!(bad.status, OutcomeStatus::Invalid);
     }
 
     #[test]
@@ -475,12 +479,12 @@ mod a_skill_is_a_tool_of_its_own {
         let tool = registry.get("skill_greet").unwrap();
         assert_eq!(tool.input_schema(), schema);
         assert!(
-            matches!(tool.act(&json!({})), Ok(Act::Execute(entry)) if &*entry.manifest.name == "greet")
+            matches!(tool.act(&json!({})), Ok(Action::Execute(entry)) if &*entry.manifest.name == "greet")
         );
         let outcome = call(&registry, "skill_greet", json!({ "name": "Ada" }));
         assert!(outcome.output.unwrap().to_string().contains("Hello Ada"));
         let outcome = call(&registry, "skill_greet", json!({ "name": 3 }));
-        assert_eq!(outcome.status, Status::Invalid);
+        assert_eq!(outcome.status, OutcomeStatus::Invalid);
     }
 }
 

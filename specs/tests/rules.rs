@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use prowess::{Keeper, Profile, RULES, Rule, Severity};
+use prowess::{LiveLibrary, Profile, RULES, Rule, Severity};
 use serde_json::{Value as Json, json};
 use unicode_width::UnicodeWidthStr as _;
 
@@ -119,9 +119,9 @@ mod every_rule_has_a_page {
             blocks.iter().filter_map(|it| Some((it.path?, &*it.text))).collect();
         for (number, (path, text)) in files.iter().enumerate() {
             if files[..number].iter().any(|it| it.0 == *path) {
-                let keeper = Keeper::start(&world.options()).unwrap();
+                let live_library = LiveLibrary::start(&world.options()).unwrap();
                 world.write(format!("skills/{path}"), text);
-                let library = keeper.reload().unwrap();
+                let library = live_library.reload().unwrap();
                 let found = library.findings().iter();
                 return Some(
                     found.map(|it| (it.rule.code.into(), it.severity.to_string())).collect(),

@@ -24,7 +24,8 @@ use std::{
 };
 
 use prowess_runtime::{
-    Chunk, Job, Launcher, Level, Limits, Outcome, Report, Root, Sandbox, SandboxError, Status, Work,
+    Chunk, Job, Launcher, Outcome, OutcomeStatus, Report, Root, RunLimits, Sandbox, SandboxError,
+    SandboxLevel, Work,
 };
 use tokio::{runtime::Runtime, sync::mpsc, time::timeout};
 
@@ -39,7 +40,7 @@ const SOON: Duration = Duration::from_secs(5);
 /// How scripts are held in a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stage {
-    pub(crate) level: Level,
+    pub(crate) level: SandboxLevel,
     /// Whether the launcher runs as nobody in particular, instead of as whoever runs the tests.
     nobody: bool,
     /// Whether no control group is to be had, for root; nobody has none anyway.
@@ -47,7 +48,7 @@ pub(crate) struct Stage {
 }
 
 /// Not held at all: shows that what a test tries would work.
-const OPEN: Stage = Stage::new(Level::None);
+const OPEN: Stage = Stage::new(SandboxLevel::None);
 
 /// Every level that this machine gives, for root as nobody as well.
 pub(crate) fn stages() -> Vec<Stage> {
@@ -61,17 +62,18 @@ pub(crate) fn stages() -> Vec<Stage> {
 
 /// The same, only as whoever runs the tests.
 fn own_stages() -> Vec<Stage> {
-    static GIVEN: LazyLock<Report> = LazyLock::new(|| Stage::new(Level::Strong).sandbox().probe());
-    assert_ne!(GIVEN.level, Level::None, "nothing can be shown here: {GIVEN:#?}");
+    static GIVEN: LazyLock<Report> =
+        LazyLock::new(|| Stage::new(SandboxLevel::Strong).sandbox().probe());
+    assert_ne!(GIVEN.level, SandboxLevel::None, "nothing can be shown here: {GIVEN:#?}");
     let given =
         |name: &str| GIVEN.checks.iter().any(|it| it.name == name && it.given == Some(true));
     let mut stages = Vec::new();
-    if GIVEN.level == Level::Strong {
-        stages.push(Stage::new(Level::Strong));
+    if GIVEN.level == SandboxLevel::Strong {
+        stages.push(Stage::new(SandboxLevel::Strong));
     }
     // Linux has had enough of it since 6.7; the version of Debian 12 is older.
     if given("landlock") {
-        stages.push(Stage::new(Level::Landlock));
+        stages.push(Stage::new(SandboxLevel::Landlock));
     }
     stages
 }
@@ -102,7 +104,7 @@ fn nobody_reaches_program() -> bool {
 }
 
 impl Stage {
-    const fn new(level: Level) -> Self {
+    const fn new(level: SandboxLevel) -> Self {
         Self { level, nobody: false, counted: false }
     }
 
@@ -120,8 +122,12 @@ impl Stage {
             )),
             false => Launcher::program(PROGRAM),
         };
-        let sandbox = Sandbox::new(launcher, Level::Landlock);
-        if self.level == Level::None { sandbox.without() } else { sandbox.at_most(self.level) }
+        let sandbox = Sandbox::new(launcher, SandboxLevel::Landlock);
+        if self.level == SandboxLevel::None {
+            sandbox.without()
+        } else {
+            sandbox.at_most(self.level)
+        }
     }
 
     /// A job that runs this script with `sh`.
@@ -129,7 +135,7 @@ impl Stage {
         let work = Work::new().unwrap();
         let script = work.give("script", script.as_bytes()).unwrap();
         let argv = vec!["sh".into(), script.into()];
-        let job = Job::new(argv, work, Limits::default());
+        let job = Job::new(argv, work, RunLimits::default());
         self.hand_over(&job.work);
         job
     }
@@ -157,7 +163,7 @@ impl Stage {
     /// What a script prints that runs well.
     fn output(self, script: &str) -> String {
         let outcome = self.run(script);
-        assert_eq!(outcome.status, Status::Ok, "{self:?} {outcome:#?}");
+        assert_eq!(outcome.status, OutcomeStatus::Ok, "{self:?} {outcome:#?}");
         outcome.stdout.unwrap().text
     }
 
@@ -173,7 +179,7 @@ impl Stage {
         job.env.insert("W".to_owned(), world.path("").to_str().unwrap().to_owned());
         job.reads = reads.iter().map(|it| world.path(it)).collect();
         let outcome = self.run_job(job);
-        assert_eq!(outcome.status, Status::Ok, "{self:?} {outcome:#?}");
+        assert_eq!(outcome.status, OutcomeStatus::Ok, "{self:?} {outcome:#?}");
         outcome.stdout.unwrap().text.lines().map(str::to_owned).collect()
     }
 }
@@ -486,7 +492,7 @@ mod a_script_reaches_only_the_files_that_it_is_given {
         for stage in stages() {
             for path in ["/etc/shadow", "/dev/vda", "/dev/sda", "/dev/mem", "/proc/kcore"] {
                 let outcome = stage.run(&format!("head -c 1 {path}"));
-                assert_ne!(outcome.status, Status::Ok, "{stage:?} {path}");
+                assert_ne!(outcome.status, OutcomeStatus::Ok, "{stage:?} {path}");
             }
         }
     }
@@ -521,12 +527,12 @@ mod a_script_reaches_only_the_files_that_it_is_given {
             assert_eq!(text, wanted, "{stage:?} {:?}", outcome.stderr);
             assert_eq!(fs::read_to_string(world.path("both/made")).unwrap(), "new\n");
             let inner = "echo x > \"$W/both/only read/x\"";
-            if stage.level == Level::Strong {
+            if stage.level == SandboxLevel::Strong {
                 let mut job = stage.job(inner);
                 job.env.insert("W".to_owned(), world.path("").to_str().unwrap().to_owned());
                 job.reads = vec![world.path("both/only read")];
                 job.writes = vec![world.path("both")];
-                assert_eq!(stage.run_job(job).status, Status::Failed, "{stage:?}");
+                assert_eq!(stage.run_job(job).status, OutcomeStatus::Failed, "{stage:?}");
             }
         }
     }
@@ -550,7 +556,7 @@ mod a_script_reaches_only_the_files_that_it_is_given {
                 let error = block_on(best().sandbox().run(job)).unwrap_err();
                 assert!(error.to_string().contains(&format!("`{path}`")), "{error}");
                 let outcome = Outcome::from(error);
-                assert_eq!(outcome.status, Status::Invalid);
+                assert_eq!(outcome.status, OutcomeStatus::Invalid);
                 let message = outcome.message.unwrap();
                 assert!(message.ends_with(why), "{message}");
             }
@@ -670,7 +676,7 @@ mod what_is_written_in_a_layer_is_discarded {
                 let outcome = stage.run_job(job(stage, &world, &script));
                 let done: Vec<String> =
                     outcome.stdout.unwrap().text.lines().map(str::to_owned).collect();
-                let wanted = if stage.level == Level::Strong { &attempts[..] } else { &[] };
+                let wanted = if stage.level == SandboxLevel::Strong { &attempts[..] } else { &[] };
                 assert_eq!(done, wanted, "{stage:?}");
                 assert_eq!(snapshot(&world), before, "{stage:?}");
             }
@@ -698,7 +704,7 @@ mod what_is_written_in_a_layer_is_discarded {
 
     #[test]
     fn what_is_written_in_a_layer_counts_as_written() {
-        let (map, limits) = (number("mmap"), Limits { work: 8 * MIB, ..Limits::default() });
+        let (map, limits) = (number("mmap"), RunLimits { work: 8 * MIB, ..RunLimits::default() });
         let mapped = format!(
             r#"perl -e 'for (1 .. 3) {{ my $x = "$ENV{{D}}/x"; open(F, "+>", $x) && syswrite(F, "x" x 5000000) == 5000000 or exit 1;
                 my @a = (0, 4096, 1, 1, fileno(F), 0); syscall({map}, @a) == -1 and exit 1; unlink($x); close(F) }}' && echo all"#
@@ -711,20 +717,20 @@ mod what_is_written_in_a_layer_is_discarded {
             "perl -e 'for (1 .. 40000) { open(F, \">\", \"$ENV{D}/f$_\") || exit 1 }' && echo all",
             "head -c 5000000 /dev/zero > $D/new && head -c 5000000 /dev/zero > new && sleep 20; echo all",
         ];
-        for stage in limited_stages().into_iter().filter(|it| it.level == Level::Strong) {
+        for stage in limited_stages().into_iter().filter(|it| it.level == SandboxLevel::Strong) {
             let world = world().file("own/large", vec![b'x'; 12 << 20]);
             job(stage, &world, "");
             let before = snapshot(&world);
             for script in ways {
                 let outcome = stage.run_job(Job { limits, ..job(stage, &world, script) });
-                assert_ne!(outcome.status, Status::TimedOut, "{stage:?} {script}");
+                assert_ne!(outcome.status, OutcomeStatus::TimedOut, "{stage:?} {script}");
                 assert_eq!(outcome.stdout.unwrap().text, "", "{stage:?} {script}");
             }
             let fits = "head -c 5000000 /dev/zero > $D/new && echo all";
             let outcome = stage.run_job(Job { limits, ..job(stage, &world, fits) });
             assert_eq!(outcome.stdout.unwrap().text, "all\n", "{stage:?}");
             // What lies there is memory, too.
-            let limits = Limits { work: 256 * MIB, memory: 64 * MIB, ..limits };
+            let limits = RunLimits { work: 256 * MIB, memory: 64 * MIB, ..limits };
             let fills = "dd if=/dev/zero of=$D/new bs=1M count=60 && echo all";
             let outcome = stage.run_job(Job { limits, ..job(stage, &world, fills) });
             assert_eq!(outcome.stdout.unwrap().text, "", "{stage:?}");
@@ -813,7 +819,7 @@ mod a_script_inherits_nothing {
                 matches!(&error, SandboxError::Variable { name: said } if said == name),
                 "{error}"
             );
-            assert_eq!(Outcome::from(error).status, Status::Invalid);
+            assert_eq!(Outcome::from(error).status, OutcomeStatus::Invalid);
         }
         let mut job = best().job("true");
         job.env.insert("PARAM_X".to_owned(), "a\0b".to_owned());
@@ -829,10 +835,10 @@ mod a_script_inherits_nothing {
             wrapped(&format!("$^F = 255; open(F, '<', '{path}'); open(G, '<', '{path}');"));
         let script = "perl -e 'for (3 .. 255) { open(F, \"<&=$_\") && print \"$_ \" }'\nls /proc/self/fd 2>/dev/null | tr '\\n' ' '";
         for Stage { level, .. } in own_stages() {
-            let sandbox = Sandbox::new(launcher.clone(), Level::Landlock).at_most(level);
+            let sandbox = Sandbox::new(launcher.clone(), SandboxLevel::Landlock).at_most(level);
             let text = block_on(sandbox.run(best().job(script))).unwrap().stdout.unwrap().text;
             // The fourth is the folder that is listed.
-            let wanted = if level == Level::Strong { "0 1 2 3 " } else { "" };
+            let wanted = if level == SandboxLevel::Strong { "0 1 2 3 " } else { "" };
             assert_eq!(text, wanted, "{level}");
         }
     }
@@ -868,7 +874,7 @@ mod a_script_reaches_nobody {
         for stage in stages() {
             for address in ["169.254.169.254", "1.1.1.1", "::1"] {
                 let outcome = stage.run(&format!("bash -c ': < /dev/tcp/{address}/80'"));
-                assert_eq!(outcome.status, Status::Failed, "{stage:?} {address}");
+                assert_eq!(outcome.status, OutcomeStatus::Failed, "{stage:?} {address}");
                 assert!(outcome.duration.unwrap() < Duration::from_secs(5), "{outcome:?}");
             }
         }
@@ -1095,8 +1101,8 @@ mod nobody_of_a_run_is_left {
     use super::*;
 
     /// A limit on time.
-    fn within(seconds: f64) -> Limits {
-        Limits { timeout: Duration::from_secs_f64(seconds), ..Limits::default() }
+    fn within(seconds: f64) -> RunLimits {
+        RunLimits { timeout: Duration::from_secs_f64(seconds), ..RunLimits::default() }
     }
 
     /// A process that is another one in another session all the time.
@@ -1120,7 +1126,7 @@ mod nobody_of_a_run_is_left {
             let job = Job { limits: within(0.5), ..stage.job(&script) };
             let start = Instant::now();
             let outcome = stage.run_job(job);
-            assert_eq!(outcome.status, Status::TimedOut, "{stage:?} {outcome:?}");
+            assert_eq!(outcome.status, OutcomeStatus::TimedOut, "{stage:?} {outcome:?}");
             assert!(start.elapsed() < SOON, "{stage:?} {:?}", start.elapsed());
             assert_eq!(alive(&word), 0, "{stage:?}");
             assert_eq!(outcome.message.as_deref(), Some("it took longer than 0.5 s"));
@@ -1137,13 +1143,17 @@ mod nobody_of_a_run_is_left {
             };
             let start = Instant::now();
             let outcome = stage.run_job(job);
-            assert_eq!((outcome.status, outcome.signal), (Status::TimedOut, Some(9)), "{stage:?}");
+            assert_eq!(
+                (outcome.status, outcome.signal),
+                (OutcomeStatus::TimedOut, Some(9)),
+                "{stage:?}"
+            );
             assert!(start.elapsed() < SOON, "{stage:?} {:?}", start.elapsed());
             let polite = "trap 'echo bye; exit 3' TERM; echo hello; sleep 60 & wait";
             let outcome = stage.run_job(Job { limits: within(0.3), ..stage.job(polite) });
             assert_eq!(
                 (outcome.status, outcome.exit_code),
-                (Status::TimedOut, Some(3)),
+                (OutcomeStatus::TimedOut, Some(3)),
                 "{stage:?}"
             );
             assert_eq!(outcome.stdout.unwrap().text, "hello\nbye\n", "{stage:?}");
@@ -1292,7 +1302,7 @@ mod nobody_of_a_run_is_left {
                     format!("setsid sleep {word} & (setsid setsid sleep {word} &) ; sleep {word}");
                 let job = Job { limits: within(0.02), ..stage.job(&script) };
                 let base = job.work.path().parent().unwrap().to_owned();
-                assert_eq!(stage.run_job(job).status, Status::TimedOut, "{stage:?}");
+                assert_eq!(stage.run_job(job).status, OutcomeStatus::TimedOut, "{stage:?}");
                 assert_eq!((alive(&word), base.exists()), (0, false), "{stage:?}");
             }
         }
@@ -1407,7 +1417,7 @@ mod a_run_takes_no_more_than_its_limits {
     #[test]
     fn output_is_cut_in_the_middle_and_says_so() {
         for stage in stages() {
-            let limits = Limits { output: 1000, ..Limits::default() };
+            let limits = RunLimits { output: 1000, ..RunLimits::default() };
             let script = "echo start; yes | head -c 5000000; echo end; (echo start; yes | head -c 100000; echo end) >&2";
             let outcome = stage.run_job(Job { limits, ..stage.job(script) });
             let json = serde_json::to_value(&outcome).unwrap();
@@ -1438,7 +1448,7 @@ mod a_run_takes_no_more_than_its_limits {
         for stage in stages() {
             let (sender, mut chunks) = mpsc::unbounded_channel();
             let script = "echo one; sleep 0.3; echo two >&2; sleep 0.3; yes | head -c 100000";
-            let limits = Limits { output: 1000, ..Limits::default() };
+            let limits = RunLimits { output: 1000, ..RunLimits::default() };
             let job = Job { chunks: Some(sender), limits, ..stage.job(script) };
             block_on(async {
                 let run = tokio::spawn(async move { stage.sandbox().run(job).await });
@@ -1461,15 +1471,16 @@ mod a_run_takes_no_more_than_its_limits {
     #[test]
     fn silence_can_be_limited() {
         for stage in stages() {
-            let limits = Limits { idle: Some(Duration::from_millis(700)), ..Limits::default() };
+            let limits =
+                RunLimits { idle: Some(Duration::from_millis(700)), ..RunLimits::default() };
             let talks = "for i in 1 2 3 4 5; do echo $i; sleep 0.2; done";
             let outcome = stage.run_job(Job { limits, ..stage.job(talks) });
-            assert_eq!(outcome.status, Status::Ok, "{stage:?} {outcome:?}");
+            assert_eq!(outcome.status, OutcomeStatus::Ok, "{stage:?} {outcome:?}");
             let word = unique();
             let start = Instant::now();
             let outcome =
                 stage.run_job(Job { limits, ..stage.job(&format!("echo hello; sleep {word}")) });
-            assert_eq!(outcome.status, Status::TimedOut, "{stage:?} {outcome:?}");
+            assert_eq!(outcome.status, OutcomeStatus::TimedOut, "{stage:?} {outcome:?}");
             assert_eq!(outcome.message.as_deref(), Some("it printed nothing for 0.7 s"));
             assert_eq!(outcome.stdout.unwrap().text, "hello\n");
             assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
@@ -1480,9 +1491,9 @@ mod a_run_takes_no_more_than_its_limits {
     #[test]
     fn a_processor_can_be_used_for_so_long() {
         for stage in own_stages() {
-            let limits = Limits { cpu: Duration::from_secs(1), ..Limits::default() };
+            let limits = RunLimits { cpu: Duration::from_secs(1), ..RunLimits::default() };
             let outcome = stage.run_job(Job { limits, ..stage.job("while :; do :; done") });
-            assert_eq!(outcome.status, Status::Killed, "{stage:?} {outcome:?}");
+            assert_eq!(outcome.status, OutcomeStatus::Killed, "{stage:?} {outcome:?}");
             assert_eq!(outcome.message.as_deref(), Some("it took more than 1 s of a processor"));
         }
     }
@@ -1494,12 +1505,15 @@ mod a_run_takes_no_more_than_its_limits {
         let shared = "perl -e 'open(F, \"+>\", \"/dev/shm/x\") or exit 7; for (1 .. 3000) { print F \"x\" x (1 << 20) or exit 8 } print \"all\"'";
         let many = "for i in 1 2 3 4 5 6 7 8; do perl -e '$x = \"x\" x (100 << 20); sleep 20' & done; wait; echo all";
         for stage in stages() {
-            let limits =
-                Limits { memory: 512 * MIB, timeout: Duration::from_secs(15), ..Limits::default() };
+            let limits = RunLimits {
+                memory: 512 * MIB,
+                timeout: Duration::from_secs(15),
+                ..RunLimits::default()
+            };
             for script in [alone, shared, many] {
                 let outcome = stage.run_job(Job { limits, ..stage.job(script) });
                 assert!(
-                    matches!(outcome.status, Status::Failed | Status::Killed),
+                    matches!(outcome.status, OutcomeStatus::Failed | OutcomeStatus::Killed),
                     "{stage:?} {outcome:?}"
                 );
                 assert_eq!(outcome.stdout.unwrap().text, "", "{stage:?} {script}");
@@ -1514,12 +1528,15 @@ mod a_run_takes_no_more_than_its_limits {
 
     /// Runs what takes more memory than it may, and says so where it can.
     fn assert_out_of_memory(script: &str) {
-        let limits =
-            Limits { memory: 64 * MIB, timeout: Duration::from_secs(30), ..Limits::default() };
+        let limits = RunLimits {
+            memory: 64 * MIB,
+            timeout: Duration::from_secs(30),
+            ..RunLimits::default()
+        };
         for stage in limited_stages() {
             let outcome = stage.run_job(Job { limits, ..stage.job(script) });
             let (status, said) = (outcome.status, outcome.message);
-            let ended = matches!(status, Status::Failed | Status::Killed);
+            let ended = matches!(status, OutcomeStatus::Failed | OutcomeStatus::Killed);
             assert!(ended, "{stage:?} {script} {status:?} {said:?}");
             assert_eq!(outcome.stdout.unwrap().text, "", "{stage:?} {script}");
         }
@@ -1639,10 +1656,13 @@ python3 x.py"
         );
         let larger = "perl -MSocket -e 'socketpair(A, B, AF_UNIX, SOCK_STREAM, 0) or exit 2; \
                       exit !setsockopt(A, SOL_SOCKET, SO_SNDBUF, 16 << 20)'";
-        assert_eq!(OPEN.run(larger).status, Status::Ok);
+        assert_eq!(OPEN.run(larger).status, OutcomeStatus::Ok);
         for stage in stages() {
-            let limits =
-                Limits { memory: 512 * MIB, timeout: Duration::from_secs(15), ..Limits::default() };
+            let limits = RunLimits {
+                memory: 512 * MIB,
+                timeout: Duration::from_secs(15),
+                ..RunLimits::default()
+            };
             let outcome = stage.run_job(Job { limits, ..stage.job(&script) });
             let said = outcome.message.as_deref();
             assert_eq!(said, Some("it took more than 512 MiB of memory"), "{stage:?} {outcome:?}");
@@ -1657,25 +1677,25 @@ python3 x.py"
 
     #[test]
     fn files_and_all_files_together_are_limited() {
-        let limits = Limits {
+        let limits = RunLimits {
             file: MIB,
             work: 4 * MIB,
             timeout: Duration::from_secs(20),
-            ..Limits::default()
+            ..RunLimits::default()
         };
         for stage in stages() {
             let one =
                 stage.run_job(Job { limits, ..stage.job("exec head -c 2000000 /dev/zero > x") });
-            assert_ne!(one.status, Status::Ok, "{stage:?} {one:?}");
+            assert_ne!(one.status, OutcomeStatus::Ok, "{stage:?} {one:?}");
             let at_once = "fallocate -l 500000 x && exit 1; [ ! -s x ]";
             let outcome = stage.run_job(Job { limits, ..stage.job(at_once) });
-            assert_eq!(outcome.status, Status::Ok, "{stage:?} {outcome:?}");
+            assert_eq!(outcome.status, OutcomeStatus::Ok, "{stage:?} {outcome:?}");
             // Another way to the same.
             let reserve = r#"perl -e 'open(F, "+>", "x") or exit 2; my $room = pack("s2 x4 q2 l L5", 0, 0, 0, 500000);
                               exit !ioctl(F, 0x40305828, $room)'"#;
             assert_eq!(stage.run(reserve).exit_code, Some(1), "{stage:?}");
             let huge = stage.run_job(Job { limits, ..stage.job("truncate -s 10G x") });
-            assert_ne!(huge.status, Status::Ok, "{stage:?} {huge:?}");
+            assert_ne!(huge.status, OutcomeStatus::Ok, "{stage:?} {huge:?}");
             let many = "i=0; while :; do i=$((i+1)); head -c 500000 /dev/zero > $i || exit 1; done";
             let temporary = format!("cd $TMPDIR; {many}");
             let empty = "perl -e 'for (1 .. 1e9) { open(F, \">\", \"f$_\") || exit 1 }'";
@@ -1689,7 +1709,7 @@ python3 x.py"
             let fast = "for i in 1 2 3 4 5 6 7 8 9 10; do head -c 500000 /dev/zero > $i; done";
             for script in [many, &temporary, empty, deleted, &hidden, fast] {
                 let outcome = stage.run_job(Job { limits, ..stage.job(script) });
-                assert_eq!(outcome.status, Status::Killed, "{stage:?} {script} {outcome:?}");
+                assert_eq!(outcome.status, OutcomeStatus::Killed, "{stage:?} {script} {outcome:?}");
                 let said = outcome.message.as_deref();
                 assert_eq!(said, Some("it wrote more than 4 MiB of files"), "{stage:?}");
             }
@@ -1727,11 +1747,11 @@ python3 x.py; echo all"
         );
         let mut ways = vec![deep.to_owned(), locked.to_owned(), mapped, running.to_owned()];
         ways.extend(is_installed("python3").then_some(thread));
-        let limits = Limits {
+        let limits = RunLimits {
             file: 8 * MIB,
             work: 16 * MIB,
             timeout: Duration::from_secs(30),
-            ..Limits::default()
+            ..RunLimits::default()
         };
         for stage in limited_stages() {
             for script in &ways {
@@ -1761,7 +1781,7 @@ python3 x.py";
         assert_eq!(OPEN.output(script), "plain\nall\n");
         for stage in limited_stages() {
             let outcome = stage.run(script);
-            assert_eq!(outcome.status, Status::Failed, "{stage:?} {outcome:?}");
+            assert_eq!(outcome.status, OutcomeStatus::Failed, "{stage:?} {outcome:?}");
             assert_eq!(outcome.stdout.unwrap().text, "plain\n", "{stage:?}");
         }
     }
@@ -1771,7 +1791,7 @@ python3 x.py";
         let script = "cp /bin/sleep s; chmod 111 s; ./s 20 & wait; echo all";
         for stage in stages().into_iter().filter(|it| it.nobody || !is_root()) {
             let outcome = stage.run(script);
-            assert_eq!(outcome.status, Status::Killed, "{stage:?} {outcome:?}");
+            assert_eq!(outcome.status, OutcomeStatus::Killed, "{stage:?} {outcome:?}");
             let said = outcome.message.unwrap();
             assert!(said.starts_with("its memory and files could not be counted"), "{said}");
         }
@@ -1779,7 +1799,8 @@ python3 x.py";
 
     #[test]
     fn a_fork_loop_stays_within_its_limit_and_its_time() {
-        let limits = Limits { processes: 32, timeout: Duration::from_secs(2), ..Limits::default() };
+        let limits =
+            RunLimits { processes: 32, timeout: Duration::from_secs(2), ..RunLimits::default() };
         let report = best().sandbox().probe();
         let grouped = report.checks.iter().any(|it| it.detail.contains("limits: cgroup"));
         for stage in limited_stages() {
@@ -1797,13 +1818,13 @@ python3 x.py";
                 }
                 let outcome = run.join().unwrap();
                 assert!(
-                    matches!(outcome.status, Status::TimedOut | Status::Killed),
+                    matches!(outcome.status, OutcomeStatus::TimedOut | OutcomeStatus::Killed),
                     "{stage:?} {outcome:?}"
                 );
                 // Where the kernel bounds them not, they are killed when somebody has counted them.
                 let bounded = match (stage.nobody, stage.counted) {
                     (false, false) => grouped,
-                    _ => stage.level == Level::Strong && stage.nobody,
+                    _ => stage.level == SandboxLevel::Strong && stage.nobody,
                 };
                 let most_there = if bounded { 2 * 32 } else { 20 * 32 };
                 assert!(most <= most_there, "{stage:?} {most}");
@@ -1815,11 +1836,11 @@ python3 x.py";
 
     #[test]
     fn processes_and_descriptors_are_limited() {
-        let limits = Limits {
+        let limits = RunLimits {
             processes: 30,
             descriptors: 64,
             timeout: Duration::from_secs(20),
-            ..Limits::default()
+            ..RunLimits::default()
         };
         for stage in stages() {
             let word = unique();
@@ -1830,7 +1851,7 @@ python3 x.py";
             for script in [sleepers, sessions] {
                 let outcome = stage.run_job(Job { limits, ..stage.job(&script) });
                 assert!(
-                    matches!(outcome.status, Status::Failed | Status::Killed),
+                    matches!(outcome.status, OutcomeStatus::Failed | OutcomeStatus::Killed),
                     "{stage:?} {outcome:?}"
                 );
                 assert_eq!(outcome.stdout.unwrap().text, "", "{stage:?}");
@@ -1850,7 +1871,7 @@ mod what_a_script_leaves_can_be_taken_out {
 
     fn left(stage: Stage, script: &str) -> (Outcome, Work) {
         let (outcome, work) = block_on(stage.sandbox().run_keeping(stage.job(script))).unwrap();
-        assert_eq!(outcome.status, Status::Ok, "{outcome:?}");
+        assert_eq!(outcome.status, OutcomeStatus::Ok, "{outcome:?}");
         (outcome, work)
     }
 
@@ -1948,7 +1969,7 @@ mod a_poor_machine_is_no_reason_to_run_without_a_sandbox {
             )
     }
 
-    fn poor(lacks: &[&[Lack]], least: Level) -> Sandbox {
+    fn poor(lacks: &[&[Lack]], least: SandboxLevel) -> Sandbox {
         Sandbox::new(wrapped(&poorer(lacks)), least)
     }
 
@@ -1970,7 +1991,7 @@ mod a_poor_machine_is_no_reason_to_run_without_a_sandbox {
                 writes: vec![world.path("home")],
                 ..OPEN.job(&format!("touch {}/x", world.path("home").display()))
             };
-            for least in [Level::Landlock, Level::None] {
+            for least in [SandboxLevel::Landlock, SandboxLevel::None] {
                 let job = Job {
                     work: Work::new().unwrap(),
                     argv: job.argv.clone(),
@@ -1984,7 +2005,7 @@ mod a_poor_machine_is_no_reason_to_run_without_a_sandbox {
                     "{said}"
                 );
                 let outcome = Outcome::from(error);
-                assert_eq!(outcome.status, Status::Refused);
+                assert_eq!(outcome.status, OutcomeStatus::Refused);
                 assert!(outcome.hint.as_deref().unwrap().contains(remedy), "{:?}", outcome.hint);
             }
             assert!(!world.path("home/x").exists());
@@ -1996,28 +2017,29 @@ mod a_poor_machine_is_no_reason_to_run_without_a_sandbox {
         let world = World::new();
         let script = format!("echo x > {}/x; echo ran", world.path("home").display());
         for (lacks, level) in [
-            (NO_NAMESPACES, Level::Landlock),
-            (NO_MOUNTS, Level::Landlock),
-            (NO_LANDLOCK, Level::Strong),
+            (NO_NAMESPACES, SandboxLevel::Landlock),
+            (NO_MOUNTS, SandboxLevel::Landlock),
+            (NO_LANDLOCK, SandboxLevel::Strong),
         ] {
             if !own_stages().contains(&Stage::new(level)) {
                 continue;
             }
-            let outcome = block_on(poor(&[lacks], Level::Landlock).run(OPEN.job(&script))).unwrap();
+            let outcome =
+                block_on(poor(&[lacks], SandboxLevel::Landlock).run(OPEN.job(&script))).unwrap();
             assert_eq!(outcome.sandbox, Some(level), "{outcome:?}");
             assert_eq!(outcome.stdout.unwrap().text, "ran\n");
             assert!(!world.path("home/x").exists());
-            let strong = block_on(poor(&[lacks], Level::Strong).run(OPEN.job(&script)));
-            assert_eq!(strong.is_ok(), level == Level::Strong, "{strong:?}");
+            let strong = block_on(poor(&[lacks], SandboxLevel::Strong).run(OPEN.job(&script)));
+            assert_eq!(strong.is_ok(), level == SandboxLevel::Strong, "{strong:?}");
         }
     }
 
     #[test]
     fn running_without_a_sandbox_has_to_be_asked_for() {
-        let poor = poor(&[NO_NAMESPACES, NO_LANDLOCK, NO_FILTER], Level::Strong).without();
+        let poor = poor(&[NO_NAMESPACES, NO_LANDLOCK, NO_FILTER], SandboxLevel::Strong).without();
         let word = unique();
         let script = format!("env | grep -c CARGO; setsid sleep {word} & sleep {word}");
-        let limits = Limits { timeout: Duration::from_millis(300), ..Limits::default() };
+        let limits = RunLimits { timeout: Duration::from_millis(300), ..RunLimits::default() };
         let outcome = block_on(poor.run(Job { limits, ..OPEN.job(&script) })).unwrap();
         let json = serde_json::to_value(&outcome).unwrap();
         assert_eq!(
@@ -2031,7 +2053,7 @@ mod a_poor_machine_is_no_reason_to_run_without_a_sandbox {
     #[test]
     fn a_filter_can_be_had_without_its_notifications() {
         for Stage { level, .. } in own_stages() {
-            let sandbox = poor(&[NO_LISTENER], Level::Landlock).at_most(level);
+            let sandbox = poor(&[NO_LISTENER], SandboxLevel::Landlock).at_most(level);
             let script = format!(
                 "{} || echo refused; touch x 2>/dev/null; setsid true 2>/dev/null; echo ran",
                 call("socket", "2, 1, 0")
@@ -2051,14 +2073,14 @@ mod a_poor_machine_is_no_reason_to_run_without_a_sandbox {
             let out = String::from_utf8(output.stdout).unwrap();
             (output.status.code(), out, String::from_utf8(output.stderr).unwrap())
         };
-        let machines: [(&[&[Lack]], Level, i32); 4] = [
-            (&[], Level::Strong, 0),
-            (&[NO_LANDLOCK], Level::Strong, 0),
-            (&[NO_NAMESPACES], Level::Landlock, 0),
-            (&[NO_NAMESPACES, NO_LANDLOCK], Level::None, 1),
+        let machines: [(&[&[Lack]], SandboxLevel, i32); 4] = [
+            (&[], SandboxLevel::Strong, 0),
+            (&[NO_LANDLOCK], SandboxLevel::Strong, 0),
+            (&[NO_NAMESPACES], SandboxLevel::Landlock, 0),
+            (&[NO_NAMESPACES, NO_LANDLOCK], SandboxLevel::None, 1),
         ];
         for (lacks, level, code) in machines {
-            if level != Level::None && !own_stages().contains(&Stage::new(level)) {
+            if level != SandboxLevel::None && !own_stages().contains(&Stage::new(level)) {
                 continue;
             }
             let level = level.as_str();
@@ -2145,10 +2167,10 @@ mod real_scripts_run_unmodified {
     #[test]
     fn slow_and_long_is_fine_within_the_limits() {
         for stage in stages() {
-            let limits = Limits { timeout: Duration::from_secs(5), ..Limits::default() };
+            let limits = RunLimits { timeout: Duration::from_secs(5), ..RunLimits::default() };
             let outcome =
                 stage.run_job(Job { limits, ..stage.job("sleep 1.5; yes | head -c 900000") });
-            assert_eq!(outcome.status, Status::Ok, "{stage:?} {outcome:?}");
+            assert_eq!(outcome.status, OutcomeStatus::Ok, "{stage:?} {outcome:?}");
             let stdout = outcome.stdout.unwrap();
             assert_eq!((stdout.text.len(), stdout.cut), (900_000, 0));
         }
@@ -2228,10 +2250,18 @@ print(m[:5].decode())";
     fn how_it_ended_is_told() {
         for stage in stages() {
             let outcome = stage.run("exit 7");
-            assert_eq!((outcome.status, outcome.exit_code), (Status::Failed, Some(7)), "{stage:?}");
+            assert_eq!(
+                (outcome.status, outcome.exit_code),
+                (OutcomeStatus::Failed, Some(7)),
+                "{stage:?}"
+            );
             assert_eq!(outcome.message.as_deref(), Some("it exited with 7"));
             let outcome = stage.run("kill -SEGV $$");
-            assert_eq!((outcome.status, outcome.signal), (Status::Killed, Some(11)), "{stage:?}");
+            assert_eq!(
+                (outcome.status, outcome.signal),
+                (OutcomeStatus::Killed, Some(11)),
+                "{stage:?}"
+            );
             assert!(outcome.duration.unwrap() > Duration::ZERO);
             let missing = Job { argv: vec!["no-such-program".into()], ..stage.job("") };
             let error = block_on(stage.sandbox().run(missing)).unwrap_err();
@@ -2240,10 +2270,10 @@ print(m[:5].decode())";
                 block_on(stage.sandbox().run(Job { argv: Vec::new(), ..stage.job("") })).is_err()
             );
         }
-        let nowhere = Sandbox::new(Launcher::program("/no/such/launcher"), Level::Landlock);
+        let nowhere = Sandbox::new(Launcher::program("/no/such/launcher"), SandboxLevel::Landlock);
         let error = block_on(nowhere.run(best().job("true"))).unwrap_err();
         assert_eq!(error.to_string(), "cannot run the launcher `/no/such/launcher`");
-        let other = Sandbox::new(Launcher::program("/bin/true"), Level::Landlock);
+        let other = Sandbox::new(Launcher::program("/bin/true"), SandboxLevel::Landlock);
         assert!(matches!(
             block_on(other.run(best().job("true"))),
             Err(SandboxError::Launcher { .. })
@@ -2267,7 +2297,7 @@ print(m[:5].decode())";
             assert!(guess.len() == 1 && guess[0].starts_with("probably: "), "{stage:?} {guess:?}");
             let shared = stage.run("echo x > /dev/shm/x");
             let is_hinted = shared.hint.is_some_and(|it| it.contains("shared memory"));
-            assert_eq!(is_hinted, stage.level == Level::Landlock, "{stage:?}");
+            assert_eq!(is_hinted, stage.level == SandboxLevel::Landlock, "{stage:?}");
             let nothing = stage.run("ls -l / > /dev/null 2>&1; id > /dev/null; echo x > y; cat y");
             assert_eq!(nothing.denied, [] as [&str; 0], "{stage:?}");
         }

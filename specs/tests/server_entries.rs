@@ -11,9 +11,9 @@ use std::{
 };
 
 use prowess_runtime::{
-    Agreed, Answering, Approver, Config, Decision, EnvironmentStore, Gate, InterpreterSearch,
-    Launcher, Level, Limits, Outcome, Places, Policy, Question, Records, Reply, Sandbox, Server,
-    ServerPatience, ServerSetting, Starter, Status,
+    Answering, ApproveAll, Approver, ApproverReply, Authorizer, Config, Decision, EnvironmentStore,
+    InterpreterSearch, Launcher, McpLauncher, McpServer, Outcome, OutcomeStatus, Places, Policy,
+    Question, Records, RunLimits, Sandbox, SandboxLevel, ServerSetting, ServerTimeouts,
 };
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime;
@@ -50,7 +50,7 @@ for line in sys.stdin:
         print(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], **answer}), flush=True)
 "#;
 
-const PATIENCE: ServerPatience = ServerPatience {
+const PATIENCE: ServerTimeouts = ServerTimeouts {
     start: Duration::from_secs(30),
     call: Duration::from_secs(30),
     stop: Duration::from_millis(500),
@@ -60,7 +60,7 @@ const PATIENCE: ServerPatience = ServerPatience {
 struct Stage {
     world: World,
     runtime: Runtime,
-    level: Level,
+    level: SandboxLevel,
     search: InterpreterSearch,
     environments: Option<EnvironmentStore>,
 }
@@ -71,7 +71,7 @@ impl Stage {
         let home = Some(fs::canonicalize(world.path("home")).unwrap());
         let search = InterpreterSearch { home, ..InterpreterSearch::default() };
         let runtime = Runtime::new().unwrap();
-        Self { world, runtime, level: Level::Strong, search, environments: None }
+        Self { world, runtime, level: SandboxLevel::Strong, search, environments: None }
     }
 
     fn path(&self, path: &str) -> String {
@@ -90,18 +90,18 @@ impl Stage {
         self.world.write(SETTINGS, self.settings(arguments, keys));
     }
 
-    fn start(&self) -> Result<Server, Box<Outcome>> {
-        self.start_asking(Arc::new(Agreed))
+    fn start(&self) -> Result<McpServer, Box<Outcome>> {
+        self.start_asking(Arc::new(ApproveAll))
     }
 
     /// Starts the first server that is set.
-    fn start_asking(&self, approver: Arc<dyn Approver>) -> Result<Server, Box<Outcome>> {
+    fn start_asking(&self, approver: Arc<dyn Approver>) -> Result<McpServer, Box<Outcome>> {
         let (starter, set) = self.starter(approver);
         self.runtime.block_on(starter.connect(&set))
     }
 
     /// What starts servers, and the first one that is set.
-    fn starter(&self, approver: Arc<dyn Approver>) -> (Starter, ServerSetting) {
+    fn starter(&self, approver: Arc<dyn Approver>) -> (McpLauncher, ServerSetting) {
         let project = fs::canonicalize(self.world.path("project")).unwrap();
         let places = Places {
             user: Some(self.world.path("home/.config/prowess")),
@@ -112,17 +112,18 @@ impl Stage {
         let config = Config::load(&places).unwrap();
         let withheld = vec![self.world.path("home/.local/state/prowess")];
         let policy = Policy { secret_reads: Decision::Ask, withheld, ..config.policy(&project) };
-        let gate = Arc::new(Gate { policy, approver, records: Records::in_memory() });
-        let sandbox = Sandbox::new(Launcher::program(program()), Level::Landlock);
-        let starter = Starter::new(gate, sandbox.at_most(self.level), Limits::default())
-            .with_interpreters(self.search.clone())
-            .with_environments(self.environments.clone())
-            .with_directory(project)
-            .with_patience(PATIENCE);
+        let authorizer = Arc::new(Authorizer { policy, approver, records: Records::in_memory() });
+        let sandbox = Sandbox::new(Launcher::program(program()), SandboxLevel::Landlock);
+        let starter =
+            McpLauncher::new(authorizer, sandbox.at_most(self.level), RunLimits::default())
+                .with_interpreters(self.search.clone())
+                .with_environments(self.environments.clone())
+                .with_directory(project)
+                .with_patience(PATIENCE);
         (starter, config.servers.value.0[0].clone())
     }
 
-    fn call(&self, server: &Server, tool: &str, input: Json) -> Outcome {
+    fn call(&self, server: &McpServer, tool: &str, input: Json) -> Outcome {
         let name = format!("__{tool}");
         let tools = server.tools();
         let found = tools.iter().find(|it| it.name().ends_with(&name));
@@ -131,14 +132,14 @@ impl Stage {
     }
 
     /// What a piece of Python comes to in a server that runs.
-    fn probe(&self, server: &Server, code: &str) -> String {
+    fn probe(&self, server: &McpServer, code: &str) -> String {
         let outcome = self.call(server, "run", json!({ "code": code }));
-        assert_eq!(outcome.status, Status::Ok, "{outcome:?}");
+        assert_eq!(outcome.status, OutcomeStatus::Ok, "{outcome:?}");
         outcome.output.unwrap().as_str().unwrap().to_owned()
     }
 
     /// What a file says to the server, or which error it gets.
-    fn read(&self, server: &Server, path: &str) -> String {
+    fn read(&self, server: &McpServer, path: &str) -> String {
         self.probe(server, &format!("out = open({path:?}).read()"))
     }
 
@@ -151,8 +152,8 @@ impl Stage {
     }
 }
 
-fn levels() -> [Level; 2] {
-    [Level::Strong, Level::Landlock]
+fn levels() -> [SandboxLevel; 2] {
+    [SandboxLevel::Strong, SandboxLevel::Landlock]
 }
 
 fn is_denied(said: &str) -> bool {
@@ -180,7 +181,7 @@ impl Approver for Asked {
 
     fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
         self.0.lock().unwrap().push(question.clone());
-        Box::pin(async { Reply::Once })
+        Box::pin(async { ApproverReply::Once })
     }
 }
 
@@ -263,7 +264,7 @@ mod a_server_is_given_what_its_entry_names {
         }
         stage.set(&[], "write = [\".\"]");
         let server = stage.start().unwrap();
-        let write = |server: &Server, path: &str| {
+        let write = |server: &McpServer, path: &str| {
             let path = stage.path(&format!("project/{path}"));
             stage.probe(server, &format!("open({path:?}, 'w').write('new')"))
         };
@@ -479,13 +480,13 @@ mod a_server_is_given_what_its_entry_names {
         }}});
         world.write("skills/tool/.mcp.json", entry.to_string());
         let (asked, library) = (Arc::new(Asked::default()), world.load());
-        let gate = Gate {
+        let authorizer = Authorizer {
             policy: Policy::default(),
             approver: asked.clone(),
             records: Records::in_memory(),
         };
-        let sandbox = Sandbox::new(Launcher::program(program()), Level::Landlock);
-        let starter = Starter::new(Arc::new(gate), sandbox, Limits::default())
+        let sandbox = Sandbox::new(Launcher::program(program()), SandboxLevel::Landlock);
+        let starter = McpLauncher::new(Arc::new(authorizer), sandbox, RunLimits::default())
             .with_directory(fs::canonicalize(world.path("project")).unwrap());
         let skill = library.get("tool").unwrap();
         let server = stage.runtime.block_on(async {
@@ -745,7 +746,7 @@ mod a_server_runs_with_the_programs_of_its_user {
         }
         stage.world.write(SETTINGS, "[servers.x]\ncommand = \"nobody-has-it\"\n");
         let outcome = stage.start().unwrap_err();
-        assert_eq!(outcome.status, Status::Refused);
+        assert_eq!(outcome.status, OutcomeStatus::Refused);
         let said = message(&outcome);
         assert!(said.contains("no program `nobody-has-it`") && said.contains("`PATH`"), "{said}");
     }
@@ -924,7 +925,7 @@ mod why_a_server_did_not_start_is_told {
         let server = stage.start().unwrap();
         let code = "open('data/a.txt', 'w')";
         let outcome = stage.call(&server, "run", json!({"code": code, "fails": true}));
-        assert_eq!(outcome.status, Status::Failed);
+        assert_eq!(outcome.status, OutcomeStatus::Failed);
         let said = message(&outcome);
         assert!(said.contains("Read-only") && said.contains("add `write = ["), "{said}");
     }
@@ -1038,7 +1039,7 @@ mod why_a_server_did_not_start_is_told {
 
             fn ask<'a>(&'a self, _: &'a Question) -> Answering<'a> {
                 *self.0.lock().unwrap() += 1;
-                Box::pin(async { Reply::No })
+                Box::pin(async { ApproverReply::No })
             }
         }
 
@@ -1050,7 +1051,7 @@ mod why_a_server_did_not_start_is_told {
         let (starter, set) = stage.starter(refuses.clone());
         for hint in ["nothing was done", "you have said no"] {
             let outcome = stage.runtime.block_on(starter.connect(&set)).unwrap_err();
-            assert_eq!(outcome.status, Status::Refused);
+            assert_eq!(outcome.status, OutcomeStatus::Refused);
             assert!(message(&outcome).contains(hint), "{outcome:?}");
             assert_eq!(*refuses.0.lock().unwrap(), 1);
         }
@@ -1296,7 +1297,7 @@ mod servers_that_others_wrote_run {
             }
             let server = stage.start().unwrap_or_else(|it| panic!("{name}: {it:#?}"));
             let outcome = stage.call(&server, tool, input);
-            assert_eq!(outcome.status, Status::Ok, "{name}: {outcome:?}");
+            assert_eq!(outcome.status, OutcomeStatus::Ok, "{name}: {outcome:?}");
             let said = outcome.output.unwrap().to_string();
             assert!(said.contains(words), "{name}: {said}");
         }

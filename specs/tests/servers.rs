@@ -17,13 +17,14 @@ use std::{
 
 use prowess::{Call, Library, Manifest};
 use prowess_agent::{
-    Agent, Called, Calling, Layer, Next, NextCall, Replied, Request, Scripted, Servers, Session,
-    Turn, What,
+    Agent, Called, EventKind, Middleware, Next, NextCall, Replied, Request, ScriptedModel, Servers,
+    Session, ToolLoop, Turn,
 };
 use prowess_runtime::{
-    Active, Agreed, AllowedToolsMode, Answering, Approver, Check, Decision, Described, Gate,
-    Launcher, Level, Limits, Nobody, Outcome, Policy, Provider, Question, Records, Reply, Rule,
-    Sandbox, Server, ServerPatience, Starter, Status, Toolbox, Transport, UseSkill,
+    Active, AllowedToolsMode, Answering, ApproveAll, Approver, ApproverReply, Authorizer, Check,
+    Decision, DenyAll, Launcher, McpLauncher, McpServer, Outcome, OutcomeStatus, Policy,
+    PolicyRule, Question, Records, RunLimits, Sandbox, SandboxLevel, ServerTimeouts, SkillProvider,
+    SkillServers, Toolbox, Transport, UseSkill,
 };
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime;
@@ -60,7 +61,7 @@ mod a_skill_describes_its_servers {
             .file("mcp/notes.txt", "five")
             .file("mcp/remote.json", kinds)
             .file("mcp/sole.json", json!({"url": url}));
-        let Described { servers, faults } = stage.described();
+        let SkillServers { servers, faults } = stage.described();
         assert_eq!(faults, [""; 0]);
         let names: Vec<&str> = servers.iter().map(|it| &*it.name).collect();
         assert_eq!(names, ["all", "one", "two", "three", "four", "six", "seven", "eight", "sole"]);
@@ -116,7 +117,7 @@ mod a_skill_describes_its_servers {
         std::os::unix::fs::symlink("/etc/passwd", world.path("skills/notes/mcp/h.json")).unwrap();
         let fifo = Command::new("mkfifo").arg(world.path("skills/notes/mcp/i.json")).status();
         assert!(fifo.unwrap().success());
-        let Described { servers, faults } = stage.described();
+        let SkillServers { servers, faults } = stage.described();
         assert_eq!(servers.len(), 16, "{servers:?}");
         assert_eq!((&*servers[0].name, &*servers[1].name), ("good", "Good!"));
         for (file, words) in [
@@ -160,7 +161,7 @@ mod a_skill_describes_its_servers {
         let stage = (0..30).fold(Stage::new(), |it, number| {
             it.file(&format!("mcp/{number:02}.json"), json!({"command": "sh"}))
         });
-        let Described { servers, faults } = stage.described();
+        let SkillServers { servers, faults } = stage.described();
         assert_eq!(servers.len(), 16);
         assert_eq!(
             faults,
@@ -199,7 +200,7 @@ mod a_skill_describes_its_servers {
                 .world
                 .write("skills/notes/.mcp.json", json!({"x": {"command": command}}).to_string());
             let outcome = stage.start_only().unwrap_err();
-            assert_eq!(outcome.status, Status::Refused, "{command}: {outcome:?}");
+            assert_eq!(outcome.status, OutcomeStatus::Refused, "{command}: {outcome:?}");
             assert!(outcome.message.as_ref().unwrap().contains(command), "{command}: {outcome:?}");
             assert!(outcome.hint.is_some(), "{command}");
         }
@@ -210,7 +211,7 @@ mod a_skill_describes_its_servers {
             );
             let outcome = stage.start_only().unwrap_err();
             assert!(outcome.message.as_ref().unwrap().contains(cwd), "{outcome:?}");
-            assert_eq!(outcome.status, Status::Refused);
+            assert_eq!(outcome.status, OutcomeStatus::Refused);
         }
     }
 
@@ -227,7 +228,7 @@ mod a_skill_describes_its_servers {
                 json!({"PLAIN": "as $HOME is", "TOKEN": "key-${KEY}", "OTHER": "${NONE:-none}"}),
             ),
         );
-        let starter = stage.starter(Arc::new(Agreed)).with_environment(
+        let starter = stage.starter(Arc::new(ApproveAll)).with_environment(
             [("KEY".to_owned(), "s3".to_owned()), ("UNASKED".to_owned(), "x".to_owned())].into(),
         );
         let server = stage.start_with(&starter).unwrap();
@@ -262,11 +263,11 @@ mod a_server_starts_only_when_somebody_has_approved_it {
 
     #[test]
     fn a_17_without_an_approval_the_skill_goes_on_without_its_server() {
-        let no = Arc::new(Asked::new(Reply::No));
-        let approvers: [Arc<dyn Approver>; 2] = [Arc::new(Nobody), no.clone()];
+        let no = Arc::new(Asked::new(ApproverReply::No));
+        let approvers: [Arc<dyn Approver>; 2] = [Arc::new(DenyAll), no.clone()];
         for approver in approvers {
             let stage = Stage::with_server("");
-            let model = Arc::new(Scripted::new().says("one").says("two"));
+            let model = Arc::new(ScriptedModel::new().says("one").says("two"));
             let (agent, events) = stage.agent(&model, stage.starter(approver));
             let session = Session::new("s");
             stage.runtime.block_on(async {
@@ -284,7 +285,7 @@ mod a_server_starts_only_when_somebody_has_approved_it {
 
     #[test]
     fn whoever_is_asked_sees_what_would_run() {
-        let asked = Arc::new(Asked::new(Reply::Once));
+        let asked = Arc::new(Asked::new(ApproverReply::Once));
         let stage = Stage::with_server("");
         let describe = json!({"my files": {"command": "python3", "args": ["server.py", "it's", "${SKILL_DIR}"], "env": {"KEY": "${KEY}"}}});
         stage.world.write("skills/notes/.mcp.json", describe.to_string());
@@ -315,7 +316,7 @@ mod a_server_starts_only_when_somebody_has_approved_it {
 
     #[test]
     fn an_approval_is_bound_to_every_file_of_the_skill() {
-        let asked = Arc::new(Asked::new(Reply::Always));
+        let asked = Arc::new(Asked::new(ApproverReply::Always));
         let stage = Stage::with_server("").file("lib/deep.py", "x = 1\n");
         let starter = stage.starter(asked.clone());
         stage.start_with(&starter).unwrap();
@@ -329,8 +330,8 @@ mod a_server_starts_only_when_somebody_has_approved_it {
         assert!(difference.contains("-x = 1") && difference.contains("+x = 2"), "{difference}");
         assert_eq!(asked.questions().len(), 2);
         // It is of no use to others.
-        let nobody = stage.starter(Arc::new(Nobody));
-        assert_eq!(stage.start_with(&nobody).unwrap_err().status, Status::Refused);
+        let nobody = stage.starter(Arc::new(DenyAll));
+        assert_eq!(stage.start_with(&nobody).unwrap_err().status, OutcomeStatus::Refused);
     }
 
     #[test]
@@ -341,26 +342,30 @@ mod a_server_starts_only_when_somebody_has_approved_it {
         );
         for mode in [AllowedToolsMode::Preapprove, AllowedToolsMode::Enforce] {
             let policy = Policy { allowed_tools: mode, ..Policy::default() };
-            let asked = Arc::new(Asked::new(Reply::No));
+            let asked = Arc::new(Asked::new(ApproverReply::No));
             let starter = starter_by(policy, asked.clone(), Records::in_memory());
-            assert_eq!(stage.start_with(&starter).unwrap_err().status, Status::Refused);
+            assert_eq!(stage.start_with(&starter).unwrap_err().status, OutcomeStatus::Refused);
             assert_eq!(asked.questions().len(), 1);
         }
-        let asked = Arc::new(Asked::new(Reply::Always));
+        let asked = Arc::new(Asked::new(ApproverReply::Always));
         for tool in ["mcp__files", "mcp__*"] {
-            let rule = Rule { tool: Some(tool.to_owned()), ..Rule::new(Decision::Deny) };
+            let rule =
+                PolicyRule { tool: Some(tool.to_owned()), ..PolicyRule::new(Decision::Deny) };
             let policy = Policy { rules: vec![rule], ..Policy::default() };
             let starter = starter_by(policy, asked.clone(), Records::in_memory());
             let outcome = stage.start_with(&starter).unwrap_err();
-            assert_eq!(outcome.status, Status::Refused);
+            assert_eq!(outcome.status, OutcomeStatus::Refused);
             assert!(outcome.message.unwrap().contains("the policy does not allow"));
         }
         assert_eq!(asked.questions(), []);
         // A rule about one tool is none about the server.
-        let rule = Rule { tool: Some("mcp__files__echo".to_owned()), ..Rule::new(Decision::Allow) };
+        let rule = PolicyRule {
+            tool: Some("mcp__files__echo".to_owned()),
+            ..PolicyRule::new(Decision::Allow)
+        };
         let policy = Policy { rules: vec![rule], ..Policy::default() };
-        let starter = starter_by(policy, Arc::new(Nobody), Records::in_memory());
-        assert_eq!(stage.start_with(&starter).unwrap_err().status, Status::Refused);
+        let starter = starter_by(policy, Arc::new(DenyAll), Records::in_memory());
+        assert_eq!(stage.start_with(&starter).unwrap_err().status, OutcomeStatus::Refused);
     }
 
     #[test]
@@ -368,14 +373,21 @@ mod a_server_starts_only_when_somebody_has_approved_it {
         let stage =
             Stage::with_server("def tools(cursor): return {'tools': [tool('echo'), tool('wipe')]}");
         let state = stage.world.path("state");
-        let rule = Rule { tool: Some("mcp__files__w*".to_owned()), ..Rule::new(Decision::Deny) };
+        let rule = PolicyRule {
+            tool: Some("mcp__files__w*".to_owned()),
+            ..PolicyRule::new(Decision::Deny)
+        };
         let policy = Policy { rules: vec![rule], ..Policy::default() };
-        let gate =
-            Arc::new(Gate { policy, approver: Arc::new(Agreed), records: Records::at(&state) });
-        let starter = Starter::new(gate.clone(), sandbox(), Limits::default());
+        let authorizer = Arc::new(Authorizer {
+            policy,
+            approver: Arc::new(ApproveAll),
+            records: Records::at(&state),
+        });
+        let starter = McpLauncher::new(authorizer.clone(), sandbox(), RunLimits::default());
         let server = stage.start_with(&starter).unwrap();
-        let toolbox = Toolbox::new(gate);
-        for (tool, status) in server.tools().iter().zip([Status::Ok, Status::Refused]) {
+        let toolbox = Toolbox::new(authorizer);
+        for (tool, status) in server.tools().iter().zip([OutcomeStatus::Ok, OutcomeStatus::Refused])
+        {
             let outcome = stage.runtime.block_on(toolbox.call_tool(tool, json!({})));
             assert_eq!(outcome.status, status, "{outcome:?}");
         }
@@ -414,11 +426,11 @@ mod tools_of_a_server_are_called_like_any_others {
             json!({"command": "python3", "args": ["server.py"], "env": {"SITE": "${SITE}"}}),
         );
         let starter = stage
-            .starter(Arc::new(Agreed))
+            .starter(Arc::new(ApproveAll))
             .with_reads(vec![SDK.clone()])
             .with_environment([("SITE".to_owned(), SDK.to_str().unwrap().to_owned())].into());
         let model = Arc::new(
-            Scripted::new()
+            ScriptedModel::new()
                 .calls("use_skill", json!({"name": "notes"}))
                 .calls("mcp__sums__add", json!({"a": 2, "b": 40}))
                 .calls("mcp__sums__greet", json!({"name": "Ada"}))
@@ -483,9 +495,10 @@ mod tools_of_a_server_are_called_like_any_others {
             )
             .unwrap();
         }
-        let model = Arc::new(Scripted::new().calls("mcp__files__a_b_2", json!({})).says("done"));
+        let model =
+            Arc::new(ScriptedModel::new().calls("mcp__files__a_b_2", json!({})).says("done"));
         let (agent, events) =
-            stage.agent_taking(&model, stage.starter(Arc::new(Agreed)), &["notes", "more"]);
+            stage.agent_taking(&model, stage.starter(Arc::new(ApproveAll)), &["notes", "more"]);
         let session = Session::new("s");
         stage.runtime.block_on(agent.ask(&session, "x")).unwrap();
         let names = offered(&model);
@@ -523,9 +536,10 @@ mod tools_of_a_server_are_called_like_any_others {
              return {'tools': [tool(f't{page}')] + later, **({'nextCursor': str(page + 1)} if page < 3 else {})}\n\
              def call(name, given):\n    later.append(tool('late'))\n    send(method='notifications/tools/list_changed')\n    return text('ok')",
         );
-        let model =
-            Arc::new(Scripted::new().calls("mcp__files__t0", json!({})).says("done").says("more"));
-        let (agent, events) = stage.agent(&model, stage.starter(Arc::new(Agreed)));
+        let model = Arc::new(
+            ScriptedModel::new().calls("mcp__files__t0", json!({})).says("done").says("more"),
+        );
+        let (agent, events) = stage.agent(&model, stage.starter(Arc::new(ApproveAll)));
         let session = Session::new("s");
         stage.runtime.block_on(agent.ask(&session, "x")).unwrap();
         // What a server tells beside an answer may be heard a moment after it.
@@ -575,9 +589,9 @@ mod a_server_can_run_somewhere_else {
             let headers = json!({"Authorization": "Bearer ${WORD}"});
             let stage = Stage::new().file("mcp/sums.json", json!({"url": url, "headers": headers}));
             let word = [("WORD".to_owned(), "open sesame".to_owned())];
-            let starter = stage.local_starter(Arc::new(Agreed)).with_environment(word.into());
+            let starter = stage.local_starter(Arc::new(ApproveAll)).with_environment(word.into());
             let model = Arc::new(
-                Scripted::new()
+                ScriptedModel::new()
                     .calls("mcp__sums__add", json!({"a": 2, "b": 40}))
                     .calls("mcp__sums__picture", json!({}))
                     .calls("mcp__sums__divide", json!({"a": 1, "b": 0}))
@@ -607,7 +621,7 @@ mod a_server_can_run_somewhere_else {
 
     #[test]
     fn whoever_is_asked_sees_where_it_is() {
-        let asked = Arc::new(Asked::new(Reply::Once));
+        let asked = Arc::new(Asked::new(ApproverReply::Once));
         let server = mcp(|_, _| None);
         let url = server.url("/mcp?key=${KEY}");
         let headers = json!({"X-Key": "${KEY}", "X-Plain": "as it is"});
@@ -637,12 +651,12 @@ mod a_server_can_run_somewhere_else {
         );
         assert_eq!(heard.header("content-type"), Some("application/json"));
 
-        let nobody = starter_by(local(), Arc::new(Nobody), Records::in_memory())
+        let nobody = starter_by(local(), Arc::new(DenyAll), Records::in_memory())
             .with_environment([("KEY".to_owned(), "secret".to_owned())].into());
         let posted = || server.asked().iter().filter(|it| it.line.starts_with("POST")).count();
         let before = posted();
         let outcome = stage.start_with(&nobody).unwrap_err();
-        assert_eq!(outcome.status, Status::Refused, "{outcome:?}");
+        assert_eq!(outcome.status, OutcomeStatus::Refused, "{outcome:?}");
         assert_eq!(posted(), before);
     }
 
@@ -670,10 +684,10 @@ mod a_server_can_run_somewhere_else {
             (local(), format!("{text}/${{SKILL_DIR}}"), &none, "the variable `SKILL_DIR`"),
         ] {
             let stage = Stage::new().file("mcp/x.json", json!({"url": url, "headers": headers}));
-            let asked = Arc::new(Asked::new(Reply::Always));
+            let asked = Arc::new(Asked::new(ApproverReply::Always));
             let starter = starter_by(policy, asked.clone(), Records::in_memory());
             let outcome = stage.start_with(&starter).unwrap_err();
-            assert_eq!(outcome.status, Status::Refused, "{url}: {outcome:?}");
+            assert_eq!(outcome.status, OutcomeStatus::Refused, "{url}: {outcome:?}");
             let message = outcome.message.unwrap();
             assert!(message.contains("`x`") && message.contains(words), "{url}: {message}");
             assert!(!message.contains("secret"));
@@ -684,7 +698,7 @@ mod a_server_can_run_somewhere_else {
         let stage =
             Stage::new().file("mcp/x.json", json!({"url": format!("http://localhost:{port}/mcp")}));
         let outcome = stage.start_only().unwrap_err();
-        assert_eq!(outcome.status, Status::Refused);
+        assert_eq!(outcome.status, OutcomeStatus::Refused);
         let message = outcome.message.unwrap();
         assert!(message.contains("`localhost` leads to this machine"), "{message}");
         assert!(outcome.hint.unwrap().contains("policy.hosts"));
@@ -702,8 +716,8 @@ mod a_server_can_run_somewhere_else {
     fn one_that_cannot_be_asked_says_why() {
         let starts = |listener: &Listener| {
             let stage = Stage::new().file("mcp/far.json", json!({"url": listener.url("/mcp")}));
-            let patience = ServerPatience { start: Duration::from_secs(2), ..PATIENCE };
-            let starter = stage.local_starter(Arc::new(Agreed)).with_patience(patience);
+            let patience = ServerTimeouts { start: Duration::from_secs(2), ..PATIENCE };
+            let starter = stage.local_starter(Arc::new(ApproveAll)).with_patience(patience);
             let start = Instant::now();
             let outcome = stage.start_with(&starter).unwrap_err();
             assert!(start.elapsed() < SOON, "{:?}: {outcome:?}", start.elapsed());
@@ -714,38 +728,38 @@ mod a_server_can_run_somewhere_else {
         for (said, status, words, hint) in [
             (
                 answer("401 Unauthorized", "", "who is there?"),
-                Status::Failed,
+                OutcomeStatus::Failed,
                 "answers with 401: who is there?",
                 "`headers`",
             ),
-            (answer("404 Not Found", "", ""), Status::Failed, "answers with 404", "path"),
+            (answer("404 Not Found", "", ""), OutcomeStatus::Failed, "answers with 404", "path"),
             (
                 answer("500 Oops", "", &"x".repeat(9000)),
-                Status::Failed,
+                OutcomeStatus::Failed,
                 "answers with 500: xxx",
                 "",
             ),
-            (answer("200 OK", json, "{}"), Status::Failed, "does not speak MCP", ""),
+            (answer("200 OK", json, "{}"), OutcomeStatus::Failed, "does not speak MCP", ""),
             (
                 answer("200 OK", "content-type: text/html\r\n", "<p>"),
-                Status::Failed,
+                OutcomeStatus::Failed,
                 "does not speak MCP",
                 "",
             ),
-            (answer("200 OK", json, error), Status::Failed, "says: not today", ""),
+            (answer("200 OK", json, error), OutcomeStatus::Failed, "says: not today", ""),
             (
                 answer("200 OK", "content-type: text/event-stream\r\n", "data: x\n\n"),
-                Status::Failed,
+                OutcomeStatus::Failed,
                 "`far`",
                 "",
             ),
             (
                 "HTTP/1.1 200 OK\r\ncontent-length: 99\r\n".to_owned() + json + "\r\n{",
-                Status::Failed,
+                OutcomeStatus::Failed,
                 "broke off",
                 "",
             ),
-            ("SSH-2.0-x\r\n".to_owned(), Status::Failed, "no answer that is HTTP", ""),
+            ("SSH-2.0-x\r\n".to_owned(), OutcomeStatus::Failed, "no answer that is HTTP", ""),
         ] {
             let outcome = starts(&Listener::saying(said.clone()));
             let message = outcome.message.clone().unwrap();
@@ -759,7 +773,7 @@ mod a_server_can_run_somewhere_else {
             Ok(())
         });
         let outcome = starts(&hangs);
-        assert_eq!(outcome.status, Status::TimedOut);
+        assert_eq!(outcome.status, OutcomeStatus::TimedOut);
         assert!(outcome.message.unwrap().contains("was not ready after 2 s"));
         for kind in ["application/json", "text/event-stream"] {
             let floods = Listener::new(move |_, client| {
@@ -794,14 +808,14 @@ mod a_server_can_run_somewhere_else {
             _ => None,
         });
         let stage = Stage::new().file("mcp/far.json", json!({"url": server.url("/mcp")}));
-        let patience = ServerPatience { call: Duration::from_secs(2), ..PATIENCE };
-        let starter = stage.local_starter(Arc::new(Agreed)).with_patience(patience);
+        let patience = ServerTimeouts { call: Duration::from_secs(2), ..PATIENCE };
+        let starter = stage.local_starter(Arc::new(ApproveAll)).with_patience(patience);
         let far = stage.start_with(&starter).unwrap();
         for (name, status, words) in [
-            ("hang", Status::TimedOut, "did not answer for 2 s"),
-            ("fail", Status::Failed, "answers with 503: come back later"),
-            ("break", Status::Failed, "does not listen any more"),
-            ("flood", Status::Failed, "says more than anybody wants to hear"),
+            ("hang", OutcomeStatus::TimedOut, "did not answer for 2 s"),
+            ("fail", OutcomeStatus::Failed, "answers with 503: come back later"),
+            ("break", OutcomeStatus::Failed, "does not listen any more"),
+            ("flood", OutcomeStatus::Failed, "says more than anybody wants to hear"),
         ] {
             assert_eq!(stage.text(&far, "echo", json!({})), "fine", "before {name}");
             assert!(far.is_alive());
@@ -864,7 +878,11 @@ mod a_server_is_held_as_a_script_is {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         // What may run without a sandbox for once is no server.
         for sandbox in [sandbox(), sandbox().without()] {
-            let starter = Starter::new(stage.gate(Arc::new(Agreed)), sandbox, Limits::default());
+            let starter = McpLauncher::new(
+                stage.authorizer(Arc::new(ApproveAll)),
+                sandbox,
+                RunLimits::default(),
+            );
             let server = stage.start_with(&starter).unwrap();
             let text = stage.text(
                 &server,
@@ -893,9 +911,9 @@ mod a_server_is_held_as_a_script_is {
              def tools(cursor): return {'tools': [tool('fork'), tool('take')]}";
         for (name, words) in [("fork", "processes"), ("take", "memory")] {
             let stage = Stage::with_server(takes);
-            let limits = Limits { memory: 200 << 20, processes: 16, ..Limits::default() };
-            let gate = stage.gate(Arc::new(Agreed));
-            let starter = Starter::new(gate, sandbox(), limits).with_patience(PATIENCE);
+            let limits = RunLimits { memory: 200 << 20, processes: 16, ..RunLimits::default() };
+            let authorizer = stage.authorizer(Arc::new(ApproveAll));
+            let starter = McpLauncher::new(authorizer, sandbox(), limits).with_patience(PATIENCE);
             let server = stage.start_with(&starter).unwrap();
             let outcome = stage.call(&server, name, json!({}));
             assert!(!outcome.is_ok(), "{outcome:?}");
@@ -912,52 +930,52 @@ mod a_bad_server_is_an_outcome {
 
     #[test]
     fn one_that_does_not_begin_says_why() {
-        let table: &[(&str, Status, &str)] = &[
-            ("import sys; sys.exit('I lack a library')", Status::Failed, "exited with 1"),
-            ("pass", Status::Failed, "exited with 0"),
+        let table: &[(&str, OutcomeStatus, &str)] = &[
+            ("import sys; sys.exit('I lack a library')", OutcomeStatus::Failed, "exited with 1"),
+            ("pass", OutcomeStatus::Failed, "exited with 0"),
             (
                 "import time\nprint('Welcome!', flush=True)\nprint('{\"jsonrpc\": 1}', flush=True)\ntime.sleep(100)",
-                Status::TimedOut,
+                OutcomeStatus::TimedOut,
                 "was not ready after 2 s",
             ),
-            ("import time; time.sleep(100)", Status::TimedOut, "was not ready after 2 s"),
+            ("import time; time.sleep(100)", OutcomeStatus::TimedOut, "was not ready after 2 s"),
             (
                 "import sys\nfor line in sys.stdin: pass",
-                Status::TimedOut,
+                OutcomeStatus::TimedOut,
                 "was not ready after 2 s",
             ),
             (
                 "while True: print('x' * 100)",
-                Status::Failed,
+                OutcomeStatus::Failed,
                 "says more than anybody wants to hear",
             ),
             (
                 "while True: print('x' * 100, end='')",
-                Status::Failed,
+                OutcomeStatus::Failed,
                 "says more than anybody wants to hear",
             ),
             (
                 "while True: print('{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":\"' + 'x' * 10000 + '\"}}')",
-                Status::Failed,
+                OutcomeStatus::Failed,
                 "says more than anybody wants to hear",
             ),
             (
                 "import json, sys\nfor line in sys.stdin: print(json.dumps({'jsonrpc': '2.0', 'id': json.loads(line)['id'], 'error': {'code': -1, 'message': 'not today'}}), flush=True)",
-                Status::Failed,
+                OutcomeStatus::Failed,
                 "says: not today",
             ),
             (
                 "import json, sys\nfor line in sys.stdin: print(json.dumps({'jsonrpc': '2.0', 'id': json.loads(line)['id'], 'result': {'tools': []}}), flush=True)",
-                Status::Failed,
+                OutcomeStatus::Failed,
                 "does not speak MCP",
             ),
-            ("import os; os.kill(os.getpid(), 11)", Status::Killed, "signal 11"),
+            ("import os; os.kill(os.getpid(), 11)", OutcomeStatus::Killed, "signal 11"),
         ];
         for (script, status, words) in table {
             let stage = Stage::with_server("");
             stage.world.write("skills/notes/server.py", script);
-            let patience = ServerPatience { start: Duration::from_secs(2), ..PATIENCE };
-            let starter = stage.starter(Arc::new(Agreed)).with_patience(patience);
+            let patience = ServerTimeouts { start: Duration::from_secs(2), ..PATIENCE };
+            let starter = stage.starter(Arc::new(ApproveAll)).with_patience(patience);
             let start = Instant::now();
             let outcome = stage.start_with(&starter).unwrap_err();
             assert!(start.elapsed() < Duration::from_secs(12), "{script}: {:?}", start.elapsed());
@@ -974,13 +992,13 @@ mod a_bad_server_is_an_outcome {
             .file("bin/npx", "x")
             .file(".mcp.json", json!({"x": {"command": "npx", "args": ["-y", "server"]}}));
         let outcome = stage.start_only().unwrap_err();
-        assert_eq!(outcome.status, Status::Refused, "{outcome:?}");
+        assert_eq!(outcome.status, OutcomeStatus::Refused, "{outcome:?}");
         assert!(outcome.hint.unwrap().contains("`prowess prepare`"));
         stage
             .world
             .write("skills/notes/.mcp.json", json!({"x": {"command": "./bin/npx"}}).to_string());
         let outcome = stage.start_only().unwrap_err();
-        assert_eq!(outcome.status, Status::Failed, "{outcome:?}");
+        assert_eq!(outcome.status, OutcomeStatus::Failed, "{outcome:?}");
         assert!(outcome.message.unwrap().contains("exited with 127"));
     }
 
@@ -1047,14 +1065,14 @@ mod a_bad_server_is_an_outcome {
              if name == 'deny': return dict(text('no luck'), isError=True)\n    \
              return text('fine')",
         );
-        let patience = ServerPatience { call: Duration::from_secs(3), ..PATIENCE };
-        let starter = stage.starter(Arc::new(Agreed)).with_patience(patience);
+        let patience = ServerTimeouts { call: Duration::from_secs(3), ..PATIENCE };
+        let starter = stage.starter(Arc::new(ApproveAll)).with_patience(patience);
         let other = stage.start_with(&starter).unwrap();
         for (name, status, words) in [
-            ("die", Status::Failed, "has ended: it exited with 3"),
-            ("hang", Status::TimedOut, "did not answer for 3 s"),
-            ("flood", Status::Failed, "says more than anybody wants to hear"),
-            ("deny", Status::Failed, "no luck"),
+            ("die", OutcomeStatus::Failed, "has ended: it exited with 3"),
+            ("hang", OutcomeStatus::TimedOut, "did not answer for 3 s"),
+            ("flood", OutcomeStatus::Failed, "says more than anybody wants to hear"),
+            ("deny", OutcomeStatus::Failed, "no luck"),
         ] {
             let server = stage.start_with(&starter).unwrap();
             let outcome = stage.call(&server, name, json!({}));
@@ -1079,11 +1097,11 @@ mod a_bad_server_is_an_outcome {
     #[test]
     fn one_that_has_died_is_started_again_once_a_turn() {
         let stage = Stage::with_server("def call(name, given): sys.exit(3)");
-        let step = |it: Scripted| it.calls("mcp__files__echo", json!({}));
-        let model = step(step(step(Scripted::new()))).says("one");
+        let step = |it: ScriptedModel| it.calls("mcp__files__echo", json!({}));
+        let model = step(step(step(ScriptedModel::new()))).says("one");
         let model = step(model).says("two");
         let model = Arc::new(model.says("three"));
-        let (agent, events) = stage.agent(&model, stage.starter(Arc::new(Agreed)));
+        let (agent, events) = stage.agent(&model, stage.starter(Arc::new(ApproveAll)));
         let session = Session::new("s");
         stage.runtime.block_on(async {
             for (prompt, answer) in [("x", "one"), ("y", "two"), ("z", "three")] {
@@ -1112,8 +1130,8 @@ mod servers_end_with_whom_they_belong_to {
             stage.runtime.block_on(agent.ask(&session, "x")).unwrap();
             session
         };
-        let model = Arc::new((0..6).fold(Scripted::new(), |it, _| it.says("x")));
-        let (agent, events) = stage.agent(&model, stage.starter(Arc::new(Agreed)));
+        let model = Arc::new((0..6).fold(ScriptedModel::new(), |it, _| it.says("x")));
+        let (agent, events) = stage.agent(&model, stage.starter(Arc::new(ApproveAll)));
         let (first, second) = (asks(&agent), asks(&agent));
         assert_eq!((stage.processes(), stage.works()), (2, 2));
         drop(first);
@@ -1126,8 +1144,12 @@ mod servers_end_with_whom_they_belong_to {
         drop(second);
 
         let provider = Arc::new(Shelf(Mutex::new(Arc::new(stage.world.load()))));
-        let (agent, events) =
-            stage.agent_of(&model, stage.starter(Arc::new(Agreed)), provider.clone(), &["notes"]);
+        let (agent, events) = stage.agent_of(
+            &model,
+            stage.starter(Arc::new(ApproveAll)),
+            provider.clone(),
+            &["notes"],
+        );
         let session = asks(&agent);
         assert_eq!(stage.processes(), 1);
         stage.world.remove("skills/notes/SKILL.md");
@@ -1154,10 +1176,11 @@ mod servers_end_with_whom_they_belong_to {
         let given = sandbox().probe();
         let has_rules = |it: &Check| it.name == "landlock" && it.given == Some(true);
         let mut levels = vec![given.level];
-        levels.extend(given.checks.iter().any(has_rules).then_some(Level::Landlock));
+        levels.extend(given.checks.iter().any(has_rules).then_some(SandboxLevel::Landlock));
         for (level, is_dropped) in levels.into_iter().flat_map(|it| [(it, true), (it, false)]) {
-            let gate = stage.gate(Arc::new(Agreed));
-            let starter = Starter::new(gate, sandbox().at_most(level), Limits::default());
+            let authorizer = stage.authorizer(Arc::new(ApproveAll));
+            let starter =
+                McpLauncher::new(authorizer, sandbox().at_most(level), RunLimits::default());
             let server = stage.start_with(&starter).unwrap();
             soon("there are children", || stage.processes() >= 4);
             let start = Instant::now();
@@ -1184,9 +1207,9 @@ mod servers_end_with_whom_they_belong_to {
                 ..prowess::Options::default()
             };
             let library = Arc::new(Library::load(&options).unwrap());
-            let model = Scripted::new().says("x");
+            let model = ScriptedModel::new().says("x");
             let layer = Servers::new(
-                starter_by(Policy::default(), Arc::new(Agreed), Records::in_memory()),
+                starter_by(Policy::default(), Arc::new(ApproveAll), Records::in_memory()),
                 Arc::new(library),
             );
             let agent =
@@ -1228,7 +1251,7 @@ struct Stage {
     marker: String,
 }
 
-const PATIENCE: ServerPatience = ServerPatience {
+const PATIENCE: ServerTimeouts = ServerTimeouts {
     start: Duration::from_secs(20),
     call: Duration::from_secs(20),
     stop: Duration::from_millis(500),
@@ -1258,36 +1281,36 @@ impl Stage {
         self
     }
 
-    fn gate(&self, approver: Arc<dyn Approver>) -> Arc<Gate> {
+    fn authorizer(&self, approver: Arc<dyn Approver>) -> Arc<Authorizer> {
         let (policy, records) = (Policy::default(), Records::in_memory());
-        Arc::new(Gate { policy, approver, records })
+        Arc::new(Authorizer { policy, approver, records })
     }
 
-    fn starter(&self, approver: Arc<dyn Approver>) -> Starter {
+    fn starter(&self, approver: Arc<dyn Approver>) -> McpLauncher {
         starter_by(Policy::default(), approver, Records::in_memory())
     }
 
     /// The same for servers on this machine.
-    fn local_starter(&self, approver: Arc<dyn Approver>) -> Starter {
+    fn local_starter(&self, approver: Arc<dyn Approver>) -> McpLauncher {
         starter_by(local(), approver, Records::in_memory())
     }
 
-    fn start_local(&self) -> Result<Server, Box<Outcome>> {
-        self.start_with(&self.local_starter(Arc::new(Agreed)))
+    fn start_local(&self) -> Result<McpServer, Box<Outcome>> {
+        self.start_with(&self.local_starter(Arc::new(ApproveAll)))
     }
 
-    fn described(&self) -> Described {
+    fn described(&self) -> SkillServers {
         let library = self.world.load();
-        let starter = self.starter(Arc::new(Nobody));
+        let starter = self.starter(Arc::new(DenyAll));
         self.runtime.block_on(starter.described(library.get("notes").unwrap()))
     }
 
     /// Starts the only server there is, approved.
-    fn start_only(&self) -> Result<Server, Box<Outcome>> {
-        self.start_with(&self.starter(Arc::new(Agreed)))
+    fn start_only(&self) -> Result<McpServer, Box<Outcome>> {
+        self.start_with(&self.starter(Arc::new(ApproveAll)))
     }
 
-    fn start_with(&self, starter: &Starter) -> Result<Server, Box<Outcome>> {
+    fn start_with(&self, starter: &McpLauncher) -> Result<McpServer, Box<Outcome>> {
         let library = self.world.load();
         let skill = library.get("notes").unwrap();
         let active: Vec<Manifest> = vec![skill.manifest.clone()];
@@ -1298,28 +1321,28 @@ impl Stage {
         })
     }
 
-    fn call(&self, server: &Server, tool: &str, input: Json) -> Outcome {
+    fn call(&self, server: &McpServer, tool: &str, input: Json) -> Outcome {
         let name = format!("__{tool}");
         let tools = server.tools();
         let tool = tools.iter().find(|it| it.name().ends_with(&name)).unwrap();
         self.runtime.block_on(tool.call(input))
     }
 
-    fn text(&self, server: &Server, tool: &str, input: Json) -> String {
+    fn text(&self, server: &McpServer, tool: &str, input: Json) -> String {
         let outcome = self.call(server, tool, input);
         assert!(outcome.is_ok(), "{outcome:?}");
         outcome.output.unwrap().as_str().unwrap().to_owned()
     }
 
     /// An agent in which `notes` is active.
-    fn agent(&self, model: &Arc<Scripted>, starter: Starter) -> (Agent, Events) {
+    fn agent(&self, model: &Arc<ScriptedModel>, starter: McpLauncher) -> (Agent, Events) {
         self.agent_taking(model, starter, &["notes"])
     }
 
     fn agent_taking(
         &self,
-        model: &Arc<Scripted>,
-        starter: Starter,
+        model: &Arc<ScriptedModel>,
+        starter: McpLauncher,
         skills: &[&str],
     ) -> (Agent, Events) {
         let provider = Arc::new(Arc::new(self.world.load()));
@@ -1328,18 +1351,18 @@ impl Stage {
 
     fn agent_of(
         &self,
-        model: &Arc<Scripted>,
-        starter: Starter,
-        provider: Arc<dyn Provider>,
+        model: &Arc<ScriptedModel>,
+        starter: McpLauncher,
+        provider: Arc<dyn SkillProvider>,
         skills: &[&str],
     ) -> (Agent, Events) {
         let events = Events::default();
-        let gate = self.gate(Arc::new(Nobody));
+        let authorizer = self.authorizer(Arc::new(DenyAll));
         let active = Arc::new(Active::new(provider.clone()));
-        let toolbox = Toolbox::new(gate).with(Arc::new(UseSkill { active }));
+        let toolbox = Toolbox::new(authorizer).with(Arc::new(UseSkill { active }));
         let agent = Agent::new(model.clone())
             .with(Watches(events.clone()))
-            .with(Calling::new(Arc::new(toolbox)))
+            .with(ToolLoop::new(Arc::new(toolbox)))
             .with(Takes(skills.iter().map(|&it| it.to_owned()).collect()))
             .with(Servers::new(starter, provider));
         (agent, events)
@@ -1372,12 +1395,12 @@ impl Stage {
 }
 
 fn sandbox() -> Sandbox {
-    Sandbox::new(Launcher::program(program()), Level::Landlock)
+    Sandbox::new(Launcher::program(program()), SandboxLevel::Landlock)
 }
 
-fn starter_by(policy: Policy, approver: Arc<dyn Approver>, records: Records) -> Starter {
-    let gate = Gate { policy, approver, records };
-    Starter::new(Arc::new(gate), sandbox(), Limits::default()).with_patience(PATIENCE)
+fn starter_by(policy: Policy, approver: Arc<dyn Approver>, records: Records) -> McpLauncher {
+    let authorizer = Authorizer { policy, approver, records };
+    McpLauncher::new(Arc::new(authorizer), sandbox(), RunLimits::default()).with_patience(PATIENCE)
 }
 
 /// A server in plain Python, with what it does otherwise than others.
@@ -1522,13 +1545,13 @@ fn soon(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-type Events = Arc<Mutex<Vec<What>>>;
+type Events = Arc<Mutex<Vec<EventKind>>>;
 
 /// What became of servers, in order.
 fn states(events: &Events) -> Vec<String> {
     let events = events.lock().unwrap();
     let states = events.iter().filter_map(|it| match it {
-        What::Server { state, .. } => Some(state.clone()),
+        EventKind::Server { state, .. } => Some(state.clone()),
         _ => None,
     });
     states.collect()
@@ -1538,14 +1561,14 @@ fn states(events: &Events) -> Vec<String> {
 fn messages(events: &Events) -> String {
     let events = events.lock().unwrap();
     let messages = events.iter().filter_map(|it| match it {
-        What::Server { message, .. } | What::Warned { message } => Some(message.clone()),
+        EventKind::Server { message, .. } | EventKind::Warned { message } => Some(message.clone()),
         _ => None,
     });
     messages.collect::<Vec<_>>().join("\n")
 }
 
 /// The tools that a model was offered last.
-fn offered(model: &Scripted) -> Vec<String> {
+fn offered(model: &ScriptedModel) -> Vec<String> {
     model.asked().last().unwrap().tools.iter().map(|it| it.name.clone()).collect()
 }
 
@@ -1553,12 +1576,12 @@ fn offered(model: &Scripted) -> Vec<String> {
 #[derive(Debug)]
 struct Watches(Events);
 
-impl Layer for Watches {
+impl Middleware for Watches {
     fn name(&self) -> &str {
         "watches"
     }
 
-    fn note(&self, _: &Turn, what: &What) {
+    fn note(&self, _: &Turn, what: &EventKind) {
         self.0.lock().unwrap().push(what.clone());
     }
 }
@@ -1567,7 +1590,7 @@ impl Layer for Watches {
 #[derive(Debug)]
 struct Takes(Vec<String>);
 
-impl Layer for Takes {
+impl Middleware for Takes {
     fn name(&self) -> &str {
         "takes"
     }
@@ -1590,7 +1613,7 @@ impl Layer for Takes {
 #[derive(Debug)]
 struct Shelf(Mutex<Arc<Library>>);
 
-impl Provider for Shelf {
+impl SkillProvider for Shelf {
     fn library(&self) -> Arc<Library> {
         self.0.lock().unwrap().clone()
     }
@@ -1599,12 +1622,12 @@ impl Provider for Shelf {
 /// Somebody who always replies the same, and remembers what was asked.
 #[derive(Debug)]
 struct Asked {
-    reply: Reply,
+    reply: ApproverReply,
     questions: Mutex<Vec<Question>>,
 }
 
 impl Asked {
-    fn new(reply: Reply) -> Self {
+    fn new(reply: ApproverReply) -> Self {
         Self { reply, questions: Mutex::default() }
     }
 

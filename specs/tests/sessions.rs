@@ -15,8 +15,8 @@ use std::{
 
 use prowess::{Call, Message, Role};
 use prowess_agent::{
-    Agent, Ask, Budget, Delta, Layer, Model, Reply, Replying, Scripted, Session, SessionError,
-    Spending, Spent, Stop, Turn, TurnError, What,
+    Agent, Budget, ChatRequest, ChatResponse, Delta, EventKind, Middleware, Model, Replying,
+    ScriptedModel, Session, SessionError, Spending, StopReason, TokenUsage, Turn, TurnError,
 };
 use prowess_runtime::{Journal, Outcome};
 use serde_json::json;
@@ -112,7 +112,11 @@ impl Model for Stepwise {
         "specs"
     }
 
-    fn reply<'a>(&'a self, ask: &'a Ask, _: &'a (dyn Fn(Delta<'_>) + Send + Sync)) -> Replying<'a> {
+    fn reply<'a>(
+        &'a self,
+        ask: &'a ChatRequest,
+        _: &'a (dyn Fn(Delta<'_>) + Send + Sync),
+    ) -> Replying<'a> {
         let results = ask.messages.iter().filter(|it| it.role == Role::Tool).count();
         let call = |n: usize| Call {
             id: format!("call {n}"),
@@ -121,13 +125,13 @@ impl Model for Stepwise {
             ..Call::default()
         };
         let (text, calls, stop) = match results {
-            0 => ("", vec![call(1), call(2), call(3)], Stop::Calls),
-            3 => ("", vec![call(4)], Stop::Calls),
-            4 => ("done", vec![], Stop::Done),
+            0 => ("", vec![call(1), call(2), call(3)], StopReason::Calls),
+            3 => ("", vec![call(4)], StopReason::Calls),
+            4 => ("done", vec![], StopReason::Done),
             other => panic!("{other} results: {:?}", ask.messages),
         };
         let message = Message { calls, ..Message::new(Role::Assistant, text) };
-        Box::pin(async move { Ok(Reply { message, stop, ..Reply::default() }) })
+        Box::pin(async move { Ok(ChatResponse { message, stop, ..ChatResponse::default() }) })
     }
 }
 
@@ -135,15 +139,15 @@ impl Model for Stepwise {
 #[derive(Debug)]
 struct Killer(PathBuf);
 
-impl Layer for Killer {
+impl Middleware for Killer {
     fn name(&self) -> &str {
         "killer"
     }
 
-    fn note(&self, turn: &Turn, what: &What) {
+    fn note(&self, turn: &Turn, what: &EventKind) {
         match what {
-            What::Asked { ask, .. } => append(&self.0, ask.messages.len()),
-            What::Returned { .. } => append(&self.0, turn.session.messages().len()),
+            EventKind::Asked { ask, .. } => append(&self.0, ask.messages.len()),
+            EventKind::Returned { .. } => append(&self.0, turn.session.messages().len()),
             _ => {}
         }
         reach();
@@ -244,7 +248,7 @@ mod a_session_is_taken_up_where_it_was_broken_off {
         };
         let agent = || {
             let tool = Arc::new(Sample::new("one", |_| Outcome::ok("made")));
-            let agent = Agent::new(Arc::new(Scripted::new().says("done")));
+            let agent = Agent::new(Arc::new(ScriptedModel::new().says("done")));
             (agent.with(calling([tool.clone()])), tool)
         };
         let results = |session: &Session| -> Vec<String> {
@@ -265,7 +269,7 @@ mod a_session_is_taken_up_where_it_was_broken_off {
 
     #[tokio::test]
     async fn a_session_that_came_to_its_end_has_nothing_to_resume() {
-        let model = Arc::new(Scripted::new().says("done"));
+        let model = Arc::new(ScriptedModel::new().says("done"));
         let agent = Agent::new(model.clone());
         let session = Session::new("s");
         assert_eq!(agent.resume(&session).await.unwrap(), None);
@@ -304,7 +308,7 @@ mod a_session_is_taken_up_where_it_was_broken_off {
         let world = World::new();
         let path = world.path("session.jsonl");
         let session = open(&path);
-        let script = Scripted::new().says("a").says("b").says("c");
+        let script = ScriptedModel::new().says("a").says("b").says("c");
         let agent = Agent::new(Arc::new(script));
         agent.ask(&session, "one").await.unwrap();
         agent.ask(&session, "two").await.unwrap();
@@ -322,10 +326,13 @@ mod a_session_is_taken_up_where_it_was_broken_off {
     async fn what_was_spent_stays_spent() {
         let world = World::new();
         let path = world.path("session.jsonl");
-        let spent = Spent { input: 1000, output: 50, cached: 10, ..Spent::default() };
-        let reply =
-            Reply { message: Message::new(Role::Assistant, "Well."), spent, ..Reply::default() };
-        let model = Arc::new((0..3).fold(Scripted::new(), |it, _| it.replies(reply.clone())));
+        let spent = TokenUsage { input: 1000, output: 50, cached: 10, ..TokenUsage::default() };
+        let reply = ChatResponse {
+            message: Message::new(Role::Assistant, "Well."),
+            spent,
+            ..ChatResponse::default()
+        };
+        let model = Arc::new((0..3).fold(ScriptedModel::new(), |it, _| it.replies(reply.clone())));
         let limit = Budget { input: Some(2000), ..Budget::default() };
         let agent =
             Agent::new(model.clone()).with(Spending { session: limit, ..Spending::default() });
@@ -336,7 +343,7 @@ mod a_session_is_taken_up_where_it_was_broken_off {
         for kept in [unanswered, &whole] {
             fs::write(&path, kept).unwrap();
             let session = open(&path);
-            let all = Spent { input: 2000, output: 100, cached: 20, ..Spent::default() };
+            let all = TokenUsage { input: 2000, output: 100, cached: 20, ..TokenUsage::default() };
             assert_eq!(session.spent_on(), [("scripted".to_owned(), all)].into());
             let error = agent.ask(&session, "three").await.unwrap_err();
             assert_eq!(error.to_string(), "the session's limit of 2000 tokens read is spent");
@@ -380,7 +387,7 @@ mod a_session_has_one_writer {
         fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o400)).unwrap();
         let looked = Session::replay("other", &Journal::read(&path).unwrap()).unwrap();
         assert_eq!((looked.id(), looked.messages().len()), ("s", 2));
-        let agent = Agent::new(Arc::new(Scripted::new().says("hello")));
+        let agent = Agent::new(Arc::new(ScriptedModel::new().says("hello")));
         agent.ask(&looked, "hi").await.unwrap();
         assert_eq!(looked.messages().len(), 4);
         assert_eq!(fs::read(&path).unwrap(), before);
@@ -389,7 +396,7 @@ mod a_session_has_one_writer {
     #[tokio::test]
     async fn turns_of_one_session_wait_for_each_other() {
         let slow = Sample::slow("slow", Duration::from_millis(80));
-        let script = Scripted::new().calls("slow", json!({})).says("a").says("b");
+        let script = ScriptedModel::new().calls("slow", json!({})).says("a").says("b");
         let agent = Agent::new(Arc::new(script)).with(calling([Arc::new(slow)]));
         let session = Session::new("s");
         let (first, second) = tokio::join!(agent.ask(&session, "one"), agent.ask(&session, "two"));

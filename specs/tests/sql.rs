@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prowess_runtime::{ExecuteSql, Outcome, Status, Tool as _};
+use prowess_runtime::{ExecuteSql, Outcome, OutcomeStatus, Tool as _};
 use prowess_sql::{
     Access, Connections, Database, MySqlDatabase, PostgresDatabase, Privileges, SingleConnection,
     SqlLimits, SqliteDatabase, open,
@@ -158,7 +158,7 @@ fn brief(tool: ExecuteSql, milliseconds: u64) -> ExecuteSql {
     ExecuteSql { limits: SqlLimits { timeout, ..tool.limits }, ..tool }
 }
 
-fn statuses(outcome: &Outcome) -> (Status, &str) {
+fn statuses(outcome: &Outcome) -> (OutcomeStatus, &str) {
     (outcome.status, outcome.message.as_deref().unwrap_or_default())
 }
 
@@ -194,7 +194,7 @@ mod a_statement_is_run_as_the_database_takes_it {
                 let outcome = call(tool, "SELECT count(*) FROM host", &[]).await;
                 assert_eq!(outcome.output.unwrap()["rows"], json!([[rows]]), "{tool:?}");
                 let refused = call(tool, "DELETE FROM host", &[]).await;
-                assert_eq!(refused.status, Status::Refused, "{tool:?}");
+                assert_eq!(refused.status, OutcomeStatus::Refused, "{tool:?}");
             }
         }
         // What held a statement does not hold the host.
@@ -212,7 +212,7 @@ mod a_statement_is_run_as_the_database_takes_it {
         let tool = tool(missing.unwrap(), Access::Write);
         assert_eq!(
             statuses(&call(&tool, "SELECT 1", &[]).await),
-            (Status::Failed, "cannot reach the database: unable to open database file")
+            (OutcomeStatus::Failed, "cannot reach the database: unable to open database file")
         );
         let unknown = open("oracle://somewhere", Access::Read, Privileges::Limited).unwrap_err();
         assert!(unknown.to_string().contains("`sqlite:`, `postgres:` or `mysql:`"), "{unknown}");
@@ -269,7 +269,7 @@ mod a_statement_is_run_as_the_database_takes_it {
         let outcome = call(&stage.tool(Access::Read), "SELECT $1::int", &[json!("x")]).await;
         assert_eq!(
             statuses(&outcome),
-            (Status::Failed, "invalid input syntax for type integer: \"x\"")
+            (OutcomeStatus::Failed, "invalid input syntax for type integer: \"x\"")
         );
     }
 
@@ -282,7 +282,10 @@ mod a_statement_is_run_as_the_database_takes_it {
             for (params, given) in [(&[][..], 0), (&[json!(1), json!(2)], 2)] {
                 assert_eq!(
                     statuses(&call(&tool, &sql, params).await),
-                    (Status::Invalid, &*format!("it takes 1 parameters and was given {given}")),
+                    (
+                        OutcomeStatus::Invalid,
+                        &*format!("it takes 1 parameters and was given {given}")
+                    ),
                     "{}",
                     stage.name
                 );
@@ -379,15 +382,18 @@ mod a_statement_is_run_as_the_database_takes_it {
                 }
                 _ => "Unknown column 'nam' in 'SELECT'",
             };
-            assert_eq!(statuses(&outcome), (Status::Failed, wanted));
+            assert_eq!(statuses(&outcome), (OutcomeStatus::Failed, wanted));
             let long = format!("SELECT '{}'", "x".repeat(100_000));
             for sql in [" -- nothing", "SELECT 1\0", "SELECT 1\0; DROP TABLE t", "\0", &long] {
                 let outcome = stage.read(sql).await;
-                assert!(matches!(outcome.status, Status::Failed | Status::Refused), "{outcome:?}");
+                assert!(
+                    matches!(outcome.status, OutcomeStatus::Failed | OutcomeStatus::Refused),
+                    "{outcome:?}"
+                );
             }
             for sql in ["", " ;\n"] {
                 let outcome = stage.read(sql).await;
-                assert_eq!(statuses(&outcome), (Status::Invalid, "there is no statement"));
+                assert_eq!(statuses(&outcome), (OutcomeStatus::Invalid, "there is no statement"));
             }
             stage.assert_unchanged().await;
         }
@@ -524,12 +530,12 @@ mod one_connection_of_the_host_is_left_as_it_was {
             for count in 1..=2 {
                 host.run("INSERT INTO own VALUES (1)").await.unwrap();
                 assert_eq!(rows(host.read("SELECT count(*) FROM own").await), json!([[count]]));
-                assert_eq!(host.read("DELETE FROM t").await.status, Status::Refused);
-                assert_eq!(host.read("SELECT nothing FROM t").await.status, Status::Failed);
+                assert_eq!(host.read("DELETE FROM t").await.status, OutcomeStatus::Refused);
+                assert_eq!(host.read("SELECT nothing FROM t").await.status, OutcomeStatus::Failed);
                 let changed = host.write("UPDATE t SET name = 'new' WHERE id < 3").await;
                 assert_eq!(changed.output.unwrap()["rows_affected"], 2);
                 let failed = host.write("INSERT INTO t VALUES (9, 'nine'), (1, 'again')").await;
-                assert_eq!(failed.status, Status::Failed);
+                assert_eq!(failed.status, OutcomeStatus::Failed);
                 assert_eq!(host.settings().await, before);
             }
             let all = "SELECT * FROM t ORDER BY id";
@@ -542,7 +548,7 @@ mod one_connection_of_the_host_is_left_as_it_was {
         let [_, postgres, _] = hosts().await;
         postgres.run("PREPARE p AS SELECT pg_cancel_backend(0)").await.unwrap();
         for sql in ["EXECUTE p", "EXPLAIN ANALYZE EXECUTE p"] {
-            assert_eq!(postgres.read(sql).await.status, Status::Refused);
+            assert_eq!(postgres.read(sql).await.status, OutcomeStatus::Refused);
         }
         // A superuser reads on it as well, and no more.
         let owner = PgConnection::connect(&Stage::postgres().await.owner).await.unwrap();
@@ -550,7 +556,7 @@ mod one_connection_of_the_host_is_left_as_it_was {
         for (sql, answer) in [("SELECT 1", json!([[1]])), ("SELECT 'a', 'b'", json!([["a", "b"]]))]
         {
             assert_eq!(rows(owner.read(sql).await), answer);
-            assert_eq!(owner.read("SELECT pg_reload_conf()").await.status, Status::Refused);
+            assert_eq!(owner.read("SELECT pg_reload_conf()").await.status, OutcomeStatus::Refused);
         }
         owner.run("CREATE TABLE after (a INT)").await.unwrap();
     }
@@ -572,8 +578,8 @@ mod one_connection_of_the_host_is_left_as_it_was {
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 call(&asked, "SELECT 1", &[]).await
             });
-            assert_eq!(statuses(&first), (Status::TimedOut, "it was stopped after 1000 ms"));
-            assert_eq!(statuses(&second), (Status::TimedOut, "it was stopped after 300 ms"));
+            assert_eq!(statuses(&first), (OutcomeStatus::TimedOut, "it was stopped after 1000 ms"));
+            assert_eq!(statuses(&second), (OutcomeStatus::TimedOut, "it was stopped after 300 ms"));
             assert_eq!(rows(host.read("SELECT 1").await), json!([[1]]));
         }
     }
@@ -583,7 +589,7 @@ mod one_connection_of_the_host_is_left_as_it_was {
         for host in hosts().await {
             let before = host.settings().await;
             let stopped = call(&brief(host.tool(Access::Read), 200), host.endless(), &[]).await;
-            assert_eq!(stopped.status, Status::TimedOut);
+            assert_eq!(stopped.status, OutcomeStatus::TimedOut);
             host.run("INSERT INTO t VALUES (4, 'four')").await.unwrap();
             let tool = brief(host.tool(Access::Write), 1000);
             let dropped = call(&tool, host.endless(), &[]);
@@ -608,7 +614,7 @@ mod one_connection_of_the_host_is_left_as_it_was {
             for access in [Access::Read, Access::Write] {
                 let tool = brief(host.tool(access), 300);
                 let outcome = call(&tool, "SELECT id FROM t", &[]).await;
-                assert_eq!(outcome.status, Status::TimedOut, "{outcome:?}");
+                assert_eq!(outcome.status, OutcomeStatus::TimedOut, "{outcome:?}");
                 assert_eq!(host.settings().await, before);
             }
         }
@@ -622,13 +628,13 @@ mod one_connection_of_the_host_is_left_as_it_was {
             for outcome in [host.read("SELECT 1").await, host.write("DELETE FROM t").await] {
                 assert_eq!(
                     statuses(&outcome),
-                    (Status::Refused, "the connection is in a transaction already")
+                    (OutcomeStatus::Refused, "the connection is in a transaction already")
                 );
             }
             if let Host::Postgres(_) = host {
                 host.run("SAVEPOINT a").await.unwrap();
                 host.run("SELECT 1/0").await.unwrap_err();
-                assert_eq!(host.read("SELECT 1").await.status, Status::Refused);
+                assert_eq!(host.read("SELECT 1").await.status, OutcomeStatus::Refused);
                 host.run("ROLLBACK TO a").await.unwrap();
             }
             host.run("INSERT INTO t VALUES (5, 'five')").await.unwrap();
@@ -674,7 +680,7 @@ mod one_connection_of_the_host_is_left_as_it_was {
             for sql in statements {
                 for outcome in [host.read(sql).await, host.write(sql).await] {
                     assert!(
-                        matches!(outcome.status, Status::Refused | Status::Failed),
+                        matches!(outcome.status, OutcomeStatus::Refused | OutcomeStatus::Failed),
                         "{sql}: {outcome:?}"
                     );
                     assert_eq!(host.settings().await, before, "{sql}");
@@ -697,7 +703,7 @@ mod one_connection_of_the_host_is_left_as_it_was {
             let kill = sqlx::query("SELECT pg_terminate_backend($1)").bind(id);
             kill.execute(&mut owner).await.unwrap();
         });
-        assert_eq!(outcome.status, Status::Failed);
+        assert_eq!(outcome.status, OutcomeStatus::Failed);
 
         let id = sqlx::query_scalar("SELECT CONNECTION_ID()");
         let id: u64 = id.fetch_one(my.lock().await.as_mut().unwrap()).await.unwrap();
@@ -708,12 +714,12 @@ mod one_connection_of_the_host_is_left_as_it_was {
             let kill = sqlx::raw_sql(AssertSqlSafe(format!("KILL {id}")));
             kill.execute(&mut owner).await.unwrap();
         });
-        assert_eq!(outcome.status, Status::Failed);
+        assert_eq!(outcome.status, OutcomeStatus::Failed);
 
         for host in [&postgres, &mariadb] {
             let message =
                 "the connection was given up, because a statement on it could not be cleared away";
-            assert_eq!(statuses(&host.read("SELECT 1").await), (Status::Failed, message));
+            assert_eq!(statuses(&host.read("SELECT 1").await), (OutcomeStatus::Failed, message));
         }
         assert!(pg.lock().await.is_none() && my.lock().await.is_none());
     }
@@ -816,10 +822,11 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
             let own = SOME.iter().find(|it| it.0 == stage.name).unwrap().1;
             for sql in ALL.iter().chain(own) {
                 let outcome = stage.read(sql).await;
-                let refused = matches!(outcome.status, Status::Refused | Status::Failed);
+                let refused =
+                    matches!(outcome.status, OutcomeStatus::Refused | OutcomeStatus::Failed);
                 assert!(refused, "{}: {sql}: {outcome:?}", stage.name);
                 if !sql.contains(';') && ALL.contains(sql) {
-                    assert_eq!(outcome.status, Status::Refused, "{}: {sql}", stage.name);
+                    assert_eq!(outcome.status, OutcomeStatus::Refused, "{}: {sql}", stage.name);
                     let hint = outcome.hint.unwrap();
                     assert!(hint.contains("`write = true`"), "{hint}");
                 }
@@ -832,7 +839,7 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
     async fn a_transaction_that_reads_cannot_be_left() {
         let sqlite = Stage::sqlite().await;
         for sql in ["BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT x", "PRAGMA query_only = 0"] {
-            assert_eq!(sqlite.read(sql).await.status, Status::Refused, "{sql}");
+            assert_eq!(sqlite.read(sql).await.status, OutcomeStatus::Refused, "{sql}");
         }
         let postgres = Stage::postgres().await;
         for sql in [
@@ -904,7 +911,7 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
         ] {
             let outcome = postgres.read(sql).await;
             assert!(
-                matches!(outcome.status, Status::Refused | Status::Failed),
+                matches!(outcome.status, OutcomeStatus::Refused | OutcomeStatus::Failed),
                 "{sql}: {outcome:?}"
             );
         }
@@ -929,14 +936,14 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
         let made =
             "CREATE FUNCTION f() RETURNS INT MODIFIES SQL DATA BEGIN DELETE FROM t; RETURN 1; END";
         sqlx::raw_sql(made).execute(&mut connection).await.unwrap();
-        assert_eq!(mariadb.read("SELECT f()").await.status, Status::Refused);
+        assert_eq!(mariadb.read("SELECT f()").await.status, OutcomeStatus::Refused);
         let file = mariadb.rows("SELECT LOAD_FILE('/etc/passwd')").await;
         assert_eq!(file, json!([[null]]));
         mariadb.assert_unchanged().await;
         sqlx::raw_sql("CREATE SEQUENCE s").execute(&mut connection).await.unwrap();
         for sql in ["SELECT NEXTVAL(s)", "SELECT SETVAL(s, 100)", "SELECT NEXT VALUE FOR s"] {
             let outcome = mariadb.read(sql).await;
-            assert_eq!(outcome.status, Status::Refused, "{sql}: {outcome:?}");
+            assert_eq!(outcome.status, OutcomeStatus::Refused, "{sql}: {outcome:?}");
         }
     }
 
@@ -974,7 +981,7 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
         ] {
             let outcome = stage.read(sql).await;
             assert!(
-                matches!(outcome.status, Status::Refused | Status::Failed),
+                matches!(outcome.status, OutcomeStatus::Refused | OutcomeStatus::Failed),
                 "{sql}: {outcome:?}"
             );
             assert_ne!(outcome.message.as_deref(), Some(""), "{sql}");
@@ -1010,7 +1017,7 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
         ] {
             let outcome = stage.read(sql).await;
             assert!(
-                matches!(outcome.status, Status::Refused | Status::Failed),
+                matches!(outcome.status, OutcomeStatus::Refused | OutcomeStatus::Failed),
                 "{sql}: {outcome:?}"
             );
         }
@@ -1102,7 +1109,7 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
             "SELECT * FROM hidden",
         ] {
             let outcome = call(&asked, sql, &[]).await;
-            let held = matches!(outcome.status, Status::Refused | Status::Failed);
+            let held = matches!(outcome.status, OutcomeStatus::Refused | OutcomeStatus::Failed);
             assert!(held, "{sql}: {outcome:?}");
             assert!(!outcome.message.unwrap().contains("is a superuser"), "{sql} was not asked");
         }
@@ -1170,7 +1177,7 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
             "DELETE FROM mysql.global_priv",
         ] {
             let outcome = call(&asked, sql, &[]).await;
-            let held = matches!(outcome.status, Status::Refused | Status::Failed);
+            let held = matches!(outcome.status, OutcomeStatus::Refused | OutcomeStatus::Failed);
             assert!(held, "{sql}: {outcome:?}");
             assert!(!outcome.message.unwrap().contains("PRIVILEGES"), "{sql} was not asked");
         }
@@ -1202,7 +1209,7 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
         for (stage, message) in [(&postgres, superuser), (&mariadb, root)] {
             let writing = owner(stage, Access::Write, Privileges::Limited);
             let outcome = call(&writing, "SELECT 1", &[]).await;
-            assert_eq!(statuses(&outcome), (Status::Refused, message));
+            assert_eq!(statuses(&outcome), (OutcomeStatus::Refused, message));
             assert!(outcome.hint.unwrap().contains("`privileged = true`"));
         }
         // As on a standby, no function can be made.
@@ -1210,13 +1217,13 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
         other.execute("DROP EXTENSION plpgsql").await.unwrap();
         let reading = owner(&postgres, Access::Read, Privileges::Limited);
         let outcome = call(&reading, "SELECT 1", &[]).await;
-        assert_eq!(statuses(&outcome), (Status::Refused, superuser));
+        assert_eq!(statuses(&outcome), (OutcomeStatus::Refused, superuser));
 
         let user = postgres.address.split(['/', ':']).find(|it| it.starts_with("user_")).unwrap();
         let grant = format!("GRANT pg_read_server_files TO {user}");
         sqlx::raw_sql(AssertSqlSafe(grant)).execute(&mut other).await.unwrap();
         let outcome = postgres.read("SELECT 1").await;
-        assert_eq!(outcome.status, Status::Refused, "{outcome:?}");
+        assert_eq!(outcome.status, OutcomeStatus::Refused, "{outcome:?}");
 
         let files =
             ["SELECT pg_read_file('/etc/passwd')", "SELECT CAST(LOAD_FILE('/etc/passwd') AS CHAR)"];
@@ -1224,7 +1231,7 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
             let allowed = owner(stage, Access::Read, Privileges::All);
             let outcome = call(&allowed, sql, &[]).await;
             assert!(outcome.output.unwrap()["rows"][0][0].as_str().unwrap().contains("root"));
-            assert_eq!(call(&allowed, "DELETE FROM t", &[]).await.status, Status::Refused);
+            assert_eq!(call(&allowed, "DELETE FROM t", &[]).await.status, OutcomeStatus::Refused);
         }
     }
 
@@ -1242,7 +1249,7 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
                 "SELECT table_to_xml(('pg_a' || 'uthid')::regclass, true, true, '')",
             ] {
                 let outcome = call(&asked, sql, &[]).await;
-                assert_eq!(outcome.status, Status::Refused, "{sql}: {outcome:?}");
+                assert_eq!(outcome.status, OutcomeStatus::Refused, "{sql}: {outcome:?}");
             }
             assert!(call(&asked, "SELECT rolname FROM pg_roles", &[]).await.is_ok());
         }
@@ -1350,7 +1357,7 @@ mod a_statement_is_bounded {
                 let outcome = call(&brief(stage.tool(Access::Read), 300), sql, &[]).await;
                 assert_eq!(
                     statuses(&outcome),
-                    (Status::TimedOut, "it was stopped after 300 ms"),
+                    (OutcomeStatus::TimedOut, "it was stopped after 300 ms"),
                     "{}: {sql}",
                     stage.name
                 );
@@ -1435,7 +1442,7 @@ mod a_statement_is_bounded {
         let sqlite = Stage::sqlite().await;
         for sql in ["SELECT zeroblob(900000000)", "SELECT hex(zeroblob(900000))"] {
             let outcome = sqlite.read(sql).await;
-            assert_eq!(statuses(&outcome), (Status::Failed, "string or blob too big"));
+            assert_eq!(statuses(&outcome), (OutcomeStatus::Failed, "string or blob too big"));
         }
         let rows = sqlite.rows("SELECT printf('%.*c', 500000000, 'x')").await;
         assert!(rows[0][0].as_str().is_none_or(|it| it.len() <= 65536));
@@ -1450,7 +1457,7 @@ mod a_statement_is_bounded {
         let start = Instant::now();
         let outcome = call(&tool, sql, &[]).await;
         let message = outcome.message.unwrap_or_default();
-        assert_eq!(outcome.status, Status::Failed, "{message}");
+        assert_eq!(outcome.status, OutcomeStatus::Failed, "{message}");
         assert!(message.contains("256 MiB of temporary files"), "{message}");
         assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
         assert!(call(&tool, "SELECT 1", &[]).await.is_ok());
@@ -1472,7 +1479,7 @@ mod a_statement_is_bounded {
         ] {
             let outcome = call(&tool, &format!("{rows} {query}"), &[]).await;
             let (status, message) = statuses(&outcome);
-            assert_eq!(status, Status::Failed, "{message}");
+            assert_eq!(status, OutcomeStatus::Failed, "{message}");
             assert!(message.contains("more than 64 MiB of memory (`limits.memory`)"), "{message}");
         }
         assert!(call(&tool, "SELECT json_group_array(name) FROM t", &[]).await.is_ok());
@@ -1502,7 +1509,10 @@ mod a_statement_is_bounded {
             assert!(outcome.is_ok(), "{sql}: {outcome:?}");
         }
         let sql = "SELECT replace(printf('%.*c', 900000, 'a'), 'a', printf('%.*c', 900000, 'b'))";
-        assert_eq!(statuses(&stage.read(sql).await), (Status::Failed, "string or blob too big"));
+        assert_eq!(
+            statuses(&stage.read(sql).await),
+            (OutcomeStatus::Failed, "string or blob too big")
+        );
         // A connection of the host has the functions of SQLite itself.
         let pool = SqlitePoolOptions::new().connect(&stage.address).await.unwrap();
         let own =
@@ -1573,7 +1583,7 @@ mod writing_is_what_a_host_allows {
                 "INSERT INTO t VALUES (4, 'four'); COMMIT; DROP TABLE t",
             ] {
                 let outcome = stage.write(sql).await;
-                let well = matches!(outcome.status, Status::Failed | Status::Refused);
+                let well = matches!(outcome.status, OutcomeStatus::Failed | OutcomeStatus::Refused);
                 assert!(well, "{}: {sql}: {outcome:?}", stage.name);
                 stage.assert_unchanged().await;
             }
@@ -1599,13 +1609,13 @@ mod writing_is_what_a_host_allows {
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         let postgres = Stage::postgres().await;
         for sql in ["COPY t TO PROGRAM 'id'", "COPY t TO '/tmp/prowess-copied'"] {
-            assert_eq!(postgres.write(sql).await.status, Status::Refused, "{sql}");
+            assert_eq!(postgres.write(sql).await.status, OutcomeStatus::Refused, "{sql}");
         }
         let mariadb = Stage::mariadb().await;
         for sql in
             ["SELECT 1 INTO OUTFILE '/tmp/prowess-outfile'", "SET GLOBAL max_connections = 1"]
         {
-            assert_eq!(mariadb.write(sql).await.status, Status::Refused, "{sql}");
+            assert_eq!(mariadb.write(sql).await.status, OutcomeStatus::Refused, "{sql}");
         }
     }
 }

@@ -14,22 +14,24 @@ use std::{
 };
 
 use prowess::{Definition, Manifest, Memory, Scope, Status, Step as ToolStep, Type, bundled};
-use prowess_runtime::{Entry, FileStore, Files, MemoryStore, Now, Step, Store, StoreError, Why};
+use prowess_runtime::{
+    FileStore, Files, MemoryStore, SkillRecord, StateAfter, Step, Store, StoreError, WriteFailure,
+};
 use serde_json::{Value as Json, json};
 
 use crate::world::{SKILLS, World};
 
 /// A skill of instructions.
-fn entry(name: &str, description: &str, content: &str) -> Entry {
+fn entry(name: &str, description: &str, content: &str) -> SkillRecord {
     let manifest =
         Manifest { name: name.into(), description: description.into(), ..Manifest::default() };
     let definition = Definition::Instruction { content: content.to_owned() };
-    Entry { manifest, definition, parameters: None, folder: None }
+    SkillRecord { manifest, definition, parameters: None, folder: None }
 }
 
-fn script(name: &str, script: &str) -> Entry {
+fn script(name: &str, script: &str) -> SkillRecord {
     let entry = entry(name, "Runs", "");
-    Entry {
+    SkillRecord {
         manifest: Manifest { kind: Type::Script, ..entry.manifest },
         definition: Definition::Script { script: script.to_owned() },
         ..entry
@@ -61,7 +63,7 @@ fn tree(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     all
 }
 
-fn names(entries: &[Entry]) -> Vec<&str> {
+fn names(entries: &[SkillRecord]) -> Vec<&str> {
     entries.iter().map(|it| &*it.manifest.name).collect()
 }
 
@@ -94,7 +96,7 @@ mod an_entry_is_saved_under_its_name {
             fs::canonicalize(world.path("skills/deploy")).ok().as_deref()
         );
         wanted.manifest.status = None;
-        assert_eq!(Entry { folder: None, ..saved }, wanted);
+        assert_eq!(SkillRecord { folder: None, ..saved }, wanted);
         assert_eq!(tree(&world.path("skills")).len(), 1);
     }
 
@@ -171,7 +173,7 @@ mod an_entry_is_saved_under_its_name {
         parameters.parameters = Some(json!({}));
         let blank = entry("one", "  ", "text");
         let edges = entry("one", " a", "text");
-        let typed = Entry {
+        let typed = SkillRecord {
             definition: Definition::Script { script: "echo".into() },
             ..entry("one", "a", "")
         };
@@ -383,8 +385,9 @@ mod what_is_kept_is_found {
             "o\0ne",
             "skills",
         ] {
-            let is_none =
-                |it: Result<Entry, StoreError>| matches!(it, Err(StoreError::NoSuchSkill { .. }));
+            let is_none = |it: Result<SkillRecord, StoreError>| {
+                matches!(it, Err(StoreError::NoSuchSkill { .. }))
+            };
             assert!(is_none(store.get(name)), "{name:?}");
             assert!(is_none(store.activate(name)), "{name:?}");
             assert!(store.delete(name).is_err(), "{name:?}");
@@ -399,8 +402,8 @@ mod what_is_kept_is_found {
         let (file, memory) = (store(&world), MemoryStore::new());
         let played = |store: &dyn Store| {
             let mut said = Vec::new();
-            let bare = |it: Entry| Entry { folder: None, ..it };
-            let mut say = |it: Result<Entry, StoreError>| {
+            let bare = |it: SkillRecord| SkillRecord { folder: None, ..it };
+            let mut say = |it: Result<SkillRecord, StoreError>| {
                 said.push(it.map(bare).map_err(|it| std::mem::discriminant(&it)));
             };
             say(store.save(&entry("one", "a", "text\n")));
@@ -912,7 +915,7 @@ mod a_change_is_whole_or_not_made {
                 assert!(is_new || now.0 == old.0, "{name} {last}: {:?}", now.0.keys());
                 assert!(now.1.abs_diff(new.1) <= 1, "{name} {last}: {}", now.1);
                 if let Err(StoreError::Write { now, .. }) = &result {
-                    assert_eq!(is_new, *now == Now::Unsafe, "{name} {last}");
+                    assert_eq!(is_new, *now == StateAfter::Unsafe, "{name} {last}");
                 }
                 both += usize::from(is_new);
                 // The next writer finds a store that is in order.
@@ -933,8 +936,12 @@ mod a_change_is_whole_or_not_made {
     #[test]
     fn a_step_that_fails_leaves_what_was_there() {
         // ENOSPC, EIO, EMFILE, EROFS
-        let faults =
-            [(28, Why::Full), (5, Why::Other), (24, Why::TooManyFiles), (30, Why::ReadOnly)];
+        let faults = [
+            (28, WriteFailure::Full),
+            (5, WriteFailure::Other),
+            (24, WriteFailure::TooManyFiles),
+            (30, WriteFailure::ReadOnly),
+        ];
         for (name, change) in CHANGES {
             let (new, steps) = made(name, *change);
             let (old, new) = (seen(&world(name)), seen(&new));
@@ -951,10 +958,10 @@ mod a_change_is_whole_or_not_made {
                 let result = change(&faulty);
                 let now = seen(&world);
                 match result {
-                    Err(StoreError::Write { now: Now::Unchanged, why: said, .. }) => {
+                    Err(StoreError::Write { now: StateAfter::Unchanged, why: said, .. }) => {
                         assert_eq!((now, said), (old.clone(), why), "{name} {number} {step:?}");
                     }
-                    Err(StoreError::Write { now: Now::Unsafe, why: said, .. }) => {
+                    Err(StoreError::Write { now: StateAfter::Unsafe, why: said, .. }) => {
                         assert_eq!((now.0, said), (new.0.clone(), why), "{name} {number}");
                         assert_eq!(*step, Step::SyncDirectory);
                     }
@@ -1221,7 +1228,7 @@ mod writers_wait_for_each_other_and_readers_for_nobody {
             store(&world).save(&entry).unwrap();
         };
         save(0);
-        let version = |entry: &Entry| {
+        let version = |entry: &SkillRecord| {
             let Definition::Instruction { content } = &entry.definition else { panic!() };
             let line = format!("{}\n", entry.manifest.description);
             assert_eq!(*content, line.repeat(200));

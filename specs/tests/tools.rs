@@ -11,8 +11,8 @@ use std::{
 };
 
 use prowess_runtime::{
-    Act, Active, Answer, Calls, Convention, Decision, Gate, Nobody, Outcome, Policy, ReadFile,
-    Records, Root, Roots, Rule, Status, Tool, Toolbox, UseSkill,
+    Action, Active, Answer, Authorizer, Calls, Decision, DenyAll, Outcome, OutcomeStatus, Policy,
+    PolicyRule, ReadFile, Records, Root, Roots, Tool, ToolFormat, Toolbox, UseSkill,
 };
 use serde_json::{Value as Json, json};
 
@@ -92,10 +92,10 @@ impl Tool for Sample {
         &[("words", "text")]
     }
 
-    fn act(&self, _: &Json) -> Result<Act, Box<Outcome>> {
+    fn act(&self, _: &Json) -> Result<Action, Box<Outcome>> {
         match self.does {
             Does::PanicWhenAsked => panic!("it was asked"),
-            _ => Ok(Act::Query("sample".to_owned())),
+            _ => Ok(Action::Query("sample".to_owned())),
         }
     }
 
@@ -111,7 +111,7 @@ impl Tool for Sample {
                     tokio::time::sleep(time).await;
                     Outcome::ok(input)
                 }
-                Does::Fail => Outcome::bad(Status::Failed, input["text"].as_str().unwrap()),
+                Does::Fail => Outcome::bad(OutcomeStatus::Failed, input["text"].as_str().unwrap()),
                 Does::Panic | Does::PanicWhenAsked => panic!("it was called"),
                 Does::Flood(bytes) => Outcome::ok("ä".repeat(bytes / 2)),
             }
@@ -119,16 +119,16 @@ impl Tool for Sample {
     }
 }
 
-fn gate(policy: Policy) -> Arc<Gate> {
-    Arc::new(Gate { policy, approver: Arc::new(Nobody), records: Records::in_memory() })
+fn authorizer(policy: Policy) -> Arc<Authorizer> {
+    Arc::new(Authorizer { policy, approver: Arc::new(DenyAll), records: Records::in_memory() })
 }
 
 fn toolbox(tools: impl IntoIterator<Item = Arc<Sample>>) -> Toolbox {
-    let empty = Toolbox::new(gate(Policy::default()));
+    let empty = Toolbox::new(authorizer(Policy::default()));
     tools.into_iter().fold(empty, |toolbox, tool| toolbox.with(tool))
 }
 
-fn said(outcome: &Outcome) -> (Status, &str, &str) {
+fn said(outcome: &Outcome) -> (OutcomeStatus, &str, &str) {
     let (message, hint) = (outcome.message.as_deref(), outcome.hint.as_deref());
     (outcome.status, message.unwrap_or_default(), hint.unwrap_or_default())
 }
@@ -180,10 +180,10 @@ mod the_toolbox_knows_its_tools {
         let toolbox = toolbox([Sample::new("read_file", Does::Echo)]);
         let outcome = toolbox.call("raed_file", json!({"x": 1})).await;
         let (message, hint) = ("there is no tool `raed_file`", "did you mean `read_file`?");
-        assert_eq!(said(&outcome), (Status::NotFound, message, hint));
+        assert_eq!(said(&outcome), (OutcomeStatus::NotFound, message, hint));
         let outcome = toolbox.call("something", json!({})).await;
         assert_eq!(said(&outcome).2, "there are read_file");
-        assert_eq!(toolbox.call("read_file", json!({"x": 1})).await.status, Status::Invalid);
+        assert_eq!(toolbox.call("read_file", json!({"x": 1})).await.status, OutcomeStatus::Invalid);
     }
 
     #[tokio::test]
@@ -194,12 +194,12 @@ mod the_toolbox_knows_its_tools {
         let text = || json!({"text": "a"});
         assert!(own.call("skill_C1", text()).await.is_ok());
         assert!(own.call("Two", text()).await.is_ok());
-        assert_eq!(own.call("two", text()).await.status, Status::NotFound);
+        assert_eq!(own.call("two", text()).await.status, OutcomeStatus::NotFound);
         // Nobody gets around a rule by another case.
-        let rule = Rule { tool: Some("skill_c1".into()), ..Rule::new(Decision::Deny) };
-        let denying = gate(Policy { rules: vec![rule], ..Policy::default() });
+        let rule = PolicyRule { tool: Some("skill_c1".into()), ..PolicyRule::new(Decision::Deny) };
+        let denying = authorizer(Policy { rules: vec![rule], ..Policy::default() });
         let own = tools().into_iter().fold(Toolbox::new(denying), |own, it| own.with(it));
-        assert_eq!(own.call("SKILL_c1", text()).await.status, Status::Refused);
+        assert_eq!(own.call("SKILL_c1", text()).await.status, OutcomeStatus::Refused);
         let world = World::new().skill("c1", "Counts");
         let ran = world.run(["tool", "skill_C1", "{}", "--dir", "skills"]);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -237,7 +237,7 @@ mod a_call_is_what_the_schema_asks_for {
         ] {
             let outcome = toolbox.call("one", input.clone()).await;
             let message = format!("the input is wrong: {wanted}");
-            assert_eq!(said(&outcome), (Status::Invalid, &*message, ""), "{input}");
+            assert_eq!(said(&outcome), (OutcomeStatus::Invalid, &*message, ""), "{input}");
         }
         assert_eq!(tool.calls(), 0);
     }
@@ -256,11 +256,11 @@ mod a_call_passes_the_gate_first {
     #[tokio::test]
     async fn what_the_gate_refuses_is_not_called() {
         let tool = Sample::new("one", Does::Echo);
-        let deny = Rule { tool: Some("one".to_owned()), ..Rule::new(Decision::Deny) };
+        let deny = PolicyRule { tool: Some("one".to_owned()), ..PolicyRule::new(Decision::Deny) };
         let policy = Policy { rules: vec![deny], ..Policy::default() };
-        let toolbox = Toolbox::new(gate(policy)).with(tool.clone());
+        let toolbox = Toolbox::new(authorizer(policy)).with(tool.clone());
         let outcome = toolbox.call("one", json!({"text": "a"})).await;
-        assert_eq!(outcome.status, Status::Refused);
+        assert_eq!(outcome.status, OutcomeStatus::Refused);
         assert_eq!(tool.calls(), 0);
     }
 
@@ -268,21 +268,21 @@ mod a_call_passes_the_gate_first {
     async fn the_gate_knows_which_skills_are_active() {
         let world = World::new().skill("careful", "a").skill("other", "b");
         let active = Arc::new(Active::new(Arc::new(Arc::new(world.load()))));
-        let deny = Rule {
+        let deny = PolicyRule {
             tool: Some("one".to_owned()),
             skill: Some("careful".to_owned()),
-            ..Rule::new(Decision::Deny)
+            ..PolicyRule::new(Decision::Deny)
         };
         let policy = Policy { rules: vec![deny], ..Policy::default() };
-        let toolbox = Toolbox::new(gate(policy))
+        let toolbox = Toolbox::new(authorizer(policy))
             .with(Arc::new(UseSkill { active: active.clone() }))
             .with(Sample::new("one", Does::Echo))
             .with_active(active);
         let call = async || toolbox.call("one", json!({"text": "a"})).await.status;
         assert!(toolbox.call("use_skill", json!({"name": "other"})).await.is_ok());
-        assert_eq!(call().await, Status::Ok);
+        assert_eq!(call().await, OutcomeStatus::Ok);
         assert!(toolbox.call("use_skill", json!({"name": "careful"})).await.is_ok());
-        assert_eq!(call().await, Status::Refused);
+        assert_eq!(call().await, OutcomeStatus::Refused);
     }
 }
 
@@ -298,7 +298,10 @@ mod a_call_is_bounded_and_harms_no_other {
         let toolbox = toolbox([tool.clone()]).with_calls(Calls { timeout, ..Calls::default() });
         let start = Instant::now();
         let outcome = toolbox.call("slow", json!({"text": "a"})).await;
-        assert_eq!(said(&outcome), (Status::TimedOut, "`slow` was stopped after 100 ms", ""));
+        assert_eq!(
+            said(&outcome),
+            (OutcomeStatus::TimedOut, "`slow` was stopped after 100 ms", "")
+        );
         assert!(start.elapsed() < Duration::from_secs(2));
         assert_let_go(&tool).await;
     }
@@ -329,7 +332,7 @@ mod a_call_is_bounded_and_harms_no_other {
             let outcome = toolbox.call(name, json!({"text": "a"})).await;
             let message = format!("the tool `{name}` broke down");
             let hint = "the fault is the tool's, not the input's";
-            assert_eq!(said(&outcome), (Status::Failed, &*message, hint));
+            assert_eq!(said(&outcome), (OutcomeStatus::Failed, &*message, hint));
         }
         assert!(toolbox.call("echo", json!({"text": "a"})).await.is_ok());
     }
@@ -371,9 +374,9 @@ mod a_call_is_bounded_and_harms_no_other {
             let text = number.to_string();
             match number % 5 {
                 0 | 1 => assert_eq!(outcome.output, Some(json!({"text": text})), "{outcome:?}"),
-                2 => assert_eq!(said(&outcome), (Status::Failed, &*text, "")),
+                2 => assert_eq!(said(&outcome), (OutcomeStatus::Failed, &*text, "")),
                 3 => assert_eq!(outcome.message.unwrap(), "the tool `panic` broke down"),
-                _ => assert_eq!(outcome.status, Status::TimedOut),
+                _ => assert_eq!(outcome.status, OutcomeStatus::TimedOut),
             }
         }
         assert_eq!(slow.calls(), 100);
@@ -387,7 +390,7 @@ mod a_skill_is_taken_up_by_its_name {
     fn using(world: &World) -> Toolbox {
         let active = Arc::new(Active::new(Arc::new(Arc::new(world.load()))));
         let roots = Arc::new(Roots::new(vec![Root::open(&world.path("home")).unwrap()]));
-        Toolbox::new(gate(Policy::default()))
+        Toolbox::new(authorizer(Policy::default()))
             .with(Arc::new(UseSkill { active: active.clone() }))
             .with(Arc::new(ReadFile::new(active.clone(), roots)))
             .with_active(active)
@@ -402,7 +405,7 @@ mod a_skill_is_taken_up_by_its_name {
             .file("skills/one/scripts/go.sh", "echo");
         let toolbox = using(&world);
         let read = json!({"path": "references/notes.md"});
-        assert_ne!(toolbox.call("read_file", read.clone()).await.status, Status::Ok);
+        assert_ne!(toolbox.call("read_file", read.clone()).await.status, OutcomeStatus::Ok);
         for input in [json!({"name": "one"}), json!({"skill_name": "one"})] {
             let output = toolbox.call("use_skill", input).await.output.unwrap();
             assert_eq!(output["name"], "one");
@@ -426,7 +429,7 @@ mod a_skill_is_taken_up_by_its_name {
         ] {
             let outcome = toolbox.call("use_skill", json!({"name": name})).await;
             let message = format!("skill `{name}` not found");
-            assert_eq!(said(&outcome), (Status::NotFound, &*message, hint));
+            assert_eq!(said(&outcome), (OutcomeStatus::NotFound, &*message, hint));
         }
     }
 
@@ -443,7 +446,7 @@ mod a_skill_is_taken_up_by_its_name {
         let toolbox = using(&world);
         for name in ["off", "draft", "hidden"] {
             let outcome = toolbox.call("use_skill", json!({"name": name})).await;
-            assert_eq!(outcome.status, Status::NotFound, "{name}");
+            assert_eq!(outcome.status, OutcomeStatus::NotFound, "{name}");
         }
         assert!(toolbox.call("use_skill", json!({"name": "on"})).await.is_ok());
     }
@@ -592,14 +595,14 @@ mod tools_are_told_as_their_readers_want_it {
     fn each_convention_has_its_form() {
         let tool = Sample::new("one", Does::Echo);
         let schema = tool.input_schema();
-        let told = |convention: Convention| convention.tell(&*tool).unwrap();
+        let told = |tool_format: ToolFormat| tool_format.tell(&*tool).unwrap();
         let description = "Does what a test wants.";
         assert_eq!(
-            told(Convention::Anthropic),
+            told(ToolFormat::Anthropic),
             json!({"name": "one", "description": description, "input_schema": schema})
         );
         assert_eq!(
-            told(Convention::Mcp),
+            told(ToolFormat::Mcp),
             json!({"name": "one", "description": description, "inputSchema": schema})
         );
         let wanted = json!({"type": "function", "function": {
@@ -616,9 +619,9 @@ mod tools_are_told_as_their_readers_want_it {
                 "additionalProperties": false,
             },
         }});
-        assert_eq!(told(Convention::OpenAi), wanted);
+        assert_eq!(told(ToolFormat::OpenAi), wanted);
         for name in ["", "no spaces", "ä", &"x".repeat(129)] {
-            assert_eq!(Convention::Mcp.tell(&*Sample::new(name, Does::Echo)), None, "{name}");
+            assert_eq!(ToolFormat::Mcp.tell(&*Sample::new(name, Does::Echo)), None, "{name}");
         }
         let world = World::new();
         for (format, schema) in [

@@ -14,11 +14,12 @@ use std::{
 
 use prowess::{Level, Offer, Priority};
 use prowess_agent::{
-    Agent, Calling, Collector, CollectorProtocol, Layer, Model, ModelError, Next, Otlp, Replied,
-    Reply, Request, Score, Scripted, Sending, Session, Spans, Spent, Trace, Traced, Turn, What,
+    Agent, ChatResponse, Collector, CollectorProtocol, EventKind, Middleware, Model, ModelError,
+    Next, Otlp, RecordedTrace, Replied, Request, ScriptedModel, Sending, Session, SkillScore,
+    Spans, TokenUsage, ToolLoop, Trace, Turn,
 };
 use prowess_runtime::{
-    Act, Gate, Journal, Nobody, Outcome, Policy, Records, Status, Tool, Toolbox,
+    Action, Authorizer, DenyAll, Journal, Outcome, OutcomeStatus, Policy, Records, Tool, Toolbox,
 };
 use serde_json::{Value as Json, json};
 
@@ -47,14 +48,14 @@ impl Tool for Look {
         json!({"type": "object", "properties": {"at": {"type": "string"}, "fail": {"type": "boolean"}}})
     }
 
-    fn act(&self, _: &Json) -> Result<Act, Box<Outcome>> {
-        Ok(Act::Tell)
+    fn act(&self, _: &Json) -> Result<Action, Box<Outcome>> {
+        Ok(Action::Tell)
     }
 
     fn call<'a>(&'a self, input: Json) -> prowess_runtime::Answer<'a> {
         Box::pin(async move {
             match input["fail"] == true {
-                true => Outcome::bad(Status::Failed, "cannot see with Bearer s3cr3ttoken"),
+                true => Outcome::bad(OutcomeStatus::Failed, "cannot see with Bearer s3cr3ttoken"),
                 false => {
                     Outcome::ok(format!("seen: {}", input["at"].as_str().unwrap_or("nothing")))
                 }
@@ -67,14 +68,14 @@ impl Tool for Look {
 #[derive(Debug)]
 struct Shows;
 
-impl Layer for Shows {
+impl Middleware for Shows {
     fn name(&self) -> &str {
         "shows"
     }
 
     fn model<'a>(&'a self, mut request: Request, next: Next<'a>) -> Replied<'a> {
         let turn = request.turn.clone();
-        let score = |name: &str, confidence, level: Option<&str>, why: &str| Score {
+        let score = |name: &str, confidence, level: Option<&str>, why: &str| SkillScore {
             name: name.to_owned(),
             confidence,
             level: level.map(str::to_owned),
@@ -82,8 +83,8 @@ impl Layer for Shows {
             carried: name == "binoculars",
         };
         if turn.steps() == 0 {
-            turn.note(What::Discovered { skills: 3, findings: vec!["a finding".to_owned()] });
-            turn.note(What::Matched {
+            turn.note(EventKind::Discovered { skills: 3, findings: vec!["a finding".to_owned()] });
+            turn.note(EventKind::Matched {
                 query: "look".to_owned(),
                 strategy: "semantic".to_owned(),
                 scores: vec![
@@ -95,23 +96,23 @@ impl Layer for Shows {
             });
             for (skill, level, tokens) in [("lookout", "full", 120), ("binoculars", "brief", 14)] {
                 let (skill, level) = (skill.to_owned(), level.to_owned());
-                turn.note(What::Disclosed { skill, level, by: "matched".to_owned(), tokens });
+                turn.note(EventKind::Disclosed { skill, level, by: "matched".to_owned(), tokens });
             }
-            turn.note(What::Approval {
+            turn.note(EventKind::Approval {
                 what: "look out of the window".to_owned(),
                 why: "it is far".to_owned(),
                 reply: "once".to_owned(),
                 by: "person".to_owned(),
             });
         }
-        turn.note(What::Fitted {
+        turn.note(EventKind::Fitted {
             window: 2000,
             tokens: json!({"system": 10}),
             skills: json!([{"name": "telescope", "priority": "inactive", "level": "brief", "tokens": 7, "kept": false, "left_out_by": "evict"}]),
             steps: json!([{"step": "evict", "before": 1900, "after": 1700, "what": "telescope is left out"}]),
         });
-        let spent = Spent { input: 100, output: 20, cached: 0, ..Spent::default() };
-        turn.note(What::Spending { spent, cost: Some(0.25), turn_cost: Some(0.25) });
+        let spent = TokenUsage { input: 100, output: 20, cached: 0, ..TokenUsage::default() };
+        turn.note(EventKind::Spending { spent, cost: Some(0.25), turn_cost: Some(0.25) });
         request.prompt.catalog = "Skills: lookout, binoculars, telescope.".to_owned();
         let offer = |name: &str, text: &str| Offer {
             name: name.to_owned(),
@@ -128,24 +129,24 @@ impl Layer for Shows {
 }
 
 fn toolbox() -> Arc<Toolbox> {
-    let gate = Gate {
+    let authorizer = Authorizer {
         policy: Policy::default(),
-        approver: Arc::new(Nobody),
+        approver: Arc::new(DenyAll),
         records: Records::in_memory(),
     };
-    Arc::new(Toolbox::new(Arc::new(gate)).with(Arc::new(Look)))
+    Arc::new(Toolbox::new(Arc::new(authorizer)).with(Arc::new(Look)))
 }
 
 /// An agent that can look, with these layers outside of it.
-fn agent(model: Scripted, layers: Vec<Arc<dyn Layer>>) -> Agent {
+fn agent(model: ScriptedModel, layers: Vec<Arc<dyn Middleware>>) -> Agent {
     let agent = Agent::new(Arc::new(model)).with_system("You look at things.");
     let agent = layers.into_iter().fold(agent, Agent::with_shared);
-    agent.with(Calling { max_steps: 60, ..Calling::new(toolbox()) }).with(Shows)
+    agent.with(ToolLoop { max_steps: 60, ..ToolLoop::new(toolbox()) }).with(Shows)
 }
 
 /// A model that looks once and then says what it has seen.
-fn looker() -> Scripted {
-    Scripted::new().calls("look", json!({"at": "the sea"})).says("I have seen the sea.")
+fn looker() -> ScriptedModel {
+    ScriptedModel::new().calls("look", json!({"at": "the sea"})).says("I have seen the sea.")
 }
 
 /// A trace in memory, and its lines.
@@ -182,7 +183,7 @@ impl Model for Silent {
 
     fn reply<'a>(
         &'a self,
-        _: &'a prowess_agent::Ask,
+        _: &'a prowess_agent::ChatRequest,
         _: &'a (dyn Fn(prowess_agent::Delta<'_>) + Send + Sync),
     ) -> prowess_agent::Replying<'a> {
         Box::pin(std::future::pending())
@@ -254,7 +255,7 @@ mod everything_that_happens_is_written_down {
     async fn what_is_said_again_is_written_once() {
         let (trace, lines) = memory();
         let filling = "x".repeat(2000);
-        let model = (0..50).fold(Scripted::new(), |model, number| {
+        let model = (0..50).fold(ScriptedModel::new(), |model, number| {
             model.calls("look", json!({"at": format!("place-{number} {filling}")}))
         });
         let agent = agent(model.says("done"), vec![trace]);
@@ -294,12 +295,13 @@ mod everything_that_happens_is_written_down {
         let (trace, lines) = memory();
         let long = "far away ".repeat(600);
         let look = json!({"at": format!("{long}sk-ant-api03-Abcdef123456")});
-        let model = Scripted::new().calls("look", look.clone()).calls("look", look).says("done");
+        let model =
+            ScriptedModel::new().calls("look", look.clone()).calls("look", look).says("done");
         agent(model, vec![trace]).ask(&Session::new("s"), "look twice").await.unwrap();
         let texts = events(&lines).into_iter().filter(|it| it["event"] == "said");
         let texts: Vec<Json> = texts.filter_map(|it| it.get("text").cloned()).collect();
         assert_eq!(texts, [format!("seen: {long}sk-[masked]")]);
-        let read = json!(Traced::read(lines.lock().unwrap().join("\n").as_bytes()).unwrap());
+        let read = json!(RecordedTrace::read(lines.lock().unwrap().join("\n").as_bytes()).unwrap());
         let said = read["said"].as_object().unwrap().values();
         let results: Vec<&Json> = said.filter(|it| it["role"] == "tool").collect();
         let part = json!([{"from": "tool:look", "text": texts[0]}]);
@@ -311,7 +313,7 @@ mod everything_that_happens_is_written_down {
         let (trace, lines) = memory();
         let at = "https://api.test/v1?key=qwertz&page=2 with sk-ant-api03-Abcdef123456 and \
                   Authorization: Basic dXNlcjpwYXNz\nnext line";
-        let model = Scripted::new()
+        let model = ScriptedModel::new()
             .calls(
                 "look",
                 json!({"at": at, "headers": {"x-api-key": "hunter", "accept": "text/plain"}}),
@@ -341,13 +343,13 @@ mod everything_that_happens_is_written_down {
     #[derive(Debug, Default)]
     struct Warnings(AtomicUsize);
 
-    impl Layer for Warnings {
+    impl Middleware for Warnings {
         fn name(&self) -> &str {
             "warnings"
         }
 
-        fn note(&self, _: &Turn, what: &What) {
-            if let What::Warned { message } = what {
+        fn note(&self, _: &Turn, what: &EventKind) {
+            if let EventKind::Warned { message } = what {
                 assert_eq!(message, "the trace cannot be written: storage full");
                 self.0.fetch_add(1, Ordering::SeqCst);
             }
@@ -386,7 +388,7 @@ mod everything_that_happens_is_written_down {
     async fn sessions_side_by_side_write_whole_lines() {
         let world = World::new();
         let journal = Journal::open(world.path("trace.jsonl")).unwrap();
-        let trace: Arc<dyn Layer> = Arc::new(Trace::journal(journal));
+        let trace: Arc<dyn Middleware> = Arc::new(Trace::journal(journal));
         let mut asking = tokio::task::JoinSet::new();
         for number in 0..20 {
             let agent = agent(looker(), vec![trace.clone()]);
@@ -587,7 +589,7 @@ mod what_happens_is_told_as_spans {
     #[test]
     fn what_goes_wrong_is_seen_in_its_span() {
         let failing =
-            Scripted::new().calls("look", json!({"fail": true})).fails(ModelError::Server {
+            ScriptedModel::new().calls("look", json!({"fail": true})).fails(ModelError::Server {
                 provider: "scripted".to_owned(),
                 message: "Bearer s3cr3ttoken overloaded".to_owned(),
                 wait: None,
@@ -614,7 +616,7 @@ mod what_happens_is_told_as_spans {
     #[test]
     fn what_was_said_is_not_sent() {
         let model =
-            Scripted::new().calls("look", json!({"at": "xyzzy-input"})).says("xyzzy-answer");
+            ScriptedModel::new().calls("look", json!({"at": "xyzzy-input"})).says("xyzzy-answer");
         let agent = agent(model, vec![Arc::new(Spans::new("sailor"))]);
         let (_, spans) =
             spans(async { agent.ask(&Session::new("s"), "xyzzy-request").await.unwrap() });
@@ -839,12 +841,12 @@ mod what_happens_is_told_as_spans {
 /// Writes the trace of two turns, the second of which fails, to `trace.jsonl`.
 async fn two_turns(world: &World) {
     let journal = Journal::open(world.path("trace.jsonl")).unwrap();
-    let model = Scripted::new()
+    let model = ScriptedModel::new()
         .calls_all([("look", json!({"at": "the sea"})), ("look", json!({"fail": true}))])
-        .replies(Reply {
+        .replies(ChatResponse {
             message: prowess::Message::new(prowess::Role::Assistant, "I have seen the sea."),
-            spent: Spent { input: 300, output: 12, cached: 200, ..Spent::default() },
-            ..Reply::default()
+            spent: TokenUsage { input: 300, output: 12, cached: 200, ..TokenUsage::default() },
+            ..ChatResponse::default()
         })
         .fails(ModelError::Timeout { model: "scripted".to_owned(), after: Duration::from_secs(3) });
     let agent = agent(model, vec![Arc::new(Trace::journal(journal))]);
@@ -991,7 +993,7 @@ mod a_trace_is_shown_as_one_page {
         let model = looker();
         let spy = Arc::new(model);
         let agent = Agent::new(spy.clone()).with_system("You look at things.");
-        let agent = agent.with(Calling::new(toolbox())).with(Shows);
+        let agent = agent.with(ToolLoop::new(toolbox())).with(Shows);
         agent.ask(&Session::new("s"), "look at the sea").await.unwrap();
         let same = |it: &str| crate::world::with_code(it, "bcdfghjkmn");
         assert_eq!(same(&page.text(text)), same(&spy.asked()[0].messages[0].content));
@@ -1039,7 +1041,7 @@ mod a_trace_is_shown_as_one_page {
         let answer = "# Seen\n\n- one\n- **two** and `look <b>`\n\n```sh\nls *x*\n```\n\n> quoted\n\n[here](javascript:alert(1)) <img src=x>";
         let world = World::new();
         let journal = Journal::open(world.path("trace.jsonl")).unwrap();
-        let model = Scripted::new().says(answer);
+        let model = ScriptedModel::new().says(answer);
         let agent = agent(model, vec![Arc::new(Trace::journal(journal))]);
         agent.ask(&Session::new("voyage"), "look").await.unwrap();
         let mut page = page(&world);
@@ -1221,7 +1223,7 @@ mod a_trace_is_shown_as_one_page {
         let world = World::new();
         let journal = Journal::open(world.path("trace.jsonl")).unwrap();
         let trace = Arc::new(Trace::journal(journal));
-        let model = Scripted::new()
+        let model = ScriptedModel::new()
             .calls("look", json!({"at": attack}))
             .calls(attack, json!({}))
             .says(attack);

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prowess::{Directory, Keeper, Library, Limits, Options, Watching};
+use prowess::{Directory, Library, LiveLibrary, Options, SizeLimits, Watching};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value as Json;
 
@@ -23,12 +23,12 @@ use crate::{
 const SOON: Duration = Duration::from_secs(20);
 
 /// Waits until the library that a keeper gives is as wanted.
-fn wait(keeper: &Keeper, what: &str, wanted: impl Fn(&Library) -> bool) {
+fn wait(live_library: &LiveLibrary, what: &str, wanted: impl Fn(&Library) -> bool) {
     let start = Instant::now();
-    let mut last = keeper.library();
+    let mut last = live_library.library();
     while !wanted(&last) {
         assert!(start.elapsed() < SOON, "{what}: {:?}", listed(&last));
-        last = keeper.wait(&last, Duration::from_secs(1));
+        last = live_library.wait(&last, Duration::from_secs(1));
     }
 }
 
@@ -51,10 +51,10 @@ fn whole(library: &Library) -> Vec<String> {
 }
 
 /// A keeper that is told of changes.
-fn told(options: Options) -> Keeper {
-    let keeper = Keeper::start(&Options { watch: true, ..options }).unwrap();
-    assert_eq!(keeper.watching(), Watching::Told);
-    keeper
+fn told(options: Options) -> LiveLibrary {
+    let live_library = LiveLibrary::start(&Options { watch: true, ..options }).unwrap();
+    assert_eq!(live_library.watching(), Watching::Notified);
+    live_library
 }
 
 /// The program that follows a list, and the lines that it prints.
@@ -125,7 +125,7 @@ mod a_keeper_hears_of_changes {
             .skill("one", "before")
             .file("skills/kept/two.md", text("two", "before"))
             .link("skills/two/SKILL.md", "../kept/two.md");
-        let keeper = told(world.options());
+        let live_library = told(world.options());
         let [one, two] = ["skills/one/SKILL.md", "skills/kept/two.md"].map(|it| world.path(it));
         let aside = world.path("skills/one/.SKILL.md.swp");
         let replace = |description: &str| {
@@ -133,7 +133,7 @@ mod a_keeper_hears_of_changes {
             fs::rename(&aside, &one).unwrap();
         };
         let seen = |name: &str, description: &str| {
-            wait(&keeper, description, |it| listed(it).contains(&(name, description)));
+            wait(&live_library, description, |it| listed(it).contains(&(name, description)));
         };
         fs::write(&one, text("one", "in place")).unwrap();
         seen("one", "in place");
@@ -146,7 +146,7 @@ mod a_keeper_hears_of_changes {
         seen("one", "anew, and longer");
         let length = "---\nname: one\ndescription: anew".len() as u64;
         fs::File::options().write(true).open(&one).unwrap().set_len(length).unwrap();
-        wait(&keeper, "cut short", |it| !it.findings().is_empty());
+        wait(&live_library, "cut short", |it| !it.findings().is_empty());
         fs::write(&two, text("two", "behind the link")).unwrap();
         seen("two", "behind the link");
         fs::write(&aside, text("two", "renamed behind it")).unwrap();
@@ -157,35 +157,35 @@ mod a_keeper_hears_of_changes {
     #[test]
     fn a_06_a_directory_that_goes_and_comes_is_followed() {
         let world = World::new().skill("one", "first");
-        let keeper = told(world.options());
+        let live_library = told(world.options());
         let [skills, away] = ["skills", "away"].map(|it| world.path(it));
         fs::rename(&skills, &away).unwrap();
-        wait(&keeper, "moved away", |it| listed(it).is_empty());
+        wait(&live_library, "moved away", |it| listed(it).is_empty());
         // What happens where it is now is nobody's business.
         world.write("away/other/SKILL.md", text("other", "x"));
         world.write("skills/two/SKILL.md", text("two", "second"));
-        wait(&keeper, "made anew", |it| listed(it) == [("two", "second")]);
+        wait(&live_library, "made anew", |it| listed(it) == [("two", "second")]);
         fs::remove_dir_all(&skills).unwrap();
-        wait(&keeper, "deleted", |it| listed(it).is_empty());
+        wait(&live_library, "deleted", |it| listed(it).is_empty());
         fs::rename(&away, &skills).unwrap();
-        wait(&keeper, "moved back", |it| listed(it) == [("one", "first"), ("other", "x")]);
+        wait(&live_library, "moved back", |it| listed(it) == [("one", "first"), ("other", "x")]);
         world.write("skills/one/SKILL.md", text("one", "changed"));
-        wait(&keeper, "changed", |it| listed(it).contains(&("one", "changed")));
+        wait(&live_library, "changed", |it| listed(it).contains(&("one", "changed")));
     }
 
     #[test]
     fn a_06_a_directory_that_is_not_there_yet_is_followed() {
         let world = World::new();
         let directories = vec![Directory::new("a/b/c")];
-        let keeper = told(Options { directories, ..world.options() });
-        assert_eq!(keeper.library().findings()[0].rule.code, "directory-missing");
+        let live_library = told(Options { directories, ..world.options() });
+        assert_eq!(live_library.library().findings()[0].rule.code, "directory-missing");
         fs::create_dir(world.path("a")).unwrap();
         thread::sleep(Duration::from_millis(300));
         world.write("a/b/c/one/SKILL.md", text("one", "first"));
-        wait(&keeper, "put there", |it| listed(it) == [("one", "first")]);
-        assert_eq!(keeper.library().findings(), []);
+        wait(&live_library, "put there", |it| listed(it) == [("one", "first")]);
+        assert_eq!(live_library.library().findings(), []);
         world.write("a/b/c/one/SKILL.md", text("one", "second"));
-        wait(&keeper, "changed", |it| listed(it) == [("one", "second")]);
+        wait(&live_library, "changed", |it| listed(it) == [("one", "second")]);
     }
 
     #[test]
@@ -195,26 +195,26 @@ mod a_keeper_hears_of_changes {
             .skill_in("v2", "one", "new")
             .link("now", "v1");
         let directories = vec![Directory::new("now")];
-        let keeper = told(Options { directories, ..world.options() });
-        assert_eq!(listed(&keeper.library()), [("one", "old")]);
+        let live_library = told(Options { directories, ..world.options() });
+        assert_eq!(listed(&live_library.library()), [("one", "old")]);
         symlink("v2", world.path("next")).unwrap();
         fs::rename(world.path("next"), world.path("now")).unwrap();
-        wait(&keeper, "made to lead elsewhere", |it| listed(it) == [("one", "new")]);
+        wait(&live_library, "made to lead elsewhere", |it| listed(it) == [("one", "new")]);
         world.write("v2/one/SKILL.md", text("one", "newer"));
-        wait(&keeper, "changed there", |it| listed(it) == [("one", "newer")]);
+        wait(&live_library, "changed there", |it| listed(it) == [("one", "newer")]);
     }
 
     #[test]
     fn a_directory_behind_a_link_that_leads_nowhere_for_a_while_is_followed() {
         let world = World::new().skill_in("far/v1", "one", "old").link("now", "far/v1");
         let directories = vec![Directory::new("now")];
-        let keeper = told(Options { directories, ..world.options() });
+        let live_library = told(Options { directories, ..world.options() });
         fs::remove_dir_all(world.path("far")).unwrap();
-        wait(&keeper, "removed", |it| listed(it).is_empty());
+        wait(&live_library, "removed", |it| listed(it).is_empty());
         world.write("far/v1/one/SKILL.md", text("one", "new"));
-        wait(&keeper, "made anew", |it| listed(it) == [("one", "new")]);
+        wait(&live_library, "made anew", |it| listed(it) == [("one", "new")]);
         world.write("far/v1/one/SKILL.md", text("one", "newer"));
-        wait(&keeper, "changed there", |it| listed(it) == [("one", "newer")]);
+        wait(&live_library, "changed there", |it| listed(it) == [("one", "newer")]);
     }
 
     #[test]
@@ -243,9 +243,9 @@ mod a_keeper_hears_of_changes {
     fn however_folders_are_moved_about_the_library_is_what_is_on_disk() {
         const PLACES: [&str; 8] = ["a", "b", "c", "g/a", "g/b", "g/c", "h/a", "h"];
         let world = World::new().skill("a", "first").folder("skills/g").folder("outside");
-        let limits = Limits { depth: 3, ..Limits::default() };
+        let limits = SizeLimits { depth: 3, ..SizeLimits::default() };
         let options = Options { limits, ..world.options() };
-        let keeper = told(options.clone());
+        let live_library = told(options.clone());
         let mut state = 7_u64;
         let mut next = |most: usize| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -273,16 +273,16 @@ mod a_keeper_hears_of_changes {
                 };
             }
             let fresh = Library::load(&options).unwrap();
-            wait(&keeper, &format!("round {round}"), |it| whole(it) == whole(&fresh));
+            wait(&live_library, &format!("round {round}"), |it| whole(it) == whole(&fresh));
         }
     }
 
     #[test]
     fn folders_that_come_later_are_heard_as_well() {
         let world = World::new().skill("one", "a").folder("skills/empty");
-        let keeper = told(world.options());
+        let live_library = told(world.options());
         let size = |path: &str, size: u64| {
-            wait(&keeper, path, |it| {
+            wait(&live_library, path, |it| {
                 let one = it.get("one").unwrap();
                 one.resources().iter().any(|it| &*it.path == path && it.size == size)
             });
@@ -292,12 +292,12 @@ mod a_keeper_hears_of_changes {
         world.write("skills/one/references/deep/notes.md", "22");
         size("references/deep/notes.md", 2);
         world.write("skills/empty/SKILL.md", text("late", "b"));
-        wait(&keeper, "a folder becomes a skill", |it| it.get("late").is_some());
+        wait(&live_library, "a folder becomes a skill", |it| it.get("late").is_some());
         fs::rename(world.path("skills/empty"), world.path("outside")).unwrap();
-        wait(&keeper, "a folder is moved out", |it| it.get("late").is_none());
-        let last = keeper.library();
+        wait(&live_library, "a folder is moved out", |it| it.get("late").is_none());
+        let last = live_library.library();
         world.write("outside/SKILL.md", text("late", "c"));
-        assert!(std::sync::Arc::ptr_eq(&keeper.wait(&last, Duration::from_secs(1)), &last));
+        assert!(std::sync::Arc::ptr_eq(&live_library.wait(&last, Duration::from_secs(1)), &last));
     }
 
     #[test]
@@ -307,7 +307,7 @@ mod a_keeper_hears_of_changes {
         for number in 0..SKILLS {
             world = world.skill(&format!("skill-{number:04}"), "main");
         }
-        let keeper = told(world.options());
+        let live_library = told(world.options());
         thread::scope(|scope| {
             scope.spawn(|| {
                 for number in 0..SKILLS {
@@ -328,13 +328,13 @@ mod a_keeper_hears_of_changes {
                     });
                 }
             });
-            let mut last = keeper.library();
+            let mut last = live_library.library();
             let start = Instant::now();
             while listed(&last).len() != SKILLS / 3 * 2 + SKILLS
                 || listed(&last).iter().any(|it| it.1 != "branch")
             {
                 assert!(start.elapsed() < SOON * 3, "{} skills", listed(&last).len());
-                last = keeper.wait(&last, Duration::from_millis(200));
+                last = live_library.wait(&last, Duration::from_millis(200));
                 // No file is changed by a rename here, so that half of one may be seen, but never half of
                 // a library.
                 let names: Vec<&str> = last.skills().map(|it| &*it.manifest.name).collect();
@@ -343,21 +343,21 @@ mod a_keeper_hears_of_changes {
             }
         });
         thread::sleep(Duration::from_secs(3));
-        let (followed, on_disk) = (keeper.library(), world.load());
+        let (followed, on_disk) = (live_library.library(), world.load());
         assert_eq!(listed(&followed), listed(&on_disk));
         let files = |it: &Library| it.all().map(|it| it.resources().len()).sum::<usize>();
         assert_eq!(files(&followed), files(&on_disk));
-        assert_eq!(keeper.watching(), Watching::Told);
+        assert_eq!(live_library.watching(), Watching::Notified);
     }
 
     #[test]
     fn what_was_reloaded_and_then_undone_is_seen() {
         let world = World::new().skill("one", "a");
-        let keeper = told(world.options());
+        let live_library = told(world.options());
         world.write("skills/one/notes.md", "notes");
-        assert_eq!(keeper.reload().unwrap().get("one").unwrap().resources().len(), 1);
+        assert_eq!(live_library.reload().unwrap().get("one").unwrap().resources().len(), 1);
         world.remove("skills/one/notes.md");
-        wait(&keeper, "undone", |it| it.get("one").unwrap().resources().is_empty());
+        wait(&live_library, "undone", |it| it.get("one").unwrap().resources().is_empty());
     }
 
     #[test]
@@ -534,10 +534,12 @@ mod the_list_can_be_followed {
                     return;
                 }
                 assert!(start.elapsed() < SOON, "{what}: {kept:?}");
-                let news = following.json();
-                match news["event"].as_str().unwrap() {
-                    "added" | "changed" => drop(kept.insert(address(&news), news["skill"].clone())),
-                    "removed" => drop(kept.remove(&address(&news))),
+                let library_changes = following.json();
+                match library_changes["event"].as_str().unwrap() {
+                    "added" | "changed" => drop(
+                        kept.insert(address(&library_changes), library_changes["skill"].clone()),
+                    ),
+                    "removed" => drop(kept.remove(&address(&library_changes))),
                     _ => {}
                 }
             }

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use prowess::{
-    Call, Extract, FitError, Fitted, Level, Message, Offer, Priority, Prompt, Remedy, Role,
-    Summarise, Window, fit,
+    Call, ContextWindow, Extract, FitError, FitStep, FittedPrompt, Level, Message, Offer, Priority,
+    Prompt, Role, Summarise, fit,
 };
 use serde_json::{Value as Json, json};
 
@@ -51,36 +51,36 @@ fn prompt(history: Vec<Message>, skills: Vec<Offer>) -> Prompt {
     Prompt { system: "Be kind.".into(), skills, history: history.into(), ..Prompt::default() }
 }
 
-fn fitted(window: &Window, prompt: &Prompt) -> Fitted {
+fn fitted(window: &ContextWindow, prompt: &Prompt) -> FittedPrompt {
     fit(window, prompt.clone(), &Extract::default()).unwrap()
 }
 
 fn refused(tokens: usize, prompt: &Prompt) -> FitError {
-    let window = Window { tokens, ..Window::default() };
+    let window = ContextWindow { tokens, ..ContextWindow::default() };
     fit(&window, prompt.clone(), &Extract::default()).unwrap_err()
 }
 
 /// How many tokens a prompt takes when there is room for everything.
 fn taken(prompt: &Prompt) -> usize {
-    fitted(&Window { tokens: usize::MAX, ..Window::default() }, prompt).tokens.total()
+    fitted(&ContextWindow { tokens: usize::MAX, ..ContextWindow::default() }, prompt).tokens.total()
 }
 
 /// A window of which a prompt takes so many percent.
-fn window(prompt: &Prompt, percent: usize) -> Window {
-    Window { tokens: taken(prompt) * 100 / percent, ..Window::default() }
+fn window(prompt: &Prompt, percent: usize) -> ContextWindow {
+    ContextWindow { tokens: taken(prompt) * 100 / percent, ..ContextWindow::default() }
 }
 
-fn steps(fitted: &Fitted) -> Vec<&'static str> {
+fn steps(fitted: &FittedPrompt) -> Vec<&'static str> {
     fitted.steps.iter().map(|it| it.step.as_str()).collect()
 }
 
-fn kept(fitted: &Fitted) -> Vec<&str> {
+fn kept(fitted: &FittedPrompt) -> Vec<&str> {
     let kept = fitted.skills.iter().filter(|it| it.left_out.is_none());
     kept.map(|it| it.name.as_str()).collect()
 }
 
 /// The messages behind the system prompt.
-fn said(fitted: &Fitted) -> &[Message] {
+fn said(fitted: &FittedPrompt) -> &[Message] {
     &fitted.messages[1..]
 }
 
@@ -146,7 +146,7 @@ mod every_part_of_a_prompt_is_counted {
             skills: vec![offer("one", Priority::Active, 90), offer("two", Priority::Relevant, 30)],
             ..prompt(turns(4), Vec::new())
         };
-        let window = Window::default();
+        let window = ContextWindow::default();
         let all = fitted(&window, &whole);
         let tokens = all.tokens;
         assert_eq!(tokens.total(), tokens.system + tokens.history + tokens.skills + tokens.tools);
@@ -172,9 +172,9 @@ mod every_part_of_a_prompt_is_counted {
         let image = json!({"type": "image_url", "image_url": {"url": "A".repeat(100_000)}});
         let message = json!({"role": "user", "content": [{"type": "text", "text": "Look"}, image]});
         let read = prowess::history(&json!([message]).to_string()).unwrap();
-        let tokens = Window::default().count(&read[0]);
+        let tokens = ContextWindow::default().count(&read[0]);
         assert!((1000..1100).contains(&tokens), "{tokens}");
-        let fitted = fitted(&Window::default(), &prompt(read, Vec::new()));
+        let fitted = fitted(&ContextWindow::default(), &prompt(read, Vec::new()));
         assert_eq!(serde_json::to_value(&said(&fitted)[0]).unwrap(), message);
     }
 
@@ -188,7 +188,7 @@ mod every_part_of_a_prompt_is_counted {
             Offer { contents: vec![], ..offer("bare", Priority::Relevant, 20) },
         ];
         let prompt = Prompt { catalog: "## Skills".to_owned(), ..prompt(history, skills) };
-        let window = Window { tokens: 1_000_000, ..Window::default() };
+        let window = ContextWindow { tokens: 1_000_000, ..ContextWindow::default() };
         assert_eq!(prompt.clone().whole(), fitted(&window, &prompt).messages);
         assert_eq!(Prompt::default().whole(), []);
     }
@@ -216,7 +216,7 @@ mod old_messages_are_summarised_first {
     #[test]
     fn q_14_how_many_messages_stay_can_be_set() {
         let prompt = prompt(turns(40), Vec::new());
-        let window = Window { keep_recent: 4, ..window(&prompt, 85) };
+        let window = ContextWindow { keep_recent: 4, ..window(&prompt, 85) };
         let fitted = fitted(&window, &prompt);
         assert!(said(&fitted)[0].content.starts_with("[Summary of 36 "));
         assert_eq!(said(&fitted)[1..], prompt.history[36..]);
@@ -237,9 +237,10 @@ mod old_messages_are_summarised_first {
             prompt.system.push_str(" Be kind.");
         }
         let tokens = taken(&prompt) / 4 * 5;
-        let exact = fitted(&Window { tokens, ..Window::default() }, &prompt);
+        let exact = fitted(&ContextWindow { tokens, ..ContextWindow::default() }, &prompt);
         assert_eq!((steps(&exact), said(&exact)), (Vec::new(), &prompt.history[..]));
-        let over = fitted(&Window { tokens: tokens - 1, ..Window::default() }, &prompt);
+        let over =
+            fitted(&ContextWindow { tokens: tokens - 1, ..ContextWindow::default() }, &prompt);
         assert_eq!(steps(&over), ["compress"]);
     }
 
@@ -257,7 +258,7 @@ mod old_messages_are_summarised_first {
         // The tenth from the end is a result, so one call and one result more stay.
         assert_eq!(said(&ten)[1..], prompt.history[30..]);
         for keep_recent in 0..20 {
-            assert_paired(said(&fitted(&Window { keep_recent, ..window }, &prompt)));
+            assert_paired(said(&fitted(&ContextWindow { keep_recent, ..window }, &prompt)));
         }
     }
 
@@ -387,7 +388,7 @@ mod skills_make_room_by_their_priority {
         let fitted = fitted(&window(&prompt, 93), &prompt);
         assert_eq!(steps(&fitted), ["compress", "evict"]);
         assert_eq!(kept(&fitted), ["busy", "handy"]);
-        assert_eq!(fitted.skills[2].left_out, Some(Remedy::Evict));
+        assert_eq!(fitted.skills[2].left_out, Some(FitStep::Evict));
         assert!(!fitted.messages[0].content.contains("dusty"));
         assert!(fitted.messages[0].content.contains("All about handy."));
         assert_eq!(said(&fitted), *prompt.history);
@@ -410,7 +411,7 @@ mod skills_make_room_by_their_priority {
         assert!(said(&fitted)[0].content.starts_with("[Summary of 7 earlier messages]"));
         assert_eq!(said(&fitted)[1..], prompt.history[7..]);
         assert!(fitted.messages[0].content.contains("All about busy."));
-        assert!(fitted.skills[1..].iter().all(|it| it.left_out == Some(Remedy::Squeeze)));
+        assert!(fitted.skills[1..].iter().all(|it| it.left_out == Some(FitStep::KeepRecent)));
     }
 
     #[test]
@@ -479,7 +480,7 @@ mod skills_make_room_by_their_priority {
             ("e", Priority::Active),
         ];
         let offers = offers.map(|(name, priority)| offer(name, priority, 9)).to_vec();
-        let fitted = fitted(&Window::default(), &prompt(turns(1), offers));
+        let fitted = fitted(&ContextWindow::default(), &prompt(turns(1), offers));
         let headings: Vec<&str> = fitted.messages[0]
             .content
             .lines()
@@ -566,7 +567,7 @@ mod skills_make_room_by_their_priority {
         let prompt = prompt(turns(1), vec![offer("busy", Priority::Active, 900)]);
         let bare = taken(&super::prompt(turns(1), Vec::new()));
         let level = |tokens: usize| {
-            let fitted = fitted(&Window { tokens, ..Window::default() }, &prompt);
+            let fitted = fitted(&ContextWindow { tokens, ..ContextWindow::default() }, &prompt);
             let placed = &fitted.skills[0];
             assert_eq!(said(&fitted), *prompt.history);
             let shown = placed.left_out.is_none().then_some(placed.level);
@@ -577,8 +578,8 @@ mod skills_make_room_by_their_priority {
         assert_eq!(level(bare + 30), (Some(Level::Metadata), Some("degrade")));
         let short = super::prompt(vec![Message::new(Role::User, "Hm.")], prompt.skills);
         let bare = taken(&super::prompt(short.history.to_vec(), Vec::new()));
-        let fitted = fitted(&Window { tokens: bare, ..Window::default() }, &short);
-        assert_eq!(fitted.skills[0].left_out, Some(Remedy::Evict));
+        let fitted = fitted(&ContextWindow { tokens: bare, ..ContextWindow::default() }, &short);
+        assert_eq!(fitted.skills[0].left_out, Some(FitStep::Evict));
         assert_eq!(said(&fitted), *short.history);
     }
 }
@@ -642,7 +643,7 @@ mod what_is_too_much_is_cut_and_what_cannot_be_cut_is_refused {
         history.push(called("a"));
         history.push(result("a", &long));
         let prompt = prompt(history, vec![offer("busy", Priority::Active, 90)]);
-        let window = Window { tokens: 2000, ..Window::default() };
+        let window = ContextWindow { tokens: 2000, ..ContextWindow::default() };
         let start = Instant::now();
         let fitted = fitted(&window, &prompt);
         assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
@@ -666,14 +667,14 @@ mod what_is_too_much_is_cut_and_what_cannot_be_cut_is_refused {
         let request = format!("Please do it. {} That is all.", "And this. ".repeat(5000));
         history.push(Message::new(Role::User, request));
         let prompt = prompt(history, Vec::new());
-        let fitted = fitted(&Window { tokens: 1000, ..Window::default() }, &prompt);
+        let fitted = fitted(&ContextWindow { tokens: 1000, ..ContextWindow::default() }, &prompt);
         let request = &said(&fitted).last().unwrap().content;
         assert!(request.starts_with("Please do it."), "{request}");
         assert!(request.ends_with("That is all."), "{request}");
         assert!(request.contains("tokens cut …]"), "{request}");
         assert!(said(&fitted)[0].content.contains("tokens cut …]"), "{:?}", said(&fitted)[0]);
         // All others have given what they could before the request was touched.
-        let window = Window::default();
+        let window = ContextWindow::default();
         let others = said(&fitted).iter().rev().skip(1).map(|it| window.count(it));
         assert!(others.max().unwrap() < 40);
         assert!(window.count(said(&fitted).last().unwrap()) > 750);
@@ -710,13 +711,16 @@ mod what_is_too_much_is_cut_and_what_cannot_be_cut_is_refused {
     fn ten_thousand_messages_fit_at_once() {
         let prompt = prompt(turns(10_000), vec![offer("busy", Priority::Active, 90)]);
         let start = Instant::now();
-        let first = fitted(&Window { tokens: 8000, ..Window::default() }, &prompt);
+        let first = fitted(&ContextWindow { tokens: 8000, ..ContextWindow::default() }, &prompt);
         // Without optimisation it takes some hundred milliseconds, with it some ten.
         assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
         assert!(first.tokens.total() <= 8000);
         assert!(said(&first)[0].content.starts_with("[Summary of 9990 "));
         assert_eq!(said(&first)[1..], prompt.history[9990..]);
-        assert_eq!(first, fitted(&Window { tokens: 8000, ..Window::default() }, &prompt));
+        assert_eq!(
+            first,
+            fitted(&ContextWindow { tokens: 8000, ..ContextWindow::default() }, &prompt)
+        );
     }
 
     #[test]
@@ -733,7 +737,7 @@ mod what_is_too_much_is_cut_and_what_cannot_be_cut_is_refused {
             {"role": "tool", "content": "without a number"},
         ]);
         let history = prowess::history(&history.to_string()).unwrap();
-        let fitted = fitted(&Window::default(), &prompt(history, Vec::new()));
+        let fitted = fitted(&ContextWindow::default(), &prompt(history, Vec::new()));
         assert_paired(said(&fitted));
         assert_eq!(steps(&fitted), ["mend"]);
         let roles: Vec<&str> = said(&fitted).iter().map(|it| it.role.as_str()).collect();
@@ -744,7 +748,7 @@ mod what_is_too_much_is_cut_and_what_cannot_be_cut_is_refused {
         assert!(all[5].ends_with("\ntwice"), "{all:?}");
 
         let history = vec![Message::new(Role::User, "Go on."), called("1")];
-        let fitted = super::fitted(&Window::default(), &prompt(history, Vec::new()));
+        let fitted = super::fitted(&ContextWindow::default(), &prompt(history, Vec::new()));
         assert_eq!(said(&fitted)[1].calls, []);
         assert_eq!(said(&fitted)[1].content, "[called `look` with {}; there is no result]");
     }

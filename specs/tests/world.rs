@@ -17,8 +17,8 @@ use std::{
 };
 
 use prowess::{
-    Directory, Finding, Library, Limits, Listing, Memory, Options, Parsed, Profile, ReadError,
-    Resource, Scope, Skill, Source, Visit,
+    Directory, Finding, Library, Listing, Memory, Options, ParsedSkill, Profile, ReadError,
+    Resource, Scope, SizeLimits, Skill, Source, Visit,
 };
 use prowess_runtime::{Outcome, Tool};
 use serde_json::Value as Json;
@@ -483,11 +483,11 @@ impl Source for Counting {
         self.memory.scope()
     }
 
-    fn visit(&self, folder: &Path, limits: &Limits, listing: Listing) -> Visit {
+    fn visit(&self, folder: &Path, limits: &SizeLimits, listing: Listing) -> Visit {
         self.memory.visit(folder, limits, listing)
     }
 
-    fn resources(&self, path: &Path, limits: &Limits) -> (Vec<Resource>, Vec<Finding>) {
+    fn resources(&self, path: &Path, limits: &SizeLimits) -> (Vec<Resource>, Vec<Finding>) {
         self.memory.resources(path, limits)
     }
 
@@ -513,12 +513,12 @@ pub(crate) fn all(library: &Library) -> Vec<&Skill> {
 }
 
 /// A text as the library parses it, by the rules of the specification.
-pub(crate) fn parsed(text: &str) -> Parsed {
+pub(crate) fn parsed(text: &str) -> ParsedSkill {
     prowess::parse(text.as_bytes(), None, Profile::Spec)
 }
 
 /// The rules of what was noticed about a text.
-pub(crate) fn rules(parsed: &Parsed) -> Vec<&'static str> {
+pub(crate) fn rules(parsed: &ParsedSkill) -> Vec<&'static str> {
     parsed.findings.iter().map(|it| it.rule.code).collect()
 }
 

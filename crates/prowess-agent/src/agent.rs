@@ -6,9 +6,9 @@ use prowess::{Message, Role};
 
 use crate::{
     error::TurnError,
-    event::What,
-    layer::{Layer, Next},
-    model::{Model, Reply, Spent, Stop},
+    event::EventKind,
+    layer::{Middleware, Next},
+    model::{ChatResponse, Model, StopReason, TokenUsage},
     request::{Request, Turn},
     session::Session,
 };
@@ -19,18 +19,18 @@ pub struct Agent {
     model: Arc<dyn Model>,
     system: String,
     max_output: Option<usize>,
-    layers: Arc<[Arc<dyn Layer>]>,
+    layers: Arc<[Arc<dyn Middleware>]>,
 }
 
 /// What an agent answers.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct AgentAnswer {
     /// What the model said in the end.
     pub message: Message,
     /// Why it ended.
-    pub stop: Stop,
+    pub stop: StopReason,
     /// What all its steps took.
-    pub spent: Spent,
+    pub spent: TokenUsage,
     /// How often the model was asked.
     pub steps: usize,
 }
@@ -61,13 +61,13 @@ impl Agent {
 
     /// Adds a layer behind those that are there: the first one is the outermost.
     #[must_use]
-    pub fn with(self, layer: impl Layer + 'static) -> Self {
+    pub fn with(self, layer: impl Middleware + 'static) -> Self {
         self.with_shared(Arc::new(layer))
     }
 
     /// Does the same with a layer that somebody else holds too.
     #[must_use]
-    pub fn with_shared(self, layer: Arc<dyn Layer>) -> Self {
+    pub fn with_shared(self, layer: Arc<dyn Middleware>) -> Self {
         Self { layers: self.layers.iter().cloned().chain([layer]).collect(), ..self }
     }
 
@@ -82,7 +82,7 @@ impl Agent {
         &self,
         session: &Session,
         prompt: impl Into<String>,
-    ) -> Result<Answer, TurnError> {
+    ) -> Result<AgentAnswer, TurnError> {
         let _turn = session.begin_turn().await;
         // Whoever says something new does not want what was left open.
         for (call, has_begun) in session.open_calls() {
@@ -96,7 +96,7 @@ impl Agent {
 
     /// Goes on where a session was broken off; nothing if it had come to an end. What had begun
     /// is not done again: the model is told that it is not known how it ended.
-    pub async fn resume(&self, session: &Session) -> Result<Option<Answer>, TurnError> {
+    pub async fn resume(&self, session: &Session) -> Result<Option<AgentAnswer>, TurnError> {
         let _turn = session.begin_turn().await;
         for (call, _) in session.open_calls().into_iter().filter(|it| it.1) {
             let message = Message { call_id: Some(call.id), ..Message::new(Role::Tool, UNKNOWN) };
@@ -114,9 +114,9 @@ impl Agent {
         self.go_on(session, prompt.unwrap_or_default()).await.map(Some)
     }
 
-    async fn go_on(&self, session: &Session, prompt: String) -> Result<Answer, TurnError> {
+    async fn go_on(&self, session: &Session, prompt: String) -> Result<AgentAnswer, TurnError> {
         let turn = Arc::new(Turn::new(session.clone(), self.layers.clone()));
-        turn.note(What::Began { prompt });
+        turn.note(EventKind::Began { prompt });
         let mut ending = Ending { turn: turn.clone(), answer: None, error: None };
         let mut request = Request::new(turn.clone(), self.system.clone());
         request.max_output = self.max_output;
@@ -132,9 +132,9 @@ impl Agent {
         answer
     }
 
-    fn answer(&self, turn: &Turn, reply: Reply) -> Result<Answer, TurnError> {
+    fn answer(&self, turn: &Turn, reply: ChatResponse) -> Result<AgentAnswer, TurnError> {
         turn.session.push(reply.message.clone())?;
-        Ok(Answer {
+        Ok(AgentAnswer {
             message: reply.message,
             stop: reply.stop,
             spent: turn.spent(),
@@ -157,6 +157,6 @@ impl Drop for Ending {
         if answer.is_none() && error.is_none() {
             error = Some("cancelled".to_owned());
         }
-        self.turn.note(What::Ended { answer, error, spent, took });
+        self.turn.note(EventKind::Ended { answer, error, spent, took });
     }
 }

@@ -42,7 +42,7 @@ pub enum TurnError {
     },
     /// Something else went wrong on the way, in a layer that says so.
     #[error("{layer}: {source}")]
-    Layer {
+    Middleware {
         /// The layer.
         layer: String,
         /// What went wrong.

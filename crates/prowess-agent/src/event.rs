@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use crate::{
-    model::{Ask, Delta, Reply, Spent},
+    model::{ChatRequest, ChatResponse, Delta, TokenUsage},
     request::{CONTEXT, Turn},
 };
 
@@ -28,14 +28,14 @@ pub struct Event<'a> {
     pub step: usize,
     /// What it is.
     #[serde(flatten)]
-    pub what: &'a What,
+    pub what: &'a EventKind,
 }
 
 /// Something that happened.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum What {
+pub enum EventKind {
     /// Somebody asks for something.
     Began {
         /// In these words.
@@ -55,7 +55,7 @@ pub enum What {
         /// By what skills are chosen.
         strategy: String,
         /// The skills that were considered, the best first.
-        scores: Vec<Score>,
+        scores: Vec<SkillScore>,
         /// What was mentioned and is not there.
         unknown: Vec<String>,
     },
@@ -99,7 +99,7 @@ pub enum What {
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<String>,
         /// What it took.
-        spent: Spent,
+        spent: TokenUsage,
         /// How long it took.
         #[serde(rename = "took_ms", serialize_with = "milliseconds")]
         took: Duration,
@@ -123,9 +123,9 @@ pub enum What {
         provider: String,
         /// Exactly what it is asked.
         #[serde(serialize_with = "shared")]
-        ask: Arc<Ask>,
+        ask: Arc<ChatRequest>,
         /// What came from where.
-        sources: Vec<Source>,
+        sources: Vec<PromptSource>,
     },
     /// The model says something on the way.
     Heard {
@@ -147,7 +147,7 @@ pub enum What {
         /// To which step.
         step: usize,
         /// What.
-        reply: Reply,
+        reply: ChatResponse,
         /// How long it took.
         #[serde(rename = "took_ms", serialize_with = "milliseconds")]
         took: Duration,
@@ -220,7 +220,7 @@ pub enum What {
     /// What was spent so far.
     Spending {
         /// In this session.
-        spent: Spent,
+        spent: TokenUsage,
         /// What that costs, if prices are known.
         #[serde(skip_serializing_if = "Option::is_none")]
         cost: Option<f64>,
@@ -242,7 +242,7 @@ pub enum What {
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<String>,
         /// What it took.
-        spent: Spent,
+        spent: TokenUsage,
         /// How long it took.
         #[serde(rename = "took_ms", serialize_with = "milliseconds")]
         took: Duration,
@@ -251,7 +251,7 @@ pub enum What {
 
 /// A skill that was considered.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Score {
+pub struct SkillScore {
     /// The skill.
     pub name: String,
     /// How likely it is the right one.
@@ -268,7 +268,7 @@ pub struct Score {
 
 /// Where a part of a prompt came from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Source {
+pub struct PromptSource {
     /// Which message, from 0.
     pub message: usize,
     /// Where in its text the part begins, in bytes.
@@ -281,7 +281,7 @@ pub struct Source {
 }
 
 impl Event<'_> {
-    pub(crate) fn now<'a>(turn: &'a Turn, what: &'a What) -> Event<'a> {
+    pub(crate) fn now<'a>(turn: &'a Turn, what: &'a EventKind) -> Event<'a> {
         let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Event {
             at: at.as_millis().try_into().unwrap_or(u64::MAX),
@@ -293,7 +293,7 @@ impl Event<'_> {
     }
 }
 
-impl What {
+impl EventKind {
     pub(crate) fn heard(delta: Delta<'_>) -> Self {
         match delta {
             Delta::Text(text) => Self::Heard { text: text.to_owned() },
@@ -314,12 +314,12 @@ pub(crate) fn sources(
     offers: &[Offer],
     catalog: &str,
     marker: Option<&Marker>,
-) -> Vec<Source> {
+) -> Vec<PromptSource> {
     let opening = marker.map_or_else(String::new, |it| format!("{}\n", it.opening()));
     let mut sources = Vec::new();
     for (at, message) in messages.iter().enumerate() {
         let part =
-            |start: usize, end: usize, from: String| Source { message: at, start, end, from };
+            |start: usize, end: usize, from: String| PromptSource { message: at, start, end, from };
         if message.role != Role::System {
             let from = match (message.role, message.rest.get("name").and_then(Json::as_str)) {
                 (Role::Tool, _) => format!("tool:{}", called(messages, message)),
@@ -368,7 +368,7 @@ fn called<'m>(messages: &'m [Message], result: &Message) -> &'m str {
     call.map_or("", |it| &it.name)
 }
 
-fn shared<S: serde::Serializer>(ask: &Arc<Ask>, serializer: S) -> Result<S::Ok, S::Error> {
+fn shared<S: serde::Serializer>(ask: &Arc<ChatRequest>, serializer: S) -> Result<S::Ok, S::Error> {
     ask.serialize(serializer)
 }
 

@@ -7,13 +7,13 @@ use prowess_runtime::{Outcome, Tool};
 
 use crate::{
     error::TurnError,
-    event::What,
-    model::{Model, Reply},
+    event::EventKind,
+    model::{ChatResponse, Model},
     request::{Request, Turn},
 };
 
 /// A reply, or why there is none, once it is waited for.
-pub type Replied<'a> = Pin<Box<dyn Future<Output = Result<Reply, TurnError>> + Send + 'a>>;
+pub type Replied<'a> = Pin<Box<dyn Future<Output = Result<ChatResponse, TurnError>> + Send + 'a>>;
 /// What came of a call, once it is waited for.
 pub type Called<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 
@@ -22,7 +22,7 @@ pub type Called<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 /// Each method does nothing unless it is written: what comes in goes on to the next layer. A layer may
 /// change what goes on or comes back, go on several times, or not at all. It keeps nothing of one
 /// session that another could see. Whatever it started ends when the future is dropped.
-pub trait Layer: Send + Sync + fmt::Debug {
+pub trait Middleware: Send + Sync + fmt::Debug {
     /// What it is called, in one word.
     fn name(&self) -> &str;
 
@@ -38,7 +38,7 @@ pub trait Layer: Send + Sync + fmt::Debug {
     }
 
     /// Something that happened on the way, in whichever layer.
-    fn note(&self, turn: &Turn, what: &What) {
+    fn note(&self, turn: &Turn, what: &EventKind) {
         let _ = (turn, what);
     }
 }
@@ -46,7 +46,7 @@ pub trait Layer: Send + Sync + fmt::Debug {
 /// The layers that are still to come, and the model behind them.
 #[derive(Debug, Clone, Copy)]
 pub struct Next<'a> {
-    pub(crate) layers: &'a [Arc<dyn Layer>],
+    pub(crate) layers: &'a [Arc<dyn Middleware>],
     pub(crate) model: &'a dyn Model,
 }
 
@@ -64,9 +64,9 @@ impl<'a> Next<'a> {
     pub async fn reply_with(
         self,
         request: Request,
-        last: Arc<dyn Layer>,
-    ) -> Result<Reply, TurnError> {
-        let layers: Vec<Arc<dyn Layer>> = self.layers.iter().cloned().chain([last]).collect();
+        last: Arc<dyn Middleware>,
+    ) -> Result<ChatResponse, TurnError> {
+        let layers: Vec<Arc<dyn Middleware>> = self.layers.iter().cloned().chain([last]).collect();
         Next { layers: &layers, ..self }.reply(request).await
     }
 
@@ -79,7 +79,7 @@ impl<'a> Next<'a> {
 /// The layers that a call is still to pass, and the tool behind them.
 #[derive(Clone, Copy)]
 pub struct NextCall<'a> {
-    pub(crate) layers: &'a [Arc<dyn Layer>],
+    pub(crate) layers: &'a [Arc<dyn Middleware>],
     pub(crate) turn: &'a Turn,
     pub(crate) tool: Option<&'a Arc<dyn Tool>>,
     pub(crate) last: &'a (dyn Fn(Call) -> Called<'a> + Send + Sync),

@@ -18,17 +18,17 @@ mod fit;
 mod retry;
 
 pub use self::{
-    approval::{Approval, Witness},
-    boundary::Boundary,
-    calling::Calling,
-    fit::Fit,
+    approval::{Approval, RecordingApprover},
+    boundary::CatchErrors,
+    calling::ToolLoop,
+    fit::FitContext,
     folder::Folder,
     guard::{Guard, When},
     logging::Logging,
-    retrieval::{Document, Documents, Retrieval, Retrieving},
+    retrieval::{ContextDocument, DocumentSource, Retrieval, Retrieving},
     retry::Retry,
     servers::Servers,
-    skills::{Showing, Skills},
+    skills::{SkillOptions, Skills},
     spans::Spans,
     spending::{Budget, Price, Spending},
     trace::Trace,

@@ -1,7 +1,7 @@
 //! An agent: it is asked for something, takes up the skills for it, calls tools, and answers.
 //!
 //! The modules stand in the order a request passes through them. Everything on the way is a
-//! [`Layer`], and each is of use without the others. Nothing here starts a process, opens a file,
+//! [`Middleware`], and each is of use without the others. Nothing here starts a process, opens a file,
 //! prints, or reads the environment.
 //!
 //! Layers may stand in any order, the first outermost. This one is usual:
@@ -11,7 +11,7 @@
 //! 2. the error boundary, which catches what goes wrong behind it;
 //! 3. what adds to a request, once a turn: [`Skills`], servers, retrieval;
 //! 4. what says no to calls: guardrails, approval;
-//! 5. [`Calling`], behind which everything is passed once a step;
+//! 5. [`ToolLoop`], behind which everything is passed once a step;
 //! 6. limits of spending, so that no further step is taken;
 //! 7. fitting into the window, so that it counts what all the others added;
 //! 8. retries, next to the model, so that the same request is sent again.
@@ -49,21 +49,24 @@ mod trace;
 mod otlp;
 
 pub use crate::{
-    agent::{Agent, Answer},
+    agent::{Agent, AgentAnswer},
     error::TurnError,
-    event::{Event, Score, Source, What},
-    layer::{Called, Layer, Next, NextCall, Replied},
+    event::{Event, EventKind, PromptSource, SkillScore},
+    layer::{Called, Middleware, Next, NextCall, Replied},
     layers::{
-        Approval, Boundary, Budget, Calling, Document, Documents, Fit, Folder, Guard, Logging,
-        Price, Retrieval, Retrieving, Retry, Servers, Showing, Skills, Spans, Spending, Trace,
-        When, Witness,
+        Approval, Budget, CatchErrors, ContextDocument, DocumentSource, FitContext, Folder, Guard,
+        Logging, Price, RecordingApprover, Retrieval, Retrieving, Retry, Servers, SkillOptions,
+        Skills, Spans, Spending, ToolLoop, Trace, When,
     },
     mask::{KnownSecrets, Masking, mask},
-    model::{Ask, Delta, Model, ModelError, Offered, Reply, Replying, Spent, Stop},
-    models::{Connection, ConnectionError, Key, Provider, Scripted, model},
+    model::{
+        ChatRequest, ChatResponse, Delta, Model, ModelError, Replying, StopReason, TokenUsage,
+        ToolDefinition,
+    },
+    models::{ApiKey, ConnectionError, ModelConnection, ModelProvider, ScriptedModel, model},
     otlp::{Collector, CollectorError, CollectorProtocol, Otlp, Sending},
-    page::Page,
-    request::{Context, Request, Told, Turn},
+    page::HtmlPage,
+    request::{Context, Request, SkillInHistory, Turn},
     session::{Session, SessionError},
-    trace::{Summary, TotalOfTool, TraceError, Traced, UseOfSkill},
+    trace::{RecordedTrace, Summary, TotalOfTool, TraceError, UseOfSkill},
 };

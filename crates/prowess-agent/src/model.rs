@@ -21,29 +21,29 @@ pub trait Model: Send + Sync + fmt::Debug {
     /// Asks it.
     fn reply<'a>(
         &'a self,
-        ask: &'a Ask,
+        ask: &'a ChatRequest,
         hear: &'a (dyn Fn(Delta<'_>) + Send + Sync),
     ) -> Replying<'a>;
 
     /// What it would be sent, for whoever wants to see that before it is.
-    fn body(&self, ask: &Ask) -> Json {
+    fn body(&self, ask: &ChatRequest) -> Json {
         json!(ask)
     }
 }
 
 /// A reply, once it is waited for.
-pub type Replying<'a> = Pin<Box<dyn Future<Output = Result<Reply, ModelError>> + Send + 'a>>;
+pub type Replying<'a> = Pin<Box<dyn Future<Output = Result<ChatResponse, ModelError>> + Send + 'a>>;
 
 /// What a message has that is the result of a call that came out badly.
 pub(crate) const IS_ERROR: &str = "is_error";
 
 /// What a model is asked.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Ask {
+pub struct ChatRequest {
     /// What was said so far, the system prompt first.
     pub messages: Vec<Message>,
     /// The tools that it can call.
-    pub tools: Vec<Offered>,
+    pub tools: Vec<ToolDefinition>,
     /// How many tokens it may reply with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output: Option<usize>,
@@ -54,7 +54,7 @@ pub struct Ask {
 
 /// A tool that a model can call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Offered {
+pub struct ToolDefinition {
     /// What it is called by.
     pub name: String,
     /// What it does.
@@ -77,14 +77,14 @@ pub enum Delta<'a> {
 
 /// What a model replied.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Reply {
+pub struct ChatResponse {
     /// What it said, with the tools that it calls. What its provider wants back with the next request,
     /// such as signed thoughts, stands among the fields that nobody here knows.
     pub message: Message,
     /// Why it ended.
-    pub stop: Stop,
+    pub stop: StopReason,
     /// What it took.
-    pub spent: Spent,
+    pub spent: TokenUsage,
     /// What whoever asked should know about its end, such as a reason that is not known here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remark: Option<String>,
@@ -94,7 +94,7 @@ pub struct Reply {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Stop {
+pub enum StopReason {
     /// The model has said what it has to say.
     #[default]
     Done,
@@ -108,7 +108,7 @@ pub enum Stop {
 
 /// The tokens of a reply, as its provider counts them; estimated where it does not say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spent {
+pub struct TokenUsage {
     /// What was read, also what was remembered of it.
     pub input: u64,
     /// What was said and thought.
@@ -120,7 +120,7 @@ pub struct Spent {
     pub estimated: bool,
 }
 
-impl AddAssign for Spent {
+impl AddAssign for TokenUsage {
     fn add_assign(&mut self, other: Self) {
         // Whatever a provider claims, it is no reason to break down.
         self.input = self.input.saturating_add(other.input);
@@ -132,7 +132,7 @@ impl AddAssign for Spent {
     }
 }
 
-impl fmt::Display for Spent {
+impl fmt::Display for TokenUsage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { input, output, .. } = self;
         match self.estimated {
@@ -142,7 +142,7 @@ impl fmt::Display for Spent {
     }
 }
 
-impl Sum for Spent {
+impl Sum for TokenUsage {
     fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
         all.fold(Self::default(), |mut sum, it| {
             sum += it;

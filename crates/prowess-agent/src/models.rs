@@ -13,6 +13,6 @@ mod connection;
 mod scripted;
 
 pub use self::{
-    connection::{Connection, ConnectionError, Key, Provider, model},
-    scripted::Scripted,
+    connection::{ApiKey, ConnectionError, ModelConnection, ModelProvider, model},
+    scripted::ScriptedModel,
 };

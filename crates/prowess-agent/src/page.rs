@@ -14,7 +14,7 @@ const BODY: &str = include_str!("page/shell.html");
 /// No text of its data is markup anywhere: it stands in the page as JSON without a `<`, and is shown as
 /// text. No script runs but the page's own, by its digest.
 #[derive(Debug, Clone, Copy)]
-pub struct Page<'p> {
+pub struct HtmlPage<'p> {
     /// What it is called until its script has run.
     pub title: &'p str,
     /// What the list is, and what its rows are, for those who do not see it.
@@ -27,7 +27,7 @@ pub struct Page<'p> {
     pub script: &'p str,
 }
 
-impl Page<'_> {
+impl HtmlPage<'_> {
     /// Makes the page of some data.
     pub fn html(&self, data: &impl Serialize) -> String {
         let (style, script) =

@@ -9,15 +9,15 @@ use std::{
     time::Instant,
 };
 
-use prowess::{Fitted, Message, Offer, Prompt, Role};
+use prowess::{FittedPrompt, Message, Offer, Prompt, Role};
 use prowess_runtime::{Active, Tool, plain_schema};
 use serde_json::json;
 
 use crate::{
     error::TurnError,
-    event::{Event, What, sources},
-    layer::Layer,
-    model::{Ask, Delta, Model, Offered, Reply, Spent},
+    event::{Event, EventKind, sources},
+    layer::Middleware,
+    model::{ChatRequest, ChatResponse, Delta, Model, TokenUsage, ToolDefinition},
     session::{Session, SessionError},
 };
 
@@ -34,9 +34,9 @@ pub struct Request {
     pub context: Vec<Context>,
     /// Skills whose instructions stand in the history as the result of a call. Whoever takes the call
     /// out of it tells them again.
-    pub told: Vec<Told>,
+    pub told: Vec<SkillInHistory>,
     /// What is told of the prompt, where that was made to fit; else all of it.
-    pub fitted: Option<Fitted>,
+    pub fitted: Option<FittedPrompt>,
     /// How many tokens the model may reply with.
     pub max_output: Option<usize>,
     /// How freely it replies.
@@ -54,7 +54,7 @@ pub struct Context {
 
 /// A skill whose instructions stand in the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct SkillInHistory {
     /// The call whose result they are.
     pub call_id: String,
     /// The skill.
@@ -70,18 +70,18 @@ pub struct Turn {
     pub number: usize,
     began: Instant,
     steps: AtomicUsize,
-    spent: Mutex<BTreeMap<String, Spent>>,
+    spent: Mutex<BTreeMap<String, TokenUsage>>,
     active: Mutex<Vec<String>>,
     offered: Mutex<Vec<Arc<dyn Tool>>>,
-    told: Mutex<Vec<Told>>,
-    asked: Mutex<Arc<Ask>>,
+    told: Mutex<Vec<SkillInHistory>>,
+    asked: Mutex<Arc<ChatRequest>>,
     skills: Mutex<Option<Arc<Active>>>,
-    layers: Arc<[Arc<dyn Layer>]>,
+    layers: Arc<[Arc<dyn Middleware>]>,
 }
 
 /// The tools that were last offered, each as it was described first.
 #[derive(Default)]
-struct Described(Mutex<Vec<(Arc<dyn Tool>, Offered)>>);
+struct Described(Mutex<Vec<(Arc<dyn Tool>, ToolDefinition)>>);
 
 /// The name under which a context speaks.
 pub(crate) const CONTEXT: &str = "context";
@@ -91,7 +91,7 @@ tokio::task_local! {
 }
 
 impl Turn {
-    pub(crate) fn new(session: Session, layers: Arc<[Arc<dyn Layer>]>) -> Self {
+    pub(crate) fn new(session: Session, layers: Arc<[Arc<dyn Middleware>]>) -> Self {
         Self {
             number: session.turns(),
             session,
@@ -113,17 +113,17 @@ impl Turn {
     }
 
     /// What all its replies took.
-    pub fn spent(&self) -> Spent {
+    pub fn spent(&self) -> TokenUsage {
         lock(&self.spent).values().copied().sum()
     }
 
     /// What the replies of each model took, by its name.
-    pub fn spent_on(&self) -> BTreeMap<String, Spent> {
+    pub fn spent_on(&self) -> BTreeMap<String, TokenUsage> {
         lock(&self.spent).clone()
     }
 
     /// Counts what a reply of a model took, for this turn and for its session.
-    pub(crate) fn spend(&self, model: &str, spent: Spent) -> Result<(), SessionError> {
+    pub(crate) fn spend(&self, model: &str, spent: TokenUsage) -> Result<(), SessionError> {
         *lock(&self.spent).entry(model.to_owned()).or_default() += spent;
         self.session.spend(model, spent)
     }
@@ -134,7 +134,7 @@ impl Turn {
     }
 
     /// The layers, the outermost first.
-    pub fn layers(&self) -> &[Arc<dyn Layer>] {
+    pub fn layers(&self) -> &[Arc<dyn Middleware>] {
         &self.layers
     }
 
@@ -162,19 +162,19 @@ impl Turn {
     }
 
     /// What the model was last asked; nothing at all before the first time.
-    pub fn asked(&self) -> Arc<Ask> {
+    pub fn asked(&self) -> Arc<ChatRequest> {
         lock(&self.asked).clone()
     }
 
     /// Says that the instructions of a skill stand in the history; a skill stands there once.
-    pub fn tell(&self, told: Told) {
+    pub fn tell(&self, told: SkillInHistory) {
         let mut all = lock(&self.told);
         all.retain(|it| it.offer.name != told.offer.name);
         all.push(told);
     }
 
     /// The skills whose instructions stand in the history.
-    pub fn told(&self) -> Vec<Told> {
+    pub fn told(&self) -> Vec<SkillInHistory> {
         lock(&self.told).clone()
     }
 
@@ -183,7 +183,7 @@ impl Turn {
     }
 
     /// Tells every layer what happened.
-    pub fn note(&self, what: What) {
+    pub fn note(&self, what: EventKind) {
         self.layers.iter().for_each(|it| it.note(self, &what));
     }
 
@@ -207,7 +207,7 @@ impl Turn {
     }
 
     /// What happened, with when and where.
-    pub fn event<'a>(&'a self, what: &'a What) -> Event<'a> {
+    pub fn event<'a>(&'a self, what: &'a EventKind) -> Event<'a> {
         Event::now(self, what)
     }
 }
@@ -236,15 +236,15 @@ impl Request {
 
     /// The tools as a model is told of them. A tool is described in the same words throughout a
     /// session, so that a provider can remember what stands before the conversation.
-    pub fn offered(&self) -> Vec<Offered> {
+    pub fn offered(&self) -> Vec<ToolDefinition> {
         let described = self.turn.session.keep(Described::default);
         let mut described = lock(&described.0);
-        let described: &mut Vec<(Arc<dyn Tool>, Offered)> = &mut described;
+        let described: &mut Vec<(Arc<dyn Tool>, ToolDefinition)> = &mut described;
         let known = std::mem::take(described);
         for tool in &self.tools {
             let offered = match known.iter().find(|it| Arc::ptr_eq(&it.0, tool)) {
                 Some((_, offered)) => offered.clone(),
-                None => Offered {
+                None => ToolDefinition {
                     name: tool.name().to_owned(),
                     description: tool.description().into_owned(),
                     input_schema: plain_schema(tool.input_schema()),
@@ -297,7 +297,7 @@ impl Request {
     }
 
     /// Asks the model for a reply to what is there.
-    pub(crate) async fn ask(self, model: &dyn Model) -> Result<Reply, TurnError> {
+    pub(crate) async fn ask(self, model: &dyn Model) -> Result<ChatResponse, TurnError> {
         let turn = self.turn.clone();
         let tools = self.offered();
         turn.offer(&self.tools);
@@ -309,10 +309,10 @@ impl Request {
         let Prompt { skills, catalog, .. } = self.prompt;
         // A model may have nothing to say, but most providers take no message that says nothing.
         messages.retain(|it| it.role != Role::Assistant || !is_empty(it));
-        let ask = Arc::new(Ask { messages, tools, max_output, temperature });
+        let ask = Arc::new(ChatRequest { messages, tools, max_output, temperature });
         *lock(&turn.asked) = ask.clone();
         let step = turn.steps.fetch_add(1, Ordering::Relaxed) + 1;
-        turn.note(What::Asked {
+        turn.note(EventKind::Asked {
             step,
             model: model.name().to_owned(),
             provider: model.provider().to_owned(),
@@ -325,22 +325,22 @@ impl Request {
             ask: ask.clone(),
         });
         let start = Instant::now();
-        let hear = |delta: Delta<'_>| turn.note(What::heard(delta));
+        let hear = |delta: Delta<'_>| turn.note(EventKind::heard(delta));
         let reply = model.reply(&ask, &hear).await;
         let took = start.elapsed();
         match reply {
             Ok(reply) => {
                 if let Some(message) = reply.remark.clone() {
-                    turn.note(What::Warned { message });
+                    turn.note(EventKind::Warned { message });
                 }
                 let counted = turn.spend(model.name(), reply.spent);
-                turn.note(What::Replied { step, reply: reply.clone(), took });
+                turn.note(EventKind::Replied { step, reply: reply.clone(), took });
                 counted?;
                 Ok(reply)
             }
             Err(error) => {
                 let (message, kind) = (error.to_string(), error.kind().to_owned());
-                turn.note(What::Failed { step, message, kind, took });
+                turn.note(EventKind::Failed { step, message, kind, took });
                 Err(error.into())
             }
         }

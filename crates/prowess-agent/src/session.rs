@@ -12,7 +12,7 @@ use prowess_runtime::{Journal, fresh_marker};
 use serde::{Deserialize, Serialize};
 use tokio::sync::OwnedMutexGuard;
 
-use crate::model::Spent;
+use crate::model::TokenUsage;
 
 /// What was said in a conversation. Clones are the same conversation.
 ///
@@ -35,7 +35,7 @@ struct State {
     taken: Vec<(String, String)>,
     /// How often somebody asked for something.
     turns: usize,
-    spent: BTreeMap<String, Spent>,
+    spent: BTreeMap<String, TokenUsage>,
     /// What stands around the texts of skills, once there was one.
     marker: Option<Marker>,
     journal: Option<Journal>,
@@ -58,7 +58,7 @@ enum Line {
     /// The code of the markers around the texts of skills.
     Marker { code: String },
     /// A reply of a model took this.
-    Spent { model: String, spent: Spent },
+    Spent { model: String, spent: TokenUsage },
     /// Something that a later program writes and an older one can do without.
     #[serde(other)]
     Unknown,
@@ -240,13 +240,13 @@ impl Session {
     }
 
     /// What the replies of each model took, by the model's name.
-    pub fn spent_on(&self) -> BTreeMap<String, Spent> {
+    pub fn spent_on(&self) -> BTreeMap<String, TokenUsage> {
         self.state().spent.clone()
     }
 
     /// Counts what a reply of a model took.
-    pub(crate) fn spend(&self, model: &str, spent: Spent) -> Result<(), SessionError> {
-        if spent == Spent::default() {
+    pub(crate) fn spend(&self, model: &str, spent: TokenUsage) -> Result<(), SessionError> {
+        if spent == TokenUsage::default() {
             return Ok(());
         }
         let line = Line::Spent { model: model.to_owned(), spent };

@@ -7,6 +7,6 @@ mod summary;
 mod page;
 
 pub use self::{
-    read::{TraceError, Traced},
+    read::{RecordedTrace, TraceError},
     summary::{Summary, TotalOfTool, UseOfSkill},
 };

@@ -9,12 +9,13 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use prowess::{Cataloging, Matching, Vocabulary, Window};
+use prowess::{Cataloging, ContextWindow, Matching, Tokenizer};
 use prowess_agent::{
-    Agent, Ask, Boundary, Budget, Calling, Delta, Fit, KnownSecrets, Logging, Model, ModelError,
-    Price, Replying, Retry, Servers, Showing, Skills, Spans, Spending, Trace,
+    Agent, Budget, CatchErrors, ChatRequest, Delta, FitContext, KnownSecrets, Logging, Model,
+    ModelError, Price, Replying, Retry, Servers, SkillOptions, Skills, Spans, Spending, ToolLoop,
+    Trace,
 };
-use prowess_runtime::{Config, Gate, Journal, Launcher, Provider, Share, timestamp};
+use prowess_runtime::{Authorizer, Config, Journal, Launcher, Ratio, SkillProvider, timestamp};
 use serde_json::Value as Json;
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -22,14 +23,14 @@ use crate::{
     arguments::{Global, StrategyName, share},
     connection::Naming,
     context,
-    fault::Fault,
+    fault::CliError,
     given,
     host::Running,
     printer::Printer,
     safe,
     toolbox::{self, Caller, Kit},
     trust,
-    viewer::{Lookout, Sight, View},
+    viewer::{EventSender, UiEvent, View},
 };
 
 /// How an agent works, as it is typed.
@@ -62,7 +63,7 @@ pub(crate) struct Working {
     top: Option<usize>,
     /// The least confidence of a skill, from 0 to 1 [default: 0.05]
     #[arg(long, value_name = "C", value_parser = share, allow_negative_numbers = true)]
-    threshold: Option<Share>,
+    threshold: Option<Ratio>,
     /// Append a trace of everything that happens to this file; see `prowess trace`
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
@@ -76,12 +77,12 @@ pub(crate) struct Working {
 #[derive(Debug)]
 pub(crate) struct Stack {
     pub(crate) agent: Agent,
-    pub(crate) provider: Arc<dyn Provider>,
-    pub(crate) gate: Arc<Gate>,
+    pub(crate) provider: Arc<dyn SkillProvider>,
+    pub(crate) authorizer: Arc<Authorizer>,
     /// What starts servers; nothing where none is started.
     pub(crate) servers: Option<Arc<Servers>>,
-    pub(crate) sights: UnboundedReceiver<Sight>,
-    pub(crate) window: Window,
+    pub(crate) sights: UnboundedReceiver<UiEvent>,
+    pub(crate) window: ContextWindow,
     /// What must not be shown.
     pub(crate) secrets: KnownSecrets,
 }
@@ -110,7 +111,7 @@ impl Working {
         let provider = context::provider(global, printer)?;
         let own = [&self.naming.key_file, &self.trace, &session];
         let withheld: Vec<PathBuf> = own.into_iter().flatten().cloned().collect();
-        let Kit { toolbox, gate, starter } = toolbox::toolbox(
+        let Kit { toolbox, authorizer, starter } = toolbox::toolbox(
             Caller::Model,
             &self.running,
             &provider,
@@ -121,13 +122,13 @@ impl Working {
         )?;
         let window = self.window(model.name(), &config);
         let skills = Skills::new(Some(provider.clone()), self.showing(&config, &window))
-            .with_gate(gate.clone());
+            .with_gate(authorizer.clone());
         let spending = self.spending(model.name(), &config)?;
-        let calling = Calling { max_steps: self.steps.get(), ..Calling::new(Arc::new(toolbox)) };
+        let calling = ToolLoop { max_steps: self.steps.get(), ..ToolLoop::new(Arc::new(toolbox)) };
         let system = self.system.as_deref().map_or_else(|| Ok(SYSTEM.to_owned()), given::text)?;
         let system = format!("{}\n\n{}", system.trim_end(), surroundings());
         let secrets = self.naming.secrets(&config);
-        let (lookout, shown, sights) = Lookout::new(view, &secrets);
+        let (lookout, shown, sights) = EventSender::new(view, &secrets);
         // What was said is told before what ends it.
         let mut agent = Agent::new(model).with_system(system).with(lookout);
         if let Some(tokens) = self.max_output.or(config.model.max_output.value) {
@@ -140,7 +141,7 @@ impl Working {
         let mut agent = agent
             .with(Spans::new("prowess"))
             .with(Logging::default())
-            .with(Boundary::new())
+            .with(CatchErrors::new())
             .with(skills)
             .with(calling);
         // Whoever only looks starts nothing.
@@ -151,28 +152,34 @@ impl Working {
         if let Some(servers) = &servers {
             agent = agent.with_shared(servers.clone());
         }
-        let agent =
-            agent.with(spending).with(Fit::new(window).with_summaries(None)).with(Retry::default());
-        Ok(Stack { agent, provider, gate, servers, sights, window, secrets })
+        let agent = agent
+            .with(spending)
+            .with(FitContext::new(window).with_summaries(None))
+            .with(Retry::default());
+        Ok(Stack { agent, provider, authorizer, servers, sights, window, secrets })
     }
 
-    fn window(&self, model: &str, config: &Config) -> Window {
+    fn window(&self, model: &str, config: &Config) -> ContextWindow {
         let set = config.window();
-        let vocabulary = Vocabulary::for_model(model);
-        Window { tokens: self.window.map_or(set.tokens, NonZeroUsize::get), vocabulary, ..set }
+        let vocabulary = Tokenizer::for_model(model);
+        ContextWindow {
+            tokens: self.window.map_or(set.tokens, NonZeroUsize::get),
+            vocabulary,
+            ..set
+        }
     }
 
-    fn showing(&self, config: &Config, window: &Window) -> Showing {
-        let (set, usual) = (config.matching(), Showing::default());
+    fn showing(&self, config: &Config, window: &ContextWindow) -> SkillOptions {
+        let (set, usual) = (config.matching(), SkillOptions::default());
         let budget = Some(window.catalog_budget());
         let cataloging =
             |it: Cataloging<'static>| Cataloging { budget, vocabulary: window.vocabulary, ..it };
         let strategy = self.strategy.map_or(set.strategy, Into::into);
-        Showing {
+        SkillOptions {
             matching: Matching {
                 strategy,
                 max_active: context::max_active(self.top, strategy, config),
-                threshold: self.threshold.map_or(set.threshold, Share::get),
+                threshold: self.threshold.map_or(set.threshold, Ratio::get),
                 rule: set.rule,
             },
             thresholds: config.thresholds(),
@@ -183,7 +190,7 @@ impl Working {
     }
 
     /// How much an answer may take.
-    fn spending(&self, model: &str, config: &Config) -> Result<Spending, Fault> {
+    fn spending(&self, model: &str, config: &Config) -> Result<Spending, CliError> {
         let prices = (config.model.input_price.value, config.model.output_price.value);
         let price = match prices {
             (Some(input), Some(output)) => {
@@ -193,7 +200,7 @@ impl Working {
         };
         if price.is_none() && self.max_cost.is_some() {
             let hint = "set `model.input_price` and `model.output_price`, of a million tokens each";
-            return Err(Fault::unable("nobody knows what the model costs").hint(hint));
+            return Err(CliError::unable("nobody knows what the model costs").hint(hint));
         }
         Ok(Spending {
             turn: Budget {
@@ -211,7 +218,7 @@ impl Working {
         let Some(path) = &self.trace else { return Ok(None) };
         if !is_trace(path) {
             let message = format!("`{}` is no trace, and nothing is added to it", path.display());
-            return Err(Fault::typed(message)
+            return Err(CliError::typed(message)
                 .hint("`--trace` names a file that is not there yet, or a trace")
                 .into());
         }
@@ -254,7 +261,7 @@ fn cost(text: &str) -> Result<f64, String> {
 pub(crate) struct Unasked {
     /// The model that would be, if one is configured.
     pub(crate) model: Option<Arc<dyn Model>>,
-    asked: Mutex<Option<Ask>>,
+    asked: Mutex<Option<ChatRequest>>,
 }
 
 impl Unasked {
@@ -263,7 +270,7 @@ impl Unasked {
     }
 
     /// What it would have been asked.
-    pub(crate) fn asked(&self) -> Option<Ask> {
+    pub(crate) fn asked(&self) -> Option<ChatRequest> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -277,7 +284,11 @@ impl Model for Unasked {
         self.model.as_ref().map_or("none", |it| it.provider())
     }
 
-    fn reply<'a>(&'a self, ask: &'a Ask, _: &'a (dyn Fn(Delta<'_>) + Send + Sync)) -> Replying<'a> {
+    fn reply<'a>(
+        &'a self,
+        ask: &'a ChatRequest,
+        _: &'a (dyn Fn(Delta<'_>) + Send + Sync),
+    ) -> Replying<'a> {
         *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(ask.clone());
         let (model, message) = (self.name().to_owned(), "it is not asked".to_owned());
         Box::pin(async move { Err(ModelError::Refused { model, message }) })

@@ -10,7 +10,9 @@ use std::{
     },
 };
 
-use prowess_runtime::{Agreed, Answering, Approver, Coverage, Nobody, Question, Reply};
+use prowess_runtime::{
+    Answering, ApproveAll, Approver, ApproverReply, Coverage, DenyAll, Question,
+};
 
 use crate::{printer, safe};
 
@@ -19,10 +21,10 @@ use crate::{printer, safe};
 pub(crate) fn approver(yes: bool) -> Arc<dyn Approver> {
     let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
     match (yes, is_terminal) {
-        (true, true) => Arc::new(Ahead(Told(Agreed), Person::default())),
-        (true, false) => Arc::new(Told(Agreed)),
+        (true, true) => Arc::new(Ahead(Told(ApproveAll), Person::default())),
+        (true, false) => Arc::new(Told(ApproveAll)),
         (false, true) => Arc::new(Person::default()),
-        (false, false) => Arc::new(Told(Nobody)),
+        (false, false) => Arc::new(Told(DenyAll)),
     }
 }
 
@@ -34,7 +36,7 @@ pub(crate) fn noting_approver(yes: bool) -> Arc<dyn Approver> {
 
 /// Somebody who has answered ahead, and the person who is asked what that does not cover.
 #[derive(Debug)]
-struct Ahead(Told<Agreed>, Person);
+struct Ahead(Told<ApproveAll>, Person);
 
 /// Tells what is refused because nobody could be asked.
 #[derive(Debug)]
@@ -77,7 +79,7 @@ impl Approver for Person {
                 printer::ask(&shown, &choices, &is_over, |it| reply(it, &coverage))
             });
             // Whoever cannot be heard or understood has not agreed.
-            asked.await.ok().and_then(Result::ok).flatten().unwrap_or(Reply::No)
+            asked.await.ok().and_then(Result::ok).flatten().unwrap_or(ApproverReply::No)
         })
     }
 }
@@ -109,7 +111,7 @@ impl Approver for Noting {
         Box::pin(async move {
             let reply = self.0.ask(question).await;
             let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
-            if reply == Reply::No && !is_terminal {
+            if reply == ApproverReply::No && !is_terminal {
                 let (what, why) = (safe::line(&question.what), safe::line(&question.why));
                 let how = match question.in_person {
                     true => "it needs an answer at a terminal",
@@ -200,12 +202,14 @@ fn ends(text: &str, place: Option<&Path>) -> String {
 }
 
 /// What an answer means; nothing where it is none of the choices.
-fn reply(answer: &str, coverage: &Coverage) -> Option<Reply> {
+fn reply(answer: &str, coverage: &Coverage) -> Option<ApproverReply> {
     match (answer, coverage) {
-        ("y" | "yes", _) => Some(Reply::Once),
-        ("n" | "no", _) => Some(Reply::No),
-        ("s" | "session", Coverage::More { .. }) => Some(Reply::Session),
-        ("a" | "always", Coverage::More { .. } | Coverage::UntilChange) => Some(Reply::Always),
+        ("y" | "yes", _) => Some(ApproverReply::Once),
+        ("n" | "no", _) => Some(ApproverReply::No),
+        ("s" | "session", Coverage::More { .. }) => Some(ApproverReply::Session),
+        ("a" | "always", Coverage::More { .. } | Coverage::UntilChange) => {
+            Some(ApproverReply::Always)
+        }
         _ => None,
     }
 }
@@ -218,16 +222,27 @@ mod tests {
     fn only_a_clear_yes_is_one() {
         let coverage = Coverage::UntilChange;
         assert_eq!(["y", "yes", "a", "always", "n", "no"].map(|it| reply(it, &coverage)), {
-            [Reply::Once, Reply::Once, Reply::Always, Reply::Always, Reply::No, Reply::No].map(Some)
+            [
+                ApproverReply::Once,
+                ApproverReply::Once,
+                ApproverReply::Always,
+                ApproverReply::Always,
+                ApproverReply::No,
+                ApproverReply::No,
+            ]
+            .map(Some)
         });
         for answer in ["", "yess", "yes, but", "\u{202e}y", "0", "s"] {
             assert_eq!(reply(answer, &coverage), None, "{answer:?}");
         }
         let more = Coverage::More { session: "all".to_owned(), always: "this".to_owned() };
         assert_eq!(["s", "a", "ss"].map(|it| reply(it, &more)), {
-            [Some(Reply::Session), Some(Reply::Always), None]
+            [Some(ApproverReply::Session), Some(ApproverReply::Always), None]
         });
-        assert_eq!(["y", "a"].map(|it| reply(it, &Coverage::Once)), [Some(Reply::Once), None]);
+        assert_eq!(
+            ["y", "a"].map(|it| reply(it, &Coverage::Once)),
+            [Some(ApproverReply::Once), None]
+        );
     }
 
     #[test]

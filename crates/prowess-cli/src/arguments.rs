@@ -7,7 +7,7 @@ use clap::{
     builder::{PathBufValueParser, TypedValueParser},
 };
 use prowess::{Profile, Strategy};
-use prowess_runtime::{Bytes, Depth, Share, bytes};
+use prowess_runtime::{Bytes, Depth, Ratio, bytes};
 
 use crate::{
     commands::{
@@ -231,9 +231,9 @@ impl From<StrategyName> for Strategy {
 }
 
 /// A number from 0 to 1.
-pub(crate) fn share(text: &str) -> Result<Share, String> {
+pub(crate) fn share(text: &str) -> Result<Ratio, String> {
     let number = text.parse().map_err(|_| "it is not a number".to_owned())?;
-    Share::new(number).ok_or_else(|| "it is not from 0 to 1".to_owned())
+    Ratio::new(number).ok_or_else(|| "it is not from 0 to 1".to_owned())
 }
 
 /// Takes a directory that is there.

@@ -47,14 +47,16 @@ use std::{
 
 use anyhow::Result;
 use prowess::{Finding, Library, Manifest, Resource, Skill};
-use prowess_runtime::{Entry, Launcher, Outcome, Status as Ended, StoreError, definition_to_json};
+use prowess_runtime::{
+    Launcher, Outcome, OutcomeStatus, SkillRecord, StoreError, definition_to_json,
+};
 use serde::Serialize;
 use serde_json::json;
 
 use crate::{
-    Status,
+    ExitStatus,
     arguments::{Arguments, Command, Global},
-    context::{self, Shelf},
+    context::{self, TargetStore},
     printer::Printer,
     safe,
 };
@@ -64,7 +66,7 @@ pub(crate) fn run(
     arguments: &Arguments,
     launcher: Launcher,
     printer: &mut Printer,
-) -> Result<Status> {
+) -> Result<ExitStatus> {
     let global = &arguments.global;
     let Some(command) = &arguments.command else { return summary::run(global, printer) };
     match command {
@@ -175,7 +177,7 @@ fn folded<'f, 'p>(
 }
 
 /// Shows an entry of a store as it is now: all of it as JSON, else where it lies.
-fn show_entry(entry: &Entry, shelf: &Shelf, printer: &mut Printer) -> Result<()> {
+fn show_entry(entry: &SkillRecord, shelf: &TargetStore, printer: &mut Printer) -> Result<()> {
     let (manifest, path) = (&entry.manifest, shelf.document(entry));
     if !printer.json {
         printer.line(safe::line(&path.to_string_lossy()))?;
@@ -202,9 +204,9 @@ fn show_entry(entry: &Entry, shelf: &Shelf, printer: &mut Printer) -> Result<()>
 }
 
 /// Says why a store did not do what it was asked for, and what to do about it.
-fn refused(error: StoreError, printer: &mut Printer) -> Status {
+fn refused(error: StoreError, printer: &mut Printer) -> ExitStatus {
     let (hint, status) =
-        (error.hint(), if error.is_fault() { Status::AtFault } else { Status::Unable });
+        (error.hint(), if error.is_fault() { ExitStatus::Failure } else { ExitStatus::Error });
     printer.error(&error.into());
     if let Some(hint) = hint {
         printer.hint(&hint);
@@ -213,7 +215,7 @@ fn refused(error: StoreError, printer: &mut Printer) -> Status {
 }
 
 /// The same for a skill that should be there; says where it lies if that is not in the store.
-fn missing(error: StoreError, global: &Global, printer: &mut Printer) -> Result<Status> {
+fn missing(error: StoreError, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     let elsewhere = match &error {
         StoreError::NoSuchSkill { name, .. } => {
             let library = context::library(global, printer)?;
@@ -241,7 +243,7 @@ fn not_in_use(manifest: &Manifest) -> Box<Outcome> {
     let (name, status) = (&manifest.name, manifest.status().as_str());
     let message = format!("skill `{name}` is not in use: it is {status}");
     let hint = format!("`prowess enable {name}` puts it in use");
-    Box::new(Outcome::bad(Ended::Refused, message).hint(hint))
+    Box::new(Outcome::bad(OutcomeStatus::Refused, message).hint(hint))
 }
 
 /// Who can read a page.

@@ -11,7 +11,7 @@ use clap_complete::{
     },
 };
 use prowess::{CLIENTS, Library, Manifest, PRESETS, RULES};
-use prowess_runtime::{Config, Launcher, Provider};
+use prowess_runtime::{Config, Launcher, SkillProvider};
 
 use crate::{
     arguments::{Arguments, Global},
@@ -101,7 +101,7 @@ pub(crate) fn tools() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let tools = || {
             let global = global()?;
-            let provider: Arc<dyn Provider> = Arc::new(Arc::new(library()?));
+            let provider: Arc<dyn SkillProvider> = Arc::new(Arc::new(library()?));
             // Nothing is called, so that nothing is started.
             let (running, launcher) = (Running::default(), Launcher::program("prowess"));
             let printer = &mut Printer::new(&global);

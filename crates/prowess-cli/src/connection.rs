@@ -8,7 +8,10 @@ use std::{
 };
 
 use prowess::{Call, Message, Role, nearest};
-use prowess_agent::{Connection, Key, KnownSecrets, Model, Provider, Reply, Scripted, Stop, model};
+use prowess_agent::{
+    ApiKey, ChatResponse, KnownSecrets, Model, ModelConnection, ModelProvider, ScriptedModel,
+    StopReason, model,
+};
 use prowess_http::Timeouts;
 use prowess_runtime::{
     Config, KnownSecret, ModelSettings, is_secret_value, key_of_file, percent_decoded,
@@ -16,7 +19,7 @@ use prowess_runtime::{
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use crate::{completion, context::quoted, fault::Fault, host::time, printer::Printer};
+use crate::{completion, context::quoted, fault::CliError, host::time, printer::Printer};
 
 /// Which model is asked, as it is typed.
 #[derive(Debug, Default, clap::Args)]
@@ -50,7 +53,7 @@ const SHORTEST_KEY: usize = 8;
 /// How a model is spoken to, also one that is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Speech {
-    With(Provider),
+    With(ModelProvider),
     Scripted,
 }
 
@@ -61,7 +64,7 @@ impl Naming {
         command: &str,
         config: &Config,
         printer: &mut Printer,
-    ) -> Result<Arc<dyn Model>, Fault> {
+    ) -> Result<Arc<dyn Model>, CliError> {
         let set = &config.model;
         let Some(speech) = self.speech(set)? else { return Err(nobody(command)) };
         let Speech::With(provider) = speech else { return self.scripted() };
@@ -70,7 +73,7 @@ impl Naming {
         if key.is_none() && base_url.is_none() {
             let variable = provider.variable();
             let message = format!("there is no key for `{}`", provider.as_str());
-            return Err(Fault::unable(message).hint(format!(
+            return Err(CliError::unable(message).hint(format!(
                 "set `{variable}`, or name a file that holds the key with `--key-file`"
             )));
         }
@@ -79,15 +82,15 @@ impl Naming {
         }
         let Some(name) = self.name(provider, base_url.as_deref(), set) else {
             let hint = "`--model NAME` names it; a server lists those that it has under `/models`";
-            return Err(Fault::unable("no model is named").hint(hint));
+            return Err(CliError::unable("no model is named").hint(hint));
         };
-        let key = key.as_deref().map(Key::new);
-        let connection = Connection { base_url, key, ..self.connection(provider, name, set) };
-        model(connection).map_err(|it| Fault::unable(it.to_string()))
+        let key = key.as_deref().map(ApiKey::new);
+        let connection = ModelConnection { base_url, key, ..self.connection(provider, name, set) };
+        model(connection).map_err(|it| CliError::unable(it.to_string()))
     }
 
     /// The same without its key, to see what it would be sent; nothing if none is meant.
-    pub(crate) fn shown(&self, config: &Config) -> Result<Option<Arc<dyn Model>>, Fault> {
+    pub(crate) fn shown(&self, config: &Config) -> Result<Option<Arc<dyn Model>>, CliError> {
         let set = &config.model;
         let provider = match self.speech(set)? {
             None => return Ok(None),
@@ -97,8 +100,8 @@ impl Naming {
         let base_url = self.base_url(provider, set);
         let name = self.name(provider, base_url.as_deref(), set);
         let Some(name) = name else { return Ok(None) };
-        let connection = Connection { base_url, ..self.connection(provider, name, set) };
-        model(connection).map(Some).map_err(|it| Fault::unable(it.to_string()))
+        let connection = ModelConnection { base_url, ..self.connection(provider, name, set) };
+        model(connection).map(Some).map_err(|it| CliError::unable(it.to_string()))
     }
 
     /// What was typed about the model, for a command that is to be typed next.
@@ -123,7 +126,12 @@ impl Naming {
         KnownSecrets::new(self.key(provider, set).ok().flatten())
     }
 
-    fn connection(&self, provider: Provider, name: String, set: &ModelSettings) -> Connection {
+    fn connection(
+        &self,
+        provider: ModelProvider,
+        name: String,
+        set: &ModelSettings,
+    ) -> ModelConnection {
         let mut timeouts = Timeouts::default();
         if let Some(timeout) = self.model_timeout.or(set.timeout.value) {
             timeouts.idle = timeout;
@@ -132,16 +140,20 @@ impl Naming {
                 timeouts.total = timeout;
             }
         }
-        Connection { stream: !self.no_stream, timeouts, ..Connection::new(provider, name) }
+        ModelConnection {
+            stream: !self.no_stream,
+            timeouts,
+            ..ModelConnection::new(provider, name)
+        }
     }
 
     /// How the model is spoken to: as it was typed or set, else as its name or the keys suggest.
-    fn speech(&self, set: &ModelSettings) -> Result<Option<Speech>, Fault> {
+    fn speech(&self, set: &ModelSettings) -> Result<Option<Speech>, CliError> {
         if let Some(word) = &self.provider {
             return speech(word).map(Some);
         }
         if self.base_url.is_some() {
-            return Ok(Some(Speech::With(Provider::OpenAi)));
+            return Ok(Some(Speech::With(ModelProvider::OpenAi)));
         }
         if let Some(word) = &set.provider.value {
             return speech(word).map(Some);
@@ -149,17 +161,21 @@ impl Naming {
         let name = self.model.as_ref().or(set.name.value.as_ref());
         let by_name = name.and_then(|it| {
             let of = |start: &str| it.starts_with(start);
-            let by_name = [("claude-", Provider::Anthropic), ("gemini-", Provider::Gemini)];
+            let by_name =
+                [("claude-", ModelProvider::Anthropic), ("gemini-", ModelProvider::Gemini)];
             by_name.into_iter().find(|(start, _)| of(start)).map(|it| it.1)
         });
         let has_address = set.base_url.value.is_some() || variable("OPENAI_BASE_URL").is_some();
-        let by_address = has_address.then_some(Provider::OpenAi);
-        let has_key = |it: &Provider| variables(*it).iter().any(|it| variable(it).is_some());
-        let by_key =
-            || [Provider::OpenAi, Provider::Anthropic, Provider::Gemini].into_iter().find(has_key);
+        let by_address = has_address.then_some(ModelProvider::OpenAi);
+        let has_key = |it: &ModelProvider| variables(*it).iter().any(|it| variable(it).is_some());
+        let by_key = || {
+            [ModelProvider::OpenAi, ModelProvider::Anthropic, ModelProvider::Gemini]
+                .into_iter()
+                .find(has_key)
+        };
         let by_file = || {
             let has_file = self.key_file.is_some() || set.key_file.value.is_some();
-            has_file.then_some(Provider::OpenAi)
+            has_file.then_some(ModelProvider::OpenAi)
         };
         let provider = by_address.or(by_name).or_else(by_key).or_else(by_file);
         Ok(provider.map(Speech::With))
@@ -167,17 +183,21 @@ impl Naming {
 
     /// Where the model is, if not where its provider has it. What is set for one provider says nothing
     /// about another, and no key goes there.
-    fn base_url(&self, provider: Provider, set: &ModelSettings) -> Option<String> {
+    fn base_url(&self, provider: ModelProvider, set: &ModelSettings) -> Option<String> {
         if self.base_url.is_some() {
             return self.base_url.clone();
         }
-        let is_openai = matches!(provider, Provider::OpenAi | Provider::Responses);
+        let is_openai = matches!(provider, ModelProvider::OpenAi | ModelProvider::Responses);
         let by_variable = variable("OPENAI_BASE_URL").filter(|_| is_openai);
         let by_setting = || set.base_url.value.as_ref().filter(|_| is_set_for(provider, set));
         by_variable.or_else(|| by_setting().map(|it| it.as_str().to_owned()))
     }
 
-    fn key(&self, provider: Provider, set: &ModelSettings) -> Result<Option<String>, Fault> {
+    fn key(
+        &self,
+        provider: ModelProvider,
+        set: &ModelSettings,
+    ) -> Result<Option<String>, CliError> {
         if let Some(file) = &self.key_file {
             return key(file).map(Some);
         }
@@ -191,7 +211,7 @@ impl Naming {
     /// What the model is called; where its provider is and nobody says so, what is usual there.
     fn name(
         &self,
-        provider: Provider,
+        provider: ModelProvider,
         base_url: Option<&str>,
         set: &ModelSettings,
     ) -> Option<String> {
@@ -203,10 +223,10 @@ impl Naming {
     }
 
     /// A model that says what stands in a file, one JSON object a line.
-    fn scripted(&self) -> Result<Arc<dyn Model>, Fault> {
+    fn scripted(&self) -> Result<Arc<dyn Model>, CliError> {
         let Some(path) = &self.model else {
             let hint = r#"each line of the file is one reply, such as `{"says": "Hello"}` or `{"calls": [{"name": "use_skill", "input": {"name": "debug"}}]}`"#;
-            return Err(Fault::unable(
+            return Err(CliError::unable(
                 "a scripted model says what stands in a file, which `--model` names",
             )
             .hint(hint));
@@ -214,12 +234,12 @@ impl Naming {
         let text = fs::read_to_string(path).map_err(|error| {
             let error = error.to_string();
             let why = error.split(" (os error").next().unwrap_or(&error);
-            Fault::unable(format!("cannot read `{path}`: {why}"))
+            CliError::unable(format!("cannot read `{path}`: {why}"))
         })?;
-        let mut model = Scripted::new();
+        let mut model = ScriptedModel::new();
         for (number, line) in text.lines().enumerate().filter(|it| !it.1.trim().is_empty()) {
             let line: Line = serde_json::from_str(line).map_err(|error| {
-                Fault::unable(format!("line {} of `{path}` is no reply: {error}", number + 1))
+                CliError::unable(format!("line {} of `{path}` is no reply: {error}", number + 1))
             })?;
             model = model.replies(line.reply());
         }
@@ -246,23 +266,23 @@ struct LineCall {
 }
 
 impl Line {
-    fn reply(self) -> Reply {
+    fn reply(self) -> ChatResponse {
         let call = |it: LineCall| Call {
             name: it.name,
             arguments: if it.input.is_null() { String::new() } else { it.input.to_string() },
             ..Call::default()
         };
-        let stop = if self.calls.is_empty() { Stop::Done } else { Stop::Calls };
+        let stop = if self.calls.is_empty() { StopReason::Done } else { StopReason::Calls };
         let calls = self.calls.into_iter().map(call).collect();
         let message = Message { calls, ..Message::new(Role::Assistant, self.says) };
-        Reply { message, stop, ..Reply::default() }
+        ChatResponse { message, stop, ..ChatResponse::default() }
     }
 }
 
 /// Says how one comes to a model, with this command.
-fn nobody(command: &str) -> Fault {
+fn nobody(command: &str) -> CliError {
     let typed = if command == "ask" { "prowess ask …" } else { "prowess chat" };
-    let fault = Fault::unable("no model is configured")
+    let fault = CliError::unable("no model is configured")
         .hint(format!("with a key of OpenAI: `OPENAI_API_KEY=… {typed}`"))
         .hint(format!("with a key of Anthropic: `ANTHROPIC_API_KEY=… {typed}`"))
         .hint(format!("with Ollama on this machine: `{typed} --base-url http://127.0.0.1:11434/v1 --model NAME`"));
@@ -274,11 +294,11 @@ fn nobody(command: &str) -> Fault {
 
 /// The words for how a model is spoken to.
 pub(crate) fn providers() -> impl Iterator<Item = &'static str> + Clone {
-    Provider::ALL.into_iter().map(Provider::as_str).chain(["scripted"])
+    ModelProvider::ALL.into_iter().map(ModelProvider::as_str).chain(["scripted"])
 }
 
-fn speech(word: &str) -> Result<Speech, Fault> {
-    match (word, Provider::from_word(word)) {
+fn speech(word: &str) -> Result<Speech, CliError> {
+    match (word, ModelProvider::from_word(word)) {
         ("scripted", _) => Ok(Speech::Scripted),
         (_, Some(provider)) => Ok(Speech::With(provider)),
         (_, None) => {
@@ -286,23 +306,24 @@ fn speech(word: &str) -> Result<Speech, Fault> {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("there are {}", providers().collect::<Vec<_>>().join(", ")),
             };
-            Err(Fault::unable(format!("there is no provider `{word}`")).hint(hint))
+            Err(CliError::unable(format!("there is no provider `{word}`")).hint(hint))
         }
     }
 }
 
 /// Whether what is set about the model is meant for this provider: for OpenAI where none is named.
-fn is_set_for(provider: Provider, set: &ModelSettings) -> bool {
+fn is_set_for(provider: ModelProvider, set: &ModelSettings) -> bool {
     match set.provider.value.as_deref() {
         Some(word) => word == provider.as_str(),
-        None => matches!(provider, Provider::OpenAi | Provider::Responses),
+        None => matches!(provider, ModelProvider::OpenAi | ModelProvider::Responses),
     }
 }
 
 /// The keys that are known: those of the environment, and that of a file. What is so short that it may
 /// be anything is none.
 pub(crate) fn keys(file: Option<&Path>) -> Vec<String> {
-    let variables = Provider::ALL.into_iter().flat_map(variables).filter_map(|it| variable(it));
+    let variables =
+        ModelProvider::ALL.into_iter().flat_map(variables).filter_map(|it| variable(it));
     let of_file = file.and_then(|it| key_of_file(it).ok());
     let keys = variables.chain(of_file).map(|it| it.trim().to_owned());
     keys.filter(|it| it.len() >= SHORTEST_KEY).collect()
@@ -339,11 +360,11 @@ pub(crate) fn known_secrets<'f>(
 }
 
 /// The key that a file holds.
-fn key(path: &Path) -> Result<String, Fault> {
+fn key(path: &Path) -> Result<String, CliError> {
     key_of_file(path).map(|it| it.trim().to_owned()).map_err(|error| {
         let cause = std::error::Error::source(&error).map(|it| format!(": {it}"));
         let message = format!("`{}`: {error}{}", path.display(), cause.unwrap_or_default());
-        let fault = Fault::unable(message);
+        let fault = CliError::unable(message);
         match error.hint(path) {
             Some(hint) => fault.hint(hint),
             None => fault,
@@ -352,11 +373,11 @@ fn key(path: &Path) -> Result<String, Fault> {
 }
 
 /// The variables that hold a key, the first taken first.
-fn variables(provider: Provider) -> &'static [&'static str] {
+fn variables(provider: ModelProvider) -> &'static [&'static str] {
     match provider {
-        Provider::OpenAi | Provider::Responses => &["OPENAI_API_KEY"],
-        Provider::Anthropic => &["ANTHROPIC_API_KEY"],
-        Provider::Gemini => &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        ModelProvider::OpenAi | ModelProvider::Responses => &["OPENAI_API_KEY"],
+        ModelProvider::Anthropic => &["ANTHROPIC_API_KEY"],
+        ModelProvider::Gemini => &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
     }
 }
 
@@ -367,17 +388,17 @@ fn variable(name: &str) -> Option<String> {
 
 /// The models that are asked where nobody names one, with who has them.
 pub(crate) fn usual_models() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let providers = [Provider::OpenAi, Provider::Anthropic, Provider::Gemini];
+    let providers = [ModelProvider::OpenAi, ModelProvider::Anthropic, ModelProvider::Gemini];
     providers.into_iter().map(|it| (usual(it), it.as_str()))
 }
 
 /// The model that is asked where nobody names one: the everyday one of each provider, by what their
 /// documentation said in November 2026.
-fn usual(provider: Provider) -> &'static str {
+fn usual(provider: ModelProvider) -> &'static str {
     match provider {
-        Provider::OpenAi | Provider::Responses => "gpt-6.1-terra",
-        Provider::Anthropic => "claude-sonnet-5-5",
-        Provider::Gemini => "gemini-3.8-flash",
+        ModelProvider::OpenAi | ModelProvider::Responses => "gpt-6.1-terra",
+        ModelProvider::Anthropic => "claude-sonnet-5-5",
+        ModelProvider::Gemini => "gemini-3.8-flash",
     }
 }
 

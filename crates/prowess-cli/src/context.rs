@@ -13,18 +13,19 @@ use std::{
 use anyhow::{Context as _, Result};
 use clap::ValueEnum as _;
 use prowess::{
-    Directory, Embedder, Finding, HERE, Keeper, Library, Listing, Memory, Options, PRESETS, Preset,
-    Scope, Skill, Source, Strategy, Unknown, Vocabulary, Watching, bundled, matches, nearest,
-    preset,
+    Directory, Embedder, Finding, HERE, Library, Listing, LiveLibrary, Memory, Options, PRESETS,
+    Preset, Scope, Skill, Source, Strategy, Tokenizer, Unknown, Watching, bundled, matches,
+    nearest, preset,
 };
 use prowess_runtime::{
-    Config, Entry, FileStore, IgnoredSetting, Origin, Places, Presets, Provider, deleted_from,
+    Config, FileStore, IgnoredSetting, Places, Presets, SettingOrigin, SkillProvider, SkillRecord,
+    deleted_from,
 };
 
 use crate::{
     arguments::{Global, ProfileName},
     commands::count,
-    fault::Fault,
+    fault::CliError,
     host, near,
     printer::Printer,
     surroundings::surroundings,
@@ -57,39 +58,39 @@ pub(crate) fn embedding_library(
 
 /// Loads the library that was asked for, for somebody who serves it as long as it is wanted. Only one
 /// that is watched lists all files from the start, because any of them may change.
-pub(crate) fn keeper(
+pub(crate) fn live_library(
     global: &Global,
     is_watched: bool,
     printer: &mut Printer,
-) -> Result<Arc<Keeper>> {
+) -> Result<Arc<LiveLibrary>> {
     let config = config(global)?;
     let resources = if is_watched { Listing::AtOnce } else { Listing::OnDemand };
     let mut options = Options { watch: is_watched, resources, ..options(&config, global) };
     find_typed(global)?;
     passed_over(&config, printer);
-    let mut keeper = Arc::new(Keeper::start(&options)?);
+    let mut live_library = Arc::new(LiveLibrary::start(&options)?);
     // What is watched may be empty now, and not later.
     let is_searched = !is_watched && !options.directories.is_empty();
-    if is_searched && !is_named(&config) && is_empty(&keeper.library()) {
+    if is_searched && !is_named(&config) && is_empty(&live_library.library()) {
         options = bundled_instead(options);
-        keeper = Arc::new(Keeper::start(&options)?);
+        live_library = Arc::new(LiveLibrary::start(&options)?);
     }
-    say_where(&config, &options, &keeper.library(), printer);
-    tell_missing(&keeper.library(), printer);
-    match keeper.watching() {
+    say_where(&config, &options, &live_library.library(), printer);
+    tell_missing(&live_library.library(), printer);
+    match live_library.watching() {
         Watching::Polling(why) => tell_polling(&why, printer),
-        Watching::Told => tell_polling_later(&keeper, Printer::new(global)),
+        Watching::Notified => tell_polling_later(&live_library, Printer::new(global)),
         Watching::Off => {}
     }
-    Ok(keeper)
+    Ok(live_library)
 }
 
 /// Whoever has the library that was asked for, for a conversation: a keeper, if it is to be watched.
-pub(crate) fn provider(global: &Global, printer: &mut Printer) -> Result<Arc<dyn Provider>> {
+pub(crate) fn provider(global: &Global, printer: &mut Printer) -> Result<Arc<dyn SkillProvider>> {
     if config(global)?.skill.watch.value {
-        let keeper = keeper(global, true, printer)?;
-        tell_left_out(&keeper.library(), printer);
-        return Ok(keeper);
+        let live_library = live_library(global, true, printer)?;
+        tell_left_out(&live_library.library(), printer);
+        return Ok(live_library);
     }
     let library = library(global, printer)?;
     tell_left_out(&library, printer);
@@ -102,12 +103,14 @@ fn tell_polling(why: &str, printer: &mut Printer) {
 }
 
 /// Says the same as soon as it is so.
-fn tell_polling_later(keeper: &Arc<Keeper>, mut printer: Printer) {
-    let keeper = Arc::downgrade(keeper);
+fn tell_polling_later(live_library: &Arc<LiveLibrary>, mut printer: Printer) {
+    let live_library = Arc::downgrade(live_library);
     let wait = move || {
-        while let Some(keeper) = keeper.upgrade() {
+        while let Some(live_library) = live_library.upgrade() {
             let patience = Duration::from_secs(60 * 60);
-            if let Watching::Polling(why) = keeper.wait_watching(&Watching::Told, patience) {
+            if let Watching::Polling(why) =
+                live_library.wait_watching(&Watching::Notified, patience)
+            {
                 printer.progress_ends();
                 return tell_polling(&why, &mut printer);
             }
@@ -277,7 +280,7 @@ pub(crate) fn listed(directories: &[Directory], home: Option<&Path>) -> String {
 }
 
 /// Makes sure that one of the directories that were typed is there; without any there is nothing to look at.
-pub(crate) fn find_typed(global: &Global) -> Result<(), Fault> {
+pub(crate) fn find_typed(global: &Global) -> Result<(), CliError> {
     let resolved = |it: &PathBuf| resolve(&Directory::new(it), global);
     let is_missing = |it: &PathBuf| !resolved(it).exists();
     let Some(first) = global.dir.first().filter(|_| global.preset.is_empty()) else {
@@ -286,7 +289,7 @@ pub(crate) fn find_typed(global: &Global) -> Result<(), Fault> {
     if !global.dir.iter().all(is_missing) {
         return Ok(());
     }
-    let fault = Fault::unable(format!("there is no directory `{}`", first.display()));
+    let fault = CliError::unable(format!("there is no directory `{}`", first.display()));
     Err(match near::path(&resolved(first)).filter(|it| Path::new(it).is_dir()) {
         Some(near) => fault.hint(format!("did you mean `{near}`?")),
         None => fault,
@@ -402,7 +405,7 @@ fn named(name: &str) -> Result<&'static Preset> {
         return Ok(preset);
     }
     let names: Vec<&str> = PRESETS.iter().map(|it| it.name).collect();
-    let fault = Fault::unable(format!("there is no preset `{name}`"));
+    let fault = CliError::unable(format!("there is no preset `{name}`"));
     Err(fault
         .hint(match nearest(name, names.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
@@ -466,23 +469,23 @@ pub(crate) fn resolve(directory: &Directory, global: &Global) -> PathBuf {
 }
 
 /// The store that is written to, and how it is shown.
-pub(crate) struct Shelf {
+pub(crate) struct TargetStore {
     pub(crate) store: FileStore,
     /// Where it lies, as it was typed or configured.
     pub(crate) path: PathBuf,
     pub(crate) scope: Scope,
 }
 
-impl Shelf {
+impl TargetStore {
     /// The `SKILL.md` of an entry, as a person would name it.
-    pub(crate) fn document(&self, entry: &Entry) -> PathBuf {
+    pub(crate) fn document(&self, entry: &SkillRecord) -> PathBuf {
         let folder = entry.folder.as_deref().and_then(Path::file_name).unwrap_or_default();
         self.path.join(folder).join("SKILL.md")
     }
 }
 
 /// The store that is written to: the first directory that was typed, else the one that is set.
-pub(crate) fn shelf(global: &Global, printer: &mut Printer) -> Result<Option<Shelf>> {
+pub(crate) fn shelf(global: &Global, printer: &mut Printer) -> Result<Option<TargetStore>> {
     let config = config(global)?;
     passed_over(&config, printer);
     let directory = config.directories().into_iter().next();
@@ -492,7 +495,7 @@ pub(crate) fn shelf(global: &Global, printer: &mut Printer) -> Result<Option<She
 
 /// The store that is written to; where none is set, the first directory of this project that a client reads,
 /// and without any `.agents/skills`, which most of them do.
-pub(crate) fn shelf_or_here(global: &Global, printer: &mut Printer) -> Result<Shelf> {
+pub(crate) fn shelf_or_here(global: &Global, printer: &mut Printer) -> Result<TargetStore> {
     if let Some(shelf) = shelf(global, printer)? {
         return Ok(shelf);
     }
@@ -503,7 +506,7 @@ pub(crate) fn shelf_or_here(global: &Global, printer: &mut Printer) -> Result<Sh
 
 /// The store that a skill is in, as `list` shows it; where there is no such skill, the one that is written
 /// to.
-pub(crate) fn shelf_of(name: &str, global: &Global, printer: &mut Printer) -> Result<Shelf> {
+pub(crate) fn shelf_of(name: &str, global: &Global, printer: &mut Printer) -> Result<TargetStore> {
     let config = config(global)?;
     let library = Library::load(&options(&config, global))?;
     let skill = called(&library, name);
@@ -542,7 +545,7 @@ pub(crate) fn shelf_of_removed(
     name: Option<&str>,
     global: &Global,
     printer: &mut Printer,
-) -> Result<Shelf> {
+) -> Result<TargetStore> {
     let searched = searched(&config(global)?, global);
     let within = |store: &Path| {
         let inside = |(real, typed): &(PathBuf, PathBuf)| {
@@ -570,14 +573,14 @@ pub(crate) fn searched(config: &Config, global: &Global) -> Vec<(PathBuf, PathBu
     searched.filter_map(|it| Some((fs::canonicalize(&it).ok()?, it))).collect()
 }
 
-fn open(path: PathBuf, scope: Scope) -> Result<Shelf> {
+fn open(path: PathBuf, scope: Scope) -> Result<TargetStore> {
     let here = if path.as_os_str().is_empty() { Path::new(".") } else { &path };
     let store = FileStore::open(here)?;
     let store = match host::state() {
         Some(state) => store.with_state(state),
         None => store,
     };
-    Ok(Shelf { store, path, scope })
+    Ok(TargetStore { store, path, scope })
 }
 
 /// Where to look as it was typed, for a command that is to be typed next.
@@ -644,19 +647,19 @@ pub(crate) fn coded(entries: &[String]) -> String {
 }
 
 /// Whose tokens are counted: those of the model that was typed, else of the one that is set.
-pub(crate) fn vocabulary(model: Option<&str>, config: &Config) -> Vocabulary {
+pub(crate) fn vocabulary(model: Option<&str>, config: &Config) -> Tokenizer {
     let model = model.or(config.model.name.value.as_deref());
-    model.map_or(Vocabulary::Estimate, Vocabulary::for_model)
+    model.map_or(Tokenizer::Estimate, Tokenizer::for_model)
 }
 
 /// Says that there is no skill of this name: why it was left out, or which name comes nearest.
-pub(crate) fn no_skill(library: &Library, name: &str) -> Fault {
+pub(crate) fn no_skill(library: &Library, name: &str) -> CliError {
     if let Some(finding) = library.why_left_out(name) {
         let path = finding.path.display();
-        let fault = Fault::typed(format!("`{name}` was left out: {} ({path})", finding.message));
+        let fault = CliError::typed(format!("`{name}` was left out: {} ({path})", finding.message));
         return fault.hint(&*finding.hint);
     }
-    let fault = Fault::typed(format!("there is no skill `{name}`"));
+    let fault = CliError::typed(format!("there is no skill `{name}`"));
     match nearest_skill(library, name) {
         Some(near) => fault.hint(format!("did you mean `{near}`?")),
         None => fault.hint("`prowess list` shows which there are"),
@@ -705,7 +708,7 @@ pub(crate) fn max_active(typed: Option<usize>, strategy: Strategy, config: &Conf
     let set = &config.matching.max_active;
     match typed {
         Some(typed) => typed,
-        None if strategy == Strategy::Always && set.origin == Origin::Default => usize::MAX,
+        None if strategy == Strategy::Always && set.origin == SettingOrigin::Default => usize::MAX,
         None => set.value,
     }
 }

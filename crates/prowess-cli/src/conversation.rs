@@ -3,7 +3,7 @@
 use std::{io, time::Duration};
 
 use anyhow::{Context as _, Result};
-use prowess_agent::{Answer, ModelError, Sending, Stop, TurnError};
+use prowess_agent::{AgentAnswer, ModelError, Sending, StopReason, TurnError};
 use rustix::process::{getpid, kill_process};
 use serde_json::{Value as Json, json};
 use tokio::{
@@ -13,12 +13,12 @@ use tokio::{
 };
 
 use crate::{
-    Status,
+    ExitStatus,
     agent::Stack,
     printer::Printer,
     sessions::Kept,
     telemetry,
-    viewer::{View, Viewer},
+    viewer::{EventRenderer, View},
 };
 
 /// How often it is looked whether anybody still reads.
@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(500);
 /// How a turn ended.
 pub(crate) enum Turned {
     /// With an answer.
-    Answered(Box<Answer>),
+    Answered(Box<AgentAnswer>),
     /// Before it began: there is nothing to go on with.
     Over,
     /// Without an answer.
@@ -60,7 +60,7 @@ impl Signals {
 pub(crate) struct Conversation {
     pub(crate) stack: Stack,
     pub(crate) kept: Kept,
-    pub(crate) viewer: Viewer,
+    pub(crate) viewer: EventRenderer,
     runtime: Runtime,
     signals: Signals,
     sending: Option<Sending>,
@@ -73,7 +73,7 @@ impl Conversation {
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.context("cannot wait for anything")?;
         let signals = runtime.block_on(async { Signals::listen() })?;
-        Ok(Self { stack, kept, viewer: Viewer::new(view), runtime, signals, sending })
+        Ok(Self { stack, kept, viewer: EventRenderer::new(view), runtime, signals, sending })
     }
 
     /// Asks for something, or goes on where the session was broken off, and shows what happens. A
@@ -171,7 +171,7 @@ impl Conversation {
         if let Some(servers) = self.stack.servers.clone() {
             self.wait(async move { servers.close().await });
         }
-        self.stack.gate.records.faults().iter().for_each(|it| printer.warning(it));
+        self.stack.authorizer.records.faults().iter().for_each(|it| printer.warning(it));
     }
 
     /// Ends it: the last spans are sent, unless somebody has enough, and what could not be recorded
@@ -184,7 +184,7 @@ impl Conversation {
         {
             printer.warning(&error);
         }
-        self.stack.gate.records.faults().iter().for_each(|it| printer.warning(it));
+        self.stack.authorizer.records.faults().iter().for_each(|it| printer.warning(it));
         // Whoever interrupts a question is not going to answer it.
         self.runtime.shutdown_background();
     }
@@ -194,9 +194,9 @@ impl Conversation {
 pub(crate) fn report(
     turned: &Turned,
     again: Option<&str>,
-    viewer: &mut Viewer,
+    viewer: &mut EventRenderer,
     printer: &mut Printer,
-) -> Result<Status> {
+) -> Result<ExitStatus> {
     let status = match turned {
         Turned::Answered(answer) => {
             viewer.answer(&answer.message.content, printer)?;
@@ -204,7 +204,7 @@ pub(crate) fn report(
         }
         Turned::Over => {
             printer.note("there is nothing to go on with: the last answer was given");
-            return Ok(Status::Well);
+            return Ok(ExitStatus::Success);
         }
         Turned::Failed(error) => {
             printer.fault(&reason(error));
@@ -213,11 +213,11 @@ pub(crate) fn report(
         }
         Turned::Interrupted => {
             printer.fault("it was interrupted");
-            Status::AtFault
+            ExitStatus::Failure
         }
         Turned::Terminated => {
             printer.fault("it was terminated");
-            Status::AtFault
+            ExitStatus::Failure
         }
     };
     if let Some(command) = again {
@@ -229,7 +229,7 @@ pub(crate) fn report(
 /// A turn as a document, with all that happened in it.
 pub(crate) fn document(turned: &Turned, conversation: &Conversation) -> Json {
     let Conversation { kept, viewer, stack, .. } = conversation;
-    let shown = |answer: &Answer| stack.secrets.mask(&answer.message.content).into_owned();
+    let shown = |answer: &AgentAnswer| stack.secrets.mask(&answer.message.content).into_owned();
     let (answer, error) = match turned {
         Turned::Answered(answer) => (Some(shown(answer)), None),
         Turned::Over => (None, None),
@@ -250,37 +250,37 @@ pub(crate) fn document(turned: &Turned, conversation: &Conversation) -> Json {
 }
 
 /// What a turn came to, for whoever only wants to know that.
-pub(crate) fn ended(turned: &Turned) -> Status {
+pub(crate) fn ended(turned: &Turned) -> ExitStatus {
     match turned {
-        Turned::Answered(answer) if answer.stop == Stop::Filtered => Status::AtFault,
-        Turned::Answered(_) | Turned::Over => Status::Well,
+        Turned::Answered(answer) if answer.stop == StopReason::Filtered => ExitStatus::Failure,
+        Turned::Answered(_) | Turned::Over => ExitStatus::Success,
         Turned::Failed(error) => status(error),
-        Turned::Interrupted | Turned::Terminated => Status::AtFault,
+        Turned::Interrupted | Turned::Terminated => ExitStatus::Failure,
     }
 }
 
-fn answered(answer: &Answer, printer: &mut Printer) -> Status {
+fn answered(answer: &AgentAnswer, printer: &mut Printer) -> ExitStatus {
     match answer.stop {
-        Stop::Length => {
+        StopReason::Length => {
             printer.warning("the answer was cut off: it is longer than the model may reply");
-            Status::Well
+            ExitStatus::Success
         }
-        Stop::Filtered => {
+        StopReason::Filtered => {
             printer.fault("the provider of the model held the answer back");
-            Status::AtFault
+            ExitStatus::Failure
         }
-        _ => Status::Well,
+        _ => ExitStatus::Success,
     }
 }
 
 /// Whether what was asked is at fault, or we could not.
-fn status(error: &TurnError) -> Status {
+fn status(error: &TurnError) -> ExitStatus {
     match error {
-        TurnError::Refused { .. } | TurnError::Fit(_) => Status::AtFault,
+        TurnError::Refused { .. } | TurnError::Fit(_) => ExitStatus::Failure,
         TurnError::Model(ModelError::Refused { .. } | ModelError::TooLong { .. }) => {
-            Status::AtFault
+            ExitStatus::Failure
         }
-        _ => Status::Unable,
+        _ => ExitStatus::Error,
     }
 }
 

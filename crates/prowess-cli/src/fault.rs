@@ -2,25 +2,25 @@
 
 use std::{error::Error, fmt};
 
-use crate::{Status, printer::Printer};
+use crate::{ExitStatus, printer::Printer};
 
 /// What keeps a command from its work. `main` says it, and exits by its status.
 #[derive(Debug)]
-pub(crate) struct Fault {
+pub(crate) struct CliError {
     message: String,
     hints: Vec<String>,
-    pub(crate) status: Status,
+    pub(crate) status: ExitStatus,
 }
 
-impl Fault {
+impl CliError {
     /// We cannot do it.
     pub(crate) fn unable(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hints: Vec::new(), status: Status::Unable }
+        Self { message: message.into(), hints: Vec::new(), status: ExitStatus::Error }
     }
 
     /// What was typed is at fault.
     pub(crate) fn typed(message: impl Into<String>) -> Self {
-        Self { status: Status::AtFault, ..Self::unable(message) }
+        Self { status: ExitStatus::Failure, ..Self::unable(message) }
     }
 
     /// Says what to do about it.
@@ -35,10 +35,10 @@ impl Fault {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
     }
 }
 
-impl Error for Fault {}
+impl Error for CliError {}

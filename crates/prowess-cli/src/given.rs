@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::Status;
+use crate::ExitStatus;
 
 /// The most that is read.
 const MOST: u64 = 8 * 1024 * 1024;
@@ -40,7 +40,7 @@ pub(crate) fn open(path: &Path) -> Result<File> {
 }
 
 /// How a command ends whose input could not be taken: what could not be read is not known to be wrong.
-pub(crate) fn status(error: &anyhow::Error) -> Status {
+pub(crate) fn status(error: &anyhow::Error) -> ExitStatus {
     let is_unread = error.chain().any(|it| it.is::<io::Error>());
-    if is_unread { Status::Unable } else { Status::AtFault }
+    if is_unread { ExitStatus::Error } else { ExitStatus::Failure }
 }

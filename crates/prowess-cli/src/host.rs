@@ -13,12 +13,12 @@ use std::{
 
 use clap::ValueHint;
 use prowess::{Cache, Library};
-use prowess_agent::Witness;
+use prowess_agent::RecordingApprover;
 use prowess_http::Hosts;
 use prowess_runtime::{
-    Approver, ChangeHistory, Config, EnvironmentStore, Executor, Gate, InterpreterSearch, Launcher,
-    Limits, Logins, Network, Nobody, Origin, Outcome, Places, Policy, PrepareLimits, Preparer,
-    Proxy, Records, Sandbox, Starter, Status, duration,
+    Approver, Authorizer, ChangeHistory, Config, DenyAll, EnvironmentStore, Executor,
+    InterpreterSearch, Launcher, Logins, McpLauncher, Network, Outcome, OutcomeStatus, Places,
+    Policy, PrepareLimits, Preparer, Proxy, Records, RunLimits, Sandbox, SettingOrigin, duration,
 };
 use rustix::process::geteuid;
 use tokio::signal::unix::{SignalKind, signal};
@@ -94,10 +94,10 @@ impl Running {
     pub(crate) fn starter(
         &self,
         config: &Config,
-        gate: Arc<Gate>,
+        authorizer: Arc<Authorizer>,
         sandbox: Sandbox,
-    ) -> Result<Starter, Box<Outcome>> {
-        let starter = Starter::new(gate, sandbox, self.limits(config));
+    ) -> Result<McpLauncher, Box<Outcome>> {
+        let starter = McpLauncher::new(authorizer, sandbox, self.limits(config));
         let here = trust::project_of(&env::current_dir().unwrap_or_default());
         let starter = starter
             .with_reads(self.read.clone())
@@ -120,12 +120,12 @@ impl Running {
     }
 
     /// How long and how much a run may take.
-    pub(crate) fn limits(&self, config: &Config) -> Limits {
+    pub(crate) fn limits(&self, config: &Config) -> RunLimits {
         let mut limits = config.limits();
         if let Some(timeout) = self.timeout {
             limits.timeout = timeout;
             // Whoever allows more time allows all of it to be used, unless that was set.
-            if config.limits.cpu.origin == Origin::Default {
+            if config.limits.cpu.origin == SettingOrigin::Default {
                 limits.cpu = limits.cpu.max(timeout);
             }
         }
@@ -133,17 +133,18 @@ impl Running {
     }
 
     /// What decides whether something is run.
-    pub(crate) fn gate(&self, config: &Config) -> Gate {
-        let mut gate = gate(config, Arc::new(Witness::new(approver(self.yes))));
+    pub(crate) fn authorizer(&self, config: &Config) -> Authorizer {
+        let mut authorizer =
+            authorizer(config, Arc::new(RecordingApprover::new(approver(self.yes))));
         // Without a sandbox there is no proxy, and every host can be reached.
         if self.unsandboxed {
-            gate.policy.script_hosts.clear();
+            authorizer.policy.script_hosts.clear();
         }
         if self.root.is_empty() {
-            return gate;
+            return authorizer;
         }
         let roots = self.root.iter().map(|it| path::absolute(it).unwrap_or_else(|_| it.clone()));
-        Gate { policy: Policy { roots: roots.collect(), ..gate.policy }, ..gate }
+        Authorizer { policy: Policy { roots: roots.collect(), ..authorizer.policy }, ..authorizer }
     }
 
     fn environment(&self, config: &Config) -> Result<BTreeMap<String, String>, Box<Outcome>> {
@@ -151,11 +152,11 @@ impl Running {
         for name in &self.env {
             if let Some(why) = unfit(name) {
                 let message = format!("the variable `{name}` is not passed on: {why}");
-                return Err(Box::new(Outcome::bad(Status::Invalid, message)));
+                return Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, message)));
             }
             let Ok(value) = env::var(name) else {
                 let message = format!("the variable `{name}` is not set, or is no text");
-                return Err(Box::new(Outcome::bad(Status::Invalid, message)));
+                return Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, message)));
             };
             environment.insert(name.clone(), value);
         }
@@ -223,10 +224,12 @@ pub(crate) fn preparing(
     executor: Executor,
     config: &Config,
     launcher: Launcher,
-    gate: &Gate,
+    authorizer: &Authorizer,
 ) -> Executor {
     match preparer(config, launcher) {
-        Some(preparer) => executor.with_preparation(Arc::new(preparer), gate.approver.clone()),
+        Some(preparer) => {
+            executor.with_preparation(Arc::new(preparer), authorizer.approver.clone())
+        }
         None => executor,
     }
 }
@@ -238,13 +241,13 @@ fn network(policy: &Policy) -> Result<Network, Box<Outcome>> {
     }
     let hosts = Hosts::for_scripts(&policy.script_hosts).map_err(|error| {
         let message = format!("`policy.script_hosts` cannot be used: {error}");
-        Box::new(Outcome::bad(Status::Invalid, message))
+        Box::new(Outcome::bad(OutcomeStatus::Invalid, message))
     })?;
     Ok(Network::Proxy(Proxy::new(hosts)))
 }
 
 /// What decides whether something is done, and asks this one.
-pub(crate) fn gate(config: &Config, approver: Arc<dyn Approver>) -> Gate {
+pub(crate) fn authorizer(config: &Config, approver: Arc<dyn Approver>) -> Authorizer {
     let records = match state() {
         Some(directory) if is_homeless(&directory) => {
             let home = env::home_dir().unwrap_or_default();
@@ -267,17 +270,17 @@ pub(crate) fn gate(config: &Config, approver: Arc<dyn Approver>) -> Gate {
         .filter(|it| DirBuilder::new().recursive(true).mode(0o700).create(it).is_ok());
     policy.withheld.extend(state().into_iter().chain(cache).chain(environments_folder()));
     policy.interpreters = interpreters(config).by_name();
-    Gate { policy, approver, records }
+    Authorizer { policy, approver, records }
 }
 
 /// Whether the user has named the directories that tools may use; what a project names does not count
 /// for a home.
 fn names_roots(config: &Config) -> bool {
     match &config.policy.roots.origin {
-        Origin::File { path, .. } => {
+        SettingOrigin::File { path, .. } => {
             config.project.as_ref().is_none_or(|it| it.path.as_path() != &**path)
         }
-        Origin::Default | Origin::Flag(_) => false,
+        SettingOrigin::Default | SettingOrigin::Flag(_) => false,
     }
 }
 
@@ -305,14 +308,14 @@ pub(crate) fn shown(library: Library, config: &Config, printer: &mut Printer) ->
     if config.policy.rules.value.is_empty() {
         return library;
     }
-    let gate = gate(config, Arc::new(Nobody));
-    let denied = library.all().filter(|it| gate.conceals(it)).count();
+    let authorizer = authorizer(config, Arc::new(DenyAll));
+    let denied = library.all().filter(|it| authorizer.conceals(it)).count();
     if denied == 0 {
         return library;
     }
     let skills = if denied == 1 { "skill is" } else { "skills are" };
     printer.note(&format!("{denied} {skills} not shown, because a rule of the policy denies them"));
-    library.keeping(|it| !gate.conceals(it))
+    library.keeping(|it| !authorizer.conceals(it))
 }
 
 /// Why a variable cannot be passed on, whatever its value.

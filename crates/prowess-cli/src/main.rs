@@ -43,27 +43,27 @@ use prowess_runtime::{ConfigError, Launcher};
 
 use crate::{
     arguments::{Arguments, Global},
-    fault::Fault,
+    fault::CliError,
     printer::Printer,
 };
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Status {
+enum ExitStatus {
     /// All is well.
-    Well,
+    Success,
     /// The skill or what was typed is at fault.
-    AtFault,
+    Failure,
     /// We could not do it, and have said why.
-    Unable,
+    Error,
 }
 
-impl Status {
+impl ExitStatus {
     fn code(self) -> ExitCode {
         match self {
-            Self::Well => ExitCode::SUCCESS,
-            Self::AtFault => ExitCode::from(1),
-            Self::Unable => ExitCode::from(2),
+            Self::Success => ExitCode::SUCCESS,
+            Self::Failure => ExitCode::from(1),
+            Self::Error => ExitCode::from(2),
         }
     }
 }
@@ -87,7 +87,7 @@ fn main() -> ExitCode {
         Ok(status)
     });
     match ended {
-        Ok(Status::Well) => Status::Well.code(),
+        Ok(ExitStatus::Success) => ExitStatus::Success.code(),
         Ok(status) => {
             let _ = printer.error_document();
             status.code()
@@ -95,7 +95,7 @@ fn main() -> ExitCode {
         // Whoever read our output has enough of it.
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let status = match error.downcast_ref::<Fault>() {
+            let status = match error.downcast_ref::<CliError>() {
                 Some(fault) => {
                     fault.tell(&mut printer);
                     fault.status
@@ -105,7 +105,7 @@ fn main() -> ExitCode {
                         Some(error) => printer.config_error(error),
                         None => printer.error(&error),
                     }
-                    Status::Unable
+                    ExitStatus::Error
                 }
             };
             let _ = printer.error_document();
@@ -115,7 +115,7 @@ fn main() -> ExitCode {
 }
 
 /// Shows the help or version that was asked for; says what is wrong with anything else.
-fn help(error: &clap::Error, printer: &mut Printer) -> Result<Status> {
+fn help(error: &clap::Error, printer: &mut Printer) -> Result<ExitStatus> {
     let words: Vec<String> = arguments::words().skip(1).collect();
     let is_help = error.kind() == ErrorKind::DisplayHelp;
     let text = match mistyped::is_bare(&words) {
@@ -126,7 +126,7 @@ fn help(error: &clap::Error, printer: &mut Printer) -> Result<Status> {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             printer.raw(text(printer.colored).as_bytes())?;
-            Ok(Status::Well)
+            Ok(ExitStatus::Success)
         }
         _ => Err(mistyped::fault(error, &words).into()),
     }

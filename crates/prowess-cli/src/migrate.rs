@@ -16,7 +16,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use prowess::{Limits, Manifest, render};
+use prowess::{Manifest, SizeLimits, render};
 use prowess_runtime::{Files, Links, Root, RootError};
 
 use self::{
@@ -135,7 +135,7 @@ pub(crate) fn plugins(path: &Path) -> Vec<PathBuf> {
 /// Makes skills of the plugin in a folder, whatever its kind.
 pub(crate) fn migrate_all(
     folder: &Path,
-    limits: &Limits,
+    limits: &SizeLimits,
 ) -> Result<Vec<MigratedSkill>, MigrateError> {
     let is_old = folder.join(MANIFEST).symlink_metadata().is_ok();
     match !is_old && bundle::is_bundle(folder) {
@@ -145,7 +145,7 @@ pub(crate) fn migrate_all(
 }
 
 /// Makes a skill of the plugin of the old kind in a folder. Files over the limits are left.
-fn migrate(folder: &Path, limits: &Limits) -> Result<MigratedSkill, MigrateError> {
+fn migrate(folder: &Path, limits: &SizeLimits) -> Result<MigratedSkill, MigrateError> {
     let path = || folder.to_owned();
     let read = |source| MigrateError::Read { path: path(), source };
     if folder.is_symlink() {

@@ -8,7 +8,7 @@ use clap::{
 };
 use prowess::nearest;
 
-use crate::{arguments::Arguments, context::quoted, fault::Fault};
+use crate::{arguments::Arguments, context::quoted, fault::CliError};
 
 /// What other programs can do with skills and this one cannot yet: the word for it, what that is, and what to do
 /// instead.
@@ -37,7 +37,7 @@ pub(crate) fn is_bare(words: &[String]) -> bool {
 }
 
 /// Says what is wrong with the words that were typed, and what may be meant.
-pub(crate) fn fault(error: &Error, words: &[String]) -> Fault {
+pub(crate) fn fault(error: &Error, words: &[String]) -> CliError {
     let mut root = Arguments::command();
     root.build();
     let command = typed(&root, words);
@@ -51,49 +51,49 @@ pub(crate) fn fault(error: &Error, words: &[String]) -> Fault {
         ErrorKind::InvalidSubcommand => {
             let typed = first(ContextKind::InvalidSubcommand);
             if let Some((_, what, instead)) = ABSENT.iter().find(|it| it.0 == typed) {
-                return Fault::unable(format!("`{name}` cannot {what} yet")).hint(*instead);
+                return CliError::unable(format!("`{name}` cannot {what} yet")).hint(*instead);
             }
             if Path::new(&typed).is_dir() {
                 let (fault, path) = (format!("`{name}` has no command `{typed}`"), quoted(&typed));
                 let hint = format!(
                     "`prowess --dir {path}` shows the skills in it, `prowess list {path}` lists them"
                 );
-                return Fault::unable(fault).hint(hint);
+                return CliError::unable(fault).hint(hint);
             }
             let commands = command.get_subcommands().map(Command::get_name);
-            let fault = Fault::unable(format!("`{name}` has no command `{typed}`"));
+            let fault = CliError::unable(format!("`{name}` has no command `{typed}`"));
             meant(fault, nearest(&typed, commands), help)
         }
         ErrorKind::UnknownArgument => {
             let flags = command.get_arguments().filter_map(clap::Arg::get_long);
             let near = argument.strip_prefix("--").and_then(|it| nearest(it, flags));
             let near = near.map(|it| format!("--{it}"));
-            let fault = Fault::unable(format!("`{name}` takes no `{argument}`"));
+            let fault = CliError::unable(format!("`{name}` takes no `{argument}`"));
             meant(fault, near.as_deref(), help)
         }
         ErrorKind::InvalidValue if value.is_empty() => listing(
             said(ContextKind::ValidValue),
-            Fault::unable(format!("`{argument}` needs a value")),
+            CliError::unable(format!("`{argument}` needs a value")),
         ),
         ErrorKind::InvalidValue => {
             let values = said(ContextKind::ValidValue);
             let near = nearest(&value, values.iter().map(String::as_str)).map(str::to_owned);
-            let fault = Fault::unable(format!("`{argument}` cannot be `{value}`"));
+            let fault = CliError::unable(format!("`{argument}` cannot be `{value}`"));
             let fault = near.into_iter().fold(fault, |fault, it| fault.hint(did_you_mean(&it)));
             listing(values, fault)
         }
         ErrorKind::ValueValidation => {
             let why = error.source().map(reason).unwrap_or_default();
-            Fault::unable(format!("`{argument}` cannot be `{value}`: {why}")).hint(help)
+            CliError::unable(format!("`{argument}` cannot be `{value}`: {why}")).hint(help)
         }
         ErrorKind::MissingRequiredArgument => {
             let missing: Vec<_> =
                 said(ContextKind::InvalidArg).iter().map(|it| format!("`{it}`")).collect();
-            Fault::unable(format!("`{name}` needs {}", missing.join(" and "))).hint(help)
+            CliError::unable(format!("`{name}` needs {}", missing.join(" and "))).hint(help)
         }
         ErrorKind::ArgumentConflict => {
             let others: Vec<_> = said(ContextKind::PriorArg).iter().map(|it| flag(it)).collect();
-            Fault::unable(match others.contains(&argument) {
+            CliError::unable(match others.contains(&argument) {
                 true => format!("`{argument}` can be given only once"),
                 _ if argument.is_empty() => {
                     format!("`{name}` takes `{}` or a command, not both", others.join("` and `"))
@@ -105,7 +105,7 @@ pub(crate) fn fault(error: &Error, words: &[String]) -> Fault {
         _ => {
             let text = error.to_string();
             let first = text.lines().next().unwrap_or_default();
-            Fault::unable(first.trim_start_matches("error: ")).hint(help)
+            CliError::unable(first.trim_start_matches("error: ")).hint(help)
         }
     }
 }
@@ -150,7 +150,7 @@ fn reason(error: &(dyn std::error::Error + 'static)) -> String {
     }
 }
 
-fn meant(fault: Fault, near: Option<&str>, help: String) -> Fault {
+fn meant(fault: CliError, near: Option<&str>, help: String) -> CliError {
     fault.hint(near.map_or(help, did_you_mean))
 }
 
@@ -159,6 +159,6 @@ fn did_you_mean(near: &str) -> String {
 }
 
 /// Adds the values that there are.
-fn listing(values: Vec<String>, fault: Fault) -> Fault {
+fn listing(values: Vec<String>, fault: CliError) -> CliError {
     if values.is_empty() { fault } else { fault.hint(format!("there are {}", values.join(", "))) }
 }

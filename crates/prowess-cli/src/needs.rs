@@ -8,8 +8,8 @@ use std::{
 
 use prowess::{Directory, Library, Options, Skill};
 use prowess_runtime::{
-    Declared, EnvironmentNeeds, InterpreterSearch, Missing, MissingKind, Needs, Present, Recipe,
-    Runtime, SkillRecipes, VersionNeed, detect,
+    EnvironmentNeeds, InterpreterSearch, Missing, MissingKind, Needs, PackageDeclaration, Present,
+    Recipe, Runtime, SkillRecipes, VersionNeed, detect,
 };
 use serde_json::{Value as Json, json};
 
@@ -134,7 +134,7 @@ fn prepared(skill: &Skill, interpreters: &InterpreterSearch) -> BTreeMap<usize, 
 /// The packages of an environment that are needed always, each with its place.
 fn packages(environment: &EnvironmentNeeds) -> impl Iterator<Item = String> {
     let needed = environment.packages.iter().filter(|it| !it.is_optional);
-    let is_imported = environment.declared == Declared::Imports;
+    let is_imported = environment.declared == PackageDeclaration::Imports;
     needed.map(move |it| match is_imported && it.is_guessed {
         true => format!("{} ({}, a guess)", it.name, it.place),
         false => format!("{} ({})", it.name, it.place),

@@ -11,7 +11,7 @@ use tokio::{
     time::{Instant, interval},
 };
 
-use crate::{Status, approver::approver, commands::count, printer::Printer, safe};
+use crate::{ExitStatus, approver::approver, commands::count, printer::Printer, safe};
 
 /// How an environment is prepared, as it was typed.
 #[derive(Debug, Clone, Copy, Default)]
@@ -29,7 +29,7 @@ pub(crate) struct PrepareChoice {
 pub(crate) enum Prepared {
     Done(Box<PreparedEnvironment>),
     /// Why is said already.
-    Failed(Status),
+    Failed(ExitStatus),
 }
 
 /// How often it is shown how far an installation is.
@@ -54,7 +54,7 @@ pub(crate) async fn prepare(
             "not installed, because the names are only guessed from imports: {names}; `--guessed` installs them"
         ));
         if recipe.requirements.is_empty() {
-            return Ok(Prepared::Failed(Status::AtFault));
+            return Ok(Prepared::Failed(ExitStatus::Failure));
         }
     }
     let (sender, mut chunks) = unbounded_channel();
@@ -101,7 +101,7 @@ pub(crate) async fn prepare(
         // Whoever has answered knows it.
         Some(Err(PrepareError::Refused { is_answered: true })) => {
             printer.note("nothing was installed");
-            Ok(Prepared::Failed(Status::Unable))
+            Ok(Prepared::Failed(ExitStatus::Error))
         }
         Some(Err(error)) => {
             if let PrepareError::Refused { .. } = error {
@@ -114,7 +114,7 @@ pub(crate) async fn prepare(
         }
         None => {
             printer.fault("it was interrupted; nothing was installed");
-            Ok(Prepared::Failed(Status::AtFault))
+            Ok(Prepared::Failed(ExitStatus::Failure))
         }
     }
 }
@@ -127,7 +127,7 @@ fn line(chunk: &Chunk) -> Option<String> {
 }
 
 /// Says why an environment was not prepared, and what to do about it.
-fn say(error: &PrepareError, name: &str, printer: &mut Printer) -> Status {
+fn say(error: &PrepareError, name: &str, printer: &mut Printer) -> ExitStatus {
     let cause = std::error::Error::source(error).map(|it| format!(": {it}")).unwrap_or_default();
     printer.fault(&safe::line(&format!("{error}{cause}")));
     let name = safe::line(name).into_owned();
@@ -163,8 +163,8 @@ fn say(error: &PrepareError, name: &str, printer: &mut Printer) -> Status {
     match error {
         PrepareError::Refused { .. }
         | PrepareError::Sandbox(_)
-        | PrepareError::NoInstaller { .. } => Status::Unable,
-        _ => Status::AtFault,
+        | PrepareError::NoInstaller { .. } => ExitStatus::Error,
+        _ => ExitStatus::Failure,
     }
 }
 

@@ -19,7 +19,7 @@ use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context as _, Result};
 use prowess::{Finding, Severity};
-use prowess_runtime::{ConfigError, Connection, Outcome};
+use prowess_runtime::{ConfigError, Outcome, ScriptConnection};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
@@ -207,7 +207,8 @@ impl Printer {
     /// Says which connections a script was refused; with `-v`, also which it had.
     pub(crate) fn network(&mut self, outcome: &Outcome) {
         let mut lines: Vec<String> = Vec::new();
-        for Connection { host, port, bytes_sent, bytes_received, refused } in &outcome.network {
+        for ScriptConnection { host, port, bytes_sent, bytes_received, refused } in &outcome.network
+        {
             let line = match refused {
                 Some(why) if host.is_empty() => format!("no connection: {why}"),
                 Some(why) => format!("no connection to {host}:{port}: {why}"),

@@ -1,7 +1,7 @@
 //! How full a window is and what is in it, for people.
 
 use anstyle::{AnsiColor, Color, Style};
-use prowess::{Fitted, Placed, Remedy, Vocabulary, Window};
+use prowess::{ContextWindow, FitStep, FittedPrompt, PlacedSkill, Tokenizer};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::{
@@ -21,7 +21,12 @@ struct Part {
 }
 
 /// The lines of a report, none wider than `width`.
-pub(crate) fn lines(fitted: &Fitted, window: &Window, width: usize, colored: bool) -> Vec<String> {
+pub(crate) fn lines(
+    fitted: &FittedPrompt,
+    window: &ContextWindow,
+    width: usize,
+    colored: bool,
+) -> Vec<String> {
     let width = width.clamp(*WIDTHS.start(), *WIDTHS.end());
     let (used, tokens) = (fitted.tokens, window.tokens);
     let part = |name, tokens, letter, color| Part { name, tokens, letter, color };
@@ -34,8 +39,8 @@ pub(crate) fn lines(fitted: &Fitted, window: &Window, width: usize, colored: boo
     ];
     let error = window.vocabulary.error() * 100.0;
     let estimated = match window.vocabulary {
-        Vocabulary::Estimate if width < 60 => format!(" ± {error:.0} %"),
-        Vocabulary::Estimate => format!(" by estimate (± {error:.0} %)"),
+        Tokenizer::Estimate if width < 60 => format!(" ± {error:.0} %"),
+        Tokenizer::Estimate => format!(" by estimate (± {error:.0} %)"),
         _ => String::new(),
     };
     let title = format!("{} of {} tokens", thousands(used.total()), thousands(tokens));
@@ -95,17 +100,17 @@ fn style(part: &Part) -> Style {
 }
 
 /// A line a skill: name, tokens, priority, and the level or how it was left out.
-fn skills(skills: &[Placed], width: usize, colored: bool) -> Vec<String> {
+fn skills(skills: &[PlacedSkill], width: usize, colored: bool) -> Vec<String> {
     let names: Vec<String> = skills.iter().map(|it| safe::line(&it.name).into_owned()).collect();
     let widest = names.iter().map(|it| it.width()).max().unwrap_or(0).max("Skills".len());
     // What stands around the name takes 28 columns.
     let room = widest.min(width - 28);
-    let line = |(skill, name): (&Placed, &String)| {
+    let line = |(skill, name): (&PlacedSkill, &String)| {
         let name = safe::cut(name, room);
         let pad = " ".repeat(room - name.width());
         let level = skill.level.as_str();
         let fate = match skill.left_out {
-            Some(Remedy::Squeeze) => "squeezed".to_owned(),
+            Some(FitStep::KeepRecent) => "squeezed".to_owned(),
             Some(_) => "evicted".to_owned(),
             None if skill.level < skill.wanted && width - room > 42 => {
                 format!("{level} instead of {}", skill.wanted.as_str())
@@ -124,7 +129,7 @@ fn skills(skills: &[Placed], width: usize, colored: bool) -> Vec<String> {
 
 /// A line a step: its name, how many tokens it found and left, and what it did; that stands on a
 /// line of its own where there is no room.
-fn steps(fitted: &Fitted, width: usize, colored: bool) -> Vec<String> {
+fn steps(fitted: &FittedPrompt, width: usize, colored: bool) -> Vec<String> {
     let mut lines = Vec::new();
     for change in &fitted.steps {
         let numbers = format!("{} → {}", thousands(change.before), thousands(change.after));

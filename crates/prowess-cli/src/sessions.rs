@@ -16,7 +16,7 @@ use prowess_agent::Session;
 use prowess_runtime::{Journal, timestamp};
 use serde_json::Value as Json;
 
-use crate::{completion, fault::Fault, given, host, printer::Printer};
+use crate::{completion, fault::CliError, given, host, printer::Printer};
 
 /// Which session it is, as it is typed.
 #[derive(Debug, Default, clap::Args)]
@@ -105,7 +105,7 @@ impl Which {
             return Ok(());
         }
         let message = format!("`{}` cannot hold both the session and the trace", other.display());
-        Err(Fault::typed(message).hint("name another file for `--trace`").into())
+        Err(CliError::typed(message).hint("name another file for `--trace`").into())
     }
 
     /// The session that is meant; a new one if none was named.
@@ -237,7 +237,7 @@ fn path(name: &str) -> Result<PathBuf> {
         || name.starts_with('.')
         || !name.chars().all(is_fine)
     {
-        let fault = Fault::typed(format!("`{name}` is no name for a session"));
+        let fault = CliError::typed(format!("`{name}` is no name for a session"));
         return Err(fault.hint(format!("up to {LONGEST} letters, digits, `-`, `_` and `.` are; a file has a `/`, or ends with `{ENDING}`")).into());
     }
     let directory = directory().context("there is no home to keep sessions in")?;
@@ -307,13 +307,13 @@ fn kept() -> Vec<String> {
     names
 }
 
-fn nothing() -> Fault {
-    Fault::typed("there is no session to go on with")
+fn nothing() -> CliError {
+    CliError::typed("there is no session to go on with")
 }
 
-fn missing(name: &str) -> Fault {
+fn missing(name: &str) -> CliError {
     let kept = kept();
-    let fault = Fault::typed(format!("there is no session `{name}`"));
+    let fault = CliError::typed(format!("there is no session `{name}`"));
     match nearest(name, kept.iter().map(String::as_str)) {
         Some(near) => fault.hint(format!("did you mean `{near}`?")),
         None if kept.is_empty() => fault.hint("no session is kept"),

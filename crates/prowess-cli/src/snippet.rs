@@ -6,7 +6,7 @@ use annotate_snippets::{
     AnnotationKind, Group, Level, Origin, Renderer, Snippet, renderer::DecorStyle,
 };
 use prowess::{Finding, Severity};
-use prowess_runtime::Fault;
+use prowess_runtime::ConfigProblem;
 use unicode_width::UnicodeWidthChar as _;
 
 use crate::{
@@ -45,7 +45,7 @@ pub(crate) fn render(finding: &Finding, printer: &Printer) -> String {
 }
 
 /// Renders a fault of a file of settings.
-pub(crate) fn render_fault(fault: &Fault, colored: bool, width: Option<usize>) -> String {
+pub(crate) fn render_fault(fault: &ConfigProblem, colored: bool, width: Option<usize>) -> String {
     let wrong = Wrong {
         severity: Severity::Error,
         code: None,

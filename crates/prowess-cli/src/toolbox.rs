@@ -9,11 +9,11 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use prowess_agent::Witness;
+use prowess_agent::RecordingApprover;
 use prowess_runtime::{
-    Active, Address, Calls, Config, ExecuteCommand, ExecuteSql, FileOperations, Gate, HttpRequest,
-    Launcher, Limits, Origin, Outcome, Policy, Provider, ReadFile, Root, Roots, RunSkill, Starter,
-    Tool, Toolbox, UseSkill, skill_tools,
+    Active, Address, Authorizer, Calls, Config, ExecuteCommand, ExecuteSql, FileOperations,
+    HttpRequest, Launcher, McpLauncher, Outcome, Policy, ReadFile, Root, Roots, RunLimits,
+    RunSkill, SettingOrigin, SkillProvider, Tool, Toolbox, UseSkill, skill_tools,
 };
 use prowess_sql::{Access, Privileges, SqlLimits, limit_sqlite_memory};
 
@@ -41,9 +41,9 @@ pub(crate) enum Caller {
 /// All tools, and what they are made of.
 pub(crate) struct Kit {
     pub(crate) toolbox: Toolbox,
-    pub(crate) gate: Arc<Gate>,
+    pub(crate) authorizer: Arc<Authorizer>,
     /// Starts the servers that skills bring.
-    pub(crate) starter: Starter,
+    pub(crate) starter: McpLauncher,
 }
 
 /// All tools with the skills of a provider; none of them reads or writes the files that are
@@ -51,27 +51,27 @@ pub(crate) struct Kit {
 pub(crate) fn toolbox(
     caller: Caller,
     running: &Running,
-    provider: &Arc<dyn Provider>,
+    provider: &Arc<dyn SkillProvider>,
     global: &Global,
     withheld: &[PathBuf],
     launcher: Launcher,
     printer: &mut Printer,
 ) -> Result<Kit> {
     let config = context::config(global)?;
-    let mut gate = running.gate(&config);
+    let mut authorizer = running.authorizer(&config);
     if caller == Caller::Model {
-        gate.approver = Arc::new(Witness::new(noting_approver(running.yes)));
+        authorizer.approver = Arc::new(RecordingApprover::new(noting_approver(running.yes)));
     }
-    gate.policy.withheld.extend_from_slice(withheld);
+    authorizer.policy.withheld.extend_from_slice(withheld);
     // The file of a key is among them; what holds anything else is taken for none.
     let files = withheld.iter().map(PathBuf::as_path);
     let files = files.chain(config.model.key_file.value.as_deref());
     let secrets = connection::known_secrets(&config, files.clone());
     let keys = connection::keys(None).into_iter();
     let keys = keys.chain(files.flat_map(|it| connection::keys(Some(it))));
-    gate.records = gate.records.masking(keys.collect());
-    let gate = Arc::new(gate);
-    let policy = &gate.policy;
+    authorizer.records = authorizer.records.masking(keys.collect());
+    let authorizer = Arc::new(authorizer);
+    let policy = &authorizer.policy;
     let active = Arc::new(Active::new(provider.clone()));
     if policy.roots.is_empty() {
         printer.note("the working directory is your home directory or one that homes are in, so tools use no files; `--root DIR` or `policy.roots` in your own settings names a directory that they may use");
@@ -82,10 +82,10 @@ pub(crate) fn toolbox(
     let directory = env::current_dir().context("there is no working directory")?;
     let failed = |it: Box<Outcome>| anyhow::Error::msg(it.message.unwrap_or_default());
     let executor = running.executor(&config, policy, launcher.clone()).map_err(failed)?;
-    let executor = host::preparing(executor, &config, launcher, &gate);
-    let starter = running.starter(&config, gate.clone(), sandbox.clone()).map_err(failed)?;
+    let executor = host::preparing(executor, &config, launcher, &authorizer);
+    let starter = running.starter(&config, authorizer.clone(), sandbox.clone()).map_err(failed)?;
     let commands = ExecuteCommand::new(policy.clone(), sandbox, limits, directory);
-    let commands = commands.with_gate(gate.clone());
+    let commands = commands.with_gate(authorizer.clone());
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
     if config.skill.enabled.value {
         tools.push(Arc::new(UseSkill { active: active.clone() }));
@@ -112,9 +112,9 @@ pub(crate) fn toolbox(
         tools.extend(printer.during("making tools of skills", skills));
     }
     let calls = Calls { timeout: limits.timeout + GRACE, ..Calls::default() };
-    let toolbox = Toolbox::new(gate.clone()).with_calls(calls).with_active(active);
+    let toolbox = Toolbox::new(authorizer.clone()).with_calls(calls).with_active(active);
     let toolbox = tools.into_iter().fold(toolbox, Toolbox::with);
-    Ok(Kit { toolbox, gate, starter })
+    Ok(Kit { toolbox, authorizer, starter })
 }
 
 /// The directories that files are confined to; one that is not there is told and left out.
@@ -130,12 +130,12 @@ fn roots(policy: &Policy, printer: &mut Printer) -> Roots {
 }
 
 /// The tool for the database that is configured, if one is.
-fn execute_sql(config: &Config, limits: Limits) -> Result<ExecuteSql> {
+fn execute_sql(config: &Config, limits: RunLimits) -> Result<ExecuteSql> {
     let access = if config.sql.write.value { Access::Write } else { Access::Read };
     let privileges =
         if config.sql.privileged.value { Privileges::All } else { Privileges::Limited };
     let folder = match &config.sql.url.origin {
-        Origin::File { path, .. } => path.parent(),
+        SettingOrigin::File { path, .. } => path.parent(),
         _ => None,
     };
     let open = |url: &Address| prowess_sql::open(&placed(url.as_str(), folder), access, privileges);

@@ -7,8 +7,10 @@ use std::{
 };
 
 use anyhow::Result;
-use prowess_agent::{KnownSecrets, Layer, Masking, Score, Spent, Trace, Turn, What};
-use prowess_runtime::{Outcome, Status};
+use prowess_agent::{
+    EventKind, KnownSecrets, Masking, Middleware, SkillScore, TokenUsage, Trace, Turn,
+};
+use prowess_runtime::{Outcome, OutcomeStatus};
 use serde_json::{Value as Json, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -31,16 +33,16 @@ pub(crate) enum View {
 
 /// Something that happened, on its way to whoever prints.
 #[derive(Debug)]
-pub(crate) enum Sight {
-    What(Box<What>),
+pub(crate) enum UiEvent {
+    What(Box<EventKind>),
     /// A line of the trace.
     Line(String),
 }
 
 /// A layer that tells whoever prints what happens.
 #[derive(Debug)]
-pub(crate) struct Lookout {
-    sender: UnboundedSender<Sight>,
+pub(crate) struct EventSender {
+    sender: UnboundedSender<UiEvent>,
     view: View,
     pieces: Mutex<Pieces>,
 }
@@ -54,7 +56,7 @@ struct Pieces {
 
 /// Shows what happens, and remembers of a turn what one may ask about later.
 #[derive(Debug)]
-pub(crate) struct Viewer {
+pub(crate) struct EventRenderer {
     view: View,
     speech: Speech,
     /// Whether the last thing on the terminal is a line that will be replaced.
@@ -70,17 +72,17 @@ pub(crate) struct Viewer {
     /// What happened in this turn, a line each.
     pub(crate) story: Vec<String>,
     /// The skills that the last request was matched to.
-    pub(crate) scores: Vec<Score>,
+    pub(crate) scores: Vec<SkillScore>,
     /// The window that was last filled, and what each part takes of it.
     pub(crate) fitted: Option<(usize, Json)>,
     /// How often the model was asked in this turn.
     pub(crate) steps: usize,
     /// What all turns took.
-    pub(crate) spent: Spent,
+    pub(crate) spent: TokenUsage,
     /// What that costs, if prices are known.
     pub(crate) cost: Option<f64>,
     /// What this turn took.
-    pub(crate) turn_spent: Spent,
+    pub(crate) turn_spent: TokenUsage,
     /// What that costs, if prices are known.
     pub(crate) turn_cost: Option<f64>,
 }
@@ -100,19 +102,19 @@ const LONG: Duration = Duration::from_secs(5);
 /// How much of what a tool is given or answers is shown.
 const BRIEF: usize = 100;
 
-impl Lookout {
+impl EventSender {
     /// A layer, where it tells things, and the layer that writes the trace there, where one is wanted.
     /// The secrets are masked in both, whole or in pieces.
     pub(crate) fn new(
         view: View,
         secrets: &KnownSecrets,
-    ) -> (Self, Option<Trace>, UnboundedReceiver<Sight>) {
+    ) -> (Self, Option<Trace>, UnboundedReceiver<UiEvent>) {
         let (sender, receiver) = unbounded_channel();
         let lines = sender.clone();
         let trace = matches!(view, View::Events | View::Document).then(|| {
             let trace = Trace::new(move |line| {
                 // Whoever is gone does not want to know.
-                let _ = lines.send(Sight::Line(line.to_owned()));
+                let _ = lines.send(UiEvent::Line(line.to_owned()));
                 Ok(())
             });
             trace.without(secrets.clone())
@@ -123,51 +125,51 @@ impl Lookout {
     }
 }
 
-impl Layer for Lookout {
+impl Middleware for EventSender {
     fn name(&self) -> &str {
         "lookout"
     }
 
-    fn note(&self, turn: &Turn, what: &What) {
+    fn note(&self, turn: &Turn, what: &EventKind) {
         if self.view == View::Events {
             let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
             // A trace has no pieces; whoever follows the events wants them.
             for piece in pieces.take(what) {
                 let line = serde_json::to_string(&turn.event(&piece)).unwrap_or_default();
-                let _ = self.sender.send(Sight::Line(line));
+                let _ = self.sender.send(UiEvent::Line(line));
             }
             if what.is_piece() {
                 return;
             }
         }
-        let _ = self.sender.send(Sight::What(Box::new(what.clone())));
+        let _ = self.sender.send(UiEvent::What(Box::new(what.clone())));
     }
 }
 
 impl Pieces {
     /// What can be shown by now, as what happens now goes on or ends what was said.
-    fn take(&mut self, what: &What) -> Vec<What> {
+    fn take(&mut self, what: &EventKind) -> Vec<EventKind> {
         let heard = match what {
-            What::Heard { text } => self.heard.take(text),
+            EventKind::Heard { text } => self.heard.take(text),
             _ => self.heard.finish(),
         };
         let thought = match what {
-            What::Thought { text } => self.thought.take(text),
+            EventKind::Thought { text } => self.thought.take(text),
             _ => self.thought.finish(),
         };
-        let heard = (!heard.is_empty()).then_some(What::Heard { text: heard });
-        let thought = (!thought.is_empty()).then_some(What::Thought { text: thought });
-        let calls = matches!(what, What::Calls { .. }).then(|| what.clone());
+        let heard = (!heard.is_empty()).then_some(EventKind::Heard { text: heard });
+        let thought = (!thought.is_empty()).then_some(EventKind::Thought { text: thought });
+        let calls = matches!(what, EventKind::Calls { .. }).then(|| what.clone());
         // Of the two only the one that ends was before what happens now.
         let said = match what {
-            What::Heard { .. } => [thought, heard],
+            EventKind::Heard { .. } => [thought, heard],
             _ => [heard, thought],
         };
         said.into_iter().flatten().chain(calls).collect()
     }
 }
 
-impl Viewer {
+impl EventRenderer {
     pub(crate) fn new(view: View) -> Self {
         Self {
             view,
@@ -181,9 +183,9 @@ impl Viewer {
             scores: Vec::new(),
             fitted: None,
             steps: 0,
-            spent: Spent::default(),
+            spent: TokenUsage::default(),
             cost: None,
-            turn_spent: Spent::default(),
+            turn_spent: TokenUsage::default(),
             turn_cost: None,
         }
     }
@@ -194,37 +196,37 @@ impl Viewer {
     }
 
     /// Shows something that happened.
-    pub(crate) fn show(&mut self, sight: Sight, printer: &mut Printer) -> Result<()> {
+    pub(crate) fn show(&mut self, sight: UiEvent, printer: &mut Printer) -> Result<()> {
         let what = match sight {
-            Sight::What(what) => *what,
-            Sight::Line(line) if self.view == View::Events => {
+            UiEvent::What(what) => *what,
+            UiEvent::Line(line) if self.view == View::Events => {
                 printer.line(safe::json(&line))?;
                 return printer.flush();
             }
-            Sight::Line(line) => {
+            UiEvent::Line(line) => {
                 self.lines.push(line);
                 return Ok(());
             }
         };
         self.remember(&what);
-        if matches!(what, What::Asked { .. }) && self.view == View::Stream {
+        if matches!(what, EventKind::Asked { .. }) && self.view == View::Stream {
             self.end_line(printer)?;
         }
         if self.view == View::Stream {
             match &what {
-                What::Heard { text } if printer.is_terminal => return self.say(text, printer),
+                EventKind::Heard { text } if printer.is_terminal => return self.say(text, printer),
                 // What broke off cannot be taken back from whoever reads a pipe.
-                What::Heard { text } => self.held.push_str(text),
-                What::Replied { .. } if !printer.is_terminal => {
+                EventKind::Heard { text } => self.held.push_str(text),
+                EventKind::Replied { .. } if !printer.is_terminal => {
                     let reply = std::mem::take(&mut self.held);
                     self.say(&reply, printer)?;
                     self.end_line(printer)?;
                 }
-                What::Failed { .. } => self.held.clear(),
+                EventKind::Failed { .. } => self.held.clear(),
                 _ => {}
             }
         }
-        if let What::Retried { .. } = &what
+        if let EventKind::Retried { .. } = &what
             && self.said > 0
             && self.view == View::Stream
         {
@@ -232,14 +234,14 @@ impl Viewer {
             printer.note("the reply broke off: what stands above is said again");
             self.said = 0;
         }
-        if let What::Retried { wait, message, .. } = &what
+        if let EventKind::Retried { wait, message, .. } = &what
             && *wait >= LONG
             && !printer.verbose
         {
             self.clear(printer)?;
             printer.note(&format!("{message}; it is asked again in {:.0} s", wait.as_secs_f64()));
         }
-        if let What::Warned { message } = &what {
+        if let EventKind::Warned { message } = &what {
             self.clear(printer)?;
             printer.warning(message);
         }
@@ -249,7 +251,7 @@ impl Viewer {
             self.clear(printer)?;
             printer.told(&done);
         }
-        if let What::Server { server, skill, state, message } = &what
+        if let EventKind::Server { server, skill, state, message } = &what
             && ["refused", "failed"].contains(&&**state)
         {
             self.clear(printer)?;
@@ -263,7 +265,7 @@ impl Viewer {
             };
             printer.warning(&format!("the server `{server}`{of} {why}"));
         }
-        if let What::Returned { tool, outcome, .. } = &what
+        if let EventKind::Returned { tool, outcome, .. } = &what
             && let Some(hint) = outcome.hint.as_ref().filter(|_| !outcome.is_ok())
             && tool.starts_with("mcp__")
             && matches!(self.view, View::Stream | View::Whole)
@@ -302,15 +304,15 @@ impl Viewer {
     }
 
     /// What is told of a call that did something, or was not allowed to.
-    fn done(&mut self, what: &What) -> Option<String> {
+    fn done(&mut self, what: &EventKind) -> Option<String> {
         match what {
-            What::Called { id, input, .. } => {
+            EventKind::Called { id, input, .. } => {
                 self.given.insert(id.clone(), input.clone());
                 None
             }
-            What::Returned { id, tool, outcome, .. } => {
+            EventKind::Returned { id, tool, outcome, .. } => {
                 let input = self.given.remove(id).unwrap_or_default();
-                let is_refused = outcome.status == Status::Refused;
+                let is_refused = outcome.status == OutcomeStatus::Refused;
                 let is_told = matches!(self.view, View::Stream | View::Whole)
                     && (is_refused || !only_looks(tool, &input));
                 is_told.then(|| format!("{tool} {}: {}", brief(&input), ended(outcome)))
@@ -320,10 +322,10 @@ impl Viewer {
     }
 
     /// What is told of a skill that is used, where no line that changes says so.
-    fn uses(&self, what: &What, printer: &Printer) -> Option<String> {
+    fn uses(&self, what: &EventKind, printer: &Printer) -> Option<String> {
         let is_shown = matches!(self.view, View::Stream | View::Whole) && !printer.err_is_terminal;
         match what {
-            What::Disclosed { skill, level, by, .. }
+            EventKind::Disclosed { skill, level, by, .. }
                 if is_shown && level == "full" && by != "read_file" =>
             {
                 Some(format!("uses skill `{skill}`"))
@@ -332,25 +334,27 @@ impl Viewer {
         }
     }
 
-    fn remember(&mut self, what: &What) {
+    fn remember(&mut self, what: &EventKind) {
         match what {
-            What::Began { .. } => {
+            EventKind::Began { .. } => {
                 self.story.clear();
                 self.given.clear();
                 self.steps = 0;
-                (self.turn_spent, self.turn_cost) = (Spent::default(), None);
+                (self.turn_spent, self.turn_cost) = (TokenUsage::default(), None);
             }
-            What::Matched { scores, .. } => self.scores.clone_from(scores),
-            What::Fitted { window, tokens, .. } => self.fitted = Some((*window, tokens.clone())),
-            What::Asked { step, .. } => {
+            EventKind::Matched { scores, .. } => self.scores.clone_from(scores),
+            EventKind::Fitted { window, tokens, .. } => {
+                self.fitted = Some((*window, tokens.clone()))
+            }
+            EventKind::Asked { step, .. } => {
                 (self.steps, self.said) = (*step, 0);
                 // A block of code that was not closed ends with the reply.
                 self.speech.colors = None;
             }
-            What::Spending { spent, cost, turn_cost } => {
+            EventKind::Spending { spent, cost, turn_cost } => {
                 (self.spent, self.cost, self.turn_cost) = (*spent, *cost, *turn_cost);
             }
-            What::Ended { spent, .. } => self.turn_spent = *spent,
+            EventKind::Ended { spent, .. } => self.turn_spent = *spent,
             _ => {}
         }
     }
@@ -432,9 +436,9 @@ impl Speech {
 }
 
 /// What happened, in a line; nothing for what nobody follows.
-fn story(what: &What) -> Option<String> {
+fn story(what: &EventKind) -> Option<String> {
     Some(match what {
-        What::Matched { scores, .. } => {
+        EventKind::Matched { scores, .. } => {
             let shown = || scores.iter().filter(|it| it.level.is_some());
             let fitting: Vec<String> = shown().filter(|it| !it.carried).map(score).collect();
             let carried: Vec<&str> = shown().filter(|it| it.carried).map(|it| &*it.name).collect();
@@ -447,35 +451,35 @@ fn story(what: &What) -> Option<String> {
             }
             told.join("; ")
         }
-        What::Disclosed { skill, level, by, tokens } => match by.as_str() {
+        EventKind::Disclosed { skill, level, by, tokens } => match by.as_str() {
             "read_file" => format!("reads `{level}` of skill `{skill}` ({tokens} tokens)"),
             "use_skill" => format!("takes up skill `{skill}` ({tokens} tokens)"),
             _ => format!("shows skill `{skill}`: {level}, {by} ({tokens} tokens)"),
         },
-        What::Retrieved { documents } => format!("adds {}", documents.join(", ")),
-        What::Fitted { steps, .. } => match steps.as_array().map(Vec::len) {
+        EventKind::Retrieved { documents } => format!("adds {}", documents.join(", ")),
+        EventKind::Fitted { steps, .. } => match steps.as_array().map(Vec::len) {
             None | Some(0) => return None,
             Some(_) => format!("makes the prompt fit: {}", names(steps, "step")),
         },
-        What::Compacted { before, after, by } => {
+        EventKind::Compacted { before, after, by } => {
             format!("{before} messages were summed up, and are {after} now (by {by})")
         }
-        What::Asked { step, model, .. } => format!("asks `{model}` (step {step})"),
-        What::Thought { .. } => "thinks".to_owned(),
-        What::Calls { tool } => format!("is about to call {tool}"),
-        What::Replied { reply, took, .. } => {
+        EventKind::Asked { step, model, .. } => format!("asks `{model}` (step {step})"),
+        EventKind::Thought { .. } => "thinks".to_owned(),
+        EventKind::Calls { tool } => format!("is about to call {tool}"),
+        EventKind::Replied { reply, took, .. } => {
             format!("replied after {:.1} s: {}", took.as_secs_f64(), reply.spent)
         }
-        What::Failed { message, .. } => format!("no reply: {message}"),
-        What::Retried { attempt, message, wait } => {
+        EventKind::Failed { message, .. } => format!("no reply: {message}"),
+        EventKind::Retried { attempt, message, wait } => {
             format!("asks again in {:.1} s (try {attempt}): {message}", wait.as_secs_f64())
         }
-        What::Called { tool, input, .. } => format!("calls {tool} {}", brief(input)),
-        What::Returned { tool, outcome, took, .. } => {
+        EventKind::Called { tool, input, .. } => format!("calls {tool} {}", brief(input)),
+        EventKind::Returned { tool, outcome, took, .. } => {
             format!("{tool}: {} after {:.1} s", ended(outcome), took.as_secs_f64())
         }
-        What::Approval { what, reply, .. } => format!("may it {what}? {reply}"),
-        What::Server { server, state, message, .. } => {
+        EventKind::Approval { what, reply, .. } => format!("may it {what}? {reply}"),
+        EventKind::Server { server, state, message, .. } => {
             format!("server `{server}` {state}: {}", brief(message))
         }
         _ => return None,
@@ -493,7 +497,7 @@ fn only_looks(tool: &str, input: &str) -> bool {
 }
 
 /// A skill that was considered, with how sure that is.
-fn score(score: &Score) -> String {
+fn score(score: &SkillScore) -> String {
     if score.carried {
         return format!("{} carried over", score.name);
     }
@@ -501,7 +505,7 @@ fn score(score: &Score) -> String {
 }
 
 /// The same with how much of it is shown, and what speaks for it.
-pub(crate) fn judged(it: &Score) -> String {
+pub(crate) fn judged(it: &SkillScore) -> String {
     let level = it.level.as_deref().unwrap_or("not shown");
     let why = if it.why.is_empty() { String::new() } else { format!(": {}", it.why.join(", ")) };
     format!("{}, {level}{why}", score(it))

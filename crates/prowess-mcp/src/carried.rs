@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use prowess::{FrontmatterError, Library, Resource, Scope, Skill, frontmatter_json, is_plain_name};
-use prowess_runtime::Gate;
+use prowess_runtime::Authorizer;
 use serde_json::{Map, Value};
 
 use crate::uri::{self, Uri};
@@ -23,7 +23,7 @@ const MAX_COMPATIBILITY: usize = 500;
 
 /// A skill that every host can take as it is.
 #[derive(Debug)]
-pub(crate) struct Carried {
+pub(crate) struct PublishableSkill {
     /// The skill, its files listed just now.
     pub(crate) skill: Skill,
     /// Its `SKILL.md` as it is now.
@@ -36,7 +36,7 @@ pub(crate) struct Carried {
 
 /// Why a skill is not carried; the tools still have it.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Uncarried {
+pub(crate) enum NotPublishable {
     #[error("its name is not one that the Agent Skills specification allows")]
     Name,
     #[error("somebody has to approve it first")]
@@ -59,29 +59,29 @@ pub(crate) enum Uncarried {
     TooLarge,
 }
 
-impl Carried {
+impl PublishableSkill {
     /// Looks at a skill as it is now.
-    pub(crate) fn new(skill: &Skill, gate: &Gate) -> Result<Self, Uncarried> {
+    pub(crate) fn new(skill: &Skill, authorizer: &Authorizer) -> Result<Self, NotPublishable> {
         let name = &*skill.manifest.name;
         if !is_plain_name(name) {
-            return Err(Uncarried::Name);
+            return Err(NotPublishable::Name);
         }
-        if !gate.tells(skill) {
-            return Err(Uncarried::Unapproved);
+        if !authorizer.tells(skill) {
+            return Err(NotPublishable::Unapproved);
         }
-        let document = skill.document().map_err(|_| Uncarried::Unreadable)?;
+        let document = skill.document().map_err(|_| NotPublishable::Unreadable)?;
         let frontmatter = frontmatter_json(&document)?;
         if frontmatter.get("name").and_then(Value::as_str) != Some(name) {
-            return Err(Uncarried::Renamed(name.to_owned()));
+            return Err(NotPublishable::Renamed(name.to_owned()));
         }
         conforms(&frontmatter)?;
         let skill = skill.relisted();
-        let files = files(&skill, gate);
+        let files = files(&skill, authorizer);
         if files.len() >= MAX_FILES {
-            return Err(Uncarried::TooMany);
+            return Err(NotPublishable::TooMany);
         }
         if files.iter().map(|it| it.size).sum::<u64>() + document.len() as u64 > MAX_BYTES {
-            return Err(Uncarried::TooLarge);
+            return Err(NotPublishable::TooLarge);
         }
         Ok(Self { skill, document, frontmatter, files })
     }
@@ -98,29 +98,29 @@ impl Carried {
 
 /// Whether the fields are what the specification asks for. A host may refuse a whole list for one
 /// entry that is not.
-fn conforms(frontmatter: &Map<String, Value>) -> Result<(), Uncarried> {
+fn conforms(frontmatter: &Map<String, Value>) -> Result<(), NotPublishable> {
     let is_text = |it: &Value, max| {
         it.as_str().is_some_and(|it| !it.trim().is_empty() && it.chars().count() <= max)
     };
     if !frontmatter.get("description").is_some_and(|it| is_text(it, MAX_DESCRIPTION)) {
-        return Err(Uncarried::Description);
+        return Err(NotPublishable::Description);
     }
     if !frontmatter.get("compatibility").is_none_or(|it| is_text(it, MAX_COMPATIBILITY)) {
-        return Err(Uncarried::Compatibility);
+        return Err(NotPublishable::Compatibility);
     }
     let is_texts = |it: &Value| it.as_object().is_some_and(|it| it.values().all(Value::is_string));
     if !frontmatter.get("metadata").is_none_or(is_texts) {
-        return Err(Uncarried::Metadata);
+        return Err(NotPublishable::Metadata);
     }
     Ok(())
 }
 
 /// The files beside a `SKILL.md` that may be told, and can be.
-fn files(skill: &Skill, gate: &Gate) -> Vec<Resource> {
+fn files(skill: &Skill, authorizer: &Authorizer) -> Vec<Resource> {
     let folder = skill.absolute_folder();
     let is_told = |path: &str| {
         let path = folder.as_ref().map(|it| it.join(path));
-        path.is_none_or(|it| gate.tells_file(skill, &it))
+        path.is_none_or(|it| authorizer.tells_file(skill, &it))
     };
     let resources = skill.resources().iter();
     resources.filter(|it| uri::can_tell(&it.path) && is_told(&it.path)).cloned().collect()

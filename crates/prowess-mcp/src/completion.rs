@@ -10,12 +10,12 @@ use crate::{
     carried::{DOCUMENT, listed},
     prompts,
     resources::TEMPLATE,
-    served::Served,
+    served::ServerState,
 };
 
 /// Completes the argument of a prompt, or the path in the address of a skill.
 pub(crate) fn complete(
-    served: &Served,
+    served: &ServerState,
     request: CompleteRequestParams,
 ) -> Result<CompleteResult, ErrorData> {
     let invalid = |message: String| ErrorData::invalid_params(message, None);

@@ -6,17 +6,17 @@ use prowess::{Library, Scope};
 use rmcp::{ErrorData, model::Resource};
 
 use crate::{
-    carried::{Carried, DOCUMENT, Place, in_scope},
+    carried::{DOCUMENT, Place, PublishableSkill, in_scope},
     media_type::{DIRECTORY, media_type},
     paging::{Page, page},
     resources::{malformed, shown, unserved},
-    served::Served,
+    served::ServerState,
     uri::{self, Uri},
 };
 
 /// Lists the direct children of a folder, a page at a time.
 pub(crate) fn read(
-    served: &Served,
+    served: &ServerState,
     uri: &str,
     cursor: Option<&str>,
 ) -> Result<Page<Resource>, ErrorData> {
@@ -26,7 +26,8 @@ pub(crate) fn read(
     match Place::find(&library, &found).ok_or_else(none)? {
         Place::Scope(scope) => skills(served, &library, scope, cursor),
         Place::Skill { skill, base, path } => {
-            let skill = Carried::new(skill, served.toolbox.gate()).map_err(|_| none())?;
+            let skill =
+                PublishableSkill::new(skill, served.toolbox.authorizer()).map_err(|_| none())?;
             let children = children(&skill, &base, &path);
             if children.is_empty() {
                 return Err(none());
@@ -43,7 +44,7 @@ const COST: usize = 256;
 
 /// The folders of the skills of a scope.
 fn skills(
-    served: &Served,
+    served: &ServerState,
     library: &Library,
     scope: Scope,
     cursor: Option<&str>,
@@ -51,13 +52,13 @@ fn skills(
     let base = uri::top(scope.as_str());
     let all = in_scope(library, scope).map(|it| (&*it.manifest.name, it));
     page(&base, cursor, all, |skill| {
-        Carried::new(skill, served.toolbox.gate()).ok()?;
+        PublishableSkill::new(skill, served.toolbox.authorizer()).ok()?;
         Some((folder(&base, &skill.manifest.name, &skill.manifest.name), COST))
     })
 }
 
 /// What lies right in a folder of a skill, by name; nothing for what is none.
-fn children(skill: &Carried, base: &str, path: &str) -> BTreeMap<String, Resource> {
+fn children(skill: &PublishableSkill, base: &str, path: &str) -> BTreeMap<String, Resource> {
     let document = (DOCUMENT, true, skill.document.len() as u64);
     let files = skill.files.iter().map(|it| (&*it.path, it.is_text, it.size));
     let mut children = BTreeMap::new();

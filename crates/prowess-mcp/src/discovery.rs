@@ -5,10 +5,10 @@ use prowess::{Skill, brief_line};
 use serde_json::{Value, json};
 
 use crate::{
-    carried::{Carried, base, listed},
+    carried::{PublishableSkill, base, listed},
     entry::Entry,
     prompts::MAX_DESCRIPTION,
-    served::Served,
+    served::ServerState,
 };
 
 /// The URI of the index.
@@ -21,10 +21,10 @@ const SCHEMA: &str = "https://schemas.agentskills.io/discovery/0.2.0/schema.json
 
 /// Lists every skill that a model may use, each with the URI and the digest of its `SKILL.md`. Whoever
 /// reads this offers all of it to a model, so that skills for people alone are not in it.
-pub(crate) fn index(served: &Served) -> Value {
+pub(crate) fn index(served: &ServerState) -> Value {
     let library = served.library();
     let entry = |skill: &Skill| {
-        let carried = Carried::new(skill, served.toolbox.gate()).ok()?;
+        let carried = PublishableSkill::new(skill, served.toolbox.authorizer()).ok()?;
         let entry = Entry::document(&carried, &base(skill));
         Some(json!({
             "name": &*skill.manifest.name,
@@ -39,7 +39,7 @@ pub(crate) fn index(served: &Served) -> Value {
 }
 
 /// Lists the files of a skill with size and digest.
-pub(crate) fn manifest(skill: &Carried) -> Value {
+pub(crate) fn manifest(skill: &PublishableSkill) -> Value {
     let files = Entry::files(skill)
         .map(|(path, digest, size)| json!({ "path": path, "size": size, "hash": digest }));
     json!({ "skill": &*skill.skill.manifest.name, "files": files.collect::<Vec<_>>() })

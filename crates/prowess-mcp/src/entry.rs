@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    carried::{Carried, DOCUMENT},
+    carried::{DOCUMENT, PublishableSkill},
     uri,
 };
 
@@ -27,7 +27,7 @@ pub(crate) struct DigestedFile {
 
 impl Entry {
     /// Makes the entry of a skill whose folder has this URI.
-    pub(crate) fn new(skill: &Carried, base: &str) -> Self {
+    pub(crate) fn new(skill: &PublishableSkill, base: &str) -> Self {
         let resources = Self::files(skill).map(|(path, digest, size)| DigestedFile {
             uri: uri::below(base, path),
             digest,
@@ -41,14 +41,14 @@ impl Entry {
     }
 
     /// The `SKILL.md` alone of a skill whose folder has this URI.
-    pub(crate) fn document(skill: &Carried, base: &str) -> DigestedFile {
+    pub(crate) fn document(skill: &PublishableSkill, base: &str) -> DigestedFile {
         let size = skill.document.len();
         DigestedFile { uri: uri::below(base, DOCUMENT), digest: digest(&skill.document), size }
     }
 
     /// Path, digest and size of every file of a skill, the `SKILL.md` first. A file that cannot be read
     /// now is not served now, and is left out.
-    pub(crate) fn files(skill: &Carried) -> impl Iterator<Item = (&str, String, usize)> {
+    pub(crate) fn files(skill: &PublishableSkill) -> impl Iterator<Item = (&str, String, usize)> {
         let paths = skill.files.iter().map(|it| &*it.path);
         std::iter::once(DOCUMENT).chain(paths).filter_map(|path| {
             let bytes = skill.read(path)?;

@@ -10,13 +10,13 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use crate::{
-    carried::{Carried, DOCUMENT, Place, base, listed},
+    carried::{DOCUMENT, Place, PublishableSkill, base, listed},
     directory,
     entry::Entry,
     frame::no_method,
     paging::page,
     resources::{malformed, shown, unserved},
-    served::Served,
+    served::ServerState,
     uri::Uri,
 };
 
@@ -45,7 +45,7 @@ struct Reading {
 
 /// Answers what is no method of the base protocol.
 pub(crate) async fn answer(
-    served: &Arc<Served>,
+    served: &Arc<ServerState>,
     request: CustomRequest,
     version: Option<ProtocolVersion>,
 ) -> Result<CustomResult, ErrorData> {
@@ -82,11 +82,11 @@ fn taken<T: DeserializeOwned>(params: Option<Value>) -> Result<T, ErrorData> {
 }
 
 /// A page of the skills. One is hashed when its page is asked for, and no other.
-fn list(served: &Served, cursor: Option<&str>) -> Result<Value, ErrorData> {
+fn list(served: &ServerState, cursor: Option<&str>) -> Result<Value, ErrorData> {
     let library = served.library();
     let all = listed(&library).map(|it| (&*it.manifest.name, it));
     let page = page("skills", cursor, all, |skill| {
-        let carried = Carried::new(skill, served.toolbox.gate()).ok()?;
+        let carried = PublishableSkill::new(skill, served.toolbox.authorizer()).ok()?;
         let entry = Entry::new(&carried, &base(skill));
         let cost = entry.cost();
         Some((entry, cost))
@@ -95,21 +95,21 @@ fn list(served: &Served, cursor: Option<&str>) -> Result<Value, ErrorData> {
 }
 
 /// The entry of one skill.
-fn get(served: &Served, uri: &str) -> Result<Value, ErrorData> {
+fn get(served: &ServerState, uri: &str) -> Result<Value, ErrorData> {
     let found = Uri::read(uri).map_err(|why| malformed(uri, why))?;
     let library = served.library();
     let (skill, base) = match Place::find(&library, &found) {
         Some(Place::Skill { skill, base, path }) if path == DOCUMENT => (skill, base),
         _ => return Err(unserved(uri, format!("no skill is served at {}", shown(uri)))),
     };
-    let carried = Carried::new(skill, served.toolbox.gate()).map_err(|why| {
+    let carried = PublishableSkill::new(skill, served.toolbox.authorizer()).map_err(|why| {
         unserved(uri, format!("{} is reached by the tools only: {why}", shown(uri)))
     })?;
     Ok(json!({ "skill": Entry::new(&carried, &base) }))
 }
 
 /// A page of what lies in a folder.
-fn read(served: &Served, uri: &str, cursor: Option<&str>) -> Result<Value, ErrorData> {
+fn read(served: &ServerState, uri: &str, cursor: Option<&str>) -> Result<Value, ErrorData> {
     let page = directory::read(served, uri, cursor)?;
     Ok(told(json!({ "resources": page.items }), page.next))
 }

@@ -29,7 +29,7 @@ use tokio::{
 use crate::{
     admission::{Admission, Admitted, Denied},
     frame,
-    server::Server,
+    server::SkillServer,
     sessions::{Peer, SessionTable},
     stdio::ServeError,
 };
@@ -110,7 +110,7 @@ impl HttpServer {
     }
 
     /// Serves whoever comes, until somebody stops it.
-    pub async fn serve(self, server: Server, stop: impl Future<Output = ()>) {
+    pub async fn serve(self, server: SkillServer, stop: impl Future<Output = ()>) {
         let Self { listener, address, http } = self;
         let _following = server.set_out();
         let door = Arc::new(Door::new(server, address, &http));
@@ -152,7 +152,7 @@ const FULL: &[u8] =
 /// What stands between the clients and the server.
 struct Door {
     admission: Admission,
-    service: StreamableHttpService<Server, LocalSessionManager>,
+    service: StreamableHttpService<SkillServer, LocalSessionManager>,
     manager: Arc<LocalSessionManager>,
     address: SocketAddr,
     table: SessionTable,
@@ -161,7 +161,7 @@ struct Door {
 }
 
 impl Door {
-    fn new(server: Server, address: SocketAddr, http: &Http) -> Self {
+    fn new(server: SkillServer, address: SocketAddr, http: &Http) -> Self {
         let mut manager = LocalSessionManager::default();
         manager.session_config.keep_alive = Some(http.idle);
         let manager = Arc::new(manager);

@@ -2,13 +2,13 @@
 
 use prowess::{Cataloging, Library, Marker, catalog};
 
-use crate::served::Telling;
+use crate::served::ServeOptions;
 
 /// Writes the catalog and what its markers mean within the budget; nothing when there is no skill to
 /// tell of.
 pub(crate) fn instructions(
     library: &Library,
-    telling: &Telling,
+    telling: &ServeOptions,
     marker: &Marker,
 ) -> Option<String> {
     // However the code is counted, the same skills are told.

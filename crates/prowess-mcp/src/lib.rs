@@ -29,7 +29,7 @@ mod http;
 
 pub use crate::{
     http::{Http, HttpServer},
-    served::{Served, Telling},
-    server::Server,
+    served::{ServeOptions, ServerState},
+    server::SkillServer,
     stdio::{ServeError, serve_stdio},
 };

@@ -13,7 +13,7 @@ use rmcp::{
 
 use crate::{
     paging::page,
-    served::Served,
+    served::ServerState,
     tools::{READER, wrong},
 };
 
@@ -23,7 +23,10 @@ pub(crate) const ARGUMENTS: &str = "arguments";
 pub(crate) const MAX_DESCRIPTION: usize = 1024;
 
 /// Lists the skills that a person can invoke, by name, a page at a time.
-pub(crate) fn list(served: &Served, cursor: Option<&str>) -> Result<ListPromptsResult, ErrorData> {
+pub(crate) fn list(
+    served: &ServerState,
+    cursor: Option<&str>,
+) -> Result<ListPromptsResult, ErrorData> {
     let library = served.library();
     let all = invocable(&library).map(|it| (&*it.manifest.name, it));
     let page = page("prompts", cursor, all, |skill| Some((prompt(skill), MAX_DESCRIPTION)))?;
@@ -34,7 +37,7 @@ pub(crate) fn list(served: &Served, cursor: Option<&str>) -> Result<ListPromptsR
 
 /// Tells a skill with its arguments filled in, as a person would have said it.
 pub(crate) fn get(
-    served: &Served,
+    served: &ServerState,
     request: GetPromptRequestParams,
 ) -> Result<GetPromptResponse, ErrorData> {
     let invalid = |message: String| ErrorData::invalid_params(message, None);
@@ -47,7 +50,7 @@ pub(crate) fn get(
     };
     // What is looked at is what is told.
     let held = skill.holding(&skill.instructions().map_err(unreadable)?);
-    if let Some(refusal) = served.toolbox.gate().reserves(&held) {
+    if let Some(refusal) = served.toolbox.authorizer().reserves(&held) {
         return Err(invalid(wrong(&refusal)));
     }
     let mut text = invoke(&held, Some(&arguments)).map_err(unreadable)?;

@@ -12,24 +12,24 @@ use rmcp::{
 use serde_json::{Value, json};
 
 use crate::{
-    carried::{Carried, DOCUMENT, Place, base, listed},
+    carried::{DOCUMENT, Place, PublishableSkill, base, listed},
     discovery::{self, INDEX, MANIFEST},
     media_type::media_type,
     paging::page,
     prompts::MAX_DESCRIPTION,
-    served::Served,
+    served::ServerState,
     uri::{self, Uri},
 };
 
 /// Lists the `SKILL.md` of each skill that the extension carries, a page at a time.
 pub(crate) fn list(
-    served: &Served,
+    served: &ServerState,
     cursor: Option<&str>,
 ) -> Result<ListResourcesResult, ErrorData> {
     let library = served.library();
     let all = listed(&library).map(|it| (&*it.manifest.name, it));
     let page = page("resources", cursor, all, |skill| {
-        let resource = document(&Carried::new(skill, served.toolbox.gate()).ok()?);
+        let resource = document(&PublishableSkill::new(skill, served.toolbox.authorizer()).ok()?);
         let cost = resource.description.as_ref().map_or(0, String::len) + 256;
         Some((resource, cost))
     })?;
@@ -50,7 +50,7 @@ pub(crate) fn templates() -> ListResourceTemplatesResult {
 }
 
 /// Reads one file of a skill, or one of the documents about them.
-pub(crate) fn read(served: &Served, uri: &str) -> Result<ReadResourceResult, ErrorData> {
+pub(crate) fn read(served: &ServerState, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     if uri == INDEX {
         return Ok(json_document(&discovery::index(served), uri));
     }
@@ -63,7 +63,7 @@ pub(crate) fn read(served: &Served, uri: &str) -> Result<ReadResourceResult, Err
     let Some(Place::Skill { skill, base, path }) = Place::find(&library, &found) else {
         return Err(nothing());
     };
-    let skill = Carried::new(skill, served.toolbox.gate()).map_err(|_| nothing())?;
+    let skill = PublishableSkill::new(skill, served.toolbox.authorizer()).map_err(|_| nothing())?;
     let Some(bytes) = skill.read(&path) else {
         return match &*path {
             MANIFEST => Ok(json_document(&discovery::manifest(&skill), uri)),
@@ -87,7 +87,7 @@ fn json_document(document: &Value, uri: &str) -> ReadResourceResult {
 }
 
 /// The `SKILL.md` of a skill, as a resource.
-fn document(skill: &Carried) -> Resource {
+fn document(skill: &PublishableSkill) -> Resource {
     let manifest = &skill.skill.manifest;
     let uri = uri::below(&base(&skill.skill), DOCUMENT);
     let resource = Resource::new(uri, &*manifest.name)

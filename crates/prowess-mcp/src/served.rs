@@ -5,21 +5,21 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use prowess::{Library, Marker, Skill, Vocabulary};
-use prowess_runtime::{Provider, Toolbox, fresh_marker};
+use prowess::{Library, Marker, Skill, Tokenizer};
+use prowess_runtime::{SkillProvider, Toolbox, fresh_marker};
 use rmcp::ErrorData;
 
 use crate::instructions::instructions;
 
 /// What is served.
 #[derive(Debug)]
-pub struct Served {
+pub struct ServerState {
     /// Whoever has the skills; those that a policy conceals are not among them.
-    pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) provider: Arc<dyn SkillProvider>,
     /// The tools that a client may call, however many skills there are.
     pub(crate) toolbox: Toolbox,
     /// How much is told, and what.
-    pub(crate) telling: Telling,
+    pub(crate) telling: ServeOptions,
     /// What stands around the texts of skills for as long as this is served. One revision of the protocol
     /// has no sessions, so that all clients have the same.
     pub(crate) marker: Marker,
@@ -29,11 +29,11 @@ pub struct Served {
 
 /// How much clients are told, and what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Telling {
+pub struct ServeOptions {
     /// How many tokens the instructions of the server may take.
     pub budget: usize,
     /// Whose tokens they are.
-    pub vocabulary: Vocabulary,
+    pub vocabulary: Tokenizer,
     /// Whether clients are told where skills lie: only those on the same machine have use for it.
     pub folders: bool,
     /// Whether skills are offered as prompts. Some frameworks make a tool of each.
@@ -42,10 +42,10 @@ pub struct Telling {
     pub resources: bool,
 }
 
-impl Served {
+impl ServerState {
     /// Serves the skills of a provider that conceals those that a policy does, and the tools of a
     /// toolbox, which are as many however many skills there are.
-    pub fn new(provider: Arc<dyn Provider>, toolbox: Toolbox, telling: Telling) -> Self {
+    pub fn new(provider: Arc<dyn SkillProvider>, toolbox: Toolbox, telling: ServeOptions) -> Self {
         let (marker, instructions) = (fresh_marker(), Mutex::default());
         Self { provider, toolbox, telling, marker, instructions }
     }
@@ -90,11 +90,11 @@ impl Served {
     }
 }
 
-impl Default for Telling {
+impl Default for ServeOptions {
     fn default() -> Self {
         Self {
             budget: 2000,
-            vocabulary: Vocabulary::default(),
+            vocabulary: Tokenizer::default(),
             folders: true,
             prompts: true,
             resources: true,

@@ -22,15 +22,15 @@ use crate::{
     frame::no_method,
     paging::whole,
     prompts, resources,
-    served::{Served, Telling},
+    served::{ServeOptions, ServerState},
     tools,
     watch::{Following, Listener, Watch},
 };
 
 /// Answers the requests of one client, or of many.
 #[derive(Debug)]
-pub struct Server {
-    served: Arc<Served>,
+pub struct SkillServer {
+    served: Arc<ServerState>,
     watch: Option<Arc<Watch>>,
     /// The client, once it can be told of changes.
     listener: OnceLock<Arc<Listener>>,
@@ -45,9 +45,9 @@ const CALLS: usize = 64;
 /// How many times at once a client may ask to be told of changes.
 const LISTENING: usize = 8;
 
-impl Server {
+impl SkillServer {
     /// Serves this.
-    pub fn new(served: Arc<Served>) -> Self {
+    pub fn new(served: Arc<ServerState>) -> Self {
         Self {
             served,
             watch: None,
@@ -78,7 +78,7 @@ impl Server {
 
     /// What is offered.
     fn capabilities(&self) -> ServerCapabilities {
-        let Telling { prompts, resources, .. } = self.served.telling;
+        let ServeOptions { prompts, resources, .. } = self.served.telling;
         let mut all = ServerCapabilities::builder()
             .enable_tools()
             .enable_prompts()
@@ -114,7 +114,7 @@ impl Server {
     }
 }
 
-impl ServerHandler for Server {
+impl ServerHandler for SkillServer {
     fn get_info(&self) -> ServerConfig {
         let mut info = ServerConfig::new(self.capabilities());
         if self.watch.is_some() {
@@ -176,7 +176,7 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         self.with_resources("resources/read")?;
-        let read = move |served: &Served| resources::read(served, &request.uri);
+        let read = move |served: &ServerState| resources::read(served, &request.uri);
         self.served.work(read).await.map(ReadResourceResponse::Complete)
     }
 

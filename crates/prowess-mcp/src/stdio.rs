@@ -29,7 +29,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{frame, server::Server};
+use crate::{frame, server::SkillServer};
 
 /// How many requests of a client are worked at.
 const AT_ONCE: usize = 64;
@@ -60,7 +60,10 @@ pub enum ServeError {
 }
 
 /// Serves one client over standard input and output, until it leaves or somebody stops it.
-pub async fn serve_stdio(server: Server, stop: impl Future<Output = ()>) -> Result<(), ServeError> {
+pub async fn serve_stdio(
+    server: SkillServer,
+    stop: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
     let mut stop = pin!(stop);
     let lines = Lines::new();
     let deserted = lines.deserted.clone();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use prowess::{Marker, Skill, UsedSkill, visible};
-use prowess_runtime::{Active, Convention, FoundSkills, Outcome, Status, make_visible};
+use prowess_runtime::{Active, FoundSkills, Outcome, OutcomeStatus, ToolFormat, make_visible};
 use rmcp::{
     ErrorData,
     model::{
@@ -14,14 +14,14 @@ use rmcp::{
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use crate::{carried::base, media_type::media_type, served::Served, uri};
+use crate::{carried::base, media_type::media_type, served::ServerState, uri};
 
 /// How the files of a skill are read by whoever cannot open them where they lie.
 pub(crate) const READER: &str = "`read_skill_file` reads these files.";
 
 /// Lists all of them at once.
-pub(crate) fn list(served: &Served) -> Result<ListToolsResult, ErrorData> {
-    let told = served.toolbox.tools().iter().filter_map(|it| Convention::Mcp.tell(&**it));
+pub(crate) fn list(served: &ServerState) -> Result<ListToolsResult, ErrorData> {
+    let told = served.toolbox.tools().iter().filter_map(|it| ToolFormat::Mcp.tell(&**it));
     let tools: Result<Vec<Tool>, _> = told.map(serde_json::from_value).collect();
     let tools = tools.map_err(|it| ErrorData::internal_error(it.to_string(), None))?;
     Ok(ListToolsResult::with_all_items(tools.into_iter().map(titled).collect()))
@@ -30,7 +30,7 @@ pub(crate) fn list(served: &Served) -> Result<ListToolsResult, ErrorData> {
 /// Calls one. Whatever comes of it is a result that the model reads; only a tool that is not there is
 /// an error of the protocol.
 pub(crate) async fn call(
-    served: &Served,
+    served: &ServerState,
     request: CallToolRequestParams,
 ) -> Result<CallToolResponse, ErrorData> {
     let Some(tool) = served.toolbox.find(&request.name) else {
@@ -73,7 +73,7 @@ fn titled(tool: Tool) -> Tool {
 
 /// What came of a call, as the model reads it.
 fn result(
-    served: &Served,
+    served: &ServerState,
     tool: &str,
     skill: Option<&Skill>,
     outcome: &Outcome,
@@ -85,7 +85,7 @@ fn result(
         // What a model was told it may repeat, the code included.
         false => told(served.marker.defuse(&visible(&text)).into_owned()),
     };
-    if outcome.status != Status::Ok {
+    if outcome.status != OutcomeStatus::Ok {
         return CallToolResult::error(vec![told_by_skill(wrong(outcome))]);
     }
     if let Some(plan) = &outcome.plan {

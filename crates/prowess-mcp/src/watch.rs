@@ -22,7 +22,7 @@ use tokio::{
 
 use crate::{
     resources,
-    served::{Served, Telling},
+    served::{ServeOptions, ServerState},
 };
 
 /// How often it is looked whether anybody still wants to hear of changes.
@@ -76,7 +76,7 @@ pub(crate) struct Following(AbortHandle);
 
 impl Watch {
     /// Follows the library, and tells everybody.
-    pub(crate) fn follow(self: &Arc<Self>, served: &Arc<Served>) -> Following {
+    pub(crate) fn follow(self: &Arc<Self>, served: &Arc<ServerState>) -> Following {
         let mut before = served.library();
         let mut libraries = libraries(served, before.clone());
         let (watch, served) = (self.clone(), served.clone());
@@ -85,7 +85,8 @@ impl Watch {
                 let after = libraries.borrow_and_update().clone();
                 let (watch_again, last) =
                     (watch.clone(), std::mem::replace(&mut before, after.clone()));
-                let change = move |served: &Served| Ok(watch_again.look(served, &last, &after));
+                let change =
+                    move |served: &ServerState| Ok(watch_again.look(served, &last, &after));
                 if let Ok(change) = served.work(change).await {
                     watch.tell(&Arc::new(change));
                 }
@@ -102,7 +103,7 @@ impl Watch {
     /// As much of what a client wants to hear of as there is room for.
     pub(crate) fn accept(
         &self,
-        served: &Served,
+        served: &ServerState,
         requested: &SubscriptionFilter,
     ) -> SubscriptionFilter {
         let mut accepted = requested.clone();
@@ -133,7 +134,7 @@ impl Watch {
     /// Has a client hear of one resource more.
     pub(crate) async fn subscribe(
         self: &Arc<Self>,
-        served: &Arc<Served>,
+        served: &Arc<ServerState>,
         listener: &Listener,
         uri: String,
     ) -> Result<(), ErrorData> {
@@ -186,13 +187,13 @@ impl Watch {
     }
 
     /// Looks at all that somebody wants to hear of; what nobody does is forgotten.
-    fn look(&self, served: &Served, before: &Library, after: &Library) -> Change {
+    fn look(&self, served: &ServerState, before: &Library, after: &Library) -> Change {
         let found = self.wanted().into_iter().map(|it| (stamp(served, &it).ok(), it));
         let found: BTreeMap<String, Option<u64>> = found.map(|(stamp, uri)| (uri, stamp)).collect();
         let last = std::mem::replace(&mut *locked(&self.seen), found.clone());
         let is_other = |(uri, stamp): &(String, Option<u64>)| last.get(uri) != Some(stamp);
         let updated = found.into_iter().filter(is_other).map(|it| it.0).collect();
-        let Telling { prompts, resources, .. } = served.telling;
+        let ServeOptions { prompts, resources, .. } = served.telling;
         Change { resources, prompts: prompts && !told(before).eq(told(after)), updated }
     }
 
@@ -251,7 +252,7 @@ impl Drop for Following {
 
 /// The libraries that come after one, each as soon as it is there. The thread that waits for them is none
 /// of those that a server ends with.
-fn libraries(served: &Arc<Served>, mut last: Arc<Library>) -> Receiver<Arc<Library>> {
+fn libraries(served: &Arc<ServerState>, mut last: Arc<Library>) -> Receiver<Arc<Library>> {
     let (sender, libraries) = channel(last.clone());
     let provider = served.provider.clone();
     let wait = move || {
@@ -269,7 +270,7 @@ fn libraries(served: &Arc<Served>, mut last: Arc<Library>) -> Receiver<Arc<Libra
 }
 
 /// What tells one state of a resource from another.
-fn stamp(served: &Served, uri: &str) -> Result<u64, ErrorData> {
+fn stamp(served: &ServerState, uri: &str) -> Result<u64, ErrorData> {
     let read = resources::read(served, uri)?;
     let mut hasher = DefaultHasher::new();
     serde_json::to_vec(&read.contents).unwrap_or_default().hash(&mut hasher);

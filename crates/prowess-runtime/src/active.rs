@@ -7,14 +7,14 @@ use std::{
 
 use prowess::{Library, Skill};
 
-use crate::provider::Provider;
+use crate::provider::SkillProvider;
 
 /// The skills that were taken up, in that order, as the library of the moment has them.
 ///
 /// A skill is known by its file: another one of its name does not take its place.
 #[derive(Debug)]
 pub struct Active {
-    provider: Arc<dyn Provider>,
+    provider: Arc<dyn SkillProvider>,
     taken: Mutex<Vec<Taken>>,
 }
 
@@ -30,7 +30,7 @@ struct Taken {
 
 impl Active {
     /// Begins with no skill.
-    pub fn new(provider: Arc<dyn Provider>) -> Self {
+    pub fn new(provider: Arc<dyn SkillProvider>) -> Self {
         Self { provider, taken: Mutex::default() }
     }
 

@@ -4,7 +4,7 @@ use std::{fmt, future::Future, path::PathBuf, pin::Pin};
 
 /// Whoever can be asked whether something may be done.
 ///
-/// An implementer owes an honest answer: whatever is not a yes is [`Reply::No`], also when nobody
+/// An implementer owes an honest answer: whatever is not a yes is [`ApproverReply::No`], also when nobody
 /// could be reached. The texts of a question come from skills and models; whoever shows them makes
 /// them safe first.
 pub trait Approver: Send + Sync + fmt::Debug {
@@ -21,7 +21,7 @@ pub trait Approver: Send + Sync + fmt::Debug {
 }
 
 /// A reply, once it is waited for.
-pub type Answering<'a> = Pin<Box<dyn Future<Output = Reply> + Send + 'a>>;
+pub type Answering<'a> = Pin<Box<dyn Future<Output = ApproverReply> + Send + 'a>>;
 
 /// What somebody is asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub enum Coverage {
 
 /// What somebody replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reply {
+pub enum ApproverReply {
     /// It may not be done.
     No,
     /// It may be done this time.
@@ -82,23 +82,23 @@ pub enum Reply {
 
 /// Nobody is there: everything that is asked is refused.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Nobody;
+pub struct DenyAll;
 
 /// Whoever has agreed before, by a flag such as `--yes`.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Agreed;
+pub struct ApproveAll;
 
-impl Approver for Nobody {
+impl Approver for DenyAll {
     fn who(&self) -> &str {
         "nobody"
     }
 
     fn ask<'a>(&'a self, _: &'a Question) -> Answering<'a> {
-        Box::pin(async { Reply::No })
+        Box::pin(async { ApproverReply::No })
     }
 }
 
-impl Approver for Agreed {
+impl Approver for ApproveAll {
     fn who(&self) -> &str {
         "flag"
     }
@@ -106,9 +106,9 @@ impl Approver for Agreed {
     fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
         // Whoever agrees ahead has not seen which file or command it is, so nothing of it is kept.
         let reply = match question {
-            Question { in_person: true, .. } => Reply::No,
-            Question { coverage: Coverage::UntilChange, .. } => Reply::Always,
-            _ => Reply::Once,
+            Question { in_person: true, .. } => ApproverReply::No,
+            Question { coverage: Coverage::UntilChange, .. } => ApproverReply::Always,
+            _ => ApproverReply::Once,
         };
         Box::pin(async move { reply })
     }

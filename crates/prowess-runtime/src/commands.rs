@@ -24,7 +24,7 @@ use std::{
 
 use prowess_shell::{CommandKind, ListOperator, ShellCommand, ShellScript, Word, WordPart, lint};
 
-use crate::{gate::Refusal, policy::Policy, subject::Subject};
+use crate::{authorizer::Refusal, policy::Policy, subject::Subject};
 
 use self::program::Program;
 pub(crate) use self::{

@@ -19,11 +19,11 @@ use std::{
     sync::Arc,
 };
 
-use prowess::{Directory, Matching, Memory, Options, Scope, Thresholds, Window};
+use prowess::{ContextWindow, Directory, Matching, Memory, Options, Scope, Thresholds};
 use serde_json::Value as Json;
 
 pub use self::{
-    origin::{ConfigError, Fault, IgnoredSetting, Origin, Setting},
+    origin::{ConfigError, ConfigProblem, IgnoredSetting, Setting, SettingOrigin},
     places::Places,
     right::ProjectRight,
     settings::{
@@ -32,12 +32,12 @@ pub use self::{
         ServerSettings, SkillSettings, SqlSettings, WindowSettings,
     },
     units::{bytes, duration, size},
-    value::{Address, Bytes, Depth, Presets, Price, RootPath, Share},
+    value::{Address, Bytes, Depth, Presets, PriceSetting, Ratio, RootPath},
 };
 use self::{places::Owner, reader::Reader, table::Row};
 use crate::{
-    limits::Limits,
-    policy::{Policy, Rule},
+    limits::RunLimits,
+    policy::{Policy, PolicyRule},
 };
 
 /// What a person has set, and what holds where nobody has set anything.
@@ -92,7 +92,7 @@ pub struct ProjectFile {
 
 /// A setting as it is shown.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Shown {
+pub struct ShownSetting {
     /// Its table and name, such as `skill.depth`.
     pub key: &'static str,
     /// What holds; a password in an address is not in it.
@@ -100,7 +100,7 @@ pub struct Shown {
     /// The same as it is written in TOML.
     pub text: String,
     /// Where it came from.
-    pub origin: Origin,
+    pub origin: SettingOrigin,
     /// The value where nobody sets it, as it is written in TOML.
     pub default: String,
     /// What it may be, as in "a whole number from 0 on".
@@ -154,11 +154,11 @@ impl Config {
         let skill = &self.skill;
         let none = || Memory::new(Scope::Project, "", <[(&str, &[u8]); 0]>::default());
         let enabled = skill.enabled.value;
-        let prowess_limits = prowess::Limits {
+        let prowess_limits = prowess::SizeLimits {
             max_file_size: skill.max_file_size.value.0,
             max_skill_size: skill.max_skill_size.value.0,
             depth: skill.depth.value.get(),
-            ..prowess::Limits::default()
+            ..prowess::SizeLimits::default()
         };
         Options {
             directories: if enabled { self.directories() } else { Vec::new() },
@@ -186,7 +186,7 @@ impl Config {
         typed: Option<&Path>,
     ) -> Vec<(Directory, Option<PathBuf>)> {
         let skill = &self.skill;
-        let folder = |origin: &Origin| {
+        let folder = |origin: &SettingOrigin| {
             let own = typed.or(self.project.as_ref().map(|it| &*it.path));
             let own = own.filter(|it| origin.to_file().as_deref() == Some(*it));
             own.and_then(Path::parent).map(Path::to_owned)
@@ -226,18 +226,18 @@ impl Config {
     }
 
     /// How much a model can be told, counted by estimate.
-    pub fn window(&self) -> Window {
-        Window {
+    pub fn window(&self) -> ContextWindow {
+        ContextWindow {
             tokens: self.window.tokens.value.get(),
             keep_recent: self.window.keep_recent.value,
-            ..Window::default()
+            ..ContextWindow::default()
         }
     }
 
     /// How long and how much a run may take.
-    pub fn limits(&self) -> Limits {
+    pub fn limits(&self) -> RunLimits {
         let limits = &self.limits;
-        Limits {
+        RunLimits {
             timeout: limits.timeout.value,
             idle: limits.idle.value,
             cpu: limits.cpu.value,
@@ -259,14 +259,14 @@ impl Config {
             // A path is a file, or the directory above it.
             let path = it.path.as_ref().map(|it| it.to_string_lossy().into_owned());
             let below = path.as_ref().map(|it| Some(format!("{it}/*")));
-            let rule = Rule {
+            let rule = PolicyRule {
                 tool: it.tool.clone(),
                 skill: it.skill.clone(),
                 command: it.command.clone(),
                 path,
                 decision: it.decision,
             };
-            let below = below.map(|path| Rule { path, ..rule.clone() });
+            let below = below.map(|path| PolicyRule { path, ..rule.clone() });
             [Some(rule), below].into_iter().flatten()
         };
         Policy {
@@ -290,9 +290,9 @@ impl Config {
     }
 
     /// Every setting, in the order of the tables.
-    pub fn settings(&self) -> Vec<Shown> {
+    pub fn settings(&self) -> Vec<ShownSetting> {
         let (mut own, mut defaults) = (self.clone(), Self::default());
-        let shown = |(row, default): (Row<'_>, Row<'_>)| Shown {
+        let shown = |(row, default): (Row<'_>, Row<'_>)| ShownSetting {
             key: row.facts.key,
             value: row.slot.show(),
             text: row.slot.text(),
@@ -309,7 +309,7 @@ impl Config {
 
     /// A command that would stand for every program, which a list is there to prevent, or for others
     /// than are meant.
-    fn unlistable(&self) -> Option<Fault> {
+    fn unlistable(&self) -> Option<ConfigProblem> {
         let commands = &self.policy.commands;
         let (path, line) = commands.origin.place()?;
         let told = |entry: &String| {
@@ -325,11 +325,15 @@ impl Config {
             words.any(|it| it == "*").then(|| (message(), hint))
         };
         let (message, hint) = commands.value.iter().find_map(told)?;
-        Some(Fault { line: Some(line), hint: Some(hint.to_owned()), ..Fault::new(path, message) })
+        Some(ConfigProblem {
+            line: Some(line),
+            hint: Some(hint.to_owned()),
+            ..ConfigProblem::new(path, message)
+        })
     }
 
     /// What is wrong with values that are well by themselves.
-    fn disorder(&self) -> Option<Fault> {
+    fn disorder(&self) -> Option<ConfigProblem> {
         let DisclosureSettings { brief_at, full_at } = &self.disclosure;
         let error = Thresholds::new(brief_at.value.get(), full_at.value.get()).err()?;
         let set = [full_at, brief_at].into_iter().find_map(|it| it.origin.place());
@@ -338,7 +342,7 @@ impl Config {
             "`disclosure.brief_at` is {} and `disclosure.full_at` is {}: the first must not be above the second",
             error.brief_at, error.full_at
         );
-        Some(Fault { line: Some(line), ..Fault::new(path, message) })
+        Some(ConfigProblem { line: Some(line), ..ConfigProblem::new(path, message) })
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     definition::ShapeError,
-    entry::Entry,
+    entry::SkillRecord,
     schema::{Schema, SchemaError},
     store::StoreError,
 };
@@ -44,7 +44,7 @@ pub enum CreateError {
 
 /// Checks that an entry has what its type needs: steps, a script without danger, a template that can
 /// be read, parameters that can be checked. An instruction may be empty.
-pub fn check_entry(entry: &Entry) -> Result<(), CreateError> {
+pub fn check_record(entry: &SkillRecord) -> Result<(), CreateError> {
     let missing =
         |what| CreateError::Shape(ShapeError::Missing { kind: entry.manifest.kind, what });
     match &entry.definition {

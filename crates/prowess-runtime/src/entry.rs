@@ -7,13 +7,13 @@ use prowess::{
 use serde_json::Value;
 
 use crate::{
-    outcome::{Outcome, Status},
+    outcome::{Outcome, OutcomeStatus},
     skill_folder::{FolderError, SkillFolder},
 };
 
 /// A skill in full: what it is called, what it executes, and what it takes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct SkillRecord {
     /// The frontmatter, typed.
     pub manifest: Manifest,
     /// What it executes.
@@ -27,7 +27,7 @@ pub struct Entry {
 /// A skill is not what its type says.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum EntryError {
+pub enum SkillRecordError {
     /// It could not be read.
     #[error("cannot read skill `{skill}`")]
     Read {
@@ -54,23 +54,24 @@ pub enum EntryError {
     },
 }
 
-impl Entry {
+impl SkillRecord {
     /// Reads a skill of a library in full.
-    pub fn of(skill: &Skill) -> Result<Self, EntryError> {
+    pub fn of(skill: &Skill) -> Result<Self, SkillRecordError> {
         let name = || skill.manifest.name.to_string();
-        let body =
-            skill.instructions().map_err(|source| EntryError::Read { skill: name(), source })?;
+        let body = skill
+            .instructions()
+            .map_err(|source| SkillRecordError::Read { skill: name(), source })?;
         let entry = Self::new(skill.manifest.clone(), &body)?;
         Ok(Self { folder: skill.absolute_folder().map(SkillFolder::from), ..entry })
     }
 
     /// The same, with the files of its folder as they are now if it runs among them: what is
     /// approved of it is then what runs.
-    pub fn with_files(self) -> Result<Self, EntryError> {
+    pub fn with_files(self) -> Result<Self, SkillRecordError> {
         let Definition::Script { .. } = self.definition else { return Ok(self) };
         let skill = self.manifest.name.to_string();
         let folder = self.folder.as_ref().map(SkillFolder::read).transpose();
-        let folder = folder.map_err(|source| EntryError::Files { skill, source })?;
+        let folder = folder.map_err(|source| SkillRecordError::Files { skill, source })?;
         Ok(Self { folder, ..self })
     }
 
@@ -96,8 +97,9 @@ impl Entry {
     }
 
     /// Makes an entry of a manifest and the body under it.
-    pub fn new(manifest: Manifest, body: &str) -> Result<Self, EntryError> {
-        let bad = |source| EntryError::Definition { skill: manifest.name.to_string(), source };
+    pub fn new(manifest: Manifest, body: &str) -> Result<Self, SkillRecordError> {
+        let bad =
+            |source| SkillRecordError::Definition { skill: manifest.name.to_string(), source };
         let parameters = match parameters(body) {
             // Nobody runs these, and what stands under that heading may be meant for people.
             Err(_) if manifest.kind == Type::Instruction => None,
@@ -118,8 +120,8 @@ impl Entry {
     }
 }
 
-impl From<&EntryError> for Outcome {
-    fn from(error: &EntryError) -> Self {
-        Self::error(Status::Invalid, error)
+impl From<&SkillRecordError> for Outcome {
+    fn from(error: &SkillRecordError) -> Self {
+        Self::error(OutcomeStatus::Invalid, error)
     }
 }

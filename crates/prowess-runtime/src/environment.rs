@@ -24,7 +24,7 @@ pub use self::{
     detect::detect,
     interpreter::{InstalledInterpreter, InterpreterError, InterpreterOrigin, InterpreterSearch},
     needs::{
-        Declared, Ecosystem, EnvironmentNeeds, Interpreter, NeedNote, Needs, PackageNeed,
+        Ecosystem, EnvironmentNeeds, Interpreter, NeedNote, Needs, PackageDeclaration, PackageNeed,
         PackageSource, Place, ProgramNeed, Runtime, ScriptNeeds, VariableNeed, VersionNeed,
     },
     present::{Missing, MissingKind, Present},

@@ -25,14 +25,14 @@ use crate::{
 };
 use crate::{
     commands::{Guard, secrets},
-    entry::Entry,
+    entry::SkillRecord,
     environment::{
         InstalledInterpreter, InterpreterError, InterpreterSearch, ScriptArguments,
         declared_programs,
     },
     handover::Handover,
-    limits::Limits,
-    outcome::{Outcome, PlanStep, Status},
+    limits::RunLimits,
+    outcome::{Outcome, OutcomeStatus, PlanStep},
     parameters::{Parameters, ParametersError, Variables},
     policy::Policy,
     preparation::{EnvironmentError, EnvironmentStore, PreparedEnvironment, ScriptEnvironments},
@@ -51,7 +51,7 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Executor {
     sandbox: Sandbox,
-    limits: Limits,
+    limits: RunLimits,
     environment: BTreeMap<String, String>,
     reads: Vec<PathBuf>,
     writes: Vec<PathBuf>,
@@ -111,7 +111,7 @@ pub enum ExecuteError {
 
 impl Executor {
     /// Makes an executor.
-    pub fn new(sandbox: Sandbox, limits: Limits) -> Self {
+    pub fn new(sandbox: Sandbox, limits: RunLimits) -> Self {
         let (environment, reads, writes, withheld, interpreters, network) = Default::default();
         let (directory, trash) = (None, PathBuf::new());
         Self {
@@ -224,7 +224,7 @@ impl Executor {
     }
 
     /// Executes a skill. A script that could not be tried is refused.
-    pub async fn execute(&self, entry: &Entry, parameters: impl Into<Parameters>) -> Outcome {
+    pub async fn execute(&self, entry: &SkillRecord, parameters: impl Into<Parameters>) -> Outcome {
         let tried = self.attempt(entry, parameters.into(), Delivery::default()).await;
         tried.unwrap_or_else(|error| Outcome::from(&error))
     }
@@ -232,7 +232,7 @@ impl Executor {
     /// Executes a skill, and says when its script could not be tried.
     pub async fn attempt(
         &self,
-        entry: &Entry,
+        entry: &SkillRecord,
         parameters: Parameters,
         delivery: Delivery,
     ) -> Result<Outcome, ExecuteError> {
@@ -284,7 +284,7 @@ impl Executor {
 
     async fn by_type(
         &self,
-        entry: &Entry,
+        entry: &SkillRecord,
         parameters: Parameters,
         delivery: Delivery,
     ) -> Result<Outcome, Early> {
@@ -312,7 +312,8 @@ impl Executor {
                 let lacking = lacking(template, &rendered, &given);
                 match lacking {
                     Some(message) if is_declared => {
-                        Ok(Outcome::bad(Status::Invalid, message).hint("nothing was rendered"))
+                        Ok(Outcome::bad(OutcomeStatus::Invalid, message)
+                            .hint("nothing was rendered"))
                     }
                     message => Ok(Outcome { message, ..Outcome::ok(rendered) }),
                 }
@@ -519,7 +520,9 @@ impl Executor {
         let (writes, root) = (writes.display(), store.root().display());
         let message =
             format!("a script may not write `{writes}`, because environments lie in `{root}`");
-        Err(Outcome::bad(Status::Refused, message).hint("let it write a directory below").into())
+        Err(Outcome::bad(OutcomeStatus::Refused, message)
+            .hint("let it write a directory below")
+            .into())
     }
 
     /// The directories of git at the top of what scripts may write: they are only read, unless they are named themselves.
@@ -539,7 +542,11 @@ impl Executor {
         Some(Guard::new(&writes, &first, named, true, self.trash.clone()))
     }
 
-    async fn check(&self, entry: &Entry, parameters: Parameters) -> Result<Parameters, Early> {
+    async fn check(
+        &self,
+        entry: &SkillRecord,
+        parameters: Parameters,
+    ) -> Result<Parameters, Early> {
         let schema = entry.parameters.clone();
         self.bounded(move || parameters.checked(schema.as_ref())).await
     }
@@ -557,8 +564,10 @@ impl Executor {
         match timeout(self.limits.timeout, spawn_blocking(work)).await {
             Ok(Ok(done)) => Ok(done?),
             // All that is done here ends by itself, so nobody has to end it.
-            Err(_) => Err(Outcome::bad(Status::TimedOut, "the parameters took too long").into()),
-            Ok(Err(error)) => Err(Outcome::bad(Status::Failed, error.to_string()).into()),
+            Err(_) => {
+                Err(Outcome::bad(OutcomeStatus::TimedOut, "the parameters took too long").into())
+            }
+            Ok(Err(error)) => Err(Outcome::bad(OutcomeStatus::Failed, error.to_string()).into()),
         }
     }
 }
@@ -615,7 +624,8 @@ fn is_python(command: &[OsString]) -> bool {
 /// Refuses a script that does what no script should do.
 fn safe(script: &str) -> Result<(), Early> {
     let Some(hazard) = lint(script) else { return Ok(()) };
-    let outcome = Outcome::bad(Status::Refused, format!("the script is dangerous: {hazard}"));
+    let outcome =
+        Outcome::bad(OutcomeStatus::Refused, format!("the script is dangerous: {hazard}"));
     Err(outcome.hint("nothing was run; change the script if it is meant well").into())
 }
 
@@ -700,7 +710,7 @@ fn plan(steps: &[Step], parameters: &Parameters) -> Outcome {
     Outcome {
         plan: Some(steps.iter().enumerate().map(step).collect()),
         output: given.map(|it| json!({ "parameters": it })),
-        ..Outcome::new(Status::Ok)
+        ..Outcome::new(OutcomeStatus::Ok)
     }
 }
 
@@ -793,7 +803,7 @@ impl From<ParametersError> for Early {
 
 impl From<TemplateError> for Early {
     fn from(error: TemplateError) -> Self {
-        Outcome::bad(Status::Failed, error.to_string()).into()
+        Outcome::bad(OutcomeStatus::Failed, error.to_string()).into()
     }
 }
 
@@ -801,16 +811,16 @@ impl From<&ExecuteError> for Outcome {
     fn from(error: &ExecuteError) -> Self {
         match error {
             ExecuteError::Sandbox(SandboxError::Unavailable { remedy, .. }) => {
-                Self::error(Status::Refused, error).hint(remedy)
+                Self::error(OutcomeStatus::Refused, error).hint(remedy)
             }
             ExecuteError::Environment { skill, source } => {
                 let hint = format!("`prowess prepare {skill} --update` prepares it again");
-                Self::error(Status::Refused, source).hint(hint)
+                Self::error(OutcomeStatus::Refused, source).hint(hint)
             }
             ExecuteError::Sandbox(SandboxError::Variable { .. }) => {
-                Self::error(Status::Invalid, error)
+                Self::error(OutcomeStatus::Invalid, error)
             }
-            error => Self::error(Status::Refused, error),
+            error => Self::error(OutcomeStatus::Refused, error),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::{
 use rustix::fs::{Access, FileType};
 
 use crate::{
-    outcome::{Outcome, Status},
+    outcome::{Outcome, OutcomeStatus},
     policy::acted_on,
     protected::is_protected,
     repository::{is_named_by_settings, is_of_repository},
@@ -51,7 +51,7 @@ impl Handover {
     pub(crate) fn take(&self, work: &Work, most: u64, outcome: &mut Outcome) {
         let left = match work.left() {
             Ok(left) => left,
-            Err(error) => return failed(outcome, Outcome::error(Status::Failed, &error)),
+            Err(error) => return failed(outcome, Outcome::error(OutcomeStatus::Failed, &error)),
         };
         let mut files = Vec::new();
         for (path, kind) in left {
@@ -76,7 +76,7 @@ impl Handover {
         if let Some(there) = files.iter().map(place).find(|it| it.symlink_metadata().is_ok()) {
             let message =
                 format!("`{}` is there already, so no file was handed over", there.display());
-            let bad = Outcome::bad(Status::Failed, message);
+            let bad = Outcome::bad(OutcomeStatus::Failed, message);
             return failed(outcome, bad.hint("name another directory, or move it away"));
         }
         let (mut room, mut lost) = (most, 0);
@@ -96,7 +96,7 @@ impl Handover {
                 files.len(),
                 self.root.path().display()
             );
-            failed(outcome, Outcome::bad(Status::Failed, message));
+            failed(outcome, Outcome::bad(OutcomeStatus::Failed, message));
         }
     }
 

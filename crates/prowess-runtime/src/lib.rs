@@ -43,7 +43,7 @@ mod records;
 mod trust;
 mod change_history;
 mod journal;
-mod gate;
+mod authorizer;
 #[cfg(feature = "http")]
 mod proxy;
 mod sandbox;
@@ -55,7 +55,7 @@ mod servers;
 mod tools;
 mod registry;
 mod toolbox;
-mod convention;
+mod tool_format;
 
 #[doc(hidden)]
 pub use crate::store::Step;
@@ -63,47 +63,53 @@ pub use crate::store::Step;
 pub use crate::tools::ExecuteSql;
 pub use crate::{
     active::Active,
-    approver::{Agreed, Answering, Approver, Coverage, Nobody, Question, Reply},
+    approver::{Answering, ApproveAll, Approver, ApproverReply, Coverage, DenyAll, Question},
+    authorizer::Authorizer,
     change::{FileChange, FileState},
     change_history::{ChangeHistory, ChangeRecord, UndoError},
     config::{
-        Address, AgentSettings, Bytes, Config, ConfigError, Depth, DisclosureSettings, Fault,
-        IgnoredSetting, LimitSettings, MatchingSettings, ModelSettings, Origin, Places,
-        PolicySettings, PrepareSettings, Presets, Price, ProjectFile, ProjectRight, RootPath,
-        RuleSetting, RunSettings, SandboxSettings, ServerSetting, ServerSettings, Setting, Share,
-        Shown, SkillSettings, SqlSettings, WindowSettings, bytes, duration, size,
+        Address, AgentSettings, Bytes, Config, ConfigError, ConfigProblem, Depth,
+        DisclosureSettings, IgnoredSetting, LimitSettings, MatchingSettings, ModelSettings, Places,
+        PolicySettings, PrepareSettings, Presets, PriceSetting, ProjectFile, ProjectRight, Ratio,
+        RootPath, RuleSetting, RunSettings, SandboxSettings, ServerSetting, ServerSettings,
+        Setting, SettingOrigin, ShownSetting, SkillSettings, SqlSettings, WindowSettings, bytes,
+        duration, size,
     },
-    convention::{Convention, plain_schema},
-    create::{CreateError, check_entry},
+    create::{CreateError, check_record},
     definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
-    entry::{Entry, EntryError},
+    entry::{SkillRecord, SkillRecordError},
     environment::{
-        Declared, Ecosystem, EnvironmentNeeds, InstalledInterpreter, Interpreter, InterpreterError,
-        InterpreterOrigin, InterpreterSearch, Missing, MissingKind, NeedNote, Needs, PackageNeed,
-        PackageSource, Place, Present, ProgramNeed, Runtime, ScriptArguments, ScriptNeeds,
-        VariableNeed, VersionNeed, detect, interpreter,
+        Ecosystem, EnvironmentNeeds, InstalledInterpreter, Interpreter, InterpreterError,
+        InterpreterOrigin, InterpreterSearch, Missing, MissingKind, NeedNote, Needs,
+        PackageDeclaration, PackageNeed, PackageSource, Place, Present, ProgramNeed, Runtime,
+        ScriptArguments, ScriptNeeds, VariableNeed, VersionNeed, detect, interpreter,
     },
     executor::{Delivery, ExecuteError, Executor},
-    gate::Gate,
     journal::Journal,
     key_file::{KeyFileError, key_of_file},
-    limits::Limits,
+    limits::RunLimits,
     manager::{ExecutionRequest, ExecutionResponse, Intent, Manager, ToolCall, ToolResult},
     markers::{fresh_marker, make_visible, strip_invisible},
-    outcome::{Captured, Connection, Level, Outcome, PlanStep, Status, StepOutcome},
+    outcome::{
+        CapturedOutput, Outcome, OutcomeStatus, PlanStep, SandboxLevel, ScriptConnection,
+        StepOutcome,
+    },
     parameters::{Parameters, ParametersError},
     percent::percent_decoded,
-    policy::{AllowedToolsMode, Approvals, Decision, Policy, Rule, UnlistedCommands, Wish, fits},
+    policy::{
+        ActionRequest, AllowedToolsMode, Approvals, Decision, Policy, PolicyRule, UnlistedCommands,
+        fits,
+    },
     preparation::{
         EnvironmentError, EnvironmentRecord, EnvironmentStore, LockedPackage, PackageManager,
         PreparedEnvironment, Recipe, RecipeError, Registries, ScriptEnvironments, SkillRecipes,
     },
-    provider::{Permitted, Provider},
-    records::{Note, Records, RememberedApproval, now as timestamp},
+    provider::{PermittedSkills, SkillProvider},
+    records::{AuditEntry, Records, RememberedApproval, now as timestamp},
     registry::Registry,
-    retriever::{Retrieved, Retriever},
+    retriever::{RetrievedSkill, Retriever},
     rewrite::RewriteError,
-    root::{Links, Listed, Page, Root, RootError},
+    root::{DirectoryEntry, DirectoryPage, Links, Root, RootError},
     roots::Roots,
     sandbox::{
         Check, Chunk, Job, Launcher, Network, Report, Running, Sandbox, SandboxError, Stdin, Work,
@@ -112,15 +118,19 @@ pub use crate::{
     script::{Script, ScriptError},
     secret::{KnownSecret, is_secret_value, secret_in},
     servers::{
-        Described, Description, OauthSettings, OfferedFile, OfferedSkill, OfferedSkills,
-        PackageCommand, Server, ServerAddress, ServerPatience, ServerProgram, ServerSkills,
-        Starter, Transport,
+        McpLauncher, McpServer, McpServerConfig, OauthSettings, PackageCommand, RemoteFile,
+        RemoteSkill, RemoteSkills, ServerAddress, ServerProgram, ServerSkills, ServerTimeouts,
+        SkillServers, Transport,
     },
     skill_folder::{FolderError, SkillFolder},
-    store::{FileStore, Files, MemoryStore, Now, Stock, Store, StoreError, Why, deleted_from},
+    store::{
+        FileStore, Files, MemoryStore, StateAfter, Store, StoreContents, StoreError, WriteFailure,
+        deleted_from,
+    },
     strict_json::strict_json,
     texts::{Texts, texts},
-    tool::{Act, Answer, CommandPreview, Readiness, Tool},
+    tool::{Action, Answer, CommandPreview, Readiness, Tool},
+    tool_format::{ToolFormat, plain_schema},
     toolbox::{Calls, Toolbox},
     tools::{
         ExecuteCommand, FileOperations, FindSkills, FoundSkill, FoundSkills, ReadFile,

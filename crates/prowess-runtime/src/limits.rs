@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// How long and how much a run may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct RunLimits {
     /// From its start to its end.
     pub timeout: Duration,
     /// Without a word from it; no limit when not given.
@@ -27,7 +27,7 @@ pub struct Limits {
     pub descriptors: u64,
 }
 
-impl Default for Limits {
+impl Default for RunLimits {
     fn default() -> Self {
         const MIB: u64 = 1024 * 1024;
         Self {

@@ -10,22 +10,22 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    entry::Entry,
+    authorizer::Authorizer,
+    entry::SkillRecord,
     executor::Executor,
-    gate::Gate,
-    outcome::{Outcome, Status},
-    policy::Wish,
-    provider::Provider,
+    outcome::{Outcome, OutcomeStatus},
+    policy::ActionRequest,
+    provider::SkillProvider,
     strict_json::strict_json,
-    tool::Act,
+    tool::Action,
 };
 
 /// Executes the skills of a provider for whoever calls tools. Nothing passes by the gate.
 #[derive(Debug)]
 pub struct Manager {
-    provider: Arc<dyn Provider>,
+    provider: Arc<dyn SkillProvider>,
     executor: Executor,
-    gate: Arc<Gate>,
+    authorizer: Arc<Authorizer>,
     mapped: Mutex<Mapped>,
 }
 
@@ -88,8 +88,12 @@ impl Default for Intent {
 
 impl Manager {
     /// Makes a manager of whoever has skills, executes them, and decides whether.
-    pub fn new(provider: Arc<dyn Provider>, executor: Executor, gate: Arc<Gate>) -> Self {
-        Self { provider, executor, gate, mapped: Mutex::default() }
+    pub fn new(
+        provider: Arc<dyn SkillProvider>,
+        executor: Executor,
+        authorizer: Arc<Authorizer>,
+    ) -> Self {
+        Self { provider, executor, authorizer, mapped: Mutex::default() }
     }
 
     /// The skill that the name of a tool [stands for](Library::for_tool), by the words by which the
@@ -120,19 +124,19 @@ impl Manager {
         };
         let name = skill.manifest.name.to_string();
         let respond = |outcome| ExecutionResponse { skill: Some(name), confidence: None, outcome };
-        let entry = match Entry::of(skill).and_then(Entry::with_files) {
+        let entry = match SkillRecord::of(skill).and_then(SkillRecord::with_files) {
             Ok(entry) => entry,
             Err(error) => return respond(Outcome::from(&error)),
         };
         let tool = format!("skill_{}", entry.manifest.name);
-        let act = Act::of(entry.clone());
+        let act = Action::of(entry.clone());
         let given = Value::Object(request.parameters.clone());
         let active = [entry.manifest.clone()];
-        let wish = Wish { tool: &tool, act: &act, active: &active, given: Some(&given) };
-        match self.gate.pass(&wish).await {
+        let wish = ActionRequest { tool: &tool, act: &act, active: &active, given: Some(&given) };
+        match self.authorizer.pass(&wish).await {
             Ok(difference) => {
                 let outcome = self.executor.execute(&entry, request.parameters).await;
-                self.gate.note_network(&tool, Some(&entry.manifest.name), &outcome);
+                self.authorizer.note_network(&tool, Some(&entry.manifest.name), &outcome);
                 respond(outcome.changed(difference))
             }
             Err(refused) => respond(*refused),
@@ -158,7 +162,7 @@ impl Manager {
             }
             // Also when the least is no number.
             Some((skill, confidence)) => unsure(skill, confidence, how.min_confidence),
-            None => Outcome::bad(Status::NotFound, "no skill fits what is wanted").into(),
+            None => Outcome::bad(OutcomeStatus::NotFound, "no skill fits what is wanted").into(),
         }
     }
 
@@ -169,7 +173,8 @@ impl Manager {
 
     fn unknown(&self, name: &str) -> Outcome {
         let library = self.provider.library();
-        let unknown = Outcome::bad(Status::NotFound, format!("there is no skill for `{name}`"));
+        let unknown =
+            Outcome::bad(OutcomeStatus::NotFound, format!("there is no skill for `{name}`"));
         let bare = name.strip_prefix("skill_").unwrap_or(name);
         let names = library.skills().filter(|it| is_in_use(it)).map(|it| &*it.manifest.name);
         match nearest(bare, names) {
@@ -190,9 +195,9 @@ impl From<ExecutionResponse> for ToolResult {
         let outcome = response.outcome;
         let is_error = !outcome.is_ok();
         let content = match outcome {
-            Outcome { status: Status::Ok, plan: Some(plan), .. } => json!(plan),
-            Outcome { status: Status::Ok, output: Some(output), .. } => output,
-            Outcome { status: Status::Ok, stdout: Some(stdout), .. } => json!(stdout.text),
+            Outcome { status: OutcomeStatus::Ok, plan: Some(plan), .. } => json!(plan),
+            Outcome { status: OutcomeStatus::Ok, output: Some(output), .. } => output,
+            Outcome { status: OutcomeStatus::Ok, stdout: Some(stdout), .. } => json!(stdout.text),
             outcome => json!(outcome),
         };
         Self { is_error, content }
@@ -246,7 +251,8 @@ fn unsure(skill: String, confidence: f64, least: f64) -> ExecutionResponse {
          least {least} is asked for"
     );
     let output = json!({"best": skill, "confidence": rounded, "min_confidence": least});
-    let outcome = Outcome { output: Some(output), ..Outcome::bad(Status::NotFound, message) };
+    let outcome =
+        Outcome { output: Some(output), ..Outcome::bad(OutcomeStatus::NotFound, message) };
     ExecutionResponse { skill: None, confidence: Some(confidence), outcome }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
     /// How it ended.
-    pub status: Status,
+    pub status: OutcomeStatus,
     /// What went wrong, in one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -27,10 +27,10 @@ pub struct Outcome {
     pub signal: Option<i32>,
     /// What a script printed.
     #[serde(flatten, serialize_with = "stdout")]
-    pub stdout: Option<Captured>,
+    pub stdout: Option<CapturedOutput>,
     /// What a script printed as errors.
     #[serde(flatten, serialize_with = "stderr")]
-    pub stderr: Option<Captured>,
+    pub stderr: Option<CapturedOutput>,
     /// What a tool, a template or an instruction gives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
@@ -52,13 +52,13 @@ pub struct Outcome {
     pub duration: Option<Duration>,
     /// What held a script.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sandbox: Option<Level>,
+    pub sandbox: Option<SandboxLevel>,
     /// What the sandbox refused a script, each thing once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,
     /// What a script has connected to through its proxy, and what it was refused there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub network: Vec<Connection>,
+    pub network: Vec<ScriptConnection>,
     /// How many more connections there were than are listed.
     #[serde(skip_serializing_if = "is_zero")]
     pub network_omitted: u64,
@@ -66,7 +66,7 @@ pub struct Outcome {
 
 /// A connection that a script asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Connection {
+pub struct ScriptConnection {
     /// The host as a name or an address.
     pub host: String,
     /// Its port; 0 where none could be read.
@@ -83,7 +83,7 @@ pub struct Connection {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Status {
+pub enum OutcomeStatus {
     /// Well.
     Ok,
     /// It ran, and says that it failed.
@@ -105,7 +105,7 @@ pub enum Status {
 /// What stands between a script and the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Level {
+pub enum SandboxLevel {
     /// Nothing.
     None,
     /// Rules of the kernel about files, and a filter of system calls.
@@ -116,7 +116,7 @@ pub enum Level {
 
 /// What was caught of a stream: its beginning and its end where it was too long.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Captured {
+pub struct CapturedOutput {
     /// The text; with replacement characters for bytes that are none.
     pub text: String,
     /// How many bytes were left out of its middle; the text says where.
@@ -150,7 +150,7 @@ pub struct StepOutcome {
 
 impl Outcome {
     /// An outcome that holds nothing but how it ended.
-    pub fn new(status: Status) -> Self {
+    pub fn new(status: OutcomeStatus) -> Self {
         Self {
             status,
             message: None,
@@ -175,16 +175,16 @@ impl Outcome {
 
     /// What came out well.
     pub fn ok(output: impl Into<Value>) -> Self {
-        Self { output: Some(output.into()), ..Self::new(Status::Ok) }
+        Self { output: Some(output.into()), ..Self::new(OutcomeStatus::Ok) }
     }
 
     /// What did not come out well, and why.
-    pub fn bad(status: Status, message: impl Into<String>) -> Self {
+    pub fn bad(status: OutcomeStatus, message: impl Into<String>) -> Self {
         Self { message: Some(message.into()), ..Self::new(status) }
     }
 
     /// What did not come out well because of an error, with its causes in one line.
-    pub fn error(status: Status, error: &dyn Error) -> Self {
+    pub fn error(status: OutcomeStatus, error: &dyn Error) -> Self {
         let causes = iter::successors(Some(error), |&it| it.source()).map(|it| it.to_string());
         Self::bad(status, causes.collect::<Vec<_>>().join(": "))
     }
@@ -203,11 +203,11 @@ impl Outcome {
 
     /// Whether all is well.
     pub fn is_ok(&self) -> bool {
-        self.status == Status::Ok
+        self.status == OutcomeStatus::Ok
     }
 }
 
-impl Level {
+impl SandboxLevel {
     /// The word for it, as in `prowess.toml`.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -218,24 +218,30 @@ impl Level {
     }
 }
 
-impl fmt::Display for Level {
+impl fmt::Display for SandboxLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-fn stdout<S: Serializer>(stream: &Option<Captured>, serializer: S) -> Result<S::Ok, S::Error> {
+fn stdout<S: Serializer>(
+    stream: &Option<CapturedOutput>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     streams(["stdout", "stdout_cut"], stream, serializer)
 }
 
-fn stderr<S: Serializer>(stream: &Option<Captured>, serializer: S) -> Result<S::Ok, S::Error> {
+fn stderr<S: Serializer>(
+    stream: &Option<CapturedOutput>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     streams(["stderr", "stderr_cut"], stream, serializer)
 }
 
 /// The text of a stream, and how much of it was cut where that is so.
 fn streams<S: Serializer>(
     [text, cut]: [&'static str; 2],
-    stream: &Option<Captured>,
+    stream: &Option<CapturedOutput>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(None)?;

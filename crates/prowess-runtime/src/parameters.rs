@@ -9,7 +9,7 @@ use serde::{
 use serde_json::{Map, Value, json, value::RawValue};
 
 use crate::{
-    outcome::{Outcome, Status},
+    outcome::{Outcome, OutcomeStatus},
     schema::{Mismatch, Schema, SchemaError, is_text_property, property},
     strict_json::strict_json,
 };
@@ -201,7 +201,7 @@ impl From<Map<String, Value>> for Parameters {
 
 impl From<&ParametersError> for Outcome {
     fn from(error: &ParametersError) -> Self {
-        let outcome = Self::error(Status::Invalid, error);
+        let outcome = Self::error(OutcomeStatus::Invalid, error);
         match error {
             ParametersError::Mismatches(mismatches) => {
                 Self { output: Some(json!({ "mismatches": mismatches })), ..outcome }

@@ -21,7 +21,7 @@ use crate::{
     commands::Plan,
     environment::InstalledInterpreter,
     protected::{Way, lies_in},
-    tool::Act,
+    tool::Action,
 };
 
 pub use self::glob::fits;
@@ -35,7 +35,7 @@ use self::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
     /// Who decides about what. Of the rules that match, deny beats ask beats allow.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<PolicyRule>,
     /// When somebody is asked about what no rule decides.
     pub approvals: Approvals,
     /// What the tools count for that an active skill lists.
@@ -74,7 +74,7 @@ pub struct Policy {
 
 /// A rule decides about whatever matches all that it names. One that names nothing matches all.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rule {
+pub struct PolicyRule {
     /// What it decides.
     pub decision: Decision,
     /// A tool, with `*` and `?`, or what clients call it.
@@ -135,11 +135,11 @@ pub enum AllowedToolsMode {
 
 /// Something that somebody wishes to do.
 #[derive(Debug, Clone, Copy)]
-pub struct Wish<'a> {
+pub struct ActionRequest<'a> {
     /// The tool that would do it.
     pub tool: &'a str,
     /// What it would do.
-    pub act: &'a Act,
+    pub act: &'a Action,
     /// The skills that are active.
     pub active: &'a [Manifest],
     /// What the tool is given, for whoever is asked.
@@ -243,7 +243,7 @@ impl Default for Policy {
     }
 }
 
-impl Rule {
+impl PolicyRule {
     /// A rule that decides about everything.
     pub fn new(decision: Decision) -> Self {
         Self { decision, tool: None, skill: None, command: None, path: None }
@@ -259,7 +259,7 @@ impl Policy {
     }
 
     /// What it says to a wish; `plan` is the command of the wish, taken apart.
-    pub(crate) fn ruling(&self, wish: &Wish<'_>, plan: Option<&Plan>) -> Ruling {
+    pub(crate) fn ruling(&self, wish: &ActionRequest<'_>, plan: Option<&Plan>) -> Ruling {
         let matching = self.rules.iter().filter(|it| self.matches(it, wish, plan));
         let ruled = matching.map(|it| it.decision).max();
         if ruled == Some(Decision::Deny) {
@@ -284,9 +284,11 @@ impl Policy {
             return if is_denied { Ruling::Deny(ground) } else { Ruling::Ask(ground) };
         }
         let special = match wish.act {
-            Act::Write(change) => self.write_ruling(wish, &change.path, ruled),
-            Act::Read(path) | Act::Resource { path, .. } => self.read_ruling(wish, path, ruled),
-            Act::Fetch { method, .. } => self.send_ruling(method, ruled),
+            Action::Write(change) => self.write_ruling(wish, &change.path, ruled),
+            Action::Read(path) | Action::Resource { path, .. } => {
+                self.read_ruling(wish, path, ruled)
+            }
+            Action::Fetch { method, .. } => self.send_ruling(method, ruled),
             _ => None,
         };
         if let Some(ruling) = special {
@@ -301,16 +303,16 @@ impl Policy {
 
     /// Whether a file with secrets may only be read by this tool once somebody has agreed.
     pub(crate) fn keeps_secret(&self, tool: &str, path: &Path) -> bool {
-        let act = Act::Read(path.to_owned());
-        let wish = Wish { tool, act: &act, active: &[], given: None };
+        let act = Action::Read(path.to_owned());
+        let wish = ActionRequest { tool, act: &act, active: &[], given: None };
         let ruling = self.ruling(&wish, None);
         matches!(ruling, Ruling::Ask(Ground::Secret(_)) | Ruling::Deny(_))
     }
 
     /// The hosts that a script which would run could connect to; none for anything else.
-    pub(crate) fn hosts_of(&self, act: &Act) -> &[String] {
+    pub(crate) fn hosts_of(&self, act: &Action) -> &[String] {
         match act {
-            Act::Execute(entry) if matches!(entry.definition, Definition::Script { .. }) => {
+            Action::Execute(entry) if matches!(entry.definition, Definition::Script { .. }) => {
                 &self.script_hosts
             }
             _ => &[],
@@ -325,7 +327,7 @@ impl Policy {
     /// What it says to a file that is to be written; nothing where that is like anything else.
     fn write_ruling(
         &self,
-        wish: &Wish<'_>,
+        wish: &ActionRequest<'_>,
         path: &Path,
         ruled: Option<Decision>,
     ) -> Option<Ruling> {
@@ -343,7 +345,12 @@ impl Policy {
     }
 
     /// What it says to a file that is to be read; nothing where that is like anything else.
-    fn read_ruling(&self, wish: &Wish<'_>, path: &Path, ruled: Option<Decision>) -> Option<Ruling> {
+    fn read_ruling(
+        &self,
+        wish: &ActionRequest<'_>,
+        path: &Path,
+        ruled: Option<Decision>,
+    ) -> Option<Ruling> {
         let why = self.secret(path)?;
         let denied = (self.secret_reads == Decision::Deny).then_some(Ground::Secret(why));
         self.path_ruling(wish, ruled, denied, Ground::Secret(why))
@@ -352,13 +359,13 @@ impl Policy {
     /// What it says to a file that is asked about, unless a rule has its path.
     fn path_ruling(
         &self,
-        wish: &Wish<'_>,
+        wish: &ActionRequest<'_>,
         ruled: Option<Decision>,
         denied: Option<Ground>,
         ground: Ground,
     ) -> Option<Ruling> {
         let is_never = self.approvals == Approvals::Never;
-        let names_it = |it: &&Rule| it.decision == Decision::Allow && it.path.is_some();
+        let names_it = |it: &&PolicyRule| it.decision == Decision::Allow && it.path.is_some();
         let mut allowing = self.rules.iter().filter(names_it);
         match (ruled, denied) {
             (Some(Decision::Allow), _) if allowing.any(|it| self.matches(it, wish, None)) => None,
@@ -400,33 +407,35 @@ impl Policy {
         inside.min_by_key(|it| it.components().count()).unwrap_or(path)
     }
 
-    fn unruled(&self, wish: &Wish<'_>, listed: bool) -> Ruling {
+    fn unruled(&self, wish: &ActionRequest<'_>, listed: bool) -> Ruling {
         let always = self.approvals == Approvals::Always;
         match wish.act {
             _ if self.approvals == Approvals::Never => Ruling::Allow(Ground::Setting),
             // A skill cannot let another one off that asks for approval itself.
-            Act::Execute(entry) if entry.manifest.requires_approval => {
+            Action::Execute(entry) if entry.manifest.requires_approval => {
                 Ruling::Ask(Ground::Required)
             }
             // What tells a model what to do is asked about as if it ran. Of any other skill the text
             // does nothing, until the skill is executed.
-            Act::Disclose(entry) if entry.manifest.kind != Type::Instruction => {
+            Action::Disclose(entry) if entry.manifest.kind != Type::Instruction => {
                 Ruling::Allow(Ground::Setting)
             }
-            Act::Disclose(entry) if entry.manifest.requires_approval => {
+            Action::Disclose(entry) if entry.manifest.requires_approval => {
                 Ruling::Ask(Ground::Required)
             }
-            Act::Disclose(_) => Ruling::AskIfChanged,
-            Act::Execute(_) if always => Ruling::Ask(Ground::Setting),
-            Act::Execute(_) => Ruling::AskIfChanged,
+            Action::Disclose(_) => Ruling::AskIfChanged,
+            Action::Execute(_) if always => Ruling::Ask(Ground::Setting),
+            Action::Execute(_) => Ruling::AskIfChanged,
             // Nor can it let its own servers off.
-            Act::Start { .. } | Act::Connect { .. } => Ruling::Ask(Ground::Server),
+            Action::Start { .. } | Action::Connect { .. } => Ruling::Ask(Ground::Server),
             // Whoever serves it wrote it, and may write something else tomorrow.
-            Act::TakeUp(_) => Ruling::Ask(Ground::Offered),
+            Action::TakeUp(_) => Ruling::Ask(Ground::Offered),
             _ if listed && self.allowed_tools == AllowedToolsMode::Preapprove => {
                 Ruling::Allow(Ground::AllowedTools)
             }
-            Act::Tell | Act::Resource { .. } | Act::Read(_) => Ruling::Allow(Ground::Setting),
+            Action::Tell | Action::Resource { .. } | Action::Read(_) => {
+                Ruling::Allow(Ground::Setting)
+            }
             _ if always => Ruling::Ask(Ground::Setting),
             _ => Ruling::Allow(Ground::Setting),
         }
@@ -434,9 +443,11 @@ impl Policy {
 
     /// Whether an active skill lists this; nothing when none lists any tool, or when the wish is
     /// only to be told something.
-    fn is_listed(&self, wish: &Wish<'_>, plan: Option<&Plan>) -> Option<bool> {
-        if matches!(wish.act, Act::Tell | Act::Disclose(_) | Act::Resource { .. } | Act::TakeUp(_))
-        {
+    fn is_listed(&self, wish: &ActionRequest<'_>, plan: Option<&Plan>) -> Option<bool> {
+        if matches!(
+            wish.act,
+            Action::Tell | Action::Disclose(_) | Action::Resource { .. } | Action::TakeUp(_)
+        ) {
             return None;
         }
         let lists = wish.active.iter().map(|it| &it.allowed_tools.0);
@@ -444,13 +455,13 @@ impl Policy {
         if grants.is_empty() {
             return None;
         }
-        let starts = matches!(wish.act, Act::Start { .. });
+        let starts = matches!(wish.act, Action::Start { .. });
         let names =
             |it: &Grant<'_>| it.names(wish.tool, wish.act) || (starts && it.needs(wish.tool));
         let fitting = grants.iter().filter(|it| names(it));
         Some(match wish.act {
             // Each part of a command may be listed by another grant.
-            Act::Command { .. } => {
+            Action::Command { .. } => {
                 let patterns: Vec<Option<&str>> = fitting.map(|it| it.argument).collect();
                 plan.is_some_and(|plan| {
                     plan.parts().all(|argv| {
@@ -458,39 +469,41 @@ impl Policy {
                     })
                 })
             }
-            Act::Read(_) | Act::Write(_) => fitting.into_iter().any(|it| {
+            Action::Read(_) | Action::Write(_) => fitting.into_iter().any(|it| {
                 let lies =
                     |pattern: &str| wish.act.path().is_some_and(|it| self.lies(it, pattern, All));
                 it.argument.is_none_or(lies)
             }),
-            Act::Execute(entry) => fitting
+            Action::Execute(entry) => fitting
                 .into_iter()
                 .any(|it| it.argument.is_none_or(|it| fits(it, &entry.manifest.name))),
-            Act::Fetch { url, .. } => fitting
+            Action::Fetch { url, .. } => fitting
                 .into_iter()
                 .any(|it| it.argument.is_none_or(|it| fits(it, url) || is_domain(it, url))),
-            Act::Query(_)
-            | Act::Tell
-            | Act::Disclose(_)
-            | Act::Resource { .. }
-            | Act::Start { .. }
-            | Act::Serve { .. }
-            | Act::Connect { .. }
-            | Act::TakeUp(_) => fitting.into_iter().any(|it| it.argument.is_none()),
+            Action::Query(_)
+            | Action::Tell
+            | Action::Disclose(_)
+            | Action::Resource { .. }
+            | Action::Start { .. }
+            | Action::Serve { .. }
+            | Action::Connect { .. }
+            | Action::TakeUp(_) => fitting.into_iter().any(|it| it.argument.is_none()),
         })
     }
 
-    fn matches(&self, rule: &Rule, wish: &Wish<'_>, plan: Option<&Plan>) -> bool {
+    fn matches(&self, rule: &PolicyRule, wish: &ActionRequest<'_>, plan: Option<&Plan>) -> bool {
         let all = if rule.decision == Decision::Allow { All } else { Any };
         let tool = |it: &String| fits(it, wish.tool) || Grant::read(it).names(wish.tool, wish.act);
         let active = |it: &String| wish.active.iter().any(|manifest| fits(it, &manifest.name));
         let skill = |it: &String| match wish.act {
             // What one skill may do does not speak for another.
-            Act::Execute(entry) | Act::Disclose(entry) | Act::Start { entry, .. } => {
+            Action::Execute(entry) | Action::Disclose(entry) | Action::Start { entry, .. } => {
                 fits(it, &entry.manifest.name) || (all == Any && active(it))
             }
-            Act::Serve { skill: Some(skill), .. } => fits(it, skill) || (all == Any && active(it)),
-            Act::TakeUp(skill) => fits(it, &skill.address) || (all == Any && active(it)),
+            Action::Serve { skill: Some(skill), .. } => {
+                fits(it, skill) || (all == Any && active(it))
+            }
+            Action::TakeUp(skill) => fits(it, &skill.address) || (all == Any && active(it)),
             _ => active(it),
         };
         let command = |it: &String| match plan {
@@ -499,11 +512,11 @@ impl Policy {
             None => false,
         };
         let path = |it: &String| match wish.act {
-            Act::Read(_) | Act::Write(_) | Act::Resource { .. } => {
+            Action::Read(_) | Action::Write(_) | Action::Resource { .. } => {
                 wish.act.path().is_some_and(|path| self.lies(path, it, all))
             }
             // To allow a file is not to allow what the skill does.
-            Act::Execute(entry) | Act::Disclose(entry) if all == Any => {
+            Action::Execute(entry) | Action::Disclose(entry) if all == Any => {
                 let document = entry.folder.as_ref().map(|it| it.join("SKILL.md"));
                 document.is_some_and(|path| self.lies(&path, it, all))
             }
@@ -524,7 +537,8 @@ impl Policy {
 
     /// The paths that are denied to everybody, with `*` and `?`.
     pub(crate) fn denied(&self) -> impl Iterator<Item = &str> {
-        let is_general = |it: &&Rule| (&it.tool, &it.skill, &it.command) == (&None, &None, &None);
+        let is_general =
+            |it: &&PolicyRule| (&it.tool, &it.skill, &it.command) == (&None, &None, &None);
         let denying = self.rules.iter().filter(|it| it.decision == Decision::Deny);
         denying.filter(is_general).filter_map(|it| it.path.as_deref())
     }

@@ -7,15 +7,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prowess::{Keeper, Library};
+use prowess::{Library, LiveLibrary};
 
-use crate::gate::Gate;
+use crate::authorizer::Authorizer;
 
 /// How often a provider is asked that does not tell when it has other skills.
 const EVERY: Duration = Duration::from_millis(200);
 
 /// Whoever has skills to give.
-pub trait Provider: Send + Sync + fmt::Debug {
+pub trait SkillProvider: Send + Sync + fmt::Debug {
     /// The skills of this moment, all of one state.
     fn library(&self) -> Arc<Library>;
 
@@ -33,7 +33,7 @@ pub trait Provider: Send + Sync + fmt::Debug {
     }
 }
 
-impl Provider for Keeper {
+impl SkillProvider for LiveLibrary {
     fn library(&self) -> Arc<Library> {
         Self::library(self)
     }
@@ -43,7 +43,7 @@ impl Provider for Keeper {
     }
 }
 
-impl Provider for Arc<Library> {
+impl SkillProvider for Arc<Library> {
     fn library(&self) -> Arc<Library> {
         self.clone()
     }
@@ -51,17 +51,17 @@ impl Provider for Arc<Library> {
 
 /// The skills of a provider that a gate does not conceal.
 #[derive(Debug)]
-pub struct Permitted {
-    provider: Arc<dyn Provider>,
-    gate: Arc<Gate>,
+pub struct PermittedSkills {
+    provider: Arc<dyn SkillProvider>,
+    authorizer: Arc<Authorizer>,
     /// The last library, and what is left of it.
     last: Mutex<Option<(Arc<Library>, Arc<Library>)>>,
 }
 
-impl Permitted {
+impl PermittedSkills {
     /// Leaves out what the gate conceals.
-    pub fn new(provider: Arc<dyn Provider>, gate: Arc<Gate>) -> Self {
-        Self { provider, gate, last: Mutex::default() }
+    pub fn new(provider: Arc<dyn SkillProvider>, authorizer: Arc<Authorizer>) -> Self {
+        Self { provider, authorizer, last: Mutex::default() }
     }
 
     fn last(&self) -> MutexGuard<'_, Option<(Arc<Library>, Arc<Library>)>> {
@@ -69,15 +69,15 @@ impl Permitted {
     }
 }
 
-impl Provider for Permitted {
+impl SkillProvider for PermittedSkills {
     fn library(&self) -> Arc<Library> {
         let whole = self.provider.library();
         let mut last = self.last();
         if let Some((_, left)) = last.as_ref().filter(|it| Arc::ptr_eq(&it.0, &whole)) {
             return left.clone();
         }
-        let left = match whole.all().any(|it| self.gate.conceals(it)) {
-            true => Arc::new(whole.keeping(|it| !self.gate.conceals(it))),
+        let left = match whole.all().any(|it| self.authorizer.conceals(it)) {
+            true => Arc::new(whole.keeping(|it| !self.authorizer.conceals(it))),
             false => whole.clone(),
         };
         *last = Some((whole, left.clone()));

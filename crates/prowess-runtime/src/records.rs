@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{root::Root, subject::Subject};
 
-pub use self::audit::Note;
+pub use self::audit::AuditEntry;
 
 /// What was decided. Making one touches nothing.
 #[derive(Debug, Default)]
@@ -211,11 +211,11 @@ impl Records {
     }
 
     /// Logs a decision.
-    pub fn note(&self, note: &Note<'_>) {
+    pub fn note(&self, note: &AuditEntry<'_>) {
         let Some(directory) = &self.directory else { return };
         let mask = |text: String, secret: &String| text.replace(&**secret, "[masked]");
         let what = self.secrets.iter().fold(note.what.to_owned(), mask);
-        let note = &Note { what: &what, ..*note };
+        let note = &AuditEntry { what: &what, ..*note };
         let noted = locked(directory).and_then(|_lock| audit::append(directory, note));
         if let Err(error) = noted {
             self.fault(format!("a decision could not be logged: {error}"));
@@ -290,12 +290,12 @@ impl Records {
         }
         for RememberedApproval { kind, name, place, .. } in &revoked {
             let what = format!("{kind} {name}: {place}");
-            self.note(&Note {
+            self.note(&AuditEntry {
                 tool: "approvals",
                 what: &what,
                 decision: "revoked",
                 by,
-                ..Note::default()
+                ..AuditEntry::default()
             });
         }
         Ok(revoked)
@@ -319,7 +319,7 @@ impl Records {
         let key = Key::of_settings(file);
         let what = format!("take the commands and hosts of {}", key.place);
         let (tool, digest, decision) = ("config", Some(digest), "allowed");
-        self.note(&Note { tool, digest, what: &what, decision, by, ..Note::default() });
+        self.note(&AuditEntry { tool, digest, what: &what, decision, by, ..AuditEntry::default() });
         self.approve(Approval { key, when: now(), by: by.to_owned(), subject });
     }
 
@@ -335,7 +335,7 @@ impl Records {
         let digest = Some(&*subject.digest);
         let what = format!("install packages, environment {key}");
         let (tool, skill, decision) = ("prepare", Some(name), "allowed");
-        self.note(&Note { tool, skill, digest, what: &what, decision, by, sandbox: None });
+        self.note(&AuditEntry { tool, skill, digest, what: &what, decision, by, sandbox: None });
         let key = Key::of_environment(name, key);
         self.approve(Approval { key, when: now(), by: by.to_owned(), subject });
     }

@@ -10,11 +10,11 @@ use prowess::{Directory, Finding, Library, Manifest, Memory, Options, Scope, Sou
 use serde_json::Value;
 
 use crate::{
-    create::{CreateError, check_entry},
+    create::{CreateError, check_record},
     definition::{definition_from_json, type_from_word},
-    entry::Entry,
+    entry::SkillRecord,
     executor::Executor,
-    provider::Provider,
+    provider::SkillProvider,
     store::{Store, StoreError},
     tool::Tool,
     tools::skill_tools,
@@ -84,24 +84,24 @@ impl Registry {
         kind: &str,
         definition: &Value,
         parameters: Option<Value>,
-    ) -> Result<Entry, CreateError> {
+    ) -> Result<SkillRecord, CreateError> {
         let kind = type_from_word(kind)?;
         let definition = definition_from_json(kind, definition)?;
         let manifest = Manifest { kind, ..manifest };
-        self.create(Entry { manifest, definition, parameters, folder: None })
+        self.create(SkillRecord { manifest, definition, parameters, folder: None })
     }
 
     /// Does the same with an entry. No skill that is there is changed.
-    pub fn create(&self, entry: Entry) -> Result<Entry, CreateError> {
-        check_entry(&entry)?;
+    pub fn create(&self, entry: SkillRecord) -> Result<SkillRecord, CreateError> {
+        check_record(&entry)?;
         let manifest = Manifest { status: Some(Status::Active), ..entry.manifest };
-        let entry = self.store.create(&Entry { manifest, ..entry })?;
+        let entry = self.store.create(&SkillRecord { manifest, ..entry })?;
         self.load_skills()?;
         Ok(entry)
     }
 
     /// Makes a skill active and loads it.
-    pub fn activate_skill(&self, name: &str) -> Result<Entry, StoreError> {
+    pub fn activate_skill(&self, name: &str) -> Result<SkillRecord, StoreError> {
         let entry = self.store.activate(name)?;
         self.load_skills()?;
         Ok(entry)
@@ -127,14 +127,14 @@ impl Registry {
     }
 }
 
-impl Provider for Registry {
+impl SkillProvider for Registry {
     fn library(&self) -> Arc<Library> {
         self.loaded().library.clone()
     }
 }
 
 /// The library of these skills alone: where they lie on disk, else of their texts.
-fn library(entries: &[Entry]) -> Library {
+fn library(entries: &[SkillRecord]) -> Library {
     let parents: BTreeSet<&Path> =
         entries.iter().filter_map(|it| it.folder.as_deref()?.parent()).collect();
     let texts = entries.iter().filter(|it| it.folder.is_none());

@@ -47,7 +47,7 @@ pub enum Links {
 
 /// One entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct DirectoryEntry {
     /// Its name.
     pub name: OsString,
     /// What it is; a link is a link.
@@ -58,9 +58,9 @@ pub struct Listed {
 
 /// A part of what is in a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Page {
+pub struct DirectoryPage {
     /// The entries, sorted by name.
-    pub entries: Vec<Listed>,
+    pub entries: Vec<DirectoryEntry>,
     /// How many the directory has.
     pub total: usize,
 }
@@ -173,7 +173,7 @@ impl Root {
     }
 
     /// Lists a directory, sorted by name.
-    pub fn list(&self, path: &Path, links: Links) -> Result<Vec<Listed>, RootError> {
+    pub fn list(&self, path: &Path, links: Links) -> Result<Vec<DirectoryEntry>, RootError> {
         Ok(self.page(path, links, 0, usize::MAX)?.entries)
     }
 
@@ -185,7 +185,7 @@ impl Root {
         links: Links,
         offset: usize,
         limit: usize,
-    ) -> Result<Page, RootError> {
+    ) -> Result<DirectoryPage, RootError> {
         let directory = self.resolve(path, DIRECTORY, links)?;
         let failed = |errno| failed(path, errno);
         let most = offset.saturating_add(limit);
@@ -207,10 +207,10 @@ impl Root {
             // One that has gone meanwhile is not there.
             if let Ok(stat) = rustix::fs::statat(&directory, &name, AtFlags::SYMLINK_NOFOLLOW) {
                 let name = OsString::from_vec(name.into_bytes());
-                entries.push(Listed { name, kind: kind(&stat), size: stat.st_size as u64 });
+                entries.push(DirectoryEntry { name, kind: kind(&stat), size: stat.st_size as u64 });
             }
         }
-        Ok(Page { entries, total })
+        Ok(DirectoryPage { entries, total })
     }
 
     /// Makes a directory and those above it; returns it open. No link is followed.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::{
-    outcome::{Outcome, Status},
+    outcome::{Outcome, OutcomeStatus},
     protected::{Way, is_protected, lies_in},
     repository::{is_named_by_settings, is_of_repository},
     root::{Root, RootError},
@@ -72,16 +72,16 @@ impl Roots {
         }
         if is_protected(inside) || has(&self.protected, &there) {
             let message = format!("`{path}` is protected: it says what an agent may do");
-            return Err(Outcome::bad(Status::Refused, message).into());
+            return Err(Outcome::bad(OutcomeStatus::Refused, message).into());
         }
         let look = |it: &Path| it.metadata().ok().map(|it| it.is_dir());
         if is_of_repository(&there, look) || is_named_by_settings(&there) {
             let message = format!("`{path}` is protected: git would read it as its settings");
-            return Err(Outcome::bad(Status::Refused, message).into());
+            return Err(Outcome::bad(OutcomeStatus::Refused, message).into());
         }
         if matches!(path.rsplit('/').next(), Some("" | ".")) {
             let message = format!("`{path}` names a directory, and only a file can be written");
-            return Err(Outcome::bad(Status::Refused, message).into());
+            return Err(Outcome::bad(OutcomeStatus::Refused, message).into());
         }
         Ok(place)
     }
@@ -93,13 +93,13 @@ impl Roots {
             RootError::Outside { .. } if is_of_git(Path::new(path)) => kept(path),
             RootError::Outside { .. } => self.outside(path),
             RootError::NotRegular { .. } => {
-                bad(Status::Refused, format!("`{path}` is not an ordinary file"))
+                bad(OutcomeStatus::Refused, format!("`{path}` is not an ordinary file"))
             }
             RootError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-                bad(Status::NotFound, format!("there is no `{path}`"))
+                bad(OutcomeStatus::NotFound, format!("there is no `{path}`"))
             }
             RootError::Io { source, .. } => {
-                bad(Status::Failed, format!("cannot use `{path}`: {source}"))
+                bad(OutcomeStatus::Failed, format!("cannot use `{path}`: {source}"))
             }
         }
     }
@@ -111,7 +111,7 @@ impl Roots {
             [] => "`--root` or `policy.roots` names the directories that may be used".to_owned(),
             roots => format!("use a path inside {}", roots.join(" or ")),
         };
-        Outcome::bad(Status::Refused, message).hint(hint).into()
+        Outcome::bad(OutcomeStatus::Refused, message).hint(hint).into()
     }
 
     /// The root that a path lies in by its text alone, and the rest of the path.
@@ -138,7 +138,8 @@ impl Place<'_> {
 
 /// What is said of a path that leads where no tool goes.
 fn kept(path: &str) -> Box<Outcome> {
-    let outcome = Outcome::bad(Status::Refused, format!("`{path}` is protected: no tool uses it"));
+    let outcome =
+        Outcome::bad(OutcomeStatus::Refused, format!("`{path}` is protected: no tool uses it"));
     let is_of_git = is_of_git(Path::new(path));
     Box::new(if is_of_git {
         outcome.hint("git itself can be asked, such as with `git log`")

@@ -50,8 +50,8 @@ use tokio::{
 };
 
 use crate::{
-    limits::Limits,
-    outcome::{Level, Outcome, Status},
+    limits::RunLimits,
+    outcome::{Outcome, OutcomeStatus, SandboxLevel},
 };
 use network::Entrance;
 use order::{Order, Reply, framed, send_descriptor};
@@ -74,8 +74,8 @@ pub(crate) use work::{remove as remove_folder, sweep};
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     launcher: Launcher,
-    least: Level,
-    most: Level,
+    least: SandboxLevel,
+    most: SandboxLevel,
 }
 
 /// What is to be run, and what it is given.
@@ -103,7 +103,7 @@ pub struct Job {
     /// Its private directory.
     pub work: Work,
     /// How long and how much it may take.
-    pub limits: Limits,
+    pub limits: RunLimits,
     /// Directories of `PATH`, before those of the system.
     pub path: Vec<PathBuf>,
     /// Its `HOME`; the work directory when not given.
@@ -153,7 +153,7 @@ impl Drop for AbortOnDrop {
 
 impl Job {
     /// A job that is given nothing but its work directory.
-    pub fn new(argv: Vec<OsString>, work: Work, limits: Limits) -> Self {
+    pub fn new(argv: Vec<OsString>, work: Work, limits: RunLimits) -> Self {
         let (env, python_path, reads, layered, writes, hidden, withheld, path, network) =
             Default::default();
         let (directory, home, stdin, chunks) = (None, None, None, None);
@@ -252,9 +252,9 @@ impl From<SandboxError> for Outcome {
     /// What a caller is told about a script that could not be started.
     fn from(error: SandboxError) -> Self {
         let status = match &error {
-            SandboxError::Unavailable { .. } => Status::Refused,
-            SandboxError::Variable { .. } | SandboxError::Path { .. } => Status::Invalid,
-            SandboxError::Start { .. } | SandboxError::Launcher { .. } => Status::Failed,
+            SandboxError::Unavailable { .. } => OutcomeStatus::Refused,
+            SandboxError::Variable { .. } | SandboxError::Path { .. } => OutcomeStatus::Invalid,
+            SandboxError::Start { .. } | SandboxError::Launcher { .. } => OutcomeStatus::Failed,
         };
         let cause = std::error::Error::source(&error);
         let message = cause.map_or_else(|| error.to_string(), |it| format!("{error}: {it}"));
@@ -269,14 +269,14 @@ impl From<SandboxError> for Outcome {
 impl Sandbox {
     /// A sandbox that runs nothing with less than `least` around it, and nothing at all without one.
     /// Touches nothing.
-    pub fn new(launcher: Launcher, least: Level) -> Self {
-        Self { launcher, least: least.max(Level::Landlock), most: Level::Strong }
+    pub fn new(launcher: Launcher, least: SandboxLevel) -> Self {
+        Self { launcher, least: least.max(SandboxLevel::Landlock), most: SandboxLevel::Strong }
     }
 
     /// The same with no more than this level, even if the machine gives more.
     #[must_use]
-    pub fn at_most(self, most: Level) -> Self {
-        let most = most.max(Level::Landlock);
+    pub fn at_most(self, most: SandboxLevel) -> Self {
+        let most = most.max(SandboxLevel::Landlock);
         Self { least: self.least.min(most), most, ..self }
     }
 
@@ -284,13 +284,13 @@ impl Sandbox {
     /// all that the user may do. For a single run that somebody has asked for in so many words.
     #[must_use]
     pub fn without(self) -> Self {
-        Self { least: Level::None, most: Level::None, ..self }
+        Self { least: SandboxLevel::None, most: SandboxLevel::None, ..self }
     }
 
     /// The same, but never without holding what it is given.
     pub(crate) fn held(self) -> Self {
-        let most = if self.most == Level::None { Level::Strong } else { self.most };
-        Self { least: self.least.max(Level::Landlock), most, ..self }
+        let most = if self.most == SandboxLevel::None { SandboxLevel::Strong } else { self.most };
+        Self { least: self.least.max(SandboxLevel::Landlock), most, ..self }
     }
 
     /// Runs a job to its end. Its work directory is gone then. Dropped before, it leaves nobody alive
@@ -362,13 +362,13 @@ impl Sandbox {
 
     /// Whether it holds what it runs.
     pub(crate) fn holds(&self) -> bool {
-        self.most != Level::None
+        self.most != SandboxLevel::None
     }
 
     /// What would hold a script; *none* where nothing would run.
-    pub(crate) fn level(&self) -> Level {
+    pub(crate) fn level(&self) -> SandboxLevel {
         let level = self.probe().level.min(self.most);
-        if level < self.least { Level::None } else { level }
+        if level < self.least { SandboxLevel::None } else { level }
     }
 
     /// Finds out what this machine gives to hold a script.
@@ -390,7 +390,7 @@ impl Sandbox {
             let source = io::ErrorKind::InvalidInput.into();
             return Err(SandboxError::Start { what: "run nothing".to_owned(), source });
         }
-        let all = [Level::Strong, Level::Landlock, Level::None];
+        let all = [SandboxLevel::Strong, SandboxLevel::Landlock, SandboxLevel::None];
         let levels = all.into_iter().filter(|it| (self.least..=self.most).contains(it));
         let directory = job.directory.as_deref().unwrap_or(job.work.path());
         let nowhere = |source| SandboxError::Path { path: directory.to_owned(), source };
@@ -476,9 +476,9 @@ async fn reply(
         let mut body = vec![0; length as usize];
         ear.read_exact(&mut body).await?;
         let Some(socket) = socket else { return Ok(serde_json::from_slice(&body)?) };
-        let level: Level = serde_json::from_slice(&body)?;
+        let level: SandboxLevel = serde_json::from_slice(&body)?;
         // Nobody but the script reaches a socket in its own namespace.
-        let password = order.network.clone().filter(|_| level < Level::Strong);
+        let password = order.network.clone().filter(|_| level < SandboxLevel::Strong);
         if let Some(enter) = enter.take() {
             let _ = enter.send(Entrance { socket: socket.into(), password });
         }

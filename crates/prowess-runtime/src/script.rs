@@ -10,9 +10,9 @@ use std::{
 use prowess::{Definition, Manifest, ReadError, Skill, Type, skill_of};
 
 use crate::{
-    entry::Entry,
+    entry::SkillRecord,
     environment::{Needs, detect_in, interpreter},
-    outcome::{Outcome, Status},
+    outcome::{Outcome, OutcomeStatus},
     skill_folder::{FileKind, FolderError, SkillFile, SkillFolder},
 };
 
@@ -22,7 +22,7 @@ pub struct Script {
     /// The name of the skill.
     pub skill: String,
     /// The script as a skill of its own, called `skill/path`: this is what has to be approved.
-    pub entry: Entry,
+    pub entry: SkillRecord,
     /// Its path within the skill's folder.
     pub path: String,
     /// The program that reads it, with the arguments before its path.
@@ -108,7 +108,7 @@ impl Script {
             ..skill.manifest.clone()
         };
         let definition = Definition::Script { script: text };
-        let entry = Entry { manifest, definition, parameters: None, folder };
+        let entry = SkillRecord { manifest, definition, parameters: None, folder };
         Ok(Self {
             skill: name,
             entry,
@@ -180,9 +180,9 @@ fn kept(skill: &Skill) -> Result<Vec<SkillFile>, ScriptError> {
 impl From<&ScriptError> for Outcome {
     fn from(error: &ScriptError) -> Self {
         let status = match error {
-            ScriptError::Read(ReadError::NoSuchResource { .. }) => Status::NotFound,
-            ScriptError::OtherSkill { .. } => Status::Refused,
-            _ => Status::Invalid,
+            ScriptError::Read(ReadError::NoSuchResource { .. }) => OutcomeStatus::NotFound,
+            ScriptError::OtherSkill { .. } => OutcomeStatus::Refused,
+            _ => OutcomeStatus::Invalid,
         };
         let outcome = Self::error(status, error);
         match error {

@@ -36,20 +36,20 @@ use serde_json::Value;
 use tokio::{task::spawn_blocking, time::timeout};
 
 use crate::{
+    authorizer::Authorizer,
     change_history::ChangeHistory,
     config::ServerSetting,
-    entry::Entry,
+    entry::SkillRecord,
     environment::InterpreterSearch,
-    gate::Gate,
-    limits::Limits,
-    outcome::{Outcome, Status},
-    policy::Wish,
+    limits::RunLimits,
+    outcome::{Outcome, OutcomeStatus},
+    policy::ActionRequest,
     preparation::EnvironmentStore,
-    records::Note,
+    records::AuditEntry,
     sandbox::{Job, Running, Sandbox},
     script,
     skill_folder::{SkillFile, SkillFolder},
-    tool::{Act, Tool},
+    tool::{Action, Tool},
 };
 use cause::Circumstances;
 use client::{Client, Failure, Line};
@@ -65,12 +65,12 @@ use remote::Remote;
 use tool::Source;
 use write_watch::WriteWatch;
 
-pub use description::{Described, Description, ServerAddress, ServerProgram, Transport};
+pub use description::{McpServerConfig, ServerAddress, ServerProgram, SkillServers, Transport};
 pub use launcher::PackageCommand;
 #[cfg(feature = "http")]
 pub use oauth::{LoginError, LoginPrompt, LoginRequest, LoginState, Logins};
 pub use oauth_settings::OauthSettings;
-pub use offered::{OfferedFile, OfferedSkill, OfferedSkills};
+pub use offered::{RemoteFile, RemoteSkill, RemoteSkills};
 pub use server_skills::ServerSkills;
 
 /// Starts the servers that skills bring, or somebody has set.
@@ -79,10 +79,10 @@ pub use server_skills::ServerSkills;
 /// name; it writes its work directory and what its entry says, and connects to the hosts of its entry alone. One behind an address is asked only if its host may be. Making a starter
 /// touches nothing.
 #[derive(Debug, Clone)]
-pub struct Starter {
-    gate: Arc<Gate>,
+pub struct McpLauncher {
+    authorizer: Arc<Authorizer>,
     sandbox: Sandbox,
-    limits: Limits,
+    limits: RunLimits,
     environment: BTreeMap<String, String>,
     reads: Vec<PathBuf>,
     interpreters: InterpreterSearch,
@@ -90,14 +90,14 @@ pub struct Starter {
     history: Option<ChangeHistory>,
     directory: PathBuf,
     settings_file: Option<PathBuf>,
-    patience: ServerPatience,
+    patience: ServerTimeouts,
     #[cfg(feature = "http")]
     logins: Option<Logins>,
 }
 
 /// How long a server may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ServerPatience {
+pub struct ServerTimeouts {
     /// Until it has said which tools it has.
     pub start: Duration,
     /// For one call.
@@ -106,7 +106,7 @@ pub struct ServerPatience {
     pub stop: Duration,
 }
 
-impl Default for ServerPatience {
+impl Default for ServerTimeouts {
     fn default() -> Self {
         Self {
             start: Duration::from_secs(20),
@@ -119,14 +119,14 @@ impl Default for ServerPatience {
 /// A server that runs. Soon after this is dropped nobody of it is alive, and one behind an address has
 /// been told.
 #[derive(Debug)]
-pub struct Server {
+pub struct McpServer {
     source: Source,
     client: Client,
     /// Its program, if it is one of ours.
     running: Option<Running>,
     /// What it could write that others act on, if it can write at all.
     watch: Option<WriteWatch>,
-    patience: ServerPatience,
+    patience: ServerTimeouts,
     offer: Mutex<Offer>,
 }
 
@@ -158,15 +158,15 @@ const CPU: Duration = Duration::from_secs(60 * 60);
 const ERRORS: u64 = 16 * 1024;
 const FOREVER: Duration = Duration::MAX;
 
-impl Starter {
+impl McpLauncher {
     /// Makes a starter of servers that are held by this sandbox and these limits. What may run without
     /// a sandbox for once is no server.
-    pub fn new(gate: Arc<Gate>, sandbox: Sandbox, limits: Limits) -> Self {
-        let limits = Limits { timeout: FOREVER, idle: None, cpu: CPU, output: ERRORS, ..limits };
+    pub fn new(authorizer: Arc<Authorizer>, sandbox: Sandbox, limits: RunLimits) -> Self {
+        let limits = RunLimits { timeout: FOREVER, idle: None, cpu: CPU, output: ERRORS, ..limits };
         let (environment, reads, interpreters, environments, patience) = Default::default();
         let (sandbox, directory) = (sandbox.held(), PathBuf::from("/"));
         Self {
-            gate,
+            authorizer,
             sandbox,
             limits,
             environment,
@@ -226,14 +226,14 @@ impl Starter {
 
     /// Waits so long for servers.
     #[must_use]
-    pub fn with_patience(self, patience: ServerPatience) -> Self {
+    pub fn with_patience(self, patience: ServerTimeouts) -> Self {
         Self { patience, ..self }
     }
 
     /// The servers that a skill describes.
-    pub async fn described(&self, skill: &Skill) -> Described {
+    pub async fn described(&self, skill: &Skill) -> SkillServers {
         let skill = skill.clone();
-        spawn_blocking(move || Described::by(&skill)).await.unwrap_or_default()
+        spawn_blocking(move || SkillServers::by(&skill)).await.unwrap_or_default()
     }
 
     /// Starts a server of a skill, once the gate lets it pass. Among the tools it goes by `name`, so that
@@ -241,10 +241,10 @@ impl Starter {
     pub async fn start(
         &self,
         skill: &Skill,
-        description: &Description,
+        description: &McpServerConfig,
         name: &str,
         active: &[Manifest],
-    ) -> Result<Server, Box<Outcome>> {
+    ) -> Result<McpServer, Box<Outcome>> {
         let prefix = name::server(name);
         let server = &description.name;
         // What is read now is what runs, whatever lies there by then.
@@ -263,8 +263,10 @@ impl Starter {
             }
         };
         let entry = Box::new(entry(skill, description, files.clone()));
-        let act = Act::Start { entry, server: server.clone(), url };
-        self.gate.pass(&Wish { tool: &prefix, act: &act, active, given: None }).await?;
+        let act = Action::Start { entry, server: server.clone(), url };
+        self.authorizer
+            .pass(&ActionRequest { tool: &prefix, act: &act, active, given: None })
+            .await?;
         let entry = format!("the entry of `{server}` in the skill");
         let (started, line) = match &description.transport {
             Transport::Program(program) => {
@@ -299,15 +301,17 @@ impl Starter {
         };
         if let Some(file) = &file {
             let (server, line) = (description.name.clone(), description.line());
-            let act = Act::Connect { server, line, file: file.clone(), url };
-            self.gate.pass(&Wish { tool: &prefix, act: &act, active: &[], given: None }).await?;
+            let act = Action::Connect { server, line, file: file.clone(), url };
+            self.authorizer
+                .pass(&ActionRequest { tool: &prefix, act: &act, active: &[], given: None })
+                .await?;
         }
         Ok(file)
     }
 
     /// Starts a server that somebody has set, or connects to it. The gate is asked about one that a
     /// file of a project sets.
-    pub async fn connect(&self, set: &ServerSetting) -> Result<Server, Box<Outcome>> {
+    pub async fn connect(&self, set: &ServerSetting) -> Result<McpServer, Box<Outcome>> {
         let ServerSetting { description, .. } = set;
         let prefix = name::server(&description.name);
         let file = self.pass(set).await?;
@@ -340,7 +344,7 @@ impl Starter {
         project: Option<(PathBuf, String)>,
     ) -> Result<(Option<Started>, Line), Box<Outcome>> {
         let home = self.interpreters.home.as_deref();
-        let given = Circumstances::of(&job, entry, project, &self.gate.policy, home);
+        let given = Circumstances::of(&job, entry, project, &self.authorizer.policy, home);
         let given = Arc::new(given);
         let (running, stream) = self.sandbox.start(job).map_err(Outcome::from)?;
         let process = Process { ending: running.ending(), given };
@@ -350,12 +354,12 @@ impl Starter {
     /// Speaks with a server for the first time.
     async fn begin(
         &self,
-        description: &Description,
+        description: &McpServerConfig,
         prefix: String,
         by: By,
         started: Option<Started>,
         line: Line,
-    ) -> Result<Server, Box<Outcome>> {
+    ) -> Result<McpServer, Box<Outcome>> {
         let server = &description.name;
         let watch = started.as_ref().and_then(|it| it.watch.clone());
         let (running, process) = started.map(|it| (it.running, it.process)).unzip();
@@ -373,7 +377,7 @@ impl Starter {
                         let seconds = self.patience.start.as_secs_f64();
                         let message =
                             format!("the server `{server}` was not ready after {seconds} s");
-                        Outcome::bad(Status::TimedOut, message)
+                        Outcome::bad(OutcomeStatus::TimedOut, message)
                     }
                 };
                 // What it has printed is known once it has ended.
@@ -385,8 +389,9 @@ impl Starter {
                     }
                     _ => outcome,
                 };
-                if let Some(said) = changes(watch.as_ref(), server, &self.gate, &prefix).await {
-                    self.gate.records.warn(said);
+                if let Some(said) = changes(watch.as_ref(), server, &self.authorizer, &prefix).await
+                {
+                    self.authorizer.records.warn(said);
                 }
                 return Err(Box::new(outcome));
             }
@@ -397,20 +402,20 @@ impl Starter {
             skill: by.skill,
             set_by: by.file.map(|it| it.to_string_lossy().into_owned()),
             caller: client.caller(),
-            gate: self.gate.clone(),
+            authorizer: self.authorizer.clone(),
             process,
             patience: self.patience.call,
             was_called: Arc::default(),
         };
         let offer = Mutex::new(Offer::of(&source, listed));
-        Ok(Server { source, client, running, watch, patience: self.patience, offer })
+        Ok(McpServer { source, client, running, watch, patience: self.patience, offer })
     }
 
     /// The way to a server behind an address, as far as it may be gone.
     #[cfg(feature = "http")]
     fn line(
         &self,
-        description: &Description,
+        description: &McpServerConfig,
         address: &ServerAddress,
         is_set: bool,
     ) -> Result<Line, Box<Outcome>> {
@@ -425,7 +430,7 @@ impl Starter {
     #[cfg(feature = "http")]
     fn remote(
         &self,
-        description: &Description,
+        description: &McpServerConfig,
         address: &ServerAddress,
     ) -> Result<Remote, Box<Outcome>> {
         let known = Known { folder: None, variables: &self.environment };
@@ -433,10 +438,10 @@ impl Starter {
         let headers = address.headers.iter().map(|(name, it)| Ok((name.clone(), expand(it)?)));
         let headers = headers.collect::<Result<_, Box<Outcome>>>()?;
         let hosts = self
-            .gate
+            .authorizer
             .policy
             .request_hosts()
-            .map_err(|error| Outcome::error(Status::Invalid, &error))?;
+            .map_err(|error| Outcome::error(OutcomeStatus::Invalid, &error))?;
         let remote = Remote::new(hosts, self.patience.start, expand(&address.url)?, headers);
         remote.map_err(|it| it.outcome(&description.name).into())
     }
@@ -444,7 +449,7 @@ impl Starter {
     #[cfg(not(feature = "http"))]
     fn line(
         &self,
-        description: &Description,
+        description: &McpServerConfig,
         _: &ServerAddress,
         _: bool,
     ) -> Result<Line, Box<Outcome>> {
@@ -452,7 +457,7 @@ impl Starter {
     }
 }
 
-impl Server {
+impl McpServer {
     /// What it is called.
     pub fn name(&self) -> &str {
         &self.source.server
@@ -469,10 +474,10 @@ impl Server {
     }
 
     /// The skills that it offers now. Nothing of them is read.
-    pub async fn skills(&self) -> Result<OfferedSkills, Box<Outcome>> {
+    pub async fn skills(&self) -> Result<RemoteSkills, Box<Outcome>> {
         match self.offers_skills() {
             true => self.source.skills().await,
-            false => Ok(OfferedSkills::default()),
+            false => Ok(RemoteSkills::default()),
         }
     }
 
@@ -482,22 +487,22 @@ impl Server {
     }
 
     /// A skill by its URI, also one that is not listed.
-    pub async fn skill_at(&self, uri: &str) -> Result<OfferedSkill, Box<Outcome>> {
+    pub async fn skill_at(&self, uri: &str) -> Result<RemoteSkill, Box<Outcome>> {
         self.source.skill(uri).await
     }
 
     /// The `SKILL.md` of a skill, if it is what was listed, down to every field. Nobody is asked.
-    pub async fn document(&self, skill: &OfferedSkill) -> Result<String, Box<Outcome>> {
+    pub async fn document(&self, skill: &RemoteSkill) -> Result<String, Box<Outcome>> {
         self.source.document(skill).await
     }
 
     /// A file of a skill by its path, if it is what was listed. Nobody is asked.
-    pub async fn file(&self, skill: &OfferedSkill, path: &str) -> Result<Vec<u8>, Box<Outcome>> {
+    pub async fn file(&self, skill: &RemoteSkill, path: &str) -> Result<Vec<u8>, Box<Outcome>> {
         self.source.file(skill, path).await
     }
 
     /// The tool by which a model takes up these skills, as far as a model may.
-    pub fn skill_tool(&self, skills: OfferedSkills) -> Arc<ServerSkills> {
+    pub fn skill_tool(&self, skills: RemoteSkills) -> Arc<ServerSkills> {
         Arc::new(ServerSkills::new(self.source.clone(), skills))
     }
 
@@ -541,9 +546,9 @@ impl Server {
     /// Says which files that others act on have changed where it can write, if one of its tools was called since this was
     /// asked last. Each change is told once, and logged.
     pub async fn changes(&self) -> Option<String> {
-        let Source { server, gate, prefix, was_called, .. } = &self.source;
+        let Source { server, authorizer, prefix, was_called, .. } = &self.source;
         let watch = self.watch.as_ref().filter(|_| was_called.swap(false, Ordering::Relaxed));
-        changes(watch, server, gate, prefix).await
+        changes(watch, server, authorizer, prefix).await
     }
 
     /// Ends it: it is told so, and killed when it does not listen. Says how it ended. Which files that others act on have
@@ -554,14 +559,16 @@ impl Server {
         match running {
             Some(running) => {
                 let ended = running.stop(patience.stop).await;
-                let Source { server, gate, prefix, .. } = &source;
-                if let Some(said) = changes(watch.as_ref(), server, gate, prefix).await {
-                    gate.records.warn(said);
+                let Source { server, authorizer, prefix, .. } = &source;
+                if let Some(said) = changes(watch.as_ref(), server, authorizer, prefix).await {
+                    authorizer.records.warn(said);
                 }
                 ended
             }
             None if closed.is_ok() => Outcome::ok(Value::Null),
-            None => Outcome::bad(Status::TimedOut, "it did not say that it has heard of the end"),
+            None => {
+                Outcome::bad(OutcomeStatus::TimedOut, "it did not say that it has heard of the end")
+            }
         }
     }
 
@@ -585,18 +592,24 @@ impl Offer {
 async fn changes(
     watch: Option<&WriteWatch>,
     server: &str,
-    gate: &Gate,
+    authorizer: &Authorizer,
     prefix: &str,
 ) -> Option<String> {
     let said = watch?.report(server).await?;
     let (decision, by) = ("ran", "server");
-    gate.records.note(&Note { tool: prefix, what: &said, decision, by, ..Note::default() });
+    authorizer.records.note(&AuditEntry {
+        tool: prefix,
+        what: &said,
+        decision,
+        by,
+        ..AuditEntry::default()
+    });
     Some(said)
 }
 
 /// What has to be approved: the command line, and every file of the skill as it was read.
-fn entry(skill: &Skill, description: &Description, files: Vec<SkillFile>) -> Entry {
-    Entry {
+fn entry(skill: &Skill, description: &McpServerConfig, files: Vec<SkillFile>) -> SkillRecord {
+    SkillRecord {
         manifest: Manifest { kind: Type::Script, ..skill.manifest.clone() },
         definition: Definition::Script { script: description.line() },
         parameters: None,
@@ -610,7 +623,7 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, Box<Outcome>> {
     match spawn_blocking(work).await {
         Ok(done) => done,
-        Err(error) => Err(Box::new(Outcome::error(Status::Failed, &error))),
+        Err(error) => Err(Box::new(Outcome::error(OutcomeStatus::Failed, &error))),
     }
 }
 

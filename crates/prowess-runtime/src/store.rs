@@ -10,14 +10,14 @@ mod memory;
 
 use std::{collections::BTreeMap, fmt, path::Path};
 
-use prowess::{Finding, Limits, Listing, Source, Status, What};
+use prowess::{Finding, Listing, SizeLimits, Source, Status, VisitResult};
 
-use crate::entry::Entry;
+use crate::entry::SkillRecord;
 
 #[doc(hidden)]
 pub use self::disk::Step;
 pub use self::{
-    error::{Now, StoreError, Why},
+    error::{StateAfter, StoreError, WriteFailure},
     file::FileStore,
     memory::MemoryStore,
     trash::deleted_from,
@@ -34,20 +34,20 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// A new one is a draft unless it says otherwise. One that is there is edited: fields that have
     /// not changed, comments and fields that nobody here knows stay as they are, and so does its
     /// status where the entry has none.
-    fn save(&self, entry: &Entry) -> Result<Entry, StoreError>;
+    fn save(&self, entry: &SkillRecord) -> Result<SkillRecord, StoreError>;
 
     /// Adds a new skill, all its files as they are; the frontmatter of its `SKILL.md` says what it
     /// is called.
-    fn add(&self, files: &Files) -> Result<Entry, StoreError>;
+    fn add(&self, files: &Files) -> Result<SkillRecord, StoreError>;
 
     /// Finds a skill by its name.
-    fn get(&self, name: &str) -> Result<Entry, StoreError>;
+    fn get(&self, name: &str) -> Result<SkillRecord, StoreError>;
 
     /// Lists all skills, sorted by name.
-    fn list(&self) -> Result<Stock, StoreError>;
+    fn list(&self) -> Result<StoreContents, StoreError>;
 
     /// Makes a skill active, draft or disabled, and changes nothing else.
-    fn set_status(&self, name: &str, status: Status) -> Result<Entry, StoreError>;
+    fn set_status(&self, name: &str, status: Status) -> Result<SkillRecord, StoreError>;
 
     /// Writes a file beside the `SKILL.md` of a skill, with the folders above it.
     fn save_resource(&self, name: &str, path: &str, bytes: &[u8]) -> Result<(), StoreError>;
@@ -61,24 +61,24 @@ pub trait Store: Send + Sync + fmt::Debug {
     fn undo(&self, name: Option<&str>) -> Result<String, StoreError>;
 
     /// Lists the active skills, sorted by name.
-    fn list_active(&self) -> Result<Stock, StoreError> {
+    fn list_active(&self) -> Result<StoreContents, StoreError> {
         let mut stock = self.list()?;
         stock.entries.retain(|it| it.manifest.is_active());
         Ok(stock)
     }
 
     /// Saves a new entry, as [`save`](Self::save) does; what is there already is not touched.
-    fn create(&self, entry: &Entry) -> Result<Entry, StoreError> {
+    fn create(&self, entry: &SkillRecord) -> Result<SkillRecord, StoreError> {
         self.add(&Files::from([(DOCUMENT.to_owned(), document::rendered(entry)?)]))
     }
 
     /// Makes a skill active.
-    fn activate(&self, name: &str) -> Result<Entry, StoreError> {
+    fn activate(&self, name: &str) -> Result<SkillRecord, StoreError> {
         self.set_status(name, Status::Active)
     }
 
     /// Makes a skill disabled. Activating it again gives the same bytes as before.
-    fn deactivate(&self, name: &str) -> Result<Entry, StoreError> {
+    fn deactivate(&self, name: &str) -> Result<SkillRecord, StoreError> {
         self.set_status(name, Status::Disabled)
     }
 
@@ -102,9 +102,9 @@ pub type Files = BTreeMap<String, Vec<u8>>;
 
 /// What a store holds at one moment.
 #[derive(Debug, Clone, Default)]
-pub struct Stock {
+pub struct StoreContents {
     /// The skills.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<SkillRecord>,
     /// What was noticed about them, and why others are not there.
     pub findings: Vec<Finding>,
 }
@@ -114,14 +114,16 @@ const DOCUMENT: &str = "SKILL.md";
 
 /// The files of every skill that a source has in a folder of its own.
 fn defaults(source: &dyn Source) -> Result<Vec<Files>, StoreError> {
-    let limits = Limits { max_file_size: u64::MAX, max_skill_size: u64::MAX, ..Limits::default() };
-    let What::Folders(folders) = source.visit(Path::new(""), &limits, Listing::OnDemand).what
+    let limits =
+        SizeLimits { max_file_size: u64::MAX, max_skill_size: u64::MAX, ..SizeLimits::default() };
+    let VisitResult::Folders(folders) =
+        source.visit(Path::new(""), &limits, Listing::OnDemand).what
     else {
         return Ok(Vec::new());
     };
     let mut all = Vec::new();
     for folder in folders.iter().filter(|it| !has_hidden(it)) {
-        let What::Skill(found) = source.visit(folder, &limits, Listing::AtOnce).what else {
+        let VisitResult::Skill(found) = source.visit(folder, &limits, Listing::AtOnce).what else {
             continue;
         };
         let read = |bytes: Result<Vec<u8>, _>| {

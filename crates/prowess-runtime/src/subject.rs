@@ -4,7 +4,7 @@ mod difference;
 
 use std::collections::BTreeMap;
 
-use prowess::Kind;
+use prowess::ResourceKind;
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -12,8 +12,8 @@ use sha2::{Digest as _, Sha256};
 use self::difference::{difference, listed};
 pub(crate) use self::difference::{file_difference, shortened};
 use crate::{
-    entry::Entry,
-    servers::{OfferedFile, OfferedSkill},
+    entry::SkillRecord,
+    servers::{RemoteFile, RemoteSkill},
     skill_folder::{FileKind, FolderError, SkillFile},
 };
 
@@ -53,7 +53,7 @@ const TEXTS: usize = 512 * 1024;
 impl Subject {
     /// Looks at a skill: what it executes, and every file of its folder with path, kind and mode.
     /// What was read of the folder counts, else what lies there now.
-    pub(crate) fn of(entry: &Entry) -> Result<Self, FolderError> {
+    pub(crate) fn of(entry: &SkillRecord) -> Result<Self, FolderError> {
         let mut subject = Self::default();
         let mut room = TEXTS;
         // What is executed is what was loaded, whatever the file says by now.
@@ -112,12 +112,12 @@ impl Subject {
     }
 
     /// Takes a skill that a server offers as the server lists it: every file with where it is.
-    pub(crate) fn offered(skill: &OfferedSkill) -> Self {
+    pub(crate) fn offered(skill: &RemoteSkill) -> Self {
         let mut all = Sha256::new();
         let mut subject = Self::default();
-        let mut files: Vec<&OfferedFile> = skill.files.iter().collect();
+        let mut files: Vec<&RemoteFile> = skill.files.iter().collect();
         files.sort_by_key(|it| &it.uri);
-        for OfferedFile { uri, path, digest, size } in files {
+        for RemoteFile { uri, path, digest, size } in files {
             let part =
                 Part { digest: digest.clone(), mode: String::new(), size: *size, text: None };
             subject.files.insert(path.clone(), part);
@@ -173,7 +173,7 @@ impl Subject {
 fn rank(path: &str, is_executable: bool) -> u8 {
     match path {
         "SKILL.md" | "skill.md" => 0,
-        path if is_executable || Kind::of(path) == Kind::Script => 1,
+        path if is_executable || ResourceKind::of(path) == ResourceKind::Script => 1,
         _ => 2,
     }
 }

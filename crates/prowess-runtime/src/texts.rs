@@ -8,7 +8,7 @@ use std::{
 
 use rustix::fs::FileType;
 
-use crate::root::{Links, Listed, Root, RootError};
+use crate::root::{DirectoryEntry, Links, Root, RootError};
 
 /// The texts of a directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub fn texts(root: &Root) -> Texts {
         if page.total > ENTRIES {
             texts.leave_out(&directory, &format!("of {} entries, {ENTRIES} are read", page.total));
         }
-        for Listed { name, kind, .. } in page.entries {
+        for DirectoryEntry { name, kind, .. } in page.entries {
             let path = directory.join(&name);
             let is_passed_over =
                 name.as_encoded_bytes().starts_with(b".") || name == "node_modules";

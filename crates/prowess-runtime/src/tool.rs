@@ -12,7 +12,7 @@ use std::{
 use prowess::Definition;
 use serde_json::Value;
 
-use crate::{change::FileChange, entry::Entry, outcome::Outcome, servers::OfferedSkill};
+use crate::{change::FileChange, entry::SkillRecord, outcome::Outcome, servers::RemoteSkill};
 
 /// What a call comes to, once it is waited for.
 pub type Answer<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
@@ -45,10 +45,10 @@ pub trait Tool: Send + Sync + fmt::Debug {
     }
 
     /// What a call with this input would do; an outcome when the input is not what it takes.
-    fn act(&self, input: &Value) -> Result<Act, Box<Outcome>>;
+    fn act(&self, input: &Value) -> Result<Action, Box<Outcome>>;
 
     /// Does what has to be done once before it can be called so, however long that takes: it is not part of the call.
-    fn get_ready<'a>(&'a self, _act: &'a Act, _input: &'a Value) -> Readiness<'a> {
+    fn get_ready<'a>(&'a self, _act: &'a Action, _input: &'a Value) -> Readiness<'a> {
         Box::pin(async {})
     }
 
@@ -56,7 +56,7 @@ pub trait Tool: Send + Sync + fmt::Debug {
     fn call<'a>(&'a self, input: Value) -> Answer<'a>;
 
     /// Does what was let pass, where [`act`](Self::act) has taken along what may have changed since.
-    fn perform<'a>(&'a self, act: Act, input: Value) -> Answer<'a> {
+    fn perform<'a>(&'a self, act: Action, input: Value) -> Answer<'a> {
         drop(act);
         self.call(input)
     }
@@ -71,11 +71,11 @@ pub trait Tool: Send + Sync + fmt::Debug {
 /// What a call would do to the world.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub enum Act {
+pub enum Action {
     /// It tells what is in a library or store, and touches nothing else.
     Tell,
     /// It tells the instructions of a skill.
-    Disclose(Box<Entry>),
+    Disclose(Box<SkillRecord>),
     /// It tells a file that a skill brings.
     Resource {
         /// Where it lies.
@@ -84,7 +84,7 @@ pub enum Act {
         bytes: Arc<[u8]>,
     },
     /// It executes a skill.
-    Execute(Box<Entry>),
+    Execute(Box<SkillRecord>),
     /// It runs a command.
     Command {
         /// The command, as given.
@@ -112,7 +112,7 @@ pub enum Act {
     /// It starts a server that a skill brings, which goes on running, or connects to one.
     Start {
         /// The server as a skill of its own: what is executed is its command line, or its address.
-        entry: Box<Entry>,
+        entry: Box<SkillRecord>,
         /// What the server is called.
         server: String,
         /// Where it is, if it is no program; as it is written.
@@ -139,7 +139,7 @@ pub enum Act {
         url: Option<String>,
     },
     /// It tells the instructions of a skill that a server offers.
-    TakeUp(Box<OfferedSkill>),
+    TakeUp(Box<RemoteSkill>),
 }
 
 /// A command as it would run, looked at before anybody is asked about it.
@@ -155,9 +155,9 @@ pub struct CommandPreview {
     pub is_agreed: bool,
 }
 
-impl Act {
+impl Action {
     /// What it is to execute a skill: an instruction is told, any other one runs.
-    pub fn of(entry: Entry) -> Self {
+    pub fn of(entry: SkillRecord) -> Self {
         match entry.definition {
             Definition::Instruction { .. } => Self::Disclose(Box::new(entry)),
             _ => Self::Execute(Box::new(entry)),
@@ -197,7 +197,7 @@ impl Act {
     }
 
     /// The skill that it tells or whose files it runs.
-    pub(crate) fn entry(&self) -> Option<&Entry> {
+    pub(crate) fn entry(&self) -> Option<&SkillRecord> {
         match self {
             Self::Execute(entry) | Self::Disclose(entry) | Self::Start { entry, .. } => Some(entry),
             _ => None,

@@ -12,9 +12,9 @@ use tokio::{sync::Semaphore, task::JoinSet, time::timeout};
 
 use crate::{
     active::Active,
-    gate::{Gate, Passed},
-    outcome::{Outcome, PlanStep, Status, StepOutcome},
-    policy::Wish,
+    authorizer::{Authorizer, Passed},
+    outcome::{Outcome, OutcomeStatus, PlanStep, StepOutcome},
+    policy::ActionRequest,
     schema::{Schema, property},
     tool::Tool,
 };
@@ -25,7 +25,7 @@ use crate::{
 /// down takes nothing with it.
 #[derive(Debug)]
 pub struct Toolbox {
-    gate: Arc<Gate>,
+    authorizer: Arc<Authorizer>,
     active: Option<Arc<Active>>,
     tools: Vec<Arc<dyn Tool>>,
     left_out: Vec<String>,
@@ -52,10 +52,10 @@ impl Default for Calls {
 
 impl Toolbox {
     /// Begins with no tool.
-    pub fn new(gate: Arc<Gate>) -> Self {
+    pub fn new(authorizer: Arc<Authorizer>) -> Self {
         let calls = Calls::default();
         let places = Semaphore::new(calls.at_once);
-        Self { gate, active: None, tools: Vec::new(), left_out: Vec::new(), calls, places }
+        Self { authorizer, active: None, tools: Vec::new(), left_out: Vec::new(), calls, places }
     }
 
     /// Adds a tool. A name stays with the tool that had it first.
@@ -81,8 +81,8 @@ impl Toolbox {
     }
 
     /// What every call passes.
-    pub fn gate(&self) -> &Gate {
-        &self.gate
+    pub fn authorizer(&self) -> &Authorizer {
+        &self.authorizer
     }
 
     /// The tools, in the order in which they were added.
@@ -119,13 +119,16 @@ impl Toolbox {
         mut watch: impl FnMut(&PlanStep, Option<&Outcome>),
     ) -> Outcome {
         let start = Instant::now();
-        let mut all = Outcome { plan: Some(plan.to_vec()), ..Outcome::new(Status::Ok) };
+        let mut all = Outcome { plan: Some(plan.to_vec()), ..Outcome::new(OutcomeStatus::Ok) };
         if let Some(step) = plan.iter().find(|it| !it.unfilled.is_empty()) {
             let what = step.unfilled.join("; ");
             let message = format!("step {} cannot be filled in: {what}", step.step);
             let hint =
                 "nothing was run; `{{.name}}` stands for a parameter, `{{\"{{\"}}` for two braces";
-            return Outcome { plan: all.plan, ..Outcome::bad(Status::Invalid, message).hint(hint) };
+            return Outcome {
+                plan: all.plan,
+                ..Outcome::bad(OutcomeStatus::Invalid, message).hint(hint)
+            };
         }
         for (at, step) in plan.iter().enumerate() {
             watch(step, None);
@@ -162,11 +165,11 @@ impl Toolbox {
         let (mut act, input) = asked.unwrap_or_else(|_| Err(broken(name)))?;
         let active = Active::current().or_else(|| self.active.clone());
         let manifests = manifests(active.as_deref());
-        let wish = Wish { tool: name, act: &act, active: &manifests, given: Some(&input) };
+        let wish = ActionRequest { tool: name, act: &act, active: &manifests, given: Some(&input) };
         if let Some(active) = &active {
-            self.gate.guard(&wish, active)?;
+            self.authorizer.guard(&wish, active)?;
         }
-        let Passed { difference, is_agreed } = self.gate.decide(&wish).await?;
+        let Passed { difference, is_agreed } = self.authorizer.decide(&wish).await?;
         act.set_agreed(is_agreed);
         let skill = act.entry().map(|it| it.manifest.name.to_string());
         tool.get_ready(&act, &input).await;
@@ -182,14 +185,14 @@ impl Toolbox {
         });
         match timeout(self.calls.timeout, task.join_next()).await {
             Ok(Some(Ok(outcome))) => {
-                self.gate.note_network(name, skill.as_deref(), &outcome);
+                self.authorizer.note_network(name, skill.as_deref(), &outcome);
                 Ok(bounded(outcome.changed(difference), self.calls.output))
             }
             Ok(_) => Err(broken(name)),
             Err(_) => {
                 let message =
                     format!("`{name}` was stopped after {} ms", self.calls.timeout.as_millis());
-                Err(Box::new(Outcome::bad(Status::TimedOut, message)))
+                Err(Box::new(Outcome::bad(OutcomeStatus::TimedOut, message)))
             }
         }
     }
@@ -204,7 +207,7 @@ impl Toolbox {
     }
 
     fn unknown(&self, name: &str) -> Box<Outcome> {
-        let outcome = Outcome::bad(Status::NotFound, format!("there is no tool `{name}`"));
+        let outcome = Outcome::bad(OutcomeStatus::NotFound, format!("there is no tool `{name}`"));
         Box::new(match nearest(name, self.tools.iter().map(|it| it.name())) {
             Some(near) => outcome.hint(format!("did you mean `{near}`?")),
             None => {
@@ -217,7 +220,7 @@ impl Toolbox {
 
 /// Why a plan goes no further.
 fn stopped(PlanStep { step, tool, .. }: &PlanStep, outcome: &Outcome) -> String {
-    let ended = if outcome.status == Status::Refused { "was refused" } else { "failed" };
+    let ended = if outcome.status == OutcomeStatus::Refused { "was refused" } else { "failed" };
     let why = outcome.message.as_ref().map(|it| format!(": {it}")).unwrap_or_default();
     format!("step {step} (`{tool}`) {ended}{why}")
 }
@@ -230,7 +233,7 @@ fn manifests(active: Option<&Active>) -> Vec<Manifest> {
 /// An input by the names that the tool uses, if it is what its schema asks for. All that is wrong is
 /// told at once.
 fn checked(tool: &dyn Tool, input: Value) -> Result<Value, Box<Outcome>> {
-    let invalid = |message: String| Box::new(Outcome::bad(Status::Invalid, message));
+    let invalid = |message: String| Box::new(Outcome::bad(OutcomeStatus::Invalid, message));
     let root = tool.input_schema();
     let schema = Schema::new(&root)
         .map_err(|error| invalid(format!("`{}` cannot be called: {error}", tool.name())))?;
@@ -266,7 +269,7 @@ fn named(tool: &dyn Tool, root: &Value, input: Map<String, Value>) -> Map<String
 }
 
 fn broken(name: &str) -> Box<Outcome> {
-    let outcome = Outcome::bad(Status::Failed, format!("the tool `{name}` broke down"));
+    let outcome = Outcome::bad(OutcomeStatus::Failed, format!("the tool `{name}` broke down"));
     Box::new(outcome.hint("the fault is the tool's, not the input's"))
 }
 

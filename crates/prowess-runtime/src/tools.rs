@@ -17,7 +17,7 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::outcome::{Outcome, Status};
+use crate::outcome::{Outcome, OutcomeStatus};
 
 #[cfg(feature = "sql")]
 pub use self::execute_sql::ExecuteSql;
@@ -44,7 +44,7 @@ fn schema<T: JsonSchema>() -> Value {
 fn input<T: DeserializeOwned>(input: &Value) -> Result<T, Box<Outcome>> {
     let read = T::deserialize(input);
     read.map_err(|error| {
-        Outcome::bad(Status::Invalid, format!("the input is wrong: {error}")).into()
+        Outcome::bad(OutcomeStatus::Invalid, format!("the input is wrong: {error}")).into()
     })
 }
 
@@ -54,6 +54,6 @@ async fn blocking(
 ) -> Outcome {
     match tokio::task::spawn_blocking(work).await {
         Ok(outcome) => outcome.unwrap_or_else(|it| *it),
-        Err(error) => Outcome::bad(Status::Failed, error.to_string()),
+        Err(error) => Outcome::bad(OutcomeStatus::Failed, error.to_string()),
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     marker::Marker,
     shorten::{defused, longest, one_line, shortened},
     skill::Skill,
-    tokens::Vocabulary,
+    tokens::Tokenizer,
 };
 
 /// How many characters of a description are shown at the most; the specification allows no more.
@@ -24,7 +24,7 @@ pub struct Cataloging<'c> {
     /// How many tokens it may take; any number when not given.
     pub budget: Option<usize>,
     /// Whose tokens they are.
-    pub vocabulary: Vocabulary,
+    pub vocabulary: Tokenizer,
     /// How a skill is taken up: what stands above the list.
     pub activation: &'c str,
     /// How the skills are found that are left out: what stands behind their number.
@@ -81,7 +81,7 @@ impl Default for Cataloging<'_> {
         Self {
             format: Format::default(),
             budget: None,
-            vocabulary: Vocabulary::default(),
+            vocabulary: Tokenizer::default(),
             activation: "When one of these skills fits the task, call `use_skill` with its name first and follow its instructions.",
             search: "search for them with `find_skills`",
             first: &[],

@@ -18,7 +18,7 @@ use crate::{
     finding::{Finding, Severity},
     recall::Kept,
     rule::{Rule, rule},
-    skill::{AllowedTools, Dialect, Kind, Manifest, Resource, Status, Type},
+    skill::{AllowedTools, Dialect, Manifest, Resource, ResourceKind, Status, Type},
     source::Mark,
 };
 
@@ -123,7 +123,7 @@ structs! {
 choices! {
     Type { Instruction Composite Script Template }
     Status { Active Draft Disabled }
-    Kind { Script Reference Template Asset }
+    ResourceKind { Script Reference Template Asset }
     Severity { Info Warning Error }
     Style { Plain Quoted Block }
 }

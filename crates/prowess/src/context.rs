@@ -15,15 +15,17 @@ mod counts;
 mod draft;
 mod fit;
 
-pub use choose::{Choice, Chosen, Priority, choose, request};
+pub use choose::{Choice, ChosenSkill, Priority, choose, request};
 pub use counts::Counts;
 pub use extract::Extract;
-pub use fit::{Change, FitError, Fitted, Offer, Placed, Prompt, Remedy, Usage, fit, fit_again};
+pub use fit::{
+    FitChange, FitError, FitStep, FittedPrompt, Offer, PlacedSkill, Prompt, Usage, fit, fit_again,
+};
 pub use message::{Call, Message, Role};
 pub use read::{HistoryError, history};
 pub use summarise::Summarise;
 
-use crate::tokens::Vocabulary;
+use crate::tokens::Tokenizer;
 
 /// What a message costs beside its text: its role, and where it begins and ends.
 const MESSAGE: usize = 4;
@@ -37,16 +39,16 @@ const SMALL_CATALOG: usize = 8_000;
 
 /// How much a model can be told at once, and what stays when that is too much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
+pub struct ContextWindow {
     /// How many tokens it holds, the answer not counted.
     pub tokens: usize,
     /// How many of the last messages stay whole when older ones are summarised.
     pub keep_recent: usize,
     /// Whose tokens are counted.
-    pub vocabulary: Vocabulary,
+    pub vocabulary: Tokenizer,
 }
 
-impl Window {
+impl ContextWindow {
     /// The tokens that the list of skills may take: a tenth of the window; of a small one up to a
     /// quarter, where a tenth would leave no room for descriptions.
     pub fn catalog_budget(&self) -> usize {
@@ -69,8 +71,8 @@ fn count(message: &Message, mut tokens: impl FnMut(&str) -> usize) -> usize {
         + message.attached() * ATTACHED
 }
 
-impl Default for Window {
+impl Default for ContextWindow {
     fn default() -> Self {
-        Self { tokens: 128_000, keep_recent: 10, vocabulary: Vocabulary::default() }
+        Self { tokens: 128_000, keep_recent: 10, vocabulary: Tokenizer::default() }
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     shorten::{defused, one_line, shortened, to_sentence},
     skill::{MEMORABLE, Resource, Skill},
     source::ReadError,
-    tokens::Vocabulary,
+    tokens::Tokenizer,
 };
 
 /// How many tokens of a skill are shown as metadata, about.
@@ -89,7 +89,7 @@ pub fn disclose(skill: &Skill, level: Level) -> Result<Disclosure, ReadError> {
         Level::Brief => metadata(skill) + &Told::of(skill, skill.text()?).brief,
         Level::Full => full(skill)?,
     };
-    let tokens = Vocabulary::Estimate.count(&text);
+    let tokens = Tokenizer::Estimate.count(&text);
     Ok(Disclosure { level, text, tokens, resources: skill.resources().to_vec() })
 }
 
@@ -115,7 +115,7 @@ fn metadata(skill: &Skill) -> String {
     let description = one_line(&description(skill));
     let description = defused(&description);
     let heading = format!("# {}\n\n", one_line(&skill.manifest.name));
-    let count = |text: &str| Vocabulary::Estimate.count(text);
+    let count = |text: &str| Tokenizer::Estimate.count(text);
     let room = METADATA.saturating_sub(count(&heading)).max(DESCRIPTION);
     format!("{heading}{}\n", to_sentence(shortened(&description, room, count)))
 }

@@ -23,10 +23,10 @@ use self::{candidate::Candidate, diagnose::diagnose, look::Look, resolve::adopt}
 pub use self::{
     client::{Citation, Clash, Client, Fact, Spot, VARIABLES},
     clients::CLIENTS,
-    location::{Location, Reader, Trouble},
+    location::{DirectoryReader, Location, SkillTrouble},
     suggestion::{Suggestion, suggestions},
     surroundings::Surroundings,
-    symptom::{Form, Letters, Misnamed, Symptom},
+    symptom::{Form, Letters, NameToChange, Symptom},
     verdict::Verdict,
 };
 use crate::{discover::Directory, finding::Finding, skill::Status};
@@ -35,18 +35,18 @@ use crate::{discover::Directory, finding::Finding, skill::Status};
 #[derive(Debug)]
 pub struct Checkup {
     /// Every skill, sorted by name and path.
-    pub skills: Vec<Examined>,
+    pub skills: Vec<ExaminedSkill>,
     /// The directories that have skills: those of the project first, each by path.
     pub locations: Vec<Location>,
     /// The clients that have more descriptions than room for them.
-    pub crowded: Vec<Crowded>,
+    pub crowded: Vec<CrowdedClient>,
     /// What could not be looked at.
     pub findings: Vec<Finding>,
 }
 
 /// A skill, and what clients would make of it.
 #[derive(Debug)]
-pub struct Examined {
+pub struct ExaminedSkill {
     /// Its name; that of its folder where it has none.
     pub name: String,
     /// Its `SKILL.md`.
@@ -71,12 +71,12 @@ pub struct Diagnosis {
     /// The file by which the client finds it; nothing where it does not, or is told where to look.
     pub path: Option<PathBuf>,
     /// Why, the worst first. What is not looked for has no reason.
-    pub notes: Vec<Note>,
+    pub notes: Vec<VerdictReason>,
 }
 
 /// A reason for a verdict.
 #[derive(Debug, Clone)]
-pub struct Note {
+pub struct VerdictReason {
     /// What becomes of a skill for this reason.
     pub verdict: Verdict,
     /// What about the skill that is; nothing where it is about others of its name.
@@ -93,7 +93,7 @@ pub struct Note {
 
 /// A client that has more descriptions than room for them.
 #[derive(Debug)]
-pub struct Crowded {
+pub struct CrowdedClient {
     /// The client.
     pub client: &'static Client,
     /// How many skills it would show.
@@ -116,8 +116,8 @@ pub fn examine(
     others: &[Directory],
 ) -> Checkup {
     let mut look = Look::new(clients, surroundings, others);
-    let examined = |it: &Candidate| Examined::new(it, surroundings);
-    let mut skills: Vec<Examined> = look.candidates.iter().map(examined).collect();
+    let examined = |it: &Candidate| ExaminedSkill::new(it, surroundings);
+    let mut skills: Vec<ExaminedSkill> = look.candidates.iter().map(examined).collect();
     let copies = look.copies();
     let mut crowded = Vec::new();
     for client in clients {
@@ -164,7 +164,7 @@ pub fn common_spot(
     best.min_by_key(|it| !it.0.ends_with(".agents/skills"))
 }
 
-impl Examined {
+impl ExaminedSkill {
     fn new(candidate: &Candidate, surroundings: &Surroundings) -> Self {
         let name = candidate.name.clone().unwrap_or_else(|| candidate.folder(None));
         let path = candidate.path.clone();
@@ -180,7 +180,7 @@ impl Examined {
     }
 }
 
-impl Note {
+impl VerdictReason {
     /// A reason that lies in others of the skill's name.
     fn of_others(verdict: Verdict, reason: String, client: &'static Client) -> Self {
         let source = Some(client.source);
@@ -199,7 +199,7 @@ impl Diagnosis {
         self.verdict == Verdict::Unseen && self.path.is_none() && !self.client.is_told_where()
     }
 
-    fn new(client: &'static Client, path: Option<PathBuf>, notes: Vec<Note>) -> Self {
+    fn new(client: &'static Client, path: Option<PathBuf>, notes: Vec<VerdictReason>) -> Self {
         let verdict = Verdict::Loads;
         let mut diagnosis = Self { client, verdict, path, notes: Vec::new() };
         notes.into_iter().for_each(|it| diagnosis.note(it));
@@ -207,7 +207,7 @@ impl Diagnosis {
     }
 
     /// Adds a reason, and leaves out what no longer matters.
-    fn note(&mut self, note: Note) {
+    fn note(&mut self, note: VerdictReason) {
         self.verdict = self.verdict.max(note.verdict);
         let at = self.notes.partition_point(|it| it.verdict >= note.verdict);
         self.notes.insert(at, note);
@@ -221,12 +221,12 @@ impl Diagnosis {
 }
 
 /// Whether a client has more to show than it has room for.
-fn crowd(client: &'static Client, look: &Look, diagnoses: &[Diagnosis]) -> Option<Crowded> {
+fn crowd(client: &'static Client, look: &Look, diagnoses: &[Diagnosis]) -> Option<CrowdedClient> {
     let room = client.room?;
     let shown = diagnoses.iter().zip(&look.candidates).filter(|it| it.0.verdict <= Verdict::Cut);
     let lengths = shown.map(|it| listed(it.1));
     let (skills, characters) = lengths.fold((0, 0), |(skills, sum), it| (skills + 1, sum + it));
-    (characters > room).then_some(Crowded { client, skills, characters, room })
+    (characters > room).then_some(CrowdedClient { client, skills, characters, room })
 }
 
 /// How many characters a client lists of a skill.

@@ -30,7 +30,7 @@ use crate::{
 
 /// A text, and what was put right in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fixed {
+pub struct FixedText {
     /// The text: what it was, to the byte, where nothing could be fixed.
     pub bytes: Vec<u8>,
     /// What was found before and is not found any more.
@@ -51,8 +51,8 @@ pub struct Fixed {
 /// assert_eq!(fixed.bytes, quoted.as_bytes());
 /// assert_eq!(fixed.findings[0].rule.code, "yaml-repaired");
 /// ```
-pub fn fix(bytes: &[u8], profile: Profile) -> Fixed {
-    let mut fixed = Fixed { bytes: bytes.to_vec(), findings: Vec::new(), left: Vec::new() };
+pub fn fix(bytes: &[u8], profile: Profile) -> FixedText {
+    let mut fixed = FixedText { bytes: bytes.to_vec(), findings: Vec::new(), left: Vec::new() };
     let Some(mut meaning) = Meaning::of(bytes) else { return fixed };
     let before = check_text(bytes, None, profile);
     let mut findings = before.clone();

@@ -11,7 +11,9 @@ use std::{
 use crate::{
     finding::{Finding, Severity},
     rule,
-    source::{DEEPEST, Found, Limits, Listing, MAX_FOLDERS, Source, Visit, What},
+    source::{
+        DEEPEST, DiscoveredSkill, Listing, MAX_FOLDERS, SizeLimits, Source, Visit, VisitResult,
+    },
 };
 
 /// How many threads look at folders on a cold disk, which answers many questions at once.
@@ -37,9 +39,9 @@ pub(crate) struct Gathered<T> {
 /// Visits the folders of all sources and makes something of every skill.
 pub(crate) fn gather<T: Send>(
     sources: &[&dyn Source],
-    limits: &Limits,
+    limits: &SizeLimits,
     listing: Listing,
-    make: impl Fn(usize, Found) -> T + Sync,
+    make: impl Fn(usize, DiscoveredSkill) -> T + Sync,
 ) -> Gathered<T> {
     gather_by(sources.len(), limits, |place| {
         let visit = sources[place.source].visit(&place.folder, limits, listing);
@@ -50,7 +52,7 @@ pub(crate) fn gather<T: Send>(
 /// Visits the folders of so many sources in a way of one's own.
 pub(crate) fn gather_by<T: Send>(
     sources: usize,
-    limits: &Limits,
+    limits: &SizeLimits,
     visit: impl Fn(&Place) -> Visited<T> + Sync,
 ) -> Gathered<T> {
     let mut gathered = Gathered { made: Vec::new(), left_out: Vec::new(), findings: Vec::new() };
@@ -139,13 +141,13 @@ impl<T, F, L> Step<T, F, L> {
 }
 
 impl<T> Visited<T> {
-    pub(crate) fn new(visit: Visit, make: impl FnOnce(Found) -> T) -> Self {
+    pub(crate) fn new(visit: Visit, make: impl FnOnce(DiscoveredSkill) -> T) -> Self {
         let Visit { what, linked, findings } = visit;
         let step = match what {
-            What::Skill(found) => Step::Made(make(*found)),
-            What::Folders(folders) => Step::Folders(folders),
-            What::LeftOut(path) => Step::LeftOut(path),
-            What::Nothing => Step::Nothing,
+            VisitResult::Skill(found) => Step::Made(make(*found)),
+            VisitResult::Folders(folders) => Step::Folders(folders),
+            VisitResult::LeftOut(path) => Step::LeftOut(path),
+            VisitResult::Nothing => Step::Nothing,
         };
         Self { step, linked, findings }
     }

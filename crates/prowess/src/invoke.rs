@@ -7,7 +7,7 @@ use prowess_frontmatter::Value;
 use crate::{
     invisible::visible,
     shorten::one_line,
-    skill::{Kind, Manifest, Resource, Skill},
+    skill::{Manifest, Resource, ResourceKind, Skill},
     source::ReadError,
 };
 
@@ -88,7 +88,7 @@ fn files(skill: &Skill) -> String {
             _ => pattern(&it.path).as_deref() == Some(name),
         };
         let size: u64 = resources.iter().filter(is_it).map(|it| it.size).sum();
-        let (name, kind) = (one_line(name), Kind::of(name).as_str());
+        let (name, kind) = (one_line(name), ResourceKind::of(name).as_str());
         text.push_str(&match count {
             1 => format!("- {name} ({kind}, {size} bytes)\n"),
             _ => format!("- {name} ({count} files, {size} bytes together)\n"),
@@ -132,7 +132,8 @@ pub(crate) fn more(lines: &[(String, usize)]) -> String {
 /// What stands for an asset and all others of its folder and ending.
 fn pattern(path: &str) -> Option<String> {
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
-    let (_, ending) = file.rsplit_once('.').filter(|_| Kind::of(path) == Kind::Asset)?;
+    let (_, ending) =
+        file.rsplit_once('.').filter(|_| ResourceKind::of(path) == ResourceKind::Asset)?;
     Some(if folder.is_empty() { format!("*.{ending}") } else { format!("{folder}/*.{ending}") })
 }
 

@@ -13,9 +13,9 @@ mod evaluate;
 use std::{num::NonZero, thread};
 
 pub use self::{
-    evaluate::{Confusion, Evaluation, Score, Tested},
-    family::{Family, Member},
-    study::{Because, Probe, Standing, Studied, Study, Thief},
+    evaluate::{Confusion, Evaluation, Score, TestedRequest},
+    family::{NearDuplicate, NearDuplicates},
+    study::{Competitor, MissReason, Probe, ProbeStatus, StudiedSkill, Study},
     trial::{Expected, Trial, Trials},
 };
 use crate::{

@@ -34,8 +34,8 @@ mod gather;
 mod load;
 mod library;
 mod visits;
-mod keeper;
-mod news;
+mod live_library;
+mod library_changes;
 mod doctor;
 mod matching;
 mod tokens;
@@ -46,7 +46,7 @@ mod disclose;
 mod describe;
 mod catalog;
 mod use_skill;
-mod taken;
+mod activated;
 mod context;
 mod lab;
 #[doc(hidden)]
@@ -55,54 +55,58 @@ pub mod attempt;
 #[doc(hidden)]
 pub use crate::matching::fitting;
 pub use crate::{
+    activated::ActivatedSkills,
     bundled::bundled,
     catalog::{Catalog, Cataloging, Format, block, catalog},
     context::{
-        Call, Change, Choice, Chosen, Counts, Extract, FitError, Fitted, HistoryError, Message,
-        Offer, Placed, Priority, Prompt, Remedy, Role, Summarise, Usage, Window, choose, fit,
-        fit_again, history, request,
+        Call, Choice, ChosenSkill, ContextWindow, Counts, Extract, FitChange, FitError, FitStep,
+        FittedPrompt, HistoryError, Message, Offer, PlacedSkill, Priority, Prompt, Role, Summarise,
+        Usage, choose, fit, fit_again, history, request,
     },
     definition::{Definition, DefinitionError, Step, definition, parameters},
     describe::Describer,
     disclose::{Disclosure, Level, Thresholds, ThresholdsError, disclose},
     discover::{Directory, HERE, PRESETS, Preset, preset},
     doctor::{
-        CLIENTS, Checkup, Citation, Clash, Client, Crowded, Diagnosis, Examined, Fact, Form,
-        Letters, Location, Misnamed, Note, Reader, Spot, Suggestion, Surroundings, Symptom,
-        Trouble, VARIABLES, Verdict, client, common_spot, examine, installed, suggestions,
+        CLIENTS, Checkup, Citation, Clash, Client, CrowdedClient, Diagnosis, DirectoryReader,
+        ExaminedSkill, Fact, Form, Letters, Location, NameToChange, SkillTrouble, Spot, Suggestion,
+        Surroundings, Symptom, VARIABLES, Verdict, VerdictReason, client, common_spot, examine,
+        installed, suggestions,
     },
     finding::{Finding, Severity},
-    fix::{Fixed, fix, has_fix},
+    fix::{FixedText, fix, has_fix},
     invisible::{invisible, visible, without_invisible},
     invoke::{argument_names, invoke},
-    keeper::{Keeper, Watching},
     lab::{
-        Because, Confusion, Evaluation, Expected, Family, Lab, Member, Probe, Progress, Score,
-        Standing, Studied, Study, Tested, Thief, Trial, Trials,
+        Competitor, Confusion, Evaluation, Expected, Lab, MissReason, NearDuplicate,
+        NearDuplicates, Probe, ProbeStatus, Progress, Score, StudiedSkill, Study, TestedRequest,
+        Trial, Trials,
     },
     library::{Library, LoadError, Options},
+    library_changes::{LibraryChange, library_changes},
+    live_library::{LiveLibrary, Watching},
     marker::Marker,
     matching::{
-        Activate, Activation, Embedder, EmbedderError, Field, Match, Matching, Reason, Strategy,
-        Tier, Unknown, activate, matches, matches_among, matches_by, nearest, why,
+        Activate, Activation, Embedder, EmbedderError, Match, MatchedField, Matching, Reason,
+        Strategy, Tier, Unknown, activate, matches, matches_among, matches_by, nearest, why,
     },
-    news::{News, news},
-    parse::{FrontmatterError, Parsed, frontmatter_json, parse},
+    parse::{FrontmatterError, ParsedSkill, frontmatter_json, parse},
     render::{render, render_definition},
     revise::{ReviseError, revise, revise_status},
     rule::{Profile, RULES, Rule, rule},
     shorten::{brief_line, defused},
-    skill::{AllowedTools, Dialect, Kind, Manifest, Origin, Resource, Scope, Skill, Status, Type},
-    source::{
-        Cache, DEEPEST, Found, Limits, Listing, Memory, ReadError, Search, Source, Stamp, Visit,
-        What, skill_of,
+    skill::{
+        AllowedTools, Dialect, Manifest, Origin, Resource, ResourceKind, Scope, Skill, Status, Type,
     },
-    taken::Taken,
-    tokens::Vocabulary,
-    use_skill::{UseSkill, UsedSkill, use_skill},
+    source::{
+        Cache, DEEPEST, DiscoveredSkill, Listing, Memory, ReadError, Search, SizeLimits, Source,
+        Stamp, Visit, VisitResult, skill_of,
+    },
+    tokens::Tokenizer,
+    use_skill::{UseSkillInput, UsedSkill, use_skill},
     validate::{
-        CheckError, Checked, CheckedFile, CheckedScript, check, check_directories, check_sources,
-        check_text, is_plain_name,
+        CheckError, CheckResult, CheckedFile, CheckedScript, check, check_directories,
+        check_sources, check_text, is_plain_name,
     },
 };
 pub use prowess_frontmatter as frontmatter;

@@ -14,7 +14,7 @@ use crate::{
     recall::IndexPlace,
     rule::Profile,
     skill::Skill,
-    source::{Cache, Limits, Listing, Source},
+    source::{Cache, Listing, SizeLimits, Source},
 };
 
 /// What a library is loaded from, and how.
@@ -33,10 +33,10 @@ pub struct Options {
     /// The names to leave out.
     pub exclude: Vec<String>,
     /// How much is taken in.
-    pub limits: Limits,
+    pub limits: SizeLimits,
     /// When the files beside a `SKILL.md` are listed.
     pub resources: Listing,
-    /// Whether a [`Keeper`](crate::Keeper) reloads what changes while it runs.
+    /// Whether a [`LiveLibrary`](crate::Keeper) reloads what changes while it runs.
     pub watch: bool,
     /// The lenient profile takes a folder's name for a skill that has none.
     pub profile: Profile,

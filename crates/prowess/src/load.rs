@@ -18,7 +18,7 @@ use crate::{
     recall::{Came, IndexPlace, Kept, Recall, keys, state},
     rule::{self, Profile},
     skill::{Home, Manifest, Origin, Scope, Skill},
-    source::{At, Folder, Found, Listing, Seen, Source, Watcher, What, reason},
+    source::{At, DiscoveredSkill, Folder, Listing, Seen, Source, VisitResult, Watcher, reason},
     validate::{at_load, too_large},
 };
 
@@ -120,7 +120,7 @@ fn gathered(homes: &[Arc<Home>], options: &Options) -> (Gathered<Made>, Option<I
         let mut seen = Seen::default();
         let visit = folder.visit_noting(path, limits, *listing, Some(&mut seen));
         let is_telling = visit.findings.is_empty() && recall.is_telling(&seen);
-        if let What::Folders(folders) = &visit.what
+        if let VisitResult::Folders(folders) = &visit.what
             && is_telling
         {
             recall.keep_folders(place, &seen, folders);
@@ -218,7 +218,7 @@ pub(crate) struct Made {
 }
 
 impl Made {
-    fn new(number: usize, home: &Arc<Home>, found: Found, options: &Options) -> Self {
+    fn new(number: usize, home: &Arc<Home>, found: DiscoveredSkill, options: &Options) -> Self {
         let (at, kept) = read(found, &*home.source, options);
         Self::of(number, home, at, kept)
     }
@@ -255,7 +255,7 @@ impl Made {
 }
 
 /// Reads what was found: where it lies, and what it is.
-pub(crate) fn read(found: Found, source: &dyn Source, options: &Options) -> (At, Kept) {
+pub(crate) fn read(found: DiscoveredSkill, source: &dyn Source, options: &Options) -> (At, Kept) {
     let (mut manifest, mut findings) = manifest(&found, source, options);
     for finding in &mut findings {
         finding.path = found.path.to_path_buf();
@@ -264,14 +264,14 @@ pub(crate) fn read(found: Found, source: &dyn Source, options: &Options) -> (At,
         manifest = None;
         findings.push(finding);
     }
-    let Found { path, real, linked, size, modified, resources, .. } = found;
+    let DiscoveredSkill { path, real, linked, size, modified, resources, .. } = found;
     let kept = Kept { size, modified, resources, manifest, findings, state: None };
     (At { path, real, linked }, kept)
 }
 
 /// Makes a manifest of the head of a file, or of all of it where the frontmatter is longer.
 fn manifest(
-    found: &Found,
+    found: &DiscoveredSkill,
     source: &dyn Source,
     options: &Options,
 ) -> (Option<Manifest>, Vec<Finding>) {

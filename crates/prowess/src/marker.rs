@@ -100,7 +100,7 @@ impl Marker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tokens::Vocabulary;
+    use crate::tokens::Tokenizer;
 
     #[test]
     fn no_text_opens_or_closes_its_markers() {
@@ -127,7 +127,7 @@ mod tests {
         for code in ["qwrtpsdfgh", "zzzzzzzzzz", "bcdfghjklm"] {
             let marker = Marker::new(code).expect("it is a code");
             let pair = format!("{}\n\n{}", marker.opening(), marker.closing());
-            for vocabulary in [Vocabulary::default(), Vocabulary::for_model("gpt-4o")] {
+            for vocabulary in [Tokenizer::default(), Tokenizer::for_model("gpt-4o")] {
                 let tokens = vocabulary.count(&pair);
                 assert!(tokens <= Marker::TOKENS, "{tokens}: {pair}");
                 let tokens = vocabulary.count(&marker.explanation());

@@ -38,7 +38,7 @@ pub use self::{
     activate::{Activate, Activation, Matching, Strategy, Unknown, activate, matches_by},
     embed::{Embedder, EmbedderError},
     names::nearest,
-    why::{Field, Reason, why},
+    why::{MatchedField, Reason, why},
 };
 pub(crate) use self::{
     index::{Index, Words},

@@ -31,7 +31,7 @@ pub(crate) const MAX_FRONTMATTER: usize = 64 * 1024;
 
 /// What was made of a text.
 #[derive(Debug, Clone)]
-pub struct Parsed {
+pub struct ParsedSkill {
     /// The manifest, when a skill can be made of the text.
     pub manifest: Option<Manifest>,
     /// The Markdown under the frontmatter; the whole text when there is none.
@@ -44,13 +44,13 @@ pub struct Parsed {
 ///
 /// `folder` is the name of the folder, taken for the skill's when the profile is lenient and the
 /// frontmatter has none.
-pub fn parse(bytes: &[u8], folder: Option<&str>, profile: Profile) -> Parsed {
+pub fn parse(bytes: &[u8], folder: Option<&str>, profile: Profile) -> ParsedSkill {
     let mut report = Report::new(profile, Severity::Info);
     let decoded = decode(bytes);
     let reading = Reading::new(&decoded, &mut report);
     let manifest = reading.manifest(folder, &mut report);
     let instructions = instructions(&reading.document).to_owned();
-    Parsed { manifest, instructions, findings: report.findings }
+    ParsedSkill { manifest, instructions, findings: report.findings }
 }
 
 /// The instructions of a document: its body, without the blank lines it begins with.

@@ -12,7 +12,7 @@ use prowess_frontmatter::{Field, Value};
 use crate::{
     disclose::Told,
     matching::Memo,
-    source::{Folder, Key, Limits, Mark, ReadError, Source},
+    source::{Folder, Key, Mark, ReadError, SizeLimits, Source},
 };
 
 /// A skill of a library. Its instructions stay where they are until they are asked for.
@@ -38,7 +38,7 @@ pub(crate) struct Home {
     pub(crate) source: Arc<dyn Source>,
     /// The same, where it is a folder on disk.
     pub(crate) folder: Option<Arc<Folder>>,
-    pub(crate) limits: Limits,
+    pub(crate) limits: SizeLimits,
     /// What skills say, by their paths and instructions: a conversation is told the same ones again.
     pub(crate) told: Memo<(Arc<Path>, Arc<str>), Arc<Told>>,
     /// The instructions themselves, by the files that they were read from.
@@ -49,7 +49,7 @@ impl Home {
     pub(crate) fn new(
         source: Arc<dyn Source>,
         folder: Option<Arc<Folder>>,
-        limits: Limits,
+        limits: SizeLimits,
     ) -> Self {
         Self { source, folder, limits, told: Memo::default(), texts: Memo::default() }
     }
@@ -199,7 +199,7 @@ pub struct Resource {
     /// Its path within the skill's folder, with `/` between the parts.
     pub path: Box<str>,
     /// What it is for.
-    pub kind: Kind,
+    pub kind: ResourceKind,
     /// Whether it is text.
     pub is_text: bool,
     /// How large it is.
@@ -210,7 +210,7 @@ pub struct Resource {
 
 /// What a resource is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ResourceKind {
     /// To be run.
     Script,
     /// To be read by the model.
@@ -418,7 +418,7 @@ impl Scope {
     }
 }
 
-impl Kind {
+impl ResourceKind {
     /// The word for it, as in `--json`.
     pub fn as_str(self) -> &'static str {
         match self {

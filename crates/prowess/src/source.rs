@@ -49,11 +49,11 @@ pub trait Source: Send + Sync + fmt::Debug {
     fn scope(&self) -> Scope;
 
     /// Looks at one folder; the empty path is the source itself.
-    fn visit(&self, folder: &Path, limits: &Limits, listing: Listing) -> Visit;
+    fn visit(&self, folder: &Path, limits: &SizeLimits, listing: Listing) -> Visit;
 
     /// Lists the resources of the skill at `path`, sorted by path, for whoever did not want them
     /// at once; with them, what was in the way.
-    fn resources(&self, path: &Path, limits: &Limits) -> (Vec<Resource>, Vec<Finding>);
+    fn resources(&self, path: &Path, limits: &SizeLimits) -> (Vec<Resource>, Vec<Finding>);
 
     /// Reads a whole `SKILL.md` that `visit` has found.
     fn read(&self, path: &Path) -> Result<Vec<u8>, ReadError>;
@@ -120,7 +120,7 @@ pub type Stamp = (u64, Option<SystemTime>);
 
 /// How much is taken in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct SizeLimits {
     /// The largest resource, in bytes.
     pub max_file_size: u64,
     /// The largest sum of `SKILL.md` and resources, in bytes.
@@ -152,7 +152,7 @@ pub enum Listing {
     OnDemand,
 }
 
-impl Default for Limits {
+impl Default for SizeLimits {
     fn default() -> Self {
         Self {
             max_file_size: 100 * 1024,
@@ -163,7 +163,7 @@ impl Default for Limits {
     }
 }
 
-/// The deepest that skills are searched for, whatever [`Limits::depth`] says.
+/// The deepest that skills are searched for, whatever [`SizeLimits::depth`] says.
 pub const DEEPEST: usize = 32;
 /// The deepest that the files of a skill are listed.
 pub(crate) const MAX_DEPTH: usize = 6;
@@ -176,7 +176,7 @@ pub(crate) const MAX_ENTRIES: usize = 10_000;
 #[derive(Debug)]
 pub struct Visit {
     /// What is there.
-    pub what: What,
+    pub what: VisitResult,
     /// Whether a link led there.
     pub linked: bool,
     /// What was in the way.
@@ -185,9 +185,9 @@ pub struct Visit {
 
 /// What a folder is.
 #[derive(Debug)]
-pub enum What {
+pub enum VisitResult {
     /// A skill.
-    Skill(Box<Found>),
+    Skill(Box<DiscoveredSkill>),
     /// A folder with these folders in it.
     Folders(Vec<PathBuf>),
     /// A skill whose `SKILL.md`, at this path, could not be read.
@@ -198,7 +198,7 @@ pub enum What {
 
 /// A skill as it lies in its source, not yet parsed.
 #[derive(Debug)]
-pub struct Found {
+pub struct DiscoveredSkill {
     /// Its `SKILL.md`, as a person would name it.
     pub path: Arc<Path>,
     /// The same file on disk with all links resolved: two with the same are one.
@@ -217,14 +217,14 @@ pub struct Found {
     pub omitted: u64,
 }
 
-/// Where a skill lies, as in [`Found`].
+/// Where a skill lies, as in [`DiscoveredSkill`].
 pub(crate) struct At {
     pub(crate) path: Arc<Path>,
     pub(crate) real: Option<Arc<Path>>,
     pub(crate) linked: bool,
 }
 
-impl Found {
+impl DiscoveredSkill {
     /// The name of the folder that the skill lies in, also when its path was given as `.`.
     pub fn folder_name(&self) -> Option<String> {
         let shown = self.path.parent().and_then(Path::file_name);

@@ -5,7 +5,7 @@ mod exact;
 
 /// Whose tokens are counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Vocabulary {
+pub enum Tokenizer {
     /// Nobody's: a rule that comes near for any model. Of 7,000 real skills that it was not made
     /// from, half come out within 2 % of either vocabulary, and nineteen of twenty within 8 %.
     #[default]
@@ -20,24 +20,24 @@ pub enum Vocabulary {
 
 /// Which models count by which vocabulary, by what their names begin with.
 #[cfg(feature = "vocabularies")]
-const MODELS: &[(&str, Vocabulary)] = &[
-    ("chatgpt-4o", Vocabulary::O200k),
-    ("gpt-4o", Vocabulary::O200k),
-    ("gpt-4.1", Vocabulary::O200k),
-    ("gpt-4.5", Vocabulary::O200k),
-    ("gpt-5", Vocabulary::O200k),
-    ("gpt-oss", Vocabulary::O200k),
-    ("o1", Vocabulary::O200k),
-    ("o3", Vocabulary::O200k),
-    ("o4", Vocabulary::O200k),
-    ("gpt-4", Vocabulary::Cl100k),
-    ("gpt-3.5", Vocabulary::Cl100k),
-    ("gpt-35", Vocabulary::Cl100k),
+const MODELS: &[(&str, Tokenizer)] = &[
+    ("chatgpt-4o", Tokenizer::O200k),
+    ("gpt-4o", Tokenizer::O200k),
+    ("gpt-4.1", Tokenizer::O200k),
+    ("gpt-4.5", Tokenizer::O200k),
+    ("gpt-5", Tokenizer::O200k),
+    ("gpt-oss", Tokenizer::O200k),
+    ("o1", Tokenizer::O200k),
+    ("o3", Tokenizer::O200k),
+    ("o4", Tokenizer::O200k),
+    ("gpt-4", Tokenizer::Cl100k),
+    ("gpt-3.5", Tokenizer::Cl100k),
+    ("gpt-35", Tokenizer::Cl100k),
 ];
 #[cfg(not(feature = "vocabularies"))]
-const MODELS: &[(&str, Vocabulary)] = &[];
+const MODELS: &[(&str, Tokenizer)] = &[];
 
-impl Vocabulary {
+impl Tokenizer {
     /// Every vocabulary.
     pub const ALL: &[Self] = &[
         Self::Estimate,
@@ -252,7 +252,7 @@ mod tests {
             ("────────────────", 5),
             ("Привет", 3),
         ] {
-            assert_eq!(Vocabulary::Estimate.count(text), tokens, "{text:?}");
+            assert_eq!(Tokenizer::Estimate.count(text), tokens, "{text:?}");
         }
     }
 
@@ -260,8 +260,8 @@ mod tests {
     #[cfg(feature = "vocabularies")]
     fn the_vocabularies_count_exactly() {
         let text = "tiktoken is great! 1234567 日本語";
-        assert_eq!(Vocabulary::Cl100k.count(text), 14);
-        assert_eq!(Vocabulary::O200k.count(text), 12);
+        assert_eq!(Tokenizer::Cl100k.count(text), 14);
+        assert_eq!(Tokenizer::O200k.count(text), 12);
     }
 
     #[test]
@@ -282,7 +282,7 @@ mod tests {
             ("claude-sonnet-4-5", "estimate"),
             ("", "estimate"),
         ] {
-            assert_eq!(Vocabulary::for_model(name).as_str(), word, "{name}");
+            assert_eq!(Tokenizer::for_model(name).as_str(), word, "{name}");
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::{
 /// Takes up a skill: returns its instructions and the files that come with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct UseSkill {
+pub struct UseSkillInput {
     /// The exact name of the skill
     #[serde(alias = "skill_name")]
     pub name: String,
@@ -81,7 +81,7 @@ impl UsedSkill {
     }
 }
 
-impl UseSkill {
+impl UseSkillInput {
     /// The JSON schema of the input, made from this type.
     pub fn schema() -> Schema {
         schema_for!(Self)
@@ -89,7 +89,7 @@ impl UseSkill {
 }
 
 /// Takes up a skill by its exact name. An unknown name is an answer, not an error.
-pub fn use_skill(library: &Library, input: &UseSkill) -> Result<UsedSkill, ReadError> {
+pub fn use_skill(library: &Library, input: &UseSkillInput) -> Result<UsedSkill, ReadError> {
     let Some(skill) = library.get(&input.name) else {
         return Ok(UsedSkill::NotFound { message: format!("skill `{}` not found", input.name) });
     };

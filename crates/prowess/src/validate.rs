@@ -23,7 +23,7 @@ use crate::{
     parse::{Decoded, Reading, decode},
     rule::{self, Profile, RULES},
     skill::{Manifest, Type},
-    source::{Folder, Found, Limits, Listing, Source},
+    source::{DiscoveredSkill, Folder, Listing, SizeLimits, Source},
 };
 
 use self::fields::fields;
@@ -35,7 +35,7 @@ pub(crate) use self::{
 
 /// What was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checked {
+pub struct CheckResult {
     /// How many skills there were, good and bad.
     pub skills: usize,
     /// What is wrong with them.
@@ -92,7 +92,11 @@ pub enum CheckError {
 
 /// Checks the skills at each path: a skill's folder, its file, or a folder of skills. A link from one
 /// may lead into another.
-pub fn check(paths: &[PathBuf], profile: Profile, limits: &Limits) -> Result<Checked, CheckError> {
+pub fn check(
+    paths: &[PathBuf],
+    profile: Profile,
+    limits: &SizeLimits,
+) -> Result<CheckResult, CheckError> {
     let directories: Vec<Directory> = paths.iter().map(Directory::new).collect();
     check_directories(&directories, profile, limits)
 }
@@ -101,8 +105,8 @@ pub fn check(paths: &[PathBuf], profile: Profile, limits: &Limits) -> Result<Che
 pub fn check_directories(
     directories: &[Directory],
     profile: Profile,
-    limits: &Limits,
-) -> Result<Checked, CheckError> {
+    limits: &SizeLimits,
+) -> Result<CheckResult, CheckError> {
     let opened = |path: &Path, source| CheckError::Open { path: path.to_owned(), source };
     let meant = directories
         .iter()
@@ -129,7 +133,11 @@ pub fn check_directories(
 }
 
 /// Checks the skills of sources, such as those that came with the program.
-pub fn check_sources(sources: &[&dyn Source], profile: Profile, limits: &Limits) -> Checked {
+pub fn check_sources(
+    sources: &[&dyn Source],
+    profile: Profile,
+    limits: &SizeLimits,
+) -> CheckResult {
     let gathered = gather(sources, limits, Listing::AtOnce, |number, found| {
         check_found(sources[number], &found, profile, limits)
     });
@@ -153,7 +161,7 @@ pub fn check_sources(sources: &[&dyn Source], profile: Profile, limits: &Limits)
     findings.extend(gathered.findings.into_iter().filter_map(|it| weighed(it, profile)));
     findings.sort_by(|a, b| (&a.path, place(a, profile)).cmp(&(&b.path, place(b, profile))));
     findings.dedup();
-    Checked { skills, findings, scripts, files, roots: Vec::new() }
+    CheckResult { skills, findings, scripts, files, roots: Vec::new() }
 }
 
 /// Where a finding stands among those of a file: the reference library reports in the order of its
@@ -238,7 +246,12 @@ impl Made {
     }
 }
 
-fn check_found(source: &dyn Source, found: &Found, profile: Profile, limits: &Limits) -> Made {
+fn check_found(
+    source: &dyn Source,
+    found: &DiscoveredSkill,
+    profile: Profile,
+    limits: &SizeLimits,
+) -> Made {
     let mut report = Report::new(profile, Severity::Info);
     let bytes = match source.read(&found.path) {
         Ok(bytes) => bytes,
@@ -279,7 +292,7 @@ fn script_of(manifest: &Manifest, reading: &Reading<'_>, path: &Path) -> Option<
 }
 
 /// The finding about a skill whose files are too large together.
-pub(crate) fn too_large(found: &Found, limits: &Limits) -> Option<Finding> {
+pub(crate) fn too_large(found: &DiscoveredSkill, limits: &SizeLimits) -> Option<Finding> {
     let (total, limit) = (found.total(), limits.max_skill_size);
     let message = || format!("the skill has {total} bytes, more than {limit}, and is left out");
     let hint = "make it smaller, or raise the limit on the size of a skill";

@@ -19,7 +19,7 @@ use crate::{
     recall::{Recall, state},
     rule,
     skill::Home,
-    source::{Folder, Listing, Seen, Touched, Visit, Watcher, What},
+    source::{Folder, Listing, Seen, Touched, Visit, VisitResult, Watcher},
 };
 
 /// What was seen in every folder of the sources when it was visited last.
@@ -212,16 +212,16 @@ fn imprint(visit: &Visit, seen: &Seen) -> u64 {
     let mut hasher = DefaultHasher::new();
     visit.linked.hash(&mut hasher);
     match &visit.what {
-        What::Skill(found) => {
+        VisitResult::Skill(found) => {
             (0, found.path.as_os_str(), found.size, found.modified).hash(&mut hasher);
             (&found.real, &found.head, seen.document()).hash(&mut hasher);
             for resource in found.resources.iter().flatten() {
                 (&resource.path, resource.size, resource.modified).hash(&mut hasher);
             }
         }
-        What::Folders(folders) => (1, folders).hash(&mut hasher),
-        What::LeftOut(path) => (2, path).hash(&mut hasher),
-        What::Nothing => 3.hash(&mut hasher),
+        VisitResult::Folders(folders) => (1, folders).hash(&mut hasher),
+        VisitResult::LeftOut(path) => (2, path).hash(&mut hasher),
+        VisitResult::Nothing => 3.hash(&mut hasher),
     }
     for finding in &visit.findings {
         (finding.rule.code, finding.path.as_os_str(), &finding.message).hash(&mut hasher);

@@ -4,13 +4,13 @@ use std::{fmt, sync::Arc};
 
 use prowess::Call;
 use prowess_runtime::{
-    Act, Answering, Approver, Outcome, Question, Reply as Approved, Status, Tool,
+    Action, Answering, Approver, ApproverReply as Approved, Outcome, OutcomeStatus, Question, Tool,
 };
 
 use super::calling::input;
 use crate::{
-    event::What,
-    layer::{Called, Layer, NextCall},
+    event::EventKind,
+    layer::{Called, Middleware, NextCall},
     request::Turn,
 };
 
@@ -35,13 +35,13 @@ pub struct Approval {
 }
 
 /// Whether somebody is asked before a call.
-type Before = dyn Fn(&Call, &Act) -> bool + Send + Sync;
+type Before = dyn Fn(&Call, &Action) -> bool + Send + Sync;
 
 /// An approver whose every answer appears among what happens, wherever it is asked.
 ///
 /// It is for the gate of a toolbox, which knows of no turn. Layers that ask say so themselves.
 #[derive(Debug, Clone)]
-pub struct Witness {
+pub struct RecordingApprover {
     approver: Arc<dyn Approver>,
 }
 
@@ -53,12 +53,12 @@ impl Approval {
 
     /// Asks before these calls instead.
     #[must_use]
-    pub fn before(self, before: impl Fn(&Call, &Act) -> bool + Send + Sync + 'static) -> Self {
+    pub fn before(self, before: impl Fn(&Call, &Action) -> bool + Send + Sync + 'static) -> Self {
         Self { before: Arc::new(before), ..self }
     }
 }
 
-impl Layer for Approval {
+impl Middleware for Approval {
     fn name(&self) -> &str {
         "approval"
     }
@@ -84,14 +84,14 @@ impl fmt::Debug for Approval {
     }
 }
 
-impl Witness {
+impl RecordingApprover {
     /// Watches an approver.
     pub fn new(approver: Arc<dyn Approver>) -> Self {
         Self { approver }
     }
 }
 
-impl Approver for Witness {
+impl Approver for RecordingApprover {
     fn who(&self) -> &str {
         self.approver.who()
     }
@@ -112,7 +112,7 @@ impl Approver for Witness {
 }
 
 /// What a call would do; nothing if it would do nothing.
-fn act(tool: &Arc<dyn Tool>, call: &Call) -> Option<Act> {
+fn act(tool: &Arc<dyn Tool>, call: &Call) -> Option<Action> {
     tool.act(&input(call).ok()?).ok()
 }
 
@@ -139,18 +139,18 @@ pub(super) async fn ask(
         who => format!("not approved by {who}: {what} ({why})"),
     };
     Err(Box::new(
-        Outcome::bad(Status::Refused, message).hint("do without it, or say what you need"),
+        Outcome::bad(OutcomeStatus::Refused, message).hint("do without it, or say what you need"),
     ))
 }
 
-fn noted(question: &Question, reply: Approved, by: &str) -> What {
+fn noted(question: &Question, reply: Approved, by: &str) -> EventKind {
     let reply = match reply {
         Approved::No => "no",
         Approved::Once => "once",
         Approved::Session => "session",
         Approved::Always => "always",
     };
-    What::Approval {
+    EventKind::Approval {
         what: question.what.clone(),
         why: question.why.clone(),
         reply: reply.to_owned(),

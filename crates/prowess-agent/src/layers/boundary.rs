@@ -4,13 +4,13 @@ use std::{any::Any, fmt, panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt as _;
 use prowess::{Call, Message, Role};
-use prowess_runtime::{Outcome, Status};
+use prowess_runtime::{Outcome, OutcomeStatus};
 
 use crate::{
     error::TurnError,
-    event::What,
-    layer::{Called, Layer, Next, NextCall, Replied},
-    model::Reply,
+    event::EventKind,
+    layer::{Called, Middleware, Next, NextCall, Replied},
+    model::ChatResponse,
     request::{Request, Turn},
     session::SessionError,
 };
@@ -32,14 +32,14 @@ use crate::{
 /// let agent = Agent::new(Arc::new(Scripted::new())).with(boundary);
 /// ```
 #[derive(Clone, Default)]
-pub struct Boundary {
+pub struct CatchErrors {
     catches: Option<Arc<Catches>>,
 }
 
 /// Whether an error is caught.
 type Catches = dyn Fn(&TurnError) -> bool + Send + Sync;
 
-impl Boundary {
+impl CatchErrors {
     /// Catches panics and the faults of layers.
     pub fn new() -> Self {
         Self::default()
@@ -53,7 +53,7 @@ impl Boundary {
     }
 }
 
-impl Layer for Boundary {
+impl Middleware for CatchErrors {
     fn name(&self) -> &str {
         "boundary"
     }
@@ -69,15 +69,15 @@ impl Layer for Boundary {
             let called = AssertUnwindSafe(async { next.call(call).await }).catch_unwind().await;
             called.unwrap_or_else(|panic| {
                 let message = format!("`{name}` broke down: {}", said(&*panic));
-                turn.note(What::Warned { message: message.clone() });
-                Outcome::bad(Status::Failed, message).hint("the fault is not the input's")
+                turn.note(EventKind::Warned { message: message.clone() });
+                Outcome::bad(OutcomeStatus::Failed, message).hint("the fault is not the input's")
             })
         })
     }
 }
 
-impl Boundary {
-    async fn reply(&self, request: Request, next: Next<'_>) -> Result<Reply, TurnError> {
+impl CatchErrors {
+    async fn reply(&self, request: Request, next: Next<'_>) -> Result<ChatResponse, TurnError> {
         let turn = request.turn.clone();
         let replied = AssertUnwindSafe(async { next.reply(request).await }).catch_unwind().await;
         let message = match replied {
@@ -85,22 +85,22 @@ impl Boundary {
             Ok(replied) => return replied,
             Err(panic) => format!("a layer broke down: {}", said(&*panic)),
         };
-        turn.note(What::Warned { message: message.clone() });
+        turn.note(EventKind::Warned { message: message.clone() });
         close_calls(&turn)?;
         let text = format!("Something went wrong on the way, and there is no answer: {message}");
-        Ok(Reply { message: Message::new(Role::Assistant, text), ..Reply::default() })
+        Ok(ChatResponse { message: Message::new(Role::Assistant, text), ..ChatResponse::default() })
     }
 
     fn is_caught(&self, error: &TurnError) -> bool {
         match error {
-            TurnError::Layer { .. } => true,
+            TurnError::Middleware { .. } => true,
             TurnError::Session(_) => false,
             error => self.catches.as_ref().is_some_and(|it| it(error)),
         }
     }
 }
 
-impl fmt::Debug for Boundary {
+impl fmt::Debug for CatchErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Boundary").field("catches", &self.catches.is_some()).finish()
     }

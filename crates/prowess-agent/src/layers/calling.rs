@@ -8,14 +8,16 @@ use std::{
 
 use futures_util::future::join_all;
 use prowess::{Call, Message, Role, invisible, nearest};
-use prowess_runtime::{Act, Outcome, Status, Tool, Toolbox, strict_json, strip_invisible};
+use prowess_runtime::{
+    Action, Outcome, OutcomeStatus, Tool, Toolbox, strict_json, strip_invisible,
+};
 use serde_json::{Value as Json, json};
 
 use crate::{
     error::TurnError,
-    event::What,
-    layer::{Called, Layer, Next, NextCall, Replied},
-    model::{IS_ERROR, Reply, Stop},
+    event::EventKind,
+    layer::{Called, Middleware, Next, NextCall, Replied},
+    model::{ChatResponse, IS_ERROR, StopReason},
     request::{Request, Turn, is_empty},
     session::SessionError,
 };
@@ -26,7 +28,7 @@ use crate::{
 /// With the last step the model is told that there is no further one, so that it answers with what it
 /// has. A tool that was not offered is not called, even if the toolbox has it.
 #[derive(Debug)]
-pub struct Calling {
+pub struct ToolLoop {
     /// The tools, and the gate before them. Tools that other layers offer pass the same gate.
     pub toolbox: Arc<Toolbox>,
     /// How often the model is asked at the most before there must be an answer.
@@ -48,7 +50,7 @@ const MARK: usize = 50;
 const UNMADE: &str = "This call was not made: the agent was interrupted. Call it again if it is \
                       still needed.";
 
-impl Calling {
+impl ToolLoop {
     /// Takes 50 steps at the most, 64 calls a step, and 32 KiB of a result.
     pub fn new(toolbox: Arc<Toolbox>) -> Self {
         let whole = vec!["use_skill".to_owned()];
@@ -56,7 +58,7 @@ impl Calling {
     }
 }
 
-impl Layer for Calling {
+impl Middleware for ToolLoop {
     fn name(&self) -> &str {
         "calling"
     }
@@ -66,8 +68,8 @@ impl Layer for Calling {
     }
 }
 
-impl Calling {
-    async fn reply(&self, mut request: Request, next: Next<'_>) -> Result<Reply, TurnError> {
+impl ToolLoop {
+    async fn reply(&self, mut request: Request, next: Next<'_>) -> Result<ChatResponse, TurnError> {
         let turn = request.turn.clone();
         for tool in self.toolbox.tools() {
             request.offer(tool.clone());
@@ -92,15 +94,15 @@ impl Calling {
             // What was made to fit before tells nothing of what has been said since.
             asked.fitted = None;
             let mut reply = next.reply(asked).await?;
-            if reply.stop == Stop::Filtered {
+            if reply.stop == StopReason::Filtered {
                 reply.message.calls.clear();
             }
             // Some models say nothing now and then, and something when they are asked again.
-            if is_empty(&reply.message) && reply.stop == Stop::Done && !was_empty {
+            if is_empty(&reply.message) && reply.stop == StopReason::Done && !was_empty {
                 was_empty = true;
                 // To ask once more is no further step.
                 step -= 1;
-                turn.note(What::Warned { message: "the model said nothing".to_owned() });
+                turn.note(EventKind::Warned { message: "the model said nothing".to_owned() });
                 continue;
             }
             if reply.message.calls.is_empty() {
@@ -128,7 +130,7 @@ impl Calling {
                 .push(Message { call_id: Some(call.id), ..Message::new(Role::Tool, UNMADE) })?;
         }
         // Whether they had been cut off is not known any more.
-        self.call_all(turn, &known, Stop::Length).await
+        self.call_all(turn, &known, StopReason::Length).await
     }
 
     /// Makes these calls, in their order; those that only look, side by side.
@@ -136,7 +138,7 @@ impl Calling {
         &self,
         turn: &Arc<Turn>,
         calls: &[Call],
-        stop: Stop,
+        stop: StopReason,
     ) -> Result<(), SessionError> {
         let (calls, over) = calls.split_at(calls.len().min(self.max_calls));
         let look = async || calls.iter().map(|it| (it, only_looks(turn, it))).collect::<Vec<_>>();
@@ -153,15 +155,20 @@ impl Calling {
         }
         if !over.is_empty() {
             let message = format!("{} calls of one reply were too many, and not made", over.len());
-            turn.note(What::Warned { message });
+            turn.note(EventKind::Warned { message });
         }
         Ok(())
     }
 
-    async fn call(&self, turn: &Arc<Turn>, call: &Call, stop: Stop) -> Result<(), SessionError> {
+    async fn call(
+        &self,
+        turn: &Arc<Turn>,
+        call: &Call,
+        stop: StopReason,
+    ) -> Result<(), SessionError> {
         let start = Instant::now();
         turn.session.begin(call)?;
-        turn.note(What::Called {
+        turn.note(EventKind::Called {
             id: call.id.clone(),
             tool: call.name.clone(),
             input: call.arguments.clone(),
@@ -187,7 +194,7 @@ impl Calling {
             result.rest.insert(IS_ERROR.to_owned(), true.into());
         }
         turn.session.push(Message { call_id: Some(call.id.clone()), ..result })?;
-        turn.note(What::Returned {
+        turn.note(EventKind::Returned {
             id: call.id.clone(),
             tool: call.name.clone(),
             outcome,
@@ -201,17 +208,17 @@ impl Calling {
         turn: &Turn,
         tool: Option<&Arc<dyn Tool>>,
         call: Call,
-        stop: Stop,
+        stop: StopReason,
     ) -> Outcome {
         let Some(tool) = tool else { return unknown(&call.name, &turn.tools()) };
         match input(&call) {
             // What was cut off before its input began has none.
-            Ok(_) if stop == Stop::Length && call.arguments.trim().is_empty() => cut_off(),
+            Ok(_) if stop == StopReason::Length && call.arguments.trim().is_empty() => cut_off(),
             Ok(input) => self.toolbox.call_tool(tool, input).await,
-            Err(_) if stop == Stop::Length => cut_off(),
+            Err(_) if stop == StopReason::Length => cut_off(),
             Err(error) => {
                 let message = format!("the input is not JSON: {error}");
-                Outcome::bad(Status::Invalid, message).hint("call it again with JSON")
+                Outcome::bad(OutcomeStatus::Invalid, message).hint("call it again with JSON")
             }
         }
     }
@@ -234,7 +241,7 @@ fn without_invisible(turn: &Turn, call: &Call, outcome: &Outcome) -> Outcome {
     if before > 0 {
         let message =
             format!("{before} invisible characters were left out of what `{}` returned", call.name);
-        turn.note(What::Warned { message });
+        turn.note(EventKind::Warned { message });
     }
     clean
 }
@@ -255,7 +262,7 @@ fn only_looks(turn: &Turn, call: &Call) -> bool {
     let Some((tool, input)) = turn.tool(&call.name).zip(input(call).ok()) else { return false };
     // A tool that breaks down when it is asked does so again when it is called, and is told of then.
     let act = catch_unwind(AssertUnwindSafe(|| tool.act(&input)));
-    let is_it = |act: Act| act.only_looks() && !matches!(act, Act::Disclose(_));
+    let is_it = |act: Action| act.only_looks() && !matches!(act, Action::Disclose(_));
     act.is_ok_and(|it| it.is_ok_and(is_it))
 }
 
@@ -275,12 +282,13 @@ pub(super) fn input(call: &Call) -> Result<Json, serde_json::Error> {
 }
 
 fn cut_off() -> Outcome {
-    let outcome = Outcome::bad(Status::Invalid, "the reply was cut off before the input ended");
+    let outcome =
+        Outcome::bad(OutcomeStatus::Invalid, "the reply was cut off before the input ended");
     outcome.hint("call it again with a shorter input")
 }
 
 fn unknown(name: &str, offered: &[String]) -> Outcome {
-    let outcome = Outcome::bad(Status::NotFound, format!("there is no tool `{name}`"));
+    let outcome = Outcome::bad(OutcomeStatus::NotFound, format!("there is no tool `{name}`"));
     let names = || offered.iter().map(String::as_str);
     match nearest(name, names()) {
         Some(near) => outcome.hint(format!("did you mean `{near}`?")),

@@ -8,7 +8,9 @@ use std::{
     time::Duration,
 };
 
-use prowess::{Counts, FitError, Fitted, Message, Offer, Priority, Prompt, Window, fit, fit_again};
+use prowess::{
+    ContextWindow, Counts, FitError, FittedPrompt, Message, Offer, Priority, Prompt, fit, fit_again,
+};
 use serde_json::{Value as Json, json};
 
 use super::{
@@ -17,10 +19,10 @@ use super::{
 };
 use crate::{
     error::TurnError,
-    event::What,
-    layer::{Layer, Next, Replied},
-    model::{Model, ModelError, Reply},
-    request::{Request, Told, Turn},
+    event::EventKind,
+    layer::{Middleware, Next, Replied},
+    model::{ChatResponse, Model, ModelError},
+    request::{Request, SkillInHistory, Turn},
 };
 
 /// Makes every request fit into a window, by [`prowess::fit`]: over 80 % of it old messages are
@@ -43,9 +45,9 @@ use crate::{
 /// let agent = Agent::new(Arc::new(Scripted::new())).with(fit);
 /// ```
 #[derive(Debug, Clone)]
-pub struct Fit {
+pub struct FitContext {
     /// How much the model can be told.
-    pub window: Window,
+    pub window: ContextWindow,
     /// How long a model may take for a summary; an extract takes its place then.
     pub patience: Duration,
     summariser: Summariser,
@@ -66,9 +68,9 @@ const WORTH: usize = 20;
 /// The field by which a message of the session is known while it is made to fit.
 const PLACE: &str = "prowess_place";
 
-impl Fit {
+impl FitContext {
     /// Fits into a window, and summarises by extracts.
-    pub fn new(window: Window) -> Self {
+    pub fn new(window: ContextWindow) -> Self {
         Self {
             window,
             patience: Duration::from_secs(60),
@@ -84,7 +86,7 @@ impl Fit {
     }
 }
 
-impl Layer for Fit {
+impl Middleware for FitContext {
     fn name(&self) -> &str {
         "fit"
     }
@@ -94,17 +96,17 @@ impl Layer for Fit {
     }
 }
 
-impl Last for Fit {
+impl Last for FitContext {
     fn at_last<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
         Box::pin(self.reply(request, next))
     }
 }
 
-impl Fit {
-    async fn reply(&self, mut request: Request, next: Next<'_>) -> Result<Reply, TurnError> {
+impl FitContext {
+    async fn reply(&self, mut request: Request, next: Next<'_>) -> Result<ChatResponse, TurnError> {
         let turn = request.turn.clone();
         let most = self.learned.load(Ordering::Relaxed).min(self.window.tokens);
-        let mut window = Window { tokens: most, ..self.window };
+        let mut window = ContextWindow { tokens: most, ..self.window };
         let mut is_said = false;
         let mut attempt = 1;
         loop {
@@ -136,7 +138,7 @@ impl Fit {
                 }
             }
             let (message, wait) = (error.to_string(), Duration::ZERO);
-            turn.note(What::Retried { attempt, message, wait });
+            turn.note(EventKind::Retried { attempt, message, wait });
         }
     }
 
@@ -144,7 +146,7 @@ impl Fit {
     async fn fitted(
         &self,
         mut request: Request,
-        window: &Window,
+        window: &ContextWindow,
         own: &dyn Model,
     ) -> Result<Request, TurnError> {
         let turn = request.turn.clone();
@@ -193,7 +195,7 @@ impl Fit {
             let (before, after) = (request.prompt.history.len(), messages.len());
             turn.session.compact(messages.clone())?;
             let by = if summaries.used() { "model" } else { "extract" }.to_owned();
-            turn.note(What::Compacted { before, after, by });
+            turn.note(EventKind::Compacted { before, after, by });
             request.prompt.history = messages.into();
         }
         for message in &mut fitted.messages {
@@ -206,7 +208,7 @@ impl Fit {
 }
 
 /// Says once a turn how much of the person's own request is not told.
-fn warn_of_cut(turn: &Turn, said: &[Message], fitted: &Fitted) {
+fn warn_of_cut(turn: &Turn, said: &[Message], fitted: &FittedPrompt) {
     let Some(request) = prowess::request(said) else { return };
     let place = said.iter().position(|it| std::ptr::eq(it, request));
     let told = fitted.messages.iter().find(|it| self::place(it) == place);
@@ -218,7 +220,7 @@ fn warn_of_cut(turn: &Turn, said: &[Message], fitted: &Fitted) {
             "the request is too long for the window: of {all} bytes {} are left out of its middle",
             all.saturating_sub(left)
         );
-        turn.note(What::Warned { message });
+        turn.note(EventKind::Warned { message });
     }
 }
 
@@ -243,11 +245,11 @@ fn less(told: usize, holds: Option<usize>, counted: Option<usize>) -> usize {
 
 /// Offers the skills anew whose instructions no longer stand whole in what is told, and says whether
 /// there were any.
-fn tell_again(request: &mut Request, fitted: &Fitted) -> bool {
+fn tell_again(request: &mut Request, fitted: &FittedPrompt) -> bool {
     let mut any = false;
     let Prompt { skills: offers, history: said, .. } = &mut request.prompt;
     let told = &request.told;
-    for Told { call_id, offer } in last(told) {
+    for SkillInHistory { call_id, offer } in last(told) {
         let is_result = |it: &&Message| it.call_id.as_ref() == Some(call_id);
         let stands = fitted.messages.iter().find(is_result).map(|it| &it.content);
         let is_whole =
@@ -276,7 +278,7 @@ fn tell_again(request: &mut Request, fitted: &Fitted) -> bool {
 }
 
 /// What stands in the session in place of what was said, once something was summarised.
-fn compacted(said: &[Message], fitted: &Fitted) -> Option<Vec<Message>> {
+fn compacted(said: &[Message], fitted: &FittedPrompt) -> Option<Vec<Message>> {
     let is_made = |it: &Message| place(it).is_none() && is_summary(it);
     // What was shortened for this request stays whole in the session.
     let stays = |it: &Message| match place(it) {
@@ -288,15 +290,16 @@ fn compacted(said: &[Message], fitted: &Fitted) -> Option<Vec<Message>> {
 }
 
 /// Each skill as it was last told.
-fn last(told: &[Told]) -> impl Iterator<Item = &Told> {
-    let is_last =
-        |at: usize, it: &Told| told[at + 1..].iter().all(|later| later.offer.name != it.offer.name);
+fn last(told: &[SkillInHistory]) -> impl Iterator<Item = &SkillInHistory> {
+    let is_last = |at: usize, it: &SkillInHistory| {
+        told[at + 1..].iter().all(|later| later.offer.name != it.offer.name)
+    };
     told.iter().enumerate().filter(move |(at, it)| is_last(*at, it)).map(|it| it.1)
 }
 
 /// What was done, as the `prompt` command tells it.
-fn noted(window: &Window, fitted: &Fitted) -> What {
-    What::Fitted {
+fn noted(window: &ContextWindow, fitted: &FittedPrompt) -> EventKind {
+    EventKind::Fitted {
         window: window.tokens,
         tokens: json!(fitted.tokens),
         skills: json!(fitted.skills),

@@ -6,7 +6,7 @@ use prowess::{Library, Match, Memory, Options, Scope, Tier, matches};
 use prowess_runtime::{Root, RootError, Texts, texts};
 use serde_json::json;
 
-use super::retrieval::{Document, Documents, Retrieving};
+use super::retrieval::{ContextDocument, DocumentSource, Retrieving};
 
 /// The Markdown and text files of a folder, part by part: each heading begins one.
 ///
@@ -50,7 +50,7 @@ impl Folder {
         &self.left_out
     }
 
-    fn find(&self, request: &str, limit: usize) -> Vec<Document> {
+    fn find(&self, request: &str, limit: usize) -> Vec<ContextDocument> {
         let Some(library) = &self.library else { return Vec::new() };
         let found = matches(library, request, limit);
         // A part has a name only because it must: whoever writes that does not mean it.
@@ -60,13 +60,13 @@ impl Folder {
         let document = |it: &Match<'_>| {
             let number: usize = it.skill.manifest.name.strip_prefix(NAME)?.parse().ok()?;
             let Part { path, heading, text } = self.parts.get(number)?.clone();
-            Some(Document { path, heading, text, confidence: it.confidence })
+            Some(ContextDocument { path, heading, text, confidence: it.confidence })
         };
         found.filter_map(document).collect()
     }
 }
 
-impl Documents for Folder {
+impl DocumentSource for Folder {
     fn retrieve<'a>(&'a self, request: &'a str, limit: usize) -> Retrieving<'a> {
         Box::pin(async move { Ok(self.find(request, limit)) })
     }

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use prowess::{Call, Role};
-use prowess_runtime::{Approver, Outcome, Question, Status, fits};
+use prowess_runtime::{Approver, Outcome, OutcomeStatus, Question, fits};
 
 use super::{
     approval::{ask, question},
@@ -11,9 +11,9 @@ use super::{
 };
 use crate::{
     error::TurnError,
-    event::What,
-    layer::{Called, Layer, Next, NextCall, Replied},
-    model::Reply,
+    event::EventKind,
+    layer::{Called, Middleware, Next, NextCall, Replied},
+    model::ChatResponse,
     request::{Request, Turn},
 };
 
@@ -131,7 +131,7 @@ impl When {
     }
 }
 
-impl Layer for Guard {
+impl Middleware for Guard {
     fn name(&self) -> &str {
         "guard"
     }
@@ -157,7 +157,7 @@ impl Last for Guard {
 }
 
 impl Guard {
-    async fn reply(&self, request: Request, next: Next<'_>) -> Result<Reply, TurnError> {
+    async fn reply(&self, request: Request, next: Next<'_>) -> Result<ChatResponse, TurnError> {
         let turn = request.turn.clone();
         let asked = prowess::request(&request.prompt.history).map(|it| it.content.clone());
         // Later steps are about the same request.
@@ -180,8 +180,8 @@ impl Guard {
     async fn judge(&self, turn: &Turn, seen: Seen<'_>) -> Result<(), Box<Outcome>> {
         if let Some(why) = self.denies.iter().find_map(|it| it.why(turn, seen)) {
             let message = format!("may not {} ({why})", seen.question(String::new()).what);
-            turn.note(What::Warned { message: message.clone() });
-            return Err(Box::new(Outcome::bad(Status::Refused, message)));
+            turn.note(EventKind::Warned { message: message.clone() });
+            return Err(Box::new(Outcome::bad(OutcomeStatus::Refused, message)));
         }
         match self.asks.iter().find_map(|it| it.why(turn, seen)) {
             Some(why) => ask(turn, &*self.approver, seen.question(why)).await,

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use crate::{
-    layer::{Layer, Next, Replied},
+    layer::{Middleware, Next, Replied},
     request::Request,
 };
 
@@ -21,7 +21,7 @@ pub(super) trait Last: Clone + fmt::Debug + Send + Sync + 'static {
 #[derive(Debug)]
 struct AtLast<L>(L);
 
-impl<L: Last> Layer for AtLast<L> {
+impl<L: Last> Middleware for AtLast<L> {
     fn name(&self) -> &str {
         "last"
     }

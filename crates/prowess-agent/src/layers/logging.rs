@@ -2,7 +2,7 @@
 
 use tracing::{Level, debug, error, info, warn};
 
-use crate::{event::What, layer::Layer, request::Turn};
+use crate::{event::EventKind, layer::Middleware, request::Turn};
 
 /// Logs what happens through the crate `tracing`, one line each, with the target `prowess`.
 ///
@@ -15,12 +15,12 @@ pub struct Logging {
     pub texts: bool,
 }
 
-impl Layer for Logging {
+impl Middleware for Logging {
     fn name(&self) -> &str {
         "logging"
     }
 
-    fn note(&self, turn: &Turn, what: &What) {
+    fn note(&self, turn: &Turn, what: &EventKind) {
         let Some((level, event, line)) = self.line(what) else { return };
         let (session, turn, step) = (turn.session.id(), turn.number, turn.steps());
         match level {
@@ -34,31 +34,31 @@ impl Layer for Logging {
 
 impl Logging {
     /// How much something matters, what it is called, and what there is to say of it.
-    fn line(&self, what: &What) -> Option<(Level, &'static str, String)> {
+    fn line(&self, what: &EventKind) -> Option<(Level, &'static str, String)> {
         let said =
             |text: &str| if self.texts { format!(": {}", one_line(text)) } else { String::new() };
         Some(match what {
-            What::Began { prompt } => {
+            EventKind::Began { prompt } => {
                 (Level::INFO, "began", format!("a turn begins{}", said(prompt)))
             }
-            What::Discovered { skills, findings } => (
+            EventKind::Discovered { skills, findings } => (
                 Level::DEBUG,
                 "discovered",
                 format!("{skills} skills, {} findings", findings.len()),
             ),
-            What::Matched { strategy, scores, unknown, .. } => {
+            EventKind::Matched { strategy, scores, unknown, .. } => {
                 let scores: Vec<String> =
                     scores.iter().map(|it| format!("`{}` {:.2}", it.name, it.confidence)).collect();
                 let line = format!("{strategy}: {}; {} unknown", scores.join(", "), unknown.len());
                 (Level::DEBUG, "matched", line)
             }
-            What::Disclosed { skill, level, by, tokens } => {
+            EventKind::Disclosed { skill, level, by, tokens } => {
                 (Level::INFO, "disclosed", format!("`{skill}` {level} by {by}, {tokens} tokens"))
             }
-            What::Retrieved { documents } => {
+            EventKind::Retrieved { documents } => {
                 (Level::DEBUG, "retrieved", format!("{} documents", documents.len()))
             }
-            What::Fitted { window, tokens, steps, .. } => {
+            EventKind::Fitted { window, tokens, steps, .. } => {
                 let steps: Vec<&str> = steps
                     .as_array()
                     .into_iter()
@@ -73,22 +73,24 @@ impl Logging {
                 );
                 (Level::DEBUG, "fitted", line)
             }
-            What::Summarised { model, messages, error: None, .. } => {
+            EventKind::Summarised { model, messages, error: None, .. } => {
                 (Level::DEBUG, "summarised", format!("{messages} messages by `{model}`"))
             }
-            What::Summarised { model, error: Some(error), .. } => {
+            EventKind::Summarised { model, error: Some(error), .. } => {
                 (Level::WARN, "summarised", format!("not by `{model}`: {error}"))
             }
-            What::Compacted { before, after, by } => {
+            EventKind::Compacted { before, after, by } => {
                 (Level::INFO, "compacted", format!("{before} messages to {after} by {by}"))
             }
-            What::Asked { model, provider, ask, .. } => {
+            EventKind::Asked { model, provider, ask, .. } => {
                 let (messages, tools) = (ask.messages.len(), ask.tools.len());
                 let line = format!("`{model}` of {provider}: {messages} messages, {tools} tools");
                 (Level::DEBUG, "asked", line)
             }
-            What::Heard { .. } | What::Thought { .. } | What::Calls { .. } => return None,
-            What::Replied { reply, took, .. } => {
+            EventKind::Heard { .. } | EventKind::Thought { .. } | EventKind::Calls { .. } => {
+                return None;
+            }
+            EventKind::Replied { reply, took, .. } => {
                 let (spent, calls) = (reply.spent, reply.message.calls.len());
                 let line = format!(
                     "{spent}, {calls} calls, {} ms{}",
@@ -97,39 +99,39 @@ impl Logging {
                 );
                 (Level::DEBUG, "replied", line)
             }
-            What::Failed { message, took, .. } => {
+            EventKind::Failed { message, took, .. } => {
                 (Level::WARN, "failed", format!("{message} ({} ms)", took.as_millis()))
             }
-            What::Retried { attempt, message, wait } => {
+            EventKind::Retried { attempt, message, wait } => {
                 let line = format!("attempt {attempt} in {} ms: {message}", wait.as_millis());
                 (Level::WARN, "retried", line)
             }
-            What::Called { tool, input, .. } => {
+            EventKind::Called { tool, input, .. } => {
                 (Level::INFO, "called", format!("`{tool}`{}", said(input)))
             }
-            What::Returned { tool, outcome, took, .. } => {
+            EventKind::Returned { tool, outcome, took, .. } => {
                 let level = if outcome.is_ok() { Level::INFO } else { Level::WARN };
                 let why = said(outcome.message.as_deref().unwrap_or_default());
                 let line =
                     format!("`{tool}` {:?} after {} ms{why}", outcome.status, took.as_millis());
                 (level, "returned", line)
             }
-            What::Approval { what, reply, by, .. } => {
+            EventKind::Approval { what, reply, by, .. } => {
                 (Level::INFO, "approval", format!("{reply} by {by}{}", said(what)))
             }
-            What::Server { server, skill, state, .. } => {
+            EventKind::Server { server, skill, state, .. } => {
                 (Level::INFO, "server", format!("`{server}` of `{skill}` {state}"))
             }
-            What::Spending { spent, cost, .. } => {
+            EventKind::Spending { spent, cost, .. } => {
                 let cost = cost.map_or(String::new(), |it| format!(", {it:.6} spent"));
                 let line = format!("{spent}{cost}");
                 (Level::DEBUG, "spending", line)
             }
-            What::Warned { message } => (Level::WARN, "warned", message.clone()),
-            What::Ended { error: Some(error), took, .. } => {
+            EventKind::Warned { message } => (Level::WARN, "warned", message.clone()),
+            EventKind::Ended { error: Some(error), took, .. } => {
                 (Level::ERROR, "ended", format!("no answer after {} ms: {error}", took.as_millis()))
             }
-            What::Ended { answer, took, .. } => {
+            EventKind::Ended { answer, took, .. } => {
                 let answer = said(answer.as_deref().unwrap_or_default());
                 (Level::INFO, "ended", format!("an answer after {} ms{answer}", took.as_millis()))
             }

@@ -2,33 +2,36 @@
 
 use std::{error::Error, fmt, pin::Pin, sync::Arc, time::Duration};
 
-use prowess::{Marker, Vocabulary};
+use prowess::{Marker, Tokenizer};
 use tokio::time::timeout;
 
 use super::calling::shortened;
 use crate::{
     error::TurnError,
-    event::What,
-    layer::{Layer, Next, Replied},
-    model::Reply,
+    event::EventKind,
+    layer::{Middleware, Next, Replied},
+    model::ChatResponse,
     request::{Context, Request},
 };
 
 /// Whoever has documents to look things up in.
 ///
 /// An implementer gives the best first, and nothing that has nothing to do with what was asked.
-pub trait Documents: Send + Sync + fmt::Debug {
+pub trait DocumentSource: Send + Sync + fmt::Debug {
     /// Finds what there is about a request, `limit` parts of documents at the most.
     fn retrieve<'a>(&'a self, request: &'a str, limit: usize) -> Retrieving<'a>;
 }
 
 /// What was found, once it is waited for.
-pub type Retrieving<'a> =
-    Pin<Box<dyn Future<Output = Result<Vec<Document>, Box<dyn Error + Send + Sync>>> + Send + 'a>>;
+pub type Retrieving<'a> = Pin<
+    Box<
+        dyn Future<Output = Result<Vec<ContextDocument>, Box<dyn Error + Send + Sync>>> + Send + 'a,
+    >,
+>;
 
 /// A part of a document.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Document {
+pub struct ContextDocument {
     /// Where it stands, such as `notes/backup.md`.
     pub path: String,
     /// The heading over it; empty if there is none.
@@ -42,7 +45,7 @@ pub struct Document {
 /// Tells the model what documents say about the request, right before it.
 ///
 /// It is no part of the conversation, and is looked up anew for each request. Documents that cannot
-/// be had are a warning. Behind [`Calling`](crate::Calling) it looks things up at every step, before
+/// be had are a warning. Behind [`ToolLoop`](crate::Calling) it looks things up at every step, before
 /// it once a turn.
 ///
 /// ```no_run
@@ -56,7 +59,7 @@ pub struct Document {
 #[derive(Debug, Clone)]
 pub struct Retrieval {
     /// Where to look.
-    pub documents: Arc<dyn Documents>,
+    pub documents: Arc<dyn DocumentSource>,
     /// How many parts of documents are told at the most.
     pub limit: usize,
     /// How many tokens they may take together.
@@ -72,12 +75,12 @@ const BYTES: usize = 3;
 
 impl Retrieval {
     /// Tells 5 parts of 2,000 tokens at the most, and waits 10 seconds for them.
-    pub fn new(documents: Arc<dyn Documents>) -> Self {
+    pub fn new(documents: Arc<dyn DocumentSource>) -> Self {
         Self { documents, limit: 5, tokens: 2000, patience: Duration::from_secs(10) }
     }
 }
 
-impl Layer for Retrieval {
+impl Middleware for Retrieval {
     fn name(&self) -> &str {
         "retrieval"
     }
@@ -88,7 +91,7 @@ impl Layer for Retrieval {
 }
 
 impl Retrieval {
-    async fn reply(&self, mut request: Request, next: Next<'_>) -> Result<Reply, TurnError> {
+    async fn reply(&self, mut request: Request, next: Next<'_>) -> Result<ChatResponse, TurnError> {
         let asked = prowess::request(&request.prompt.history).map(|it| it.content.clone());
         if let Some(asked) = asked {
             match self.retrieve(&asked).await {
@@ -96,18 +99,21 @@ impl Retrieval {
                     let context = self.context(found, &request.turn.session.marker());
                     let documents = context.iter().map(|it| it.from.clone()).collect();
                     request.context.extend(context);
-                    request.turn.note(What::Retrieved { documents });
+                    request.turn.note(EventKind::Retrieved { documents });
                 }
                 Err(error) => {
                     let message = format!("no documents were looked at: {error}");
-                    request.turn.note(What::Warned { message });
+                    request.turn.note(EventKind::Warned { message });
                 }
             }
         }
         next.reply(request).await
     }
 
-    async fn retrieve(&self, asked: &str) -> Result<Vec<Document>, Box<dyn Error + Send + Sync>> {
+    async fn retrieve(
+        &self,
+        asked: &str,
+    ) -> Result<Vec<ContextDocument>, Box<dyn Error + Send + Sync>> {
         match timeout(self.patience, self.documents.retrieve(asked, self.limit)).await {
             Ok(found) => found,
             Err(_) => Err(format!("they took over {} s", self.patience.as_secs_f64()).into()),
@@ -115,11 +121,11 @@ impl Retrieval {
     }
 
     /// What is told of documents: as many as there is room for, the last one cut where it must be.
-    fn context(&self, found: Vec<Document>, marker: &Marker) -> Vec<Context> {
-        let vocabulary = Vocabulary::default();
+    fn context(&self, found: Vec<ContextDocument>, marker: &Marker) -> Vec<Context> {
+        let vocabulary = Tokenizer::default();
         let mut room = self.tokens;
         let mut context = Vec::new();
-        for Document { path, heading, text, .. } in found.into_iter().take(self.limit) {
+        for ContextDocument { path, heading, text, .. } in found.into_iter().take(self.limit) {
             if room < ROOM {
                 break;
             }

@@ -10,9 +10,9 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     error::TurnError,
-    event::What,
-    layer::{Layer, Next, Replied},
-    model::{ModelError, Reply},
+    event::EventKind,
+    layer::{Middleware, Next, Replied},
+    model::{ChatResponse, ModelError},
     request::Request,
 };
 
@@ -26,7 +26,7 @@ use crate::{
 /// `max_wait`, nothing is, because any earlier try would be in vain.
 ///
 /// What the model had said before it failed was heard already, and is no part of the reply: whoever
-/// shows it drops it at [`What::Retried`]. Tools that were called are not called again, because
+/// shows it drops it at [`EventKind::Retried`]. Tools that were called are not called again, because
 /// their results are in the session.
 ///
 /// ```
@@ -61,7 +61,7 @@ impl Default for Retry {
     }
 }
 
-impl Layer for Retry {
+impl Middleware for Retry {
     fn name(&self) -> &str {
         "retry"
     }
@@ -72,7 +72,7 @@ impl Layer for Retry {
 }
 
 impl Retry {
-    async fn reply(&self, request: Request, next: Next<'_>) -> Result<Reply, TurnError> {
+    async fn reply(&self, request: Request, next: Next<'_>) -> Result<ChatResponse, TurnError> {
         let start = Instant::now();
         let mut attempt = 1;
         loop {
@@ -90,7 +90,7 @@ impl Retry {
                 return Err(error.into());
             };
             attempt += 1;
-            request.turn.note(What::Retried { attempt, message: error.to_string(), wait });
+            request.turn.note(EventKind::Retried { attempt, message: error.to_string(), wait });
             sleep(wait).await;
         }
     }

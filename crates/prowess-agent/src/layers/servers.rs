@@ -9,31 +9,31 @@ use std::{
 
 use prowess::{Level, Library, Manifest, Message, Skill, Thresholds, brief_line};
 use prowess_runtime::{
-    Description, OfferedSkill, Outcome, Provider, Server, ServerSetting, ServerSkills, Starter,
-    Status, Tool,
+    McpLauncher, McpServer, McpServerConfig, Outcome, OutcomeStatus, RemoteSkill, ServerSetting,
+    ServerSkills, SkillProvider, Tool,
 };
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::{
     error::TurnError,
-    event::What,
-    layer::{Layer, Next, Replied},
-    model::Reply,
+    event::EventKind,
+    layer::{Middleware, Next, Replied},
+    model::ChatResponse,
     request::{Context, Request, Turn},
     session::Session,
 };
 
 /// Starts the servers of a skill that becomes active, and offers their tools from then on.
 ///
-/// It stands behind [`Calling`](crate::Calling), so that a skill that was taken up in one step has its
+/// It stands behind [`ToolLoop`](crate::Calling), so that a skill that was taken up in one step has its
 /// tools in the next. A server runs until nobody holds the session any more, the agent is gone, or the
 /// skill is. One that cannot be started is left out, and all else goes on. A server that somebody has
 /// set may also offer skills, which the model takes up by a tool of that server alone; of those that fit
 /// a request it is told before it.
 #[derive(Debug)]
 pub struct Servers {
-    starter: Starter,
-    provider: Arc<dyn Provider>,
+    starter: McpLauncher,
+    provider: Arc<dyn SkillProvider>,
     set: Vec<ServerSetting>,
     /// The servers of each session, which keeps them.
     households: Mutex<Vec<Weak<AsyncMutex<Household>>>>,
@@ -55,7 +55,7 @@ struct Member {
     wanted: Wanted,
     /// What it goes by among the tools.
     name: String,
-    server: Option<Server>,
+    server: Option<McpServer>,
     /// The tool by which its skills are taken up, if it offers any.
     skills: Option<Arc<ServerSkills>>,
     /// The last turn in which it was started after it had failed.
@@ -70,7 +70,7 @@ struct Member {
 #[derive(Debug)]
 enum Wanted {
     /// A skill that is active.
-    Brought { skill: String, path: Arc<Path>, description: Description },
+    Brought { skill: String, path: Arc<Path>, description: McpServerConfig },
     /// Somebody, whatever is asked.
     Set(ServerSetting),
 }
@@ -85,7 +85,7 @@ const MAX_DESCRIPTION: usize = 250;
 
 impl Servers {
     /// Starts servers of the skills that are given.
-    pub fn new(starter: Starter, provider: Arc<dyn Provider>) -> Self {
+    pub fn new(starter: McpLauncher, provider: Arc<dyn SkillProvider>) -> Self {
         Self { starter, provider, set: Vec::new(), households: Mutex::default() }
     }
 
@@ -107,11 +107,11 @@ impl Servers {
             let mut household = household.lock().await;
             let servers = household.members.iter_mut();
             let servers = servers.filter_map(|it| it.server.take_if(|it| it.can_write()));
-            futures_util::future::join_all(servers.map(Server::stop)).await;
+            futures_util::future::join_all(servers.map(McpServer::stop)).await;
         }
     }
 
-    async fn reply(&self, mut request: Request, next: Next<'_>) -> Result<Reply, TurnError> {
+    async fn reply(&self, mut request: Request, next: Next<'_>) -> Result<ChatResponse, TurnError> {
         let turn = request.turn.clone();
         let household = self.household(&turn.session);
         {
@@ -178,7 +178,7 @@ impl Servers {
         let own = &*skill.manifest.name;
         let described = self.starter.described(skill).await;
         for fault in described.faults {
-            turn.note(What::Warned { message: format!("the skill `{own}`: {fault}") });
+            turn.note(EventKind::Warned { message: format!("the skill `{own}`: {fault}") });
         }
         for description in described.servers {
             let is_taken = household.members.iter().any(|it| it.name == description.name);
@@ -192,7 +192,7 @@ impl Servers {
     }
 }
 
-impl Layer for Servers {
+impl Middleware for Servers {
     fn name(&self) -> &str {
         "servers"
     }
@@ -228,7 +228,7 @@ impl Household {
         let fits = |confidence: f64| thresholds.level(confidence) != Level::Metadata;
         let mut found: Vec<_> = found.filter(|it| fits(it.2)).collect();
         found.sort_by(|one, other| other.2.total_cmp(&one.2));
-        let line = |(tool, skill, _): (&str, OfferedSkill, f64)| {
+        let line = |(tool, skill, _): (&str, RemoteSkill, f64)| {
             let description = brief_line(&skill.description, MAX_DESCRIPTION);
             format!("- `{}`, by `{tool}`: {description}\n", skill.address)
         };
@@ -263,7 +263,7 @@ impl Member {
     /// Starts it if it does not run, but once a turn if it has failed before.
     async fn tend(
         &mut self,
-        starter: &Starter,
+        starter: &McpLauncher,
         library: &Library,
         active: &[Manifest],
         turn: &Turn,
@@ -273,7 +273,7 @@ impl Member {
             None => None,
         };
         if let Some(message) = changes {
-            turn.note(What::Warned { message });
+            turn.note(EventKind::Warned { message });
         }
         if let Some(server) = self.server.take_if(|it| !it.is_alive()) {
             let message = told(&server.fault().await);
@@ -308,7 +308,7 @@ impl Member {
                         self.skills = self.offered(&server, turn).await;
                         self.server = Some(server);
                     }
-                    Err(outcome) if outcome.status == Status::Refused => {
+                    Err(outcome) if outcome.status == OutcomeStatus::Refused => {
                         self.patience = 0;
                         self.why = told(&outcome);
                         turn.note(self.event("refused", &self.why));
@@ -320,18 +320,18 @@ impl Member {
     }
 
     /// The tool for the skills that a server offers now. What is wrong with others is told.
-    async fn offered(&self, server: &Server, turn: &Turn) -> Option<Arc<ServerSkills>> {
+    async fn offered(&self, server: &McpServer, turn: &Turn) -> Option<Arc<ServerSkills>> {
         let skills = match server.skills().await {
             Ok(skills) => skills,
             Err(outcome) => {
-                turn.note(What::Warned { message: told(&outcome) });
+                turn.note(EventKind::Warned { message: told(&outcome) });
                 return self.skills.clone();
             }
         };
         for (uri, why) in skills.refused.iter().take(MAX_REFUSED) {
             let message =
                 format!("the server `{}`: the skill `{uri}` is refused: {why}", self.name);
-            turn.note(What::Warned { message });
+            turn.note(EventKind::Warned { message });
         }
         let tool = match &self.skills {
             None => server.skill_tool(skills),
@@ -361,19 +361,19 @@ impl Member {
         Some(Context { from: format!("server:{server}"), text })
     }
 
-    fn started(&self, server: &Server) -> What {
+    fn started(&self, server: &McpServer) -> EventKind {
         let tools = server.tools();
         let names: Vec<&str> = tools.iter().map(|it| it.name()).collect();
         let lines = std::iter::once(names.join(", ")).chain(server.left_out());
         self.event("started", &lines.collect::<Vec<_>>().join("\n"))
     }
 
-    fn event(&self, state: &str, message: &str) -> What {
+    fn event(&self, state: &str, message: &str) -> EventKind {
         let (server, skill) = match &self.wanted {
             Wanted::Brought { skill, description, .. } => (&description.name, skill.clone()),
             Wanted::Set(set) => (&set.description.name, String::new()),
         };
-        What::Server {
+        EventKind::Server {
             server: server.clone(),
             skill,
             state: state.to_owned(),

@@ -9,18 +9,20 @@ use std::{
 };
 
 use prowess::{
-    Call, Catalog, Cataloging, Level, Library, Marker, Matching, Offer, Taken, Thresholds,
-    Vocabulary, catalog,
+    ActivatedSkills, Call, Catalog, Cataloging, Level, Library, Marker, Matching, Offer,
+    Thresholds, Tokenizer, catalog,
 };
-use prowess_runtime::{Active, FindSkills, Gate, Permitted, Provider, Tool, UseSkill};
+use prowess_runtime::{
+    Active, Authorizer, FindSkills, PermittedSkills, SkillProvider, Tool, UseSkill,
+};
 
 use self::{
     look::{Looked, Stood, looked_up},
     take_up::{note_resource, take_up},
 };
 use crate::{
-    event::What,
-    layer::{Called, Layer, Next, NextCall, Replied},
+    event::EventKind,
+    layer::{Called, Middleware, Next, NextCall, Replied},
     request::{Request, Turn},
 };
 
@@ -32,10 +34,10 @@ use crate::{
 /// for the tools and the gate. An agent has one such layer.
 #[derive(Debug)]
 pub struct Skills {
-    provider: Option<Arc<dyn Provider>>,
-    how: Showing,
+    provider: Option<Arc<dyn SkillProvider>>,
+    how: SkillOptions,
     /// What decides how much of a skill may be shown.
-    gate: Option<Arc<Gate>>,
+    authorizer: Option<Arc<Authorizer>>,
     /// `use_skill`, and `find_skills` for what the list has no room for.
     tools: Vec<Arc<dyn Tool>>,
     /// The list of the last library.
@@ -44,7 +46,7 @@ pub struct Skills {
 
 /// How skills are shown. The ways can be combined as one likes.
 #[derive(Debug, Clone)]
-pub struct Showing {
+pub struct SkillOptions {
     /// How skills are chosen for a request.
     pub matching: Matching,
     /// How much is shown of what was chosen.
@@ -62,7 +64,7 @@ pub struct Showing {
     pub use_skill: bool,
 }
 
-impl Default for Showing {
+impl Default for SkillOptions {
     /// All ways at once, with a list of 12,800 tokens at the most.
     fn default() -> Self {
         Self {
@@ -78,12 +80,12 @@ impl Default for Showing {
 
 impl Skills {
     /// Takes the skills of a provider. Without one there are none, which is said once a session.
-    pub fn new(provider: Option<Arc<dyn Provider>>, how: Showing) -> Self {
+    pub fn new(provider: Option<Arc<dyn SkillProvider>>, how: SkillOptions) -> Self {
         Self {
             tools: tools(provider.as_ref(), how.thresholds),
             provider,
             how,
-            gate: None,
+            authorizer: None,
             listed: Mutex::default(),
         }
     }
@@ -91,20 +93,22 @@ impl Skills {
     /// Shows no skill that this gate conceals, and of one that it would ask about no more than name and
     /// description.
     #[must_use]
-    pub fn with_gate(self, gate: Arc<Gate>) -> Self {
-        let permitted = |it| -> Arc<dyn Provider> { Arc::new(Permitted::new(it, gate.clone())) };
+    pub fn with_gate(self, authorizer: Arc<Authorizer>) -> Self {
+        let permitted = |it| -> Arc<dyn SkillProvider> {
+            Arc::new(PermittedSkills::new(it, authorizer.clone()))
+        };
         let provider = self.provider.map(permitted);
         Self {
             tools: tools(provider.as_ref(), self.how.thresholds),
             provider,
-            gate: Some(gate),
+            authorizer: Some(authorizer),
             ..self
         }
     }
 }
 
 /// The tools with which a model finds and takes up skills.
-fn tools(provider: Option<&Arc<dyn Provider>>, thresholds: Thresholds) -> Vec<Arc<dyn Tool>> {
+fn tools(provider: Option<&Arc<dyn SkillProvider>>, thresholds: Thresholds) -> Vec<Arc<dyn Tool>> {
     let tools = provider.into_iter().flat_map(|it| -> [Arc<dyn Tool>; 2] {
         let active = Arc::new(Active::new(it.clone()));
         let find = FindSkills { provider: it.clone(), thresholds };
@@ -113,7 +117,7 @@ fn tools(provider: Option<&Arc<dyn Provider>>, thresholds: Thresholds) -> Vec<Ar
     tools.collect()
 }
 
-impl Layer for Skills {
+impl Middleware for Skills {
     fn name(&self) -> &str {
         "skills"
     }
@@ -160,7 +164,7 @@ struct State {
     /// The skills that invisible characters were left out of, which was said.
     cleaned: BTreeSet<String>,
     /// What was taken up since the model was last asked, and how often it had been by then.
-    taken: (usize, Taken),
+    taken: (usize, ActivatedSkills),
 }
 
 /// The skills of a turn; they stay the same from its first step to its last.
@@ -194,7 +198,7 @@ impl Skills {
         let Some(provider) = &self.provider else {
             if !std::mem::replace(&mut kept.lock().has_warned, true) {
                 let message = "there is no library, so there are no skills".to_owned();
-                turn.note(What::Warned { message });
+                turn.note(EventKind::Warned { message });
             }
             return;
         };
@@ -220,7 +224,7 @@ impl Skills {
     /// Chooses what is shown in a turn, and says so.
     async fn look(
         &self,
-        provider: &Arc<dyn Provider>,
+        provider: &Arc<dyn SkillProvider>,
         request: &Request,
         kept: &Kept,
     ) -> Arc<Shown> {
@@ -229,18 +233,19 @@ impl Skills {
         note_library(turn, &library, kept);
         let (how, said) = (self.how.clone(), request.prompt.history.clone());
         let known = lock(&self.listed).clone().filter(|it| Arc::ptr_eq(&it.library, &library));
-        let (own, taken, gate) = (library.clone(), turn.session.taken(), self.gate.clone());
+        let (own, taken, authorizer) =
+            (library.clone(), turn.session.taken(), self.authorizer.clone());
         let before = kept.lock().stood(&library);
         // Matching reads every skill the first time, and those that it shows each time.
         let work = move || {
             let listed = known.unwrap_or_else(|| Listed::new(own.clone(), how.catalog.as_ref()));
-            (listed, looked_up(&own, &said, &how, gate.as_deref(), &taken, &before))
+            (listed, looked_up(&own, &said, &how, authorizer.as_deref(), &taken, &before))
         };
         let found = tokio::task::spawn_blocking(work).await;
         let (listed, looked) = match found {
             Ok(found) => found,
             Err(error) => {
-                turn.note(What::Warned { message: format!("no skill is shown: {error}") });
+                turn.note(EventKind::Warned { message: format!("no skill is shown: {error}") });
                 let catalog = Arc::default();
                 (Listed { library: library.clone(), catalog, tools: 0 }, Looked::default())
             }
@@ -287,7 +292,7 @@ impl Kept {
                 "{characters} invisible character{plural} left out of the skill `{skill}`; see \
                  `prowess check`"
             );
-            turn.note(What::Warned { message });
+            turn.note(EventKind::Warned { message });
         }
     }
 
@@ -324,7 +329,7 @@ fn note_library(turn: &Turn, library: &Arc<Library>, kept: &Kept) {
     if before.is_none_or(|it| !Arc::ptr_eq(&it, library)) {
         let findings = library.findings().iter();
         let findings = findings.map(|it| format!("{}: {}", it.path.display(), it.message));
-        turn.note(What::Discovered {
+        turn.note(EventKind::Discovered {
             skills: library.skills().count(),
             findings: findings.take(MAX_FINDINGS).collect(),
         });
@@ -334,12 +339,12 @@ fn note_library(turn: &Turn, library: &Arc<Library>, kept: &Kept) {
 /// How many findings of a library are told.
 const MAX_FINDINGS: usize = 100;
 
-fn disclosed(skill: &str, level: &str, by: &str, text: &str) -> What {
-    What::Disclosed {
+fn disclosed(skill: &str, level: &str, by: &str, text: &str) -> EventKind {
+    EventKind::Disclosed {
         skill: skill.to_owned(),
         level: level.to_owned(),
         by: by.to_owned(),
-        tokens: Vocabulary::Estimate.count(text),
+        tokens: Tokenizer::Estimate.count(text),
     }
 }
 

@@ -6,15 +6,15 @@ use std::{
 };
 
 use prowess::Call;
-use prowess_runtime::Status;
+use prowess_runtime::OutcomeStatus;
 use serde_json::json;
 use tracing::{Instrument as _, Span, field::Empty};
 
 use crate::{
-    event::What,
-    layer::{Called, Layer, Next, NextCall, Replied},
+    event::EventKind,
+    layer::{Called, Middleware, Next, NextCall, Replied},
     mask::mask,
-    model::{Spent, Stop},
+    model::{StopReason, TokenUsage},
     request::{Request, Turn},
 };
 
@@ -85,7 +85,7 @@ impl Spans {
     }
 }
 
-impl Layer for Spans {
+impl Middleware for Spans {
     fn name(&self) -> &str {
         "spans"
     }
@@ -106,10 +106,10 @@ impl Layer for Spans {
         }
     }
 
-    fn note(&self, turn: &Turn, what: &What) {
+    fn note(&self, turn: &Turn, what: &EventKind) {
         match what {
-            What::Began { .. } => drop(self.open().insert(place(turn), self.begin(turn))),
-            What::Ended { error, spent, .. } => {
+            EventKind::Began { .. } => drop(self.open().insert(place(turn), self.begin(turn))),
+            EventKind::Ended { error, spent, .. } => {
                 let Some(open) = self.open().remove(&place(turn)) else { return };
                 record_spent(&open.turn, *spent);
                 open.turn.record("prowess.steps", turn.steps());
@@ -128,9 +128,9 @@ impl Layer for Spans {
 }
 
 impl Open {
-    fn happened(&mut self, turn: &Turn, what: &What) {
+    fn happened(&mut self, turn: &Turn, what: &EventKind) {
         match what {
-            What::Asked { step, model, provider, ask, .. } => {
+            EventKind::Asked { step, model, provider, ask, .. } => {
                 let provider = provider_name(provider);
                 self.turn.record("gen_ai.provider.name", provider);
                 self.turn.record("gen_ai.request.model", model);
@@ -159,17 +159,17 @@ impl Open {
                 );
                 self.steps.insert(*step, span);
             }
-            What::Replied { step, reply, .. } => {
+            EventKind::Replied { step, reply, .. } => {
                 let Some(span) = self.steps.remove(step) else { return };
                 record_spent(&span, reply.spent);
                 span.record("gen_ai.response.finish_reasons", finish_reason(reply.stop));
             }
-            What::Failed { step, message, kind, .. } => {
+            EventKind::Failed { step, message, kind, .. } => {
                 let Some(span) = self.steps.remove(step) else { return };
                 record_error(&span, kind, message);
                 self.failed = Some((kind.clone(), message.clone()));
             }
-            What::Called { id, tool, .. } => {
+            EventKind::Called { id, tool, .. } => {
                 let span = tracing::info_span!(
                     target: TARGET,
                     parent: &self.turn,
@@ -188,12 +188,12 @@ impl Open {
                 );
                 self.calls.insert(id.clone(), span);
             }
-            What::Returned { id, outcome, .. } => {
+            EventKind::Returned { id, outcome, .. } => {
                 let Some(span) = self.calls.remove(id) else { return };
                 let status = json!(outcome.status);
                 let status = status.as_str().unwrap_or_default();
                 span.record("prowess.status", status);
-                if outcome.status != Status::Ok {
+                if outcome.status != OutcomeStatus::Ok {
                     record_error(&span, status, outcome.message.as_deref().unwrap_or_default());
                 }
             }
@@ -202,9 +202,9 @@ impl Open {
     }
 
     /// Tells what is no span of its own.
-    fn tell(&self, what: &What) {
+    fn tell(&self, what: &EventKind) {
         match what {
-            What::Discovered { skills, findings } => {
+            EventKind::Discovered { skills, findings } => {
                 tell!(
                     self,
                     "discovered",
@@ -212,7 +212,7 @@ impl Open {
                     prowess.findings = findings.len()
                 );
             }
-            What::Matched { strategy, scores, unknown, .. } => {
+            EventKind::Matched { strategy, scores, unknown, .. } => {
                 let scores = json!(scores).to_string();
                 let unknown = unknown.join(", ");
                 tell!(
@@ -223,7 +223,7 @@ impl Open {
                     prowess.unknown = unknown
                 );
             }
-            What::Disclosed { skill, level, by, tokens } => {
+            EventKind::Disclosed { skill, level, by, tokens } => {
                 tell!(
                     self,
                     "disclosed",
@@ -233,10 +233,10 @@ impl Open {
                     prowess.tokens = tokens
                 );
             }
-            What::Retrieved { documents } => {
+            EventKind::Retrieved { documents } => {
                 tell!(self, "retrieved", prowess.documents = documents.join(", "));
             }
-            What::Fitted { window, tokens, steps, .. } => {
+            EventKind::Fitted { window, tokens, steps, .. } => {
                 tell!(
                     self,
                     "fitted",
@@ -245,7 +245,7 @@ impl Open {
                     prowess.steps = steps.to_string()
                 );
             }
-            What::Compacted { before, after, by } => {
+            EventKind::Compacted { before, after, by } => {
                 tell!(
                     self,
                     "compacted",
@@ -254,7 +254,7 @@ impl Open {
                     prowess.by = by
                 );
             }
-            What::Retried { attempt, message, wait } => {
+            EventKind::Retried { attempt, message, wait } => {
                 let (wait_ms, message) = (wait.as_secs_f64() * 1e3, &*mask(message));
                 tell!(
                     self,
@@ -264,7 +264,7 @@ impl Open {
                     prowess.wait_ms = wait_ms
                 );
             }
-            What::Approval { what, why, reply, by } => {
+            EventKind::Approval { what, why, reply, by } => {
                 let what = &*mask(what);
                 tell!(
                     self,
@@ -275,7 +275,7 @@ impl Open {
                     prowess.by = by
                 );
             }
-            What::Server { server, skill, state, message } => {
+            EventKind::Server { server, skill, state, message } => {
                 let message = &*mask(message);
                 tell!(
                     self,
@@ -286,7 +286,7 @@ impl Open {
                     prowess.message = message
                 );
             }
-            What::Spending { spent, cost, .. } => {
+            EventKind::Spending { spent, cost, .. } => {
                 tell!(
                     self,
                     "spending",
@@ -295,7 +295,7 @@ impl Open {
                     prowess.cost = cost
                 );
             }
-            What::Warned { message } => {
+            EventKind::Warned { message } => {
                 let message = &*mask(message);
                 tracing::warn!(target: TARGET, parent: &self.turn, { prowess.message = message }, "warned");
             }
@@ -309,7 +309,7 @@ fn place(turn: &Turn) -> usize {
     std::ptr::from_ref(turn).addr()
 }
 
-fn record_spent(span: &Span, spent: Spent) {
+fn record_spent(span: &Span, spent: TokenUsage) {
     span.record("gen_ai.usage.input_tokens", spent.input);
     span.record("gen_ai.usage.output_tokens", spent.output);
     span.record("gen_ai.usage.cache_read.input_tokens", spent.cached);
@@ -331,11 +331,11 @@ fn provider_name(provider: &str) -> &str {
 }
 
 /// Why a reply ended, as the conventions call it.
-fn finish_reason(stop: Stop) -> &'static str {
+fn finish_reason(stop: StopReason) -> &'static str {
     match stop {
-        Stop::Done => "stop",
-        Stop::Calls => "tool_calls",
-        Stop::Length => "length",
-        Stop::Filtered => "content_filter",
+        StopReason::Done => "stop",
+        StopReason::Calls => "tool_calls",
+        StopReason::Length => "length",
+        StopReason::Filtered => "content_filter",
     }
 }

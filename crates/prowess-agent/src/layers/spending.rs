@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::last::Last;
 use crate::{
     error::TurnError,
-    event::What,
-    layer::{Layer, Next, Replied},
-    model::{Reply, Spent},
+    event::EventKind,
+    layer::{Middleware, Next, Replied},
+    model::{ChatResponse, TokenUsage},
     request::{Request, Turn},
 };
 
@@ -66,7 +66,7 @@ pub struct Price {
 
 impl Price {
     /// What so many tokens cost.
-    pub fn cost(&self, spent: Spent) -> f64 {
+    pub fn cost(&self, spent: TokenUsage) -> f64 {
         let fresh = spent.input.saturating_sub(spent.cached);
         let millions = |tokens: u64, price: f64| tokens as f64 * price / 1e6;
         millions(fresh, self.input)
@@ -75,7 +75,7 @@ impl Price {
     }
 }
 
-impl Layer for Spending {
+impl Middleware for Spending {
     fn name(&self) -> &str {
         "spending"
     }
@@ -92,20 +92,20 @@ impl Last for Spending {
 }
 
 impl Spending {
-    async fn reply(&self, request: Request, next: Next<'_>) -> Result<Reply, TurnError> {
+    async fn reply(&self, request: Request, next: Next<'_>) -> Result<ChatResponse, TurnError> {
         let turn = request.turn.clone();
         self.check(&turn)?;
         let model = next.model().name();
         let is_limited = self.turn.cost.is_some() || self.session.cost.is_some();
         if is_limited && turn.steps() == 0 && !self.prices.contains_key(model) {
             let message = format!("no price of `{model}` is known, so its cost has no limit");
-            turn.note(What::Warned { message });
+            turn.note(EventKind::Warned { message });
         }
         let reply = next.reply(request).await;
         let spent = turn.session.spent_on();
         let cost = |of| (!self.prices.is_empty()).then(|| self.cost(of));
         let (cost, turn_cost) = (cost(&spent), cost(&turn.spent_on()));
-        turn.note(What::Spending { spent: spent.into_values().sum(), cost, turn_cost });
+        turn.note(EventKind::Spending { spent: spent.into_values().sum(), cost, turn_cost });
         reply
     }
 
@@ -123,7 +123,7 @@ impl Spending {
         what.map_or(Ok(()), |what| Err(TurnError::Spent { what }))
     }
 
-    fn cost(&self, spent: &BTreeMap<String, Spent>) -> f64 {
+    fn cost(&self, spent: &BTreeMap<String, TokenUsage>) -> f64 {
         let costs = spent.iter().filter_map(|(model, it)| Some(self.prices.get(model)?.cost(*it)));
         // The sum of no numbers is negative, and that of others is a little off.
         (costs.sum::<f64>() * 1e9).round() / 1e9 + 0.0
@@ -132,8 +132,8 @@ impl Spending {
 
 impl Budget {
     /// The limit that is reached, if one is.
-    fn reached(&self, spent: &BTreeMap<String, Spent>, cost: f64) -> Option<String> {
-        let spent: Spent = spent.values().copied().sum();
+    fn reached(&self, spent: &BTreeMap<String, TokenUsage>, cost: f64) -> Option<String> {
+        let spent: TokenUsage = spent.values().copied().sum();
         let limits = [
             self.input.filter(|it| spent.input >= *it).map(|it| format!("{it} tokens read")),
             self.output.filter(|it| spent.output >= *it).map(|it| format!("{it} tokens written")),

@@ -6,14 +6,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prowess::{Call, Extract, Message, Role, Summarise, Vocabulary};
+use prowess::{Call, Extract, Message, Role, Summarise, Tokenizer};
 use serde_json::json;
 use tokio::time::timeout;
 
 use super::calling::shortened;
 use crate::{
-    event::What,
-    model::{Ask, Model, Spent},
+    event::EventKind,
+    model::{ChatRequest, Model, TokenUsage},
     request::{CONTEXT, Turn},
 };
 
@@ -40,7 +40,7 @@ pub(super) enum Summariser {
 /// Summaries by a model as far as there are any, else by extracts; what is missing is noted.
 #[derive(Debug, Default)]
 pub(super) struct Summaries {
-    vocabulary: Vocabulary,
+    vocabulary: Tokenizer,
     /// The calls whose results are told elsewhere.
     told: Vec<String>,
     known: Vec<Summary>,
@@ -81,7 +81,7 @@ impl Summariser {
 
 impl Summaries {
     /// Begins with none. What these calls gave is told elsewhere, and left out.
-    pub(super) fn new(vocabulary: Vocabulary, told: Vec<String>) -> Self {
+    pub(super) fn new(vocabulary: Tokenizer, told: Vec<String>) -> Self {
         Self { vocabulary, told, ..Self::default() }
     }
 
@@ -158,7 +158,7 @@ pub(super) fn is_summary(message: &Message) -> bool {
 /// Has a model say in a few words what messages said; nothing if it does not.
 async fn summarise(how: Summarising<'_>, messages: &[Message], budget: usize) -> String {
     let Summarising { turn, model, patience, tokens } = how;
-    let ask = Ask {
+    let ask = ChatRequest {
         messages: vec![
             Message::new(Role::System, instructions(budget)),
             Message::new(Role::User, transcript(messages, tokens)),
@@ -172,7 +172,7 @@ async fn summarise(how: Summarising<'_>, messages: &[Message], budget: usize) ->
         Ok(reply) => reply.map_err(|it| it.to_string()),
         Err(_) => Err(format!("there was no summary after {} s", patience.as_secs_f64())),
     };
-    let spent = reply.as_ref().map_or(Spent::default(), |it| it.spent);
+    let spent = reply.as_ref().map_or(TokenUsage::default(), |it| it.spent);
     let counted = turn.spend(model.name(), spent).map_err(|it| it.to_string());
     let text = counted.and(reply).and_then(|it| {
         // There is one line that says what a summary stands for, and it is ours.
@@ -180,7 +180,7 @@ async fn summarise(how: Summarising<'_>, messages: &[Message], budget: usize) ->
         let text = lines.collect::<Vec<_>>().join("\n").trim().to_owned();
         if text.is_empty() { Err("the summary is empty".to_owned()) } else { Ok(text) }
     });
-    turn.note(What::Summarised {
+    turn.note(EventKind::Summarised {
         model: model.name().to_owned(),
         messages: messages.len(),
         text: text.as_ref().ok().cloned(),
@@ -207,7 +207,7 @@ fn instructions(budget: usize) -> String {
 
 /// Messages as a model is given them, one a line, so that none can pass for two.
 fn transcript(messages: &[Message], tokens: usize) -> String {
-    let vocabulary = Vocabulary::default();
+    let vocabulary = Tokenizer::default();
     let mut most = MESSAGE;
     loop {
         let lines: Vec<String> = messages.iter().map(|it| line(it, most)).collect();

@@ -15,14 +15,14 @@ use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    event::{Event, Source, What},
-    layer::Layer,
+    event::{Event, EventKind, PromptSource},
+    layer::Middleware,
     mask::{KnownSecrets, mask, mask_json},
-    model::{Ask, Offered},
+    model::{ChatRequest, ToolDefinition},
     request::Turn,
 };
 
-/// Writes everything that happens as JSON lines, for [`Traced`](crate::Traced) to read.
+/// Writes everything that happens as JSON lines, for [`RecordedTrace`](crate::Traced) to read.
 ///
 /// What looks like a secret is masked. A message, tool or long text that the model is told again and
 /// again is written once, as `said`, and referred to by its digest; of the messages of a step, those that
@@ -49,11 +49,11 @@ struct Last(Mutex<Digested>);
 
 #[derive(Default)]
 struct Digested {
-    ask: Arc<Ask>,
+    ask: Arc<ChatRequest>,
     /// The digest of each message.
     ids: Vec<Id>,
     /// Where their parts came from.
-    sources: Vec<Source>,
+    sources: Vec<PromptSource>,
 }
 
 /// A part of a message.
@@ -105,8 +105,8 @@ impl Trace {
             state.has_begun = true;
         }
         match event.what {
-            What::Asked { .. } => self.asked(turn, event, &mut state),
-            What::Ended { .. } => {
+            EventKind::Asked { .. } => self.asked(turn, event, &mut state),
+            EventKind::Ended { .. } => {
                 state.told.remove(&place(event));
                 self.line(serde_json::to_value(event)?)
             }
@@ -115,7 +115,9 @@ impl Trace {
     }
 
     fn asked(&self, turn: &Turn, event: &Event<'_>, state: &mut State) -> io::Result<()> {
-        let What::Asked { step, model, provider, ask, sources } = event.what else { return Ok(()) };
+        let EventKind::Asked { step, model, provider, ask, sources } = event.what else {
+            return Ok(());
+        };
         if state.said.len() > MAX_SAID {
             state.said.clear();
         }
@@ -128,7 +130,7 @@ impl Trace {
         let mut before = before.map(Some).chain(std::iter::repeat(None));
         for (own, message) in by_message(sources, ask.messages.len()).zip(&ask.messages) {
             let known = before.next().flatten();
-            let is_same = |was: &[Source], told: &Message| *was == *own && told == message;
+            let is_same = |was: &[PromptSource], told: &Message| *was == *own && told == message;
             ids.push(match known {
                 Some(((was, id), told)) if is_same(was, told) && said.contains(id) => *id,
                 _ => self.say_message(message, &parts(message, own), said)?,
@@ -138,7 +140,7 @@ impl Trace {
         *last = Digested { ask: ask.clone(), ids: ids.clone(), sources: sources.clone() };
         drop(last);
         let messages = ids;
-        let say = |it: &Offered| self.say(tool_id(it), said, || masked(json!({"tool": it})));
+        let say = |it: &ToolDefinition| self.say(tool_id(it), said, || masked(json!({"tool": it})));
         let tools = ask.tools.iter().map(say).collect::<io::Result<Vec<Id>>>()?;
         let told = told.entry(place(event)).or_default();
         let same = told.iter().zip(&messages).take_while(|(old, new)| old == new).count();
@@ -188,19 +190,21 @@ impl Trace {
     }
 }
 
-impl Layer for Trace {
+impl Middleware for Trace {
     fn name(&self) -> &str {
         "trace"
     }
 
-    fn note(&self, turn: &Turn, what: &What) {
+    fn note(&self, turn: &Turn, what: &EventKind) {
         if what.is_piece() {
             return;
         }
         if let Err(error) = self.write(turn, &turn.event(what))
             && !self.has_failed.swap(true, Ordering::Relaxed)
         {
-            turn.note(What::Warned { message: format!("the trace cannot be written: {error}") });
+            turn.note(EventKind::Warned {
+                message: format!("the trace cannot be written: {error}"),
+            });
         }
     }
 }
@@ -212,7 +216,7 @@ impl fmt::Debug for Trace {
 }
 
 /// The sources of each message.
-fn by_message(sources: &[Source], messages: usize) -> impl Iterator<Item = &[Source]> {
+fn by_message(sources: &[PromptSource], messages: usize) -> impl Iterator<Item = &[PromptSource]> {
     let mut rest = sources;
     (0..messages).map(move |at| {
         let (own, others) = rest.split_at(rest.partition_point(|it| it.message <= at));
@@ -222,12 +226,12 @@ fn by_message(sources: &[Source], messages: usize) -> impl Iterator<Item = &[Sou
 }
 
 /// The parts of a message that came from different places.
-fn parts<'m>(message: &'m Message, sources: &'m [Source]) -> Vec<Part<'m>> {
+fn parts<'m>(message: &'m Message, sources: &'m [PromptSource]) -> Vec<Part<'m>> {
     let part = |from, text: &'m str| {
         let id = (text.len() >= LONG).then(|| digest(&[text.as_bytes()]));
         Part { from, text, id }
     };
-    let text_of = |it: &Source| message.content.get(it.start..it.end).unwrap_or_default();
+    let text_of = |it: &PromptSource| message.content.get(it.start..it.end).unwrap_or_default();
     match sources {
         [] => vec![part(message.role.as_str(), &message.content)],
         sources => sources.iter().map(|it| part(&it.from, text_of(it))).collect(),
@@ -272,7 +276,7 @@ fn message_id(message: &Message, parts: &[Part<'_>]) -> Id {
     digest(&texts)
 }
 
-fn tool_id(tool: &Offered) -> Id {
+fn tool_id(tool: &ToolDefinition) -> Id {
     let schema = tool.input_schema.to_string();
     digest(&[tool.name.as_bytes(), tool.description.as_bytes(), schema.as_bytes()])
 }

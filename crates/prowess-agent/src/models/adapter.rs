@@ -8,25 +8,27 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prowess::{Vocabulary, Window};
+use prowess::{ContextWindow, Tokenizer};
 use prowess_http::{ClientRequest, HttpClient, HttpError, StreamedResponse};
 use serde_json::{Value as Json, json};
 
 use super::{
-    connection::Provider,
+    connection::ModelProvider,
     draft::Draft,
     history::taken,
     sse::{Events, TooLong},
     trouble::{Asked, Trouble, numbers, presentable, wait},
 };
 use crate::{
-    model::{Ask, Delta, Model, ModelError, Reply, Replying, Spent, Stop},
+    model::{
+        ChatRequest, ChatResponse, Delta, Model, ModelError, Replying, StopReason, TokenUsage,
+    },
     request::is_empty,
 };
 
 /// A model that is asked over a wire.
 pub(super) struct Adapter {
-    pub(super) provider: Provider,
+    pub(super) provider: ModelProvider,
     pub(super) name: String,
     pub(super) base: String,
     pub(super) key: String,
@@ -34,7 +36,7 @@ pub(super) struct Adapter {
     pub(super) wire: HttpClient,
     pub(super) protocol: Box<dyn Protocol>,
     /// What its server has taught us so far.
-    pub(super) manners: Mutex<Manners>,
+    pub(super) manners: Mutex<ProviderQuirks>,
 }
 
 /// How a provider is spoken to. An implementer translates, and decides nothing.
@@ -47,7 +49,7 @@ pub(super) trait Protocol: Send + Sync {
     fn headers(&self, key: &str) -> Vec<(&'static str, String)>;
 
     /// What is sent. `by` names the model among those whose replies stand in the messages.
-    fn body(&self, model: &str, by: &str, ask: &Ask, manners: Manners) -> Json;
+    fn body(&self, model: &str, by: &str, ask: &ChatRequest, manners: ProviderQuirks) -> Json;
 
     /// Takes one event of a stream, or the whole answer where there is no stream.
     fn take(&self, event: &Json, draft: &mut Draft<'_>) -> Result<Flow, Trouble>;
@@ -58,14 +60,14 @@ pub(super) trait Protocol: Send + Sync {
     }
 
     /// How to ask after a request was not taken, with what was said; the same if there is no other way.
-    fn relent(&self, manners: Manners, _message: &str) -> Manners {
+    fn relent(&self, manners: ProviderQuirks, _message: &str) -> ProviderQuirks {
         manners
     }
 }
 
 /// How a server wants to be asked, as far as it has said so by refusing something else.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Manners {
+pub(super) struct ProviderQuirks {
     /// It takes no wish to stream.
     pub(super) no_stream: bool,
     /// It takes no wish to hear what a stream took.
@@ -111,7 +113,7 @@ impl Model for Adapter {
 
     fn reply<'a>(
         &'a self,
-        ask: &'a Ask,
+        ask: &'a ChatRequest,
         hear: &'a (dyn Fn(Delta<'_>) + Send + Sync),
     ) -> Replying<'a> {
         Box::pin(async move {
@@ -122,26 +124,26 @@ impl Model for Adapter {
                 let wanted = self.max_output(ask, manners);
                 let most_output = wanted.and_then(|it| less_output(message, it));
                 let mut better = match most_output {
-                    Some(_) => Manners { most_output, ..manners },
+                    Some(_) => ProviderQuirks { most_output, ..manners },
                     None => self.protocol.relent(manners, message),
                 };
                 better.forgotten |= better == manners && is_about_thoughts(message);
                 if better == manners {
                     return reply;
                 }
-                *self.manners() = Manners { forgotten: false, ..better };
+                *self.manners() = ProviderQuirks { forgotten: false, ..better };
                 manners = better;
             }
         })
     }
 
-    fn body(&self, ask: &Ask) -> Json {
+    fn body(&self, ask: &ChatRequest) -> Json {
         self.written(ask, *self.manners())
     }
 }
 
 impl Adapter {
-    fn written(&self, ask: &Ask, mut manners: Manners) -> Json {
+    fn written(&self, ask: &ChatRequest, mut manners: ProviderQuirks) -> Json {
         manners.no_stream |= !self.stream;
         let by = if manners.forgotten { String::new() } else { self.by() };
         let mut ask = taken(ask);
@@ -153,7 +155,7 @@ impl Adapter {
     }
 
     /// How many tokens a reply may have, if that is said at all.
-    fn max_output(&self, ask: &Ask, manners: Manners) -> Option<usize> {
+    fn max_output(&self, ask: &ChatRequest, manners: ProviderQuirks) -> Option<usize> {
         let wanted = ask.max_output.or(self.protocol.usual_output())?;
         Some(manners.most_output.map_or(wanted, |most| most.min(wanted)))
     }
@@ -166,7 +168,7 @@ impl Adapter {
             if self.stream { "text/event-stream, application/json" } else { "application/json" };
         headers.push(("accept", accept.to_owned()));
         ClientRequest {
-            url: url(&self.base, version, &path, self.provider == Provider::Anthropic),
+            url: url(&self.base, version, &path, self.provider == ModelProvider::Anthropic),
             headers: headers.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
             body,
             max_body: MAX_REPLY,
@@ -175,10 +177,10 @@ impl Adapter {
 
     async fn ask(
         &self,
-        ask: &Ask,
-        manners: Manners,
+        ask: &ChatRequest,
+        manners: ProviderQuirks,
         hear: &(dyn Fn(Delta<'_>) + Send + Sync),
-    ) -> Result<Reply, ModelError> {
+    ) -> Result<ChatResponse, ModelError> {
         let post = self.post(self.written(ask, manners).to_string().into_bytes());
         let mut incoming = self.wire.post(post).await.map_err(|it| self.unreachable(it))?;
         if !(200..300).contains(&incoming.status) {
@@ -206,9 +208,12 @@ impl Adapter {
     }
 
     /// What a reply took; estimated where its provider does not say, or says nothing for something.
-    fn counted(&self, ask: &Ask, reply: &Reply) -> Spent {
+    fn counted(&self, ask: &ChatRequest, reply: &ChatResponse) -> TokenUsage {
         let mut spent = reply.spent;
-        let window = Window { vocabulary: Vocabulary::for_model(&self.name), ..Window::default() };
+        let window = ContextWindow {
+            vocabulary: Tokenizer::for_model(&self.name),
+            ..ContextWindow::default()
+        };
         if spent.input == 0 {
             let tools = ask.tools.iter().map(|it| window.vocabulary.count(&json!(it).to_string()));
             let messages = ask.messages.iter().map(|it| window.count(it));
@@ -274,8 +279,8 @@ impl Adapter {
         self.protocol.take(&json, draft).map_err(|it| self.trouble(it))
     }
 
-    fn finish(&self, draft: Draft<'_>) -> Result<Reply, ModelError> {
-        if draft.stop == Some(Stop::Filtered) && draft.is_empty() {
+    fn finish(&self, draft: Draft<'_>) -> Result<ChatResponse, ModelError> {
+        if draft.stop == Some(StopReason::Filtered) && draft.is_empty() {
             let message = match &*draft.why {
                 "" => "the reply was held back",
                 why => why,
@@ -283,11 +288,11 @@ impl Adapter {
             let message = presentable(message, &self.key);
             return Err(ModelError::Refused { model: self.name.clone(), message });
         }
-        if draft.stop == Some(Stop::Done) && !draft.why.is_empty() && draft.is_empty() {
+        if draft.stop == Some(StopReason::Done) && !draft.why.is_empty() && draft.is_empty() {
             return Err(self.malformed(&draft.why));
         }
         let remark = Some(presentable(&draft.why, &self.key)).filter(|it| !it.is_empty());
-        Ok(Reply { remark, ..draft.reply(&self.by()) })
+        Ok(ChatResponse { remark, ..draft.reply(&self.by()) })
     }
 
     /// What stands in a message that only this model understands.
@@ -375,7 +380,7 @@ impl Adapter {
         }
     }
 
-    fn manners(&self) -> MutexGuard<'_, Manners> {
+    fn manners(&self) -> MutexGuard<'_, ProviderQuirks> {
         self.manners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -540,9 +545,10 @@ mod tests {
                     let reply = draft.reply("by");
                     replies += 1;
                     // What came of it can be told to everybody.
-                    let ask = Ask { messages: vec![reply.message], ..Ask::default() };
+                    let ask =
+                        ChatRequest { messages: vec![reply.message], ..ChatRequest::default() };
                     for (protocol, _) in SAMPLES {
-                        protocol.body("m", "by", &ask, Manners::default());
+                        protocol.body("m", "by", &ask, ProviderQuirks::default());
                     }
                 }
             }

@@ -4,12 +4,12 @@ use prowess::{Message, Role};
 use serde_json::{Value as Json, json};
 
 use super::{
-    adapter::{Flow, Manners, Protocol},
+    adapter::{Flow, Protocol, ProviderQuirks},
     draft::{Draft, Piece, What, count},
     history::{BEGIN, Content, Said, apart, arguments, contents, parameters, parts},
     trouble::Trouble,
 };
-use crate::model::{Ask, IS_ERROR, Offered, Stop};
+use crate::model::{ChatRequest, IS_ERROR, StopReason, ToolDefinition};
 
 /// Messages: the system prompt stands apart, roles alternate, and results are said by the user.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Protocol for Anthropic {
         Some(MAX_OUTPUT)
     }
 
-    fn body(&self, model: &str, by: &str, ask: &Ask, manners: Manners) -> Json {
+    fn body(&self, model: &str, by: &str, ask: &ChatRequest, manners: ProviderQuirks) -> Json {
         let (system, messages) = apart(&ask.messages);
         let max_tokens = ask.max_output.unwrap_or(MAX_OUTPUT);
         let mut body = json!({"model": model, "max_tokens": max_tokens});
@@ -44,7 +44,7 @@ impl Protocol for Anthropic {
             remember(body["system"].get_mut(0));
         }
         if !ask.tools.is_empty() {
-            let tool = |it: &Offered| json!({"name": it.name, "description": it.description, "input_schema": parameters(it)});
+            let tool = |it: &ToolDefinition| json!({"name": it.name, "description": it.description, "input_schema": parameters(it)});
             body["tools"] = ask.tools.iter().map(tool).collect();
             remember(body["tools"].as_array_mut().and_then(|it| it.last_mut()));
         }
@@ -222,10 +222,10 @@ fn add(place: u64, field: &str, text: &str, draft: &mut Draft<'_>) {
 fn take_stop(said: &Json, draft: &mut Draft<'_>) -> Flow {
     let Some(reason) = said["stop_reason"].as_str() else { return Flow::More };
     draft.stop = Some(match reason {
-        "tool_use" => Stop::Calls,
-        "max_tokens" | "model_context_window_exceeded" => Stop::Length,
-        "refusal" => Stop::Filtered,
-        _ => Stop::Done,
+        "tool_use" => StopReason::Calls,
+        "max_tokens" | "model_context_window_exceeded" => StopReason::Length,
+        "refusal" => StopReason::Filtered,
+        _ => StopReason::Done,
     });
     let details = &said["stop_details"];
     let why = details["explanation"].as_str().or(details["category"].as_str());

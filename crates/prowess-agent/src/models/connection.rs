@@ -18,16 +18,16 @@ use crate::model::Model;
 
 /// How a model is reached.
 #[derive(Debug, Clone)]
-pub struct Connection {
+pub struct ModelConnection {
     /// How it is spoken to.
-    pub provider: Provider,
+    pub provider: ModelProvider,
     /// What it is called, as its provider knows it.
     pub name: String,
     /// Where it is, if not where its provider has it: `http://localhost:11434` or
     /// `https://openrouter.ai/api/v1`.
     pub base_url: Option<String>,
     /// What lets one in. A server of one's own may want none.
-    pub key: Option<Key>,
+    pub key: Option<ApiKey>,
     /// How long is waited. Without a stream nothing is heard until the end, so only the total counts.
     pub timeouts: Timeouts,
     /// Whether it is heard while it replies.
@@ -38,7 +38,7 @@ pub struct Connection {
 
 /// How models are spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Provider {
+pub enum ModelProvider {
     /// Chat completions: OpenAI, Ollama, vLLM, llama.cpp, OpenRouter and many more.
     OpenAi,
     /// Responses, the newer interface of OpenAI.
@@ -51,7 +51,7 @@ pub enum Provider {
 
 /// What lets one in. It is sent, and never shown.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Key(String);
+pub struct ApiKey(String);
 
 /// A model cannot be asked like this.
 #[derive(Debug, thiserror::Error)]
@@ -75,8 +75,8 @@ pub enum ConnectionError {
 }
 
 /// Makes a model that can be asked. Nothing is sent until it is.
-pub fn model(connection: Connection) -> Result<Arc<dyn Model>, ConnectionError> {
-    let Connection { provider, name, base_url, key, mut timeouts, stream, certificates } =
+pub fn model(connection: ModelConnection) -> Result<Arc<dyn Model>, ConnectionError> {
+    let ModelConnection { provider, name, base_url, key, mut timeouts, stream, certificates } =
         connection;
     let name = name.trim().to_owned();
     if name.is_empty() {
@@ -92,10 +92,10 @@ pub fn model(connection: Connection) -> Result<Arc<dyn Model>, ConnectionError> 
         None => wire,
     };
     let protocol: Box<dyn Protocol> = match provider {
-        Provider::OpenAi => Box::new(OpenAi::new(&base)),
-        Provider::Responses => Box::new(Responses),
-        Provider::Anthropic => Box::new(Anthropic),
-        Provider::Gemini => Box::new(Gemini),
+        ModelProvider::OpenAi => Box::new(OpenAi::new(&base)),
+        ModelProvider::Responses => Box::new(Responses),
+        ModelProvider::Anthropic => Box::new(Anthropic),
+        ModelProvider::Gemini => Box::new(Gemini),
     };
     let key = key.map(|it| it.0).unwrap_or_default();
     let manners = Mutex::default();
@@ -110,9 +110,9 @@ pub fn model(connection: Connection) -> Result<Arc<dyn Model>, ConnectionError> 
     }
 }
 
-impl Connection {
+impl ModelConnection {
     /// A model at its provider's own place, without a key.
-    pub fn new(provider: Provider, name: impl Into<String>) -> Self {
+    pub fn new(provider: ModelProvider, name: impl Into<String>) -> Self {
         Self {
             provider,
             name: name.into(),
@@ -125,7 +125,7 @@ impl Connection {
     }
 }
 
-impl Provider {
+impl ModelProvider {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::OpenAi, Self::Responses, Self::Anthropic, Self::Gemini];
 
@@ -163,14 +163,14 @@ impl Provider {
     }
 }
 
-impl Key {
+impl ApiKey {
     /// Takes a key, without the white space around it.
     pub fn new(text: &str) -> Self {
         Self(text.trim().to_owned())
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(…)")
     }

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use prowess::{Call, Message, Role};
 use serde_json::{Map, Value as Json, json};
 
-use crate::model::{Delta, Reply, Spent, Stop};
+use crate::model::{ChatResponse, Delta, StopReason, TokenUsage};
 
 /// A reply while it is coming in: pieces in the order of their places, whichever came first.
 pub(super) struct Draft<'a> {
     pub(super) hear: &'a (dyn Fn(Delta<'_>) + Send + Sync),
     pub(super) pieces: BTreeMap<u64, Piece>,
-    pub(super) spent: Spent,
+    pub(super) spent: TokenUsage,
     /// Why it ended, once that was said.
-    pub(super) stop: Option<Stop>,
+    pub(super) stop: Option<StopReason>,
     /// What was said about the end.
     pub(super) why: String,
 }
@@ -48,7 +48,7 @@ impl<'a> Draft<'a> {
         Self {
             hear,
             pieces: BTreeMap::new(),
-            spent: Spent::default(),
+            spent: TokenUsage::default(),
             stop: None,
             why: String::new(),
         }
@@ -109,7 +109,7 @@ impl<'a> Draft<'a> {
     }
 
     /// The whole reply. What only this model understands is kept in its message.
-    pub(super) fn reply(self, by: &str) -> Reply {
+    pub(super) fn reply(self, by: &str) -> ChatResponse {
         let mut message = Message::new(Role::Assistant, "");
         let mut parts = Vec::new();
         for Piece { what, mut rest } in self.pieces.into_values() {
@@ -133,11 +133,11 @@ impl<'a> Draft<'a> {
             message.rest.insert(KEPT.to_owned(), json!({"by": by, "parts": parts}));
         }
         let stop = match self.stop.unwrap_or_default() {
-            Stop::Done if !message.calls.is_empty() => Stop::Calls,
-            Stop::Calls if message.calls.is_empty() => Stop::Done,
+            StopReason::Done if !message.calls.is_empty() => StopReason::Calls,
+            StopReason::Calls if message.calls.is_empty() => StopReason::Done,
             stop => stop,
         };
-        Reply { message, stop, spent: self.spent, remark: None }
+        ChatResponse { message, stop, spent: self.spent, remark: None }
     }
 }
 

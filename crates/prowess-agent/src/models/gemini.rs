@@ -6,12 +6,12 @@ use prowess::{Message, Role};
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    adapter::{Flow, Manners, Protocol},
+    adapter::{Flow, Protocol, ProviderQuirks},
     draft::{Draft, Piece, What, count},
     history::{BEGIN, Content, Part, Said, apart, arguments, contents, parts},
     trouble::Trouble,
 };
-use crate::model::{Ask, Offered, Spent, Stop};
+use crate::model::{ChatRequest, StopReason, TokenUsage, ToolDefinition};
 
 /// Contents and parts: the model's role is `model`, results are told by the name of their tool.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Protocol for Gemini {
         if key.is_empty() { Vec::new() } else { vec![("x-goog-api-key", key.to_owned())] }
     }
 
-    fn body(&self, model: &str, by: &str, ask: &Ask, _: Manners) -> Json {
+    fn body(&self, model: &str, by: &str, ask: &ChatRequest, _: ProviderQuirks) -> Json {
         let (system, messages) = apart(&ask.messages);
         let mut body = json!({"contents": turns(messages, model, by)});
         if !system.is_empty() {
@@ -68,7 +68,7 @@ impl Protocol for Gemini {
         }
         let feedback = &event["promptFeedback"];
         if let Some(reason) = feedback["blockReason"].as_str() {
-            draft.stop = Some(Stop::Filtered);
+            draft.stop = Some(StopReason::Filtered);
             let message = feedback["blockReasonMessage"].as_str();
             draft.why = message.unwrap_or(&format!("the prompt was blocked: {reason}")).to_owned();
             return Ok(Flow::Over);
@@ -80,15 +80,15 @@ impl Protocol for Gemini {
         let Some(reason) = candidate["finishReason"].as_str() else { return Ok(Flow::More) };
         let said = candidate["finishMessage"].as_str().unwrap_or(reason);
         match reason {
-            "STOP" | "FINISH_REASON_UNSPECIFIED" => draft.stop = Some(Stop::Done),
-            "MAX_TOKENS" => draft.stop = Some(Stop::Length),
+            "STOP" | "FINISH_REASON_UNSPECIFIED" => draft.stop = Some(StopReason::Done),
+            "MAX_TOKENS" => draft.stop = Some(StopReason::Length),
             "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" => {
                 // It may do better when it is asked again.
                 let message = format!("the model made a call that is none: {said}");
                 return Err(Trouble::said(&json!({"message": message})));
             }
             reason if FILTERS.contains(&reason) => {
-                draft.stop = Some(Stop::Filtered);
+                draft.stop = Some(StopReason::Filtered);
                 draft.why = match candidate["finishMessage"].as_str() {
                     Some(said) => format!("the reply was blocked ({reason}): {said}"),
                     None => format!("the reply was blocked: {reason}"),
@@ -96,7 +96,7 @@ impl Protocol for Gemini {
             }
             // What was said and called counts, whatever the word for its end means.
             reason => {
-                draft.stop = Some(Stop::Done);
+                draft.stop = Some(StopReason::Done);
                 draft.why = format!("the reply ended with an unknown reason: {reason}");
             }
         }
@@ -238,9 +238,9 @@ fn take_part(part: &Json, draft: &mut Draft<'_>) {
     }
 }
 
-fn spent(usage: &Json) -> Spent {
+fn spent(usage: &Json) -> TokenUsage {
     let count = |name: &str| count(&usage[name]);
-    Spent {
+    TokenUsage {
         input: count("promptTokenCount") + count("toolUsePromptTokenCount"),
         output: count("candidatesTokenCount") + count("thoughtsTokenCount"),
         cached: count("cachedContentTokenCount"),
@@ -248,7 +248,7 @@ fn spent(usage: &Json) -> Spent {
     }
 }
 
-fn tool(tool: &Offered) -> Json {
+fn tool(tool: &ToolDefinition) -> Json {
     let mut told = json!({"name": tool.name, "description": tool.description});
     let schema = subset(&tool.input_schema, &tool.input_schema, 0, &Cell::new(MAX_SCHEMAS));
     // An object without properties is refused where a tool takes nothing.

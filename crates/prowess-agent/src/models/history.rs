@@ -6,7 +6,7 @@ use prowess::{Call, Message, Role};
 use serde_json::{Map, Value as Json, json};
 
 use super::draft::KEPT;
-use crate::model::{Ask, Offered};
+use crate::model::{ChatRequest, ToolDefinition};
 
 /// A part of a message that goes back to the provider that made it.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub(super) const BEGIN: &str = "(the conversation goes on)";
 
 /// What is asked, with no call of a tool by a name that providers do not take: models make up such names
 /// now and then, and a session that has one would be refused for ever.
-pub(super) fn taken(ask: &Ask) -> Cow<'_, Ask> {
+pub(super) fn taken(ask: &ChatRequest) -> Cow<'_, ChatRequest> {
     let is_offered = |call: &Call| ask.tools.iter().any(|it| it.name == call.name);
     let is_taken = |call: &Call| is_offered(call) || name(&call.name) == call.name;
     if ask.messages.iter().flat_map(|it| &it.calls).all(is_taken) {
@@ -137,7 +137,7 @@ fn content(part: &Json) -> Option<Content<'_>> {
 }
 
 /// The schema of a tool's input, which is always an object.
-pub(super) fn parameters(tool: &Offered) -> Json {
+pub(super) fn parameters(tool: &ToolDefinition) -> Json {
     let mut schema = match &tool.input_schema {
         Json::Object(schema) => schema.clone(),
         _ => Map::new(),

@@ -4,12 +4,12 @@ use prowess::{Call, Message, Role};
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    adapter::{Flow, Manners, Protocol},
+    adapter::{Flow, Protocol, ProviderQuirks},
     draft::{Draft, Piece, What, count},
     history::{Part, Said, parameters, parts},
     trouble::Trouble,
 };
-use crate::model::{Ask, Delta, Offered, Spent, Stop};
+use crate::model::{ChatRequest, Delta, StopReason, TokenUsage, ToolDefinition};
 
 /// Chat completions. Servers differ in what they take.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl Protocol for OpenAi {
         bearer(key)
     }
 
-    fn body(&self, model: &str, by: &str, ask: &Ask, manners: Manners) -> Json {
+    fn body(&self, model: &str, by: &str, ask: &ChatRequest, manners: ProviderQuirks) -> Json {
         let messages: Vec<Json> = ask.messages.iter().map(|it| message(it, by, manners)).collect();
         let mut body = json!({"model": model, "messages": messages});
         if !ask.tools.is_empty() {
@@ -76,8 +76,8 @@ impl Protocol for OpenAi {
         let reason = choice["finish_reason"].as_str().filter(|it| !it.is_empty());
         if let Some(reason) = reason {
             draft.stop = Some(match reason {
-                "length" | "max_tokens" | "model_length" => Stop::Length,
-                "content_filter" => Stop::Filtered,
+                "length" | "max_tokens" | "model_length" => StopReason::Length,
+                "content_filter" => StopReason::Filtered,
                 // A refusal that was said ends as any other text does.
                 _ => draft.stop.unwrap_or_default(),
             });
@@ -86,7 +86,7 @@ impl Protocol for OpenAi {
         Ok(if is_over { Flow::Nearly } else { Flow::More })
     }
 
-    fn relent(&self, mut manners: Manners, message: &str) -> Manners {
+    fn relent(&self, mut manners: ProviderQuirks, message: &str) -> ProviderQuirks {
         let message = message.to_lowercase();
         let says = |it: &str| message.contains(it);
         let is_unknown = UNKNOWN.iter().any(|it| says(it));
@@ -113,7 +113,7 @@ pub(super) fn bearer(key: &str) -> Vec<(&'static str, String)> {
 
 /// A message with nothing but what the interface knows: what is more, some servers refuse. Thoughts go
 /// back with calls alone.
-fn message(message: &Message, by: &str, manners: Manners) -> Json {
+fn message(message: &Message, by: &str, manners: ProviderQuirks) -> Json {
     let mut sent = json!(Message { rest: Map::new(), ..message.clone() });
     let mut calls = sent.get_mut("tool_calls").and_then(Json::as_array_mut).into_iter().flatten();
     let mut thoughts = Map::new();
@@ -134,7 +134,7 @@ fn message(message: &Message, by: &str, manners: Manners) -> Json {
     sent
 }
 
-fn tool(tool: &Offered) -> Json {
+fn tool(tool: &ToolDefinition) -> Json {
     json!({"type": "function", "function": {
         "name": tool.name,
         "description": tool.description,
@@ -142,9 +142,9 @@ fn tool(tool: &Offered) -> Json {
     }})
 }
 
-fn spent(usage: &Json) -> Spent {
+fn spent(usage: &Json) -> TokenUsage {
     let cached = count(&usage["prompt_tokens_details"]["cached_tokens"]);
-    Spent {
+    TokenUsage {
         input: count(&usage["prompt_tokens"]),
         output: count(&usage["completion_tokens"]),
         cached: cached.max(count(&usage["prompt_cache_hit_tokens"])),
@@ -161,7 +161,7 @@ fn take_said(said: &Json, draft: &mut Draft<'_>) {
     }
     if let Some(refusal) = said["refusal"].as_str().filter(|it| !it.is_empty()) {
         draft.say(TEXT, refusal);
-        draft.stop = Some(Stop::Filtered);
+        draft.stop = Some(StopReason::Filtered);
     }
     for call in said["tool_calls"].as_array().into_iter().flatten() {
         take_call(call, draft);

@@ -4,13 +4,13 @@ use prowess::{Message, Role};
 use serde_json::{Value as Json, json};
 
 use super::{
-    adapter::{Flow, Manners, Protocol},
+    adapter::{Flow, Protocol, ProviderQuirks},
     draft::{Draft, Piece, What, count},
     history::{Content, Part, Said, apart, contents, parameters, parts},
     openai::bearer,
     trouble::Trouble,
 };
-use crate::model::{Ask, Offered, Spent, Stop};
+use crate::model::{ChatRequest, StopReason, TokenUsage, ToolDefinition};
 
 /// Responses. Nothing is stored at the provider: what the model thought goes back encrypted, and nothing
 /// else has an id, by which it would be looked for.
@@ -26,7 +26,7 @@ impl Protocol for Responses {
         bearer(key)
     }
 
-    fn body(&self, model: &str, by: &str, ask: &Ask, manners: Manners) -> Json {
+    fn body(&self, model: &str, by: &str, ask: &ChatRequest, manners: ProviderQuirks) -> Json {
         let (system, messages) = apart(&ask.messages);
         let input: Vec<Json> = messages.iter().flat_map(|it| items(it, by)).collect();
         let mut body = json!({"model": model, "input": input, "store": false});
@@ -59,7 +59,7 @@ impl Protocol for Responses {
             "response.output_text.delta" => draft.say(place, text("delta")),
             "response.refusal.delta" => {
                 draft.say(place, text("delta"));
-                draft.stop = Some(Stop::Filtered);
+                draft.stop = Some(StopReason::Filtered);
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
                 draft.think(text("delta"));
@@ -75,7 +75,7 @@ impl Protocol for Responses {
         Ok(Flow::More)
     }
 
-    fn relent(&self, mut manners: Manners, message: &str) -> Manners {
+    fn relent(&self, mut manners: ProviderQuirks, message: &str) -> ProviderQuirks {
         // A model that does not think has no thoughts to give.
         let message = message.to_lowercase();
         manners.no_thoughts |= message.contains("encrypted content is not supported")
@@ -130,7 +130,7 @@ fn item(part: Part<'_>) -> Option<Json> {
     Some(item)
 }
 
-fn tool(tool: &Offered) -> Json {
+fn tool(tool: &ToolDefinition) -> Json {
     // A schema is strict unless that is denied, and ours need not be.
     json!({
         "type": "function",
@@ -171,7 +171,7 @@ fn end_item(place: u64, item: &Json, draft: &mut Draft<'_>) {
             for part in content {
                 if let Some(refusal) = part["refusal"].as_str() {
                     whole.push_str(refusal);
-                    draft.stop = Some(Stop::Filtered);
+                    draft.stop = Some(StopReason::Filtered);
                 }
                 whole.push_str(part["text"].as_str().unwrap_or_default());
             }
@@ -201,7 +201,7 @@ fn take_whole(response: &Json, draft: &mut Draft<'_>) -> Result<Flow, Trouble> {
         }
     }
     let usage = &response["usage"];
-    draft.spent = Spent {
+    draft.spent = TokenUsage {
         input: count(&usage["input_tokens"]),
         output: count(&usage["output_tokens"]),
         cached: count(&usage["input_tokens_details"]["cached_tokens"]),
@@ -212,7 +212,7 @@ fn take_whole(response: &Json, draft: &mut Draft<'_>) -> Result<Flow, Trouble> {
         Some("incomplete") => {
             let reason = &response["incomplete_details"]["reason"];
             let is_filtered = reason == "content_filter";
-            draft.stop = Some(if is_filtered { Stop::Filtered } else { Stop::Length });
+            draft.stop = Some(if is_filtered { StopReason::Filtered } else { StopReason::Length });
         }
         _ => drop(draft.stop.get_or_insert_default()),
     }

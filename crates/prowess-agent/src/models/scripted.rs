@@ -8,16 +8,18 @@ use std::{
 use prowess::{Call, Message, Role};
 use serde_json::Value as Json;
 
-use crate::model::{Ask, Delta, Model, ModelError, Reply, Replying, Spent, Stop};
+use crate::model::{
+    ChatRequest, ChatResponse, Delta, Model, ModelError, Replying, StopReason, TokenUsage,
+};
 
 /// A model that replies from a script, one line for each time it is asked.
 #[derive(Debug, Default)]
-pub struct Scripted {
-    lines: Mutex<VecDeque<Result<Reply, ModelError>>>,
-    asked: Mutex<Vec<Ask>>,
+pub struct ScriptedModel {
+    lines: Mutex<VecDeque<Result<ChatResponse, ModelError>>>,
+    asked: Mutex<Vec<ChatRequest>>,
 }
 
-impl Scripted {
+impl ScriptedModel {
     /// Begins with nothing to say.
     pub fn new() -> Self {
         Self::default()
@@ -27,7 +29,7 @@ impl Scripted {
     #[must_use]
     pub fn says(self, text: impl Into<String>) -> Self {
         let message = Message::new(Role::Assistant, text);
-        self.replies(Reply { message, ..Reply::default() })
+        self.replies(ChatResponse { message, ..ChatResponse::default() })
     }
 
     /// Calls this tool next.
@@ -45,12 +47,12 @@ impl Scripted {
             ..Call::default()
         });
         let message = Message { calls: calls.collect(), ..Message::new(Role::Assistant, "") };
-        self.replies(Reply { message, stop: Stop::Calls, ..Reply::default() })
+        self.replies(ChatResponse { message, stop: StopReason::Calls, ..ChatResponse::default() })
     }
 
     /// Replies this next.
     #[must_use]
-    pub fn replies(self, reply: Reply) -> Self {
+    pub fn replies(self, reply: ChatResponse) -> Self {
         lock(&self.lines).push_back(Ok(reply));
         self
     }
@@ -63,12 +65,12 @@ impl Scripted {
     }
 
     /// What it was asked, in order.
-    pub fn asked(&self) -> Vec<Ask> {
+    pub fn asked(&self) -> Vec<ChatRequest> {
         lock(&self.asked).clone()
     }
 }
 
-impl Model for Scripted {
+impl Model for ScriptedModel {
     fn name(&self) -> &str {
         "scripted"
     }
@@ -79,7 +81,7 @@ impl Model for Scripted {
 
     fn reply<'a>(
         &'a self,
-        ask: &'a Ask,
+        ask: &'a ChatRequest,
         hear: &'a (dyn Fn(Delta<'_>) + Send + Sync),
     ) -> Replying<'a> {
         Box::pin(async move {
@@ -93,11 +95,14 @@ impl Model for Scripted {
                 hear(Delta::Text(word));
             }
             reply.message.calls.iter().for_each(|it| hear(Delta::Call(&it.name)));
-            if reply.spent == Spent::default() {
+            if reply.spent == TokenUsage::default() {
                 let said: usize = ask.messages.iter().map(|it| it.content.len()).sum();
                 let (input, output) = (said / 4, reply.message.content.len() / 4 + 1);
-                reply.spent =
-                    Spent { input: input as u64, output: output as u64, ..Spent::default() };
+                reply.spent = TokenUsage {
+                    input: input as u64,
+                    output: output as u64,
+                    ..TokenUsage::default()
+                };
             }
             Ok(reply)
         })

@@ -3,10 +3,10 @@
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use super::{read::Traced, summary::Summary};
-use crate::page::Page;
+use super::{read::RecordedTrace, summary::Summary};
+use crate::page::HtmlPage;
 
-const PAGE: Page<'_> = Page {
+const PAGE: HtmlPage<'_> = HtmlPage {
     title: "Trace",
     list: "Timeline",
     rows: "Turns, steps and calls",
@@ -28,7 +28,7 @@ struct Data<'a> {
     cut: usize,
 }
 
-impl Traced {
+impl RecordedTrace {
     /// Makes one HTML page of it that needs nothing else, and loads nothing.
     pub fn page(&self) -> String {
         let summary = self.summary();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use prowess::Vocabulary;
+use prowess::Tokenizer;
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
@@ -10,7 +10,7 @@ use crate::layers::TRACE_VERSION;
 
 /// A trace that was read: what happened, by turns.
 #[derive(Debug, Default, Serialize)]
-pub struct Traced {
+pub struct RecordedTrace {
     pub(super) turns: Vec<Turn>,
     /// The messages and tools that the model was told, by digest.
     pub(super) said: BTreeMap<String, Json>,
@@ -116,7 +116,7 @@ const BESIDE: &[&str] = &[
     "warned",
 ];
 
-impl Traced {
+impl RecordedTrace {
     /// Reads the lines of a trace. Lines that cannot be read are counted and left out.
     pub fn read(bytes: &[u8]) -> Result<Self, TraceError> {
         if bytes.trim_ascii().is_empty() {
@@ -140,7 +140,7 @@ impl Traced {
 
 #[derive(Default)]
 struct Reading {
-    traced: Traced,
+    traced: RecordedTrace,
     events: usize,
     is_session: bool,
     /// Long texts, by digest.
@@ -287,7 +287,7 @@ impl Reading {
         }
     }
 
-    fn finish(self) -> Result<Traced, TraceError> {
+    fn finish(self) -> Result<RecordedTrace, TraceError> {
         match (self.events, self.is_session) {
             (0, true) => Err(TraceError::Session),
             (0, false) => Err(TraceError::Foreign),
@@ -368,7 +368,7 @@ fn costs(said: &Json) -> Vec<(String, usize)> {
     let count = |text: &str| {
         // The beginning of a very long text stands for all of it.
         let head = &text[..text.floor_char_boundary(MAX_COUNTED)];
-        Vocabulary::default().count(head) * (text.len() / head.len().max(1)).max(1)
+        Tokenizer::default().count(head) * (text.len() / head.len().max(1)).max(1)
     };
     let Some(parts) = said["parts"].as_array() else {
         return vec![("tools".to_owned(), count(&said.to_string()))];

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use super::read::{Traced, text};
-use crate::model::Spent;
+use super::read::{RecordedTrace, text};
+use crate::model::TokenUsage;
 
 /// A trace in numbers.
 #[derive(Debug, Default, PartialEq, Serialize)]
@@ -32,7 +32,7 @@ pub struct Summary {
     /// How long the tools took; those side by side count each.
     pub tools_ms: f64,
     /// The tokens of all replies.
-    pub tokens: Spent,
+    pub tokens: TokenUsage,
     /// What that costs, where prices were known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
@@ -78,7 +78,7 @@ pub struct UseOfSkill {
     pub by: Vec<String>,
 }
 
-impl Traced {
+impl RecordedTrace {
     /// Sums it up.
     pub fn summary(&self) -> Summary {
         let mut summary = Summary {
@@ -161,9 +161,9 @@ fn shown(skills: &mut Vec<UseOfSkill>, event: &Json) {
     }
 }
 
-fn spent(json: &Json) -> Spent {
+fn spent(json: &Json) -> TokenUsage {
     let number = |key: &str| json[key].as_u64().unwrap_or_default();
-    Spent {
+    TokenUsage {
         input: number("input"),
         output: number("output"),
         cached: number("cached"),

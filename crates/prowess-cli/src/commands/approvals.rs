@@ -3,7 +3,7 @@ use prowess_runtime::{Records, RememberedApproval};
 use serde_json::json;
 
 use super::count;
-use crate::{Status, fault::Fault, host, printer::Printer, safe};
+use crate::{ExitStatus, fault::CliError, host, printer::Printer, safe};
 
 /// List the approvals that are remembered, or take them back
 ///
@@ -19,9 +19,9 @@ pub(crate) struct Args {
     all: bool,
 }
 
-pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {
     let Some(state) = host::state() else {
-        let fault = Fault::unable("there is no home directory to remember approvals in");
+        let fault = CliError::unable("there is no home directory to remember approvals in");
         return Err(fault.hint("set `HOME`, or `XDG_STATE_HOME` to an absolute path").into());
     };
     let records = Records::at(state);
@@ -31,14 +31,14 @@ pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<Status> {
     };
     match records.faults() {
         faults if faults.is_empty() => Ok(status),
-        faults => Err(Fault::unable(faults.join("; ")).into()),
+        faults => Err(CliError::unable(faults.join("; ")).into()),
     }
 }
 
-fn list(approvals: &[RememberedApproval], printer: &mut Printer) -> Result<Status> {
+fn list(approvals: &[RememberedApproval], printer: &mut Printer) -> Result<ExitStatus> {
     if printer.json {
         printer.document(&json!({ "approvals": approvals }))?;
-        return Ok(Status::Well);
+        return Ok(ExitStatus::Success);
     }
     for approval in approvals.iter().rev() {
         let RememberedApproval { id, when, .. } = approval;
@@ -51,7 +51,7 @@ fn list(approvals: &[RememberedApproval], printer: &mut Printer) -> Result<Statu
         false => printer
             .note("`prowess approvals --revoke ID` takes one back, `--revoke --all` all of them"),
     }
-    Ok(Status::Well)
+    Ok(ExitStatus::Success)
 }
 
 /// What was approved, in one line.
@@ -75,9 +75,14 @@ fn described(approval: &RememberedApproval) -> String {
     if by == "flag" { format!("{what} (by --yes)") } else { what }
 }
 
-fn revoke(records: &Records, ids: &[String], all: bool, printer: &mut Printer) -> Result<Status> {
+fn revoke(
+    records: &Records,
+    ids: &[String],
+    all: bool,
+    printer: &mut Printer,
+) -> Result<ExitStatus> {
     if ids.is_empty() && !all {
-        let fault = Fault::unable("no approval is named");
+        let fault = CliError::unable("no approval is named");
         return Err(fault
             .hint("`prowess approvals` lists them; `--revoke --all` takes all back")
             .into());
@@ -85,7 +90,7 @@ fn revoke(records: &Records, ids: &[String], all: bool, printer: &mut Printer) -
     let known = records.remembered();
     let is_known = |id: &&String| known.iter().any(|it| it.id == **id);
     if let Some(id) = ids.iter().find(|it| !is_known(it)) {
-        let fault = Fault::typed(format!("there is no approval `{id}`"));
+        let fault = CliError::typed(format!("there is no approval `{id}`"));
         return Err(fault.hint("`prowess approvals` lists them").into());
     }
     let is_meant = |it: &RememberedApproval| all || ids.contains(&it.id);
@@ -93,11 +98,11 @@ fn revoke(records: &Records, ids: &[String], all: bool, printer: &mut Printer) -
     let revoked = revoked.context("the approvals cannot be changed")?;
     if printer.json {
         printer.document(&json!({ "revoked": revoked }))?;
-        return Ok(Status::Well);
+        return Ok(ExitStatus::Success);
     }
     printer.note(&match revoked.len() {
         0 => "no approval is remembered".to_owned(),
         many => format!("{} taken back; it will be asked again", count(many, "approval")),
     });
-    Ok(Status::Well)
+    Ok(ExitStatus::Success)
 }

@@ -5,18 +5,18 @@ use std::{
 
 use anyhow::Result;
 use prowess::Library;
-use prowess_agent::{Ask, Model, Score};
+use prowess_agent::{ChatRequest, Model, SkillScore};
 use prowess_runtime::Launcher;
 use serde_json::{Value as Json, json};
 
 use super::{chat, count, prompt};
 use crate::{
-    Status,
+    ExitStatus,
     agent::{Unasked, Working},
     arguments::Global,
     context,
     conversation::{self, Conversation, Turned},
-    fault::Fault,
+    fault::CliError,
     given,
     printer::Printer,
     safe,
@@ -56,7 +56,7 @@ pub(crate) fn run(
     global: &Global,
     launcher: Launcher,
     printer: &mut Printer,
-) -> Result<Status> {
+) -> Result<ExitStatus> {
     let prompt = args.prompt()?;
     args.which.differs_from(args.working.trace.as_deref())?;
     if args.is_unread() {
@@ -119,7 +119,9 @@ impl Args {
         let asked = self.asked();
         let from_stdin = self.file.iter().chain(&asked).filter(|it| *it == "-").count();
         if from_stdin > 1 {
-            return Err(Fault::typed("stdin can be read once, and `-` stands there twice").into());
+            return Err(
+                CliError::typed("stdin can be read once, and `-` stands there twice").into()
+            );
         }
         let mut prompt = match asked.as_deref() {
             Some("-") => given::text("-")?,
@@ -143,14 +145,14 @@ impl Args {
     }
 }
 
-fn nothing_is_asked() -> Fault {
+fn nothing_is_asked() -> CliError {
     let hint =
         "`prowess ask \"what is in this repository?\"` asks; `prowess chat` asks more than once";
-    Fault::typed("nothing is asked").hint(hint)
+    CliError::typed("nothing is asked").hint(hint)
 }
 
 /// Says no to a request that invokes a skill which is not there.
-fn invocable(prompt: Option<&str>, library: &Library) -> Result<(), Fault> {
+fn invocable(prompt: Option<&str>, library: &Library) -> Result<(), CliError> {
     let name = prompt.and_then(chat::command);
     let unknown = name.and_then(|it| chat::unknown(it, std::iter::empty(), library));
     unknown.map_or(Ok(()), Err)
@@ -163,7 +165,7 @@ fn dry_run(
     global: &Global,
     launcher: Launcher,
     printer: &mut Printer,
-) -> Result<Status> {
+) -> Result<ExitStatus> {
     let config = context::config(global)?;
     let model = args.working.naming.shown(&config)?;
     let unasked = Arc::new(Unasked::new(model));
@@ -195,21 +197,21 @@ fn dry_run(
                     "not started for this, so that their tools and skills are missing: `{set}`; `prowess servers` shows them"
                 ));
             }
-            Ok(Status::Well)
+            Ok(ExitStatus::Success)
         }
         (None, Turned::Failed(error)) => Err(error.into()),
         (None, _) => {
             printer.note("nothing would be sent");
-            Ok(Status::Well)
+            Ok(ExitStatus::Success)
         }
     }
 }
 
 /// What would be sent, and why.
 struct Sent<'a> {
-    ask: &'a Ask,
+    ask: &'a ChatRequest,
     model: &'a Unasked,
-    scores: &'a [Score],
+    scores: &'a [SkillScore],
     count: &'a dyn Fn(&str) -> usize,
 }
 

@@ -6,7 +6,7 @@ use prowess::{Cataloging, Format, catalog};
 use serde_json::json;
 
 use super::count;
-use crate::{Status, arguments::Global, completion, context, host, printer::Printer};
+use crate::{ExitStatus, arguments::Global, completion, context, host, printer::Printer};
 
 /// Print what a model is shown of the skills at the start
 #[derive(Debug, clap::Args)]
@@ -35,7 +35,7 @@ enum FormatName {
     Xml,
 }
 
-pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     let global = &context::with_paths(global, &args.paths);
     let config = context::config(global)?;
     let library = context::library(global, printer)?;
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             "shortened": catalog.shortened,
             "dropped": catalog.dropped,
         }))?;
-        return Ok(Status::Well);
+        return Ok(ExitStatus::Success);
     }
     if !catalog.text.is_empty() {
         printer.text(&catalog.text)?;
@@ -78,5 +78,5 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         count(catalog.tokens, "token"),
         vocabulary.as_str(),
     ));
-    Ok(Status::Well)
+    Ok(ExitStatus::Success)
 }

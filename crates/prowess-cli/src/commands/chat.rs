@@ -5,7 +5,7 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use prowess::{Library, Manifest, Role, nearest};
-use prowess_agent::Spent;
+use prowess_agent::TokenUsage;
 use prowess_runtime::Launcher;
 use rustyline::{
     CompletionType, Config, Context, Editor, ExternalPrinter, Helper, completion::Completer,
@@ -16,16 +16,16 @@ use serde_json::json;
 
 use super::count;
 use crate::{
-    Status,
+    ExitStatus,
     agent::Working,
     arguments::Global,
     context,
     conversation::{self, Conversation, Turned, report},
-    fault::Fault,
+    fault::CliError,
     printer::Printer,
     safe,
     sessions::{self, Kept, Which},
-    viewer::{View, Viewer, judged},
+    viewer::{EventRenderer, View, judged},
 };
 
 /// Talk with an agent
@@ -59,7 +59,7 @@ pub(crate) fn run(
     global: &Global,
     launcher: Launcher,
     printer: &mut Printer,
-) -> Result<Status> {
+) -> Result<ExitStatus> {
     let view = match (printer.json, args.working.naming.no_stream) {
         (true, _) => View::Document,
         (false, true) => View::Whole,
@@ -73,7 +73,7 @@ pub(crate) fn run(
     let kept = args.which.open(keep, printer)?;
     let mut lines = Lines::new(&kept)?;
     let conversation = Conversation::new(stack, kept, view, printer)?;
-    let mut chat = Chat { conversation, keep, last: Status::Well };
+    let mut chat = Chat { conversation, keep, last: ExitStatus::Success };
     let ended = chat.go_on(args, &mut lines, printer);
     let kept = &chat.conversation.kept;
     kept.discard_if_unused();
@@ -84,7 +84,7 @@ pub(crate) fn run(
     }
     chat.conversation.end(printer);
     ended?;
-    Ok(if lines.is_terminal() { Status::Well } else { chat.last })
+    Ok(if lines.is_terminal() { ExitStatus::Success } else { chat.last })
 }
 
 /// A conversation that goes on.
@@ -93,7 +93,7 @@ struct Chat {
     /// How many sessions are kept.
     keep: usize,
     /// What the last request came to.
-    last: Status,
+    last: ExitStatus,
 }
 
 /// What somebody typed.
@@ -183,7 +183,7 @@ impl Chat {
                 // A conversation that is not kept is followed by another one that is not.
                 let keep = if kept.name.is_some() { self.keep } else { 0 };
                 *kept = sessions::fresh(keep, printer);
-                *viewer = Viewer::new(viewer.view());
+                *viewer = EventRenderer::new(viewer.view());
                 printer.note("a new conversation begins");
             }
             _ => {
@@ -193,7 +193,7 @@ impl Chat {
                     None => return self.turn(Some(text.to_owned()), printer),
                     Some(fault) => fault.tell(printer),
                 }
-                self.last = Status::AtFault;
+                self.last = ExitStatus::Failure;
             }
         }
         Ok(After::Next)
@@ -257,7 +257,7 @@ impl Chat {
                 "nothing was asked since this program began; the window holds {window} tokens"
             )];
             let spent = self.conversation.kept.session.spent_on();
-            let spent: Spent = spent.into_values().sum();
+            let spent: TokenUsage = spent.into_values().sum();
             if spent.input + spent.output > 0 {
                 lines.push(format!("before that: {spent} ({} cached)", spent.cached));
             }
@@ -298,7 +298,7 @@ pub(super) fn unknown<'c>(
     name: &str,
     commands: impl Iterator<Item = &'c str>,
     library: &Library,
-) -> Option<Fault> {
+) -> Option<CliError> {
     if library.get(name).is_some_and(|it| can_be_invoked(&it.manifest)) {
         return None;
     }
@@ -311,7 +311,7 @@ pub(super) fn unknown<'c>(
     };
     let names = names(library);
     known.extend(names.iter().map(String::as_str));
-    let fault = Fault::typed(format!("there is {what} `/{name}`"));
+    let fault = CliError::typed(format!("there is {what} `/{name}`"));
     Some(match nearest(name, known.into_iter()) {
         Some(near) => fault.hint(format!("did you mean `/{near}`?")),
         None => fault.hint(list),

@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::Result;
 use prowess::{
-    CheckError, Checked, CheckedScript, Directory, Finding, HERE, Library, Profile, Severity,
+    CheckError, CheckResult, CheckedScript, Directory, Finding, HERE, Library, Profile, Severity,
     check_directories, rule,
 };
 use prowess_runtime::Config;
@@ -20,7 +20,9 @@ use serde_json::json;
 
 use self::fix::{FixArgs, FixedFile};
 use super::{count, finding_json, folded};
-use crate::{Status, arguments::Global, context, fault::Fault, near, printer::Printer, snippet};
+use crate::{
+    ExitStatus, arguments::Global, context, fault::CliError, near, printer::Printer, snippet,
+};
 
 /// Say what is wrong with skills, and put right what is safe
 ///
@@ -54,7 +56,7 @@ impl Args {
     fn format(&self, printer: &Printer) -> Result<Format> {
         match (self.format, printer.json) {
             (Some(_), true) => {
-                let fault = Fault::unable("`--format` and `--json` cannot stand together");
+                let fault = CliError::unable("`--format` and `--json` cannot stand together");
                 Err(fault.hint("`--format json` is the same as `--json`").into())
             }
             (None, true) => Ok(Format::Json),
@@ -66,7 +68,7 @@ impl Args {
 /// The longest line that is shown with a finding, in bytes.
 const MAX_EXCERPT: usize = 8192;
 
-pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     let format = args.format(printer)?;
     let profile = Profile::from(global.profile);
     let config = context::config(global)?;
@@ -74,7 +76,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let limits = config.options().limits;
     let mut paths = paths(args, global, &config, printer)?;
     if paths.is_empty() {
-        let fault = Fault::unable("no skills to check in this project or your home directory");
+        let fault = CliError::unable("no skills to check in this project or your home directory");
         return Err(fault.hint("name a folder, as in `prowess check PATH`").into());
     }
     let look = |paths: &[Directory]| check_directories(paths, profile, &limits);
@@ -131,9 +133,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let errors = fixed.iter().flatten().filter_map(|it| it.error.as_ref());
     if errors.map(|it| printer.error(it)).count() > 0 {
         printer.hint("what could not be fixed is as it was; see to the cause and try again");
-        return Ok(Status::Unable);
+        return Ok(ExitStatus::Error);
     }
-    Ok(if failed { Status::AtFault } else { Status::Well })
+    Ok(if failed { ExitStatus::Failure } else { ExitStatus::Success })
 }
 
 /// What is checked: the paths that were given, else the configured directories, else those that are here.
@@ -176,7 +178,7 @@ fn named(
         printer.note(&format!("checking `{name}` in `{}`", folder.display()));
         return Ok(Directory::repository(folder));
     }
-    let fault = Fault::unable(format!(
+    let fault = CliError::unable(format!(
         "`{name}` is neither a path nor the name of a skill in the directories that are searched"
     ));
     let near =
@@ -188,17 +190,17 @@ fn named(
 }
 
 /// Says that there is nothing to check.
-fn no_skill(path: &Path, paths: usize) -> Fault {
+fn no_skill(path: &Path, paths: usize) -> CliError {
     let more = match paths {
         1 => String::new(),
         _ => format!(" or in {} other places", paths - 1),
     };
-    Fault::unable(format!("there is no skill in `{}`{more}", path.display()))
+    CliError::unable(format!("there is no skill in `{}`{more}", path.display()))
         .hint("a skill is a folder with a `SKILL.md`; build output and what git ignores is only searched when it is named")
 }
 
 /// Adds what scripts would do that none should, in its place among the findings of a file.
-fn add_dangers(checked: &mut Checked, profile: Profile) {
+fn add_dangers(checked: &mut CheckResult, profile: Profile) {
     let weight = rule("script-dangerous").and_then(|rule| Some((rule, rule.severity(profile)?)));
     let Some((rule, severity)) = weight else { return };
     for CheckedScript { path, line, text } in &checked.scripts {
@@ -218,7 +220,7 @@ fn add_dangers(checked: &mut Checked, profile: Profile) {
 }
 
 fn show(
-    checked: &Checked,
+    checked: &CheckResult,
     args: &FixArgs,
     is_folded: bool,
     printer: &mut Printer,

@@ -2,7 +2,7 @@ use anyhow::{Context as _, Result};
 use clap_complete::{Shell, env::Shells};
 use serde_json::json;
 
-use crate::{Status, completion::ASKED, printer::Printer};
+use crate::{ExitStatus, completion::ASKED, printer::Printer};
 
 /// Print the script by which a shell completes commands, flags and names
 ///
@@ -19,7 +19,7 @@ pub(crate) struct Args {
 /// paths with blanks without quotes.
 const BASH: &str = include_str!("completions.bash");
 
-pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {
     let name = args.shell.to_string();
     let script = match args.shell {
         Shell::Bash => BASH.to_owned(),
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<Status> {
     } else {
         printer.raw(script.as_bytes())?;
     }
-    Ok(Status::Well)
+    Ok(ExitStatus::Success)
 }
 
 /// The script of clap for a shell.

@@ -2,14 +2,14 @@ use std::io::{self, IsTerminal as _};
 
 use anyhow::Result;
 use prowess::nearest;
-use prowess_runtime::{Config, Origin, Records, Shown};
+use prowess_runtime::{Config, Records, SettingOrigin, ShownSetting};
 use serde_json::{Value as Json, json};
 
 use crate::{
-    Status,
+    ExitStatus,
     arguments::Global,
     completion, context,
-    fault::Fault,
+    fault::CliError,
     host,
     markdown::wrapped,
     printer::{self, Printer},
@@ -42,17 +42,17 @@ pub(crate) struct Args {
     yes: bool,
 }
 
-pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     if args.path {
         return path(global, printer);
     }
     if args.schema {
         printer.document(&Config::schema())?;
-        return Ok(Status::Well);
+        return Ok(ExitStatus::Success);
     }
     if args.markdown {
         printer.raw(Config::reference().as_bytes())?;
-        return Ok(Status::Well);
+        return Ok(ExitStatus::Success);
     }
     let config = context::config(global)?;
     if args.approve {
@@ -60,21 +60,21 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     }
     context::passed_over(&config, printer);
     let all = config.settings();
-    let wanted = |it: &&Shown| match args.key.as_deref() {
+    let wanted = |it: &&ShownSetting| match args.key.as_deref() {
         None => true,
         Some(key) => it.key == key || it.key.split('.').next() == Some(key),
     };
-    let settings: Vec<&Shown> = all.iter().filter(wanted).collect();
+    let settings: Vec<&ShownSetting> = all.iter().filter(wanted).collect();
     if let (true, Some(key)) = (settings.is_empty(), &args.key) {
         printer.fault(&format!("there is no setting `{key}`"));
         printer.hint(&near(key, &all));
-        return Ok(Status::AtFault);
+        return Ok(ExitStatus::Failure);
     }
     if printer.json {
         let files: Vec<_> = config.files.iter().map(|it| it.to_string_lossy()).collect();
         let settings: Vec<Json> = settings.iter().map(|it| setting_json(it)).collect();
         printer.document(&json!({ "files": files, "settings": settings }))?;
-        return Ok(Status::Well);
+        return Ok(ExitStatus::Success);
     }
     match (&args.key, &settings[..]) {
         (Some(key), [setting]) if setting.key == key => explain(setting, printer)?,
@@ -88,19 +88,19 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             printer.told(&format!("  {}", place.display()));
         }
     }
-    Ok(Status::Well)
+    Ok(ExitStatus::Success)
 }
 
 /// Where the user's own file is, whether or not it exists.
-fn path(global: &Global, printer: &mut Printer) -> Result<Status> {
+fn path(global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     let Some(path) = context::places(global).user_file() else {
-        let fault = Fault::unable("there is no home directory to keep settings in");
+        let fault = CliError::unable("there is no home directory to keep settings in");
         return Err(fault.hint("set `HOME` or `XDG_CONFIG_HOME`").into());
     };
     let exists = path.exists();
     if printer.json {
         printer.document(&json!({ "path": path.to_string_lossy(), "exists": exists }))?;
-        return Ok(Status::Well);
+        return Ok(ExitStatus::Success);
     }
     printer.line(safe::line(&path.to_string_lossy()))?;
     printer.flush()?;
@@ -109,14 +109,14 @@ fn path(global: &Global, printer: &mut Printer) -> Result<Status> {
             "this file does not exist yet; `prowess config --markdown` lists what can be in it",
         );
     }
-    Ok(Status::Well)
+    Ok(ExitStatus::Success)
 }
 
 /// Shows what the project's file asks for, and accepts it once somebody agrees, bound to its content.
-fn approve(config: &Config, yes: bool, printer: &mut Printer) -> Result<Status> {
+fn approve(config: &Config, yes: bool, printer: &mut Printer) -> Result<ExitStatus> {
     let Some(project) = &config.project else {
         printer.fault("there is no `prowess.toml` of a project here or above");
-        return Ok(Status::AtFault);
+        return Ok(ExitStatus::Failure);
     };
     let asked: Vec<_> = config.ignored.iter().filter(|it| it.can_be_approved).collect();
     let path = project.path.to_string_lossy();
@@ -130,17 +130,17 @@ fn approve(config: &Config, yes: bool, printer: &mut Printer) -> Result<Status> 
     }
     if !asked.is_empty() && !yes && !is_agreed(&path)? {
         printer.note("nothing is approved");
-        return Ok(Status::AtFault);
+        return Ok(ExitStatus::Failure);
     }
     if !asked.is_empty() {
         let Some(state) = host::state() else {
-            return Err(Fault::unable("there is no directory to keep the approval in").into());
+            return Err(CliError::unable("there is no directory to keep the approval in").into());
         };
         let records = Records::at(state);
         records.approve_settings(&project.path, &project.digest, "config --approve");
         let faults = records.faults();
         if !faults.is_empty() {
-            return Err(Fault::unable(faults.join("; ")).into());
+            return Err(CliError::unable(faults.join("; ")).into());
         }
     }
     if printer.json {
@@ -149,7 +149,7 @@ fn approve(config: &Config, yes: bool, printer: &mut Printer) -> Result<Status> 
             .map(|it| json!({ "key": it.key, "entries": it.entries, "origin": it.origin.to_string() }))
             .collect();
         printer.document(&json!({ "file": path, "approved": entries }))?;
-        return Ok(Status::Well);
+        return Ok(ExitStatus::Success);
     }
     printer.note(&match (asked.is_empty(), project.is_approved) {
         (false, _) => {
@@ -164,13 +164,13 @@ fn approve(config: &Config, yes: bool, printer: &mut Printer) -> Result<Status> 
         let (servers, list) = (servers.join(", "), printer.led("`prowess servers`"));
         printer.note(&format!("the servers that it sets are not approved by this: {servers}; {list} asks about each before it is started"));
     }
-    Ok(Status::Well)
+    Ok(ExitStatus::Success)
 }
 
 /// Whether the person at the terminal agrees to what a project's file asks for.
 fn is_agreed(path: &str) -> Result<bool> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        let fault = Fault::unable("nobody is there to be asked, so nothing is approved");
+        let fault = CliError::unable("nobody is there to be asked, so nothing is approved");
         return Err(fault
             .hint("read the file, then `prowess config --approve --yes` approves it")
             .into());
@@ -180,9 +180,9 @@ fn is_agreed(path: &str) -> Result<bool> {
 }
 
 /// What is like a key that there is not.
-fn near(key: &str, all: &[Shown]) -> String {
+fn near(key: &str, all: &[ShownSetting]) -> String {
     let last = key.rsplit('.').next().unwrap_or(key);
-    let name = |it: &Shown| it.key.rsplit('.').next() == Some(last);
+    let name = |it: &ShownSetting| it.key.rsplit('.').next() == Some(last);
     let same: Vec<String> =
         all.iter().filter(|it| name(it)).map(|it| format!("`{}`", it.key)).collect();
     let table = nearest(key, all.iter().filter_map(|it| it.key.split('.').next()));
@@ -194,7 +194,7 @@ fn near(key: &str, all: &[Shown]) -> String {
     }
 }
 
-fn setting_json(it: &Shown) -> Json {
+fn setting_json(it: &ShownSetting) -> Json {
     json!({
         "key": it.key,
         "value": it.value,
@@ -209,7 +209,7 @@ fn setting_json(it: &Shown) -> Json {
 }
 
 /// All about one setting.
-fn explain(it: &Shown, printer: &mut Printer) -> Result<()> {
+fn explain(it: &ShownSetting, printer: &mut Printer) -> Result<()> {
     let width = printer.width.unwrap_or(100).clamp(30, 100);
     printer.line(format_args!("{} = {}", printer.name(it.key), safe::line(&it.text)))?;
     for line in wrapped(it.about, width - 2, "") {
@@ -238,11 +238,11 @@ fn explain(it: &Shown, printer: &mut Printer) -> Result<()> {
 }
 
 /// Two lines a setting: key, value and where it came from unless that is nowhere; then what it means.
-fn table(settings: &[&Shown], printer: &mut Printer) -> Result<()> {
+fn table(settings: &[&ShownSetting], printer: &mut Printer) -> Result<()> {
     for it in settings {
         let value = safe::line(&it.text).into_owned();
         let line = match it.origin {
-            Origin::Default => {
+            SettingOrigin::Default => {
                 let value = match (&*it.text, printer.width) {
                     ("not set", _) | (_, None) => value,
                     (_, Some(width)) => {
@@ -251,7 +251,7 @@ fn table(settings: &[&Shown], printer: &mut Printer) -> Result<()> {
                 };
                 printer.dim(&value)
             }
-            Origin::File { .. } | Origin::Flag(_) => {
+            SettingOrigin::File { .. } | SettingOrigin::Flag(_) => {
                 let origin = it.origin.to_string();
                 format!("{value}  {}", printer.dim(&format!("({})", safe::line(&origin))))
             }

@@ -7,12 +7,14 @@ use anyhow::{Context as _, Result, bail};
 use clap::builder::PossibleValuesParser;
 use prowess::{Definition, Manifest, Severity, Type, check};
 use prowess_runtime::{
-    Entry, Store as _, check_entry, definition_from_json, strict_json, type_from_word,
+    SkillRecord, Store as _, check_record, definition_from_json, strict_json, type_from_word,
 };
 use serde_json::Value as Json;
 
 use super::{refused, show_entry};
-use crate::{Status, arguments::Global, context, fault::Fault, given, printer::Printer, trust};
+use crate::{
+    ExitStatus, arguments::Global, context, fault::CliError, given, printer::Printer, trust,
+};
 
 /// How much of a definition is read.
 const MAX_SIZE: u64 = 1024 * 1024;
@@ -48,7 +50,7 @@ pub(crate) struct Args {
     requires_approval: bool,
 }
 
-pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     let kind = type_from_word(&args.kind)?;
     let definition = match definition(args, kind, global) {
         Ok(definition) => definition,
@@ -73,8 +75,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         requires_approval: args.requires_approval,
         ..Manifest::default()
     };
-    let entry = Entry { manifest, definition, parameters, folder: None };
-    if let Err(error) = check_entry(&entry) {
+    let entry = SkillRecord { manifest, definition, parameters, folder: None };
+    if let Err(error) = check_record(&entry) {
         let error = error.into();
         let status = at_fault(&error, printer);
         if let Some(name) = bare_name(&error).filter(|_| kind == Type::Template) {
@@ -91,7 +93,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             let profile = global.profile.into();
             // What is only worth knowing is as often about what we have written ourselves.
             let least = if printer.verbose { Severity::Info } else { Severity::Warning };
-            if let Ok(checked) = check(&[folder], profile, &prowess::Limits::default()) {
+            if let Ok(checked) = check(&[folder], profile, &prowess::SizeLimits::default()) {
                 let worth = checked.findings.iter().filter(|it| it.severity >= least);
                 worth.for_each(|it| printer.finding(it));
             }
@@ -107,20 +109,24 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             if trust::is_needed(&shelf.path, global) {
                 printer.note("`prowess run` asks whether you trust this project; `prowess trust .` answers ahead");
             }
-            Ok(Status::Well)
+            Ok(ExitStatus::Success)
         }
         Err(error) => Ok(refused(error, printer)),
     }
 }
 
-fn at_fault(error: &anyhow::Error, printer: &mut Printer) -> Status {
-    if let Some(fault) = error.downcast_ref::<Fault>() {
+fn at_fault(error: &anyhow::Error, printer: &mut Printer) -> ExitStatus {
+    if let Some(fault) = error.downcast_ref::<CliError>() {
         fault.tell(printer);
         return fault.status;
     }
     printer.error(error);
     // What could not be read is not known to be wrong.
-    if error.chain().any(|it| it.is::<io::Error>()) { Status::Unable } else { Status::AtFault }
+    if error.chain().any(|it| it.is::<io::Error>()) {
+        ExitStatus::Error
+    } else {
+        ExitStatus::Failure
+    }
 }
 
 /// The name that a template takes for a function, as other kinds of templates write a value.
@@ -154,13 +160,13 @@ fn definition(args: &Args, kind: Type, global: &Global) -> Result<Definition> {
         (Type::Instruction, _) => Definition::Instruction { content: text },
         (_, _) if text.trim().is_empty() => {
             let hint = "give it by `--definition`, `--file` or standard input";
-            bail!(Fault::typed(format!("a {kind} skill needs a definition")).hint(hint))
+            bail!(CliError::typed(format!("a {kind} skill needs a definition")).hint(hint))
         }
         (Type::Script, _) if let Some(interpreter) = other_interpreter(&text) => {
             let hint = "put it into `scripts/` of an instruction skill, and run it with `prowess run NAME --script scripts/FILE`";
             let message =
                 format!("a script skill is a shell script, and this is one for `{interpreter}`");
-            bail!(Fault::typed(message).hint(hint))
+            bail!(CliError::typed(message).hint(hint))
         }
         (Type::Script, _) => Definition::Script { script: text },
         (Type::Template, _) => Definition::Template { template: text },

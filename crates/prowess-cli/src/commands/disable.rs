@@ -2,7 +2,7 @@ use anyhow::Result;
 use prowess_runtime::Store as _;
 
 use super::{missing, show_entry};
-use crate::{Status, arguments::Global, completion, context, printer::Printer};
+use crate::{ExitStatus, arguments::Global, completion, context, printer::Printer};
 
 /// Take a skill out of use; it stays where it is
 #[derive(Debug, clap::Args)]
@@ -12,7 +12,7 @@ pub(crate) struct Args {
     name: String,
 }
 
-pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     let shelf = context::shelf_of(&args.name, global, printer)?;
     match shelf.store.deactivate(&args.name) {
         Ok(entry) => {
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
                 "`{}` is disabled for Prowess; other clients still load it",
                 args.name
             ));
-            Ok(Status::Well)
+            Ok(ExitStatus::Success)
         }
         Err(error) => missing(error, global, printer),
     }

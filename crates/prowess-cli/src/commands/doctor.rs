@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use prowess::{
-    CLIENTS, Checkup, Client, Directory, Examined, Severity, Surroundings, client, examine,
+    CLIENTS, Checkup, Client, Directory, ExaminedSkill, Severity, Surroundings, client, examine,
     installed, nearest,
 };
 
@@ -21,10 +21,10 @@ use self::{
     page::{needed, overview, section},
 };
 use crate::{
-    Status,
+    ExitStatus,
     arguments::Global,
     completion, context,
-    fault::Fault,
+    fault::CliError,
     host,
     needs::SkillNeeds,
     printer::Printer,
@@ -56,7 +56,7 @@ pub(crate) struct Args {
 /// How many findings are told without being asked for.
 const SHOWN: usize = 10;
 
-pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     context::find_typed(global)?;
     let named = named(&args.client)?;
     let name = args.name.as_deref();
@@ -88,7 +88,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     };
     let is_asked = !args.client.is_empty();
     if printer.json {
-        let needs = |it: &Examined| name.and_then(|_| needs_of(it, global)).map(|it| it.json());
+        let needs =
+            |it: &ExaminedSkill| name.and_then(|_| needs_of(it, global)).map(|it| it.json());
         printer.document(&document(&checkup, &chosen, &clients, &surroundings, &needs))?;
     } else if name.is_some() {
         for (number, skill) in chosen.iter().enumerate() {
@@ -123,11 +124,11 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let is_refused =
         diagnoses.into_iter().any(|it| it.is_fault() || is_asked && it.verdict.is_fault());
     let is_unread = name.is_none() && is_unread(&checkup);
-    Ok(if is_refused || is_unread { Status::AtFault } else { Status::Well })
+    Ok(if is_refused || is_unread { ExitStatus::Failure } else { ExitStatus::Success })
 }
 
 /// What an examined skill needs; nothing for one that does not load.
-fn needs_of(skill: &Examined, global: &Global) -> Option<SkillNeeds> {
+fn needs_of(skill: &ExaminedSkill, global: &Global) -> Option<SkillNeeds> {
     let config = context::config(global).ok()?;
     let options = context::options(&config, global);
     SkillNeeds::in_folder(skill.path.parent()?, &options, &host::interpreters(&config))
@@ -191,7 +192,7 @@ fn is_unread(checkup: &Checkup) -> bool {
 }
 
 /// The clients of these names, each once.
-fn named(names: &[String]) -> Result<Vec<&'static Client>, Fault> {
+fn named(names: &[String]) -> Result<Vec<&'static Client>, CliError> {
     let mut clients: Vec<&'static Client> = Vec::new();
     for name in names {
         let client = client(name).ok_or_else(|| no_client(name))?;
@@ -202,9 +203,9 @@ fn named(names: &[String]) -> Result<Vec<&'static Client>, Fault> {
     Ok(clients)
 }
 
-fn no_client(name: &str) -> Fault {
+fn no_client(name: &str) -> CliError {
     let known = || CLIENTS.iter().map(|it| it.name);
-    let fault = Fault::unable(format!("there is no client `{name}`"));
+    let fault = CliError::unable(format!("there is no client `{name}`"));
     // What its makers call it, as somebody would type that.
     let labels: Vec<String> =
         CLIENTS.iter().map(|it| it.label.to_lowercase().replace(' ', "-")).collect();

@@ -2,7 +2,7 @@ use anyhow::Result;
 use prowess_runtime::Store as _;
 
 use super::{missing, show_entry};
-use crate::{Status, arguments::Global, completion, context, printer::Printer};
+use crate::{ExitStatus, arguments::Global, completion, context, printer::Printer};
 
 /// Put a skill in use
 #[derive(Debug, clap::Args)]
@@ -12,13 +12,13 @@ pub(crate) struct Args {
     name: String,
 }
 
-pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     let shelf = context::shelf_of(&args.name, global, printer)?;
     match shelf.store.activate(&args.name) {
         Ok(entry) => {
             show_entry(&entry, &shelf, printer)?;
             printer.note(&format!("`{}` is active", args.name));
-            Ok(Status::Well)
+            Ok(ExitStatus::Success)
         }
         Err(error) => missing(error, global, printer),
     }

@@ -11,14 +11,14 @@ use prowess::{
     Library, Match, Matching, Reason, Skill, Strategy, Thresholds, Tier, Unknown, activate,
     matches_by, why,
 };
-use prowess_runtime::Share;
+use prowess_runtime::Ratio;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::count;
 use crate::{
-    Status,
+    ExitStatus,
     arguments::{Global, StrategyName, share},
     context, host,
     markdown::wrapped,
@@ -67,7 +67,7 @@ pub(crate) struct Args {
     strategy: Option<StrategyName>,
     /// The least confidence, from 0 to 1 [default: 0]
     #[arg(long, value_name = "C", value_parser = share, allow_negative_numbers = true)]
-    threshold: Option<Share>,
+    threshold: Option<Ratio>,
     /// Find skills by what they mean too: a file of vectors in the text format of word2vec, GloVe and
     /// fastText
     #[arg(long, value_name = "FILE")]
@@ -80,12 +80,12 @@ fn top(text: &str) -> Result<u8, &'static str> {
     number.ok_or("it is not from 1 to 100")
 }
 
-pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     let query = args.query.join(" ");
     if args.queries.is_none() && query.trim().is_empty() {
         printer.fault("the request is empty");
         printer.hint("say what you want to do, as in `prowess find open a pull request`");
-        return Ok(Status::Unable);
+        return Ok(ExitStatus::Error);
     }
     let requests = args.queries.as_deref().map(open).transpose()?;
     let config = context::config(global)?;
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         args,
         top: top.into(),
         strategy: args.strategy.map_or(strategy, Into::into),
-        threshold: threshold.map_or(0.0, Share::get),
+        threshold: threshold.map_or(0.0, Ratio::get),
         activation,
         thresholds: config.thresholds(),
     };
@@ -217,7 +217,7 @@ impl<'a> Finder<'a> {
         }
     }
 
-    fn answer(&self, query: &str, printer: &mut Printer) -> Result<Status> {
+    fn answer(&self, query: &str, printer: &mut Printer) -> Result<ExitStatus> {
         let (found, unknown) = (self.find(query), self.unknown(query));
         if printer.json {
             let query = Some(query);
@@ -235,17 +235,21 @@ impl<'a> Finder<'a> {
             if found.iter().all(|it| it.is_below) {
                 printer.note(ALL_BELOW);
             }
-            return Ok(Status::Well);
+            return Ok(ExitStatus::Success);
         }
         printer.fault(&format!("no skill fits `{}`", safe::cut(query, 60)));
         printer.hint("`prowess list` shows which there are");
-        Ok(Status::AtFault)
+        Ok(ExitStatus::Failure)
     }
 
     /// Answers line for line, each as soon as it is read.
-    fn answer_all(&self, mut requests: Box<dyn BufRead>, printer: &mut Printer) -> Result<Status> {
+    fn answer_all(
+        &self,
+        mut requests: Box<dyn BufRead>,
+        printer: &mut Printer,
+    ) -> Result<ExitStatus> {
         let file = self.args.queries.as_deref().filter(|it| *it != "-").unwrap_or("stdin");
-        let mut status = Status::Well;
+        let mut status = ExitStatus::Success;
         let mut line = Vec::new();
         let mut shown = Instant::now();
         for number in 1_usize.. {
@@ -268,7 +272,7 @@ impl<'a> Finder<'a> {
                 Err(error) => {
                     printer.progress_ends();
                     printer.fault(&format!("{file}:{number}: {error}"));
-                    status = Status::AtFault;
+                    status = ExitStatus::Failure;
                 }
             }
             if shown.elapsed() > LONG && !printer.is_terminal {
@@ -277,7 +281,7 @@ impl<'a> Finder<'a> {
             }
         }
         printer.progress_ends();
-        if status == Status::AtFault {
+        if status == ExitStatus::Failure {
             printer.hint(r#"a line is a JSON object such as {"id": 1, "query": "open a PR"}"#);
         }
         Ok(status)

@@ -9,7 +9,7 @@ use prowess::Scope;
 use prowess_runtime::Config;
 use serde_json::json;
 
-use crate::{Status, arguments::Global, context, printer::Printer, surroundings::surroundings};
+use crate::{ExitStatus, arguments::Global, context, printer::Printer, surroundings::surroundings};
 
 /// Write a first `prowess.toml` for the project you are in
 ///
@@ -25,13 +25,13 @@ pub(crate) struct Args {
 /// What the file is called.
 const NAME: &str = "prowess.toml";
 
-pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     let path = global.cwd.as_deref().unwrap_or(Path::new("")).join(NAME);
     let shown = path.display();
     if path.symlink_metadata().is_ok() {
         printer.fault(&format!("`{shown}` exists already"));
         printer.hint("`prowess config` shows what it sets");
-        return Ok(Status::AtFault);
+        return Ok(ExitStatus::Failure);
     }
     let before = context::config(global)?;
     let directories = directories(global)?;
@@ -46,11 +46,11 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             "directories": directories,
             "text": text,
         }))?;
-        return Ok(Status::Well);
+        return Ok(ExitStatus::Success);
     }
     if args.dry_run {
         printer.text(&text)?;
-        return Ok(Status::Well);
+        return Ok(ExitStatus::Success);
     }
     printer.line(printer.name(&shown.to_string()))?;
     printer.flush()?;
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     // What is wrong with it, such as that others can write it, is said at once.
     context::passed_over(&context::config(global)?, printer);
     printer.note("next: `prowess list` shows the skills, `prowess config` what applies");
-    Ok(Status::Well)
+    Ok(ExitStatus::Success)
 }
 
 /// The directories of this project that some client looks for skills in, relative to it.

@@ -11,14 +11,14 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 use prowess::{Evaluation, Finding, Lab, Library, Skill, Study};
-use prowess_runtime::Share;
+use prowess_runtime::Ratio;
 
 use super::{Readers, write_page};
 use crate::{
-    Status,
+    ExitStatus,
     arguments::{Global, share},
     completion, context,
-    fault::Fault,
+    fault::CliError,
     host,
     printer::{LONG, Printer},
 };
@@ -47,10 +47,10 @@ pub(crate) struct Args {
     top: usize,
     /// The least confidence of a skill that is matched, from 0 to 1 [default: `matching.threshold`]
     #[arg(long, value_name = "C", value_parser = share, allow_negative_numbers = true)]
-    threshold: Option<Share>,
+    threshold: Option<Ratio>,
     /// The least share of evaluations that have to pass, from 0 to 1 [default: 1]
     #[arg(long, value_name = "SHARE", value_parser = share, allow_negative_numbers = true)]
-    min_pass: Option<Share>,
+    min_pass: Option<Ratio>,
     /// Make a page of everything that was found out; `-` prints it instead of the report
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -66,10 +66,10 @@ struct Report<'lib> {
     least: f64,
 }
 
-pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     let is_printed = args.html.as_deref() == Some(Path::new("-"));
     if is_printed && printer.json {
-        let fault = Fault::unable("`--html -` prints the page, and `--json` a document");
+        let fault = CliError::unable("`--html -` prints the page, and `--json` a document");
         return Err(fault.hint("name a file for the page").into());
     }
     let (folders, names): (Vec<&String>, Vec<&String>) =
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let threshold = args.threshold.unwrap_or(config.matching.threshold.value);
     let lab = Lab { library, threshold: threshold.get() };
     if library.all().next().is_none() {
-        let fault = Fault::unable("there is no skill to look at");
+        let fault = CliError::unable("there is no skill to look at");
         return Err(fault.hint("`prowess list` shows what is there, and what was left out").into());
     }
     let chosen = chosen(library, &names)?;
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let evaluation = lab.evaluate(trials.trials, &mut telling("requests", printer));
     printer.progress_ends();
 
-    let least = args.min_pass.map_or(1.0, Share::get);
+    let least = args.min_pass.map_or(1.0, Ratio::get);
     let report = Report { lab, study, evaluation, findings: trials.findings, least };
     let file = args.html.as_deref().filter(|_| !is_printed);
     if let Some(path) = file {
@@ -117,7 +117,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     if let Some(path) = file {
         printer.note(&format!("the page is `{}`", path.display()));
     }
-    Ok(if report.holds() { Status::Well } else { Status::AtFault })
+    Ok(if report.holds() { ExitStatus::Success } else { ExitStatus::Failure })
 }
 
 impl Report<'_> {

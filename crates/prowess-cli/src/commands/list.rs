@@ -13,10 +13,10 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::{FindingJson, ResourceJson, count, finding_json, folded, resource_json};
 use crate::{
-    Status,
+    ExitStatus,
     arguments::Global,
     context::{self, quoted},
-    fault::Fault,
+    fault::CliError,
     near,
     printer::Printer,
     safe,
@@ -53,7 +53,7 @@ pub(crate) struct Args {
     watch: bool,
 }
 
-pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     if let [path] = &args.paths[..] {
         find_name(path, global)?;
     }
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
 }
 
 /// Whoever types a word that is no directory may mean a skill.
-fn find_name(path: &Path, global: &Global) -> Result<(), Fault> {
+fn find_name(path: &Path, global: &Global) -> Result<(), CliError> {
     let Some(word) = path.to_str().filter(|it| !context::is_path(it)) else { return Ok(()) };
     let resolved = context::resolve(&Directory::new(path), global);
     if resolved.exists() || near::path(&resolved).is_some_and(|it| Path::new(&it).is_dir()) {
@@ -89,7 +89,7 @@ fn find_name(path: &Path, global: &Global) -> Result<(), Fault> {
     let hint = format!(
         "`prowess show {word}` shows the skill of that name, `prowess find {word}` searches for it"
     );
-    Err(Fault::unable(format!("there is no directory `{}`", path.display())).hint(hint))
+    Err(CliError::unable(format!("there is no directory `{}`", path.display())).hint(hint))
 }
 
 /// Prints the list for people.
@@ -109,11 +109,11 @@ fn print(
 }
 
 /// Whoever names what is no directory at all is not shown what was meant.
-fn status(library: &Library) -> Status {
+fn status(library: &Library) -> ExitStatus {
     let is_unread = |it: &Finding| it.rule.code == "directory-unreadable";
     let is_empty = library.all().next().is_none();
     let is_unread = is_empty && library.findings().iter().any(is_unread);
-    if is_unread { Status::Unable } else { Status::Well }
+    if is_unread { ExitStatus::Error } else { ExitStatus::Success }
 }
 
 #[derive(Serialize)]

@@ -5,7 +5,7 @@ use clap::Command;
 use clap_mangen::Man;
 use serde_json::json;
 
-use crate::{Status, arguments::Arguments, printer::Printer, safe};
+use crate::{ExitStatus, arguments::Arguments, printer::Printer, safe};
 
 /// Write the manual pages, one for each command
 #[derive(Debug, clap::Args)]
@@ -15,7 +15,7 @@ pub(crate) struct Args {
     directory: Option<PathBuf>,
 }
 
-pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {
     let mut command = Arguments::described().disable_help_subcommand(true);
     command.build();
     let mut pages = Vec::new();
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<Status> {
             true => printer.document(&json!({ "name": page.name, "page": page.text }))?,
             false => printer.raw(page.text.as_bytes())?,
         }
-        return Ok(Status::Well);
+        return Ok(ExitStatus::Success);
     };
     let cannot = || format!("cannot write to `{}`", directory.display());
     fs::create_dir_all(directory).with_context(cannot)?;
@@ -40,10 +40,10 @@ pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<Status> {
     }
     if printer.json {
         printer.document(&json!({ "pages": paths }))?;
-        return Ok(Status::Well);
+        return Ok(ExitStatus::Success);
     }
     paths.iter().try_for_each(|it| printer.line(safe::line(it)))?;
-    Ok(Status::Well)
+    Ok(ExitStatus::Success)
 }
 
 /// A command and all that stand below it, that one first.

@@ -4,18 +4,18 @@ mod serving;
 use std::sync::Arc;
 
 use anyhow::Result;
-use prowess_mcp::{Served, Server, Telling};
+use prowess_mcp::{ServeOptions, ServerState, SkillServer};
 use prowess_runtime::{
-    Active, Calls, FindSkills, Launcher, Nobody, Outcome, Permitted, ReadSkillFile, RunSkill,
-    Toolbox, UseSkill,
+    Active, Calls, DenyAll, FindSkills, Launcher, Outcome, PermittedSkills, ReadSkillFile,
+    RunSkill, Toolbox, UseSkill,
 };
 
 use self::serving::Serving;
 use crate::{
-    Status,
+    ExitStatus,
     arguments::Global,
     context,
-    fault::Fault,
+    fault::CliError,
     host::{self, Running},
     printer::Printer,
     toolbox::GRACE,
@@ -28,7 +28,7 @@ pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Other>,
     /// How many tokens the catalog in the server's instructions may take
-    #[arg(long, value_name = "TOKENS", default_value_t = Telling::default().budget)]
+    #[arg(long, value_name = "TOKENS", default_value_t = ServeOptions::default().budget)]
     budget: usize,
     /// Offer `run_skill` too, which runs skills and their scripts in the sandbox
     #[arg(long)]
@@ -68,7 +68,7 @@ impl Args {
             no_resources,
             serving,
         } = self;
-        let is_default = *budget == Telling::default().budget && serving.http.is_none();
+        let is_default = *budget == ServeOptions::default().budget && serving.http.is_none();
         is_default && ![*run, *trust_project, *watch, *no_prompts, *no_resources].contains(&true)
     }
 
@@ -83,11 +83,11 @@ pub(crate) fn run(
     global: &Global,
     launcher: Launcher,
     printer: &mut Printer,
-) -> Result<Status> {
+) -> Result<ExitStatus> {
     if let Some(Other::Install(install)) = &args.command {
         if !args.is_bare() {
             let hint = "what the server is to be given stands behind it, as `-- --watch`";
-            return Err(Fault::unable("`install` serves nobody").hint(hint).into());
+            return Err(CliError::unable("`install` serves nobody").hint(hint).into());
         }
         return install::run(install, global, printer);
     }
@@ -97,26 +97,30 @@ pub(crate) fn run(
         true => trust::acting(&config, global, args.trust_project, printer),
         false => global.clone(),
     };
-    let keeper = context::keeper(&trusted, is_watched, printer)?;
-    context::tell_left_out(&keeper.library(), printer);
+    let live_library = context::live_library(&trusted, is_watched, printer)?;
+    context::tell_left_out(&live_library.library(), printer);
     if printer.verbose {
         let watched = if is_watched { ", and watched" } else { "" };
-        printer.note(&format!("{} skills are loaded{watched}", keeper.library().skills().count()));
+        printer.note(&format!(
+            "{} skills are loaded{watched}",
+            live_library.library().skills().count()
+        ));
     }
     // The client's person sees no terminal of ours: what would have to be asked is refused.
-    let gate = Arc::new(host::gate(&config, Arc::new(Nobody)));
-    let provider = Arc::new(Permitted::new(keeper, gate.clone()));
+    let authorizer = Arc::new(host::authorizer(&config, Arc::new(DenyAll)));
+    let provider = Arc::new(PermittedSkills::new(live_library, authorizer.clone()));
     let active = Arc::new(Active::new(provider.clone()));
     let thresholds = config.thresholds();
-    let mut toolbox = Toolbox::new(gate.clone())
+    let mut toolbox = Toolbox::new(authorizer.clone())
         .with(Arc::new(FindSkills { provider: provider.clone(), thresholds }))
         .with(Arc::new(UseSkill { active: active.clone() }))
-        .with(Arc::new(ReadSkillFile { active: active.clone(), gate: gate.clone() }));
+        .with(Arc::new(ReadSkillFile { active: active.clone(), authorizer: authorizer.clone() }));
     if args.run {
         let running = Running::default();
         let failed = |it: Box<Outcome>| anyhow::Error::msg(it.message.unwrap_or_default());
-        let executor = running.executor(&config, &gate.policy, launcher.clone()).map_err(failed)?;
-        let executor = host::preparing(executor, &config, launcher, &gate);
+        let executor =
+            running.executor(&config, &authorizer.policy, launcher.clone()).map_err(failed)?;
+        let executor = host::preparing(executor, &config, launcher, &authorizer);
         let timeout = running.limits(&config).timeout + GRACE;
         let calls = Calls { timeout, ..Calls::default() };
         toolbox = toolbox.with(Arc::new(RunSkill { active, executor })).with_calls(calls);
@@ -124,9 +128,9 @@ pub(crate) fn run(
     let vocabulary = context::vocabulary(None, &config);
     let folders = args.serving.http.is_none();
     let (prompts, resources) = (!args.no_prompts, !args.no_resources);
-    let telling = Telling { budget: args.budget, vocabulary, folders, prompts, resources };
-    let server = Server::new(Arc::new(Served::new(provider, toolbox, telling)));
+    let telling = ServeOptions { budget: args.budget, vocabulary, folders, prompts, resources };
+    let server = SkillServer::new(Arc::new(ServerState::new(provider, toolbox, telling)));
     let server = if is_watched { server.watching() } else { server };
     args.serving.serve(server, args.run, printer)?;
-    Ok(Status::Well)
+    Ok(ExitStatus::Success)
 }

@@ -2,14 +2,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use prowess::Directory;
-use prowess_runtime::{Entry, FileStore, Store as _, StoreError};
+use prowess_runtime::{FileStore, SkillRecord, Store as _, StoreError};
 use serde_json::{Value as Json, json};
 
 use super::count;
 use crate::{
-    Status,
+    ExitStatus,
     arguments::Global,
-    context::{self, Shelf},
+    context::{self, TargetStore},
     migrate::{LostItem, MigratedSkill, migrate_all, plugins},
     printer::Printer,
     safe,
@@ -30,7 +30,7 @@ pub(crate) struct Args {
     dry_run: bool,
 }
 
-pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     let shelf = context::shelf_or_here(global, printer)?;
     let limits = context::config(global)?.options().limits;
     let mut made = Vec::new();
@@ -88,14 +88,14 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         });
     }
     Ok(match failed.is_empty() {
-        true => Status::Well,
-        false if is_missing => Status::Unable,
-        false => Status::AtFault,
+        true => ExitStatus::Success,
+        false if is_missing => ExitStatus::Error,
+        false => ExitStatus::Failure,
     })
 }
 
 /// An entry that could be added to a store, because nothing is called like its folder there.
-fn is_free(entry: Entry, shelf: &Shelf) -> Result<Entry, StoreError> {
+fn is_free(entry: SkillRecord, shelf: &TargetStore) -> Result<SkillRecord, StoreError> {
     let folder = entry.folder.as_deref().and_then(Path::file_name).unwrap_or_default();
     let folder = shelf.path.join(folder);
     match folder.symlink_metadata() {
@@ -104,7 +104,10 @@ fn is_free(entry: Entry, shelf: &Shelf) -> Result<Entry, StoreError> {
     }
 }
 
-fn made_json((plugin, entry, migrated): &(PathBuf, Entry, MigratedSkill), shelf: &Shelf) -> Json {
+fn made_json(
+    (plugin, entry, migrated): &(PathBuf, SkillRecord, MigratedSkill),
+    shelf: &TargetStore,
+) -> Json {
     let manifest = &entry.manifest;
     let lost = migrated.lost.iter().map(|it| json!({ "what": it.what, "why": it.why }));
     let files = migrated.files.keys().filter(|it| *it != "SKILL.md");

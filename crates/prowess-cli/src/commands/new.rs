@@ -3,7 +3,7 @@ use prowess::{Finding, Manifest, Profile, Severity, check_text, render};
 use prowess_runtime::{Files, Store as _};
 
 use super::{refused, show_entry};
-use crate::{Status, arguments::Global, context, printer::Printer};
+use crate::{ExitStatus, arguments::Global, context, printer::Printer};
 
 /// Make a new skill: a folder with a SKILL.md to fill in
 #[derive(Debug, clap::Args)]
@@ -15,7 +15,7 @@ pub(crate) struct Args {
     description: Option<String>,
 }
 
-pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     let words = args.name.replace(['-', '_'], " ");
     let default = format!("TODO: say what {words} does, and when to use it.");
     let manifest = Manifest {
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         printer.hint(&fault.hint);
     }
     if !faults.is_empty() {
-        return Ok(Status::AtFault);
+        return Ok(ExitStatus::Failure);
     }
     // What is to be filled in is said below.
     let is_worth =
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
                 "now fill in what is marked TODO, then `prowess check {}`",
                 folder.display()
             ));
-            Ok(Status::Well)
+            Ok(ExitStatus::Success)
         }
         Err(error) => Ok(refused(error, printer)),
     }

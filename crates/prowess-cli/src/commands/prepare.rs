@@ -6,17 +6,17 @@ use std::{
 use anyhow::{Context as _, Result};
 use prowess::Skill;
 use prowess_runtime::{
-    Config, Described, Description, EnvironmentRecord, EnvironmentStore, Launcher, Recipe,
-    RecipeError, ScriptError, SkillRecipes, Transport,
+    Config, EnvironmentRecord, EnvironmentStore, Launcher, McpServerConfig, Recipe, RecipeError,
+    ScriptError, SkillRecipes, SkillServers, Transport,
 };
 use serde_json::json;
 
 use super::count;
 use crate::{
-    Status,
+    ExitStatus,
     arguments::Global,
     completion, context,
-    fault::Fault,
+    fault::CliError,
     host,
     preparing::{self, PrepareChoice, Prepared},
     printer::Printer,
@@ -67,9 +67,9 @@ pub(crate) fn run(
     global: &Global,
     launcher: Launcher,
     printer: &mut Printer,
-) -> Result<Status> {
+) -> Result<ExitStatus> {
     let Some(store) = host::environments() else {
-        let fault = Fault::unable("there is no home directory to keep environments in");
+        let fault = CliError::unable("there is no home directory to keep environments in");
         return Err(fault.hint("set `HOME`, or `XDG_DATA_HOME` and `XDG_STATE_HOME`").into());
     };
     if args.name.is_none() && args.server.is_none() {
@@ -112,11 +112,11 @@ pub(crate) fn run(
     let runtime = runtime.context("cannot wait for anything")?;
     let Wanted { name, key, folder, recipes, errors } = wanted;
     let mut prepared = Vec::new();
-    let mut status = Status::Well;
+    let mut status = ExitStatus::Success;
     for (error, hint) in &errors {
         printer.fault(&safe::line(error));
         hint.iter().for_each(|it| printer.hint(it));
-        status = Status::AtFault;
+        status = ExitStatus::Failure;
     }
     for recipe in &recipes {
         let folder = folder.clone();
@@ -163,14 +163,14 @@ fn of_skill(skill: &Skill, config: &Config) -> Result<Wanted, ScriptError> {
         recipes: recipes.into_iter().map(|it| it.1).collect(),
         errors: errors.iter().map(explained).collect(),
     };
-    for server in Described::by(skill).servers {
+    for server in SkillServers::by(skill).servers {
         wanted.add(&server, config);
     }
     Ok(wanted)
 }
 
 /// What a server needs that is set.
-fn of_server(label: &str, config: &Config) -> Result<Wanted, Fault> {
+fn of_server(label: &str, config: &Config) -> Result<Wanted, CliError> {
     let server = super::servers::find(config, label)?;
     let mut wanted = Wanted { name: label.to_owned(), key: "server", ..Wanted::default() };
     wanted.add(&server.description, config);
@@ -179,7 +179,7 @@ fn of_server(label: &str, config: &Config) -> Result<Wanted, Fault> {
 
 impl Wanted {
     /// Adds what a server fetches.
-    fn add(&mut self, server: &Description, config: &Config) {
+    fn add(&mut self, server: &McpServerConfig, config: &Config) {
         let Transport::Program(program) = &server.transport else { return };
         let recipe = match program.packages() {
             None => return,
@@ -204,12 +204,12 @@ fn explained(error: &RecipeError) -> (String, Option<&'static str>) {
     (error.to_string(), is_missing.then_some(hint))
 }
 
-fn list(store: &EnvironmentStore, printer: &mut Printer) -> Result<Status> {
+fn list(store: &EnvironmentStore, printer: &mut Printer) -> Result<ExitStatus> {
     let all = store.all();
     if printer.json {
         let records: Vec<_> = all.iter().map(|it| &it.0).collect();
         printer.document(&json!({ "environments": records }))?;
-        return Ok(Status::Well);
+        return Ok(ExitStatus::Success);
     }
     for (record, used) in &all {
         let named = |(name, folder): &(String, Option<PathBuf>)| match folder {
@@ -234,25 +234,25 @@ fn list(store: &EnvironmentStore, printer: &mut Printer) -> Result<Status> {
             printer.note(&format!("{all}, {total}; `prowess prepare --clean` removes unused ones"));
         }
     }
-    Ok(Status::Well)
+    Ok(ExitStatus::Success)
 }
 
 fn clean(
     store: &EnvironmentStore,
     is_meant: impl Fn(&EnvironmentRecord, SystemTime) -> bool,
     printer: &mut Printer,
-) -> Result<Status> {
+) -> Result<ExitStatus> {
     let removed = store.clean(is_meant).context("cannot remove environments")?;
     if printer.json {
         printer.document(&json!({ "removed": removed }))?;
-        return Ok(Status::Well);
+        return Ok(ExitStatus::Success);
     }
     let total = preparing::bytes(removed.iter().map(|it| it.size).sum());
     printer.note(&match removed.len() {
         0 => "nothing was removed".to_owned(),
         many => format!("removed {}, {total}", count(many, "environment")),
     });
-    Ok(Status::Well)
+    Ok(ExitStatus::Success)
 }
 
 fn age(used: SystemTime) -> String {

@@ -2,14 +2,17 @@ use std::{fs, io, io::Read as _, path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result};
 use prowess::{
-    Cataloging, Choice, Extract, Fitted, Library, Marker, Matching, Message, Offer, Prompt, Role,
-    Strategy, UseSkill, Vocabulary, Window, catalog, choose, fit, history, request,
+    Cataloging, Choice, ContextWindow, Extract, FittedPrompt, Library, Marker, Matching, Message,
+    Offer, Prompt, Role, Strategy, Tokenizer, UseSkillInput, catalog, choose, fit, history,
+    request,
 };
-use prowess_runtime::{Config, Gate, Nobody, Permitted, Provider, Share, fresh_marker};
+use prowess_runtime::{
+    Authorizer, Config, DenyAll, PermittedSkills, Ratio, SkillProvider, fresh_marker, plain_schema,
+};
 use serde_json::{Value as Json, json};
 
 use crate::{
-    Status,
+    ExitStatus,
     arguments::{Global, StrategyName, share},
     completion, context, host,
     printer::Printer,
@@ -47,17 +50,17 @@ pub(crate) struct Args {
     top: Option<usize>,
     /// The least confidence of a skill, from 0 to 1 [default: 0.05]
     #[arg(long, value_name = "C", value_parser = share, allow_negative_numbers = true)]
-    threshold: Option<Share>,
+    threshold: Option<Ratio>,
 }
 
-pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     let mut history = match args.history.as_deref().map(read).transpose()? {
         None => Vec::new(),
         Some(text) => match history(&text) {
             Ok(history) => history,
             Err(error) => {
                 printer.error(&error.into());
-                return Ok(Status::AtFault);
+                return Ok(ExitStatus::Failure);
             }
         },
     };
@@ -67,12 +70,12 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         None => args.system.clone(),
     };
     let config = context::config(global)?;
-    let gate = Arc::new(host::gate(&config, Arc::new(Nobody)));
+    let authorizer = Arc::new(host::authorizer(&config, Arc::new(DenyAll)));
     let library = context::library(global, printer)?;
     context::tell_left_out(&library, printer);
     trust::note_untrusted(&config, global, printer);
-    let library: Arc<dyn Provider> = Arc::new(Arc::new(library));
-    let library = Permitted::new(library, gate.clone()).library();
+    let library: Arc<dyn SkillProvider> = Arc::new(Arc::new(library));
+    let library = PermittedSkills::new(library, authorizer.clone()).library();
     let vocabulary = context::vocabulary(args.model.as_deref(), &config);
     let window = window(args, &config, vocabulary);
     let query = request(&history).map(|it| it.content.clone());
@@ -90,7 +93,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let prompt = Prompt {
         system,
         catalog: catalog(&library, &cataloging).fenced(&marker),
-        skills: offers(&choice, &gate, printer),
+        skills: offers(&choice, &authorizer, printer),
         marker: has_skills.then_some(marker),
         tools: tools(&library),
         history: history.into(),
@@ -101,12 +104,12 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         Err(error) => {
             printer.error(&error.into());
             printer.hint("a larger `--window`, a shorter `--system` or fewer skills would help");
-            return Ok(Status::AtFault);
+            return Ok(ExitStatus::Failure);
         }
     };
     if printer.json {
         printer.document(&fitted_json(&fitted, &window, query.as_deref(), &tools))?;
-        return Ok(Status::Well);
+        return Ok(ExitStatus::Success);
     }
     if printer.is_terminal {
         for line in report::lines(&fitted, &window, printer.width.unwrap_or(80), printer.colored) {
@@ -123,7 +126,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             printer.aside(&line);
         }
     }
-    Ok(Status::Well)
+    Ok(ExitStatus::Success)
 }
 
 /// Reads a file, or stdin for `-`.
@@ -137,9 +140,9 @@ fn read(path: &str) -> Result<String> {
 }
 
 /// The window that is set, with what was typed over it.
-fn window(args: &Args, config: &Config, vocabulary: Vocabulary) -> Window {
+fn window(args: &Args, config: &Config, vocabulary: Tokenizer) -> ContextWindow {
     let set = config.window();
-    Window {
+    ContextWindow {
         tokens: args.window.unwrap_or(set.tokens),
         keep_recent: args.keep.unwrap_or(set.keep_recent),
         vocabulary,
@@ -153,19 +156,19 @@ fn matching(args: &Args, config: &Config) -> Matching {
     Matching {
         strategy,
         max_active: context::max_active(args.top, strategy, config),
-        threshold: args.threshold.map_or(set.threshold, Share::get),
+        threshold: args.threshold.map_or(set.threshold, Ratio::get),
         rule: set.rule,
     }
 }
 
 /// The skills that were chosen, read as far as nobody has to be asked; what cannot be read is said and
 /// left out.
-fn offers(choice: &Choice<'_>, gate: &Gate, printer: &mut Printer) -> Vec<Offer> {
+fn offers(choice: &Choice<'_>, authorizer: &Authorizer, printer: &mut Printer) -> Vec<Offer> {
     context::unknown(&choice.unknown, printer);
     let mut offers = Vec::new();
     for chosen in &choice.skills {
         let name = &chosen.skill.manifest.name;
-        match gate.offer(chosen) {
+        match authorizer.offer(chosen) {
             Ok((offer, asks)) => {
                 if asks {
                     printer.note(&format!("skill `{name}` needs approval before it is told"));
@@ -180,11 +183,11 @@ fn offers(choice: &Choice<'_>, gate: &Gate, printer: &mut Printer) -> Vec<Offer>
 
 /// The tools that a model can call; none without a skill to take up.
 fn tools(library: &Library) -> Vec<Json> {
-    let schema = UseSkill::schema();
+    let schema = UseSkillInput::schema();
     let tool = json!({
         "name": "use_skill",
         "description": schema.get("description"),
-        "input_schema": schema,
+        "input_schema": plain_schema(schema.into()),
     });
     library.skills().next().map(|_| tool).into_iter().collect()
 }
@@ -206,7 +209,12 @@ pub(super) fn text(messages: &[Message]) -> String {
     text
 }
 
-fn fitted_json(fitted: &Fitted, window: &Window, query: Option<&str>, tools: &[Json]) -> Json {
+fn fitted_json(
+    fitted: &FittedPrompt,
+    window: &ContextWindow,
+    query: Option<&str>,
+    tools: &[Json],
+) -> Json {
     json!({
         "query": query,
         "messages": fitted.messages,

@@ -7,7 +7,9 @@ use prowess_runtime::{Links, Root};
 use serde_json::{Value as Json, json};
 
 use super::count;
-use crate::{Status, arguments::Global, completion, context, fault::Fault, printer::Printer};
+use crate::{
+    ExitStatus, arguments::Global, completion, context, fault::CliError, printer::Printer,
+};
 
 /// Print one file of a skill, as it is
 ///
@@ -50,7 +52,7 @@ fn lines(text: &str) -> Result<Lines, &'static str> {
         .ok_or("it is no range of lines such as `10-20`, `10-` or `10`")
 }
 
-pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     let (library, name) = context::library_for(&args.name, global, printer)?;
     let resource = args.resource.strip_prefix("./").unwrap_or(&args.resource);
     let Some(skill) = library.get(&name) else {
@@ -63,7 +65,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         print(args, bytes, printer)?;
         printer.flush()?;
         printer.warning(&fault.to_string());
-        return Ok(Status::Well);
+        return Ok(ExitStatus::Success);
     };
     let read = match resource {
         "SKILL.md" => skill.document(),
@@ -81,17 +83,17 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             let folder = format!("{}/", args.resource.trim_end_matches('/'));
             if let Some(file) = paths().find(|it| it.starts_with(&folder)) {
                 printer.hint(&format!("it is a folder, with files such as `{file}`"));
-                return Ok(Status::AtFault);
+                return Ok(ExitStatus::Failure);
             }
             printer.hint(&match nearest(&args.resource, paths()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("`prowess show {}` lists its files", args.name),
             });
-            return Ok(Status::AtFault);
+            return Ok(ExitStatus::Failure);
         }
         Err(error) => return Err(error.into()),
     }
-    Ok(Status::Well)
+    Ok(ExitStatus::Success)
 }
 
 fn print(args: &Args, bytes: Vec<u8>, printer: &mut Printer) -> Result<()> {
@@ -118,14 +120,14 @@ fn of_left_out(library: &Library, name: &str, resource: &str) -> Option<Vec<u8>>
 }
 
 /// Some lines of a file, byte for byte.
-fn cut(bytes: Vec<u8>, lines: Lines, file: &str) -> Result<Vec<u8>, Fault> {
+fn cut(bytes: Vec<u8>, lines: Lines, file: &str) -> Result<Vec<u8>, CliError> {
     let all: Vec<&[u8]> = bytes.split_inclusive(|it| *it == b'\n').collect();
     let Lines { first, last } = lines;
     match all.get(first - 1..last.min(all.len())) {
         Some(some) if !some.is_empty() => Ok(some.concat()),
         _ => {
             let many = count(all.len(), "line");
-            Err(Fault::typed(format!("`{file}` has no line {first}: it has {many}")))
+            Err(CliError::typed(format!("`{file}` has no line {first}: it has {many}")))
         }
     }
 }

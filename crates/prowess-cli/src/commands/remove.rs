@@ -3,7 +3,7 @@ use prowess_runtime::Store as _;
 use serde_json::json;
 
 use super::{missing, show_entry};
-use crate::{Status, arguments::Global, completion, context, printer::Printer, safe};
+use crate::{ExitStatus, arguments::Global, completion, context, printer::Printer, safe};
 
 /// Remove a skill with all its files; `undo` brings it back
 #[derive(Debug, clap::Args)]
@@ -13,7 +13,7 @@ pub(crate) struct Args {
     name: String,
 }
 
-pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     let shelf = context::shelf_of(&args.name, global, printer)?;
     let name = &args.name;
     // What cannot be read as a skill can be removed all the same.
@@ -37,5 +37,5 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         let path = other.folder().display().to_string();
         printer.note(&format!("another skill `{name}` is still in `{}`", safe::line(&path)));
     }
-    Ok(Status::Well)
+    Ok(ExitStatus::Success)
 }

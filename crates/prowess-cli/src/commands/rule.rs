@@ -3,7 +3,7 @@ use prowess::{Profile, RULES, Rule, Severity, nearest, rule};
 use serde_json::{Value as Json, json};
 
 use crate::{
-    Status,
+    ExitStatus,
     arguments::Global,
     completion,
     markdown::{render, wrapped},
@@ -26,10 +26,10 @@ const WIDEST: usize = 100;
 /// With fewer columns than this a summary stands below its rule.
 const LEAST: usize = 40;
 
-pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     let Some(code) = &args.code else {
         list(Profile::from(global.profile), printer)?;
-        return Ok(Status::Well);
+        return Ok(ExitStatus::Success);
     };
     let spelt = code.trim().to_lowercase().replace(['_', ' '], "-");
     let Some(rule) = rule(&spelt) else {
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             (true, Some(near)) => printer.hint(&format!("did you mean `{near}`?")),
             (true, None) => printer.hint("`prowess rule` shows which there are"),
         }
-        return Ok(Status::AtFault);
+        return Ok(ExitStatus::Failure);
     };
     if printer.json {
         let Page { since, why, fix, .. } = Page::of(rule);
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     } else {
         printer.line(rule.page.trim_end())?;
     }
-    Ok(Status::Well)
+    Ok(ExitStatus::Success)
 }
 
 /// Lists every rule with its weight: in columns, or one below the other where there is little room.

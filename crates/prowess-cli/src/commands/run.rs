@@ -9,12 +9,13 @@ use std::{
 
 use anyhow::Context as _;
 use clap::ValueHint;
-use prowess::{Definition, Kind, Library, Manifest, Skill, Type, nearest};
+use prowess::{Definition, Library, Manifest, ResourceKind, Skill, Type, nearest};
 use prowess_http::{Hosts, HostsError};
 use prowess_runtime::{
-    Act, Active, Chunk, Config, Coverage, Delivery, Entry, EnvironmentRecord, ExecuteError,
-    Executor, Gate, Launcher, Outcome, Parameters, ParametersError, PlanStep, Provider, Question,
-    Reply, Script, ScriptArguments, ScriptEnvironments, ScriptError, Status as Ended, Stdin, Wish,
+    Action, ActionRequest, Active, ApproverReply, Authorizer, Chunk, Config, Coverage, Delivery,
+    EnvironmentRecord, ExecuteError, Executor, Launcher, Outcome, OutcomeStatus, Parameters,
+    ParametersError, PlanStep, Question, Script, ScriptArguments, ScriptEnvironments, ScriptError,
+    SkillProvider, SkillRecord, Stdin,
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -25,7 +26,7 @@ use tokio::{
 
 use super::{count, not_in_use, noticed, tool};
 use crate::{
-    Status,
+    ExitStatus,
     approver::approver,
     arguments::{self, Global, directory},
     completion,
@@ -98,7 +99,7 @@ pub(crate) fn run(
     global: &Global,
     launcher: Launcher,
     printer: &mut Printer,
-) -> anyhow::Result<Status> {
+) -> anyhow::Result<ExitStatus> {
     let config = context::config(global)?;
     // Whoever types a path means what is there.
     let trusted = match context::folder_of(&args.name, global) {
@@ -111,15 +112,15 @@ pub(crate) fn run(
     let json = match args.params.as_deref().map(given::text).transpose() {
         Ok(json) => json,
         Err(error) => {
-            let outcome = Outcome::error(Ended::Invalid, error.as_ref());
+            let outcome = Outcome::error(OutcomeStatus::Invalid, error.as_ref());
             show(&args.name, skill, &outcome, false, printer)?;
             return Ok(given::status(&error));
         }
     };
     skill.iter().for_each(|it| noticed(&library, it, printer));
-    let mut gate = args.running.gate(&config);
+    let mut authorizer = args.running.authorizer(&config);
     if !args.net.is_empty() {
-        gate.policy.script_hosts = args.net.clone();
+        authorizer.policy.script_hosts = args.net.clone();
     }
     let ready = skill
         .ok_or_else(|| match is_untrusted(&args.name, global, &trusted, printer) {
@@ -128,7 +129,7 @@ pub(crate) fn run(
         })
         .and_then(|skill| Task::of(skill, args, json.as_deref()))
         .and_then(|task| {
-            let executor = args.running.executor(&config, &gate.policy, launcher.clone())?;
+            let executor = args.running.executor(&config, &authorizer.policy, launcher.clone())?;
             Ok((task, executor.with_directory(args.directory())))
         });
     let mut is_plan_shown = false;
@@ -149,12 +150,12 @@ pub(crate) fn run(
                 let offer = offer(script, folder, &config, launcher.clone(), args, printer);
                 runtime.block_on(offer)?;
             }
-            let mut tried = runtime.block_on(attempt(args, &task, &executor, &gate, printer));
-            if let Ok(Ok(Outcome { status: Ended::Ok, plan: Some(plan), .. })) = &tried
+            let mut tried = runtime.block_on(attempt(args, &task, &executor, &authorizer, printer));
+            if let Ok(Ok(Outcome { status: OutcomeStatus::Ok, plan: Some(plan), .. })) = &tried
                 && !args.plan
             {
                 let plan = plan.clone();
-                let provider: Arc<dyn Provider> = Arc::new(library.clone());
+                let provider: Arc<dyn SkillProvider> = Arc::new(library.clone());
                 let kit = toolbox::toolbox(
                     Caller::Person,
                     &args.running,
@@ -171,7 +172,7 @@ pub(crate) fn run(
                     tried = Ok(Ok(outcome));
                     is_plan_shown = true;
                 }
-                kit.gate.records.faults().iter().for_each(|it| printer.warning(it));
+                kit.authorizer.records.faults().iter().for_each(|it| printer.warning(it));
             }
             // Whoever interrupts a question is not going to answer it.
             runtime.shutdown_background();
@@ -179,7 +180,7 @@ pub(crate) fn run(
         }
         Err(outcome) => Ok(*outcome),
     };
-    gate.records.faults().iter().for_each(|it| printer.warning(it));
+    authorizer.records.faults().iter().for_each(|it| printer.warning(it));
     let outcome = tried.as_ref().map_or_else(Outcome::from, Outcome::clone);
     let name = skill.map_or(&*args.name, |it| &it.manifest.name);
     show(name, skill, &outcome, is_plan_shown, printer)?;
@@ -187,9 +188,9 @@ pub(crate) fn run(
         advise(args, skill, &outcome, &config, printer);
     }
     Ok(match tried {
-        Ok(outcome) if outcome.is_ok() => Status::Well,
-        Err(_) if outcome.status == Ended::Refused => Status::Unable,
-        _ => Status::AtFault,
+        Ok(outcome) if outcome.is_ok() => ExitStatus::Success,
+        Err(_) if outcome.status == OutcomeStatus::Refused => ExitStatus::Error,
+        _ => ExitStatus::Failure,
     })
 }
 
@@ -280,8 +281,9 @@ async fn carry_out(
             coverage: Coverage::Once,
             ..Question::default()
         };
-        if approver.ask(&question).await == Reply::No {
-            let outcome = Outcome::bad(Ended::Refused, "approval to run the plan was not given");
+        if approver.ask(&question).await == ApproverReply::No {
+            let outcome =
+                Outcome::bad(OutcomeStatus::Refused, "approval to run the plan was not given");
             let plan = Some(plan.to_vec());
             return Ok(Some(Outcome { plan, ..outcome.hint("nothing was run") }));
         }
@@ -303,7 +305,7 @@ async fn carry_out(
     };
     let stopped = |why: &str| {
         let plan = Some(plan.to_vec());
-        Ok(Some(Outcome { plan, ..Outcome::bad(Ended::Cancelled, why) }))
+        Ok(Some(Outcome { plan, ..Outcome::bad(OutcomeStatus::Cancelled, why) }))
     };
     tokio::select! {
         ended = work => ended,
@@ -336,7 +338,7 @@ struct Task {
 }
 
 enum What {
-    Skill(Entry),
+    Skill(SkillRecord),
     Script(Script),
 }
 
@@ -361,19 +363,21 @@ impl Task {
                 What::Script(Script::of(skill, path).map_err(|it| no_script(skill, path, &it))?)
             }
             None => {
-                let entry = Entry::of(skill).and_then(Entry::with_files);
+                let entry = SkillRecord::of(skill).and_then(SkillRecord::with_files);
                 What::Skill(entry.map_err(|it| Box::new(Outcome::from(&it)))?)
             }
         };
         if args.script.is_none() && !args.arguments.is_empty() {
             return Err(no_arguments(skill, &what));
         }
-        let is_composite =
-            matches!(&what, What::Skill(Entry { definition: Definition::Composite { .. }, .. }));
+        let is_composite = matches!(
+            &what,
+            What::Skill(SkillRecord { definition: Definition::Composite { .. }, .. })
+        );
         if args.plan && !is_composite {
             let message = format!("`{}` has no plan, so nothing was run", manifest.name);
             let hint = "only a composite skill has one; leave `--plan` out to run this one";
-            return Err(Box::new(Outcome::bad(Ended::Invalid, message).hint(hint)));
+            return Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, message).hint(hint)));
         }
         let is_script = match &what {
             What::Skill(entry) => matches!(entry.definition, Definition::Script { .. }),
@@ -382,7 +386,7 @@ impl Task {
         if !args.net.is_empty() && !is_script {
             let message = format!("`{}` is no script, so it connects to no host", manifest.name);
             let hint = "`--net` is for scripts; `--script PATH` runs one of the skill's files";
-            return Err(Box::new(Outcome::bad(Ended::Invalid, message).hint(hint)));
+            return Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, message).hint(hint)));
         }
         let schema = match &what {
             What::Skill(entry) => entry.parameters.as_ref(),
@@ -399,7 +403,7 @@ impl Task {
     }
 
     /// What has to be approved.
-    fn entry(&self) -> &Entry {
+    fn entry(&self) -> &SkillRecord {
         match &self.what {
             What::Skill(entry) => entry,
             What::Script(script) => &script.entry,
@@ -463,16 +467,16 @@ fn is_untrusted(name: &str, global: &Global, trusted: &Global, printer: &mut Pri
 
 fn untrusted(name: &str) -> Outcome {
     let message = format!("skill `{name}` is in this project, which is not trusted");
-    Outcome::bad(Ended::Refused, message)
+    Outcome::bad(OutcomeStatus::Refused, message)
         .hint("`prowess trust .` trusts it; `--trust-project` does for this run")
 }
 
 fn missing(library: &Library, name: &str) -> Outcome {
     if let Some(finding) = library.why_left_out(name) {
         let message = format!("skill `{name}` was left out: {}", finding.message);
-        return Outcome::bad(Ended::Invalid, message).hint(&*finding.hint);
+        return Outcome::bad(OutcomeStatus::Invalid, message).hint(&*finding.hint);
     }
-    let outcome = Outcome::bad(Ended::NotFound, format!("there is no skill `{name}`"));
+    let outcome = Outcome::bad(OutcomeStatus::NotFound, format!("there is no skill `{name}`"));
     match context::nearest_skill(library, name) {
         Some(near) => outcome.hint(format!("did you mean `{near}`?")),
         None => outcome.hint("`prowess list` shows which there are"),
@@ -482,7 +486,7 @@ fn missing(library: &Library, name: &str) -> Outcome {
 /// The script of a skill that was typed, by its path or its name alone.
 fn file_of<'s>(skill: &'s Skill, typed: &str) -> Option<&'s str> {
     let typed = typed.strip_prefix("./").unwrap_or(typed);
-    let scripts = || skill.resources().iter().filter(|it| it.kind == Kind::Script);
+    let scripts = || skill.resources().iter().filter(|it| it.kind == ResourceKind::Script);
     let exact = scripts().find(|it| *it.path == *typed);
     let by_name = || scripts().find(|it| it.path.rsplit('/').next() == Some(typed));
     exact.or_else(by_name).map(|it| &*it.path)
@@ -495,16 +499,16 @@ fn is_file(args: &Args, path: &str) -> Box<Outcome> {
     let (name, script) = (quoted(&args.name), quoted(path));
     let message = format!("`{}` is a file of the skill, and not KEY=VALUE", args.pairs[0]);
     let hint = format!("`prowess run {name} --script {script}{given}` runs it");
-    Box::new(Outcome::bad(Ended::Invalid, message).hint(hint))
+    Box::new(Outcome::bad(OutcomeStatus::Invalid, message).hint(hint))
 }
 
 /// Says that only a file of a skill is given arguments, and what to do instead.
 fn no_arguments(skill: &Skill, what: &What) -> Box<Outcome> {
     let name = &skill.manifest.name;
-    let scripts = skill.resources().iter().filter(|it| it.kind == Kind::Script);
+    let scripts = skill.resources().iter().filter(|it| it.kind == ResourceKind::Script);
     let script = scripts.map(|it| quoted(&it.path)).next();
     let message = format!("`{name}` takes no arguments behind `--`; only a file of a skill does");
-    let is_script = |it: &Entry| matches!(it.definition, Definition::Script { .. });
+    let is_script = |it: &SkillRecord| matches!(it.definition, Definition::Script { .. });
     let hint = match (what, script) {
         (What::Skill(entry), _) if is_script(entry) => {
             "`KEY=VALUE` gives it a value, which its script has as `$PARAM_KEY`".to_owned()
@@ -512,11 +516,11 @@ fn no_arguments(skill: &Skill, what: &What) -> Box<Outcome> {
         (_, Some(script)) => format!("`--script {script} -- ARGUMENTS` runs one of its files"),
         (_, None) => "`KEY=VALUE` gives it a value".to_owned(),
     };
-    Box::new(Outcome::bad(Ended::Invalid, message).hint(hint))
+    Box::new(Outcome::bad(OutcomeStatus::Invalid, message).hint(hint))
 }
 
 fn no_script(skill: &Skill, path: &str, error: &ScriptError) -> Box<Outcome> {
-    let scripts = skill.resources().iter().filter(|it| it.kind == Kind::Script);
+    let scripts = skill.resources().iter().filter(|it| it.kind == ResourceKind::Script);
     let outcome = Outcome::from(error);
     Box::new(match nearest(path, scripts.map(|it| &*it.path)) {
         Some(near) if near != path => outcome.hint(format!("did you mean `{near}`?")),
@@ -529,7 +533,7 @@ async fn attempt(
     args: &Args,
     task: &Task,
     executor: &Executor,
-    gate: &Gate,
+    authorizer: &Authorizer,
     printer: &mut Printer,
 ) -> anyhow::Result<Result<Outcome, ExecuteError>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -546,7 +550,7 @@ async fn attempt(
     let mut streams = Streams::default();
     let is_running = Cell::new(false);
     let work = async {
-        let difference = match pass(args, task, gate).await {
+        let difference = match pass(args, task, authorizer).await {
             Ok(difference) => difference,
             Err(refused) => return Ok(*refused),
         };
@@ -560,7 +564,7 @@ async fn attempt(
         };
         ended.map(|it| {
             let tool = format!("skill_{}", task.manifest.name);
-            gate.note_network(&tool, Some(&task.entry().manifest.name), &it);
+            authorizer.note_network(&tool, Some(&task.entry().manifest.name), &it);
             Outcome { difference, ..it }
         })
     };
@@ -580,13 +584,13 @@ async fn attempt(
         };
         // What is dropped takes all that it has started with it.
         if unwanted.is_some() || !is_running.get() {
-            break Ok(Outcome::bad(Ended::Cancelled, why));
+            break Ok(Outcome::bad(OutcomeStatus::Cancelled, why));
         }
         cancel.notify_one();
         unwanted = Some((why, Instant::now() + PATIENCE));
     };
     if let (Some((why, _)), Ok(outcome)) = (unwanted, &mut ended)
-        && outcome.status == Ended::Cancelled
+        && outcome.status == OutcomeStatus::Cancelled
     {
         outcome.message = Some(why.to_owned());
     }
@@ -597,19 +601,23 @@ async fn attempt(
 }
 
 /// Asks the gate, and stamps in the log what runs without a sandbox. Returns what has changed of it.
-async fn pass(args: &Args, task: &Task, gate: &Gate) -> Result<Option<String>, Box<Outcome>> {
+async fn pass(
+    args: &Args,
+    task: &Task,
+    authorizer: &Authorizer,
+) -> Result<Option<String>, Box<Outcome>> {
     let entry = task.entry();
     let tool = format!("skill_{}", task.manifest.name);
     let act = match &task.what {
-        What::Skill(entry) => Act::of(entry.clone()),
-        What::Script(_) => Act::Execute(Box::new(entry.clone())),
+        What::Skill(entry) => Action::of(entry.clone()),
+        What::Script(_) => Action::Execute(Box::new(entry.clone())),
     };
     let active = std::slice::from_ref(&task.manifest);
     let given = task.given(&args.arguments);
-    let wish = Wish { tool: &tool, act: &act, active, given: Some(&given) };
-    let difference = gate.pass(&wish).await?;
+    let wish = ActionRequest { tool: &tool, act: &act, active, given: Some(&given) };
+    let difference = authorizer.pass(&wish).await?;
     if args.running.unsandboxed && task.is_script() {
-        gate.note_unsandboxed(&wish);
+        authorizer.note_unsandboxed(&wish);
     }
     Ok(difference)
 }
@@ -657,8 +665,9 @@ fn advise(
         let files = files.join("`, `");
         printer.note(&format!("`{files}`{more} went to a work directory that is gone; `--output DIR` or `--write DIR` keeps files"));
     }
-    let scripts =
-        || skill.into_iter().flat_map(Skill::resources).filter(|it| it.kind == Kind::Script);
+    let scripts = || {
+        skill.into_iter().flat_map(Skill::resources).filter(|it| it.kind == ResourceKind::Script)
+    };
     let is_read =
         skill.is_some_and(|it| it.manifest.kind == Type::Instruction) && args.script.is_none();
     if let Some(first) = scripts().next().filter(|_| is_read && outcome.is_ok()) {
@@ -680,9 +689,9 @@ fn advise(
     if outcome.is_ok() || outcome.hint.is_some() {
         return;
     }
-    if outcome.status == Ended::TimedOut {
+    if outcome.status == OutcomeStatus::TimedOut {
         printer.hint("`--timeout 2m` gives it more time");
-    } else if args.script.is_some() && outcome.status == Ended::Failed {
+    } else if args.script.is_some() && outcome.status == OutcomeStatus::Failed {
         let lacks_module = outcome
             .stderr
             .as_ref()
@@ -698,7 +707,7 @@ fn advise(
         } else if outcome.denied.iter().any(|it| it.contains("socket (IPv")) {
             printer.hint("`--net HOST` lets it reach a host");
         }
-    } else if args.script.is_some() && outcome.status == Ended::Invalid {
+    } else if args.script.is_some() && outcome.status == OutcomeStatus::Invalid {
         printer.hint("what a script is given as arguments stands behind `--`");
     }
 }

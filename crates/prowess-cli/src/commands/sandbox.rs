@@ -1,15 +1,19 @@
 use anyhow::Result;
-use prowess_runtime::{Check, Launcher, Level, Sandbox};
+use prowess_runtime::{Check, Launcher, Sandbox, SandboxLevel};
 
-use crate::{Status, markdown::wrapped, printer::Printer};
+use crate::{ExitStatus, markdown::wrapped, printer::Printer};
 
 /// Show what this machine gives to hold scripts
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
-pub(crate) fn run(_: &Args, launcher: &Launcher, printer: &mut Printer) -> Result<Status> {
-    let report = Sandbox::new(launcher.clone(), Level::Landlock).probe();
-    let status = if report.level >= Level::Landlock { Status::Well } else { Status::AtFault };
+pub(crate) fn run(_: &Args, launcher: &Launcher, printer: &mut Printer) -> Result<ExitStatus> {
+    let report = Sandbox::new(launcher.clone(), SandboxLevel::Landlock).probe();
+    let status = if report.level >= SandboxLevel::Landlock {
+        ExitStatus::Success
+    } else {
+        ExitStatus::Failure
+    };
     if printer.json {
         printer.document(&report)?;
         return Ok(status);

@@ -6,16 +6,16 @@ use anyhow::{Context as _, Result};
 use prowess::{Library, nearest};
 use prowess_agent::mask;
 use prowess_runtime::{
-    Act, Config, Gate, IgnoredSetting, Launcher, OfferedSkill, OfferedSkills, Outcome, Server,
-    ServerSetting, Starter, Status as Ended, Wish,
+    Action, ActionRequest, Authorizer, Config, IgnoredSetting, Launcher, McpLauncher, McpServer,
+    Outcome, OutcomeStatus, RemoteSkill, RemoteSkills, ServerSetting,
 };
 use serde_json::{Value as Json, json};
 
 use crate::{
-    Status,
+    ExitStatus,
     arguments::Global,
     completion, context,
-    fault::Fault,
+    fault::CliError,
     host::{self, Running},
     printer::Printer,
     safe,
@@ -58,7 +58,7 @@ pub(crate) fn run(
     global: &Global,
     launcher: Launcher,
     printer: &mut Printer,
-) -> Result<Status> {
+) -> Result<ExitStatus> {
     let running = match &args.what {
         Some(What::Show(show)) => &show.running,
         Some(What::Login(login)) => &login.running(),
@@ -69,12 +69,12 @@ pub(crate) fn run(
         printer.warning("`--unsandboxed` is not for servers: they always run in the sandbox");
     }
     let config = context::config(global)?;
-    let gate = Arc::new(running.gate(&config));
+    let authorizer = Arc::new(running.authorizer(&config));
     let sandbox = running.sandbox(&config, launcher);
     let failed = |it: Box<Outcome>| anyhow::Error::msg(it.message.unwrap_or_default());
-    let starter = running.starter(&config, gate.clone(), sandbox).map_err(failed)?;
+    let starter = running.starter(&config, authorizer.clone(), sandbox).map_err(failed)?;
     let library = context::library_behind(global, printer)?;
-    let desk = Desk { config, gate, starter, library };
+    let desk = Desk { config, authorizer, starter, library };
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("cannot wait for anything")?;
@@ -86,15 +86,15 @@ pub(crate) fn run(
             None => desk.list(args.label.as_deref(), printer).await,
         }
     });
-    desk.gate.records.faults().iter().for_each(|it| printer.warning(it));
+    desk.authorizer.records.faults().iter().for_each(|it| printer.warning(it));
     status
 }
 
 /// What is needed to speak with servers.
 struct Desk {
     config: Config,
-    gate: Arc<Gate>,
-    starter: Starter,
+    authorizer: Arc<Authorizer>,
+    starter: McpLauncher,
     library: Library,
 }
 
@@ -102,16 +102,16 @@ struct Desk {
 struct Visited {
     tools: Vec<String>,
     left_out: Vec<String>,
-    skills: OfferedSkills,
+    skills: RemoteSkills,
 }
 
 impl Desk {
-    async fn list(&self, label: Option<&str>, printer: &mut Printer) -> Result<Status> {
+    async fn list(&self, label: Option<&str>, printer: &mut Printer) -> Result<ExitStatus> {
         let set = match label {
             Some(label) => vec![find(&self.config, label)?],
             None => self.config.servers.value.0.iter().collect(),
         };
-        let mut status = Status::Well;
+        let mut status = ExitStatus::Success;
         let mut documents = Vec::new();
         if set.is_empty() {
             printer.note("no server is set; `[servers.LABEL]` in `prowess.toml` sets one");
@@ -121,7 +121,7 @@ impl Desk {
             let visited = self.visit(server).await;
             let is_well = visited.as_ref().is_ok_and(|it| it.skills.refused.is_empty());
             if !is_well {
-                status = Status::AtFault;
+                status = ExitStatus::Failure;
             }
             match printer.json {
                 true => documents.push(self.document(server, &visited)),
@@ -134,9 +134,9 @@ impl Desk {
         Ok(status)
     }
 
-    async fn show(&self, show: &Show, printer: &mut Printer) -> Result<Status> {
+    async fn show(&self, show: &Show, printer: &mut Printer) -> Result<ExitStatus> {
         let Some((label, name)) = show.skill.split_once(':') else {
-            let fault = Fault::typed(format!("`{}` names no server", show.skill));
+            let fault = CliError::typed(format!("`{}` names no server", show.skill));
             let hint = "a skill of a server is called by both: `prowess servers show LABEL:NAME`";
             return Err(fault.hint(hint).into());
         };
@@ -155,8 +155,10 @@ impl Desk {
                 outcome.difference.iter().for_each(|it| printer.note(it));
                 outcome.hint.iter().for_each(|it| printer.hint(it));
                 return Ok(match outcome.status {
-                    Ended::Refused | Ended::NotFound | Ended::Invalid => Status::AtFault,
-                    _ => Status::Unable,
+                    OutcomeStatus::Refused | OutcomeStatus::NotFound | OutcomeStatus::Invalid => {
+                        ExitStatus::Failure
+                    }
+                    _ => ExitStatus::Error,
                 });
             }
         };
@@ -174,16 +176,16 @@ impl Desk {
             false if printer.is_terminal => printer.text(&text)?,
             false => printer.raw(&bytes)?,
         }
-        Ok(Status::Well)
+        Ok(ExitStatus::Success)
     }
 
     /// Reads what is to be shown. People look before they approve, unless they approve by a flag.
     async fn read(
         &self,
-        server: &Server,
+        server: &McpServer,
         name: &str,
         show: &Show,
-    ) -> Result<(OfferedSkill, Vec<u8>), Box<Outcome>> {
+    ) -> Result<(RemoteSkill, Vec<u8>), Box<Outcome>> {
         let skills = server.skills().await?;
         let found = skills.find(&show.skill).or_else(|| skills.find(name)).cloned();
         let skill = match found {
@@ -196,9 +198,9 @@ impl Desk {
             Some(path) => server.file(&skill, path).await?,
         };
         if show.running.yes {
-            let act = Act::TakeUp(Box::new(skill.clone()));
-            self.gate
-                .pass(&Wish { tool: "use_skill", act: &act, active: &[], given: None })
+            let act = Action::TakeUp(Box::new(skill.clone()));
+            self.authorizer
+                .pass(&ActionRequest { tool: "use_skill", act: &act, active: &[], given: None })
                 .await?;
         }
         Ok((skill, bytes))
@@ -255,7 +257,7 @@ impl Desk {
         }
         printer.flush()?;
         for skill in skills.skills.iter().filter(|it| self.collides(it)) {
-            let OfferedSkill { name, address, .. } = skill;
+            let RemoteSkill { name, address, .. } = skill;
             printer.note(&format!("`{name}` stays the skill that is here; `{address}` is another"));
         }
         for (uri, why) in &skills.refused {
@@ -295,7 +297,7 @@ impl Desk {
         document
     }
 
-    fn skill(&self, skill: &OfferedSkill) -> Json {
+    fn skill(&self, skill: &RemoteSkill) -> Json {
         json!({
             "name": skill.address,
             "uri": skill.uri,
@@ -308,9 +310,9 @@ impl Desk {
     }
 
     /// Whether somebody has approved it, in one word.
-    fn state(&self, skill: &OfferedSkill) -> &'static str {
-        match self.gate.approves(skill) {
-            _ if self.gate.denies(skill) => "denied",
+    fn state(&self, skill: &RemoteSkill) -> &'static str {
+        match self.authorizer.approves(skill) {
+            _ if self.authorizer.denies(skill) => "denied",
             Some(true) => "approved",
             Some(false) => "changed",
             None => "new",
@@ -318,13 +320,13 @@ impl Desk {
     }
 
     /// Whether a skill that is here has its name, and keeps it.
-    fn collides(&self, skill: &OfferedSkill) -> bool {
+    fn collides(&self, skill: &RemoteSkill) -> bool {
         self.library.get(&skill.name).is_some()
     }
 }
 
 /// The server of a label.
-pub(super) fn find<'c>(config: &'c Config, label: &str) -> Result<&'c ServerSetting, Fault> {
+pub(super) fn find<'c>(config: &'c Config, label: &str) -> Result<&'c ServerSetting, CliError> {
     let servers = &config.servers.value.0;
     let found = servers.iter().find(|it| it.description.name == label);
     found.ok_or_else(|| {
@@ -334,7 +336,7 @@ pub(super) fn find<'c>(config: &'c Config, label: &str) -> Result<&'c ServerSett
         if let Some(ignored) = config.ignored.iter().find(is_it) {
             let IgnoredSetting { origin, reason, .. } = ignored;
             let fault =
-                Fault::typed(format!("the server `{label}` ({origin}) is ignored: {reason}"));
+                CliError::typed(format!("the server `{label}` ({origin}) is ignored: {reason}"));
             return match host::user_places().user_file() {
                 Some(file) => {
                     let file = file.display();
@@ -343,7 +345,7 @@ pub(super) fn find<'c>(config: &'c Config, label: &str) -> Result<&'c ServerSett
                 None => fault,
             };
         }
-        let fault = Fault::typed(format!("no server is set as `{label}`"));
+        let fault = CliError::typed(format!("no server is set as `{label}`"));
         match nearest(label, servers.iter().map(|it| &*it.description.name)) {
             Some(near) => fault.hint(format!("did you mean `{near}`?")),
             None => fault.hint("`prowess servers` lists those that are"),
@@ -361,7 +363,7 @@ fn printed(outcome: &Outcome) -> Option<String> {
     outcome.stderr.as_ref().map(|it| mask(&it.text).into_owned())
 }
 
-fn unknown(server: &Server, skills: &OfferedSkills, name: &str) -> Box<Outcome> {
+fn unknown(server: &McpServer, skills: &RemoteSkills, name: &str) -> Box<Outcome> {
     let message = format!("the server `{}` offers no skill `{name}`", server.name());
     let refused = skills.refused.iter().find(|it| {
         it.0.ends_with("/SKILL.md") && {
@@ -374,5 +376,5 @@ fn unknown(server: &Server, skills: &OfferedSkills, name: &str) -> Box<Outcome> 
         (_, Some(near)) => format!("did you mean `{near}`?"),
         _ => format!("`prowess servers {}` lists those that it offers", server.name()),
     };
-    Box::new(Outcome::bad(Ended::NotFound, message).hint(hint))
+    Box::new(Outcome::bad(OutcomeStatus::NotFound, message).hint(hint))
 }

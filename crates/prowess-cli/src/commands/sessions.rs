@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 
 use super::count;
 use crate::{
-    Status, completion, host,
+    ExitStatus, completion, host,
     printer::Printer,
     safe,
     sessions::{self, Past},
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     remove_older: Option<Duration>,
 }
 
-pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {
     match args.remove_older {
         Some(time) => {
             let old = sessions::past().into_iter().filter(|it| age(it) > time);
@@ -33,11 +33,11 @@ pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<Status> {
     }
 }
 
-fn list(printer: &mut Printer) -> Result<Status> {
+fn list(printer: &mut Printer) -> Result<ExitStatus> {
     let past = sessions::past();
     if printer.json {
         printer.document(&json!({ "sessions": past.iter().map(json).collect::<Vec<_>>() }))?;
-        return Ok(Status::Well);
+        return Ok(ExitStatus::Success);
     }
     let widest = past.iter().map(|it| it.name.len()).max().unwrap_or(0);
     for it in &past {
@@ -57,10 +57,10 @@ fn list(printer: &mut Printer) -> Result<Status> {
         ),
         None => "no session is kept".to_owned(),
     });
-    Ok(Status::Well)
+    Ok(ExitStatus::Success)
 }
 
-fn remove(names: &[String], printer: &mut Printer) -> Result<Status> {
+fn remove(names: &[String], printer: &mut Printer) -> Result<ExitStatus> {
     for name in names {
         sessions::remove(name)?;
     }
@@ -69,7 +69,7 @@ fn remove(names: &[String], printer: &mut Printer) -> Result<Status> {
     } else {
         printer.note(&format!("removed {}", count(names.len(), "session")));
     }
-    Ok(Status::Well)
+    Ok(ExitStatus::Success)
 }
 
 fn json(past: &Past) -> Json {

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::resource_json;
 use crate::{
-    Status,
+    ExitStatus,
     arguments::Global,
     completion,
     context::{self, quoted},
@@ -43,7 +43,7 @@ enum LevelName {
     Full,
 }
 
-pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     let config = context::config(global)?;
     let (library, name) = context::library_for(&args.name, global, printer)?;
     let Some(skill) = library.get(&name) else {
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             "needs": needs.json(),
             "status": skill.manifest.status().as_str(),
         }))?;
-        return Ok(Status::Well);
+        return Ok(ExitStatus::Success);
     }
     printer.markdown(&disclosure.text)?;
     // The full text names them itself.
@@ -95,5 +95,5 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         printer.note(&format!("`{name}` is {status}; {enable} puts it in use"));
     }
     needs.tell(&skill.manifest.name, printer);
-    Ok(Status::Well)
+    Ok(ExitStatus::Success)
 }

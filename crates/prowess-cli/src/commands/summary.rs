@@ -12,13 +12,14 @@ use std::{
 
 use anyhow::Result;
 use prowess::{
-    CLIENTS, Checkup, Client, Misnamed, Suggestion, Surroundings, examine, installed, suggestions,
+    CLIENTS, Checkup, Client, NameToChange, Suggestion, Surroundings, examine, installed,
+    suggestions,
 };
 
 use self::named::Named;
 use super::{count, doctor::configured};
 use crate::{
-    Status,
+    ExitStatus,
     arguments::Global,
     context::{self, count_in_plugins, quoted},
     printer::Printer,
@@ -53,7 +54,7 @@ struct Advice {
     why: String,
 }
 
-pub(crate) fn run(global: &Global, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     context::find_typed(global)?;
     let (surroundings, _) = surroundings(global, None)?;
     let mut others = configured(global, printer)?;
@@ -90,7 +91,7 @@ pub(crate) fn run(global: &Global, printer: &mut Printer) -> Result<Status> {
     } else {
         screen::show(&summary, printer)?;
     }
-    Ok(Status::Well)
+    Ok(ExitStatus::Success)
 }
 
 /// The command that a suggestion comes to, as it can be typed here.
@@ -102,14 +103,14 @@ fn advice(suggestion: &Suggestion<'_>, here: &Path, home: Option<&Path>) -> Advi
             format!("prowess check {} --fix", paths(directories)),
             format!("fix the frontmatter of {}", count(*skills, "skill")),
         ),
-        Suggestion::Rename { which: Misnamed::Folder, directories, skills } => (
+        Suggestion::Rename { which: NameToChange::Folder, directories, skills } => (
             format!("prowess check {} --fix --rename folder", paths(directories)),
             match skills {
                 1 => "rename the folder of 1 skill to its name".to_owned(),
                 many => format!("rename the folders of {many} skills to their names"),
             },
         ),
-        Suggestion::Rename { which: Misnamed::Skill, directories, skills } => (
+        Suggestion::Rename { which: NameToChange::Skill, directories, skills } => (
             format!("prowess check {} --fix --rename name", paths(directories)),
             format!("give {} the name of the folder", count(*skills, "skill")),
         ),

@@ -3,14 +3,14 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use prowess::{Library, Skill};
 use prowess_runtime::{
-    Config, Launcher, Outcome, Provider, ServerSetting, Status as Ended, Toolbox, fresh_marker,
+    Config, Launcher, Outcome, OutcomeStatus, ServerSetting, SkillProvider, Toolbox, fresh_marker,
     make_visible, strict_json,
 };
 use serde_json::{Value, json};
 
 use super::{not_in_use, noticed, run::parameters};
 use crate::{
-    Status,
+    ExitStatus,
     arguments::Global,
     completion, context, given,
     host::Running,
@@ -55,13 +55,18 @@ pub(crate) fn run(
     global: &Global,
     launcher: Launcher,
     printer: &mut Printer,
-) -> Result<Status> {
+) -> Result<ExitStatus> {
     let input = match &*args.input {
         [] => Ok(Input::Json(json!({}))),
         [text] if !is_pair(text) => match given::text(text) {
             Ok(text) => read(&text),
             Err(error) => {
-                show(&args.name, &Outcome::error(Ended::Invalid, error.as_ref()), false, printer)?;
+                show(
+                    &args.name,
+                    &Outcome::error(OutcomeStatus::Invalid, error.as_ref()),
+                    false,
+                    printer,
+                )?;
                 return Ok(given::status(&error));
             }
         },
@@ -72,7 +77,7 @@ pub(crate) fn run(
         Err(outcome) => (*outcome, false),
     };
     show(&args.name, &outcome, is_skill_text, printer)?;
-    Ok(if outcome.is_ok() { Status::Well } else { Status::AtFault })
+    Ok(if outcome.is_ok() { ExitStatus::Success } else { ExitStatus::Failure })
 }
 
 /// What a tool is given.
@@ -91,7 +96,7 @@ fn is_pair(word: &str) -> bool {
 fn read(text: &str) -> Result<Input<'static>, Box<Outcome>> {
     strict_json(text).map(Input::Json).map_err(|error| {
         let what = if error.is_data() { "the input is not clear" } else { "the input is not JSON" };
-        let outcome = Outcome::bad(Ended::Invalid, format!("{what}: {error}"));
+        let outcome = Outcome::bad(OutcomeStatus::Invalid, format!("{what}: {error}"));
         Box::new(outcome.hint("write it as `KEY=VALUE`, or as an object: `'{\"KEY\": \"VALUE\"}'`"))
     })
 }
@@ -113,8 +118,8 @@ fn called(
         // The policy keeps their files from other tools, whoever trusts them.
         false => context::library_behind(global, printer)?,
     });
-    let provider: Arc<dyn Provider> = Arc::new(library.clone());
-    let Kit { mut toolbox, gate, starter } =
+    let provider: Arc<dyn SkillProvider> = Arc::new(library.clone());
+    let Kit { mut toolbox, authorizer, starter } =
         toolbox::toolbox(Caller::Person, &args.running, &provider, global, &[], launcher, printer)?;
     if args.name.get(..6).is_some_and(|it| it.eq_ignore_ascii_case("skill_")) {
         let skill = library.for_tool(&args.name).or_else(|| unused(&library, &args.name));
@@ -164,7 +169,7 @@ fn called(
     });
     // What is still on its way, such as the end of a statement, is not waited for.
     runtime.shutdown_background();
-    gate.records.faults().iter().for_each(|it| printer.warning(it));
+    authorizer.records.faults().iter().for_each(|it| printer.warning(it));
     let is_skill_text = toolbox.find(&args.name).is_some_and(|it| it.is_skill_text(&outcome));
     Ok((outcome, is_skill_text))
 }
@@ -182,7 +187,7 @@ fn server_of<'c>(config: &'c Config, tool: &str) -> Option<&'c ServerSetting> {
 fn no_server(tool: &str) -> Outcome {
     let message = format!("there is no tool `{tool}`: no server is set that could have it");
     let hint = "`prowess servers` lists the servers that are set, with their tools; those of skills are for `ask` and `chat`";
-    Outcome::bad(Ended::NotFound, message).hint(hint)
+    Outcome::bad(OutcomeStatus::NotFound, message).hint(hint)
 }
 
 /// The skill that would be this tool if it were in use.

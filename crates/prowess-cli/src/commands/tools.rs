@@ -2,11 +2,11 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use prowess_runtime::{Convention, Launcher, Provider};
+use prowess_runtime::{Launcher, SkillProvider, ToolFormat};
 use serde_json::json;
 
 use crate::{
-    Status,
+    ExitStatus,
     arguments::Global,
     context,
     host::{self, Running},
@@ -43,12 +43,12 @@ pub(crate) fn run(
     global: &Global,
     launcher: Launcher,
     printer: &mut Printer,
-) -> Result<Status> {
+) -> Result<ExitStatus> {
     let config = context::config(global)?;
     let global = &trust::shown(&config, global, printer);
     let library = context::library(global, printer)?;
     let library = host::shown(library, &config, printer);
-    let provider: Arc<dyn Provider> = Arc::new(Arc::new(library));
+    let provider: Arc<dyn SkillProvider> = Arc::new(Arc::new(library));
     let running = Running::default();
     let kit =
         toolbox::toolbox(Caller::Person, &running, &provider, global, &[], launcher, printer)?;
@@ -74,16 +74,16 @@ pub(crate) fn run(
             let servers = context::coded(&servers);
             printer.note(&format!("`prowess servers` lists the tools of servers ({servers})"));
         }
-        return Ok(Status::Well);
+        return Ok(ExitStatus::Success);
     }
-    let convention = match args.format {
-        Some(Format::OpenAi) => Convention::OpenAi,
-        Some(Format::Mcp) => Convention::Mcp,
-        Some(Format::Anthropic) | None => Convention::Anthropic,
+    let tool_format = match args.format {
+        Some(Format::OpenAi) => ToolFormat::OpenAi,
+        Some(Format::Mcp) => ToolFormat::Mcp,
+        Some(Format::Anthropic) | None => ToolFormat::Anthropic,
     };
     let mut told = Vec::new();
     for tool in tools {
-        match convention.tell(&**tool) {
+        match tool_format.tell(&**tool) {
             Some(tool) => told.push(tool),
             None => printer.warning(&format!(
                 "no model takes the tool `{}`: its name has other signs than `a-z0-9_-`, or its parameters are no object",
@@ -92,5 +92,5 @@ pub(crate) fn run(
         }
     }
     printer.document(&json!({ "tools": told }))?;
-    Ok(Status::Well)
+    Ok(ExitStatus::Success)
 }

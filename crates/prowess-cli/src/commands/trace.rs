@@ -5,10 +5,10 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail};
-use prowess_agent::{TraceError, Traced};
+use prowess_agent::{RecordedTrace, TraceError};
 
 use super::{Readers, write_page};
-use crate::{Status, fault::Fault, printer::Printer};
+use crate::{ExitStatus, fault::CliError, printer::Printer};
 
 /// Show a trace as a page, or in numbers with `--json`
 #[derive(Debug, clap::Args)]
@@ -23,27 +23,27 @@ pub(crate) struct Args {
 /// The largest trace that is read.
 const MAX: u64 = 1024 * 1024 * 1024;
 
-pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {
     if printer.json && args.output.is_some() {
-        let fault = Fault::typed("`--json` prints numbers, and `--output` writes a page");
+        let fault = CliError::typed("`--json` prints numbers, and `--output` writes a page");
         return Err(fault.hint("leave one of them out").into());
     }
     let path = args.file.display();
     let bytes = read(&args.file).with_context(|| format!("cannot read `{path}`"))?;
-    let traced = match Traced::read(&bytes) {
+    let traced = match RecordedTrace::read(&bytes) {
         Ok(traced) => traced,
         Err(error) => {
             printer.fault(&format!("cannot show `{path}`: {error}"));
             if error == TraceError::Session {
                 printer.hint("a trace is written beside the session, to a file of its own");
             }
-            return Ok(Status::AtFault);
+            return Ok(ExitStatus::Failure);
         }
     };
     drop(bytes);
     if printer.json {
         printer.document(&traced.summary())?;
-        return Ok(Status::Well);
+        return Ok(ExitStatus::Success);
     }
     let page = traced.page();
     let beside = || args.file.with_added_extension("html");
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<Status> {
         }
         None => printer.raw(page.as_bytes())?,
     }
-    Ok(Status::Well)
+    Ok(ExitStatus::Success)
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result};
 use prowess_runtime::TrustFile;
 use serde_json::json;
 
-use crate::{Status, fault::Fault, printer::Printer, safe, trust};
+use crate::{ExitStatus, fault::CliError, printer::Printer, safe, trust};
 
 /// Let the skills of a project act, or take that back
 ///
@@ -24,10 +24,10 @@ pub(crate) struct Args {
     list: bool,
 }
 
-pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {
     let Some(file) = trust::file() else {
         let hint = "set `HOME`, or `XDG_STATE_HOME` to an absolute path";
-        return Err(Fault::unable("there is no home directory to remember it in")
+        return Err(CliError::unable("there is no home directory to remember it in")
             .hint(hint)
             .into());
     };
@@ -49,26 +49,26 @@ pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<Status> {
         }
         let shown = folder.display();
         if !is_known && !is_covered {
-            let fault = Fault::typed(format!("`{shown}` was not trusted"));
+            let fault = CliError::typed(format!("`{shown}` was not trusted"));
             return Err(fault.hint("`prowess trust --list` lists what you have decided").into());
         }
         printer.note(&format!("`{shown}` is no longer trusted"));
-        return Ok(Status::Well);
+        return Ok(ExitStatus::Success);
     }
     if !path.is_dir() {
-        return Err(Fault::typed(format!("`{}` is not a folder", path.display())).into());
+        return Err(CliError::typed(format!("`{}` is not a folder", path.display())).into());
     }
     let folder = file.decide(&trust::project_of(path), true).with_context(cannot)?;
     printer.note(&format!("`{}` is trusted: its skills may act", folder.display()));
-    Ok(Status::Well)
+    Ok(ExitStatus::Success)
 }
 
-fn list(file: &TrustFile, printer: &mut Printer) -> Result<Status> {
+fn list(file: &TrustFile, printer: &mut Printer) -> Result<ExitStatus> {
     let cannot = || format!("cannot read `{}`", file.path().display());
     let entries = file.entries().with_context(cannot)?;
     if printer.json {
         printer.document(&json!({ "folders": entries }))?;
-        return Ok(Status::Well);
+        return Ok(ExitStatus::Success);
     }
     for entry in &entries {
         let word = if entry.trusted { "trusted" } else { "not trusted" };
@@ -78,5 +78,5 @@ fn list(file: &TrustFile, printer: &mut Printer) -> Result<Status> {
     if entries.is_empty() {
         printer.note("no project is trusted yet; `prowess trust .` trusts this one");
     }
-    Ok(Status::Well)
+    Ok(ExitStatus::Success)
 }

@@ -9,9 +9,9 @@ use serde_json::json;
 
 use super::{count, refused, show_entry};
 use crate::{
-    Status,
+    ExitStatus,
     arguments::Global,
-    context::{self, Shelf},
+    context::{self, TargetStore},
     host,
     printer::Printer,
     safe, trust,
@@ -65,7 +65,7 @@ impl Change {
     }
 }
 
-pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     let shelf = context::shelf_of_removed(args.name.as_deref(), global, printer)?;
     let history = host::history();
     let mut changes: Vec<Change> = Vec::new();
@@ -181,11 +181,11 @@ fn lies_in_any(path: &Path, folders: &[PathBuf]) -> bool {
 }
 
 /// Says that nothing of this project can be undone, and what can elsewhere.
-fn nothing(changes: &[Change], project: &Path, printer: &mut Printer) -> Result<Status> {
+fn nothing(changes: &[Change], project: &Path, printer: &mut Printer) -> Result<ExitStatus> {
     if changes.is_empty() {
         printer.fault("there is nothing to undo");
         printer.hint(NOT_KEPT);
-        return Ok(Status::AtFault);
+        return Ok(ExitStatus::Failure);
     }
     let is_elsewhere = |it: &&Change| match it {
         Change::File(record) => !record.path.starts_with(project),
@@ -195,16 +195,16 @@ fn nothing(changes: &[Change], project: &Path, printer: &mut Printer) -> Result<
     if elsewhere.is_empty() {
         printer.fault("every file that could be undone has changed since");
         printer.hint("`prowess undo --list` lists the changes");
-        return Ok(Status::AtFault);
+        return Ok(ExitStatus::Failure);
     }
     printer.fault(&format!("there is nothing to undo in `{}`", project.display()));
     printer.note(&format!("{} elsewhere", count(elsewhere.len(), "change")));
     elsewhere.iter().take(SHOWN).for_each(|it| printer.told(&format!("  {}", line(it))));
     printer.hint("`prowess undo ID` undoes one of them, `prowess undo --list` lists all");
-    Ok(Status::AtFault)
+    Ok(ExitStatus::Failure)
 }
 
-fn list(changes: &[Change], printer: &mut Printer) -> Result<Status> {
+fn list(changes: &[Change], printer: &mut Printer) -> Result<ExitStatus> {
     if printer.json {
         let changes: Vec<_> = changes
             .iter()
@@ -225,7 +225,7 @@ fn list(changes: &[Change], printer: &mut Printer) -> Result<Status> {
             })
             .collect();
         printer.document(&json!({ "changes": changes }))?;
-        return Ok(Status::Well);
+        return Ok(ExitStatus::Success);
     }
     for change in changes {
         printer.line(line(change))?;
@@ -233,7 +233,7 @@ fn list(changes: &[Change], printer: &mut Printer) -> Result<Status> {
     if changes.is_empty() {
         printer.note(&format!("there is nothing to undo; {NOT_KEPT}"));
     }
-    Ok(Status::Well)
+    Ok(ExitStatus::Success)
 }
 
 /// A change in one line, the id first.
@@ -262,7 +262,7 @@ fn restore_all(
     history: &ChangeHistory,
     records: &[&ChangeRecord],
     printer: &mut Printer,
-) -> Result<Status> {
+) -> Result<ExitStatus> {
     let mut restored = Vec::new();
     for record in records {
         match history.undo(record) {
@@ -285,10 +285,10 @@ fn restore_all(
         printer.note(&format!("{files} {are} before"));
     }
     if restored.len() == records.len() {
-        return Ok(Status::Well);
+        return Ok(ExitStatus::Success);
     }
     printer.hint("`prowess undo --list` lists what was not undone");
-    Ok(Status::AtFault)
+    Ok(ExitStatus::Failure)
 }
 
 /// What became of a file, as JSON.
@@ -306,7 +306,7 @@ fn restore(
     record: &ChangeRecord,
     next: Option<&Change>,
     printer: &mut Printer,
-) -> Result<Status> {
+) -> Result<ExitStatus> {
     let path = record.path.display().to_string();
     if let Err(error) = history.undo(record) {
         let kept = match &error {
@@ -324,11 +324,11 @@ fn restore(
             )),
             None => printer.hint("`prowess undo --list` lists the other changes"),
         }
-        return Ok(Status::AtFault);
+        return Ok(ExitStatus::Failure);
     }
     if printer.json {
         printer.document(&undone(record))?;
-        return Ok(Status::Well);
+        return Ok(ExitStatus::Success);
     }
     match record.size {
         _ if let Some(before) = &record.renamed_from => {
@@ -337,10 +337,14 @@ fn restore(
         Some(_) => printer.note(&format!("`{path}` is as it was before")),
         None => printer.note(&format!("`{path}` is removed: it was new")),
     }
-    Ok(Status::Well)
+    Ok(ExitStatus::Success)
 }
 
-fn bring_back(shelf: &Shelf, name: Option<&str>, printer: &mut Printer) -> Result<Status> {
+fn bring_back(
+    shelf: &TargetStore,
+    name: Option<&str>,
+    printer: &mut Printer,
+) -> Result<ExitStatus> {
     let name = match shelf.store.undo(name) {
         Ok(name) => name,
         Err(error) => return Ok(refused(error, printer)),
@@ -351,7 +355,7 @@ fn bring_back(shelf: &Shelf, name: Option<&str>, printer: &mut Printer) -> Resul
         Err(error) => printer.warning(&error.to_string()),
     }
     printer.note(&format!("`{name}` is back in `{}`", shelf.path.display()));
-    Ok(Status::Well)
+    Ok(ExitStatus::Success)
 }
 
 /// A path as the history has it: without links on the way.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use prowess::Kind;
+use prowess::ResourceKind;
 use prowess_runtime::Files;
 use serde_json::Value as Json;
 
@@ -112,7 +112,7 @@ impl Body {
 
     fn run(&mut self, plugin: &Plugin, files: &Files) {
         let scripts: Vec<&String> =
-            files.keys().filter(|it| Kind::of(it) == Kind::Script).collect();
+            files.keys().filter(|it| ResourceKind::of(it) == ResourceKind::Script).collect();
         if plugin.command.is_none() && plugin.main.is_none() && scripts.is_empty() {
             return;
         }

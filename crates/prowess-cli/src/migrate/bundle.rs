@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use prowess::{Limits, Manifest, Profile, parse, render};
+use prowess::{Manifest, Profile, SizeLimits, parse, render};
 use prowess_runtime::{Links, Root, RootError};
 use rustix::fs::FileType;
 use serde_json::{Map, Value as Json};
@@ -60,7 +60,10 @@ pub(super) fn is_bundle(folder: &Path) -> bool {
 }
 
 /// Takes the skills and commands out of a plugin. What else is in it is told with the first of them.
-pub(super) fn unpack(folder: &Path, limits: &Limits) -> Result<Vec<MigratedSkill>, MigrateError> {
+pub(super) fn unpack(
+    folder: &Path,
+    limits: &SizeLimits,
+) -> Result<Vec<MigratedSkill>, MigrateError> {
     let path = || folder.to_owned();
     if folder.is_symlink() {
         return Err(MigrateError::Link { path: path() });
@@ -189,7 +192,7 @@ fn relative(path: &str) -> Option<PathBuf> {
 }
 
 /// A skill of a plugin, as it is.
-fn skill(folder: &Path, limits: &Limits) -> Result<MigratedSkill, String> {
+fn skill(folder: &Path, limits: &SizeLimits) -> Result<MigratedSkill, String> {
     let root = Root::open(folder).map_err(|error| format!("it cannot be read: {error}"))?;
     let bytes = document(&root, Path::new(DOCUMENT), limits)?;
     let own = folder.file_name().map(|it| it.to_string_lossy().into_owned());
@@ -204,7 +207,7 @@ fn skill(folder: &Path, limits: &Limits) -> Result<MigratedSkill, String> {
 }
 
 /// A command of a plugin of Claude Code: instructions that a person asks for by their name.
-fn command(root: &Root, path: &Path, limits: &Limits) -> Result<MigratedSkill, String> {
+fn command(root: &Root, path: &Path, limits: &SizeLimits) -> Result<MigratedSkill, String> {
     let bytes = document(root, path, limits)?;
     let stem = path.file_stem().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
     let name = valid(&stem).ok_or("it has no name that a skill can have")?;
@@ -216,7 +219,7 @@ fn command(root: &Root, path: &Path, limits: &Limits) -> Result<MigratedSkill, S
     Ok(MigratedSkill { manifest, files, lost: Vec::new() })
 }
 
-fn document(root: &Root, path: &Path, limits: &Limits) -> Result<Vec<u8>, String> {
+fn document(root: &Root, path: &Path, limits: &SizeLimits) -> Result<Vec<u8>, String> {
     let most = limits.max_document_size;
     let file = root.file(path, Links::Never).map_err(|it| format!("it cannot be read: {it}"))?;
     let bytes = carry::read(file, most).map_err(|it| format!("it cannot be read: {it}"))?;

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use prowess::Limits;
+use prowess::SizeLimits;
 use prowess_runtime::{Files, Links, Root};
 use rustix::fs::FileType;
 
@@ -24,7 +24,7 @@ const MADE: &[&str] = &["node_modules", "__pycache__", "venv", "target"];
 pub(super) fn carry(
     root: &Root,
     plugin: &Plugin,
-    limits: &Limits,
+    limits: &SizeLimits,
     room: u64,
 ) -> (Files, Vec<LostItem>) {
     let Walk { found, mut lost, .. } = Walk::new(root, plugin);
@@ -36,7 +36,7 @@ pub(super) fn carry(
 pub(super) fn taken(
     root: &Root,
     found: Vec<String>,
-    limits: &Limits,
+    limits: &SizeLimits,
     room: u64,
     lost: &mut Vec<LostItem>,
 ) -> Files {

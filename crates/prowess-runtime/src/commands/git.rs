@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    gate::Refusal,
+    authorizer::Refusal,
     repository::{git_directories, is_repository, read},
 };
 

@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use crate::{
     change_history::ChangeHistory,
     listing::entries,
-    outcome::{Level, Outcome, Status},
+    outcome::{Outcome, OutcomeStatus, SandboxLevel},
     policy::{self, guarded},
     protected::{is_protected, place},
     repository::acted_on,
@@ -231,7 +231,7 @@ impl Guard {
     pub(crate) fn put_right_after(self, outcome: &mut Outcome) {
         let trash = self.trash.clone();
         // What it was shown read-only it could not change.
-        let repair = self.restore(outcome.sandbox == Some(Level::Strong));
+        let repair = self.restore(outcome.sandbox == Some(SandboxLevel::Strong));
         if !repair.left.is_empty() && outcome.message.is_none() {
             let left = repair.left.join(", ");
             outcome.message = Some(format!("sensitive files have changed: {left}"));
@@ -241,7 +241,7 @@ impl Guard {
             return;
         }
         outcome.denied.extend(repair.said);
-        outcome.status = if outcome.is_ok() { Status::Failed } else { outcome.status };
+        outcome.status = if outcome.is_ok() { OutcomeStatus::Failed } else { outcome.status };
         let (message, hint) = match repair.is_whole {
             true => {
                 let trash = trash.display();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{gate::Refusal, policy::Policy, protected::Way};
+use crate::{authorizer::Refusal, policy::Policy, protected::Way};
 
 use super::{Argument, Step, caution::is_option, git, refused};
 

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{gate::Refusal, policy::Policy};
+use crate::{authorizer::Refusal, policy::Policy};
 
 use super::Argument;
 

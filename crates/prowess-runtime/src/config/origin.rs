@@ -12,12 +12,12 @@ pub struct Setting<T> {
     /// What holds.
     pub value: T,
     /// Where it came from.
-    pub origin: Origin,
+    pub origin: SettingOrigin,
 }
 
 /// Where a value came from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Origin {
+pub enum SettingOrigin {
     /// Nobody has set it.
     #[default]
     Default,
@@ -38,7 +38,7 @@ pub struct IgnoredSetting {
     /// The setting.
     pub key: &'static str,
     /// Where it is set.
-    pub origin: Origin,
+    pub origin: SettingOrigin,
     /// The entries that are ignored; all of it when there are none.
     pub entries: Vec<String>,
     /// Why.
@@ -51,12 +51,12 @@ pub struct IgnoredSetting {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct ConfigError {
     /// All that is wrong, in the order of files and lines.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<ConfigProblem>,
 }
 
 /// One thing that is wrong with a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct ConfigProblem {
     /// The file.
     pub path: PathBuf,
     /// The line, counted from 1; nothing when all of it is meant.
@@ -74,21 +74,21 @@ pub struct Fault {
 impl<T> Setting<T> {
     /// What holds where nobody has set anything.
     pub fn new(value: T) -> Self {
-        Self { value, origin: Origin::Default }
+        Self { value, origin: SettingOrigin::Default }
     }
 
     /// What somebody has set.
     pub fn given(&self) -> Option<&T> {
-        (self.origin != Origin::Default).then_some(&self.value)
+        (self.origin != SettingOrigin::Default).then_some(&self.value)
     }
 
     /// Takes what a flag says.
     pub fn flag(&mut self, flag: &'static str, value: T) {
-        *self = Self { value, origin: Origin::Flag(flag) };
+        *self = Self { value, origin: SettingOrigin::Flag(flag) };
     }
 }
 
-impl Origin {
+impl SettingOrigin {
     /// The file, for what came from one.
     pub(crate) fn to_file(&self) -> Option<PathBuf> {
         self.place().map(|it| it.0.to_owned())
@@ -103,14 +103,14 @@ impl Origin {
     }
 }
 
-impl Fault {
+impl ConfigProblem {
     pub(super) fn new(path: impl Into<PathBuf>, message: impl Into<String>) -> Self {
         let (path, message) = (path.into(), message.into());
         Self { path, line: None, message, hint: None, excerpt: None, columns: None }
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SettingOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Default => f.write_str("default"),
@@ -129,7 +129,7 @@ impl fmt::Display for ConfigError {
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ConfigProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { path, line, message, hint, .. } = self;
         let line = line.map(|it| format!(":{it}")).unwrap_or_default();

@@ -26,7 +26,7 @@ pub struct Places {
 
 /// A file to be read.
 #[derive(Debug)]
-pub(super) struct Layer {
+pub(super) struct ConfigLayer {
     pub(super) file: PathBuf,
     pub(super) owner: Owner,
 }
@@ -59,16 +59,16 @@ impl Places {
     }
 
     /// The files to read, the one that weighs least first, and those that were passed over.
-    pub(super) fn layers(&self) -> (Vec<Layer>, Vec<(PathBuf, &'static str)>) {
+    pub(super) fn layers(&self) -> (Vec<ConfigLayer>, Vec<(PathBuf, &'static str)>) {
         if let Some(file) = &self.only {
-            return (vec![Layer { file: file.clone(), owner: Owner::Named }], Vec::new());
+            return (vec![ConfigLayer { file: file.clone(), owner: Owner::Named }], Vec::new());
         }
         let mut passed_over = Vec::new();
         let user = self.user_file().filter(|it| is_there(it));
         let project = self.from.as_ref().and_then(|from| nearest(from, &mut passed_over));
         let project = project.filter(|it| user.as_ref().is_none_or(|user| !is_same(user, it)));
-        let user = user.map(|file| Layer { file, owner: Owner::User });
-        let project = project.map(|file| Layer { file, owner: Owner::Project });
+        let user = user.map(|file| ConfigLayer { file, owner: Owner::User });
+        let project = project.map(|file| ConfigLayer { file, owner: Owner::Project });
         (user.into_iter().chain(project).collect(), passed_over)
     }
 }

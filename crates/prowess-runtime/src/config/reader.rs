@@ -13,8 +13,8 @@ use rustix::fs::{Mode, OFlags};
 use toml_edit::{Document, Item, TableLike};
 
 use super::{
-    origin::{Fault, IgnoredSetting, Origin},
-    places::{Layer, Owner, Places},
+    origin::{ConfigProblem, IgnoredSetting, SettingOrigin},
+    places::{ConfigLayer, Owner, Places},
     right::ProjectRight,
     table::{Facts, Row},
     value::without_password,
@@ -41,27 +41,30 @@ pub(super) struct Reader<'h> {
     pub(super) is_approved: bool,
     /// What tells its bytes from any others.
     pub(super) digest: String,
-    pub(super) faults: Vec<Fault>,
+    pub(super) faults: Vec<ConfigProblem>,
     pub(super) ignored: Vec<IgnoredSetting>,
 }
 
 impl<'h> Reader<'h> {
     /// Reads and parses a file.
-    pub(super) fn open(layer: &Layer, places: &'h Places) -> Result<Self, Box<Fault>> {
+    pub(super) fn open(
+        layer: &ConfigLayer,
+        places: &'h Places,
+    ) -> Result<Self, Box<ConfigProblem>> {
         let path: Arc<Path> = layer.file.as_path().into();
-        let fault = |message: String| Box::new(Fault::new(&*path, message));
+        let fault = |message: String| Box::new(ConfigProblem::new(&*path, message));
         let bytes = read(&path).map_err(fault)?;
         let digest = settings_digest(&bytes);
         let lines: Vec<usize> = (1..=bytes.len()).filter(|at| bytes[at - 1] == b'\n').collect();
         let text = String::from_utf8(bytes).map_err(|error| {
             let line = Some(line(&lines, error.utf8_error().valid_up_to()));
-            Box::new(Fault { line, ..*fault("this is not UTF-8 text".to_owned()) })
+            Box::new(ConfigProblem { line, ..*fault("this is not UTF-8 text".to_owned()) })
         })?;
         let absolute = std::path::absolute(&path).map_err(|it| fault(it.to_string()))?;
         let directory = absolute.parent().unwrap_or(Path::new("/")).to_owned();
         let document = Document::parse(text.clone()).map_err(|error| {
             let message = error.message().lines().collect::<Vec<_>>().join(", ");
-            let fault = Fault::new(&*path, format!("this is not TOML: {message}"));
+            let fault = ConfigProblem::new(&*path, format!("this is not TOML: {message}"));
             Box::new(placed(fault, &text, &lines, error.span().unwrap_or_default()))
         })?;
         let is_approved = layer.owner == Owner::Project
@@ -119,13 +122,13 @@ impl<'h> Reader<'h> {
     pub(super) fn ignore(
         &mut self,
         facts: &Facts,
-        origin: &Origin,
+        origin: &SettingOrigin,
         is_all: bool,
-        entries: Vec<(String, Option<Origin>)>,
+        entries: Vec<(String, Option<SettingOrigin>)>,
         reason: &'static str,
     ) {
         let can_be_approved = facts.right == ProjectRight::NarrowerOrApproved;
-        let ignored = |origin: &Origin, entries| IgnoredSetting {
+        let ignored = |origin: &SettingOrigin, entries| IgnoredSetting {
             key: facts.key,
             origin: origin.clone(),
             entries,
@@ -178,14 +181,14 @@ impl<'h> Reader<'h> {
         hint: Option<String>,
     ) {
         if self.faults.len() < MOST {
-            let fault = Fault { hint, ..Fault::new(&*self.path, message) };
+            let fault = ConfigProblem { hint, ..ConfigProblem::new(&*self.path, message) };
             self.faults.push(placed(fault, self.document.raw(), &self.lines, span.clone()));
         }
     }
 
     /// Where a part of the file stands.
-    pub(super) fn origin(&self, span: &Range<usize>) -> Origin {
-        Origin::File { path: self.path.clone(), line: line(&self.lines, span.start) }
+    pub(super) fn origin(&self, span: &Range<usize>) -> SettingOrigin {
+        SettingOrigin::File { path: self.path.clone(), line: line(&self.lines, span.start) }
     }
 }
 
@@ -237,7 +240,7 @@ fn line(lines: &[usize], at: usize) -> usize {
 }
 
 /// A fault with the line that is meant, cut around it where it is very long.
-fn placed(fault: Fault, text: &str, lines: &[usize], span: Range<usize>) -> Fault {
+fn placed(fault: ConfigProblem, text: &str, lines: &[usize], span: Range<usize>) -> ConfigProblem {
     let at = text.floor_char_boundary(span.start);
     let number = line(lines, at);
     let begin = if number > 1 { lines[number - 2] } else { 0 };
@@ -249,5 +252,5 @@ fn placed(fault: Fault, text: &str, lines: &[usize], span: Range<usize>) -> Faul
     let excerpt = without_password(plain);
     // A password that was taken out moves what stands behind it.
     let columns = (excerpt == plain).then_some((at - from, to - from)).filter(|it| it.0 < it.1);
-    Fault { line: Some(number), excerpt: Some(excerpt), columns, ..fault }
+    ConfigProblem { line: Some(number), excerpt: Some(excerpt), columns, ..fault }
 }

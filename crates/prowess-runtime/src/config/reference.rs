@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    Config, Shown,
+    Config, ShownSetting,
     table::{Row, TABLES},
 };
 
@@ -94,7 +94,7 @@ impl Config {
     }
 }
 
-impl Shown {
+impl ShownSetting {
     /// The setting as it is written in a file: its table and a line, or its lines.
     pub fn lines(&self) -> String {
         match self.key.split_once('.') {
@@ -104,7 +104,7 @@ impl Shown {
     }
 }
 
-fn section(it: &Shown) -> String {
+fn section(it: &ShownSetting) -> String {
     let flag = it.flag.map(|it| format!("- Flag: `{it}`\n")).unwrap_or_default();
     let default = match &*it.default {
         "not set" => "not set".to_owned(),

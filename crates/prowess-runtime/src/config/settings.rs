@@ -6,17 +6,17 @@ use std::{
     time::Duration,
 };
 
-use prowess::{Directory, Matching, Strategy, Window};
+use prowess::{ContextWindow, Directory, Matching, Strategy};
 
 use super::{
-    origin::{Origin, Setting},
-    value::{Address, Bytes, Depth, Presets, Price, RootPath, Share},
+    origin::{Setting, SettingOrigin},
+    value::{Address, Bytes, Depth, Presets, PriceSetting, Ratio, RootPath},
 };
 use crate::{
-    limits::Limits,
-    outcome::Level,
+    limits::RunLimits,
+    outcome::SandboxLevel,
     policy::{AllowedToolsMode, Approvals, Decision, Policy, UnlistedCommands},
-    servers::Description,
+    servers::McpServerConfig,
 };
 
 /// Which skills there are.
@@ -54,16 +54,16 @@ pub struct MatchingSettings {
     /// How many are active at once.
     pub max_active: Setting<usize>,
     /// The least confidence.
-    pub threshold: Setting<Share>,
+    pub threshold: Setting<Ratio>,
 }
 
 /// How much of a skill a model is shown.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DisclosureSettings {
     /// From which confidence on in brief.
-    pub brief_at: Setting<Share>,
+    pub brief_at: Setting<Ratio>,
     /// From which confidence on in full.
-    pub full_at: Setting<Share>,
+    pub full_at: Setting<Ratio>,
 }
 
 /// How much a model can be told.
@@ -126,7 +126,7 @@ pub struct RuleSetting {
     /// What is decided.
     pub decision: Decision,
     /// Where it stands.
-    pub origin: Origin,
+    pub origin: SettingOrigin,
 }
 
 /// The servers that agents can use, each under a label.
@@ -137,11 +137,11 @@ pub struct ServerSettings(pub Vec<ServerSetting>);
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerSetting {
     /// How it is reached; its name is the label.
-    pub description: Description,
+    pub description: McpServerConfig,
     /// Whether nobody has to be asked about it: a person set it, and no file of a project.
     pub is_trusted: bool,
     /// Where it stands.
-    pub origin: Origin,
+    pub origin: SettingOrigin,
 }
 
 /// How long and how much a run may take.
@@ -197,7 +197,7 @@ pub struct PrepareSettings {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SandboxSettings {
     /// The least that must stand there.
-    pub level: Setting<Level>,
+    pub level: Setting<SandboxLevel>,
 }
 
 /// The database of `execute_sql`.
@@ -234,9 +234,9 @@ pub struct ModelSettings {
     /// How long is waited for a word from it.
     pub timeout: Setting<Option<Duration>>,
     /// What a million tokens that it reads cost.
-    pub input_price: Setting<Option<Price>>,
+    pub input_price: Setting<Option<PriceSetting>>,
     /// What a million tokens that it says cost.
-    pub output_price: Setting<Option<Price>>,
+    pub output_price: Setting<Option<PriceSetting>>,
 }
 
 const MIB: u64 = 1024 * 1024;
@@ -279,7 +279,7 @@ impl Default for DisclosureSettings {
 
 impl Default for WindowSettings {
     fn default() -> Self {
-        let Window { tokens, keep_recent, .. } = Window::default();
+        let ContextWindow { tokens, keep_recent, .. } = ContextWindow::default();
         let tokens = NonZeroUsize::new(tokens).expect("a window holds something");
         Self { tokens: Setting::new(tokens), keep_recent: Setting::new(keep_recent) }
     }
@@ -309,7 +309,7 @@ impl Default for PolicySettings {
 
 impl Default for LimitSettings {
     fn default() -> Self {
-        let limits = Limits::default();
+        let limits = RunLimits::default();
         let count = |it| Setting::new(NonZeroU64::new(it).expect("a script may run at all"));
         Self {
             timeout: Setting::new(limits.timeout),
@@ -347,7 +347,7 @@ impl Default for AgentSettings {
 
 impl Default for SandboxSettings {
     fn default() -> Self {
-        Self { level: Setting::new(Level::Landlock) }
+        Self { level: Setting::new(SandboxLevel::Landlock) }
     }
 }
 
@@ -355,6 +355,6 @@ fn size(bytes: u64) -> Setting<Bytes> {
     Setting::new(Bytes(bytes))
 }
 
-fn share(number: f64) -> Setting<Share> {
-    Setting::new(Share::new(number).expect("a default lies between 0 and 1"))
+fn share(number: f64) -> Setting<Ratio> {
+    Setting::new(Ratio::new(number).expect("a default lies between 0 and 1"))
 }

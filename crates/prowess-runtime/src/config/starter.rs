@@ -1,6 +1,6 @@
 //! The file that a project begins with.
 
-use super::{Config, Shown};
+use super::{Config, ShownSetting};
 
 /// What comes first in the file.
 const INTRODUCTION: &str = "\
@@ -31,7 +31,7 @@ impl Config {
         }
         text += "# Also every client directory of this project and of the user.\npresets = [\"here\"]\n";
         let mut table = "skill";
-        for Shown { key, about, example, .. } in SHOWN.iter().filter_map(|it| about(it)) {
+        for ShownSetting { key, about, example, .. } in SHOWN.iter().filter_map(|it| about(it)) {
             let Some((own, name)) = key.split_once('.') else { continue };
             if own != table {
                 text += &format!("\n# [{own}]\n");

@@ -13,7 +13,7 @@ use toml_edit::{Item, Value as Toml};
 
 use super::{
     RuleSetting, ServerSetting, ServerSettings,
-    origin::{IgnoredSetting, Origin, Setting},
+    origin::{IgnoredSetting, Setting, SettingOrigin},
     places::Owner,
     reader::Reader,
     right::ProjectRight,
@@ -22,18 +22,18 @@ use super::{
     units::{bytes, duration, size},
 };
 use crate::{
-    outcome::Level,
+    outcome::SandboxLevel,
     policy::{AllowedToolsMode, Approvals, Decision, UnlistedCommands},
-    servers::{Description, OauthSettings, Transport},
+    servers::{McpServerConfig, OauthSettings, Transport},
 };
 
 /// A number from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Share(f64);
+pub struct Ratio(f64);
 
 /// What something costs, in whatever one pays with: a number from 0 on.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Price(f64);
+pub struct PriceSetting(f64);
 
 /// A number of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,7 +60,7 @@ pub struct RootPath(pub PathBuf);
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address(String);
 
-impl Share {
+impl Ratio {
     /// Takes a number from 0 to 1.
     pub fn new(number: f64) -> Option<Self> {
         (0.0..=1.0).contains(&number).then_some(Self(number))
@@ -72,7 +72,7 @@ impl Share {
     }
 }
 
-impl Price {
+impl PriceSetting {
     /// Takes a number from 0 on.
     pub fn new(number: f64) -> Option<Self> {
         (number >= 0.0 && number.is_finite()).then_some(Self(number))
@@ -164,7 +164,7 @@ pub(super) fn without_password(text: &str) -> String {
 /// A setting, whatever it holds.
 pub(super) trait Slot {
     /// Takes a value of a file; what is wrong with it is noted.
-    fn read(&mut self, facts: &Facts, item: &Item, origin: Origin, reader: &mut Reader<'_>);
+    fn read(&mut self, facts: &Facts, item: &Item, origin: SettingOrigin, reader: &mut Reader<'_>);
 
     /// Its value.
     fn show(&self) -> Json;
@@ -173,7 +173,7 @@ pub(super) trait Slot {
     fn text(&self) -> String;
 
     /// Where it came from.
-    fn origin(&self) -> &Origin;
+    fn origin(&self) -> &SettingOrigin;
 
     /// What it may be, as in "a whole number from 0 on".
     fn wanted(&self) -> String;
@@ -187,7 +187,7 @@ pub(super) struct Portion<T> {
     /// What applies then; nothing when the value before stays.
     value: Option<T>,
     /// The entries that were left out, each with its line where it has one of its own.
-    left_out: Vec<(String, Option<Origin>)>,
+    left_out: Vec<(String, Option<SettingOrigin>)>,
 }
 
 /// A value of one kind.
@@ -250,7 +250,7 @@ pub(super) trait Value: Sized {
     }
 
     /// Where it is written, for an entry of a list.
-    fn line(&self) -> Option<&Origin> {
+    fn line(&self) -> Option<&SettingOrigin> {
         None
     }
 
@@ -285,7 +285,7 @@ impl<T> Portion<T> {
 }
 
 impl<T: Value> Slot for Setting<T> {
-    fn read(&mut self, facts: &Facts, item: &Item, origin: Origin, reader: &mut Reader<'_>) {
+    fn read(&mut self, facts: &Facts, item: &Item, origin: SettingOrigin, reader: &mut Reader<'_>) {
         let key = facts.key;
         let Some(value) = T::read(&format!("`{key}`"), item, reader) else { return };
         if reader.owner != Owner::Project {
@@ -328,7 +328,7 @@ impl<T: Value> Slot for Setting<T> {
         self.value.text()
     }
 
-    fn origin(&self) -> &Origin {
+    fn origin(&self) -> &SettingOrigin {
         &self.origin
     }
 
@@ -471,7 +471,7 @@ impl Value for Depth {
     }
 }
 
-impl Value for Share {
+impl Value for Ratio {
     fn wanted() -> String {
         "a number from 0 to 1".to_owned()
     }
@@ -489,7 +489,7 @@ impl Value for Share {
     }
 }
 
-impl Value for Price {
+impl Value for PriceSetting {
     fn wanted() -> String {
         "a number from 0 on".to_owned()
     }
@@ -920,7 +920,7 @@ impl Value for RuleSetting {
         self.decision != Decision::Allow
     }
 
-    fn line(&self) -> Option<&Origin> {
+    fn line(&self) -> Option<&SettingOrigin> {
         Some(&self.origin)
     }
 
@@ -1103,7 +1103,11 @@ const SERVER_PATHS: [(&str, &str); 3] = [
 ];
 
 /// A server of this label; nothing for one that is switched off.
-fn server(label: &str, item: &Item, reader: &Reader<'_>) -> Result<Option<Description>, Unusable> {
+fn server(
+    label: &str,
+    item: &Item,
+    reader: &Reader<'_>,
+) -> Result<Option<McpServerConfig>, Unusable> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
     if label.is_empty() || label.len() > 32 || !label.chars().all(is_plain) {
         return Err("a label has letters, digits and `-`, 32 at the most".into());
@@ -1115,10 +1119,10 @@ fn server(label: &str, item: &Item, reader: &Reader<'_>) -> Result<Option<Descri
     let Some(Json::Object(server)) = as_json(item) else {
         return Err("it is no table of texts".into());
     };
-    if let Some(key) = Description::unknown(&server).next() {
+    if let Some(key) = McpServerConfig::unknown(&server).next() {
         return Err(format!("it has no key `{key}`").into());
     }
-    let Some(mut description) = Description::read(label, &server)? else { return Ok(None) };
+    let Some(mut description) = McpServerConfig::read(label, &server)? else { return Ok(None) };
     match &mut description.transport {
         Transport::Http(address) => address.oauth = OauthSettings::read(&server)?,
         Transport::Program(_) if server.contains_key("oauth") => {
@@ -1220,7 +1224,7 @@ impl Word for Strategy {
     }
 }
 
-impl Word for Level {
+impl Word for SandboxLevel {
     fn words() -> Vec<(&'static str, Self)> {
         [Self::Strong, Self::Landlock].map(|it| (it.as_str(), it)).to_vec()
     }

@@ -10,8 +10,8 @@ use prowess::{Manifest, Skill};
 use super::{
     files::{Files, folder_of, upward},
     needs::{
-        Declared, Ecosystem, EnvironmentNeeds, Interpreter, Needs, PackageNeed, Place, Runtime,
-        ScriptNeeds, VersionNeed,
+        Ecosystem, EnvironmentNeeds, Interpreter, Needs, PackageDeclaration, PackageNeed, Place,
+        Runtime, ScriptNeeds, VersionNeed,
     },
     node, programs, python,
     requirements::{MAX_PACKAGES, too_many},
@@ -187,11 +187,12 @@ impl<'a> Detection<'a> {
         if found.is_empty() && versions.is_empty() {
             return None;
         }
-        let is_same =
-            |it: &EnvironmentNeeds| it.declared == Declared::Imports && it.ecosystem == ecosystem;
+        let is_same = |it: &EnvironmentNeeds| {
+            it.declared == PackageDeclaration::Imports && it.ecosystem == ecosystem
+        };
         let environments = &mut self.needs.environments;
         let at = environments.iter().position(is_same).unwrap_or_else(|| {
-            let needs = EnvironmentNeeds::new(ecosystem, Declared::Imports, &source.path);
+            let needs = EnvironmentNeeds::new(ecosystem, PackageDeclaration::Imports, &source.path);
             environments.push(needs);
             environments.len() - 1
         });

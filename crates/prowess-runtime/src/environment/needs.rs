@@ -67,7 +67,7 @@ pub struct EnvironmentNeeds {
     /// Whose packages they are.
     pub ecosystem: Ecosystem,
     /// What declares them.
-    pub declared: Declared,
+    pub declared: PackageDeclaration,
     /// The file that declares them; for imports the first script that has any.
     pub file: String,
     /// The versions of the interpreter that will do; all of them hold.
@@ -95,7 +95,7 @@ pub enum Ecosystem {
 /// What declares the packages of an environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Declared {
+pub enum PackageDeclaration {
     /// The `# /// script` block of a Python script (PEP 723).
     Header,
     /// `requirements.txt`.
@@ -244,7 +244,7 @@ impl Needs {
 
 impl EnvironmentNeeds {
     /// An environment without packages.
-    pub fn new(ecosystem: Ecosystem, declared: Declared, file: &str) -> Self {
+    pub fn new(ecosystem: Ecosystem, declared: PackageDeclaration, file: &str) -> Self {
         Self {
             ecosystem,
             declared,

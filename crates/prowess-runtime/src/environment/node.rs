@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 use super::{
     files::{Files, inside},
     needs::{
-        Declared, Ecosystem, EnvironmentNeeds, PackageNeed, PackageSource, Place, VersionNeed,
+        Ecosystem, EnvironmentNeeds, PackageDeclaration, PackageNeed, PackageSource, Place,
+        VersionNeed,
     },
     requirements::{MAX_PACKAGES, too_many},
 };
@@ -33,7 +34,7 @@ pub(super) fn declared(files: &Files<'_>, folder: &str) -> Option<EnvironmentNee
     let path = inside(folder, "package.json");
     let text = files.text(&path)?;
     let document = object(files, &path, &text)?;
-    let mut needs = EnvironmentNeeds::new(Ecosystem::Node, Declared::PackageJson, &path);
+    let mut needs = EnvironmentNeeds::new(Ecosystem::Node, PackageDeclaration::PackageJson, &path);
     for &(field, group, is_optional) in FIELDS {
         let Some(found) = document.get(field) else { continue };
         let Some(packages) = found.as_object() else {
@@ -80,7 +81,7 @@ pub(super) fn declared_for_deno(files: &Files<'_>, folder: &str) -> Option<Envir
         .find(|it| files.has(it))?;
     let text = files.text(&path)?;
     let document = object(files, &path, &plain_json(&text))?;
-    let mut needs = EnvironmentNeeds::new(Ecosystem::Deno, Declared::DenoJson, &path);
+    let mut needs = EnvironmentNeeds::new(Ecosystem::Deno, PackageDeclaration::DenoJson, &path);
     let imports = document.get("imports").and_then(Value::as_object);
     for (name, specifier) in imports.into_iter().flatten().take(MAX_PACKAGES) {
         let place = Place::new(&path, line_of(&text, "imports", name));

@@ -12,7 +12,9 @@ use serde::Serialize;
 
 use super::{
     interpreter::InterpreterSearch,
-    needs::{Declared, Ecosystem, EnvironmentNeeds, Needs, PackageNeed, Place, VersionNeed},
+    needs::{
+        Ecosystem, EnvironmentNeeds, Needs, PackageDeclaration, PackageNeed, Place, VersionNeed,
+    },
     packages::normalized,
     version::satisfies,
 };
@@ -197,7 +199,7 @@ impl Present {
             Ecosystem::Python => {
                 let python = self.python.as_ref()?;
                 let found = python.distributions.get(&package.name);
-                let is_imported = environment.declared == Declared::Imports;
+                let is_imported = environment.declared == PackageDeclaration::Imports;
                 let has_module =
                     package.module.as_ref().is_some_and(|it| python.modules.contains(it));
                 // Part of a namespace: only the distribution tells.

@@ -4,14 +4,14 @@ use toml_edit::{Document, Item};
 
 use super::{
     files::{Files, inside},
-    needs::{Declared, Ecosystem, EnvironmentNeeds, PackageNeed, Place, VersionNeed},
+    needs::{Ecosystem, EnvironmentNeeds, PackageDeclaration, PackageNeed, Place, VersionNeed},
     requirements::{MAX_PACKAGES, package, requirements, too_many},
 };
 
 /// The environment that the header of a script declares; nothing for a script without one.
 pub(super) fn header(files: &Files<'_>, path: &str, text: &str) -> Option<EnvironmentNeeds> {
     let (first, toml) = header_block(text)?;
-    let mut needs = EnvironmentNeeds::new(Ecosystem::Python, Declared::Header, path);
+    let mut needs = EnvironmentNeeds::new(Ecosystem::Python, PackageDeclaration::Header, path);
     let Some(document) = toml_of(files, path, first, &toml) else { return Some(needs) };
     let reader = TomlReader { files, file: path, text: &toml, first };
     needs.versions.extend(reader.version(document.get("requires-python")));
@@ -30,7 +30,8 @@ pub(super) fn declared(files: &Files<'_>, folder: &str) -> Option<EnvironmentNee
     let by_project = || pyproject(files, &project, is_locked.then(|| lock.clone()));
     let by_list = || {
         let packages = files.has(&listed).then(|| requirements(files, &listed))?;
-        let mut needs = EnvironmentNeeds::new(Ecosystem::Python, Declared::Requirements, &listed);
+        let mut needs =
+            EnvironmentNeeds::new(Ecosystem::Python, PackageDeclaration::Requirements, &listed);
         needs.packages = packages;
         (!needs.packages.is_empty()).then_some(needs)
     };
@@ -38,7 +39,7 @@ pub(super) fn declared(files: &Files<'_>, folder: &str) -> Option<EnvironmentNee
         true => by_project().or_else(by_list),
         false => by_list().or_else(by_project),
     }?;
-    if needs.declared == Declared::Requirements && files.has(&project) {
+    if needs.declared == PackageDeclaration::Requirements && files.has(&project) {
         // The project says which Python it is for all the same.
         let versions = pyproject(files, &project, None).map(|it| it.versions);
         needs.versions.extend(versions.into_iter().flatten());
@@ -98,7 +99,7 @@ fn toml_of(files: &Files<'_>, file: &str, first: usize, text: &str) -> Option<Do
 fn pyproject(files: &Files<'_>, path: &str, lock_file: Option<String>) -> Option<EnvironmentNeeds> {
     let text = files.text(path)?;
     let document = toml_of(files, path, 1, &text)?;
-    let mut needs = EnvironmentNeeds::new(Ecosystem::Python, Declared::Pyproject, path);
+    let mut needs = EnvironmentNeeds::new(Ecosystem::Python, PackageDeclaration::Pyproject, path);
     let reader = TomlReader { files, file: path, text: &text, first: 1 };
     if let Some(project) = document.get("project").and_then(Item::as_table_like) {
         needs.versions.extend(reader.version(project.get("requires-python")));

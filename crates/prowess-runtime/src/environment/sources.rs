@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use prowess::Kind;
+use prowess::ResourceKind;
 
 use super::{
     files::{Files, folder_of, inside, resolved, upward},
@@ -75,7 +75,7 @@ pub(super) fn sources(files: &Files<'_>) -> BTreeMap<String, Source> {
 /// Whether a file may be a script: of a kind that is run, or without an ending, so that its first line may say so.
 fn can_be_script(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    Kind::of(path) == Kind::Script || !name.contains('.')
+    ResourceKind::of(path) == ResourceKind::Script || !name.contains('.')
 }
 
 impl Source {

@@ -22,10 +22,10 @@ use super::{
     },
 };
 use crate::{
-    approver::{Approver, Coverage, Question, Reply},
+    approver::{Approver, ApproverReply, Coverage, Question},
     environment::{Ecosystem, InterpreterSearch, Missing, MissingKind, Present},
-    limits::Limits,
-    outcome::{Outcome, Status},
+    limits::RunLimits,
+    outcome::{Outcome, OutcomeStatus},
     proxy::{HostRemedy, Proxy, ProxyLimits},
     sandbox::{Chunk, Job, Network, Sandbox, SandboxError, Work, certificates, folder_size, sweep},
     script::Script,
@@ -272,11 +272,11 @@ impl Preparer {
             ..Question::default()
         };
         match approver.ask(&question).await {
-            Reply::No => {
+            ApproverReply::No => {
                 let is_answered = approver.who_answers(&question) == "person";
                 Err(PrepareError::Refused { is_answered })
             }
-            Reply::Once | Reply::Session | Reply::Always => {
+            ApproverReply::Once | ApproverReply::Session | ApproverReply::Always => {
                 Ok(approver.who_answers(&question).to_owned())
             }
         }
@@ -430,9 +430,9 @@ impl Preparer {
         Ok(Network::Proxy(Proxy::new(hosts).with_limits(limits).with_remedy(remedy)))
     }
 
-    fn job_limits(&self) -> Limits {
+    fn job_limits(&self) -> RunLimits {
         let PrepareLimits { timeout, size, .. } = self.limits;
-        Limits {
+        RunLimits {
             timeout,
             idle: None,
             cpu: timeout,
@@ -449,7 +449,7 @@ impl Preparer {
         let said = [&outcome.stdout, &outcome.stderr];
         let output: String = said.into_iter().flatten().map(|it| &*it.text).collect();
         let why = match (&outcome.status, &outcome.message) {
-            (Status::Failed, _) => reason(&output).map(str::to_owned),
+            (OutcomeStatus::Failed, _) => reason(&output).map(str::to_owned),
             (_, message) => message.clone(),
         };
         let why = why.or_else(|| outcome.message.clone()).unwrap_or_else(|| "it failed".to_owned());

@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     environment::{
-        Declared, Ecosystem, EnvironmentNeeds, InstalledInterpreter, InterpreterError,
-        InterpreterSearch, PackageNeed, PackageSource, Place, VersionNeed,
+        Ecosystem, EnvironmentNeeds, InstalledInterpreter, InterpreterError, InterpreterSearch,
+        PackageDeclaration, PackageNeed, PackageSource, Place, VersionNeed,
     },
     skill_folder::SkillFile,
 };
@@ -84,7 +84,7 @@ impl Recipe {
         version: Option<&str>,
         search: &InterpreterSearch,
     ) -> Result<Self, RecipeError> {
-        let mut needs = EnvironmentNeeds::new(ecosystem, Declared::Imports, "");
+        let mut needs = EnvironmentNeeds::new(ecosystem, PackageDeclaration::Imports, "");
         needs.versions.extend(
             version.map(|it| VersionNeed {
                 requirement: format!("=={it}.*"),

@@ -22,7 +22,7 @@ use super::{
     recipe::{Recipe, RecipeError},
 };
 use crate::{
-    environment::{Declared, Ecosystem, InterpreterSearch, detect_in},
+    environment::{Ecosystem, InterpreterSearch, PackageDeclaration, detect_in},
     records::{NO_WAIT, Records, is_own, now},
     root::Root,
     sandbox::{remove_folder, sweep},
@@ -224,7 +224,7 @@ impl EnvironmentStore {
         for (at, environment) in needs.environments.iter().enumerate() {
             let is_own = own == Some(at);
             // A header counts for its script alone.
-            if !is_own && environment.declared == Declared::Header {
+            if !is_own && environment.declared == PackageDeclaration::Header {
                 continue;
             }
             let Ok(Some(recipe)) = Recipe::of(environment, &script.files, search) else { continue };
@@ -233,7 +233,7 @@ impl EnvironmentStore {
                 true => {
                     found.own = Some(prepared);
                     found.folder = match environment.declared {
-                        Declared::Imports => String::new(),
+                        PackageDeclaration::Imports => String::new(),
                         _ => environment.file.rsplit_once('/').map_or("", |it| it.0).to_owned(),
                     };
                 }

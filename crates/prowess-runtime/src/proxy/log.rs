@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::target::Target;
-use crate::outcome::Connection;
+use crate::outcome::ScriptConnection;
 
 /// The connections of one run, in the order in which they were asked for.
 #[derive(Debug, Default)]
@@ -52,7 +52,7 @@ impl Log {
     }
 
     /// What there was, and how many connections are not listed.
-    pub(crate) fn connections(&self) -> (Vec<Connection>, u64) {
+    pub(crate) fn connections(&self) -> (Vec<ScriptConnection>, u64) {
         let all = lock(&self.records).iter().map(|it| it.connection()).collect();
         (all, self.omitted.load(Relaxed))
     }
@@ -93,8 +93,8 @@ impl Record {
         self.received.fetch_add(bytes as u64, Relaxed);
     }
 
-    fn connection(&self) -> Connection {
-        Connection {
+    fn connection(&self) -> ScriptConnection {
+        ScriptConnection {
             host: self.host.clone(),
             port: self.port,
             bytes_sent: self.sent.load(Relaxed),

@@ -9,13 +9,13 @@ use std::{
 
 use serde::Serialize;
 
-use crate::outcome::Level;
+use crate::outcome::SandboxLevel;
 
 use super::{NO_WAIT, now};
 
 /// One decision, or a run that nothing held. It has no environment, no header and no body in it.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
-pub struct Note<'a> {
+pub struct AuditEntry<'a> {
     /// The tool.
     pub tool: &'a str,
     /// The skill that would run.
@@ -32,14 +32,14 @@ pub struct Note<'a> {
     pub by: &'a str,
     /// What held it, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sandbox: Option<Level>,
+    pub sandbox: Option<SandboxLevel>,
 }
 
 #[derive(Serialize)]
 struct Line<'a> {
     when: String,
     #[serde(flatten)]
-    note: Note<'a>,
+    note: AuditEntry<'a>,
 }
 
 const LOG: &str = "audit.jsonl";
@@ -50,7 +50,7 @@ const SIZE: u64 = 4 * 1024 * 1024;
 const WHAT: usize = 500;
 
 /// Adds a line to the log.
-pub(super) fn append(directory: &Path, note: &Note<'_>) -> io::Result<()> {
+pub(super) fn append(directory: &Path, note: &AuditEntry<'_>) -> io::Result<()> {
     let path = directory.join(LOG);
     if fs::symlink_metadata(&path).is_ok_and(|it| it.len() > SIZE) {
         fs::rename(&path, directory.join(OLD_LOG))?;
@@ -59,7 +59,7 @@ pub(super) fn append(directory: &Path, note: &Note<'_>) -> io::Result<()> {
     let mut log =
         options.append(true).create(true).mode(0o600).custom_flags(NO_WAIT).open(&path)?;
     let end = note.what.char_indices().nth(WHAT).map_or(note.what.len(), |it| it.0);
-    let note = Note { what: &note.what[..end], ..*note };
+    let note = AuditEntry { what: &note.what[..end], ..*note };
     let mut line = serde_json::to_string(&Line { when: now(), note })?;
     line.push('\n');
     log.write_all(line.as_bytes())

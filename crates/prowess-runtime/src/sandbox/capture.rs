@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::outcome::Captured;
+use crate::outcome::CapturedOutput;
 
 /// Takes a stream in; keeps its first and its last half of what may be kept.
 #[derive(Debug)]
@@ -46,13 +46,13 @@ impl Capture {
         }
     }
 
-    pub(super) fn finish(self) -> Captured {
+    pub(super) fn finish(self) -> CapturedOutput {
         let Self { head, tail, total, .. } = self;
         let tail = Vec::from(tail);
         let cut = total - (head.len() + tail.len()) as u64;
         if cut == 0 {
             let whole = [head, tail].concat();
-            return Captured { text: String::from_utf8_lossy(&whole).into_owned(), cut };
+            return CapturedOutput { text: String::from_utf8_lossy(&whole).into_owned(), cut };
         }
         // No character is split where the cut is.
         let split = tail.iter().take(3).take_while(|it| **it & 0xC0 == 0x80).count();
@@ -62,7 +62,7 @@ impl Capture {
         };
         let cut = cut + (head.len() - whole + split) as u64;
         let [head, tail] = [&head[..whole], &tail[split..]].map(String::from_utf8_lossy);
-        Captured { text: format!("{head}{}{tail}", marker(cut)), cut }
+        CapturedOutput { text: format!("{head}{}{tail}", marker(cut)), cut }
     }
 }
 
@@ -78,7 +78,7 @@ mod tests {
     fn captured(most: u64, pieces: &[&[u8]]) -> (String, u64) {
         let mut capture = Capture::new(most);
         pieces.iter().for_each(|it| capture.take(it));
-        let Captured { text, cut } = capture.finish();
+        let CapturedOutput { text, cut } = capture.finish();
         (text, cut)
     }
 

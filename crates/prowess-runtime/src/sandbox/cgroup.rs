@@ -19,7 +19,7 @@ use rustix::{
 };
 
 use super::{order::Enforcement, tree, work::hold};
-use crate::limits::Limits;
+use crate::limits::RunLimits;
 
 /// A control group with the limits of one run. Removed when this is dropped, which has to be after
 /// every process in it has ended.
@@ -50,7 +50,7 @@ pub(super) enum Entry<'g> {
 
 impl ControlGroup {
     /// Makes a group with these limits; nothing where this machine gives none.
-    pub(super) fn new(limits: &Limits) -> Option<Self> {
+    pub(super) fn new(limits: &RunLimits) -> Option<Self> {
         let place = Place::find(&Kernel::read()?)?;
         // Somebody who sweeps may have taken it for one that was left.
         (0..2).find_map(|_| place.make(limits).ok())
@@ -211,7 +211,7 @@ impl Place {
         Some(Self { version: Version::Two, memory: nearest.into(), pids: nearest.into() })
     }
 
-    fn make(&self, limits: &Limits) -> io::Result<ControlGroup> {
+    fn make(&self, limits: &RunLimits) -> io::Result<ControlGroup> {
         sweep(&self.memory);
         if self.pids != self.memory {
             sweep(&self.pids);

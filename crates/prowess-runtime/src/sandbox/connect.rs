@@ -24,7 +24,7 @@ use super::{
     sys::{self, Notification},
     tree,
 };
-use crate::outcome::Level;
+use crate::outcome::SandboxLevel;
 
 /// How many bytes can wait in each direction of a socket; the kernel takes twice as many. Together that
 /// is no more than an ordinary socket is counted as.
@@ -33,8 +33,8 @@ const BUFFER: usize = 48 * 1024;
 const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// Listens where a script of this level runs: in its own namespace, where there is one.
-pub(super) fn listen(level: Level) -> Result<TcpListener, Failure> {
-    if level == Level::Strong {
+pub(super) fn listen(level: SandboxLevel) -> Result<TcpListener, Failure> {
+    if level == SandboxLevel::Strong {
         sys::raise_loopback().map_err(Part::Namespaces.failed("raise the loopback"))?;
     }
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))

@@ -7,12 +7,12 @@ use super::{
     streams::Streams,
 };
 use crate::{
-    limits::Limits,
-    outcome::{Captured, Level, Outcome, Status},
+    limits::RunLimits,
+    outcome::{CapturedOutput, Outcome, OutcomeStatus, SandboxLevel},
 };
 
 /// What came of a run.
-pub(super) fn outcome(ended: Ended, limits: &Limits, streams: Streams) -> Outcome {
+pub(super) fn outcome(ended: Ended, limits: &RunLimits, streams: Streams) -> Outcome {
     let (stdout, stderr) = (streams.stdout.finish(), streams.stderr.finish());
     let (exit_code, signal) = match ended.exit {
         Exit::Code(code) => (Some(code), None),
@@ -20,15 +20,17 @@ pub(super) fn outcome(ended: Ended, limits: &Limits, streams: Streams) -> Outcom
     };
     let (status, message) = match (ended.stopped, ended.exit) {
         (Some(stop), _) => stopped(stop, limits),
-        (None, Exit::Code(0)) => (Status::Ok, None),
-        (None, Exit::Code(code)) => (Status::Failed, Some(format!("it exited with {code}"))),
-        (None, Exit::Signal(signal)) => (Status::Killed, Some(signalled(signal, limits))),
+        (None, Exit::Code(0)) => (OutcomeStatus::Ok, None),
+        (None, Exit::Code(code)) => (OutcomeStatus::Failed, Some(format!("it exited with {code}"))),
+        (None, Exit::Signal(signal)) => (OutcomeStatus::Killed, Some(signalled(signal, limits))),
     };
-    let hint = (ended.level == Level::Landlock && status == Status::Failed && shares(&stderr))
-        .then(|| SHARED.to_owned());
+    let hint = (ended.level == SandboxLevel::Landlock
+        && status == OutcomeStatus::Failed
+        && shares(&stderr))
+    .then(|| SHARED.to_owned());
     let mut denied = ended.denied;
     // What a program is refused without a sandbox, others have refused it.
-    if ended.level != Level::None {
+    if ended.level != SandboxLevel::None {
         denied.extend(probable(&stderr));
     }
     Outcome {
@@ -44,27 +46,27 @@ pub(super) fn outcome(ended: Ended, limits: &Limits, streams: Streams) -> Outcom
     }
 }
 
-fn stopped(stop: Stop, limits: &Limits) -> (Status, Option<String>) {
+fn stopped(stop: Stop, limits: &RunLimits) -> (OutcomeStatus, Option<String>) {
     let (status, message) = match stop {
-        Stop::Unwanted => (Status::Cancelled, "nobody waited for it any more".to_owned()),
+        Stop::Unwanted => (OutcomeStatus::Cancelled, "nobody waited for it any more".to_owned()),
         Stop::Time => {
-            (Status::TimedOut, format!("it took longer than {}", seconds(limits.timeout)))
+            (OutcomeStatus::TimedOut, format!("it took longer than {}", seconds(limits.timeout)))
         }
         Stop::Idle => {
             let idle = seconds(limits.idle.unwrap_or_default());
-            (Status::TimedOut, format!("it printed nothing for {idle}"))
+            (OutcomeStatus::TimedOut, format!("it printed nothing for {idle}"))
         }
         Stop::Memory => {
-            (Status::Killed, format!("it took more than {} of memory", bytes(limits.memory)))
+            (OutcomeStatus::Killed, format!("it took more than {} of memory", bytes(limits.memory)))
         }
         Stop::Work => {
-            (Status::Killed, format!("it wrote more than {} of files", bytes(limits.work)))
+            (OutcomeStatus::Killed, format!("it wrote more than {} of files", bytes(limits.work)))
         }
         Stop::Processes => {
-            (Status::Killed, format!("it had more than {} processes", limits.processes))
+            (OutcomeStatus::Killed, format!("it had more than {} processes", limits.processes))
         }
         Stop::Hidden => (
-            Status::Killed,
+            OutcomeStatus::Killed,
             "its memory and files could not be counted: it ran a program that it may not read"
                 .to_owned(),
         ),
@@ -73,7 +75,7 @@ fn stopped(stop: Stop, limits: &Limits) -> (Status, Option<String>) {
 }
 
 /// What a signal says about limits.
-fn signalled(signal: i32, limits: &Limits) -> String {
+fn signalled(signal: i32, limits: &RunLimits) -> String {
     match signal {
         libc::SIGXCPU => format!("it took more than {} of a processor", seconds(limits.cpu)),
         libc::SIGXFSZ => format!("it wrote a file of more than {}", bytes(limits.file)),
@@ -86,12 +88,12 @@ const SHARED: &str = "shared memory and named semaphores, as `multiprocessing` o
                       there at the level *strong* alone; `prowess sandbox` shows what that needs";
 
 /// Whether a program says that it wanted shared memory.
-fn shares(stderr: &Captured) -> bool {
+fn shares(stderr: &CapturedOutput) -> bool {
     ["SemLock", "/dev/shm", "shm_open", "sem_open"].iter().any(|it| stderr.text.contains(it))
 }
 
 /// What programs print when the sandbox has refused them something that nobody hears of otherwise.
-fn probable(stderr: &Captured) -> Vec<String> {
+fn probable(stderr: &CapturedOutput) -> Vec<String> {
     const PHRASES: [(&str, &str); 3] = [
         ("Read-only file system", "writing outside of the work directory"),
         ("Permission denied", "a file that was not given"),

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::order::Order;
-use crate::outcome::Level;
+use crate::outcome::SandboxLevel;
 
 /// Whether a variable may be given to a script: a plain name that changes no loader, shell or
 /// interpreter.
@@ -27,12 +27,12 @@ pub(super) fn is_harmless(name: &str, value: &str) -> bool {
 /// All that a script finds in its environment; with a network, also where the proxy is.
 pub(super) fn environment(
     order: &Order,
-    level: Level,
+    level: SandboxLevel,
     proxy: Option<SocketAddr>,
 ) -> BTreeMap<OsString, OsString> {
     let temporary = match level {
-        Level::Strong => "/tmp".into(),
-        Level::Landlock | Level::None => order.temporary(),
+        SandboxLevel::Strong => "/tmp".into(),
+        SandboxLevel::Landlock | SandboxLevel::None => order.temporary(),
     };
     let mut path = order.path.join(OsStr::new(":"));
     path.push(if path.is_empty() { "" } else { ":" });
@@ -48,7 +48,9 @@ pub(super) fn environment(
     let authorities = certificates().map(|it| ("SSL_CERT_FILE".into(), it.into()));
     // Nobody but the script reaches a socket in its own namespace.
     let user = match (&order.network, level) {
-        (Some(password), Level::Landlock | Level::None) => format!("{PROXY_USER}:{password}@"),
+        (Some(password), SandboxLevel::Landlock | SandboxLevel::None) => {
+            format!("{PROXY_USER}:{password}@")
+        }
         _ => String::new(),
     };
     let url = format!("http://{user}{proxy}");

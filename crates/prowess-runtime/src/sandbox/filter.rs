@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_long, c_ulong};
 use libc::{EAFNOSUPPORT, EINVAL, ENOPROTOOPT, ENOSYS, ENOTSUP, EPERM};
 
 use super::sys::Instruction;
-use crate::outcome::Level;
+use crate::outcome::SandboxLevel;
 
 /// What to do about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub(super) struct Filter(Vec<Rule>);
 /// How the filter of a level may differ.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Setting {
-    pub(super) level: Level,
+    pub(super) level: SandboxLevel,
     /// Whether the kernel keeps signals inside by itself.
     pub(super) signals_scoped: bool,
     /// Whether the supervisor counts memory, because no control group does.
@@ -94,7 +94,7 @@ impl Filter {
         if setting.counts_memory {
             rules.extend(kernel_memory());
         }
-        if setting.level == Level::Landlock {
+        if setting.level == SandboxLevel::Landlock {
             rules.extend(without_namespaces());
             if setting.counts_memory {
                 rules.extend(rules!(Verdict::Group; SYS_setsid SYS_setpgid));
@@ -444,14 +444,14 @@ pub(super) const LISTEN: [c_ulong; 3] = [
 mod tests {
     use super::*;
 
-    const LEVELS: [Level; 2] = [Level::Landlock, Level::Strong];
+    const LEVELS: [SandboxLevel; 2] = [SandboxLevel::Landlock, SandboxLevel::Strong];
 
     /// Of a machine that counts nothing by itself.
-    fn filter(level: Level) -> Filter {
+    fn filter(level: SandboxLevel) -> Filter {
         Filter::new(setting(level))
     }
 
-    fn setting(level: Level) -> Setting {
+    fn setting(level: SandboxLevel) -> Setting {
         Setting { level, signals_scoped: true, counts_memory: true, network: false }
     }
 
@@ -525,11 +525,11 @@ mod tests {
     fn files_of_others_are_guarded_by_the_filter_where_nothing_else_guards_them() {
         let verdict = |level, call| filter(level).verdict(call, &[0; 6]).0;
         for call in [libc::SYS_fchmod, libc::SYS_fchownat, libc::SYS_utimensat] {
-            assert_eq!(verdict(Level::Strong, call), Verdict::Allow);
-            assert_eq!(verdict(Level::Landlock, call), Verdict::Metadata);
+            assert_eq!(verdict(SandboxLevel::Strong, call), Verdict::Allow);
+            assert_eq!(verdict(SandboxLevel::Landlock, call), Verdict::Metadata);
         }
         let verdict = |signals_scoped, call, argument: i32| {
-            let filter = Filter::new(Setting { signals_scoped, ..setting(Level::Landlock) });
+            let filter = Filter::new(Setting { signals_scoped, ..setting(SandboxLevel::Landlock) });
             filter.verdict(call, &[0, argument as u64, 0, 0, 0, 0]).0
         };
         let both = |call, argument| [true, false].map(|it| verdict(it, call, argument));
@@ -546,7 +546,7 @@ mod tests {
     fn with_a_network_there_are_sockets_of_tcp_and_no_others() {
         let verdict = |network, call, arguments: [i32; 4]| {
             let [a, b, c, d] = arguments.map(|it| it as u64);
-            let filter = Filter::new(Setting { network, ..setting(Level::Strong) });
+            let filter = Filter::new(Setting { network, ..setting(SandboxLevel::Strong) });
             filter.verdict(call, &[a, b, c, d, 0, 0]).0
         };
         let sockets = [
@@ -574,14 +574,14 @@ mod tests {
 
     #[test]
     fn what_a_control_group_counts_is_not_asked_about() {
-        let group = Setting { counts_memory: false, ..setting(Level::Landlock) };
+        let group = Setting { counts_memory: false, ..setting(SandboxLevel::Landlock) };
         let shared = (libc::MAP_SHARED | libc::MAP_ANONYMOUS) as u64;
         for (call, argument) in
             [(libc::SYS_mmap, shared), (libc::SYS_setsid, 0), (libc::SYS_splice, 0)]
         {
             let arguments = [0, 0, 0, argument, 0, 0];
             assert_eq!(Filter::new(group).verdict(call, &arguments).0, Verdict::Allow);
-            assert_ne!(filter(Level::Landlock).verdict(call, &arguments).0, Verdict::Allow);
+            assert_ne!(filter(SandboxLevel::Landlock).verdict(call, &arguments).0, Verdict::Allow);
         }
     }
 }

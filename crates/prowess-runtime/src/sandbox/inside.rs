@@ -33,7 +33,7 @@ use super::{
     sys::{self, Fork},
     tree,
 };
-use crate::{limits::Limits, outcome::Level};
+use crate::{limits::RunLimits, outcome::SandboxLevel};
 
 /// What a process on its way in says before it is the script.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
@@ -50,7 +50,7 @@ pub(super) enum Word {
 /// The way that is tried.
 #[derive(Debug)]
 pub(super) struct Way {
-    pub(super) level: Level,
+    pub(super) level: SandboxLevel,
     /// Who we are outside.
     pub(super) user: u32,
     pub(super) group: u32,
@@ -64,7 +64,7 @@ impl Way {
     /// Whether the kernel bounds the number of processes: in a control group, or in a namespace for
     /// anybody but root.
     pub(super) fn bounds_processes(&self) -> bool {
-        !self.counts || (self.level == Level::Strong && self.user != 0)
+        !self.counts || (self.level == SandboxLevel::Strong && self.user != 0)
     }
 
     /// The filter of system calls on this way, with a version of the kernel's rules.
@@ -112,8 +112,8 @@ pub(super) fn enter(order: &Order, way: &Way, group: &[File], line: OwnedFd, end
 /// supervisor.
 fn hold_script(order: &Order, way: &Way, line: OwnedFd, ended: OwnedFd) -> io::Result<()> {
     let prepared = match way.level {
-        Level::Strong => prepare(order, way),
-        Level::Landlock | Level::None => adopt(),
+        SandboxLevel::Strong => prepare(order, way),
+        SandboxLevel::Landlock | SandboxLevel::None => adopt(),
     };
     let prepared = prepared.and_then(|()| {
         let socket = way.network.then(|| connect::listen(way.level)).transpose()?;
@@ -129,7 +129,7 @@ fn hold_script(order: &Order, way: &Way, line: OwnedFd, ended: OwnedFd) -> io::R
             if let Some(exit) = reap_until(script, &ended)? {
                 rustix::io::write(&ended, &serde_json::to_vec(&exit)?)?;
             }
-            if way.level < Level::Strong {
+            if way.level < SandboxLevel::Strong {
                 tree::kill();
             }
             Ok(())
@@ -182,15 +182,15 @@ fn become_script(
             .map_err(Part::Process.failed("connect its input"))?;
     }
     let (rules, listener) = match level {
-        Level::None => (0, None),
-        Level::Landlock | Level::Strong => confine(order, way)?,
+        SandboxLevel::None => (0, None),
+        SandboxLevel::Landlock | SandboxLevel::Strong => confine(order, way)?,
     };
     let proxy = socket.as_ref().and_then(|it| it.local_addr().ok());
     let handed: Vec<OwnedFd> = listener.into_iter().chain(socket.map(Into::into)).collect();
     say(line, &Word::Ready { rules }, &handed)
         .map_err(Part::Process.failed("speak with the supervisor"))?;
     drop(handed);
-    if level > Level::None {
+    if level > SandboxLevel::None {
         sys::seccomp(&Filter::last().compile(false), 0)
             .map_err(Part::Filter.failed("filter system calls"))?;
     }
@@ -211,13 +211,13 @@ fn confine(order: &Order, way: &Way) -> Result<(i32, Option<OwnedFd>), Failure> 
     rustix::thread::set_no_new_privs(true)
         .map_err(Part::Process.failed("give up new privileges"))?;
     let rules = match rules::restrict(order, level) {
-        Ok(version) if version < rules::LEAST && level == Level::Landlock => {
+        Ok(version) if version < rules::LEAST && level == SandboxLevel::Landlock => {
             let what =
                 format!("use Landlock, which has version {version} here, below {}", rules::LEAST);
             return Err(Part::Rules.failed(what)(Errno::NOTSUP));
         }
         // Behind a root of its own they are a second wall.
-        Err(_) if level == Level::Strong => 0,
+        Err(_) if level == SandboxLevel::Strong => 0,
         rules => rules?,
     };
     let listener =
@@ -275,7 +275,7 @@ fn exit(status: WaitStatus) -> Exit {
     }
 }
 
-fn limit(limits: &Limits, level: Level) -> io::Result<()> {
+fn limit(limits: &RunLimits, level: SandboxLevel) -> io::Result<()> {
     let cpu = limits.cpu.as_secs().saturating_add(u64::from(limits.cpu.subsec_nanos() > 0)).max(1);
     let table = [
         (Resource::Core, 0),
@@ -293,10 +293,10 @@ fn limit(limits: &Limits, level: Level) -> io::Result<()> {
     // It counts those of a namespace alone, and not at all for root; the supervisor counts as well.
     let most = match level {
         // The process that holds the namespace is one of them.
-        Level::Strong => limits.processes.saturating_add(1),
+        SandboxLevel::Strong => limits.processes.saturating_add(1),
         // All others of the user count too. The supervisor may come too late to its turn, but it never
         // has more than this to kill.
-        Level::Landlock | Level::None => {
+        SandboxLevel::Landlock | SandboxLevel::None => {
             let others = tree::tasks_of(rustix::process::getuid());
             limits.processes.saturating_mul(2).saturating_add(others + SPARE)
         }

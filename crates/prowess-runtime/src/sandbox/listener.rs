@@ -23,7 +23,7 @@ use super::{
     sys::{self, Answer, Notification},
     tree, usage,
 };
-use crate::limits::Limits;
+use crate::limits::RunLimits;
 
 /// Where notifications of a filter come from.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(super) struct Listener {
     own: Own,
     /// The process that holds all others.
     first: Pid,
-    limits: Limits,
+    limits: RunLimits,
     /// The address that it may connect to.
     proxy: Option<SocketAddrV4>,
     /// How many groups there can be, by what was counted and what was allowed since.

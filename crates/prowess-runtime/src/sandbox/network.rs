@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use tokio::sync::oneshot::Receiver;
 
-use crate::outcome::Connection;
+use crate::outcome::ScriptConnection;
 #[cfg(feature = "http")]
 use crate::proxy::Proxy;
 
@@ -49,7 +49,7 @@ impl Network {
             #[cfg(feature = "http")]
             Self::Proxy(proxy) => {
                 let (connections, _) = proxy.log().connections();
-                let unused = |it: &Connection| it.bytes_sent + it.bytes_received == 0;
+                let unused = |it: &ScriptConnection| it.bytes_sent + it.bytes_received == 0;
                 connections.into_iter().filter(unused).filter_map(|it| it.refused).collect()
             }
         }
@@ -61,7 +61,7 @@ impl Network {
         &self,
         entrance: Receiver<Entrance>,
         run: impl Future<Output = T>,
-    ) -> (T, (Vec<Connection>, u64)) {
+    ) -> (T, (Vec<ScriptConnection>, u64)) {
         match self {
             Self::None => {
                 drop(entrance);

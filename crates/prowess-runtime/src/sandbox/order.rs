@@ -16,7 +16,7 @@ use rustix::net::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::work::{GIVEN, ROOT, TEMPORARY, WORK};
-use crate::{limits::Limits, outcome::Level};
+use crate::{limits::RunLimits, outcome::SandboxLevel};
 
 /// What the launcher is to run, and how.
 #[derive(Debug, Serialize, Deserialize)]
@@ -47,12 +47,12 @@ pub(super) struct Order {
     pub(super) links: Vec<(OsString, OsString)>,
     /// Where the directories of its work lie.
     pub(super) base: OsString,
-    pub(super) limits: Limits,
+    pub(super) limits: RunLimits,
     /// Whether it can connect to the one socket that is handed over, and the password that keeps others
     /// from using it.
     pub(super) network: Option<String>,
     /// The levels to try, best first.
-    pub(super) levels: Vec<Level>,
+    pub(super) levels: Vec<SandboxLevel>,
 }
 
 /// What came of it.
@@ -63,13 +63,13 @@ pub(super) enum Reply {
     /// It could not be run.
     Failed(Failure),
     /// The machine gives none of the levels.
-    Unavailable(Vec<(Level, Failure)>),
+    Unavailable(Vec<(SandboxLevel, Failure)>),
 }
 
 /// How a run ended.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Ended {
-    pub(super) level: Level,
+    pub(super) level: SandboxLevel,
     /// What else the machine gives.
     pub(super) given: Given,
     pub(super) exit: Exit,

@@ -11,13 +11,13 @@ use super::{
     supervisor::LOOK,
     work::Work,
 };
-use crate::{limits::Limits, outcome::Level};
+use crate::{limits::RunLimits, outcome::SandboxLevel};
 
 /// What a machine gives to hold a script.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// The best level that it reaches; *none* where no script is run without being told to.
-    pub level: Level,
+    pub level: SandboxLevel,
     /// What was looked at, one by one.
     pub checks: Vec<Check>,
 }
@@ -38,13 +38,14 @@ pub struct Check {
 
 /// Tries both levels with nothing to run.
 pub(super) fn probe(launcher: &Launcher) -> Report {
-    let tried = [Level::Strong, Level::Landlock].map(|it| (it, attempt(launcher, it)));
+    let tried =
+        [SandboxLevel::Strong, SandboxLevel::Landlock].map(|it| (it, attempt(launcher, it)));
     let reached = tried.iter().find(|it| it.1.is_ok()).map(|it| it.0);
     let [(_, strong), (_, landlock)] = tried;
-    Report { level: reached.unwrap_or(Level::None), checks: checks(&strong, &landlock) }
+    Report { level: reached.unwrap_or(SandboxLevel::None), checks: checks(&strong, &landlock) }
 }
 
-fn attempt(launcher: &Launcher, level: Level) -> Result<Given, Failure> {
+fn attempt(launcher: &Launcher, level: SandboxLevel) -> Result<Given, Failure> {
     let start = |launcher: &Launcher| -> io::Result<Reply> {
         let work = Work::new()?;
         let order = Order {
@@ -62,7 +63,7 @@ fn attempt(launcher: &Launcher, level: Level) -> Result<Given, Failure> {
             withheld: Vec::new(),
             links: Vec::new(),
             base: work.base().into(),
-            limits: Limits::default(),
+            limits: RunLimits::default(),
             network: None,
             levels: vec![level],
         };
@@ -143,9 +144,10 @@ fn limits(best: Option<&Given>) -> Check {
 }
 
 /// Why no level could be reached, and what to do about it.
-pub(super) fn unavailable(missing: &[(Level, Failure)]) -> SandboxError {
-    let reason =
-        |(level, it): &(Level, Failure)| format!("`{level}` cannot {}: {}", it.what, why(it));
+pub(super) fn unavailable(missing: &[(SandboxLevel, Failure)]) -> SandboxError {
+    let reason = |(level, it): &(SandboxLevel, Failure)| {
+        format!("`{level}` cannot {}: {}", it.what, why(it))
+    };
     let reasons: Vec<String> = missing.iter().map(reason).collect();
     let machine = Machine::look();
     // The first is the better level, and its remedy the better one.

@@ -15,7 +15,7 @@ use super::{
     mounts::{DEVICES, ETC, SYSTEM},
     order::{Failure, Order, Part},
 };
-use crate::outcome::Level;
+use crate::outcome::SandboxLevel;
 
 /// The newest rules that are asked for; a kernel gives those that it knows.
 const NEWEST: ABI = ABI::V9;
@@ -26,7 +26,7 @@ pub(super) const SIGNALS: i32 = 6;
 
 /// Puts the rules on this process and all that come of it, as far as the kernel has them; returns
 /// which version it has.
-pub(super) fn restrict(order: &Order, level: Level) -> Result<i32, Failure> {
+pub(super) fn restrict(order: &Order, level: SandboxLevel) -> Result<i32, Failure> {
     let failed = |error| Part::Rules.failed::<io::Error>("use Landlock")(error);
     let status = apply(order, level).map_err(|error| failed(io::Error::other(error)))?;
     let number = |errno| failed(io::Error::from_raw_os_error(errno));
@@ -39,7 +39,7 @@ pub(super) fn restrict(order: &Order, level: Level) -> Result<i32, Failure> {
     }
 }
 
-fn apply(order: &Order, level: Level) -> Result<LandlockStatus, RulesetError> {
+fn apply(order: &Order, level: SandboxLevel) -> Result<LandlockStatus, RulesetError> {
     let read = AccessFs::from_read(NEWEST);
     let all = AccessFs::from_all(NEWEST);
     let device = AccessFs::ReadFile | AccessFs::WriteFile;
@@ -49,7 +49,7 @@ fn apply(order: &Order, level: Level) -> Result<LandlockStatus, RulesetError> {
     let (reads, writes) = paths(order, level);
     // At the level *strong* something empty lies over what is hidden.
     let hidden: Vec<OsString> = match level {
-        Level::Strong => Vec::new(),
+        SandboxLevel::Strong => Vec::new(),
         _ => order.hidden.iter().chain(&order.withheld).cloned().collect(),
     };
     let (reads, mut read_through) = around(reads, &hidden);
@@ -79,10 +79,10 @@ fn apply(order: &Order, level: Level) -> Result<LandlockStatus, RulesetError> {
 }
 
 /// What may be read and run, and what may be written.
-fn paths(order: &Order, level: Level) -> (Vec<PathBuf>, Vec<PathBuf>) {
+fn paths(order: &Order, level: SandboxLevel) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let mut writes = vec![order.work()];
     writes.extend(order.writes.iter().map(PathBuf::from));
-    if level == Level::Strong {
+    if level == SandboxLevel::Strong {
         // Its root holds nothing but what may be read.
         writes.extend(["/tmp", "/dev/shm"].map(PathBuf::from));
         writes.extend(order.layered.iter().map(PathBuf::from));

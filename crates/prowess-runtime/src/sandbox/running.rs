@@ -9,7 +9,7 @@ use tokio::{
 };
 
 use super::SandboxError;
-use crate::outcome::{Outcome, Status};
+use crate::outcome::{Outcome, OutcomeStatus};
 
 /// A program that runs. Soon after this is dropped nobody of it is alive, and its work directory is
 /// gone.
@@ -78,9 +78,8 @@ impl Ending {
     pub(crate) async fn outcome(&self) -> Outcome {
         let mut ending = self.0.clone();
         let ended = ending.wait_for(Option::is_some).await;
-        ended
-            .ok()
-            .and_then(|it| it.clone())
-            .unwrap_or_else(|| Outcome::bad(Status::Cancelled, "nobody waited for it any more"))
+        ended.ok().and_then(|it| it.clone()).unwrap_or_else(|| {
+            Outcome::bad(OutcomeStatus::Cancelled, "nobody waited for it any more")
+        })
     }
 }

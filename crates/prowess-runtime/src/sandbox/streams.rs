@@ -15,7 +15,7 @@ use super::{
     capture::Capture,
     order::{CANCEL, IDLE, Reply},
 };
-use crate::limits::Limits;
+use crate::limits::RunLimits;
 
 /// What a script prints.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ const DRAIN: Duration = Duration::from_millis(500);
 const NEVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 impl Streams {
-    pub(super) fn new(limits: &Limits, chunks: Option<UnboundedSender<Chunk>>) -> Self {
+    pub(super) fn new(limits: &RunLimits, chunks: Option<UnboundedSender<Chunk>>) -> Self {
         let most = limits.output;
         let (stdout, stderr) = (Capture::new(most), Capture::new(most));
         Self { stdout, stderr, most, idle: limits.idle, chunks }

@@ -42,7 +42,7 @@ use super::{
     usage::{Counting, View, usage},
     work::{hold, remove},
 };
-use crate::outcome::Level;
+use crate::outcome::SandboxLevel;
 
 /// How long it may take until the script begins.
 const START: Duration = Duration::from_secs(10);
@@ -124,7 +124,7 @@ fn run(order: &Order, control: &UnixStream, nothing: &OwnedFd) -> io::Result<Rep
 }
 
 /// Hands the socket over that a script of this level can connect to.
-fn hand_over(control: &UnixStream, level: Level, socket: &OwnedFd) -> io::Result<()> {
+fn hand_over(control: &UnixStream, level: SandboxLevel, socket: &OwnedFd) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     let fds = [socket.as_fd()];
@@ -145,7 +145,7 @@ fn silence(nothing: &OwnedFd) -> io::Result<()> {
 /// A run that goes on.
 struct Run<'o> {
     order: &'o Order,
-    level: Level,
+    level: SandboxLevel,
     given: Given,
     /// The process that all others come of, and that holds them.
     first: Pid,
@@ -187,7 +187,7 @@ enum Event {
 impl<'o> Run<'o> {
     /// Starts the script at a level, in a control group where one can be had. Returns when it runs, or
     /// says why it does not.
-    fn start(order: &'o Order, level: Level) -> io::Result<Result<Self, Failure>> {
+    fn start(order: &'o Order, level: SandboxLevel) -> io::Result<Result<Self, Failure>> {
         if let Some(group) = ControlGroup::new(&order.limits) {
             match Self::start_in(order, level, Some(group))? {
                 Err(failure) if failure.part == Part::Group => {}
@@ -199,7 +199,7 @@ impl<'o> Run<'o> {
 
     fn start_in(
         order: &'o Order,
-        level: Level,
+        level: SandboxLevel,
         group: Option<ControlGroup>,
     ) -> io::Result<Result<Self, Failure>> {
         let flags = SocketFlags::CLOEXEC;
@@ -211,9 +211,9 @@ impl<'o> Run<'o> {
             user: rustix::process::getuid().as_raw(),
             group: rustix::process::getgid().as_raw(),
             counts: group.is_none(),
-            network: order.network.is_some() && level > Level::None,
+            network: order.network.is_some() && level > SandboxLevel::None,
         };
-        let namespaces = if level == Level::Strong { NAMESPACES } else { 0 };
+        let namespaces = if level == SandboxLevel::Strong { NAMESPACES } else { 0 };
         let (fork, tasks): (_, Vec<File>) = match group.as_ref().map(ControlGroup::entry) {
             None => (sys::fork(namespaces), Vec::new()),
             Some(Ok(Entry::Written(tasks))) => (sys::fork(namespaces), tasks),
@@ -405,8 +405,8 @@ impl<'o> Run<'o> {
             group.kill(self.first);
         }
         match self.level {
-            Level::Strong => tree::signal(&[self.first], Signal::KILL),
-            Level::Landlock | Level::None => tree::kill_below(self.first),
+            SandboxLevel::Strong => tree::signal(&[self.first], Signal::KILL),
+            SandboxLevel::Landlock | SandboxLevel::None => tree::kill_below(self.first),
         }
     }
 

@@ -18,13 +18,13 @@ use super::{
     mounts::{ETC, SYSTEM},
     tree::{field, folder, status},
 };
-use crate::{limits::Limits, outcome::Level};
+use crate::{limits::RunLimits, outcome::SandboxLevel};
 
 /// How the processes of a run are looked at.
 #[derive(Debug)]
 pub(super) struct View<'r> {
-    pub(super) level: Level,
-    pub(super) limits: &'r Limits,
+    pub(super) level: SandboxLevel,
+    pub(super) limits: &'r RunLimits,
     /// Where the files of the run lie.
     pub(super) base: &'r Path,
     /// Directories over which layers lie, where a machine gives them.
@@ -63,7 +63,8 @@ pub(super) fn usage(processes: &[Pid], view: &View<'_>) -> Usage {
     let mut spaces = Vec::new();
     for pid in processes {
         let Some((place, status)) = living(*pid) else { continue };
-        let shown = if view.level == Level::None { threads(*pid) } else { vec![place.clone()] };
+        let shown =
+            if view.level == SandboxLevel::None { threads(*pid) } else { vec![place.clone()] };
         for place in &shown {
             seen.descriptors(place, view);
         }
@@ -80,7 +81,7 @@ pub(super) fn usage(processes: &[Pid], view: &View<'_>) -> Usage {
         memory: view.memory.map_or(seen.kernel, |it| seen.memory(&spaces, it, view)),
         deleted: seen.room(view.limits.file),
         layers: seen.layers.unwrap_or(0),
-        hidden: seen.hidden && view.level > Level::None,
+        hidden: seen.hidden && view.level > SandboxLevel::None,
     }
 }
 
@@ -203,7 +204,7 @@ impl Seen {
     fn memory(&self, spaces: &[Space], counting: Counting<'_>, view: &View<'_>) -> u64 {
         let buffers = self.sockets.len() as u64 * socket() + self.pipes.len() as u64 * PIPE;
         let objects = largest(counting.shared, self.shared.len());
-        let files = if view.level == Level::Strong { shared_files(spaces) } else { 0 };
+        let files = if view.level == SandboxLevel::Strong { shared_files(spaces) } else { 0 };
         let files = files.saturating_add(self.layers.unwrap_or(0));
         let total = |anonymous: u64, shared: u64| {
             let shared = shared.max(objects.saturating_add(files));

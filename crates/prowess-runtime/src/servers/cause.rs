@@ -11,7 +11,7 @@ use std::{
 use prowess::visible;
 
 use crate::{
-    outcome::{Captured, Outcome, Status},
+    outcome::{CapturedOutput, Outcome, OutcomeStatus},
     policy::Policy,
     protected::is_protected,
     sandbox::{Job, Network, is_of_system},
@@ -149,7 +149,7 @@ impl Circumstances {
             )
         });
         let text = last_lines(&printed);
-        let stderr = outcome.stderr.as_ref().map(|it| Captured { text, cut: it.cut });
+        let stderr = outcome.stderr.as_ref().map(|it| CapturedOutput { text, cut: it.cut });
         Outcome { hint: Some(hint), stderr: stderr.filter(|it| !it.text.is_empty()), ..outcome }
     }
 
@@ -161,7 +161,7 @@ impl Circumstances {
     /// What would help a call that has failed with this message, before which so many connections were refused.
     pub(super) fn hint(&self, message: &str, before: usize) -> Option<String> {
         let refused = self.network.refusals().into_iter().nth(before);
-        refused.or_else(|| self.cause(message, &Outcome::new(Status::Failed)))
+        refused.or_else(|| self.cause(message, &Outcome::new(OutcomeStatus::Failed)))
     }
 
     fn masked(&self, text: &str) -> String {
@@ -420,7 +420,7 @@ mod tests {
         }
         let own = circumstances(&home);
         let at = |path: &str| home.join(path).display().to_string();
-        let cause = |text: &str| own.cause(text, &Outcome::new(Status::Failed));
+        let cause = |text: &str| own.cause(text, &Outcome::new(OutcomeStatus::Failed));
         let table = [
             (
                 format!("Error: ENOENT: no such file or directory, stat '{}'", at("notes")),
@@ -488,8 +488,10 @@ mod tests {
             "{flood}\u{1b}[31mred\u{1b}[0m \u{1b}]0;title\u{7}end\u{202e}\u{200b}\r\n\u{9b}2Jkey hunter2-hunter2\n{}",
             "x".repeat(5000)
         );
-        let outcome =
-            Outcome { stderr: Some(Captured { text, cut: 0 }), ..Outcome::new(Status::Failed) };
+        let outcome = Outcome {
+            stderr: Some(CapturedOutput { text, cut: 0 }),
+            ..Outcome::new(OutcomeStatus::Failed)
+        };
         let said = own.explain(outcome).stderr.unwrap().text;
         assert_eq!(said.lines().count(), LINES);
         assert!(said.contains("\nred end\nkey [masked]\n"), "{said:?}");

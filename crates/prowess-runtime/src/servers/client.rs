@@ -40,7 +40,7 @@ use tokio::{
 
 #[cfg(feature = "http")]
 use super::remote::Remote;
-use crate::outcome::{Outcome, Status};
+use crate::outcome::{Outcome, OutcomeStatus};
 
 pub(super) use rmcp::model::{CallToolResult, ContentBlock, ResourceContents, Tool as Listed};
 
@@ -77,7 +77,7 @@ pub(super) enum Failure {
 /// Why there is no way to a server behind an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Trouble {
-    pub(super) status: Status,
+    pub(super) status: OutcomeStatus,
     pub(super) message: String,
     pub(super) hint: Option<Cow<'static, str>>,
 }

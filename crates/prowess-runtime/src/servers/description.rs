@@ -11,7 +11,7 @@ use crate::root::{Links, Root, RootError};
 
 /// A server that a skill describes. What it says is taken as it is written: nothing is filled in yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Description {
+pub struct McpServerConfig {
     /// What it is called.
     pub name: String,
     /// How it is reached.
@@ -59,9 +59,9 @@ pub struct ServerAddress {
 
 /// All servers of a skill.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Described {
+pub struct SkillServers {
     /// Those that can be started.
-    pub servers: Vec<Description>,
+    pub servers: Vec<McpServerConfig>,
     /// What is wrong with the others, or was not understood, each in one line.
     pub faults: Vec<String>,
 }
@@ -97,7 +97,7 @@ const KNOWN: &[&str] = &[
 /// Where they write the address of a server that runs already.
 const ADDRESSES: &[&str] = &["url", "httpUrl", "serverUrl"];
 
-impl Described {
+impl SkillServers {
     /// Reads what a skill says about its servers.
     pub fn by(skill: &Skill) -> Self {
         let mut described = Self::default();
@@ -145,10 +145,10 @@ impl Described {
     }
 
     fn add(&mut self, file: &str, name: &str, server: &Map<String, Value>) {
-        let unknown: Vec<String> = Description::unknown(server)
+        let unknown: Vec<String> = McpServerConfig::unknown(server)
             .map(|it| format!("`{name}`: `{it}` is not known"))
             .collect();
-        let read = match Description::read(name, server) {
+        let read = match McpServerConfig::read(name, server) {
             Ok(None) => return,
             Ok(Some(_)) if self.servers.len() == SERVERS => {
                 Err(format!("a skill has no more than {SERVERS} servers"))
@@ -173,7 +173,7 @@ impl Described {
     }
 }
 
-impl Description {
+impl McpServerConfig {
     /// Reads a server; nothing for one that is switched off.
     pub(crate) fn read(name: &str, server: &Map<String, Value>) -> Result<Option<Self>, String> {
         if server.get("disabled") == Some(&Value::Bool(true)) {

@@ -6,7 +6,7 @@ use tokio::time::timeout;
 
 use super::{cause::Circumstances, client::Failure};
 use crate::{
-    outcome::{Outcome, Status},
+    outcome::{Outcome, OutcomeStatus},
     sandbox::Ending,
 };
 
@@ -41,13 +41,13 @@ pub(super) async fn explained(
         Failure::Said(message) => format!("says: {message}"),
         Failure::Nonsense(message) => format!("does not speak MCP: {message}"),
     };
-    Outcome::bad(Status::Failed, format!("the server `{server}` {why}"))
+    Outcome::bad(OutcomeStatus::Failed, format!("the server `{server}` {why}"))
 }
 
 /// How a server ended, in words.
 fn told(server: &str, ended: Outcome) -> Outcome {
     let how = ended.message.as_deref().unwrap_or("it exited with 0");
-    let status = if ended.is_ok() { Status::Failed } else { ended.status };
+    let status = if ended.is_ok() { OutcomeStatus::Failed } else { ended.status };
     let message = format!("the server `{server}` has ended: {how}");
     Outcome { status, message: Some(message), files: Vec::new(), stdout: None, ..ended }
 }

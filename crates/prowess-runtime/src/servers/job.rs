@@ -11,11 +11,11 @@ use prowess::Directory;
 use prowess_http::Hosts;
 
 use crate::{
+    authorizer::Refusal,
     commands,
     config::ServerSetting,
     environment::{Ecosystem, InstalledInterpreter},
-    gate::Refusal,
-    outcome::{Outcome, Status},
+    outcome::{Outcome, OutcomeStatus},
     sandbox::{Job, Network, Work, is_of_system},
     skill_folder::{FileKind, SkillFile},
 };
@@ -26,7 +26,7 @@ use std::sync::Arc;
 use crate::proxy::{HostRemedy, Proxy};
 
 use super::{
-    Description, PackageCommand, ServerProgram, Starter,
+    McpLauncher, McpServerConfig, PackageCommand, ServerProgram,
     expand::Known,
     files::{Author, FileRules, ServerFiles},
     launcher::ProjectCommand,
@@ -71,7 +71,7 @@ const INSTALLATIONS: &[&str] = &[
     ".pyenv/versions",
 ];
 
-impl Starter {
+impl McpLauncher {
     /// What runs for a server that somebody has set: with what its entry says and its arguments name.
     pub(super) fn job_set(
         &self,
@@ -109,13 +109,14 @@ impl Starter {
     /// What runs for a server of a skill: with a copy of the skill, in which it begins.
     pub(super) fn job(
         &self,
-        description: &Description,
+        description: &McpServerConfig,
         program: &ServerProgram,
         files: &[SkillFile],
     ) -> Result<Job, Box<Outcome>> {
         let work = self.work()?;
         let folder = work.give_folder(COPY, files);
-        let folder = folder.map_err(|error| Box::new(Outcome::error(Status::Failed, &error)))?;
+        let folder =
+            folder.map_err(|error| Box::new(Outcome::error(OutcomeStatus::Failed, &error)))?;
         let known = Known { folder: Some(&folder.to_string_lossy()), variables: &self.environment };
         let mut texts = self.texts(description, program, &known)?;
         let command = match texts.command.contains('/') {
@@ -142,7 +143,7 @@ impl Starter {
     /// A job with a program and files.
     fn given(
         &self,
-        description: &Description,
+        description: &McpServerConfig,
         command: Programs,
         mut files: ServerFiles,
         work: Work,
@@ -159,7 +160,7 @@ impl Starter {
         }
         let mut path = command.path;
         if command.is_without_node {
-            let failed = |error| Box::new(Outcome::error(Status::Failed, &error));
+            let failed = |error| Box::new(Outcome::error(OutcomeStatus::Failed, &error));
             for name in NODE {
                 work.give(&format!("absent/{name}"), ABSENT.as_bytes()).map_err(failed)?;
             }
@@ -179,13 +180,13 @@ impl Starter {
     }
 
     fn work(&self) -> Result<Work, Box<Outcome>> {
-        Work::new().map_err(|error| Box::new(Outcome::error(Status::Failed, &error)))
+        Work::new().map_err(|error| Box::new(Outcome::error(OutcomeStatus::Failed, &error)))
     }
 
     /// What an entry says, with all that it refers to.
     fn texts(
         &self,
-        description: &Description,
+        description: &McpServerConfig,
         program: &ServerProgram,
         known: &Known<'_>,
     ) -> Result<Texts, Box<Outcome>> {
@@ -205,20 +206,20 @@ impl Starter {
     /// What a server is given of files, by the keys `read` and `write` and by its arguments.
     fn files(
         &self,
-        description: &Description,
+        description: &McpServerConfig,
         arguments: Vec<String>,
         [reads, writes]: [Vec<String>; 2],
         base: &Path,
         author: Author<'_>,
     ) -> Result<ServerFiles, Box<Outcome>> {
-        let (policy, home) = (&self.gate.policy, self.interpreters.home.as_deref());
+        let (policy, home) = (&self.authorizer.policy, self.interpreters.home.as_deref());
         let rules = FileRules { policy, base, home, author };
         let files = rules.files(arguments, &reads, &writes);
         files.map_err(|why| invalid(description, &why))
     }
 
     /// Refuses what a project's entry names outside of the project.
-    fn outside(&self, description: &Description, path: &Path) -> Box<Outcome> {
+    fn outside(&self, description: &McpServerConfig, path: &Path) -> Box<Outcome> {
         let (name, path) = (&description.name, path.display());
         let message = format!(
             "the server `{name}` is not started: a project's file cannot use `{path}`, which is outside the project"
@@ -227,7 +228,7 @@ impl Starter {
     }
 
     /// What gives a server of a project what lies outside of the project.
-    pub(super) fn elsewhere(&self, description: &Description) -> String {
+    pub(super) fn elsewhere(&self, description: &McpServerConfig) -> String {
         let (name, file) = (&description.name, self.settings_file.as_deref());
         let file = file.map_or("`prowess config --path` names it".to_owned(), |it| {
             let home = self.interpreters.home.as_ref();
@@ -242,7 +243,7 @@ impl Starter {
     /// Has a command that `uv` would run in a project run in the virtual environment there; returns where.
     fn enter(
         &self,
-        description: &Description,
+        description: &McpServerConfig,
         command: Result<ProjectCommand, String>,
         base: &Path,
         texts: &mut Texts,
@@ -268,7 +269,7 @@ impl Starter {
     /// the program of what was prepared, and the arguments are those behind it.
     fn program(
         &self,
-        description: &Description,
+        description: &McpServerConfig,
         texts: &mut Texts,
         base: &Path,
         author: Author<'_>,
@@ -287,7 +288,7 @@ impl Starter {
             }
             None => {}
         }
-        let failed = |error| Box::new(Outcome::error(Status::Invalid, &error));
+        let failed = |error| Box::new(Outcome::error(OutcomeStatus::Invalid, &error));
         let (program, reads) = if command.contains('/') {
             let home = self.interpreters.home.as_deref();
             let path = Directory::new(command).resolve(Some(base), home);
@@ -335,12 +336,12 @@ impl Starter {
     /// The program of packages that were prepared.
     fn prepared(
         &self,
-        description: &Description,
+        description: &McpServerConfig,
         command: &PackageCommand,
         author: Author<'_>,
     ) -> Result<Programs, Box<Outcome>> {
         let failed = |error: &dyn std::error::Error| {
-            let why = Outcome::error(Status::Refused, error).message.unwrap_or_default();
+            let why = Outcome::error(OutcomeStatus::Refused, error).message.unwrap_or_default();
             refused(description, &why)
         };
         let recipe = command.recipe(&self.interpreters).map_err(|error| failed(&error))?;
@@ -386,7 +387,7 @@ fn is_installation(path: &Path, home: Option<&Path>) -> bool {
 /// The hosts that a server reaches, through a proxy of ours.
 #[cfg(feature = "http")]
 fn network(
-    description: &Description,
+    description: &McpServerConfig,
     hosts: &[String],
     key: String,
 ) -> Result<Network, Box<Outcome>> {
@@ -397,7 +398,7 @@ fn network(
         let name = &description.name;
         let message =
             format!("the server `{name}` is not started: `hosts` cannot be used: {error}");
-        Box::new(Outcome::bad(Status::Invalid, message))
+        Box::new(Outcome::bad(OutcomeStatus::Invalid, message))
     })?;
     let proxy = Proxy::new(hosts).with_remedy(HostRemedy::Setting(key));
     Ok(Network::Proxy(proxy.with_log(Arc::default())))
@@ -405,7 +406,7 @@ fn network(
 
 #[cfg(not(feature = "http"))]
 fn network(
-    description: &Description,
+    description: &McpServerConfig,
     hosts: &[String],
     _: String,
 ) -> Result<Network, Box<Outcome>> {
@@ -417,7 +418,7 @@ fn network(
 
 /// The program of a skill by its path.
 fn own_program(
-    description: &Description,
+    description: &McpServerConfig,
     command: &str,
     folder: &Path,
     files: &[SkillFile],
@@ -442,27 +443,27 @@ fn inside(path: &str, folder: &Path) -> Option<PathBuf> {
     stays.then(|| folder.join(names.collect::<PathBuf>()))
 }
 
-pub(super) fn refused(description: &Description, why: &str) -> Box<Outcome> {
+pub(super) fn refused(description: &McpServerConfig, why: &str) -> Box<Outcome> {
     let message = format!("the server `{}` is not started: {why}", description.name);
     let hint = "install the server and name its program by `command`: by its name, or by its path in its skill or elsewhere";
     Refusal { message, hint: hint.to_owned() }.into()
 }
 
-fn invalid(description: &Description, why: &str) -> Box<Outcome> {
+fn invalid(description: &McpServerConfig, why: &str) -> Box<Outcome> {
     let message = format!("the server `{}` is not started: {why}", description.name);
     let hint =
         "name what it needs by `read` and `write`: in your own settings, that is given whole";
-    Box::new(Outcome::bad(Status::Invalid, message).hint(hint))
+    Box::new(Outcome::bad(OutcomeStatus::Invalid, message).hint(hint))
 }
 
-fn missing(description: &Description, command: &str) -> Box<Outcome> {
+fn missing(description: &McpServerConfig, command: &str) -> Box<Outcome> {
     let name = &description.name;
     let message = format!("the server `{name}` is not started: there is no program `{command}`");
     let hint = "install it, or write its whole path: it is looked for on your `PATH`, and in the active virtual environment";
     Refusal { message, hint: hint.to_owned() }.into()
 }
 
-pub(super) fn unknown(description: &Description, name: &str) -> Box<Outcome> {
+pub(super) fn unknown(description: &McpServerConfig, name: &str) -> Box<Outcome> {
     let message = format!(
         "the server `{}` is not started: it asks for the variable `{name}`, which it is not given",
         description.name
@@ -474,7 +475,7 @@ pub(super) fn unknown(description: &Description, name: &str) -> Box<Outcome> {
 
 /// Refuses a command that fetches packages, until they are there.
 fn unprepared(
-    description: &Description,
+    description: &McpServerConfig,
     command: &PackageCommand,
     author: Author<'_>,
 ) -> Box<Outcome> {

@@ -1,7 +1,8 @@
 //! Logging in to servers that are set, and out again.
 
 use super::{
-    Description, LoginError, LoginRequest, LoginState, Logins, ServerAddress, Starter, Transport,
+    LoginError, LoginRequest, LoginState, Logins, McpLauncher, McpServerConfig, ServerAddress,
+    Transport,
     expand::Known,
     oauth::{Bearer, LoginJob},
     remote::Remote,
@@ -9,7 +10,7 @@ use super::{
 };
 use crate::{config::ServerSetting, outcome::Outcome};
 
-impl Starter {
+impl McpLauncher {
     /// Sends the tokens of these logins to the servers that they were given out for.
     #[must_use]
     pub fn with_logins(self, logins: Logins) -> Self {
@@ -63,7 +64,7 @@ impl Starter {
     /// The login to a server, if a token may be sent there at all.
     pub(super) fn bearer(
         &self,
-        description: &Description,
+        description: &McpServerConfig,
         address: &ServerAddress,
         remote: &Remote,
     ) -> Result<Bearer, LoginError> {

@@ -12,7 +12,7 @@ use crate::percent::percent_decoded;
 
 /// A skill that a server offers. Of its files nothing was read yet.
 #[derive(Debug, Clone, PartialEq)]
-pub struct OfferedSkill {
+pub struct RemoteSkill {
     /// What it goes by here: the label of its server, and its name behind a colon.
     pub address: String,
     /// The label of its server.
@@ -24,7 +24,7 @@ pub struct OfferedSkill {
     /// Where its `SKILL.md` is, to the server.
     pub uri: String,
     /// All of its files.
-    pub files: Vec<OfferedFile>,
+    pub files: Vec<RemoteFile>,
     /// The file of a project that sets the server; nothing if a person does.
     pub(crate) set_by: Option<String>,
     frontmatter: Map<String, Value>,
@@ -32,7 +32,7 @@ pub struct OfferedSkill {
 
 /// A file of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OfferedFile {
+pub struct RemoteFile {
     /// Where it is, to the server.
     pub uri: String,
     /// Its path within the skill.
@@ -45,9 +45,9 @@ pub struct OfferedFile {
 
 /// The skills that a server offers.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct OfferedSkills {
+pub struct RemoteSkills {
     /// Those that can be taken up, in the order in which they are listed.
-    pub skills: Vec<OfferedSkill>,
+    pub skills: Vec<RemoteSkill>,
     /// The others, each with the reason.
     pub refused: Vec<(String, String)>,
     /// Whether the server has more than is taken.
@@ -66,7 +66,7 @@ const FRONTMATTER: usize = 64 * 1024;
 /// How much of what a server calls something is shown.
 const SHOWN: usize = 200;
 
-impl OfferedSkills {
+impl RemoteSkills {
     /// Looks at what a server lists.
     pub(super) fn of(server: &str, set_by: Option<&str>, listed: &[Value], has_more: bool) -> Self {
         let mut all = Self { has_more, ..Self::default() };
@@ -78,7 +78,7 @@ impl OfferedSkills {
             let uri = entry["uri"].as_str().unwrap_or_default();
             let read = match times.get(uri) {
                 Some(2..) => Err("it is listed more than once".to_owned()),
-                _ => OfferedSkill::read(server, set_by, entry),
+                _ => RemoteSkill::read(server, set_by, entry),
             };
             match read {
                 Ok(skill) => all.skills.push(skill),
@@ -90,14 +90,14 @@ impl OfferedSkills {
     }
 
     /// Finds a skill by its address, or by its URI.
-    pub fn find(&self, name: &str) -> Option<&OfferedSkill> {
+    pub fn find(&self, name: &str) -> Option<&RemoteSkill> {
         self.skills.iter().find(|it| it.address == name || it.uri == name)
     }
 
     /// Puts another entry of a skill in the place of the one that was listed.
-    pub(super) fn replace(&mut self, skill: OfferedSkill) {
+    pub(super) fn replace(&mut self, skill: RemoteSkill) {
         match self.skills.iter_mut().find(|it| it.uri == skill.uri) {
-            Some(old) => *old = OfferedSkill { address: old.address.clone(), ..skill },
+            Some(old) => *old = RemoteSkill { address: old.address.clone(), ..skill },
             None => self.skills.push(skill),
         }
     }
@@ -115,7 +115,7 @@ impl OfferedSkills {
     }
 }
 
-impl OfferedSkill {
+impl RemoteSkill {
     /// Reads an entry, or says what is wrong with it.
     pub(super) fn read(server: &str, set_by: Option<&str>, entry: &Value) -> Result<Self, String> {
         let uri = entry["uri"].as_str().ok_or("its URI is no text")?;
@@ -164,7 +164,7 @@ impl OfferedSkill {
     }
 
     /// The file of a path. What is not listed is no file of the skill, whatever its server would tell.
-    pub fn file(&self, path: &str) -> Option<&OfferedFile> {
+    pub fn file(&self, path: &str) -> Option<&RemoteFile> {
         self.files.iter().find(|it| it.path == path)
     }
 
@@ -183,7 +183,7 @@ impl OfferedSkill {
     }
 }
 
-impl OfferedFile {
+impl RemoteFile {
     /// Whether these are its bytes; else, in what they are not.
     pub(super) fn verify(&self, bytes: &[u8]) -> Result<(), String> {
         let size = bytes.len() as u64;
@@ -199,7 +199,7 @@ impl OfferedFile {
 }
 
 /// The files of a skill below `base`, if they are all of them, each once.
-fn files(base: &str, listed: &Value) -> Result<Vec<OfferedFile>, String> {
+fn files(base: &str, listed: &Value) -> Result<Vec<RemoteFile>, String> {
     if listed == "dynamic" {
         return Err("it is made anew each time, so that nobody can approve it".to_owned());
     }
@@ -226,9 +226,9 @@ fn files(base: &str, listed: &Value) -> Result<Vec<OfferedFile>, String> {
         room = room
             .checked_sub(size)
             .ok_or_else(|| format!("its files have more than {BYTES} bytes"))?;
-        files.push(OfferedFile { uri: uri.to_owned(), path, digest, size });
+        files.push(RemoteFile { uri: uri.to_owned(), path, digest, size });
     }
-    let is_document = |it: &OfferedFile| it.uri.strip_prefix(base) == Some(DOCUMENT);
+    let is_document = |it: &RemoteFile| it.uri.strip_prefix(base) == Some(DOCUMENT);
     match files.iter().any(is_document) {
         true => Ok(files),
         false => Err("its `SKILL.md` is not among its files".to_owned()),
@@ -325,7 +325,7 @@ mod tests {
                 .map(|it| file(&format!("{base}/{it}")))
                 .collect();
             let read =
-                OfferedSkill::read("s", None, &entry(&format!("{base}/SKILL.md"), json!(files)));
+                RemoteSkill::read("s", None, &entry(&format!("{base}/SKILL.md"), json!(files)));
             let skill = read.expect(base);
             let paths: Vec<&str> = skill.files.iter().map(|it| &*it.path).collect();
             assert_eq!(paths, ["SKILL.md", "a/b.md", "with space.md"]);
@@ -357,7 +357,7 @@ mod tests {
             "skill://%/one/SKILL.md",
         ] {
             let entry = entry(uri, json!([file(uri)]));
-            assert!(OfferedSkill::read("s", None, &entry).is_err(), "{uri}");
+            assert!(RemoteSkill::read("s", None, &entry).is_err(), "{uri}");
         }
         let own = "skill://one/SKILL.md";
         for other in [
@@ -373,7 +373,7 @@ mod tests {
             "",
         ] {
             let entry = entry(own, json!([file(own), file(other)]));
-            assert!(OfferedSkill::read("s", None, &entry).is_err(), "{other}");
+            assert!(RemoteSkill::read("s", None, &entry).is_err(), "{other}");
         }
     }
 

@@ -39,7 +39,7 @@ use super::{
     client::{Ear, Trouble, without_meta},
     oauth::{Bearer, Challenge, LoginError},
 };
-use crate::outcome::Status;
+use crate::outcome::OutcomeStatus;
 
 /// A server behind an address.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl Remote {
         let is_ours = |name: &str| OURS.iter().any(|it| it.eq_ignore_ascii_case(name));
         if let Some((name, _)) = headers.iter().find(|it| is_ours(&it.0)) {
             let message = format!("header `{}` cannot be set", name.escape_debug());
-            return Err(Trouble { status: Status::Refused, message, hint: None });
+            return Err(Trouble { status: OutcomeStatus::Refused, message, hint: None });
         }
         let patience = Patience { connect, idle: Duration::MAX, total: Duration::MAX };
         let wire = Wire::new(patience).with_hosts(hosts.clone());
@@ -271,7 +271,7 @@ impl Asked {
             },
             _ => return None,
         };
-        Some(Trouble { status: Status::Failed, message, hint: Some(hint.into()) })
+        Some(Trouble { status: OutcomeStatus::Failed, message, hint: Some(hint.into()) })
     }
 
     /// All of an answer, as long as it is not too much.
@@ -330,7 +330,7 @@ fn refusal(status: u16, body: &[u8]) -> Trouble {
     let said = said.trim();
     let colon = if said.is_empty() { "" } else { ": " };
     let message = format!("it answers with {status}{colon}{said}");
-    Trouble { status: Status::Failed, message, hint: hint.map(Cow::Borrowed) }
+    Trouble { status: OutcomeStatus::Failed, message, hint: hint.map(Cow::Borrowed) }
 }
 
 /// A request with a token.
@@ -347,7 +347,7 @@ fn no_token(bearer: &Bearer, error: &LoginError) -> Trouble {
         LoginError::Denied { .. } => Some(format!("run `prowess servers login {label}`")),
         _ => error.hint(label),
     };
-    Trouble { status: Status::Failed, message, hint: hint.map(Cow::Owned) }
+    Trouble { status: OutcomeStatus::Failed, message, hint: hint.map(Cow::Owned) }
 }
 
 fn flood() -> Unasked {
@@ -355,7 +355,11 @@ fn flood() -> Unasked {
 }
 
 fn nonsense(why: &str) -> Trouble {
-    Trouble { status: Status::Failed, message: format!("it does not speak MCP: {why}"), hint: None }
+    Trouble {
+        status: OutcomeStatus::Failed,
+        message: format!("it does not speak MCP: {why}"),
+        hint: None,
+    }
 }
 
 fn trouble(error: &WireError) -> Trouble {
@@ -366,18 +370,18 @@ fn trouble(error: &WireError) -> Trouble {
     let message = deepest.map_or(error.to_string(), |it| format!("{error}: {it}"));
     let (status, hint) = match error {
         WireError::Refused { .. } => (
-            Status::Refused,
+            OutcomeStatus::Refused,
             Some(
                 "`policy.hosts` in your own settings can list it; once it is set, only the hosts that it lists can be reached",
             ),
         ),
-        WireError::Url { .. } | WireError::Header { .. } => (Status::Refused, None),
-        WireError::Timeout { .. } => (Status::TimedOut, None),
+        WireError::Url { .. } | WireError::Header { .. } => (OutcomeStatus::Refused, None),
+        WireError::Timeout { .. } => (OutcomeStatus::TimedOut, None),
         WireError::Connect { .. } | WireError::Resolve { .. } => (
-            Status::Failed,
+            OutcomeStatus::Failed,
             Some("it has to run already, and the `url` of its description to be right"),
         ),
-        _ => (Status::Failed, None),
+        _ => (OutcomeStatus::Failed, None),
     };
     Trouble { status, message, hint: hint.map(Cow::Borrowed) }
 }

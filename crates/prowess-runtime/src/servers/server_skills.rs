@@ -12,12 +12,12 @@ use prowess::{Library, Memory, Options, Scope, Thresholds, defused, matches};
 use serde_json::{Value, json};
 
 use super::{
-    offered::{DOCUMENT, OfferedSkill, OfferedSkills},
+    offered::{DOCUMENT, RemoteSkill, RemoteSkills},
     tool::{Source, shortened},
 };
 use crate::{
-    outcome::{Outcome, Status},
-    tool::{Act, Answer, Tool},
+    outcome::{Outcome, OutcomeStatus},
+    tool::{Action, Answer, Tool},
     tools::{FoundSkill, FoundSkills},
 };
 
@@ -29,13 +29,13 @@ pub struct ServerSkills {
     source: Source,
     offered: Mutex<Arc<Offered>>,
     /// The entries by which skills were taken up: what is read of a skill is held against its own.
-    held: Arc<Mutex<BTreeMap<String, Arc<OfferedSkill>>>>,
+    held: Arc<Mutex<BTreeMap<String, Arc<RemoteSkill>>>>,
 }
 
 /// The skills of a moment that models may take up, and what is searched for one that fits.
 #[derive(Debug)]
 struct Offered {
-    skills: OfferedSkills,
+    skills: RemoteSkills,
     index: OnceLock<Option<Library>>,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn name(source: &Source) -> String {
 }
 
 impl ServerSkills {
-    pub(super) fn new(source: Source, skills: OfferedSkills) -> Self {
+    pub(super) fn new(source: Source, skills: RemoteSkills) -> Self {
         let (name, held) = (name(&source), Arc::default());
         Self { name, offered: Mutex::new(Offered::new(&source, skills)), source, held }
     }
@@ -59,7 +59,7 @@ impl ServerSkills {
     /// The same with the skills that there are now. What was taken up stays held to the entry that it
     /// had then.
     #[must_use]
-    pub fn relisted(&self, skills: OfferedSkills) -> Self {
+    pub fn relisted(&self, skills: RemoteSkills) -> Self {
         Self { held: self.held.clone(), ..Self::new(self.source.clone(), skills) }
     }
 
@@ -70,7 +70,7 @@ impl ServerSkills {
 
     /// The skills that fit a request, best first, each with how likely it is to be the right one, from 0
     /// to 1. Only what the server says that they are for is looked at.
-    pub fn matches(&self, request: &str, top: usize) -> Vec<(OfferedSkill, f64)> {
+    pub fn matches(&self, request: &str, top: usize) -> Vec<(RemoteSkill, f64)> {
         let offered = self.offered();
         let library = offered.index.get_or_init(|| offered.index());
         let found = library.iter().flat_map(|it| matches(it, request, top));
@@ -86,20 +86,20 @@ impl ServerSkills {
         lock(&self.offered).clone()
     }
 
-    fn find(&self, name: &str) -> Result<OfferedSkill, Box<Outcome>> {
+    fn find(&self, name: &str) -> Result<RemoteSkill, Box<Outcome>> {
         let (offered, server) = (self.offered(), &self.source.server);
         let skills = &offered.skills;
         let found = skills.find(name).or_else(|| skills.find(&format!("{server}:{name}")));
         found.cloned().ok_or_else(|| {
             let message = format!("the server `{server}` offers no skill `{name}`");
-            Box::new(Outcome::bad(Status::NotFound, message))
+            Box::new(Outcome::bad(OutcomeStatus::NotFound, message))
         })
     }
 
     /// The skills that fit a task.
     fn found(&self, query: &str) -> Outcome {
         let thresholds = Thresholds::default();
-        let skill = |(skill, confidence): (OfferedSkill, f64)| FoundSkill {
+        let skill = |(skill, confidence): (RemoteSkill, f64)| FoundSkill {
             name: skill.address,
             description: skill.description,
             confidence: (confidence * 100.0).round() / 100.0,
@@ -109,7 +109,7 @@ impl ServerSkills {
         Outcome::ok(json!(FoundSkills { skills, total: self.offered().skills().len() }))
     }
 
-    async fn take_up(&self, skill: OfferedSkill) -> Outcome {
+    async fn take_up(&self, skill: RemoteSkill) -> Outcome {
         let document = match self.source.document(&skill).await {
             Ok(document) => document,
             Err(outcome) => {
@@ -141,17 +141,19 @@ impl ServerSkills {
         let bytes = self.source.file(&skill, path).await?;
         let text = String::from_utf8(bytes).map_err(|error| {
             let message = format!("`{path}` is no text, but {} bytes", error.as_bytes().len());
-            Box::new(Outcome::bad(Status::Failed, message))
+            Box::new(Outcome::bad(OutcomeStatus::Failed, message))
         })?;
         Ok(Outcome::ok(json!({ "skill": skill.address, "path": path, "content": text })))
     }
 
     /// The entry by which a skill was taken up.
-    fn held(&self, name: &str) -> Result<Arc<OfferedSkill>, Box<Outcome>> {
+    fn held(&self, name: &str) -> Result<Arc<RemoteSkill>, Box<Outcome>> {
         let skill = self.find(name)?;
         lock(&self.held).get(&skill.uri).cloned().ok_or_else(|| {
             let message = format!("the skill `{}` was not taken up", skill.address);
-            Box::new(Outcome::bad(Status::Refused, message).hint("call it without `path` first"))
+            Box::new(
+                Outcome::bad(OutcomeStatus::Refused, message).hint("call it without `path` first"),
+            )
         })
     }
 }
@@ -192,14 +194,14 @@ impl Tool for ServerSkills {
         schema
     }
 
-    fn act(&self, input: &Value) -> Result<Act, Box<Outcome>> {
+    fn act(&self, input: &Value) -> Result<Action, Box<Outcome>> {
         match (input["name"].as_str(), input["path"].as_str(), input["query"].as_str()) {
-            (Some(name), None, None) => Ok(Act::TakeUp(Box::new(self.find(name)?))),
-            (Some(name), Some(_), None) => self.held(name).map(|_| Act::Tell),
-            (None, None, Some(_)) => Ok(Act::Tell),
+            (Some(name), None, None) => Ok(Action::TakeUp(Box::new(self.find(name)?))),
+            (Some(name), Some(_), None) => self.held(name).map(|_| Action::Tell),
+            (None, None, Some(_)) => Ok(Action::Tell),
             _ => {
                 let message = "the input is wrong: either `name` or `query` is wanted";
-                Err(Box::new(Outcome::bad(Status::Invalid, message)))
+                Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, message)))
             }
         }
     }
@@ -213,11 +215,11 @@ impl Tool for ServerSkills {
         })
     }
 
-    fn perform<'a>(&'a self, act: Act, input: Value) -> Answer<'a> {
+    fn perform<'a>(&'a self, act: Action, input: Value) -> Answer<'a> {
         Box::pin(async move {
             let text = |key: &str| input[key].as_str().unwrap_or_default();
             match act {
-                Act::TakeUp(skill) => self.take_up(*skill).await,
+                Action::TakeUp(skill) => self.take_up(*skill).await,
                 _ if input["query"].is_string() => self.found(text("query")),
                 _ => self.read(text("name"), text("path")).await.unwrap_or_else(|it| *it),
             }
@@ -230,15 +232,15 @@ impl Tool for ServerSkills {
 }
 
 impl Offered {
-    fn new(source: &Source, mut skills: OfferedSkills) -> Arc<Self> {
-        skills.skills.retain(|it| !it.hides_from_models() && !source.gate.denies(it));
+    fn new(source: &Source, mut skills: RemoteSkills) -> Arc<Self> {
+        skills.skills.retain(|it| !it.hides_from_models() && !source.authorizer.denies(it));
         for skill in &mut skills.skills {
             skill.description = defused(&skill.description).into_owned();
         }
         Arc::new(Self { skills, index: OnceLock::new() })
     }
 
-    fn skills(&self) -> &[OfferedSkill] {
+    fn skills(&self) -> &[RemoteSkill] {
         &self.skills.skills
     }
 
@@ -257,8 +259,8 @@ impl Offered {
 
     /// What is said of them, as a library that can be searched.
     fn index(&self) -> Option<Library> {
-        let document = |it: &OfferedSkill| {
-            let OfferedSkill { name, description, .. } = it;
+        let document = |it: &RemoteSkill| {
+            let RemoteSkill { name, description, .. } = it;
             // A text in JSON is one in YAML too.
             let text = format!("---\nname: {name}\ndescription: {}\n---\n", json!(description));
             (format!("{name}/{DOCUMENT}"), text.into_bytes())

@@ -7,10 +7,10 @@ use tokio::time::timeout;
 use super::{
     client::Failure,
     ending::explained,
-    offered::{DOCUMENT, OfferedSkill, OfferedSkills, one_line},
+    offered::{DOCUMENT, RemoteSkill, RemoteSkills, one_line},
     tool::{Source, shortened},
 };
-use crate::outcome::{Outcome, Status};
+use crate::outcome::{Outcome, OutcomeStatus};
 
 /// How many skills of a server are taken.
 const SKILLS: usize = 1000;
@@ -21,16 +21,16 @@ const MESSAGE: usize = 500;
 
 impl Source {
     /// The skills that it lists now. Of their files none is read.
-    pub(super) async fn skills(&self) -> Result<OfferedSkills, Box<Outcome>> {
+    pub(super) async fn skills(&self) -> Result<RemoteSkills, Box<Outcome>> {
         let patience = self.patience.min(LISTING);
         let (listed, has_more) = self.within(patience, self.caller.skills(SKILLS)).await?;
-        Ok(OfferedSkills::of(&self.server, self.set_by.as_deref(), &listed, has_more))
+        Ok(RemoteSkills::of(&self.server, self.set_by.as_deref(), &listed, has_more))
     }
 
     /// The skill of a URI as it is now, also one that is not listed.
-    pub(super) async fn skill(&self, uri: &str) -> Result<OfferedSkill, Box<Outcome>> {
+    pub(super) async fn skill(&self, uri: &str) -> Result<RemoteSkill, Box<Outcome>> {
         let entry = self.within(self.patience, self.caller.skill(uri)).await?;
-        let skill = OfferedSkill::read(&self.server, self.set_by.as_deref(), &entry);
+        let skill = RemoteSkill::read(&self.server, self.set_by.as_deref(), &entry);
         let skill = skill.and_then(|it| match it.uri == uri {
             true => Ok(it),
             false => Err("it is another skill than was asked for".to_owned()),
@@ -39,7 +39,7 @@ impl Source {
     }
 
     /// The `SKILL.md` of a skill, if it is what was listed.
-    pub(super) async fn document(&self, skill: &OfferedSkill) -> Result<String, Box<Outcome>> {
+    pub(super) async fn document(&self, skill: &RemoteSkill) -> Result<String, Box<Outcome>> {
         let bytes = self.file(skill, DOCUMENT).await?;
         let document = skill.verify(&bytes).and_then(|()| {
             String::from_utf8(bytes).map_err(|_| "its text is not UTF-8".to_owned())
@@ -50,14 +50,14 @@ impl Source {
     /// A file of a skill, if it is what was listed.
     pub(super) async fn file(
         &self,
-        skill: &OfferedSkill,
+        skill: &RemoteSkill,
         path: &str,
     ) -> Result<Vec<u8>, Box<Outcome>> {
         let file = skill.file(path).ok_or_else(|| {
             let paths: Vec<&str> = skill.files.iter().map(|it| &*it.path).take(20).collect();
             let message = format!("the skill `{}` has no file `{path}`", skill.address);
             let hint = format!("there are {}", paths.join(", "));
-            Box::new(Outcome::bad(Status::NotFound, message).hint(hint))
+            Box::new(Outcome::bad(OutcomeStatus::NotFound, message).hint(hint))
         })?;
         let bytes = self.within(self.patience, self.caller.read(&file.uri, file.size)).await?;
         let of = || format!("`{path}` of the skill `{}`", skill.address);
@@ -85,7 +85,7 @@ impl Source {
                 let seconds = patience.as_secs_f64();
                 let message =
                     format!("the server `{}` did not answer for {seconds} s", self.server);
-                Err(Box::new(Outcome::bad(Status::TimedOut, message)))
+                Err(Box::new(Outcome::bad(OutcomeStatus::TimedOut, message)))
             }
         }
     }
@@ -97,6 +97,6 @@ impl Source {
             "the server `{}` has changed it, or is not to be trusted: look at it again",
             self.server
         );
-        Box::new(Outcome::bad(Status::Refused, message).hint(hint))
+        Box::new(Outcome::bad(OutcomeStatus::Refused, message).hint(hint))
     }
 }

@@ -20,10 +20,10 @@ use super::{
     name, server_skills,
 };
 use crate::{
-    gate::Gate,
-    outcome::{Outcome, Status},
+    authorizer::Authorizer,
+    outcome::{Outcome, OutcomeStatus},
     schema::Schema,
-    tool::{Act, Answer, Tool},
+    tool::{Action, Answer, Tool},
 };
 
 /// A tool of a server that a skill brought.
@@ -50,7 +50,7 @@ pub(super) struct Source {
     /// The file of a project that sets it, if one does.
     pub(super) set_by: Option<String>,
     pub(super) caller: Caller,
-    pub(super) gate: Arc<Gate>,
+    pub(super) authorizer: Arc<Authorizer>,
     /// What runs, if it is a program of ours.
     pub(super) process: Option<Process>,
     /// How long a call may take.
@@ -140,7 +140,7 @@ impl ServerTool {
         match timeout(*patience, caller.call(&self.own_name, input)).await {
             Ok(Ok(result)) => helped(outcome(result)),
             Ok(Err(Failure::Said(message))) => {
-                helped(Outcome::bad(Status::Failed, shortened(&visible(&message), MESSAGE)))
+                helped(Outcome::bad(OutcomeStatus::Failed, shortened(&visible(&message), MESSAGE)))
             }
             Ok(Err(failure)) => explained(server, failure, process.as_ref()).await,
             Err(_) => {
@@ -148,7 +148,7 @@ impl ServerTool {
                     "the server `{server}` did not answer for {} s",
                     patience.as_secs_f64()
                 );
-                helped(Outcome::bad(Status::TimedOut, message))
+                helped(Outcome::bad(OutcomeStatus::TimedOut, message))
             }
         }
     }
@@ -167,9 +167,13 @@ impl Tool for ServerTool {
         self.schema.clone()
     }
 
-    fn act(&self, _: &Value) -> Result<Act, Box<Outcome>> {
+    fn act(&self, _: &Value) -> Result<Action, Box<Outcome>> {
         let Source { server, skill, .. } = &self.source;
-        Ok(Act::Serve { server: server.clone(), skill: skill.clone(), tool: self.own_name.clone() })
+        Ok(Action::Serve {
+            server: server.clone(),
+            skill: skill.clone(),
+            tool: self.own_name.clone(),
+        })
     }
 
     fn call<'a>(&'a self, input: Value) -> Answer<'a> {
@@ -186,7 +190,7 @@ fn outcome(result: CallToolResult) -> Outcome {
     structured.iter_mut().for_each(|it| tidy(it, |_| true, |it| visible(it).into_owned()));
     if is_error == Some(true) {
         let message = if text.is_empty() { "it says that it failed" } else { &text };
-        let outcome = Outcome::bad(Status::Failed, shortened(message, MESSAGE));
+        let outcome = Outcome::bad(OutcomeStatus::Failed, shortened(message, MESSAGE));
         return Outcome { output: structured, ..outcome };
     }
     Outcome::ok(match structured {

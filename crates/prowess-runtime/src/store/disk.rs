@@ -29,7 +29,7 @@ use rustix::{
 };
 use sha2::{Digest as _, Sha256};
 
-use super::{Files, Now, StoreError, Why};
+use super::{Files, StateAfter, StoreError, WriteFailure};
 use crate::root::{Links, Root, RootError, rename_new};
 
 /// A call that changes the disk, or brings a change to it.
@@ -84,7 +84,7 @@ impl<'s> Locked<'s> {
         patience: Duration,
         steps: &'s Steps,
     ) -> Result<Self, StoreError> {
-        let failed = |source| failed(path, Now::Unchanged, source);
+        let failed = |source| failed(path, StateAfter::Unchanged, source);
         let root = Root::open(path).map_err(|error| unusable(path, error))?;
         let busy = || StoreError::Busy { path: path.to_owned(), waited: patience };
         let own = match state.and_then(|it| own_lock(it, root.path()).ok()) {
@@ -111,7 +111,7 @@ impl<'s> Locked<'s> {
     /// Puts a file in the place of the one that is there, or where there is none.
     pub(super) fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
         let shown = self.root.path().join(path);
-        let failed = |source| failed(&shown, Now::Unchanged, source);
+        let failed = |source| failed(&shown, StateAfter::Unchanged, source);
         let mode = match self.root.file(path, Links::Never) {
             Ok(file) => {
                 let stat = rustix::fs::fstat(&file).map_err(|errno| failed(errno.into()))?;
@@ -138,7 +138,7 @@ impl<'s> Locked<'s> {
         let shown = self.root.path().join(name);
         let staged = Staged::new(self)?;
         self.fill(Path::new(&staged.name), files)
-            .map_err(|source| failed(&shown, Now::Unchanged, source))?;
+            .map_err(|source| failed(&shown, StateAfter::Unchanged, source))?;
         self.rename((&self.root, &staged.name), (&self.root, name))?;
         staged.keep();
         Ok(())
@@ -155,7 +155,7 @@ impl<'s> Locked<'s> {
         self.steps
             .before(Step::Rename)
             .and_then(|()| Ok(rename_new(from.as_fd(), old, to.as_fd(), new)?))
-            .map_err(|source| failed(&shown, Now::Unchanged, source))?;
+            .map_err(|source| failed(&shown, StateAfter::Unchanged, source))?;
         self.sync(&shown, to, from)
     }
 
@@ -217,7 +217,7 @@ impl<'s> Locked<'s> {
             self.steps
                 .before(Step::SyncDirectory)
                 .and_then(|()| Ok(rustix::fs::fsync(directory.as_fd())?))
-                .map_err(|source| failed(shown, Now::Unsafe, source))?;
+                .map_err(|source| failed(shown, StateAfter::Unsafe, source))?;
         }
         Ok(())
     }
@@ -261,7 +261,7 @@ impl<'l, 's> Staged<'l, 's> {
     fn new(locked: &'l Locked<'s>) -> Result<Self, StoreError> {
         let mut random = [0_u8; 8];
         rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
-            .map_err(|errno| failed(locked.root.path(), Now::Unchanged, errno.into()))?;
+            .map_err(|errno| failed(locked.root.path(), StateAfter::Unchanged, errno.into()))?;
         let name = format!("{STAGING}{:016x}", u64::from_ne_bytes(random)).into();
         Ok(Self { locked, name, kept: false })
     }
@@ -344,8 +344,8 @@ pub(super) fn names(directory: BorrowedFd<'_>) -> Result<Vec<OsString>, Errno> {
 }
 
 /// What a directory could not be written for.
-pub(super) fn failed(path: &Path, now: Now, source: io::Error) -> StoreError {
-    StoreError::Write { path: path.to_owned(), why: Why::of(&source), now, source }
+pub(super) fn failed(path: &Path, now: StateAfter, source: io::Error) -> StoreError {
+    StoreError::Write { path: path.to_owned(), why: WriteFailure::of(&source), now, source }
 }
 
 fn into_io(error: RootError) -> io::Error {
@@ -359,7 +359,7 @@ fn into_io(error: RootError) -> io::Error {
 pub(super) fn unusable(path: &Path, error: RootError) -> StoreError {
     match error {
         RootError::Io { source, .. } if source.kind() != io::ErrorKind::NotADirectory => {
-            failed(path, Now::Unchanged, source)
+            failed(path, StateAfter::Unchanged, source)
         }
         _ => StoreError::NotOurs { path: path.to_owned() },
     }

@@ -3,15 +3,15 @@
 use std::{error::Error as _, path::Path};
 
 use prowess::{
-    Definition, Finding, Limits, Profile, Severity, Status, parse, render, revise, rule,
+    Definition, Finding, Profile, Severity, SizeLimits, Status, parse, render, revise, rule,
 };
 
 use super::{DOCUMENT, Files, StoreError, path};
-use crate::entry::{Entry, EntryError};
+use crate::entry::{SkillRecord, SkillRecordError};
 
 /// Makes an entry of the bytes of a `SKILL.md`; a finding where that cannot be done.
-pub(super) fn entry(bytes: &[u8], document: &Path) -> Result<Entry, Box<Finding>> {
-    let limit = Limits::default().max_document_size;
+pub(super) fn entry(bytes: &[u8], document: &Path) -> Result<SkillRecord, Box<Finding>> {
+    let limit = SizeLimits::default().max_document_size;
     if bytes.len() as u64 > limit {
         let rule = rule("file-too-large").expect("there is such a rule");
         let message = format!("it has more than {limit} bytes");
@@ -24,18 +24,17 @@ pub(super) fn entry(bytes: &[u8], document: &Path) -> Result<Entry, Box<Finding>
         let finding = parsed.findings.pop().expect("no skill is left out without a finding");
         return Err(Box::new(Finding { path: document.to_owned(), ..finding }));
     };
-    let made = Entry::new(manifest, &parsed.instructions);
-    made.map(|it| Entry { folder: document.parent().map(|it| it.to_owned().into()), ..it }).map_err(
-        |error| {
+    let made = SkillRecord::new(manifest, &parsed.instructions);
+    made.map(|it| SkillRecord { folder: document.parent().map(|it| it.to_owned().into()), ..it })
+        .map_err(|error| {
             let message = match &error {
-                EntryError::Definition { source, .. } => source.to_string(),
-                EntryError::Read { .. } | EntryError::Files { .. } => error.to_string(),
+                SkillRecordError::Definition { source, .. } => source.to_string(),
+                SkillRecordError::Read { .. } | SkillRecordError::Files { .. } => error.to_string(),
             };
             let rule = rule("definition").expect("there is such a rule");
             let hint = "give it the code blocks that its type needs";
             Box::new(Finding::new(rule, Severity::Error, document, message, hint))
-        },
-    )
+        })
 }
 
 /// What is noted about a `SKILL.md` that cannot be read.
@@ -47,7 +46,7 @@ pub(super) fn unreadable(document: &Path, error: &StoreError) -> Finding {
 }
 
 /// The `SKILL.md` of a new entry. One that does not say whether it is in use is a draft.
-pub(super) fn rendered(wanted: &Entry) -> Result<Vec<u8>, StoreError> {
+pub(super) fn rendered(wanted: &SkillRecord) -> Result<Vec<u8>, StoreError> {
     path::name(&wanted.manifest.name)?;
     let mut wanted = wanted.clone();
     wanted.manifest.status.get_or_insert(Status::Draft);
@@ -55,7 +54,11 @@ pub(super) fn rendered(wanted: &Entry) -> Result<Vec<u8>, StoreError> {
 }
 
 /// The `SKILL.md` that is there, edited to say what an entry says.
-pub(super) fn revised(bytes: &[u8], now: &Entry, wanted: &Entry) -> Result<Vec<u8>, StoreError> {
+pub(super) fn revised(
+    bytes: &[u8],
+    now: &SkillRecord,
+    wanted: &SkillRecord,
+) -> Result<Vec<u8>, StoreError> {
     let mut wanted = wanted.clone();
     wanted.manifest.status = wanted.manifest.status.or(now.manifest.status);
     let same = is_same(&now.definition, &wanted.definition) && now.parameters == wanted.parameters;
@@ -80,7 +83,7 @@ pub(super) fn name_of(files: &Files) -> Result<String, StoreError> {
 }
 
 /// Gives bytes that can be read again as what is wanted.
-fn faithful(bytes: Vec<u8>, wanted: &Entry) -> Result<Vec<u8>, StoreError> {
+fn faithful(bytes: Vec<u8>, wanted: &SkillRecord) -> Result<Vec<u8>, StoreError> {
     let unfit = |why: String| StoreError::Unfit { name: wanted.manifest.name.to_string(), why };
     let again = entry(&bytes, Path::new("")).map_err(|it| unfit(it.message))?;
     let lost = if render(&again.manifest, "") != render(&wanted.manifest, "") {

@@ -134,9 +134,9 @@ pub enum StoreError {
         /// The path.
         path: PathBuf,
         /// What stands behind it.
-        why: Why,
+        why: WriteFailure,
         /// What is true now.
-        now: Now,
+        now: StateAfter,
         /// What the system said.
         source: io::Error,
     },
@@ -145,7 +145,7 @@ pub enum StoreError {
 /// Why the system did not let something be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Why {
+pub enum WriteFailure {
     /// There is no room left, or no more may be used.
     Full,
     /// It may not be written.
@@ -158,7 +158,7 @@ pub enum Why {
 
 /// What is true after a change that did not come to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Now {
+pub enum StateAfter {
     /// Everything is as it was.
     Unchanged,
     /// The change is there; it may be lost again if the machine stops before it reaches the disk.
@@ -188,9 +188,9 @@ impl StoreError {
             Self::NothingToUndo { name: Some(name) } => format!("`{name}` was not removed from here, or too long ago"),
             Self::NoTrash { .. } => "check the permissions of that directory, or set `XDG_STATE_HOME` to one that you can write".to_owned(),
             Self::Busy { .. } => "try again, or look for a process that hangs".to_owned(),
-            Self::Write { why: Why::Full, .. } => "make room on the disk, and try again".to_owned(),
-            Self::Write { why: Why::ReadOnly, .. } => "check the permissions of the store, or name another with `--dir DIR`".to_owned(),
-            Self::Write { why: Why::TooManyFiles, .. } => "raise the limit of open files, and try again".to_owned(),
+            Self::Write { why: WriteFailure::Full, .. } => "make room on the disk, and try again".to_owned(),
+            Self::Write { why: WriteFailure::ReadOnly, .. } => "check the permissions of the store, or name another with `--dir DIR`".to_owned(),
+            Self::Write { why: WriteFailure::TooManyFiles, .. } => "raise the limit of open files, and try again".to_owned(),
             _ => return None,
         })
     }
@@ -208,7 +208,7 @@ impl StoreError {
     }
 }
 
-impl Why {
+impl WriteFailure {
     pub(super) fn of(error: &io::Error) -> Self {
         use io::ErrorKind as Kind;
         use rustix::io::Errno;
@@ -223,7 +223,7 @@ impl Why {
     }
 }
 
-impl fmt::Display for Now {
+impl fmt::Display for StateAfter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Unchanged => "nothing has changed",

@@ -6,17 +6,17 @@ use std::{
     time::Duration,
 };
 
-use prowess::{Directory, Library, Limits, Listing, Options, Status, nearest, revise_status};
+use prowess::{Directory, Library, Listing, Options, SizeLimits, Status, nearest, revise_status};
 use rustix::fs::{AtFlags, FileType};
 
 use super::{
-    DOCUMENT, Files, Now, Stock, Store, StoreError,
+    DOCUMENT, Files, StateAfter, Store, StoreContents, StoreError,
     disk::{Locked, Step, Steps, failed, make},
     document, path,
     trash::{self, Thrown, deleted_from},
 };
 use crate::{
-    entry::Entry,
+    entry::SkillRecord,
     root::{Links, Root, RootError},
 };
 
@@ -81,7 +81,8 @@ impl FileStore {
 
     /// The directory, which is made if need be, for this writer alone.
     fn lock_made(&self) -> Result<Locked<'_>, StoreError> {
-        make(&self.path, &self.steps).map_err(|it| failed(&self.path, Now::Unchanged, it))?;
+        make(&self.path, &self.steps)
+            .map_err(|it| failed(&self.path, StateAfter::Unchanged, it))?;
         Locked::open(&self.path, self.state.as_deref(), self.patience, &self.steps)
     }
 
@@ -104,7 +105,7 @@ impl FileStore {
 }
 
 impl Store for FileStore {
-    fn save(&self, entry: &Entry) -> Result<Entry, StoreError> {
+    fn save(&self, entry: &SkillRecord) -> Result<SkillRecord, StoreError> {
         let name = path::name(&entry.manifest.name)?;
         let locked = self.lock_made()?;
         match find(&locked.root, name) {
@@ -123,7 +124,7 @@ impl Store for FileStore {
         }
     }
 
-    fn add(&self, files: &Files) -> Result<Entry, StoreError> {
+    fn add(&self, files: &Files) -> Result<SkillRecord, StoreError> {
         let name = document::name_of(files)?;
         // What is there already is seen without a lock, also where nothing can be written.
         if let Some(root) = self.root()? {
@@ -134,17 +135,18 @@ impl Store for FileStore {
         place(&locked, &name, files)
     }
 
-    fn get(&self, name: &str) -> Result<Entry, StoreError> {
+    fn get(&self, name: &str) -> Result<SkillRecord, StoreError> {
         match self.root()? {
             Some(root) => Ok(find(&root, name)?.entry),
             None => Err(no_such(name)),
         }
     }
 
-    fn list(&self) -> Result<Stock, StoreError> {
-        let Some(root) = self.root()? else { return Ok(Stock::default()) };
+    fn list(&self) -> Result<StoreContents, StoreError> {
+        let Some(root) = self.root()? else { return Ok(StoreContents::default()) };
         let library = library(&root);
-        let mut stock = Stock { entries: Vec::new(), findings: library.findings().to_vec() };
+        let mut stock =
+            StoreContents { entries: Vec::new(), findings: library.findings().to_vec() };
         for skill in library.skills() {
             let path = &skill.origin.path;
             match read(&root, inside(&root, path)) {
@@ -160,7 +162,7 @@ impl Store for FileStore {
         Ok(stock)
     }
 
-    fn set_status(&self, name: &str, status: Status) -> Result<Entry, StoreError> {
+    fn set_status(&self, name: &str, status: Status) -> Result<SkillRecord, StoreError> {
         let locked = self.lock(no_such(name))?;
         let found = find(&locked.root, name)?;
         if found.folder().as_os_str().is_empty() {
@@ -228,7 +230,7 @@ struct Found {
     /// Its `SKILL.md` within the store.
     document: PathBuf,
     bytes: Vec<u8>,
-    entry: Entry,
+    entry: SkillRecord,
 }
 
 impl Found {
@@ -236,7 +238,7 @@ impl Found {
         self.document.parent().unwrap_or(Path::new(""))
     }
 
-    fn write(self, locked: &Locked<'_>, bytes: &[u8]) -> Result<Entry, StoreError> {
+    fn write(self, locked: &Locked<'_>, bytes: &[u8]) -> Result<SkillRecord, StoreError> {
         if bytes == self.bytes {
             return Ok(self.entry);
         }
@@ -289,7 +291,7 @@ pub(super) fn read(root: &Root, path: &Path) -> Result<Vec<u8>, StoreError> {
     let shown = || root.path().join(path);
     let file = root.file(path, Links::Inside).map_err(|error| unreadable(&shown(), error))?;
     let mut bytes = Vec::new();
-    let read = file.take(Limits::default().max_document_size + 1).read_to_end(&mut bytes);
+    let read = file.take(SizeLimits::default().max_document_size + 1).read_to_end(&mut bytes);
     read.map_err(|source| StoreError::Read { path: shown(), source })?;
     Ok(bytes)
 }
@@ -335,7 +337,7 @@ fn taken(root: &Root, name: &str, folder: impl AsRef<Path>) -> StoreError {
     StoreError::AlreadyThere { name: name.to_owned(), folder: root.path().join(folder) }
 }
 
-fn place(locked: &Locked<'_>, name: &str, files: &Files) -> Result<Entry, StoreError> {
+fn place(locked: &Locked<'_>, name: &str, files: &Files) -> Result<SkillRecord, StoreError> {
     if kind(&locked.root, DOCUMENT).is_some() {
         return Err(StoreError::IsSkill { path: locked.root.path().to_owned() });
     }

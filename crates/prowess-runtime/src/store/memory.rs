@@ -8,8 +8,8 @@ use std::{
 
 use prowess::{Status, nearest, revise_status};
 
-use super::{DOCUMENT, Files, Stock, Store, StoreError, document, path};
-use crate::entry::Entry;
+use super::{DOCUMENT, Files, Store, StoreContents, StoreError, document, path};
+use crate::entry::SkillRecord;
 
 /// A store in memory.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ impl MemoryStore {
 }
 
 impl Store for MemoryStore {
-    fn save(&self, entry: &Entry) -> Result<Entry, StoreError> {
+    fn save(&self, entry: &SkillRecord) -> Result<SkillRecord, StoreError> {
         let name = path::name(&entry.manifest.name)?;
         let mut state = self.state();
         let bytes = match state.skills.get(name) {
@@ -47,7 +47,7 @@ impl Store for MemoryStore {
         Ok(self::entry(files))
     }
 
-    fn add(&self, files: &Files) -> Result<Entry, StoreError> {
+    fn add(&self, files: &Files) -> Result<SkillRecord, StoreError> {
         let name = document::name_of(files)?;
         let mut state = self.state();
         state.absent(&name)?;
@@ -55,16 +55,16 @@ impl Store for MemoryStore {
         Ok(entry(files))
     }
 
-    fn get(&self, name: &str) -> Result<Entry, StoreError> {
+    fn get(&self, name: &str) -> Result<SkillRecord, StoreError> {
         self.state().files(name).map(|it| entry(it))
     }
 
-    fn list(&self) -> Result<Stock, StoreError> {
+    fn list(&self) -> Result<StoreContents, StoreError> {
         let entries = self.state().skills.values().map(entry).collect();
-        Ok(Stock { entries, findings: Vec::new() })
+        Ok(StoreContents { entries, findings: Vec::new() })
     }
 
-    fn set_status(&self, name: &str, status: Status) -> Result<Entry, StoreError> {
+    fn set_status(&self, name: &str, status: Status) -> Result<SkillRecord, StoreError> {
         let mut state = self.state();
         let files = state.files(name)?;
         let revised = revise_status(&files[DOCUMENT], status)
@@ -120,7 +120,7 @@ impl State {
 }
 
 /// The entry of a skill that was checked before it came in.
-fn entry(files: &Files) -> Entry {
+fn entry(files: &Files) -> SkillRecord {
     let entry = document::entry(&files[DOCUMENT], Path::new(DOCUMENT));
-    Entry { folder: None, ..entry.expect("only what can be read as a skill comes in") }
+    SkillRecord { folder: None, ..entry.expect("only what can be read as a skill comes in") }
 }

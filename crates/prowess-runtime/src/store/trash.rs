@@ -19,7 +19,7 @@ use std::{
 use rustix::io::Errno;
 
 use super::{
-    DOCUMENT, Now, StoreError,
+    DOCUMENT, StateAfter, StoreError,
     disk::{self, Locked, failed, unusable},
     document,
     file::{is_folder_name, read},
@@ -115,9 +115,9 @@ fn move_over(
             let (here, there) = (from.path().join(old), to.join(new));
             if let Err(source) = copy(&here, &there) {
                 let _ = remove(&there);
-                return Err(failed(&there, Now::Unchanged, source));
+                return Err(failed(&there, StateAfter::Unchanged, source));
             }
-            remove(&here).map_err(|source| failed(&here, Now::Unsafe, source))
+            remove(&here).map_err(|source| failed(&here, StateAfter::Unsafe, source))
         }
         moved => moved,
     }
@@ -295,7 +295,7 @@ fn names(trash: &Root) -> Result<BTreeSet<String>, StoreError> {
 /// What is in the trash, the oldest first; what others have put there is not ours.
 fn kept(trash: &Root) -> Result<Vec<String>, StoreError> {
     let names = disk::names(trash.as_fd())
-        .map_err(|errno| failed(trash.path(), Now::Unchanged, errno.into()))?;
+        .map_err(|errno| failed(trash.path(), StateAfter::Unchanged, errno.into()))?;
     let names = names.into_iter().filter_map(|it| it.into_string().ok());
     Ok(names.filter(|it| parts(it).is_some()).collect())
 }

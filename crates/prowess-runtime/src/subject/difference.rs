@@ -202,8 +202,8 @@ fn show(lines: &[Line], most: usize, out: &mut String) -> usize {
     let count = |tag| lines.iter().filter(|it| it.tag == Some(tag)).count();
     let (gone, new) = (count(ChangeTag::Delete), count(ChangeTag::Insert));
     let is_short = lines.len() <= most;
-    let news = new.min((most / 2).max(most.saturating_sub(gone)));
-    let (mut gone_left, mut new_left) = (gone.min(most - news), news);
+    let library_changes = new.min((most / 2).max(most.saturating_sub(gone)));
+    let (mut gone_left, mut new_left) = (gone.min(most - library_changes), library_changes);
     let mut shown = 0;
     for line in lines {
         let (sign, left) = match line.tag {
@@ -221,7 +221,7 @@ fn show(lines: &[Line], most: usize, out: &mut String) -> usize {
         }
     }
     if !is_short && gone + new > shown {
-        let (less, more) = (gone - gone.min(most - news), new - news);
+        let (less, more) = (gone - gone.min(most - library_changes), new - library_changes);
         let _ = writeln!(out, "… and {less} more lines with -, {more} more with +");
     }
     shown

@@ -19,15 +19,15 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::{input, schema};
 use crate::{
     active::Active,
+    authorizer::Authorizer,
     commands::{self, Guard, Kept, Plan, Withheld},
-    gate::Gate,
-    limits::Limits,
-    outcome::{Level, Outcome, Status},
-    policy::{Approvals, Decision, Policy, Rule},
+    limits::RunLimits,
+    outcome::{Outcome, OutcomeStatus, SandboxLevel},
+    policy::{Approvals, Decision, Policy, PolicyRule},
     protected::Way,
     repository,
     sandbox::{Chunk, Job, Sandbox, SandboxError, Work},
-    tool::{Act, Answer, CommandPreview, Tool},
+    tool::{Action, Answer, CommandPreview, Tool},
 };
 
 /// The tool `execute_command`.
@@ -35,13 +35,13 @@ use crate::{
 pub struct ExecuteCommand {
     policy: Policy,
     sandbox: Sandbox,
-    limits: Limits,
+    limits: RunLimits,
     directory: PathBuf,
     trash: PathBuf,
     chunks: Option<UnboundedSender<Chunk>>,
-    gate: Option<Arc<Gate>>,
+    authorizer: Option<Arc<Authorizer>>,
     /// What the machine gives to hold a command, once somebody has looked.
-    level: OnceLock<Level>,
+    level: OnceLock<SandboxLevel>,
 }
 
 const NAME: &str = "execute_command";
@@ -62,7 +62,7 @@ struct Input {
 
 impl ExecuteCommand {
     /// Makes the tool. Commands run in `directory` unless a call names another one.
-    pub fn new(policy: Policy, sandbox: Sandbox, limits: Limits, directory: PathBuf) -> Self {
+    pub fn new(policy: Policy, sandbox: Sandbox, limits: RunLimits, directory: PathBuf) -> Self {
         Self {
             policy,
             sandbox,
@@ -70,7 +70,7 @@ impl ExecuteCommand {
             directory,
             trash: env::temp_dir(),
             chunks: None,
-            gate: None,
+            authorizer: None,
             level: OnceLock::new(),
         }
     }
@@ -91,21 +91,24 @@ impl ExecuteCommand {
     /// The same, with the gate that says which skills are not told to whoever wants them: of those, no
     /// command reads a file.
     #[must_use]
-    pub fn with_gate(self, gate: Arc<Gate>) -> Self {
-        Self { gate: Some(gate), ..self }
+    pub fn with_gate(self, authorizer: Arc<Authorizer>) -> Self {
+        Self { authorizer: Some(authorizer), ..self }
     }
 
     /// What holds for a command now.
     fn policy(&self, roots: &[PathBuf]) -> Policy {
         let mut policy = self.policy.clone();
-        if let (Some(gate), Some(active)) = (&self.gate, Active::current()) {
+        if let (Some(authorizer), Some(active)) = (&self.authorizer, Active::current()) {
             let is_near = |folder: &Path| {
                 roots.iter().any(|it| folder.starts_with(it) || it.starts_with(folder))
             };
             // No name of a folder is a pattern.
             let pattern = |it: &Path| it.to_string_lossy().replace('*', "?");
-            let deny = |it: &Path| Rule { path: Some(pattern(it)), ..Rule::new(Decision::Deny) };
-            let untold = gate.untold(&active, is_near);
+            let deny = |it: &Path| PolicyRule {
+                path: Some(pattern(it)),
+                ..PolicyRule::new(Decision::Deny)
+            };
+            let untold = authorizer.untold(&active, is_near);
             policy.rules.extend(untold.iter().map(|it| deny(&it.1)));
         }
         policy
@@ -113,8 +116,8 @@ impl ExecuteCommand {
 
     /// Whether somebody has to agree before a command reads a file with secrets.
     fn keeps_secret(&self, path: &Path) -> bool {
-        match &self.gate {
-            Some(gate) => gate.keeps_secret(NAME, path),
+        match &self.authorizer {
+            Some(authorizer) => authorizer.keeps_secret(NAME, path),
             None => self.policy.keeps_secret(NAME, path),
         }
     }
@@ -149,13 +152,16 @@ impl ExecuteCommand {
         }
     }
 
-    fn limits(&self, input: &Input) -> Result<Limits, Box<Outcome>> {
+    fn limits(&self, input: &Input) -> Result<RunLimits, Box<Outcome>> {
         let Some(seconds) = input.timeout else { return Ok(self.limits) };
         match Duration::try_from_secs_f64(seconds) {
             Ok(timeout) if !timeout.is_zero() => {
-                Ok(Limits { timeout: timeout.min(self.limits.timeout), ..self.limits })
+                Ok(RunLimits { timeout: timeout.min(self.limits.timeout), ..self.limits })
             }
-            _ => Err(Outcome::bad(Status::Invalid, "`timeout` is not a number of seconds").into()),
+            _ => {
+                Err(Outcome::bad(OutcomeStatus::Invalid, "`timeout` is not a number of seconds")
+                    .into())
+            }
         }
     }
 
@@ -180,7 +186,7 @@ impl ExecuteCommand {
         }
         let level = self.level.get_or_init(|| self.sandbox.level());
         let level = match level {
-            Level::None => {
+            SandboxLevel::None => {
                 "sandbox: not available on this machine, so that nothing runs".to_owned()
             }
             level => format!("sandbox: {level}, no network"),
@@ -210,15 +216,15 @@ impl ExecuteCommand {
         match &passed {
             Some(passed) if plan.subject().digest != passed.digest => {
                 let message = "the directory or the program changed while it was asked about";
-                return Err(Outcome::bad(Status::Refused, message).hint("try again").into());
+                return Err(Outcome::bad(OutcomeStatus::Refused, message).hint("try again").into());
             }
             None if !plan.unlisted.is_empty() => {
                 let message = plan.unlisted.join(", and ");
-                return Err(Outcome::bad(Status::Refused, message).into());
+                return Err(Outcome::bad(OutcomeStatus::Refused, message).into());
             }
             None if let Some(secret) = plan.secrets.iter().find(|it| self.keeps_secret(it)) => {
                 let message = format!("it names `{}`, which may hold secrets", secret.display());
-                return Err(Outcome::bad(Status::Refused, message).into());
+                return Err(Outcome::bad(OutcomeStatus::Refused, message).into());
             }
             _ => {}
         }
@@ -253,7 +259,7 @@ impl ExecuteCommand {
             reads.append(&mut writes);
         }
         let work = work(&plan).map_err(|error| {
-            Outcome::bad(Status::Failed, format!("there is no place to run it in: {error}"))
+            Outcome::bad(OutcomeStatus::Failed, format!("there is no place to run it in: {error}"))
         })?;
         let job = Job {
             directory: Some(plan.directory.clone()),
@@ -308,11 +314,11 @@ impl Tool for ExecuteCommand {
         &[("cwd", "working_directory")]
     }
 
-    fn act(&self, given: &Value) -> Result<Act, Box<Outcome>> {
+    fn act(&self, given: &Value) -> Result<Action, Box<Outcome>> {
         let input: Input = input(given)?;
         self.limits(&input)?;
         let preview = self.preview(&input);
-        Ok(Act::Command { directory: self.place(&input), line: input.command, preview })
+        Ok(Action::Command { directory: self.place(&input), line: input.command, preview })
     }
 
     fn call<'a>(&'a self, given: Value) -> Answer<'a> {
@@ -324,9 +330,9 @@ impl Tool for ExecuteCommand {
         })
     }
 
-    fn perform<'a>(&'a self, act: Act, given: Value) -> Answer<'a> {
+    fn perform<'a>(&'a self, act: Action, given: Value) -> Answer<'a> {
         Box::pin(async move {
-            let Act::Command { preview, .. } = act else { return self.call(given).await };
+            let Action::Command { preview, .. } = act else { return self.call(given).await };
             match input(&given) {
                 Ok(input) => self.run(input, preview).await.unwrap_or_else(|it| *it),
                 Err(outcome) => *outcome,
@@ -367,8 +373,8 @@ fn unable(error: &SandboxError) -> Box<Outcome> {
     };
     Box::new(match error {
         SandboxError::Unavailable { remedy, .. } => {
-            Outcome::bad(Status::Refused, message).hint(remedy)
+            Outcome::bad(OutcomeStatus::Refused, message).hint(remedy)
         }
-        _ => Outcome::bad(Status::Failed, message),
+        _ => Outcome::bad(OutcomeStatus::Failed, message),
     })
 }

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::{input, schema};
 use crate::{
-    outcome::{Outcome, Status},
-    tool::{Act, Answer, Tool},
+    outcome::{Outcome, OutcomeStatus},
+    tool::{Action, Answer, Tool},
 };
 
 /// The tool `execute_sql`.
@@ -60,8 +60,8 @@ impl Tool for ExecuteSql {
         schema::<Input>()
     }
 
-    fn act(&self, given: &Value) -> Result<Act, Box<Outcome>> {
-        Ok(Act::Query(input::<Input>(given)?.sql))
+    fn act(&self, given: &Value) -> Result<Action, Box<Outcome>> {
+        Ok(Action::Query(input::<Input>(given)?.sql))
     }
 
     fn call<'a>(&'a self, given: Value) -> Answer<'a> {
@@ -71,11 +71,11 @@ impl Tool for ExecuteSql {
                 Err(outcome) => return *outcome,
             };
             let Some(database) = &self.database else {
-                let outcome = Outcome::bad(Status::Refused, "there is no database to ask");
+                let outcome = Outcome::bad(OutcomeStatus::Refused, "there is no database to ask");
                 return outcome.hint(NO_DATABASE);
             };
             if sql.trim_matches([';', ' ', '\t', '\r', '\n']).is_empty() {
-                let outcome = Outcome::bad(Status::Invalid, "there is no statement");
+                let outcome = Outcome::bad(OutcomeStatus::Invalid, "there is no statement");
                 return outcome.hint("give one, such as `SELECT 1`");
             }
             let (access, limits) = (self.access, self.limits);
@@ -106,21 +106,21 @@ impl ExecuteSql {
     fn bad(&self, error: &SqlError) -> Outcome {
         let (status, hint) = match error {
             SqlError::ReadOnly(_) => (
-                Status::Refused,
+                OutcomeStatus::Refused,
                 "`write = true` under `[sql]` of the user's own file lets statements write",
             ),
             SqlError::Privileged { .. } => (
-                Status::Refused,
+                OutcomeStatus::Refused,
                 "let an ordinary user ask who may read what is needed; `privileged = true` under \
                  `[sql]` of the user's own file takes this one as it is",
             ),
             SqlError::InTransaction => {
-                (Status::Refused, "the host has to end the transaction first")
+                (OutcomeStatus::Refused, "the host has to end the transaction first")
             }
-            SqlError::Refused(_) | SqlError::SessionState(_) => (Status::Refused, ""),
-            SqlError::Parameters { .. } => (Status::Invalid, ""),
-            SqlError::TimedOut(_) => (Status::TimedOut, ""),
-            _ => (Status::Failed, ""),
+            SqlError::Refused(_) | SqlError::SessionState(_) => (OutcomeStatus::Refused, ""),
+            SqlError::Parameters { .. } => (OutcomeStatus::Invalid, ""),
+            SqlError::TimedOut(_) => (OutcomeStatus::TimedOut, ""),
+            _ => (OutcomeStatus::Failed, ""),
         };
         let message = match error {
             SqlError::Memory(most) => {

@@ -19,10 +19,10 @@ use crate::{
     change::{FileChange, FileState},
     change_history::{ChangeHistory, LARGEST},
     content::{Page, Part, digest},
-    outcome::{Outcome, Status},
-    root::{Links, Listed, RootError},
+    outcome::{Outcome, OutcomeStatus},
+    root::{DirectoryEntry, Links, RootError},
     roots::{Place, Roots},
-    tool::{Act, Answer, Tool},
+    tool::{Action, Answer, Tool},
 };
 
 /// The tool `file_operations`.
@@ -114,13 +114,13 @@ impl Tool for FileOperations {
         schema::<Input>()
     }
 
-    fn act(&self, given: &Value) -> Result<Act, Box<Outcome>> {
+    fn act(&self, given: &Value) -> Result<Action, Box<Outcome>> {
         let input: Input = input(given)?;
         Ok(match input.operation {
             Operation::Read | Operation::List => {
-                Act::Read(self.roots.existing(&input.path)?.absolute())
+                Action::Read(self.roots.existing(&input.path)?.absolute())
             }
-            Operation::Write => Act::Write(self.change(&input)?),
+            Operation::Write => Action::Write(self.change(&input)?),
         })
     }
 
@@ -128,18 +128,18 @@ impl Tool for FileOperations {
         self.answer(None, given)
     }
 
-    fn perform<'a>(&'a self, act: Act, given: Value) -> Answer<'a> {
+    fn perform<'a>(&'a self, act: Action, given: Value) -> Answer<'a> {
         self.answer(Some(act), given)
     }
 }
 
 impl FileOperations {
     /// Does what is asked for; a file is only written if it holds what it held when it was let pass.
-    fn answer<'a>(&'a self, act: Option<Act>, given: Value) -> Answer<'a> {
+    fn answer<'a>(&'a self, act: Option<Action>, given: Value) -> Answer<'a> {
         let (roots, history) = (self.roots.clone(), self.history.clone());
         let (before, passed) = match act {
-            Some(Act::Write(change)) => (change.before.digest(), None),
-            Some(Act::Read(path)) => (None, Some(path)),
+            Some(Action::Write(change)) => (change.before.digest(), None),
+            Some(Action::Read(path)) => (None, Some(path)),
             _ => (None, None),
         };
         Box::pin(blocking(move || {
@@ -199,7 +199,7 @@ pub(super) fn read(
 /// What it comes to that a path leads somewhere else than a moment ago.
 pub(super) fn another(path: &str) -> Box<Outcome> {
     let message = format!("`{path}` is another file by now");
-    Box::new(Outcome::bad(Status::Refused, message).hint("try again"))
+    Box::new(Outcome::bad(OutcomeStatus::Refused, message).hint("try again"))
 }
 
 /// Why a file is not written.
@@ -219,7 +219,7 @@ fn write(
     history: Option<&ChangeHistory>,
 ) -> Result<Outcome, Box<Outcome>> {
     let path = &*input.path;
-    let invalid = |message: String| Box::new(Outcome::bad(Status::Invalid, message));
+    let invalid = |message: String| Box::new(Outcome::bad(OutcomeStatus::Invalid, message));
     let content =
         input.content.as_ref().ok_or_else(|| invalid("`write` needs `content`".to_owned()))?;
     if content.len() as u64 > MAX_SIZE {
@@ -292,7 +292,7 @@ fn ready(
 
 impl Hindrance {
     fn outcome(self, path: &str) -> Box<Outcome> {
-        let refused = |message: String| Outcome::bad(Status::Refused, message);
+        let refused = |message: String| Outcome::bad(OutcomeStatus::Refused, message);
         Box::new(match self {
             Self::Unexpected(is) => {
                 let is = is.map_or("there is no such file".to_owned(), |it| {
@@ -317,7 +317,7 @@ fn list(roots: &Roots, input: &Input) -> Result<Outcome, Box<Outcome>> {
     let limit = within(input.limit, ENTRIES)? as usize;
     if input.offset > MAX_OFFSET {
         let message = format!("`offset` may be {MAX_OFFSET} at most");
-        return Err(Outcome::bad(Status::Invalid, message).into());
+        return Err(Outcome::bad(OutcomeStatus::Invalid, message).into());
     }
     let offset = input.offset as usize;
     let place = roots.existing(path)?;
@@ -333,7 +333,7 @@ fn list(roots: &Roots, input: &Input) -> Result<Outcome, Box<Outcome>> {
     Ok(Outcome::ok(about(path, answer)))
 }
 
-fn entry(listed: &Listed) -> Value {
+fn entry(listed: &DirectoryEntry) -> Value {
     let name = listed.name.to_string_lossy();
     match listed.kind {
         FileType::RegularFile => json!({ "name": name, "kind": "file", "size": listed.size }),
@@ -373,11 +373,12 @@ fn within(limit: Option<u64>, (most, usual): (u64, u64)) -> Result<u64, Box<Outc
         None => Ok(usual),
         Some(limit) if (1..=most).contains(&limit) => Ok(limit),
         Some(_) => {
-            Err(Outcome::bad(Status::Invalid, format!("`limit` is to be from 1 to {most}")).into())
+            Err(Outcome::bad(OutcomeStatus::Invalid, format!("`limit` is to be from 1 to {most}"))
+                .into())
         }
     }
 }
 
 fn failed(path: &str, error: &io::Error) -> Box<Outcome> {
-    Outcome::bad(Status::Failed, format!("cannot read `{path}`: {error}")).into()
+    Outcome::bad(OutcomeStatus::Failed, format!("cannot read `{path}`: {error}")).into()
 }

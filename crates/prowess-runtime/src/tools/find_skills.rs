@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 use super::{blocking, input, schema};
 use crate::{
     outcome::Outcome,
-    provider::Provider,
+    provider::SkillProvider,
     retriever::Retriever,
-    tool::{Act, Answer, Tool},
+    tool::{Action, Answer, Tool},
 };
 
 /// The tool `find_skills`.
 #[derive(Debug)]
 pub struct FindSkills {
     /// Whoever has the skills.
-    pub provider: Arc<dyn Provider>,
+    pub provider: Arc<dyn SkillProvider>,
     /// From which confidence on a skill is worth how much.
     pub thresholds: Thresholds,
 }
@@ -93,8 +93,8 @@ impl Tool for FindSkills {
         }))
     }
 
-    fn act(&self, given: &Value) -> Result<Act, Box<Outcome>> {
-        input::<Input>(given).map(|_| Act::Tell)
+    fn act(&self, given: &Value) -> Result<Action, Box<Outcome>> {
+        input::<Input>(given).map(|_| Action::Tell)
     }
 
     fn call<'a>(&'a self, given: Value) -> Answer<'a> {

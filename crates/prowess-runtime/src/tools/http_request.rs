@@ -18,17 +18,17 @@ use url::Url;
 use super::{input, schema};
 use crate::{
     content::{Content, text_end},
-    limits::Limits,
-    outcome::{Outcome, Status},
+    limits::RunLimits,
+    outcome::{Outcome, OutcomeStatus},
     secret::{KnownSecret, secret_in},
-    tool::{Act, Answer, Tool},
+    tool::{Action, Answer, Tool},
 };
 
 /// The tool `http_request`. What a server answers is well, whatever its status says.
 #[derive(Debug)]
 pub struct HttpRequest {
     fetcher: Fetcher,
-    limits: Limits,
+    limits: RunLimits,
     secrets: Vec<KnownSecret>,
 }
 
@@ -70,7 +70,7 @@ const MAX_HEADERS: usize = 32 * 1024;
 
 impl HttpRequest {
     /// Makes the tool for these hosts. Of the limits, those of time and output count.
-    pub fn new(hosts: Hosts, limits: Limits) -> Self {
+    pub fn new(hosts: Hosts, limits: RunLimits) -> Self {
         Self { fetcher: Fetcher::new(hosts), limits, secrets: Vec::new() }
     }
 
@@ -134,7 +134,7 @@ impl HttpRequest {
         let Some((part, secret)) = found else { return Ok(()) };
         let message =
             format!("{part} contains the value of `{}`, so nothing was sent", secret.name);
-        Err(Outcome::bad(Status::Refused, message)
+        Err(Outcome::bad(OutcomeStatus::Refused, message)
             .hint("leave the secret out of the request")
             .into())
     }
@@ -164,10 +164,10 @@ impl Tool for HttpRequest {
         schema::<Input>()
     }
 
-    fn act(&self, given: &Value) -> Result<Act, Box<Outcome>> {
+    fn act(&self, given: &Value) -> Result<Action, Box<Outcome>> {
         let FetchRequest { method, url, body, .. } = self.request(given)?;
         let body = body.map(|it| it.len());
-        Ok(Act::Fetch { method: method.to_string(), url: url.into(), body })
+        Ok(Action::Fetch { method: method.to_string(), url: url.into(), body })
     }
 
     fn call<'a>(&'a self, given: Value) -> Answer<'a> {
@@ -279,23 +279,24 @@ fn outcome(error: &FetchError) -> Outcome {
     let message = deepest.map_or(error.to_string(), |it| format!("{error}: {it}"));
     let bad = |status| Outcome::bad(status, &*message);
     match error {
-        FetchError::Scheme { .. } => bad(Status::Refused),
-        FetchError::Url => bad(Status::Invalid),
-        FetchError::Userinfo => bad(Status::Refused).hint("send a header `authorization` instead"),
-        FetchError::Port { host, port, .. } => bad(Status::Refused)
-            .hint(format!("`policy.hosts` in your own settings can list `{host}:{port}`; {ONLY}")),
-        FetchError::Host { .. } | FetchError::Address { .. } => bad(Status::Refused)
-            .hint(format!("`policy.hosts` in your own settings can list it; {ONLY}")),
-        FetchError::Downgrade { .. } | FetchError::Body { .. } => {
-            bad(Status::Refused).hint("ask for the other URL yourself if that is what you want")
+        FetchError::Scheme { .. } => bad(OutcomeStatus::Refused),
+        FetchError::Url => bad(OutcomeStatus::Invalid),
+        FetchError::Userinfo => {
+            bad(OutcomeStatus::Refused).hint("send a header `authorization` instead")
         }
-        FetchError::Timeout { .. } => bad(Status::TimedOut),
-        _ => bad(Status::Failed),
+        FetchError::Port { host, port, .. } => bad(OutcomeStatus::Refused)
+            .hint(format!("`policy.hosts` in your own settings can list `{host}:{port}`; {ONLY}")),
+        FetchError::Host { .. } | FetchError::Address { .. } => bad(OutcomeStatus::Refused)
+            .hint(format!("`policy.hosts` in your own settings can list it; {ONLY}")),
+        FetchError::Downgrade { .. } | FetchError::Body { .. } => bad(OutcomeStatus::Refused)
+            .hint("ask for the other URL yourself if that is what you want"),
+        FetchError::Timeout { .. } => bad(OutcomeStatus::TimedOut),
+        _ => bad(OutcomeStatus::Failed),
     }
 }
 
 fn invalid(message: String) -> Box<Outcome> {
-    Outcome::bad(Status::Invalid, message).into()
+    Outcome::bad(OutcomeStatus::Invalid, message).into()
 }
 
 impl From<Verb> for Method {

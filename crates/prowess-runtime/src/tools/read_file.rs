@@ -23,9 +23,9 @@ use super::{
 use crate::{
     active::Active,
     content::Part,
-    outcome::{Outcome, Status},
+    outcome::{Outcome, OutcomeStatus},
     roots::Roots,
-    tool::{Act, Answer, Tool},
+    tool::{Action, Answer, Tool},
 };
 
 /// The tool `read_file`. What it has read of skills it keeps for five minutes, unless the file is
@@ -109,41 +109,43 @@ impl Tool for ReadFile {
         schema::<Input>()
     }
 
-    fn act(&self, given: &Value) -> Result<Act, Box<Outcome>> {
+    fn act(&self, given: &Value) -> Result<Action, Box<Outcome>> {
         let input: Input = input(given)?;
         match self.0.find(&self.0.active(), &input.path)? {
             Some(found) => {
                 let bytes = self.0.bytes(&found).map_err(|it| unreadable(&input.path, &it))?;
-                Ok(found.path().map_or(Act::Tell, |path| Act::Resource { path, bytes }))
+                Ok(found.path().map_or(Action::Tell, |path| Action::Resource { path, bytes }))
             }
-            None => Ok(Act::Read(self.0.roots.existing(&input.path)?.absolute())),
+            None => Ok(Action::Read(self.0.roots.existing(&input.path)?.absolute())),
         }
     }
 
     fn call<'a>(&'a self, given: Value) -> Answer<'a> {
-        self.perform(Act::Tell, given)
+        self.perform(Action::Tell, given)
     }
 
-    fn perform<'a>(&'a self, act: Act, given: Value) -> Answer<'a> {
+    fn perform<'a>(&'a self, act: Action, given: Value) -> Answer<'a> {
         let reader = self.0.clone();
         let active = reader.active();
         Box::pin(blocking(move || {
             let input: Input = input(&given)?;
             match (reader.find(&active, &input.path)?, act) {
-                (Some(found), Act::Resource { path, bytes })
+                (Some(found), Action::Resource { path, bytes })
                     if found.path().as_ref() == Some(&path) =>
                 {
                     tell(&found, &bytes, &input)
                 }
                 // What it means has changed in this moment.
-                (_, Act::Resource { .. }) | (Some(_), Act::Read(_)) => Err(another(&input.path)),
+                (_, Action::Resource { .. }) | (Some(_), Action::Read(_)) => {
+                    Err(another(&input.path))
+                }
                 (Some(found), _) => {
                     let bytes = reader.bytes(&found);
                     tell(&found, &bytes.map_err(|it| unreadable(&input.path, &it))?, &input)
                 }
                 (None, act) => {
                     let Input { path, offset, limit } = &input;
-                    let passed = if let Act::Read(it) = &act { Some(&**it) } else { None };
+                    let passed = if let Action::Read(it) = &act { Some(&**it) } else { None };
                     read(&reader.roots, path, *offset, *limit, passed)
                 }
             }
@@ -173,7 +175,7 @@ impl Reader {
             let names = found.iter().map(|it| format!("`{}`", it.address()));
             let names = names.take(MAX_CANDIDATES).collect::<Vec<_>>().join(", ");
             let message = format!("`{path}` is the name of {} files", found.len());
-            return Err(Outcome::bad(Status::Invalid, message)
+            return Err(Outcome::bad(OutcomeStatus::Invalid, message)
                 .hint(format!("say which one: {names}"))
                 .into());
         }
@@ -216,7 +218,7 @@ fn tell(found: &Found, bytes: &[u8], input: &Input) -> Result<Outcome, Box<Outco
 }
 
 fn unreadable(path: &str, error: &prowess::ReadError) -> Box<Outcome> {
-    Box::new(Outcome::bad(Status::Failed, format!("cannot read `{path}`: {error}")))
+    Box::new(Outcome::bad(OutcomeStatus::Failed, format!("cannot read `{path}`: {error}")))
 }
 
 impl fmt::Debug for Reader {

@@ -15,10 +15,10 @@ use super::{
 };
 use crate::{
     active::Active,
+    authorizer::Authorizer,
     content::Part,
-    gate::Gate,
-    outcome::{Outcome, Status},
-    tool::{Act, Answer, Tool},
+    outcome::{Outcome, OutcomeStatus},
+    tool::{Action, Answer, Tool},
 };
 
 /// The tool `read_skill_file`: for whoever has no other way to the files of a skill.
@@ -31,7 +31,7 @@ pub struct ReadSkillFile {
     /// The library of the skills.
     pub active: Arc<Active>,
     /// What decides whether a skill is told.
-    pub gate: Arc<Gate>,
+    pub authorizer: Arc<Authorizer>,
 }
 
 /// What it takes.
@@ -81,13 +81,13 @@ impl Tool for ReadSkillFile {
         &[("skill_name", "name")]
     }
 
-    fn act(&self, given: &Value) -> Result<Act, Box<Outcome>> {
+    fn act(&self, given: &Value) -> Result<Action, Box<Outcome>> {
         let input: Input = input(given)?;
         let active = Active::current().unwrap_or_else(|| self.active.clone());
         let library = active.library();
         let skill = library.get(&input.name).filter(|it| it.manifest.is_active());
         let skill = skill.ok_or_else(|| Box::new(unknown(&active, &input.name)))?;
-        if let Some(refusal) = self.gate.reserves(skill) {
+        if let Some(refusal) = self.authorizer.reserves(skill) {
             return Err(refusal);
         }
         // What rules say about a skill in use holds for whoever reads its files.
@@ -95,7 +95,7 @@ impl Tool for ReadSkillFile {
         let path = input.path.strip_prefix("./").unwrap_or(&input.path);
         let bytes = read(skill, path).map_err(|error| unread(skill, &input.path, &error))?;
         let folder = skill.absolute_folder().unwrap_or_else(|| skill.folder().to_owned());
-        Ok(Act::Resource { path: folder.join(path), bytes: bytes.into() })
+        Ok(Action::Resource { path: folder.join(path), bytes: bytes.into() })
     }
 
     fn call<'a>(&'a self, given: Value) -> Answer<'a> {
@@ -107,11 +107,11 @@ impl Tool for ReadSkillFile {
         })
     }
 
-    fn perform<'a>(&'a self, act: Act, given: Value) -> Answer<'a> {
+    fn perform<'a>(&'a self, act: Action, given: Value) -> Answer<'a> {
         Box::pin(blocking(move || {
             let input: Input = input(&given)?;
-            let Act::Resource { bytes, .. } = act else {
-                return Err(Box::new(Outcome::bad(Status::Invalid, "nothing else is read")));
+            let Action::Resource { bytes, .. } = act else {
+                return Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, "nothing else is read")));
             };
             let page = page(input.limit)?;
             let part = Part::read(&mut io::Cursor::new(&bytes), input.offset, page);
@@ -135,9 +135,9 @@ fn read(skill: &Skill, path: &str) -> Result<Vec<u8>, ReadError> {
 
 fn unread(skill: &Skill, path: &str, error: &ReadError) -> Box<Outcome> {
     if !matches!(error, ReadError::NoSuchResource { .. }) {
-        return Box::new(Outcome::error(Status::Failed, error));
+        return Box::new(Outcome::error(OutcomeStatus::Failed, error));
     }
-    let outcome = Outcome::bad(Status::NotFound, error.to_string());
+    let outcome = Outcome::bad(OutcomeStatus::NotFound, error.to_string());
     let paths = skill.resources().iter().map(|it| &*it.path);
     Box::new(match nearest(path, paths) {
         Some(near) => outcome.hint(format!("did you mean `{near}`?")),

@@ -10,13 +10,13 @@ use serde_json::{Map, Value};
 use super::{input, schema, use_skill::unknown};
 use crate::{
     active::Active,
-    entry::Entry,
+    entry::SkillRecord,
     executor::{Delivery, Executor},
-    outcome::{Outcome, Status},
+    outcome::{Outcome, OutcomeStatus},
     parameters::Parameters,
     script::Script,
     subject::Subject,
-    tool::{Act, Answer, Readiness, Tool},
+    tool::{Action, Answer, Readiness, Tool},
 };
 
 /// The tool `run_skill`: one tool for all skills that do something, however many there are.
@@ -61,22 +61,22 @@ impl Tool for RunSkill {
         schema::<Input>()
     }
 
-    fn act(&self, given: &Value) -> Result<Act, Box<Outcome>> {
+    fn act(&self, given: &Value) -> Result<Action, Box<Outcome>> {
         let input: Input = input(given)?;
         let library = self.library();
         let skill = self.skill(&library, &input.name)?;
         if let Some(path) = &input.script {
-            return Ok(Act::Execute(Box::new(script(skill, path)?.entry)));
+            return Ok(Action::Execute(Box::new(script(skill, path)?.entry)));
         }
-        let entry = Entry::of(skill).and_then(Entry::with_files);
+        let entry = SkillRecord::of(skill).and_then(SkillRecord::with_files);
         let entry = entry.map_err(|it| Outcome::from(&it))?;
         if let Definition::Instruction { .. } = entry.definition {
             let message =
                 format!("the skill `{}` is an instruction, which nothing runs", input.name);
             let hint = "`use_skill` tells it; `script` names one of its scripts to run";
-            return Err(Box::new(Outcome::bad(Status::Invalid, message).hint(hint)));
+            return Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, message).hint(hint)));
         }
-        Ok(Act::Execute(Box::new(entry)))
+        Ok(Action::Execute(Box::new(entry)))
     }
 
     fn call<'a>(&'a self, given: Value) -> Answer<'a> {
@@ -88,11 +88,11 @@ impl Tool for RunSkill {
         })
     }
 
-    fn perform<'a>(&'a self, act: Act, given: Value) -> Answer<'a> {
+    fn perform<'a>(&'a self, act: Action, given: Value) -> Answer<'a> {
         Box::pin(async move { self.run(act, &given).await.unwrap_or_else(|it| *it) })
     }
 
-    fn get_ready<'a>(&'a self, _act: &'a Act, given: &'a Value) -> Readiness<'a> {
+    fn get_ready<'a>(&'a self, _act: &'a Action, given: &'a Value) -> Readiness<'a> {
         Box::pin(async move {
             let Ok(Input { name, script: Some(path), .. }) = input(given) else { return };
             let library = self.library();
@@ -110,10 +110,10 @@ impl Tool for RunSkill {
 }
 
 impl RunSkill {
-    async fn run(&self, act: Act, given: &Value) -> Result<Outcome, Box<Outcome>> {
+    async fn run(&self, act: Action, given: &Value) -> Result<Outcome, Box<Outcome>> {
         let Input { name, parameters, script: path, arguments } = input(given)?;
-        let Act::Execute(entry) = act else {
-            return Err(Box::new(Outcome::bad(Status::Invalid, "nothing else is executed")));
+        let Action::Execute(entry) = act else {
+            return Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, "nothing else is executed")));
         };
         let Some(path) = path else { return Ok(self.executor.execute(&entry, parameters).await) };
         let library = self.library();
@@ -122,7 +122,7 @@ impl RunSkill {
         // What was let pass is what runs.
         if Subject::of(&script.entry).ok() != Subject::of(&entry).ok() {
             let message = format!("`{path}` changed while it was asked whether it may run");
-            return Err(Box::new(Outcome::bad(Status::Refused, message).hint("try again")));
+            return Err(Box::new(Outcome::bad(OutcomeStatus::Refused, message).hint("try again")));
         }
         let arguments = arguments.into_iter().map(OsString::from).collect();
         let arguments = self.executor.arguments(self.name(), arguments);
@@ -130,7 +130,7 @@ impl RunSkill {
         let delivery = Delivery::default();
         let tried = self.executor.attempt_script(&script, arguments, parameters, delivery).await;
         let mut outcome = tried.unwrap_or_else(|error| Outcome::from(&error));
-        if outcome.status == Status::Failed && outcome.hint.is_none() {
+        if outcome.status == OutcomeStatus::Failed && outcome.hint.is_none() {
             outcome.hint = self.executor.remedy(&script, skill.absolute_folder().as_deref());
         }
         if !outcome.files.is_empty() && outcome.message.is_none() {

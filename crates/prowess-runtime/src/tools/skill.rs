@@ -6,10 +6,10 @@ use prowess::{Definition, Library, defused, visible};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    entry::Entry,
+    entry::SkillRecord,
     executor::Executor,
-    outcome::{Outcome, Status},
-    tool::{Act, Answer, Tool},
+    outcome::{Outcome, OutcomeStatus},
+    tool::{Action, Answer, Tool},
 };
 
 /// The longest name that every model takes.
@@ -19,18 +19,18 @@ const LONGEST: usize = 64;
 #[derive(Debug)]
 pub struct SkillTool {
     name: String,
-    entry: Entry,
+    entry: SkillRecord,
     executor: Executor,
 }
 
 impl SkillTool {
     /// Makes a tool of this name.
-    pub fn new(name: impl Into<String>, entry: Entry, executor: Executor) -> Self {
+    pub fn new(name: impl Into<String>, entry: SkillRecord, executor: Executor) -> Self {
         Self { name: name.into(), entry, executor }
     }
 
     /// The skill.
-    pub fn entry(&self) -> &Entry {
+    pub fn entry(&self) -> &SkillRecord {
         &self.entry
     }
 }
@@ -45,7 +45,7 @@ pub fn skill_tools(
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
     for skill in library.skills().filter(|it| it.manifest.is_for_models()) {
         // One that has gone since it was listed is not there.
-        if let Ok(entry) = Entry::of(skill) {
+        if let Ok(entry) = SkillRecord::of(skill) {
             let name = tool_name(&entry.manifest.name, &taken);
             taken.insert(name.clone());
             tools.push(Arc::new(SkillTool::new(name, entry, executor.clone())));
@@ -89,19 +89,19 @@ impl Tool for SkillTool {
         self.entry.parameters.clone().filter(Value::is_object).unwrap_or_else(any)
     }
 
-    fn act(&self, input: &Value) -> Result<Act, Box<Outcome>> {
+    fn act(&self, input: &Value) -> Result<Action, Box<Outcome>> {
         parameters(input.clone())?;
         let entry = self.entry.clone().with_files().map_err(|it| Outcome::from(&it))?;
-        Ok(Act::of(entry))
+        Ok(Action::of(entry))
     }
 
     fn call<'a>(&'a self, input: Value) -> Answer<'a> {
         self.run(Cow::Borrowed(&self.entry), input)
     }
 
-    fn perform<'a>(&'a self, act: Act, input: Value) -> Answer<'a> {
+    fn perform<'a>(&'a self, act: Action, input: Value) -> Answer<'a> {
         match act {
-            Act::Execute(entry) => self.run(Cow::Owned(*entry), input),
+            Action::Execute(entry) => self.run(Cow::Owned(*entry), input),
             _ => self.call(input),
         }
     }
@@ -113,7 +113,7 @@ impl Tool for SkillTool {
 
 impl SkillTool {
     /// Executes the entry, or tells what it says.
-    fn run<'a>(&'a self, entry: Cow<'a, Entry>, input: Value) -> Answer<'a> {
+    fn run<'a>(&'a self, entry: Cow<'a, SkillRecord>, input: Value) -> Answer<'a> {
         Box::pin(async move {
             match (&entry.definition, parameters(input)) {
                 (_, Err(outcome)) => *outcome,
@@ -138,7 +138,8 @@ fn parameters(input: Value) -> Result<Map<String, Value>, Box<Outcome>> {
         Value::Object(parameters) => Ok(parameters),
         Value::Null => Ok(Map::new()),
         _ => {
-            let outcome = Outcome::bad(Status::Invalid, "the input of a skill is not an object");
+            let outcome =
+                Outcome::bad(OutcomeStatus::Invalid, "the input of a skill is not an object");
             Err(outcome.hint("give an object with its parameters, such as `{}`").into())
         }
     }

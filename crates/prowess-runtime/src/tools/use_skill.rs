@@ -2,16 +2,16 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use prowess::{Definition, ReadError, UseSkill as Input, UsedSkill, nearest};
+use prowess::{Definition, ReadError, UseSkillInput, UsedSkill, nearest};
 use serde_json::{Value, json};
 
 use super::{blocking, input, schema};
 use crate::{
     active::Active,
-    entry::Entry,
-    outcome::{Outcome, Status},
+    entry::SkillRecord,
+    outcome::{Outcome, OutcomeStatus},
     skill_folder::SkillFolder,
-    tool::{Act, Answer, Tool},
+    tool::{Action, Answer, Tool},
 };
 
 /// The tool `use_skill`.
@@ -31,22 +31,22 @@ impl Tool for UseSkill {
     }
 
     fn input_schema(&self) -> Value {
-        schema::<Input>()
+        schema::<UseSkillInput>()
     }
 
     fn aliases(&self) -> &[(&str, &str)] {
         &[("skill_name", "name")]
     }
 
-    fn act(&self, given: &Value) -> Result<Act, Box<Outcome>> {
-        let Input { name } = input(given)?;
+    fn act(&self, given: &Value) -> Result<Action, Box<Outcome>> {
+        let UseSkillInput { name } = input(given)?;
         let active = self.active();
         let library = active.library();
         // Only people take up what hides from models.
         let skill = library.get(&name).filter(|it| it.manifest.is_for_models());
         let skill = skill.ok_or_else(|| Box::new(unknown(&active, &name)))?;
-        let entry = Entry::told(skill).map_err(|error| unreadable(&name, &error))?;
-        Ok(Act::Disclose(Box::new(entry)))
+        let entry = SkillRecord::told(skill).map_err(|error| unreadable(&name, &error))?;
+        Ok(Action::Disclose(Box::new(entry)))
     }
 
     fn call<'a>(&'a self, given: Value) -> Answer<'a> {
@@ -58,7 +58,7 @@ impl Tool for UseSkill {
         })
     }
 
-    fn perform<'a>(&'a self, act: Act, given: Value) -> Answer<'a> {
+    fn perform<'a>(&'a self, act: Action, given: Value) -> Answer<'a> {
         let active = self.active();
         Box::pin(blocking(move || take_up(&active, act, &input(&given)?)))
     }
@@ -75,19 +75,19 @@ impl UseSkill {
 }
 
 /// Takes up what was let pass, and tells just that.
-fn take_up(active: &Active, act: Act, input: &Input) -> Result<Outcome, Box<Outcome>> {
+fn take_up(active: &Active, act: Action, input: &UseSkillInput) -> Result<Outcome, Box<Outcome>> {
     let library = active.library();
-    let (Act::Disclose(entry), Some(skill)) = (act, library.get(&input.name)) else {
+    let (Action::Disclose(entry), Some(skill)) = (act, library.get(&input.name)) else {
         // It has gone in this moment.
         return Err(Box::new(unknown(active, &input.name)));
     };
     let Definition::Instruction { content } = &entry.definition else {
-        return Err(Box::new(Outcome::bad(Status::Invalid, "nothing else is told")));
+        return Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, "nothing else is told")));
     };
     let folder = skill.absolute_folder().map(SkillFolder::from);
     if skill.manifest != entry.manifest || folder != entry.folder {
         let message = format!("the skill `{}` has changed in this moment", input.name);
-        return Err(Box::new(Outcome::bad(Status::Refused, message).hint("try again")));
+        return Err(Box::new(Outcome::bad(OutcomeStatus::Refused, message).hint("try again")));
     }
     let used = UsedSkill::of(&skill.holding(content));
     let used = used.map_err(|error| unreadable(&input.name, &error))?;
@@ -105,12 +105,12 @@ fn take_up(active: &Active, act: Act, input: &Input) -> Result<Outcome, Box<Outc
 
 fn unreadable(name: &str, error: &ReadError) -> Box<Outcome> {
     let message = format!("cannot read the skill `{name}`: {error}");
-    Box::new(Outcome::bad(Status::Failed, message))
+    Box::new(Outcome::bad(OutcomeStatus::Failed, message))
 }
 
 pub(super) fn unknown(active: &Active, name: &str) -> Outcome {
     let library = active.library();
-    let outcome = Outcome::bad(Status::NotFound, format!("skill `{name}` not found"));
+    let outcome = Outcome::bad(OutcomeStatus::NotFound, format!("skill `{name}` not found"));
     let given = library.skills().map(|it| &it.manifest).filter(|it| it.is_for_models());
     match nearest(name, given.map(|it| &*it.name)) {
         Some(near) => outcome.hint(format!("did you mean `{near}`?")),

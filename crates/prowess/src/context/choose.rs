@@ -6,7 +6,7 @@ use crate::{
     library::Library,
     matching::{Match, Matching, Strategy, Unknown, activate, invoked, mentioned},
     skill::Skill,
-    use_skill::UseSkill,
+    use_skill::UseSkillInput,
 };
 
 /// How many requests before the last one are recent.
@@ -27,7 +27,7 @@ pub enum Priority {
 #[derive(Debug, Clone, Default)]
 pub struct Choice<'lib> {
     /// The most important first.
-    pub skills: Vec<Chosen<'lib>>,
+    pub skills: Vec<ChosenSkill<'lib>>,
     /// The best of all that were considered for the request, with their scores.
     pub considered: Vec<Match<'lib>>,
     /// What the request mentions and is not there.
@@ -36,7 +36,7 @@ pub struct Choice<'lib> {
 
 /// A skill for a conversation.
 #[derive(Debug, Clone)]
-pub struct Chosen<'lib> {
+pub struct ChosenSkill<'lib> {
     /// The skill.
     pub skill: &'lib Skill,
     /// How much it matters.
@@ -127,7 +127,7 @@ impl<'lib> Choice<'lib> {
                 known.priority = known.priority.min(priority);
                 known.level = known.level.max(level);
             }
-            None => self.skills.push(Chosen { skill, priority, level, arguments: None }),
+            None => self.skills.push(ChosenSkill { skill, priority, level, arguments: None }),
         }
     }
 }
@@ -135,7 +135,7 @@ impl<'lib> Choice<'lib> {
 /// The skills that a person mentions or the model takes up.
 fn named<'lib>(library: &'lib Library, message: &Message) -> Vec<&'lib Skill> {
     let taken = message.calls.iter().filter(|it| it.name == "use_skill");
-    let taken = taken.filter_map(|it| serde_json::from_str::<UseSkill>(&it.arguments).ok());
+    let taken = taken.filter_map(|it| serde_json::from_str::<UseSkillInput>(&it.arguments).ok());
     let mut skills: Vec<&Skill> = taken.filter_map(|it| library.get(&it.name)).collect();
     if is_request(message) {
         skills.extend(mentioned(library, &message.content));

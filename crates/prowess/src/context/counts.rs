@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::{matching::hash, tokens::Vocabulary};
+use crate::{matching::hash, tokens::Tokenizer};
 
 /// How many tokens texts have: those of the last prompt that was made to fit with it, so that what is
 /// told again and again is counted once.
@@ -13,7 +13,7 @@ pub struct Counts {
 }
 
 /// A text: its hash and length, and whose tokens are counted.
-type Text = (u64, usize, Vocabulary);
+type Text = (u64, usize, Tokenizer);
 
 /// Shorter texts are counted as soon as they are looked up.
 const SHORT: usize = 64;
@@ -24,7 +24,7 @@ impl Counts {
         self.before = std::mem::take(&mut self.known);
     }
 
-    pub(super) fn count(&mut self, vocabulary: Vocabulary, text: &str) -> usize {
+    pub(super) fn count(&mut self, vocabulary: Tokenizer, text: &str) -> usize {
         if text.len() < SHORT {
             return vocabulary.count(text);
         }

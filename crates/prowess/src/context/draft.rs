@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::{
-    MESSAGE, Window,
+    ContextWindow, MESSAGE,
     choose::{Priority, is_request},
     count,
     counts::Counts,
-    fit::{Change, Fitted, Offer, Placed, Prompt, Remedy, Usage},
+    fit::{FitChange, FitStep, FittedPrompt, Offer, PlacedSkill, Prompt, Usage},
     mend::mend,
     message::{Message, Role},
     shorten::{part, shorten},
@@ -25,7 +25,7 @@ const JOINT: usize = 1;
 
 /// A prompt on its way to fit. Every text is counted when it is made and not again.
 pub(super) struct Draft<'a> {
-    window: &'a Window,
+    window: &'a ContextWindow,
     summarise: &'a dyn Summarise,
     /// The parts of the system prompt before the skills.
     system: Vec<String>,
@@ -35,7 +35,7 @@ pub(super) struct Draft<'a> {
     tool_tokens: usize,
     skills: Vec<Slot>,
     history: Vec<Entry>,
-    steps: Vec<Change>,
+    steps: Vec<FitChange>,
 }
 
 /// A skill, and what of it can be shown.
@@ -45,7 +45,7 @@ struct Slot {
     blocks: Vec<Block>,
     /// What each block is fenced with.
     marker: Option<Marker>,
-    left_out: Option<Remedy>,
+    left_out: Option<FitStep>,
 }
 
 /// A skill as it stands in the system prompt.
@@ -78,7 +78,7 @@ enum Standing {
 
 impl<'a> Draft<'a> {
     pub(super) fn new(
-        window: &'a Window,
+        window: &'a ContextWindow,
         prompt: Prompt,
         summarise: &'a dyn Summarise,
         counts: &mut Counts,
@@ -139,14 +139,14 @@ impl<'a> Draft<'a> {
         self.usage().total().saturating_sub(self.window.tokens - self.window.tokens / 20)
     }
 
-    pub(super) fn record(&mut self, step: Remedy, take: Step<'a>) {
+    pub(super) fn record(&mut self, step: FitStep, take: Step<'a>) {
         let before = self.usage().total();
         let what = take(self);
         let after = self.usage().total();
-        self.steps.push(Change { step, before, after, what });
+        self.steps.push(FitChange { step, before, after, what });
     }
 
-    pub(super) fn finish(self) -> Fitted {
+    pub(super) fn finish(self) -> FittedPrompt {
         let tokens = self.usage();
         let blocks = self.shown().map(|it| it.blocks[0].text.clone());
         let parts: Vec<String> = self.system.iter().cloned().chain(blocks).collect();
@@ -157,7 +157,7 @@ impl<'a> Draft<'a> {
         let kept = self.history.into_iter().filter(|it| it.is_kept);
         messages.extend(kept.map(|it| it.message));
         let skills = self.skills.into_iter().map(Slot::placed).collect();
-        Fitted { messages, tokens, skills, steps: self.steps }
+        FittedPrompt { messages, tokens, skills, steps: self.steps }
     }
 }
 
@@ -166,14 +166,14 @@ pub(super) type Step<'a> = fn(&mut Draft<'a>) -> String;
 
 impl<'a> Draft<'a> {
     /// What is done over how much of the window.
-    pub(super) const STEPS: [(Remedy, u128, Step<'a>); 7] = [
-        (Remedy::Compress, 80, Self::compress),
-        (Remedy::Evict, 90, Self::evict_inactive),
-        (Remedy::Squeeze, 95, Self::squeeze),
-        (Remedy::Degrade, 100, Self::degrade),
-        (Remedy::Shorten, 100, Self::shorten),
-        (Remedy::Evict, 100, Self::evict_all),
-        (Remedy::Evict, 100, Self::evict_catalog),
+    pub(super) const STEPS: [(FitStep, u128, Step<'a>); 7] = [
+        (FitStep::Compress, 80, Self::compress),
+        (FitStep::Evict, 90, Self::evict_inactive),
+        (FitStep::KeepRecent, 95, Self::squeeze),
+        (FitStep::LowerLevel, 100, Self::degrade),
+        (FitStep::Shorten, 100, Self::shorten),
+        (FitStep::Evict, 100, Self::evict_all),
+        (FitStep::Evict, 100, Self::evict_catalog),
     ];
 
     fn mend(&mut self) {
@@ -190,7 +190,12 @@ impl<'a> Draft<'a> {
         if !changed.is_empty() {
             let what = "a call without its result, or a result without its call, became text";
             let after = self.usage().total();
-            self.steps.push(Change { step: Remedy::Mend, before, after, what: what.to_owned() });
+            self.steps.push(FitChange {
+                step: FitStep::PairCalls,
+                before,
+                after,
+                what: what.to_owned(),
+            });
         }
     }
 
@@ -199,14 +204,14 @@ impl<'a> Draft<'a> {
     }
 
     fn evict_inactive(&mut self) -> String {
-        self.leave_out(Remedy::Evict, |it| it.offer.priority == Priority::Inactive)
+        self.leave_out(FitStep::Evict, |it| it.offer.priority == Priority::Inactive)
     }
 
     fn squeeze(&mut self) -> String {
         let keep = SQUEEZED.min(self.window.keep_recent);
         let summarised = self.summarise_before(keep, self.window.tokens / 20);
         let mut is_first = true;
-        let left_out = self.leave_out(Remedy::Squeeze, |_| !std::mem::take(&mut is_first));
+        let left_out = self.leave_out(FitStep::KeepRecent, |_| !std::mem::take(&mut is_first));
         format!("{summarised}, {left_out}")
     }
 
@@ -260,7 +265,7 @@ impl<'a> Draft<'a> {
     }
 
     fn evict_all(&mut self) -> String {
-        self.leave_out(Remedy::Evict, |_| true)
+        self.leave_out(FitStep::Evict, |_| true)
     }
 
     fn evict_catalog(&mut self) -> String {
@@ -274,7 +279,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn leave_out(&mut self, step: Remedy, mut is_meant: impl FnMut(&Slot) -> bool) -> String {
+    fn leave_out(&mut self, step: FitStep, mut is_meant: impl FnMut(&Slot) -> bool) -> String {
         let mut names = Vec::new();
         for slot in &mut self.skills {
             if slot.left_out.is_none() && is_meant(slot) {
@@ -355,7 +360,7 @@ impl Slot {
     }
 
     /// The instructions as far as they fit, cut behind a line; nothing where the brief says as much.
-    fn beginning(&self, room: usize, window: &Window) -> Option<Block> {
+    fn beginning(&self, room: usize, window: &ContextWindow) -> Option<Block> {
         let [whole, brief, ..] = &self.blocks[..] else { return None };
         let (level, content) = self.offer.contents.first()?;
         if whole.level != Level::Full || *level != Level::Full || room <= brief.tokens {
@@ -377,8 +382,8 @@ impl Slot {
         }
     }
 
-    fn placed(self) -> Placed {
-        Placed {
+    fn placed(self) -> PlacedSkill {
+        PlacedSkill {
             name: self.offer.name,
             priority: self.offer.priority,
             wanted: self.offer.contents[0].0,

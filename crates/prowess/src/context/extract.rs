@@ -6,7 +6,7 @@ use super::{
     message::{Message, Role},
     summarise::{Summarise, is_summary, without_header},
 };
-use crate::tokens::Vocabulary;
+use crate::tokens::Tokenizer;
 
 /// How much of a message is looked at: its head and its tail, in bytes.
 const HEAD: usize = 4096;
@@ -23,7 +23,7 @@ const LINE: usize = 16;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Extract {
     /// Whose tokens are counted.
-    pub vocabulary: Vocabulary,
+    pub vocabulary: Tokenizer,
 }
 
 /// A sentence that may be kept.
@@ -220,7 +220,7 @@ mod tests {
         assert!(text.contains("- assistant: We decided to drop `orders_old`."), "{text}");
         assert!(text.contains("- tool: error: relation missing"), "{text}");
         assert!(text.contains("bytes cut)"), "{text}");
-        assert!(Vocabulary::default().count(&text) <= 100, "{text}");
+        assert!(Tokenizer::default().count(&text) <= 100, "{text}");
     }
 
     #[test]

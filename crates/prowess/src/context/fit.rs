@@ -6,8 +6,8 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value as Json, json};
 
 use super::{
-    Window,
-    choose::{Chosen, Priority},
+    ContextWindow,
+    choose::{ChosenSkill, Priority},
     counts::Counts,
     draft::Draft,
     mend::mend,
@@ -56,15 +56,15 @@ pub struct Offer {
 
 /// What a model is told, and how it came to fit.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Fitted {
+pub struct FittedPrompt {
     /// The messages, the system prompt first.
     pub messages: Vec<Message>,
     /// What they and the tools take.
     pub tokens: Usage,
     /// Every skill that was offered, in the order in which they are shown.
-    pub skills: Vec<Placed>,
+    pub skills: Vec<PlacedSkill>,
     /// What was done to make it fit, in order.
-    pub steps: Vec<Change>,
+    pub steps: Vec<FitChange>,
 }
 
 /// How many tokens each part of a prompt takes.
@@ -82,7 +82,7 @@ pub struct Usage {
 
 /// What became of a skill that was offered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Placed {
+pub struct PlacedSkill {
     /// What it is called.
     pub name: String,
     /// How much it matters.
@@ -94,14 +94,14 @@ pub struct Placed {
     /// What that takes.
     pub tokens: usize,
     /// By what it was left out.
-    pub left_out: Option<Remedy>,
+    pub left_out: Option<FitStep>,
 }
 
 /// Something that was done to make a prompt fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct FitChange {
     /// What it is called.
-    pub step: Remedy,
+    pub step: FitStep,
     /// How many tokens there were before it.
     pub before: usize,
     /// How many there were after it.
@@ -112,18 +112,18 @@ pub struct Change {
 
 /// What can be done to make a prompt fit, in the order in which it is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Remedy {
+pub enum FitStep {
     /// Results without their call and calls without their result become text, in any window.
-    Mend,
+    PairCalls,
     /// Over 80 %: the oldest messages are summarised.
     Compress,
     /// Over 90 %: inactive skills are left out; over 100 % after all else: all of them, and then the
     /// catalog.
     Evict,
     /// Over 95 %: all but the last 5 messages are summarised, and all but the first skill left out.
-    Squeeze,
+    KeepRecent,
     /// Over 100 %: less of each skill is shown.
-    Degrade,
+    LowerLevel,
     /// Over 100 %: long messages are cut in the middle.
     Shorten,
 }
@@ -158,7 +158,7 @@ impl Serialize for Usage {
     }
 }
 
-impl Serialize for Placed {
+impl Serialize for PlacedSkill {
     /// What is shown of it, and by what it was left out.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         json!({
@@ -167,13 +167,13 @@ impl Serialize for Placed {
             "level": self.level.as_str(),
             "tokens": self.tokens,
             "kept": self.left_out.is_none(),
-            "left_out_by": self.left_out.map(Remedy::as_str),
+            "left_out_by": self.left_out.map(FitStep::as_str),
         })
         .serialize(serializer)
     }
 }
 
-impl Serialize for Change {
+impl Serialize for FitChange {
     /// What was done, and what came of it.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { step, before, after, what } = self;
@@ -182,15 +182,15 @@ impl Serialize for Change {
     }
 }
 
-impl Remedy {
+impl FitStep {
     /// The word for it, as in `--json`.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Mend => "mend",
+            Self::PairCalls => "mend",
             Self::Compress => "compress",
             Self::Evict => "evict",
-            Self::Squeeze => "squeeze",
-            Self::Degrade => "degrade",
+            Self::KeepRecent => "squeeze",
+            Self::LowerLevel => "degrade",
             Self::Shorten => "shorten",
         }
     }
@@ -217,7 +217,7 @@ impl Prompt {
 
 impl Offer {
     /// Offers a skill at the level it was chosen for and at those below.
-    pub fn new(chosen: &Chosen<'_>) -> Result<Self, ReadError> {
+    pub fn new(chosen: &ChosenSkill<'_>) -> Result<Self, ReadError> {
         let skill = chosen.skill;
         let line = |text: &str| defused(&one_line(text)).into_owned();
         let (name, description) = (line(&skill.manifest.name), line(&skill.manifest.description));
@@ -252,23 +252,27 @@ impl Offer {
     }
 }
 
-/// Makes a prompt fit into a window, by [`Remedy`] after [`Remedy`]: a step is taken when there are
+/// Makes a prompt fit into a window, by [`FitStep`] after [`FitStep`]: a step is taken when there are
 /// strictly more tokens than its share of the window, and they are counted again after it.
 ///
 /// The last message of the user is never summarised or dropped, nor is a system message; a call and
 /// its result stay together; skills stand in the order of their priority. The same input gives the
 /// same bytes, as far as `summarise` does.
-pub fn fit(window: &Window, prompt: Prompt, summarise: &dyn Summarise) -> Result<Fitted, FitError> {
+pub fn fit(
+    window: &ContextWindow,
+    prompt: Prompt,
+    summarise: &dyn Summarise,
+) -> Result<FittedPrompt, FitError> {
     fit_again(window, prompt, summarise, &mut Counts::default())
 }
 
 /// Does the same, and counts only what was not counted the last time.
 pub fn fit_again(
-    window: &Window,
+    window: &ContextWindow,
     prompt: Prompt,
     summarise: &dyn Summarise,
     counts: &mut Counts,
-) -> Result<Fitted, FitError> {
+) -> Result<FittedPrompt, FitError> {
     let mut draft = Draft::new(window, prompt, summarise, counts);
     for (step, percent, take) in Draft::STEPS {
         if draft.is_over(percent) {

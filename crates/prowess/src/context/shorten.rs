@@ -5,14 +5,14 @@ use std::borrow::Cow;
 use serde_json::json;
 
 use super::{
-    Window,
+    ContextWindow,
     message::{Call, Message},
 };
-use crate::tokens::Vocabulary;
+use crate::tokens::Tokenizer;
 
 /// Cuts a text to at most `budget` tokens: the head stays, a note says how much is missing, the tail
 /// stays.
-pub(super) fn shortened(text: &str, budget: usize, vocabulary: Vocabulary) -> Cow<'_, str> {
+pub(super) fn shortened(text: &str, budget: usize, vocabulary: Tokenizer) -> Cow<'_, str> {
     let tokens = vocabulary.count(text);
     if tokens <= budget {
         return Cow::Borrowed(text);
@@ -42,7 +42,7 @@ pub(super) fn part(length: usize, part: usize, whole: usize) -> usize {
 }
 
 /// Shortens a message to about `budget` tokens. Arguments stay JSON; images and files stay as words.
-pub(super) fn shorten(message: &mut Message, budget: usize, window: &Window) {
+pub(super) fn shorten(message: &mut Message, budget: usize, window: &ContextWindow) {
     message.parts.clear();
     let share = budget / 2 / message.calls.len().max(1);
     for call in &mut message.calls {
@@ -55,7 +55,7 @@ pub(super) fn shorten(message: &mut Message, budget: usize, window: &Window) {
     }
 }
 
-fn shorten_arguments(call: &mut Call, budget: usize, vocabulary: Vocabulary) {
+fn shorten_arguments(call: &mut Call, budget: usize, vocabulary: Tokenizer) {
     let tokens = vocabulary.count(&call.arguments);
     if tokens <= budget {
         return;

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{
-    Window,
+    ContextWindow,
     extract::Extract,
     message::{Message, Role},
     shorten::shortened,
@@ -28,7 +28,7 @@ pub trait Summarise {
 pub(super) fn summary(
     messages: &[&Message],
     budget: usize,
-    window: &Window,
+    window: &ContextWindow,
     summarise: &dyn Summarise,
 ) -> Message {
     let count: usize = messages.iter().map(|it| stands_for(it)).sum();

@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use crate::{
     definition::{is_closing, opening, parameters},
     shorten::{one_line, shortened},
-    tokens::Vocabulary,
+    tokens::Tokenizer,
 };
 
 /// How many tokens of parameters and instructions a brief holds.
@@ -80,7 +80,7 @@ impl Text {
 }
 
 fn count(text: &str) -> usize {
-    Vocabulary::Estimate.count(text)
+    Tokenizer::Estimate.count(text)
 }
 
 /// The lines of the instructions without their title and the section of parameters, which is

@@ -20,7 +20,7 @@ use crate::{
     parse::{self, Encoding, canonical, decode, requoted},
     rule::{self, Profile},
     skill::Status,
-    source::{Folder, Found, Source as _},
+    source::{DiscoveredSkill, Folder, Source as _},
 };
 
 /// A `SKILL.md`, with what clients ask of it.
@@ -98,7 +98,12 @@ impl Candidate {
         within.or_else(own).unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    pub(super) fn new(found: &Found, folder: &Folder, link: Link, directory: usize) -> Self {
+    pub(super) fn new(
+        found: &DiscoveredSkill,
+        folder: &Folder,
+        link: Link,
+        directory: usize,
+    ) -> Self {
         let is_cut = (found.head.len() as u64) < found.size;
         let head = if is_cut { whole_characters(&found.head) } else { &found.head };
         let (mut candidate, is_certain) = Self::read(head, found, directory);
@@ -110,7 +115,7 @@ impl Candidate {
     }
 
     /// Reads a text; says too whether more of it would change nothing.
-    fn read(bytes: &[u8], found: &Found, directory: usize) -> (Self, bool) {
+    fn read(bytes: &[u8], found: &DiscoveredSkill, directory: usize) -> (Self, bool) {
         let mut report = Report::new(Profile::Lenient, Severity::Info);
         let decoded = decode(bytes);
         let reading = parse::Reading::new(&decoded, &mut report);

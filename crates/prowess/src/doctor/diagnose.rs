@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::{
-    Diagnosis, Note,
+    Diagnosis, VerdictReason,
     candidate::Candidate,
     client::{Citation, Client},
     look::{Leaf, Look},
@@ -61,7 +61,11 @@ pub(super) fn diagnose(
 }
 
 /// The reasons that a candidate gives a client, by what is known of the client.
-fn judge(client: &'static Client, candidate: &Candidate, leaf: Option<&Leaf<'_>>) -> Vec<Note> {
+fn judge(
+    client: &'static Client,
+    candidate: &Candidate,
+    leaf: Option<&Leaf<'_>>,
+) -> Vec<VerdictReason> {
     let mut notes = Vec::new();
     for fact in client.facts {
         for symptom in fact.symptoms.iter().filter(|it| it.holds(candidate, leaf)) {
@@ -83,8 +87,8 @@ fn note(
     source: Option<&'static Citation>,
     candidate: &Candidate,
     leaf: Option<&Leaf<'_>>,
-) -> Note {
-    Note {
+) -> VerdictReason {
+    VerdictReason {
         verdict,
         symptom: Some(symptom),
         reason: reason(symptom, verdict, candidate, leaf),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Checkup, Diagnosis, Examined, Note, client::Client, verdict::Verdict};
+use super::{Checkup, Diagnosis, ExaminedSkill, VerdictReason, client::Client, verdict::Verdict};
 
 /// A directory that has skills.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub struct Location {
 
 /// A client that reads a directory.
 #[derive(Debug, Clone, Copy)]
-pub struct Reader {
+pub struct DirectoryReader {
     /// The client.
     pub client: &'static Client,
     /// How many of the skills it loads.
@@ -30,21 +30,21 @@ pub struct Reader {
 
 /// A skill that a client drops, truncates, hides or shadows, or may not load.
 #[derive(Debug)]
-pub struct Trouble<'a> {
+pub struct SkillTrouble<'a> {
     /// The skill.
-    pub skill: &'a Examined,
+    pub skill: &'a ExaminedSkill,
     /// What becomes of it.
     pub verdict: Verdict,
     /// The clients that do this for the same reason.
     pub clients: Vec<&'static Client>,
     /// The reason, where there is one.
-    pub note: Option<&'a Note>,
+    pub note: Option<&'a VerdictReason>,
 }
 
 impl Location {
     /// The clients that read this directory, with what they load of it.
-    pub fn readers(&self, checkup: &Checkup) -> Vec<Reader> {
-        let mut readers: Vec<Reader> = Vec::new();
+    pub fn readers(&self, checkup: &Checkup) -> Vec<DirectoryReader> {
+        let mut readers: Vec<DirectoryReader> = Vec::new();
         for diagnosis in self.skills(checkup).flat_map(|it| &it.diagnoses) {
             if !self.is_found_here(diagnosis) {
                 continue;
@@ -52,7 +52,7 @@ impl Location {
             let client = diagnosis.client;
             let at = readers.iter().position(|it| it.client.name == client.name);
             let at = at.unwrap_or_else(|| {
-                readers.push(Reader { client, loaded: 0, unknown: 0 });
+                readers.push(DirectoryReader { client, loaded: 0, unknown: 0 });
                 readers.len() - 1
             });
             match diagnosis.verdict {
@@ -77,8 +77,8 @@ impl Location {
     }
 
     /// What clients drop, shadow, may not load, truncate or hide of what they find here, the worst first.
-    pub fn troubles<'a>(&self, checkup: &'a Checkup) -> Vec<Trouble<'a>> {
-        let mut troubles: Vec<Trouble<'a>> = Vec::new();
+    pub fn troubles<'a>(&self, checkup: &'a Checkup) -> Vec<SkillTrouble<'a>> {
+        let mut troubles: Vec<SkillTrouble<'a>> = Vec::new();
         for skill in self.skills(checkup) {
             let first = troubles.len();
             for diagnosis in skill.diagnoses.iter().filter(|it| self.is_found_here(it)) {
@@ -87,15 +87,15 @@ impl Location {
                 if *verdict <= Verdict::Asks || *verdict == Verdict::Unknown && note.is_none() {
                     continue;
                 }
-                let is_same = |it: &&mut Trouble<'_>| {
-                    let symptom = |it: Option<&Note>| it.and_then(|it| it.symptom);
+                let is_same = |it: &&mut SkillTrouble<'_>| {
+                    let symptom = |it: Option<&VerdictReason>| it.and_then(|it| it.symptom);
                     it.verdict == *verdict && symptom(it.note) == symptom(note)
                 };
                 match troubles[first..].iter_mut().find(is_same) {
                     Some(trouble) => trouble.clients.push(client),
                     None => {
                         let (verdict, clients) = (*verdict, vec![*client]);
-                        troubles.push(Trouble { skill, verdict, clients, note });
+                        troubles.push(SkillTrouble { skill, verdict, clients, note });
                     }
                 }
             }
@@ -105,7 +105,7 @@ impl Location {
     }
 
     /// The skills in it.
-    pub fn skills<'a>(&self, checkup: &'a Checkup) -> impl Iterator<Item = &'a Examined> {
+    pub fn skills<'a>(&self, checkup: &'a Checkup) -> impl Iterator<Item = &'a ExaminedSkill> {
         self.skills.iter().map(|it| &checkup.skills[*it])
     }
 

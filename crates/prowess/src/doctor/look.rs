@@ -23,7 +23,7 @@ use crate::{
     finding::{Finding, Severity},
     gather::{Step, Visited, gather_by},
     rule,
-    source::{DEEPEST, Folder, Limits, Listing, Search, Source as _, is_link, reason},
+    source::{DEEPEST, Folder, Listing, Search, SizeLimits, Source as _, is_link, reason},
 };
 
 /// How many folders are looked into, so that a tree that is no library does not hold anybody up.
@@ -94,7 +94,7 @@ impl Look {
             .map(|it| (it.path.clone(), it.search))
             .chain(own.map(|it| (it, Search::Plain)));
         let limits =
-            Limits { depth: DEEPEST, max_document_size: MAX_DOCUMENT, ..Limits::default() };
+            SizeLimits { depth: DEEPEST, max_document_size: MAX_DOCUMENT, ..SizeLimits::default() };
         let mut look = Self {
             candidates: Vec::new(),
             findings: Vec::new(),
@@ -144,7 +144,7 @@ impl Look {
         look
     }
 
-    fn gather(&mut self, limits: &Limits) {
+    fn gather(&mut self, limits: &SizeLimits) {
         let seen = AtomicUsize::new(0);
         let folders = &self.folders;
         let gathered = gather_by(folders.len(), limits, |place| {

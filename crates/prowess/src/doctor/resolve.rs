@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use super::{
-    Diagnosis, Note,
+    Diagnosis, VerdictReason,
     client::{Clash, Client},
     diagnose::Seen,
     look::Look,
@@ -21,7 +21,8 @@ pub(super) fn adopt(copies: &[Vec<usize>], diagnoses: &mut [Diagnosis]) {
         let Diagnosis { client, verdict, .. } = diagnoses[taken];
         let path = diagnoses[taken].path.clone();
         let shown = path.as_deref().unwrap_or(Path::new("")).display();
-        let note = Note::of_others(Verdict::Loads, format!("`{shown}` is a copy of it"), client);
+        let note =
+            VerdictReason::of_others(Verdict::Loads, format!("`{shown}` is a copy of it"), client);
         for copy in copies.iter().filter(|it| **it != taken) {
             if diagnoses[*copy].verdict == Verdict::Unseen {
                 let mut notes = diagnoses[taken].notes.clone();
@@ -37,7 +38,7 @@ pub(super) fn resolve(client: &'static Client, look: &Look, seen: &mut [Option<S
     if client.clash == Clash::Both {
         return;
     }
-    let mut noted: Vec<(usize, Note)> = Vec::new();
+    let mut noted: Vec<(usize, VerdictReason)> = Vec::new();
     for rivals in rivals(client, look, seen) {
         let rank = |it: usize| seen[it].as_ref().map_or(usize::MAX, |it| it.rank);
         for (at, number) in rivals.iter().copied().enumerate() {
@@ -62,7 +63,10 @@ pub(super) fn resolve(client: &'static Client, look: &Look, seen: &mut [Option<S
             let reason = format!("`{path}` {what}");
             let fix =
                 (verdict != Verdict::Loads).then(|| "rename or remove one of them".to_owned());
-            noted.push((number, Note { fix, ..Note::of_others(verdict, reason, client) }));
+            noted.push((
+                number,
+                VerdictReason { fix, ..VerdictReason::of_others(verdict, reason, client) },
+            ));
         }
     }
     for (number, note) in noted {

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    Checkup, Diagnosis, Examined,
+    Checkup, Diagnosis, ExaminedSkill,
     client::{Client, Spot},
     location::Location,
     surroundings::Surroundings,
-    symptom::{Misnamed, Symptom, misnamed},
+    symptom::{NameToChange, Symptom, misnamed},
     verdict::Verdict,
 };
 
@@ -24,7 +24,7 @@ pub enum Suggestion<'a> {
     /// Make the names of skills in these directories and those of their folders alike.
     Rename {
         /// Which of the two is to change.
-        which: Misnamed,
+        which: NameToChange,
         /// The directories.
         directories: Vec<&'a Path>,
         /// How many skills it helps.
@@ -72,7 +72,7 @@ pub fn suggestions<'a>(checkup: &'a Checkup, surroundings: &Surroundings) -> Vec
     let mut all: Vec<(Urgency, Suggestion<'a>)> = Vec::new();
     let (mut fixable, mut others) = (Tally::default(), Tally::default());
     let (mut folders, mut names) = (Tally::default(), Tally::default());
-    let mut shadowed: Vec<&'a Examined> = Vec::new();
+    let mut shadowed: Vec<&'a ExaminedSkill> = Vec::new();
     let (mut truncated, mut first_truncated) = (Tally::default(), None);
     for location in &checkup.locations {
         for skill in location.skills(checkup) {
@@ -82,8 +82,8 @@ pub fn suggestions<'a>(checkup: &'a Checkup, surroundings: &Surroundings) -> Vec
             for diagnosis in here().filter(|it| needs_help(it)) {
                 let tally = match kind(diagnosis, skill) {
                     Kind::Fixable => &mut fixable,
-                    Kind::Misnamed(Misnamed::Folder) => &mut folders,
-                    Kind::Misnamed(Misnamed::Skill) => &mut names,
+                    Kind::Misnamed(NameToChange::Folder) => &mut folders,
+                    Kind::Misnamed(NameToChange::Skill) => &mut names,
                     Kind::Shadowed => {
                         shadowed.push(skill);
                         continue;
@@ -102,7 +102,7 @@ pub fn suggestions<'a>(checkup: &'a Checkup, surroundings: &Surroundings) -> Vec
     let urgency = fixable.urgency();
     let Tally { directories, skills, .. } = fixable;
     all.push((urgency, Suggestion::Fix { directories, skills: skills.len() }));
-    for (which, tally) in [(Misnamed::Folder, folders), (Misnamed::Skill, names)] {
+    for (which, tally) in [(NameToChange::Folder, folders), (NameToChange::Skill, names)] {
         let urgency = tally.urgency();
         let Tally { directories, skills, .. } = tally;
         all.push((urgency, Suggestion::Rename { which, directories, skills: skills.len() }));
@@ -168,7 +168,7 @@ impl<'a> Tally<'a> {
         Urgency { kind, weight: self.weight }
     }
 
-    fn add(&mut self, directory: &'a Path, skill: &'a Examined, is_lost: bool) {
+    fn add(&mut self, directory: &'a Path, skill: &'a ExaminedSkill, is_lost: bool) {
         self.weight += 1;
         self.has_lost |= is_lost;
         if !self.directories.contains(&directory) {
@@ -183,7 +183,7 @@ impl<'a> Tally<'a> {
 /// What kind of help a skill needs in a client.
 enum Kind {
     Fixable,
-    Misnamed(Misnamed),
+    Misnamed(NameToChange),
     Shadowed,
     Truncated,
     Other,
@@ -201,7 +201,7 @@ fn needs_help(diagnosis: &Diagnosis) -> bool {
     }
 }
 
-fn kind(diagnosis: &Diagnosis, skill: &Examined) -> Kind {
+fn kind(diagnosis: &Diagnosis, skill: &ExaminedSkill) -> Kind {
     let mut reasons = diagnosis.notes.iter().filter(|it| it.verdict == diagnosis.verdict);
     let is_misnamed = |it: Option<Symptom>| matches!(it, Some(Symptom::NameNotFolder(_)));
     match diagnosis.verdict {
@@ -225,8 +225,9 @@ fn share<'a>(
     surroundings: &Surroundings,
 ) -> Option<(Urgency, Suggestion<'a>)> {
     // Of a repository, more than its skills would be copied.
-    let depth =
-        |it: &Examined| Some(it.path.strip_prefix(&location.directory).ok()?.components().count());
+    let depth = |it: &ExaminedSkill| {
+        Some(it.path.strip_prefix(&location.directory).ok()?.components().count())
+    };
     if location.skills(checkup).any(|it| depth(it).is_some_and(|it| it != 2)) {
         return None;
     }
@@ -256,7 +257,7 @@ fn share<'a>(
     }
     let (_, _, to) = best?;
     let clients: Vec<&'static Client> = strangers.into_iter().filter(|it| looks(it, &to)).collect();
-    let is_missed = |it: &&Examined| {
+    let is_missed = |it: &&ExaminedSkill| {
         let own = it.diagnoses.iter().filter(|it| it.is_elsewhere());
         own.into_iter().any(|it| clients.iter().any(|client| client.name == it.client.name))
     };
@@ -270,7 +271,7 @@ fn share<'a>(
 /// Whether a client can list the skills of a directory that it does not read, beside those that it lists already.
 fn has_room(client: &Client, location: &Location, checkup: &Checkup) -> bool {
     let Some(room) = client.room else { return true };
-    let own = |skill: &&Examined, is_meant: fn(&Diagnosis) -> bool| {
+    let own = |skill: &&ExaminedSkill, is_meant: fn(&Diagnosis) -> bool| {
         skill.diagnoses.iter().any(|it| it.client.name == client.name && is_meant(it))
     };
     let listed = checkup.skills.iter().filter(|it| own(it, |it| it.verdict <= Verdict::Cut));

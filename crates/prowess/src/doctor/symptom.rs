@@ -273,8 +273,8 @@ impl Symptom {
                 let name = candidate.name.as_deref().unwrap_or_default();
                 let folder = candidate.folder(leaf);
                 match misnamed(name, &folder) {
-                    Some(Misnamed::Folder) => format!("rename the folder to `{name}`"),
-                    Some(Misnamed::Skill) => format!("say `name: {folder}`"),
+                    Some(NameToChange::Folder) => format!("rename the folder to `{name}`"),
+                    Some(NameToChange::Skill) => format!("say `name: {folder}`"),
                     None => "give the skill and its folder one name".to_owned(),
                 }
             }
@@ -302,7 +302,7 @@ impl Symptom {
 
 /// Which of two names is to change, where that of a skill is not that of its folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Misnamed {
+pub enum NameToChange {
     /// The folder takes the name of the skill.
     Folder,
     /// The skill takes the name of the folder.
@@ -311,10 +311,10 @@ pub enum Misnamed {
 
 /// Which of two names is to change: the folder's, because others mention a skill by its name; the skill's where no
 /// folder should be called so. Nothing where neither name will do.
-pub(super) fn misnamed(name: &str, folder: &str) -> Option<Misnamed> {
+pub(super) fn misnamed(name: &str, folder: &str) -> Option<NameToChange> {
     match (is_plain_name(name), is_plain_name(folder)) {
-        (true, _) => Some(Misnamed::Folder),
-        (false, true) => Some(Misnamed::Skill),
+        (true, _) => Some(NameToChange::Folder),
+        (false, true) => Some(NameToChange::Skill),
         (false, false) => None,
     }
 }

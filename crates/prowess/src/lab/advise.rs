@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{
-    Family, Lab,
-    study::{Because, Standing, Studied},
+    Lab, NearDuplicates,
+    study::{MissReason, ProbeStatus, StudiedSkill},
 };
 use crate::{
     matching::{Index, Searchable, Term, chunks, each_word, is_stop, rarity, telling},
@@ -35,7 +35,7 @@ pub(super) struct Advisor<'l, 'lib> {
 }
 
 impl<'l, 'lib> Advisor<'l, 'lib> {
-    pub(super) fn new(lab: &'l Lab<'lib>, families: &[Family<'lib>]) -> Self {
+    pub(super) fn new(lab: &'l Lab<'lib>, families: &[NearDuplicates<'lib>]) -> Self {
         let Searchable { index, .. } = lab.library.searchable();
         let mut described = vec![0; index.ids()];
         for (place, _) in lab.matchable() {
@@ -53,28 +53,28 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
     }
 
     /// Says why a skill does not fare well, and what to do about it.
-    pub(super) fn advise(&self, studied: &mut Studied<'lib>) {
+    pub(super) fn advise(&self, studied: &mut StudiedSkill<'lib>) {
         match studied.standing {
-            Standing::Found | Standing::NotInUse => return,
-            Standing::ForPeople => {
+            ProbeStatus::Found | ProbeStatus::NotInUse => return,
+            ProbeStatus::ForPeople => {
                 let advice = "remove `disable-model-invocation` if requests should match it";
                 return studied.advice.push(advice.to_owned());
             }
-            Standing::Hidden => {
+            ProbeStatus::Hidden => {
                 return studied.advice.push("rename it, or remove one of the two".to_owned());
             }
-            Standing::NeverFound | Standing::Contested => {}
+            ProbeStatus::NeverFound | ProbeStatus::Contested => {}
         }
         let because = self.because(studied);
-        let thief = studied.thieves.first().map(|it| it.skill);
-        studied.shared = thief.map_or_else(Vec::new, |it| self.shared(studied.skill, it));
+        let competitor = studied.thieves.first().map(|it| it.skill);
+        studied.shared = competitor.map_or_else(Vec::new, |it| self.shared(studied.skill, it));
         studied.own = self.own(studied.skill);
         studied.because = Some(because);
         let no_other = if self.index.len() < MANY { "no" } else { "hardly any" };
         studied.advice = advice(studied, because, self.lab.threshold, no_other);
     }
 
-    fn because(&self, studied: &Studied<'lib>) -> Because<'lib> {
+    fn because(&self, studied: &StudiedSkill<'lib>) -> MissReason<'lib> {
         let manifest = &studied.skill.manifest;
         let when = manifest.dialect().when_to_use.as_deref().unwrap_or_default();
         let words = telling(&format!("{}\n{when}", manifest.description));
@@ -86,20 +86,20 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
         let common = (self.index.len() / COMMON.0).max(COMMON.1);
         let lost: usize = studied.thieves.iter().map(|it| it.takes).sum();
         match &studied.thieves[..] {
-            _ if is_template_text(&manifest.description) => Because::Placeholder,
-            _ if words == 0 => Because::Wordless,
+            _ if is_template_text(&manifest.description) => MissReason::Placeholder,
+            _ if words == 0 => MissReason::Wordless,
             [first, ..] if self.are_family(studied.skill, first.skill) => {
-                Because::Twin(first.skill)
+                MissReason::Twin(first.skill)
             }
-            _ if words < SHORT => Because::Short(words),
-            [first, ..] if names(studied.skill, first.skill) => Because::Names(first.skill),
-            _ if others >= common => Because::Common(others),
+            _ if words < SHORT => MissReason::Short(words),
+            [first, ..] if names(studied.skill, first.skill) => MissReason::Names(first.skill),
+            _ if others >= common => MissReason::Common(others),
             [] => {
                 let surest = studied.probes.iter().map(|it| it.confidence);
-                Because::Unsure(surest.fold(0.0, f64::max))
+                MissReason::Unsure(surest.fold(0.0, f64::max))
             }
-            [first, ..] if first.takes * 2 >= lost => Because::Shadowed(first.skill),
-            thieves => Because::Crowded(thieves.len()),
+            [first, ..] if first.takes * 2 >= lost => MissReason::Shadowed(first.skill),
+            thieves => MissReason::Crowded(thieves.len()),
         }
     }
 
@@ -230,55 +230,55 @@ fn described_by(index: &Index, place: u32) -> Vec<u32> {
 }
 
 fn advice(
-    studied: &Studied<'_>,
-    because: Because<'_>,
+    studied: &StudiedSkill<'_>,
+    because: MissReason<'_>,
     threshold: f64,
     no_other: &str,
 ) -> Vec<String> {
     let name = |skill: &Skill| format!("`{}`", skill.manifest.name);
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
     let mut advice = vec![match because {
-        Because::Placeholder => {
+        MissReason::Placeholder => {
             "replace the placeholder: say what the skill does, and when to use it".to_owned()
         }
-        Because::Wordless => {
+        MissReason::Wordless => {
             "write a description: what the skill does, and when to use it".to_owned()
         }
-        Because::Twin(other) => {
+        MissReason::Twin(other) => {
             let other = name(other);
             format!("remove it or {other}, or have each say what the other is not for")
         }
-        Because::Names(other) => {
+        MissReason::Names(other) => {
             let apart = other.manifest.name.replace(['-', '_'], " ");
             format!("write `{apart}`: joined, it is the name of another skill")
         }
-        Because::Short(1) => "say more: one word is too little to be found by".to_owned(),
-        Because::Short(words) => {
+        MissReason::Short(1) => "say more: one word is too little to be found by".to_owned(),
+        MissReason::Short(words) => {
             format!("say more: {words} words that say something are too few to be found by")
         }
-        Because::Common(others) => format!(
+        MissReason::Common(others) => format!(
             "name what it is about: every word of its description stands in at least {others} others"
         ),
-        Because::Shadowed(other) => {
+        MissReason::Shadowed(other) => {
             format!("say what {} does not do, and when this one is meant", name(other))
         }
-        Because::Crowded(others) => {
+        MissReason::Crowded(others) => {
             format!("say what is special: {others} skills answer to the same words")
         }
-        Because::Unsure(surest) => format!(
+        MissReason::Unsure(surest) => format!(
             "say more about when to use it: it is found with {} at most, and {} are needed",
             percent(surest),
             percent(threshold)
         ),
     }];
-    let is_placeholder = matches!(because, Because::Placeholder);
+    let is_placeholder = matches!(because, MissReason::Placeholder);
     if is_placeholder {
         return advice;
     }
-    if let (Some(thief), false) = (studied.thieves.first(), studied.shared.is_empty()) {
+    if let (Some(competitor), false) = (studied.thieves.first(), studied.shared.is_empty()) {
         let stand = if studied.shared.len() == 1 { "stands" } else { "stand" };
         let shared = quoted(&studied.shared, "and");
-        advice.push(format!("{shared} {stand} in {} as well", name(thief.skill)));
+        advice.push(format!("{shared} {stand} in {} as well", name(competitor.skill)));
     }
     if !studied.own.is_empty() {
         let own = quoted(&studied.own, "or");

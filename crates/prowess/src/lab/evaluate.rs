@@ -9,7 +9,7 @@ use crate::skill::Skill;
 #[derive(Debug, Clone, Default)]
 pub struct Evaluation<'lib> {
     /// Every request, in the order in which it was asked.
-    pub tested: Vec<Tested<'lib>>,
+    pub tested: Vec<TestedRequest<'lib>>,
     /// How each skill did that was expected or matched, the worst first.
     pub scores: Vec<(&'lib Skill, Score)>,
     /// How all of them did together.
@@ -20,7 +20,7 @@ pub struct Evaluation<'lib> {
 
 /// What came of a request.
 #[derive(Debug, Clone)]
-pub struct Tested<'lib> {
+pub struct TestedRequest<'lib> {
     /// The request, and what should come of it.
     pub trial: Trial<'lib>,
     /// The skill that it matches, and how sure the matcher is of it.
@@ -63,7 +63,7 @@ impl<'lib> Lab<'lib> {
         let mut scores: BTreeMap<usize, Score> = BTreeMap::new();
         let mut matrix: BTreeMap<(Option<usize>, Option<usize>), usize> = BTreeMap::new();
         let place = |skill: &Skill| self.library.place_in(skill);
-        for Tested { trial, matched, passed, .. } in &evaluation.tested {
+        for TestedRequest { trial, matched, passed, .. } in &evaluation.tested {
             let matched = matched.and_then(|it| place(it.0));
             let expected = match &trial.expected {
                 Expected::AnyOf(_) if *passed => matched,
@@ -114,7 +114,7 @@ impl<'lib> Lab<'lib> {
         evaluation
     }
 
-    fn test(&self, trial: &Trial<'lib>) -> Tested<'lib> {
+    fn test(&self, trial: &Trial<'lib>) -> TestedRequest<'lib> {
         let matches = self.ask(&trial.request);
         let first = matches.first().filter(|it| it.confidence >= self.threshold);
         let place = |skill: &Skill| matches.iter().position(|it| std::ptr::eq(it.skill, skill));
@@ -127,7 +127,7 @@ impl<'lib> Lab<'lib> {
             Expected::Not(skill) => (!is(skill), place(skill)),
             Expected::Nothing => (first.is_none(), None),
         };
-        Tested {
+        TestedRequest {
             trial: trial.clone(),
             matched: first.map(|it| (it.skill, it.confidence)),
             rank: place.map(|it| it + 1),
@@ -143,9 +143,9 @@ impl<'lib> Evaluation<'lib> {
     }
 
     /// The requests that did not, those first of which the matcher was most sure.
-    pub fn failed(&self) -> Vec<&Tested<'lib>> {
+    pub fn failed(&self) -> Vec<&TestedRequest<'lib>> {
         let mut failed: Vec<_> = self.tested.iter().filter(|it| !it.passed).collect();
-        let sure = |it: &Tested<'_>| it.matched.map_or(0.0, |it| it.1);
+        let sure = |it: &TestedRequest<'_>| it.matched.map_or(0.0, |it| it.1);
         failed.sort_by(|a, b| sure(b).total_cmp(&sure(a)));
         failed
     }

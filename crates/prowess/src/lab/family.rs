@@ -10,16 +10,16 @@ use crate::{
 
 /// Skills whose texts are almost the same, the one that requests match first.
 #[derive(Debug, Clone)]
-pub struct Family<'lib> {
+pub struct NearDuplicates<'lib> {
     /// What is almost the same: all that they say, or else their descriptions.
     pub whole: bool,
     /// The skills; there are two at least.
-    pub members: Vec<Member<'lib>>,
+    pub members: Vec<NearDuplicate<'lib>>,
 }
 
 /// A skill of a family.
 #[derive(Debug, Clone, Copy)]
-pub struct Member<'lib> {
+pub struct NearDuplicate<'lib> {
     /// The skill.
     pub skill: &'lib Skill,
     /// How much of what either says both say, it and the one by which the family is known; rare words
@@ -38,7 +38,7 @@ const MOST_COMPARED: usize = 512;
 
 impl<'lib> Lab<'lib> {
     /// Finds the skills whose texts are almost the same, the largest families first.
-    pub fn families(&self) -> Vec<Family<'lib>> {
+    pub fn families(&self) -> Vec<NearDuplicates<'lib>> {
         let index = &self.library.searchable().index;
         let all: Vec<(u32, &Skill)> = self.matchable().collect();
         let same = gathered(index, all.iter().map(|it| it.0), everything);
@@ -48,7 +48,7 @@ impl<'lib> Lab<'lib> {
         let several = |it: &Vec<(u32, f32)>| it.len() > 1;
         let whole = same.into_iter().filter(several).map(|it| (true, it));
         let families = whole.chain(described.into_iter().filter(several).map(|it| (false, it)));
-        let mut families: Vec<Family<'lib>> =
+        let mut families: Vec<NearDuplicates<'lib>> =
             families.map(|(whole, members)| self.family(whole, &members)).collect();
         families.sort_by_key(|it| std::cmp::Reverse((it.members.len(), it.whole)));
         families
@@ -56,7 +56,7 @@ impl<'lib> Lab<'lib> {
 
     /// Finds the pairs of skills whose descriptions share most, but for those that are almost the same.
     /// Of more than some hundred skills only those that are `wanted` are compared.
-    pub(super) fn closest(&self, wanted: impl Fn(&Skill) -> bool) -> Vec<Family<'lib>> {
+    pub(super) fn closest(&self, wanted: impl Fn(&Skill) -> bool) -> Vec<NearDuplicates<'lib>> {
         let index = &self.library.searchable().index;
         let text = |place: u32| {
             let own = index.words(place);
@@ -79,9 +79,11 @@ impl<'lib> Lab<'lib> {
             }
         }
         pairs.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
-        let member =
-            |at: usize, likeness: f32| Member { skill: all[at].0, likeness: likeness.into() };
-        let family = |it: &(f32, usize, usize)| Family {
+        let member = |at: usize, likeness: f32| NearDuplicate {
+            skill: all[at].0,
+            likeness: likeness.into(),
+        };
+        let family = |it: &(f32, usize, usize)| NearDuplicates {
             whole: false,
             members: vec![member(it.1, it.0), member(it.2, it.0)],
         };
@@ -89,15 +91,17 @@ impl<'lib> Lab<'lib> {
     }
 
     /// Puts the one first that requests match which are meant for the first.
-    fn family(&self, whole: bool, members: &[(u32, f32)]) -> Family<'lib> {
+    fn family(&self, whole: bool, members: &[(u32, f32)]) -> NearDuplicates<'lib> {
         let skill = |place: u32| &*self.library.skills[place as usize];
         let first = probes(&skill(members[0].0).manifest).into_iter().next();
         let order = self.ask(&first.unwrap_or_default());
-        let rank = |it: &Member<'_>| order.iter().position(|fit| std::ptr::eq(fit.skill, it.skill));
-        let member = |it: &(u32, f32)| Member { skill: skill(it.0), likeness: f64::from(it.1) };
-        let mut members: Vec<Member<'lib>> = members.iter().map(member).collect();
+        let rank =
+            |it: &NearDuplicate<'_>| order.iter().position(|fit| std::ptr::eq(fit.skill, it.skill));
+        let member =
+            |it: &(u32, f32)| NearDuplicate { skill: skill(it.0), likeness: f64::from(it.1) };
+        let mut members: Vec<NearDuplicate<'lib>> = members.iter().map(member).collect();
         members.sort_by_key(|it| rank(it).unwrap_or(usize::MAX));
-        Family { whole, members }
+        NearDuplicates { whole, members }
     }
 }
 

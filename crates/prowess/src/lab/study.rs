@@ -1,35 +1,37 @@
 //! How every skill fares against the others with its own words.
 
-use super::{Family, Lab, Progress, advise::Advisor, can_be_matched, mapped, probe::probes};
+use super::{
+    Lab, NearDuplicates, Progress, advise::Advisor, can_be_matched, mapped, probe::probes,
+};
 use crate::skill::Skill;
 
 /// What the lab has found out about a library.
 #[derive(Debug, Clone)]
 pub struct Study<'lib> {
     /// Every skill that was asked about, the worst first.
-    pub skills: Vec<Studied<'lib>>,
+    pub skills: Vec<StudiedSkill<'lib>>,
     /// Skills whose texts are almost the same.
-    pub families: Vec<Family<'lib>>,
+    pub families: Vec<NearDuplicates<'lib>>,
     /// The pairs whose descriptions come closest to each other, the closest first: also where all is
     /// well, the next ones to get into each other's way.
-    pub closest: Vec<Family<'lib>>,
+    pub closest: Vec<NearDuplicates<'lib>>,
 }
 
 /// What the lab has found out about a skill.
 #[derive(Debug, Clone)]
-pub struct Studied<'lib> {
+pub struct StudiedSkill<'lib> {
     /// The skill.
     pub skill: &'lib Skill,
     /// How it fares.
-    pub standing: Standing,
+    pub standing: ProbeStatus,
     /// Why it does not fare well.
-    pub because: Option<Because<'lib>>,
+    pub because: Option<MissReason<'lib>>,
     /// What was asked in its words, and what came of it.
     pub probes: Vec<Probe<'lib>>,
     /// How many of these requests match it.
     pub won: usize,
     /// The skills that requests match instead, those that take most first.
-    pub thieves: Vec<Thief<'lib>>,
+    pub thieves: Vec<Competitor<'lib>>,
     /// Words that it shares with the first of these, the most telling first.
     pub shared: Vec<String>,
     /// Words of its instructions that no other skill is described by, or hardly any where there are many;
@@ -41,7 +43,7 @@ pub struct Studied<'lib> {
 
 /// How a skill fares with requests in its own words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Standing {
+pub enum ProbeStatus {
     /// No request brings it among the first three, or not surely enough.
     NeverFound,
     /// Most requests match another skill, or none.
@@ -58,7 +60,7 @@ pub enum Standing {
 
 /// Why a skill does not fare well.
 #[derive(Debug, Clone, Copy)]
-pub enum Because<'lib> {
+pub enum MissReason<'lib> {
     /// Its description is still the text of a template.
     Placeholder,
     /// No word of its description says anything.
@@ -94,7 +96,7 @@ pub struct Probe<'lib> {
 
 /// A skill that requests match which are meant for another.
 #[derive(Debug, Clone)]
-pub struct Thief<'lib> {
+pub struct Competitor<'lib> {
     /// The skill.
     pub skill: &'lib Skill,
     /// How many requests it takes.
@@ -117,17 +119,17 @@ impl<'lib> Lab<'lib> {
             advisor.advise(&mut studied);
             studied
         });
-        let won = |it: &Studied<'_>| it.won * 1000 / it.probes.len().max(1);
+        let won = |it: &StudiedSkill<'_>| it.won * 1000 / it.probes.len().max(1);
         skills.sort_by_cached_key(|it| (it.standing, won(it)));
-        let is_asked_about = |it: &Family<'_>| it.members.iter().any(|it| wanted(it.skill));
+        let is_asked_about = |it: &NearDuplicates<'_>| it.members.iter().any(|it| wanted(it.skill));
         let closest = self.closest(&wanted);
         Study { skills, families: families.into_iter().filter(is_asked_about).collect(), closest }
     }
 
-    fn studied(&self, skill: &'lib Skill) -> Studied<'lib> {
-        let mut studied = Studied {
+    fn studied(&self, skill: &'lib Skill) -> StudiedSkill<'lib> {
+        let mut studied = StudiedSkill {
             skill,
-            standing: Standing::NotInUse,
+            standing: ProbeStatus::NotInUse,
             because: None,
             probes: Vec::new(),
             won: 0,
@@ -138,9 +140,9 @@ impl<'lib> Lab<'lib> {
         };
         if !can_be_matched(skill) {
             studied.standing = match &skill.hidden_by {
-                Some(_) => Standing::Hidden,
-                None if skill.manifest.is_active() => Standing::ForPeople,
-                None => Standing::NotInUse,
+                Some(_) => ProbeStatus::Hidden,
+                None if skill.manifest.is_active() => ProbeStatus::ForPeople,
+                None => ProbeStatus::NotInUse,
             };
             return studied;
         }
@@ -153,11 +155,11 @@ impl<'lib> Lab<'lib> {
         let is_won = |it: &&Probe<'_>| it.rank == Some(1) && it.confidence >= self.threshold;
         studied.won = studied.probes.iter().filter(is_won).count();
         studied.standing = if !studied.probes.iter().any(is_found) {
-            Standing::NeverFound
+            ProbeStatus::NeverFound
         } else if studied.won * 2 < studied.probes.len() {
-            Standing::Contested
+            ProbeStatus::Contested
         } else {
-            Standing::Found
+            ProbeStatus::Found
         };
         studied
     }
@@ -174,8 +176,8 @@ impl<'lib> Lab<'lib> {
     }
 
     /// Who is matched instead of a skill; those that take as many stay in the order of the requests.
-    fn thieves(&self, skill: &Skill, probes: &[Probe<'lib>]) -> Vec<Thief<'lib>> {
-        let mut thieves: Vec<Thief<'lib>> = Vec::new();
+    fn thieves(&self, skill: &Skill, probes: &[Probe<'lib>]) -> Vec<Competitor<'lib>> {
+        let mut thieves: Vec<Competitor<'lib>> = Vec::new();
         for probe in probes {
             let Some((first, confidence)) = probe.first else { continue };
             if std::ptr::eq(first, skill) || confidence < self.threshold {
@@ -183,11 +185,11 @@ impl<'lib> Lab<'lib> {
             }
             let lead = confidence - probe.confidence;
             match thieves.iter_mut().find(|it| std::ptr::eq(it.skill, first)) {
-                Some(thief) => {
-                    thief.lead += lead;
-                    thief.takes += 1;
+                Some(competitor) => {
+                    competitor.lead += lead;
+                    competitor.takes += 1;
                 }
-                None => thieves.push(Thief { skill: first, takes: 1, lead }),
+                None => thieves.push(Competitor { skill: first, takes: 1, lead }),
             }
         }
         thieves.iter_mut().for_each(|it| it.lead /= it.takes as f64);
@@ -196,7 +198,7 @@ impl<'lib> Lab<'lib> {
     }
 }
 
-impl Standing {
+impl ProbeStatus {
     /// The words for it.
     pub fn as_str(self) -> &'static str {
         match self {

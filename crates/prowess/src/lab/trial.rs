@@ -14,7 +14,7 @@ use crate::{
     parse::decode,
     rule,
     skill::Skill,
-    source::Limits,
+    source::SizeLimits,
 };
 
 /// A request, and what should come of it.
@@ -80,7 +80,7 @@ impl<'lib> Lab<'lib> {
             let (source, limits) = (&skill.home.source, skill.home.limits);
             // Requests are for nobody's window, so that there may be more of them.
             let max_file_size = limits.max_file_size.max(limits.max_document_size);
-            let limits = Limits { max_file_size, ..limits };
+            let limits = SizeLimits { max_file_size, ..limits };
             let (files, findings) = source.resources(&skill.origin.path, &limits);
             for file in files.iter().map(|it| &*it.path).filter(|it| is_evaluation(it)) {
                 let path = skill.folder().join(file);

@@ -16,7 +16,7 @@ pub struct Reason {
     /// What the skill says instead, in lower case.
     pub other_word: Option<String>,
     /// Where in the skill it stands.
-    pub fields: Vec<Field>,
+    pub fields: Vec<MatchedField>,
     /// How much of all that the words of the request could say it says, from 0 to 1.
     pub share: f64,
 }
@@ -34,7 +34,7 @@ impl fmt::Display for Reason {
 
 /// A part of a skill in which words are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Field {
+pub enum MatchedField {
     /// Its name.
     Name,
     /// Its description.
@@ -51,7 +51,7 @@ pub enum Field {
     Body,
 }
 
-impl Field {
+impl MatchedField {
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -103,7 +103,7 @@ pub fn why(library: &Library, request: &str, skill: &Skill) -> Vec<Reason> {
 }
 
 /// The words of a skill that are asked for, by the parts in which they stand.
-struct Found([(Field, Vec<(Term, String)>); 7]);
+struct Found([(MatchedField, Vec<(Term, String)>); 7]);
 
 impl Found {
     fn new(skill: &Skill, stems: &[&str]) -> Self {
@@ -115,23 +115,23 @@ impl Found {
         let mut starts = Starts::default();
         stems.iter().for_each(|it| starts.add(it));
         let parts = [
-            (Field::Name, &*manifest.name),
-            (Field::Description, &manifest.description),
-            (Field::WhenToUse, dialect.when_to_use.as_deref().unwrap_or_default()),
-            (Field::Tags, &manifest.tags.join("\n")),
-            (Field::Triggers, &dialect.triggers.join("\n")),
-            (Field::Headings, &headings.join("\n")),
-            (Field::Body, &body),
+            (MatchedField::Name, &*manifest.name),
+            (MatchedField::Description, &manifest.description),
+            (MatchedField::WhenToUse, dialect.when_to_use.as_deref().unwrap_or_default()),
+            (MatchedField::Tags, &manifest.tags.join("\n")),
+            (MatchedField::Triggers, &dialect.triggers.join("\n")),
+            (MatchedField::Headings, &headings.join("\n")),
+            (MatchedField::Body, &body),
         ];
         Self(parts.map(|(field, text)| (field, found(text, &wanted, &starts))))
     }
 
     /// A word as it is written, and where it stands.
-    fn of(&self, term: Term) -> Option<(&str, Vec<Field>)> {
+    fn of(&self, term: Term) -> Option<(&str, Vec<MatchedField>)> {
         let own = self.0.iter().filter_map(|(field, words)| {
             words.iter().find(|it| it.0 == term).map(|it| (*field, &*it.1))
         });
-        let (fields, words): (Vec<Field>, Vec<&str>) = own.unzip();
+        let (fields, words): (Vec<MatchedField>, Vec<&str>) = own.unzip();
         Some((words.first()?, fields))
     }
 }

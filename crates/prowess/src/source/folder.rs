@@ -17,7 +17,7 @@ use rustix::{
 };
 
 use super::{
-    At, Found, Limits, Listing, ReadError, Search, Source, Stamp, Visit, What,
+    At, DiscoveredSkill, Listing, ReadError, Search, SizeLimits, Source, Stamp, Visit, VisitResult,
     mark::{Mark, SETTLED, Seen},
     open::{
         Entries, Entry, FILE, fill, is_inside, list, modified, open_beneath, open_contained,
@@ -60,7 +60,7 @@ impl Folder {
         configured: &Directory,
         path: PathBuf,
         allowed: Arc<[PathBuf]>,
-        limits: &Limits,
+        limits: &SizeLimits,
     ) -> io::Result<Self> {
         let scope = configured.scope;
         let real = std::fs::canonicalize(&path)?;
@@ -170,7 +170,7 @@ impl Folder {
     pub(crate) fn visit_noting(
         &self,
         folder: &Path,
-        limits: &Limits,
+        limits: &SizeLimits,
         listing: Listing,
         mut seen: Option<&mut Seen>,
     ) -> Visit {
@@ -178,7 +178,7 @@ impl Folder {
             && let Some(found) = self.glance(folder, limits, seen.as_deref_mut())
         {
             return Visit {
-                what: What::Skill(Box::new(found)),
+                what: VisitResult::Skill(Box::new(found)),
                 linked: false,
                 findings: Vec::new(),
             };
@@ -190,7 +190,7 @@ impl Folder {
                 if self.repository.is_none() || is_link_of_note(&self.real, folder, &trouble) {
                     findings.extend(finding(&self.path.join(folder), Role::Folder, trouble));
                 }
-                Visit { what: What::Nothing, linked: false, findings }
+                Visit { what: VisitResult::Nothing, linked: false, findings }
             }
         }
     }
@@ -225,11 +225,11 @@ impl Folder {
     fn look(
         &self,
         folder: &Path,
-        limits: &Limits,
+        limits: &SizeLimits,
         listing: Listing,
         findings: &mut Vec<Finding>,
         mut seen: Option<&mut Seen>,
-    ) -> Result<(What, bool), Trouble> {
+    ) -> Result<(VisitResult, bool), Trouble> {
         let (directory, linked) = self.enter(folder)?;
         if let Some(seen) = seen.as_deref_mut() {
             seen.is_more = linked.is_some();
@@ -246,7 +246,7 @@ impl Folder {
                 }
             }
             let folders = self.folders(folder, &entries, findings);
-            return Ok((What::Folders(folders), linked.is_some()));
+            return Ok((VisitResult::Folders(folders), linked.is_some()));
         };
         let entry = entries.names.swap_remove(document);
         let path = joined(&self.path, folder, &entry.name);
@@ -254,7 +254,8 @@ impl Folder {
             Ok(head) => head,
             Err(trouble) => {
                 let found = finding(&path, Role::Document, trouble);
-                let what = if found.is_some() { What::LeftOut(path) } else { What::Nothing };
+                let what =
+                    if found.is_some() { VisitResult::LeftOut(path) } else { VisitResult::Nothing };
                 findings.extend(found);
                 return Ok((what, false));
             }
@@ -283,7 +284,7 @@ impl Folder {
         };
         let real = head.real.clone().or(linked.map(|it| it.join(&*entry.name)));
         let found = self.found(folder, &entry.name, path, real, head, listed);
-        Ok((What::Skill(Box::new(found)), false))
+        Ok((VisitResult::Skill(Box::new(found)), false))
     }
 
     /// The folders of a folder that is no skill.
@@ -319,7 +320,12 @@ impl Folder {
 
     /// A skill in a folder that is no link, found without listing the folder. Nothing for anything
     /// else: a closer look tells what it is.
-    fn glance(&self, folder: &Path, limits: &Limits, seen: Option<&mut Seen>) -> Option<Found> {
+    fn glance(
+        &self,
+        folder: &Path,
+        limits: &SizeLimits,
+        seen: Option<&mut Seen>,
+    ) -> Option<DiscoveredSkill> {
         if folder.as_os_str().is_empty() || self.repository.is_some() && is_hidden(folder) {
             return None;
         }
@@ -359,7 +365,7 @@ impl Folder {
         linked: Option<PathBuf>,
         head: Head,
         listed: Option<(Vec<Resource>, u64)>,
-    ) -> Found {
+    ) -> DiscoveredSkill {
         let (resources, omitted) = match listed {
             Some((resources, omitted)) => (Some(resources), omitted),
             None => (None, 0),
@@ -370,7 +376,7 @@ impl Folder {
             None => self.real_of(&path, folder, name),
         };
         let Head { bytes, size, modified, .. } = head;
-        Found {
+        DiscoveredSkill {
             path,
             real: Some(real),
             linked: linked.is_some(),
@@ -388,7 +394,7 @@ impl Folder {
         directory: &OwnedFd,
         entry: &Entry,
         path: &Path,
-        limits: &Limits,
+        limits: &SizeLimits,
     ) -> Result<Head, Trouble> {
         let (file, real) = match rustix::fs::openat(
             directory,
@@ -415,11 +421,11 @@ impl Source for Folder {
         self.scope
     }
 
-    fn visit(&self, folder: &Path, limits: &Limits, listing: Listing) -> Visit {
+    fn visit(&self, folder: &Path, limits: &SizeLimits, listing: Listing) -> Visit {
         self.visit_noting(folder, limits, listing, None)
     }
 
-    fn resources(&self, path: &Path, limits: &Limits) -> (Vec<Resource>, Vec<Finding>) {
+    fn resources(&self, path: &Path, limits: &SizeLimits) -> (Vec<Resource>, Vec<Finding>) {
         let skill = path.parent().unwrap_or(path);
         let mut findings = Vec::new();
         let opened = self.contained(skill).and_then(|it| Ok(open_directory(&it)?));
@@ -466,7 +472,7 @@ struct Head {
 }
 
 impl Head {
-    fn of(file: &OwnedFd, real: Option<PathBuf>, limits: &Limits) -> Result<Self, Trouble> {
+    fn of(file: &OwnedFd, real: Option<PathBuf>, limits: &SizeLimits) -> Result<Self, Trouble> {
         let stat = rustix::fs::fstat(file)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(Trouble::NotRegular);

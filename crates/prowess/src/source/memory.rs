@@ -9,12 +9,12 @@ use std::{
 };
 
 use super::{
-    Found, Limits, Listing, ReadError, Source, Visit, What,
+    DiscoveredSkill, Listing, ReadError, SizeLimits, Source, Visit, VisitResult,
     trouble::{Role, Trouble, finding},
 };
 use crate::{
     finding::Finding,
-    skill::{Kind, Resource, Scope},
+    skill::{Resource, ResourceKind, Scope},
 };
 
 /// Skills in memory: paths such as `create-pr/SKILL.md`, each with its bytes.
@@ -61,14 +61,18 @@ impl Source for Memory {
         self.scope
     }
 
-    fn visit(&self, folder: &Path, limits: &Limits, listing: Listing) -> Visit {
+    fn visit(&self, folder: &Path, limits: &SizeLimits, listing: Listing) -> Visit {
         let Some((_, head)) = self.inside(folder).find(|it| it.0 == "SKILL.md") else {
             let names =
                 self.inside(folder).filter_map(|(path, _)| path.split_once('/')).map(|it| it.0);
             let mut folders: Vec<PathBuf> =
                 names.filter(|it| !it.starts_with('.')).map(|it| folder.join(it)).collect();
             folders.dedup();
-            return Visit { what: What::Folders(folders), linked: false, findings: Vec::new() };
+            return Visit {
+                what: VisitResult::Folders(folders),
+                linked: false,
+                findings: Vec::new(),
+            };
         };
         let path: Arc<Path> = self.name.join(folder).join("SKILL.md").into();
         let (resources, findings) = match listing {
@@ -89,11 +93,12 @@ impl Source for Memory {
             Listing::OnDemand => 0,
         };
         let (real, linked, modified) = (None, false, None);
-        let found = Found { path, real, linked, head, size, modified, resources, omitted };
-        Visit { what: What::Skill(Box::new(found)), linked: false, findings }
+        let found =
+            DiscoveredSkill { path, real, linked, head, size, modified, resources, omitted };
+        Visit { what: VisitResult::Skill(Box::new(found)), linked: false, findings }
     }
 
-    fn resources(&self, path: &Path, limits: &Limits) -> (Vec<Resource>, Vec<Finding>) {
+    fn resources(&self, path: &Path, limits: &SizeLimits) -> (Vec<Resource>, Vec<Finding>) {
         let mut resources = Vec::new();
         let mut findings = Vec::new();
         let folder = path.strip_prefix(&self.name).ok().and_then(Path::parent);
@@ -109,7 +114,7 @@ impl Source for Memory {
             }
             let is_text = str::from_utf8(bytes).is_ok();
             resources.push(Resource {
-                kind: Kind::of(inside),
+                kind: ResourceKind::of(inside),
                 is_text,
                 path: inside.into(),
                 size,

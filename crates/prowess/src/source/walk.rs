@@ -9,7 +9,7 @@ use std::{
 use rustix::fs::{AtFlags, FileType, Stat};
 
 use super::{
-    Limits, MAX_DEPTH, MAX_ENTRIES,
+    MAX_DEPTH, MAX_ENTRIES, SizeLimits,
     folder::{Folder, document},
     mark::{Mark, Seen},
     open::{Entries, Entry, list, modified, open_contained, open_directory, open_inside},
@@ -18,7 +18,7 @@ use super::{
 use crate::{
     finding::{Finding, Severity},
     rule,
-    skill::{Kind, Resource},
+    skill::{Resource, ResourceKind},
 };
 
 /// Lists the files of a skill, sorted by path, and counts the bytes of those that are too large; what is in the
@@ -27,7 +27,7 @@ pub(super) fn walk(
     folder: &Folder,
     skill: &Path,
     entries: Entries,
-    limits: &Limits,
+    limits: &SizeLimits,
     findings: &mut Vec<Finding>,
     noted: Option<&mut Seen>,
 ) -> (Vec<Resource>, u64) {
@@ -41,7 +41,7 @@ pub(super) fn walk(
 struct Walk<'a> {
     folder: &'a Folder,
     skill: &'a Path,
-    limits: &'a Limits,
+    limits: &'a SizeLimits,
     findings: &'a mut Vec<Finding>,
     /// What was looked at, where somebody wants to know.
     noted: Option<&'a mut Seen>,
@@ -193,7 +193,7 @@ impl Walk<'_> {
             return Err(Trouble::TooLarge { size, limit });
         }
         self.resources.push(Resource {
-            kind: Kind::of(path),
+            kind: ResourceKind::of(path),
             is_text: text_by_name(path).unwrap_or_else(|| self.text_by_content(path)),
             path: path.into(),
             size,

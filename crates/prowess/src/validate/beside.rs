@@ -10,7 +10,7 @@ use crate::{
     parse::Reading,
     rule,
     skill::Resource,
-    source::{Found, Source},
+    source::{DiscoveredSkill, Source},
 };
 
 /// What every MCP host must accept.
@@ -22,7 +22,7 @@ const MAX_BROKEN: usize = 50;
 
 pub(super) fn rules(
     source: &dyn Source,
-    found: &Found,
+    found: &DiscoveredSkill,
     reading: &Reading<'_>,
     report: &mut Report,
 ) {
@@ -43,7 +43,11 @@ pub(super) fn rules(
 }
 
 /// Notes the links of the instructions that lead nowhere, each target once; returns the others.
-fn references(found: &Found, reading: &Reading<'_>, report: &mut Report) -> BTreeSet<String> {
+fn references(
+    found: &DiscoveredSkill,
+    reading: &Reading<'_>,
+    report: &mut Report,
+) -> BTreeSet<String> {
     let body = reading.document.body;
     let mut seen = BTreeSet::new();
     let mut linked = BTreeSet::new();
@@ -97,12 +101,12 @@ fn references(found: &Found, reading: &Reading<'_>, report: &mut Report) -> BTre
 }
 
 /// The resources, sorted by path.
-fn resources(found: &Found) -> &[Resource] {
+fn resources(found: &DiscoveredSkill) -> &[Resource] {
     found.resources.as_deref().unwrap_or_default()
 }
 
 /// Whether a path is that of a file or folder of the skill.
-fn exists(found: &Found, path: &str) -> bool {
+fn exists(found: &DiscoveredSkill, path: &str) -> bool {
     let folder = format!("{path}/");
     let next = resources(found).partition_point(|it| *it.path < *folder);
     let in_folder = resources(found).get(next).is_some_and(|it| it.path.starts_with(&folder));
@@ -111,12 +115,17 @@ fn exists(found: &Found, path: &str) -> bool {
 }
 
 /// Whether a path is that of the `SKILL.md`.
-fn is_document(found: &Found, path: &str) -> bool {
+fn is_document(found: &DiscoveredSkill, path: &str) -> bool {
     found.path.file_name().is_some_and(|it| it.to_string_lossy() == *path)
 }
 
 /// References that lead to further references, which a model may not follow.
-fn chains(source: &dyn Source, found: &Found, linked: &BTreeSet<String>, report: &mut Report) {
+fn chains(
+    source: &dyn Source,
+    found: &DiscoveredSkill,
+    linked: &BTreeSet<String>,
+    report: &mut Report,
+) {
     if report.wants(&rule::REFERENCE_CHAIN).is_none() {
         return;
     }
@@ -233,7 +242,12 @@ const MAX_READS: usize = 64;
 const MAX_READ: u64 = 256 * 1024;
 
 /// Notes files that nothing leads to: neither the instructions, nor a file that they lead to.
-fn unmentioned(source: &dyn Source, found: &Found, reading: &Reading<'_>, report: &mut Report) {
+fn unmentioned(
+    source: &dyn Source,
+    found: &DiscoveredSkill,
+    reading: &Reading<'_>,
+    report: &mut Report,
+) {
     if report.wants(&rule::RESOURCE_UNMENTIONED).is_none() {
         return;
     }
@@ -297,7 +311,7 @@ fn leads_to(text: &str, path: &str) -> bool {
 }
 
 /// `evals/evals.json` in either of the spellings that are in use.
-fn evals(source: &dyn Source, found: &Found, report: &mut Report) {
+fn evals(source: &dyn Source, found: &DiscoveredSkill, report: &mut Report) {
     let known = exists(found, "evals/evals.json");
     let Some(bytes) =
         known.then(|| source.read_beside(&found.path, "evals/evals.json").ok()).flatten()

@@ -6,7 +6,7 @@ use crate::{
     parse::Reading,
     rule,
     skill::{Manifest, Type},
-    tokens::Vocabulary,
+    tokens::Tokenizer,
 };
 
 const MAX_LINES: usize = 500;
@@ -23,7 +23,7 @@ pub(super) fn rules(reading: &Reading<'_>, manifest: Option<&Manifest>, report: 
         );
     }
     let lines = body.text.lines().count();
-    let tokens = Vocabulary::Estimate.count(body.text);
+    let tokens = Tokenizer::Estimate.count(body.text);
     if lines > MAX_LINES || tokens > MAX_TOKENS {
         let blank = body.text.lines().take_while(|it| it.trim().is_empty()).count();
         report.note(

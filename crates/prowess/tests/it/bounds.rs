@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prowess::{Limits, Profile, check, check_text, parse};
+use prowess::{Profile, SizeLimits, check, check_text, parse};
 
 use crate::files::World;
 
@@ -136,7 +136,7 @@ fn a_folder_with_many_links_is_checked_soon() {
     world.file("skills/pdf/SKILL.md", saying(&"[".repeat(50_000)));
     world.file("skills/csv/SKILL.md", saying(&"[a](b.md) ".repeat(20_000)).replace("pdf", "csv"));
     let start = Instant::now();
-    let checked = check(&[world.path("skills")], Profile::Spec, &Limits::default()).unwrap();
+    let checked = check(&[world.path("skills")], Profile::Spec, &SizeLimits::default()).unwrap();
     assert!(crate::codes(&checked.findings).contains(&"reference-missing"));
     assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
 }
@@ -153,7 +153,7 @@ fn thousands_of_links_and_resources_are_checked_soon() {
         world.file(&format!("skills/pdf/references/{number}.md"), "");
     }
     let start = Instant::now();
-    let checked = check(&[world.path("skills")], Profile::Spec, &Limits::default()).unwrap();
+    let checked = check(&[world.path("skills")], Profile::Spec, &SizeLimits::default()).unwrap();
     assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
     let found = checked.findings.iter().filter(|it| it.rule.code == "reference-missing");
     let messages: BTreeSet<&str> = found.clone().map(|it| &*it.message).collect();

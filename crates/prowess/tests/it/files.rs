@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prowess::{Checked, Directory, Library, Limits, Options, Profile, check, check_text};
+use prowess::{CheckResult, Directory, Library, Options, Profile, SizeLimits, check, check_text};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::TempDir;
 
@@ -59,8 +59,8 @@ impl World {
         self
     }
 
-    pub(crate) fn checked(&self) -> Checked {
-        check(&[self.path("skills")], Profile::Spec, &Limits::default()).unwrap()
+    pub(crate) fn checked(&self) -> CheckResult {
+        check(&[self.path("skills")], Profile::Spec, &SizeLimits::default()).unwrap()
     }
 
     pub(crate) fn options(&self, directories: &[&str]) -> Options {

@@ -3,7 +3,7 @@
 use std::fs;
 
 use proptest::{collection::vec, prelude::*};
-use prowess::{Finding, Fixed, Profile, check_text, fix, parse};
+use prowess::{Finding, FixedText, Profile, check_text, fix, parse};
 
 use crate::codes;
 
@@ -15,7 +15,7 @@ fn with(fields: &str) -> String {
 }
 
 fn fixed(text: impl AsRef<[u8]>) -> (String, Vec<&'static str>) {
-    let Fixed { bytes, findings, left } = fix(text.as_ref(), Profile::Spec);
+    let FixedText { bytes, findings, left } = fix(text.as_ref(), Profile::Spec);
     assert!(left.is_empty(), "{left:?}");
     (String::from_utf8(bytes).unwrap(), codes(&findings))
 }
@@ -187,7 +187,7 @@ fn bytes_that_are_no_text_stay_in_the_instructions() {
 /// Fixes a text in every profile, and fails unless all that is promised of that holds.
 fn assert_promises(bytes: &[u8]) {
     for profile in PROFILES {
-        let Fixed { bytes: after, findings, .. } = fix(bytes, profile);
+        let FixedText { bytes: after, findings, .. } = fix(bytes, profile);
         assert_eq!(after == bytes, findings.is_empty(), "{:?}", String::from_utf8_lossy(bytes));
         assert_eq!(fix(&after, profile).bytes, after, "{:?}", String::from_utf8_lossy(bytes));
         let (old, new) = (parse(bytes, None, profile), parse(&after, None, profile));

@@ -6,7 +6,7 @@ use std::{
     slice::from_ref,
 };
 
-use prowess::{Finding, Limits, Profile, check, check_text, parse};
+use prowess::{Finding, Profile, SizeLimits, check, check_text, parse};
 
 const PROFILES: [Profile; 3] = [Profile::Lenient, Profile::Spec, Profile::Reference];
 
@@ -173,7 +173,7 @@ fn a_folder_is_checked_like_its_text_and_the_files_around_it() {
         let beside = BESIDE.iter().find(|it| it.0 == *fixture).map_or([""; 3], |it| it.1);
         for (profile, beside) in PROFILES.into_iter().zip(beside) {
             let text = shown(&check_text(&bytes, Some(fixture), profile));
-            let checked = check(from_ref(&folder), profile, &Limits::default()).unwrap();
+            let checked = check(from_ref(&folder), profile, &SizeLimits::default()).unwrap();
             assert_eq!(checked.skills, 1, "{fixture}");
             let both =
                 [beside, &text].iter().filter(|it| !it.is_empty()).copied().collect::<Vec<_>>();

@@ -109,7 +109,11 @@ fn options(world: &World, cached: bool) -> Options {
         directories: vec![Directory::new(world.path("skills"))],
         cache: cached.then_some(cache),
         profile: Profile::Lenient,
-        limits: prowess::Limits { depth: 2, max_skill_size: 400, ..prowess::Limits::default() },
+        limits: prowess::SizeLimits {
+            depth: 2,
+            max_skill_size: 400,
+            ..prowess::SizeLimits::default()
+        },
         ..Options::default()
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use prowess::{
-    Call, Extract, FitError, Fitted, Level, Message, Offer, Priority, Prompt, Remedy, Role,
-    Summarise, Vocabulary, Window, fit, history,
+    Call, ContextWindow, Extract, FitError, FitStep, FittedPrompt, Level, Message, Offer, Priority,
+    Prompt, Role, Summarise, Tokenizer, fit, history,
 };
 use serde_json::{Value as Json, json};
 
@@ -78,7 +78,7 @@ fn is_summary(message: &Message) -> bool {
 }
 
 /// The messages that were said, without the system prompt in front.
-fn said(fitted: &Fitted) -> &[Message] {
+fn said(fitted: &FittedPrompt) -> &[Message] {
     let has_prompt = fitted.tokens.system > 0;
     &fitted.messages[usize::from(has_prompt)..]
 }
@@ -102,8 +102,8 @@ fn assert_paired(messages: &[Message]) {
     assert!(open.is_empty(), "without a result: {open:?}");
 }
 
-fn check(window: &Window, prompt: &Prompt, summarise: &dyn Summarise) {
-    let fitted: Result<Fitted, FitError> = fit(window, prompt.clone(), summarise);
+fn check(window: &ContextWindow, prompt: &Prompt, summarise: &dyn Summarise) {
+    let fitted: Result<FittedPrompt, FitError> = fit(window, prompt.clone(), summarise);
     assert_eq!(fitted, fit(window, prompt.clone(), summarise));
     let fitted = match fitted {
         Ok(fitted) => fitted,
@@ -136,7 +136,7 @@ fn check(window: &Window, prompt: &Prompt, summarise: &dyn Summarise) {
         let is_cut = kept.content.contains("tokens cut …]") && kept.content.starts_with(&head);
         assert!(is_whole || is_cut, "{request:?} became {kept:?}");
     }
-    assert!(fitted.steps.iter().all(|it| it.after <= it.before || it.step == Remedy::Mend));
+    assert!(fitted.steps.iter().all(|it| it.after <= it.before || it.step == FitStep::PairCalls));
     for (one, next) in fitted.steps.iter().zip(fitted.steps.iter().skip(1)) {
         assert_eq!(one.after, next.before, "{:?}", fitted.steps);
     }
@@ -156,7 +156,7 @@ proptest! {
         tokens in prop_oneof![0..200_usize, 200..3000_usize, 3000..20_000_usize],
         keep_recent in 0..15_usize,
     ) {
-        let window = Window { tokens, keep_recent, vocabulary: Vocabulary::Estimate };
+        let window = ContextWindow { tokens, keep_recent, vocabulary: Tokenizer::Estimate };
         check(&window, &prompt, &Extract::default());
         check(&window, &prompt, &Rambling);
     }

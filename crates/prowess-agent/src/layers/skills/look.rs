@@ -3,22 +3,22 @@
 use std::{path::Path, sync::Arc};
 
 use prowess::{
-    Choice, Chosen, Level, Library, Matching, Message, Offer, Priority, Skill, Strategy, Tier,
+    Choice, ChosenSkill, Level, Library, Matching, Message, Offer, Priority, Skill, Strategy, Tier,
     Type, Unknown, UsedSkill, choose, invisible, request, why,
 };
-use prowess_runtime::{Active, Gate};
+use prowess_runtime::{Active, Authorizer};
 
-use super::{Kept, Showing};
+use super::{Kept, SkillOptions};
 use crate::{
-    event::{Score, What},
-    request::{Told, Turn},
+    event::{EventKind, SkillScore},
+    request::{SkillInHistory, Turn},
 };
 
 /// What was found for a history.
 #[derive(Default)]
 pub(super) struct Looked {
     query: Option<String>,
-    scores: Vec<Score>,
+    scores: Vec<SkillScore>,
     unknown: Vec<Unknown>,
     /// Each with by what it came to be shown.
     pub(super) offers: Vec<(Offer, &'static str)>,
@@ -43,7 +43,7 @@ pub(super) struct Stood {
     source: String,
     /// What the result says.
     result: String,
-    told: Told,
+    told: SkillInHistory,
 }
 
 /// How many skills are told again that were taken up, and that the history has lost: the last ones.
@@ -54,8 +54,8 @@ const MAX_AGAIN: usize = 10;
 pub(super) fn looked_up(
     library: &Library,
     history: &[Message],
-    how: &Showing,
-    gate: Option<&Gate>,
+    how: &SkillOptions,
+    authorizer: Option<&Authorizer>,
     taken: &[(String, String)],
     before: &[Arc<Stood>],
 ) -> Looked {
@@ -78,7 +78,7 @@ pub(super) fn looked_up(
         let known = before.iter().find(|it| it.stands(history, call, &source)).cloned();
         let look = || Stood::look(skill, history, call, source);
         let Some(stood) = known.map(Some).or_else(look) else { continue };
-        let is_it = |it: &Chosen<'_>| it.skill.is_at(&skill.origin.path);
+        let is_it = |it: &ChosenSkill<'_>| it.skill.is_at(&skill.origin.path);
         if let Some(stood) = stood {
             looked.active.push(name.to_owned());
             // With other arguments it says something else.
@@ -93,7 +93,7 @@ pub(super) fn looked_up(
         }
     }
     choice.skills.sort_by_key(|it| it.priority);
-    looked.take(library, history, choice, gate, &again, how);
+    looked.take(library, history, choice, authorizer, &again, how);
     looked
 }
 
@@ -111,7 +111,7 @@ impl Stood {
         let stands = |it: &&str| it.contains(instructions.trim_end());
         let Some(result) = results(history, call).find(stands) else { return Some(None) };
         let offer = Arc::new(Offer::new(&in_full(skill)).ok()?);
-        let told = Told { call_id: call.to_owned(), offer };
+        let told = SkillInHistory { call_id: call.to_owned(), offer };
         Some(Some(Arc::new(Self { source, result: result.to_owned(), told })))
     }
 
@@ -143,8 +143,8 @@ fn tell_to_run(offer: &mut Offer, skill: &Skill) {
     }
 }
 
-fn in_full(skill: &Skill) -> Chosen<'_> {
-    Chosen { skill, priority: Priority::Active, level: Level::Full, arguments: None }
+fn in_full(skill: &Skill) -> ChosenSkill<'_> {
+    ChosenSkill { skill, priority: Priority::Active, level: Level::Full, arguments: None }
 }
 
 impl Looked {
@@ -154,9 +154,9 @@ impl Looked {
         library: &Library,
         history: &[Message],
         mut choice: Choice<'_>,
-        gate: Option<&Gate>,
+        authorizer: Option<&Authorizer>,
         again: &[&Path],
-        how: &Showing,
+        how: &SkillOptions,
     ) {
         let query = request(history).map(|it| it.content.clone());
         for chosen in &mut choice.skills {
@@ -167,8 +167,8 @@ impl Looked {
                 Some(found) if found.tier == Tier::Mentioned => "mentioned",
                 _ => "matched",
             };
-            let offer = match gate {
-                Some(gate) => gate.offer(chosen),
+            let offer = match authorizer {
+                Some(authorizer) => authorizer.offer(chosen),
                 None => Offer::new(chosen).map(|it| (it, false)),
             };
             match offer {
@@ -218,7 +218,7 @@ impl Looked {
                 let reasons =
                     reasons.map(|(_, query)| why(library, query, it.skill)).unwrap_or_default();
                 let words = reasons.into_iter().map(|it| it.word);
-                let is_invoked = |chosen: &&Chosen<'_>| {
+                let is_invoked = |chosen: &&ChosenSkill<'_>| {
                     chosen.arguments.is_some() && std::ptr::eq(chosen.skill, it.skill)
                 };
                 let by_name = match it.tier {
@@ -229,7 +229,7 @@ impl Looked {
                     _ => None,
                 };
                 let is_sure = it.tier == Tier::Mentioned || it.confidence >= how.matching.threshold;
-                Score {
+                SkillScore {
                     name: it.skill.manifest.name.to_string(),
                     confidence: it.confidence,
                     carried: level.is_some() && !is_sure,
@@ -242,14 +242,20 @@ impl Looked {
     }
 
     /// Says what was found, and makes it active.
-    pub(super) fn tell(&self, turn: &Turn, library: &Arc<Library>, kept: &Kept, how: &Showing) {
+    pub(super) fn tell(
+        &self,
+        turn: &Turn,
+        library: &Arc<Library>,
+        kept: &Kept,
+        how: &SkillOptions,
+    ) {
         if let Some(query) = &self.query {
             let strategy = match (&how.matching.rule, how.matched) {
                 (Some(_), true) => "rule",
                 (None, true) => how.matching.strategy.as_str(),
                 (_, false) => Strategy::Explicit.as_str(),
             };
-            turn.note(What::Matched {
+            turn.note(EventKind::Matched {
                 query: query.clone(),
                 strategy: strategy.to_owned(),
                 scores: self.scores.clone(),
@@ -260,16 +266,16 @@ impl Looked {
             let near = unknown.nearest.as_ref().map(|it| format!("; did you mean `{it}`?"));
             let message =
                 format!("there is no skill `{}`{}", unknown.name, near.unwrap_or_default());
-            turn.note(What::Warned { message });
+            turn.note(EventKind::Warned { message });
         }
         for message in self.failed.iter().chain(&self.held_back) {
-            turn.note(What::Warned { message: message.clone() });
+            turn.note(EventKind::Warned { message: message.clone() });
         }
         if self.passed_over > 0 && !std::mem::replace(&mut kept.lock().has_passed_over, true) {
             let message = format!(
                 "of the skills that were taken up, those before the last {MAX_AGAIN} are told no more"
             );
-            turn.note(What::Warned { message });
+            turn.note(EventKind::Warned { message });
         }
         for (skill, characters) in &self.invisible {
             kept.clean(turn, skill, *characters);

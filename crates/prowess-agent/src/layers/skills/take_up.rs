@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use prowess::{
-    Call, Chosen, Level, Message, Offer, Priority, Role, Taken, UseSkill, UsedSkill, invisible,
+    ActivatedSkills, Call, ChosenSkill, Level, Message, Offer, Priority, Role, UseSkillInput,
+    UsedSkill, invisible,
 };
 use prowess_runtime::Outcome;
 use serde_json::{Value as Json, json};
 
 use super::{Kept, Shown, disclosed};
 use crate::{
-    event::What,
-    request::{Told, Turn},
+    event::EventKind,
+    request::{SkillInHistory, Turn},
 };
 
 /// Tells the instructions of a skill that the model takes up, unless they stand before it.
@@ -24,14 +25,14 @@ pub(super) async fn take_up(
 ) -> Outcome {
     let Some(used) = used(&outcome) else { return outcome };
     let UsedSkill::Found { name, instructions, .. } = &used else { return outcome };
-    let input = serde_json::from_str::<UseSkill>(&call.arguments).map(|it| it.name);
+    let input = serde_json::from_str::<UseSkillInput>(&call.arguments).map(|it| it.name);
     let skill = shown.library.get(input.as_ref().unwrap_or(name));
     let address = skill.map_or_else(|| name.clone(), |it| shown.library.address(it));
     turn.activate(name);
     let is_new = {
         let mut state = kept.lock();
         if state.taken.0 != turn.steps() {
-            state.taken = (turn.steps(), Taken::default());
+            state.taken = (turn.steps(), ActivatedSkills::default());
         }
         state.taken.1.take(&address, instructions)
     };
@@ -43,7 +44,7 @@ pub(super) async fn take_up(
         return said(format!("The skill `{name}` is taken up with another call of this reply."));
     }
     if let Err(error) = turn.session.take_up(&call.id, &address) {
-        turn.note(What::Warned { message: error.to_string() });
+        turn.note(EventKind::Warned { message: error.to_string() });
     }
     let (library, instructions) = (shown.library.clone(), instructions.clone());
     let offer = tokio::task::spawn_blocking(move || {
@@ -51,12 +52,12 @@ pub(super) async fn take_up(
         let characters = skill.instructions().map_or(0, |it| invisible(&it));
         let skill = &skill.holding(&instructions);
         let (priority, level) = (Priority::Active, Level::Full);
-        let offer = Offer::new(&Chosen { skill, priority, level, arguments: None }).ok()?;
+        let offer = Offer::new(&ChosenSkill { skill, priority, level, arguments: None }).ok()?;
         Some((offer, characters))
     });
     if let Ok(Some((offer, characters))) = offer.await {
         kept.clean(turn, &offer.name, characters);
-        turn.tell(Told { call_id: call.id.clone(), offer: Arc::new(offer) });
+        turn.tell(SkillInHistory { call_id: call.id.clone(), offer: Arc::new(offer) });
     }
     let text = turn.session.marker().fence(&used.to_string());
     kept.lock().levels.insert(name.clone(), Level::Full);

@@ -12,8 +12,8 @@ use std::{
 
 use anyhow::{Context as _, Result, anyhow};
 use prowess::{
-    Checked, CheckedFile, Finding, Fixed, Limits, Manifest, Profile, Rule, Severity, fix, has_fix,
-    is_plain_name, parse, revise,
+    CheckResult, CheckedFile, Finding, FixedText, Manifest, Profile, Rule, Severity, SizeLimits,
+    fix, has_fix, is_plain_name, parse, revise,
 };
 use prowess_runtime::{ChangeHistory, Links, Root};
 use serde_json::{Value as Json, json};
@@ -93,9 +93,9 @@ pub(super) struct FixedFile {
 /// For people, a diff says in one line that all lines end in another way.
 pub(super) fn all(
     args: &FixArgs,
-    checked: &Checked,
+    checked: &CheckResult,
     profile: Profile,
-    limits: &Limits,
+    limits: &SizeLimits,
     for_people: bool,
 ) -> Vec<FixedFile> {
     let mut found: HashMap<&Path, Vec<&Finding>> = HashMap::new();
@@ -157,9 +157,9 @@ impl FixedFile {
 /// asked for.
 pub(super) fn offer(
     args: &FixArgs,
-    checked: &Checked,
+    checked: &CheckResult,
     profile: Profile,
-    limits: &Limits,
+    limits: &SizeLimits,
     printer: &mut Printer,
 ) {
     let least = if printer.verbose { Severity::Info } else { Severity::Warning };
@@ -229,7 +229,7 @@ struct Fixing<'f> {
     file: &'f CheckedFile,
     found: Vec<&'f Finding>,
     profile: Profile,
-    limits: &'f Limits,
+    limits: &'f SizeLimits,
     for_people: bool,
     history: Option<&'f ChangeHistory>,
 }
@@ -242,7 +242,7 @@ impl Fixing<'_> {
         let (root, inside) = roots.iter().find_map(within).with_context(cannot)?;
         let root = Root::open(root).with_context(cannot)?;
         let before = self.read(&root, inside).with_context(cannot)?;
-        let Fixed { bytes: mut after, mut findings, left } = fix(&before, self.profile);
+        let FixedText { bytes: mut after, mut findings, left } = fix(&before, self.profile);
         findings.iter_mut().for_each(|it| it.path.clone_from(&self.file.path));
         fixed.left = left;
         let named = match self.args.rename {

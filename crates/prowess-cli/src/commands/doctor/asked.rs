@@ -6,26 +6,26 @@ use std::{
 };
 
 use anyhow::Result;
-use prowess::{Checkup, Directory, Examined, Finding, Library, Options, bundled, nearest};
+use prowess::{Checkup, Directory, ExaminedSkill, Finding, Library, Options, bundled, nearest};
 
 use crate::{
     arguments::Global,
     context::{self, is_path},
-    fault::Fault,
+    fault::CliError,
     surroundings::absolute,
 };
 
 /// The folder of the skill that a path names, or that is here under a name.
-pub(super) fn folder_of(name: &str, global: &Global) -> Result<Option<PathBuf>, Fault> {
+pub(super) fn folder_of(name: &str, global: &Global) -> Result<Option<PathBuf>, CliError> {
     let path = absolute(&context::resolve(&Directory::new(name), global)).unwrap_or_default();
     let folder = if path.is_file() { path.parent().unwrap_or(&path) } else { &path };
     match (folder.is_dir(), is_path(name)) {
         (true, _) if has_document(folder) => Ok(Some(folder.to_owned())),
         (_, false) => Ok(None),
-        (true, true) => Err(Fault::typed(format!("`{name}` has no `SKILL.md`"))),
+        (true, true) => Err(CliError::typed(format!("`{name}` has no `SKILL.md`"))),
         (false, true) => {
             let hint = "name the folder of a skill, or a skill in a directory that a client reads";
-            Err(Fault::typed(format!("there is no `{name}`")).hint(hint))
+            Err(CliError::typed(format!("there is no `{name}`")).hint(hint))
         }
     }
 }
@@ -48,15 +48,15 @@ pub(super) fn chosen<'a>(
     checkup: &'a Checkup,
     name: &str,
     folder: Option<&Path>,
-) -> Result<Vec<&'a Examined>, Fault> {
-    let named = |it: &Examined| it.name == name;
-    let called = |it: &Examined| folder_name(&it.path) == Some(name);
-    let inside = |it: &Examined| folder.is_some() && it.path.parent() == folder;
-    let ways: [&dyn Fn(&Examined) -> bool; 3] = match is_path(name) {
+) -> Result<Vec<&'a ExaminedSkill>, CliError> {
+    let named = |it: &ExaminedSkill| it.name == name;
+    let called = |it: &ExaminedSkill| folder_name(&it.path) == Some(name);
+    let inside = |it: &ExaminedSkill| folder.is_some() && it.path.parent() == folder;
+    let ways: [&dyn Fn(&ExaminedSkill) -> bool; 3] = match is_path(name) {
         true => [&inside; 3],
         false => [&named, &called, &inside],
     };
-    let all = |is_it: &dyn Fn(&Examined) -> bool| -> Vec<&'a Examined> {
+    let all = |is_it: &dyn Fn(&ExaminedSkill) -> bool| -> Vec<&'a ExaminedSkill> {
         checkup.skills.iter().filter(|it| is_it(it)).collect()
     };
     let found = ways.into_iter().map(all).find(|it| !it.is_empty());
@@ -64,13 +64,13 @@ pub(super) fn chosen<'a>(
 }
 
 /// Why there is no such skill.
-fn missing(checkup: &Checkup, name: &str, folder: Option<&Path>) -> Fault {
+fn missing(checkup: &Checkup, name: &str, folder: Option<&Path>) -> CliError {
     let is_it = |it: &&Finding| match folder {
         Some(folder) => it.path.starts_with(folder),
         None => it.path.file_name() == Some(name.as_ref()) || folder_name(&it.path) == Some(name),
     };
     if let Some(finding) = checkup.findings.iter().find(is_it) {
-        let fault = Fault::unable(format!("{}: {}", finding.path.display(), finding.message));
+        let fault = CliError::unable(format!("{}: {}", finding.path.display(), finding.message));
         return fault.hint(&*finding.hint);
     }
     let options = Options { sources: vec![bundled()], ..Options::default() };
@@ -78,10 +78,10 @@ fn missing(checkup: &Checkup, name: &str, folder: Option<&Path>) -> Fault {
         let message =
             format!("`{name}` comes with the program and is in no directory that a client reads");
         let hint = "`prowess mcp install --client NAME` lets a client get it from this program";
-        return Fault::typed(message).hint(hint);
+        return CliError::typed(message).hint(hint);
     }
     let fault =
-        Fault::typed(format!("there is no skill `{name}` in any directory that was examined"));
+        CliError::typed(format!("there is no skill `{name}` in any directory that was examined"));
     let names = checkup.skills.iter().map(|it| it.name.as_str());
     let folders = checkup.skills.iter().filter_map(|it| folder_name(&it.path));
     match nearest(name, names.chain(folders)) {

@@ -6,7 +6,8 @@ use std::{
 };
 
 use prowess::{
-    Checkup, Client, Crowded, Diagnosis, Examined, Note, Surroundings, Verdict, common_spot,
+    Checkup, Client, CrowdedClient, Diagnosis, ExaminedSkill, Surroundings, Verdict, VerdictReason,
+    common_spot,
 };
 use serde::{Serialize, Serializer};
 use serde_json::Value as Json;
@@ -16,10 +17,10 @@ use super::super::{FindingJson, finding_json};
 /// All of a checkup, with the skills that were asked for.
 pub(super) fn document<'a>(
     checkup: &'a Checkup,
-    skills: &[&'a Examined],
+    skills: &[&'a ExaminedSkill],
     clients: &[&'static Client],
     surroundings: &Surroundings,
-    needs: &dyn Fn(&Examined) -> Option<Json>,
+    needs: &dyn Fn(&ExaminedSkill) -> Option<Json>,
 ) -> impl Serialize {
     let client = |(number, client): (usize, &&'static Client)| {
         let verdicts: Vec<Verdict> = skills.iter().map(|it| it.diagnoses[number].verdict).collect();
@@ -116,7 +117,7 @@ impl Serialize for Verdicts<'_> {
     }
 }
 
-fn skill(skill: &Examined, needs: Option<Json>) -> SkillJson<'_> {
+fn skill(skill: &ExaminedSkill, needs: Option<Json>) -> SkillJson<'_> {
     let path: &Path = &skill.path;
     let notes = skill.diagnoses.iter().flat_map(|it| it.notes.iter().map(|note| (it.client, note)));
     let elsewhere = skill.diagnoses.iter().filter(|it| it.is_elsewhere()).map(|it| it.client);
@@ -133,7 +134,7 @@ fn skill(skill: &Examined, needs: Option<Json>) -> SkillJson<'_> {
     }
 }
 
-fn note<'a>(client: &'static Client, note: &'a Note) -> NoteJson<'a> {
+fn note<'a>(client: &'static Client, note: &'a VerdictReason) -> NoteJson<'a> {
     NoteJson {
         client: client.name,
         verdict: note.verdict.as_str(),
@@ -145,7 +146,7 @@ fn note<'a>(client: &'static Client, note: &'a Note) -> NoteJson<'a> {
     }
 }
 
-fn crowded(crowded: &Crowded) -> CrowdedJson {
-    let Crowded { client, skills, characters, room } = *crowded;
+fn crowded(crowded: &CrowdedClient) -> CrowdedJson {
+    let CrowdedClient { client, skills, characters, room } = *crowded;
     CrowdedJson { client: client.name, skills, characters, room }
 }

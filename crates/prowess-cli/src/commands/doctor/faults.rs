@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, path::Path};
 
 use anyhow::Result;
-use prowess::{Checkup, Client, Diagnosis, Examined, Symptom, Verdict};
+use prowess::{Checkup, Client, Diagnosis, ExaminedSkill, Symptom, Verdict};
 
 use super::{
     super::count,
@@ -22,8 +22,8 @@ const SHADOWED: &str = "another skill of the same name comes first";
 
 /// Each of a few, and the causes of many.
 pub(super) fn faults(checkup: &Checkup, printer: &mut Printer) -> Result<()> {
-    let is_faulty = |it: &&Examined| it.diagnoses.iter().any(Diagnosis::is_fault);
-    let faulty: Vec<&Examined> = checkup.skills.iter().filter(is_faulty).collect();
+    let is_faulty = |it: &&ExaminedSkill| it.diagnoses.iter().any(Diagnosis::is_fault);
+    let faulty: Vec<&ExaminedSkill> = checkup.skills.iter().filter(is_faulty).collect();
     let are_few = faulty.len() <= SHOWN || printer.verbose;
     if are_few {
         for skill in &faulty {
@@ -40,7 +40,7 @@ pub(super) fn faults(checkup: &Checkup, printer: &mut Printer) -> Result<()> {
     let undecided = undecided(checkup, printer)?;
     printer.line("")?;
     let many = count(faulty.len(), "skill");
-    let is_partly = |it: &&Examined| {
+    let is_partly = |it: &&ExaminedSkill| {
         it.diagnoses.iter().any(|it| matches!(it.verdict, Verdict::Cut | Verdict::Hidden))
     };
     let partly = checkup.skills.iter().filter(is_partly).map(|it| whole(&safe::line(&it.name)));
@@ -57,7 +57,7 @@ pub(super) fn faults(checkup: &Checkup, printer: &mut Printer) -> Result<()> {
         _ => format!("{many} not loaded by every client that reads the directory (-v shows each)"),
     };
     put(&words, 0, printer)?;
-    let is_fixable = |it: &&&Examined| {
+    let is_fixable = |it: &&&ExaminedSkill| {
         let notes = it.diagnoses.iter().filter(|it| it.is_fault()).flat_map(|it| &it.notes);
         notes.into_iter().any(|it| it.is_fixable)
     };
@@ -78,7 +78,7 @@ pub(super) fn faults(checkup: &Checkup, printer: &mut Printer) -> Result<()> {
 fn undecided(checkup: &Checkup, printer: &mut Printer) -> Result<bool> {
     let is_unknown = |it: &Diagnosis| it.path.is_some() && it.verdict == Verdict::Unknown;
     let skills = checkup.skills.iter().filter(|it| it.diagnoses.iter().any(is_unknown));
-    let skills: Vec<&Examined> = skills.collect();
+    let skills: Vec<&ExaminedSkill> = skills.collect();
     if skills.is_empty() {
         return Ok(false);
     }
@@ -93,11 +93,14 @@ struct Cause<'a> {
     verdict: Verdict,
     about: String,
     clients: Vec<&'static Client>,
-    skills: Vec<&'a Examined>,
+    skills: Vec<&'a ExaminedSkill>,
 }
 
 /// Why skills are not taken, what holds for most of them first.
-fn causes<'a>(skills: &[&'a Examined], is_meant: impl Fn(&Diagnosis) -> bool) -> Vec<Cause<'a>> {
+fn causes<'a>(
+    skills: &[&'a ExaminedSkill],
+    is_meant: impl Fn(&Diagnosis) -> bool,
+) -> Vec<Cause<'a>> {
     let mut causes: Vec<Cause<'a>> = Vec::new();
     for skill in skills {
         for diagnosis in skill.diagnoses.iter().filter(|it| is_meant(it)) {

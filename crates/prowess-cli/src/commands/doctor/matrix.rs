@@ -1,7 +1,7 @@
 //! A table of skills and clients.
 
 use anyhow::Result;
-use prowess::{Client, Examined, Verdict};
+use prowess::{Client, ExaminedSkill, Verdict};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{
@@ -20,13 +20,14 @@ const WIDEST: usize = 36;
 
 /// A table of skills and clients, in as many parts as the width takes.
 pub(super) fn matrix(
-    skills: &[Examined],
+    skills: &[ExaminedSkill],
     clients: &[&'static Client],
     printer: &mut Printer,
 ) -> Result<()> {
-    let is_shown =
-        |it: &&Examined| skills.len() <= MANY || it.worst().is_some_and(|it| it > Verdict::Asks);
-    let rows: Vec<&Examined> = skills.iter().filter(is_shown).collect();
+    let is_shown = |it: &&ExaminedSkill| {
+        skills.len() <= MANY || it.worst().is_some_and(|it| it > Verdict::Asks)
+    };
+    let rows: Vec<&ExaminedSkill> = skills.iter().filter(is_shown).collect();
     let is_looker = |number: &usize| rows.iter().any(|it| it.diagnoses[*number].path.is_some());
     let columns: Vec<usize> = (0..clients.len()).filter(is_looker).collect();
     printer.line("")?;
@@ -72,7 +73,7 @@ pub(super) fn matrix(
 
 /// What a row is called: the name of the skill, or the end of its path where others have that name too. The rows come
 /// sorted by name.
-fn row_name(skill: &Examined, rows: &[&Examined], most: usize) -> String {
+fn row_name(skill: &ExaminedSkill, rows: &[&ExaminedSkill], most: usize) -> String {
     let from = rows.partition_point(|it| it.name < skill.name);
     if rows.get(from + 1).is_none_or(|it| it.name != skill.name) {
         return safe::cut(&safe::line(&skill.name), most);

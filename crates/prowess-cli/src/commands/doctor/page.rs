@@ -3,7 +3,9 @@
 use std::{env, path::Path};
 
 use anyhow::Result;
-use prowess::{Checkup, Client, Crowded, Diagnosis, Examined, Note, Verdict, common_spot};
+use prowess::{
+    Checkup, Client, CrowdedClient, Diagnosis, ExaminedSkill, Verdict, VerdictReason, common_spot,
+};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{
@@ -17,7 +19,11 @@ use crate::{context, needs::SkillNeeds, printer::Printer, safe};
 const NAMED: usize = 8;
 
 /// One skill: who finds it, and what becomes of it.
-pub(super) fn section(skill: &Examined, crowded: &[Crowded], printer: &mut Printer) -> Result<()> {
+pub(super) fn section(
+    skill: &ExaminedSkill,
+    crowded: &[CrowdedClient],
+    printer: &mut Printer,
+) -> Result<()> {
     title(skill, printer)?;
     printer.line("")?;
     let is_found = |it: &&Diagnosis| it.path.is_some() && it.verdict != Verdict::Unseen;
@@ -59,29 +65,31 @@ pub(super) fn needed(needs: &SkillNeeds, printer: &mut Printer) -> Result<()> {
     lines.into_iter().try_for_each(|it| put(it, 0, printer))
 }
 
-pub(super) fn title(skill: &Examined, printer: &mut Printer) -> Result<()> {
+pub(super) fn title(skill: &ExaminedSkill, printer: &mut Printer) -> Result<()> {
     printer.line(printer.name(&safe::line(&skill.name)))?;
     printer.line(printer.dim(&safe::line(&skill.path.to_string_lossy())))
 }
 
 /// Clients to which the same happens for the same reasons.
 pub(super) struct Group<'a> {
-    skill: &'a Examined,
+    skill: &'a ExaminedSkill,
     clients: Vec<&'static Client>,
     verdict: Verdict,
-    notes: Vec<&'a Note>,
+    notes: Vec<&'a VerdictReason>,
 }
 
 /// What becomes of a skill, the worst first; clients that do not read its directory are left out.
-pub(super) fn groups<'a>(skill: &'a Examined, diagnoses: &[&'a Diagnosis]) -> Vec<Group<'a>> {
+pub(super) fn groups<'a>(skill: &'a ExaminedSkill, diagnoses: &[&'a Diagnosis]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     for Diagnosis { client, verdict, notes, .. } in diagnoses.iter().filter(|it| !it.is_elsewhere())
     {
-        let mut notes: Vec<&Note> = notes.iter().filter(|it| it.verdict > Verdict::Loads).collect();
+        let mut notes: Vec<&VerdictReason> =
+            notes.iter().filter(|it| it.verdict > Verdict::Loads).collect();
         notes.dedup_by(|a, b| a.reason == b.reason);
         let is_same = |it: &&mut Group<'_>| {
-            let reasons =
-                |notes: &[&Note]| notes.iter().map(|it| it.reason.clone()).collect::<Vec<_>>();
+            let reasons = |notes: &[&VerdictReason]| {
+                notes.iter().map(|it| it.reason.clone()).collect::<Vec<_>>()
+            };
             it.verdict == *verdict && reasons(&it.notes) == reasons(&notes)
         };
         match groups.iter_mut().find(is_same) {
@@ -228,13 +236,13 @@ pub(super) fn overview(
 
 /// What the clients that were asked about do not look at.
 fn overlooked(
-    skills: &[Examined],
+    skills: &[ExaminedSkill],
     clients: &[&'static Client],
     printer: &mut Printer,
 ) -> Result<()> {
     for (number, client) in clients.iter().enumerate() {
         let missed = skills.iter().filter(|it| it.diagnoses[number].is_elsewhere());
-        let missed: Vec<&Examined> = missed.collect();
+        let missed: Vec<&ExaminedSkill> = missed.collect();
         let Some(first) = missed.first() else { continue };
         let many = count(missed.len(), "skill");
         let text = format!("{} does not read the directory of {many}", client.label);
@@ -291,8 +299,8 @@ fn passive(verdict: Verdict, _: usize) -> &'static str {
 }
 
 /// That a client cannot show all that there is.
-fn room(crowded: &Crowded, printer: &mut Printer) -> Result<()> {
-    let Crowded { client, skills, characters, room } = crowded;
+fn room(crowded: &CrowdedClient, printer: &mut Printer) -> Result<()> {
+    let CrowdedClient { client, skills, characters, room } = crowded;
     let text = format!(
         "{} has room for about {room} characters of names and descriptions, and its {} have {characters}: some are shortened or left out",
         client.label,

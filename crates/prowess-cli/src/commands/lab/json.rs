@@ -1,6 +1,8 @@
 //! What the lab found out, as one document.
 
-use prowess::{Because, Expected, Probe, Reason, Score, Skill, Studied, Tested, why};
+use prowess::{
+    Expected, MissReason, Probe, Reason, Score, Skill, StudiedSkill, TestedRequest, why,
+};
 use serde_json::{Value as Json, json};
 
 use super::Report;
@@ -16,8 +18,8 @@ pub(super) fn document(report: &Report<'_>, most: usize) -> Json {
     let Report { lab, study, evaluation, findings, .. } = report;
     let scores = evaluation.scores.iter().take(most);
     let failed = evaluation.failed().into_iter().take(most);
-    let family = |family: &prowess::Family<'_>| {
-        let member = |it: &prowess::Member<'_>| json!({"name": name(it.skill), "path": path(it.skill), "likeness": round(it.likeness)});
+    let family = |family: &prowess::NearDuplicates<'_>| {
+        let member = |it: &prowess::NearDuplicate<'_>| json!({"name": name(it.skill), "path": path(it.skill), "likeness": round(it.likeness)});
         json!({
             "alike": if family.whole { "text" } else { "description" },
             "members": family.members.iter().map(member).collect::<Vec<_>>(),
@@ -66,7 +68,7 @@ pub(super) fn standings(report: &Report<'_>) -> Json {
     Json::Object(counts)
 }
 
-fn studied(it: &Studied<'_>) -> Json {
+fn studied(it: &StudiedSkill<'_>) -> Json {
     let probe = |it: &Probe<'_>| {
         json!({
             "request": it.request,
@@ -76,7 +78,7 @@ fn studied(it: &Studied<'_>) -> Json {
             "first_confidence": it.first.map(|it| round(it.1)),
         })
     };
-    let thief = |it: &prowess::Thief<'_>| json!({"name": name(it.skill), "takes": it.takes, "lead": round(it.lead)});
+    let competitor = |it: &prowess::Competitor<'_>| json!({"name": name(it.skill), "takes": it.takes, "lead": round(it.lead)});
     json!({
         "name": name(it.skill),
         "path": path(it.skill),
@@ -85,7 +87,7 @@ fn studied(it: &Studied<'_>) -> Json {
         "because": it.because.map(because),
         "won": it.won,
         "probes": it.probes.iter().map(probe).collect::<Vec<_>>(),
-        "thieves": it.thieves.iter().map(thief).collect::<Vec<_>>(),
+        "thieves": it.thieves.iter().map(competitor).collect::<Vec<_>>(),
         "shared": it.shared,
         "own": it.own,
         "advice": it.advice,
@@ -93,22 +95,22 @@ fn studied(it: &Studied<'_>) -> Json {
 }
 
 /// Why a skill does not fare well, in words.
-pub(super) fn because(because: Because<'_>) -> String {
+pub(super) fn because(because: MissReason<'_>) -> String {
     match because {
-        Because::Placeholder => "its description is a placeholder".to_owned(),
-        Because::Wordless => "its description says nothing".to_owned(),
-        Because::Twin(other) => format!("almost the same as `{}`", name(other)),
-        Because::Names(other) => format!("it writes out the name of `{}`", name(other)),
-        Because::Short(1) => "its description has one word that says something".to_owned(),
-        Because::Short(words) => format!("its description has {words} words that say something"),
-        Because::Common(_) => "its description has only common words".to_owned(),
-        Because::Shadowed(other) => format!("shadowed by `{}`", name(other)),
-        Because::Crowded(others) => format!("{others} other skills answer instead"),
-        Because::Unsure(_) => "the matcher is never sure enough of it".to_owned(),
+        MissReason::Placeholder => "its description is a placeholder".to_owned(),
+        MissReason::Wordless => "its description says nothing".to_owned(),
+        MissReason::Twin(other) => format!("almost the same as `{}`", name(other)),
+        MissReason::Names(other) => format!("it writes out the name of `{}`", name(other)),
+        MissReason::Short(1) => "its description has one word that says something".to_owned(),
+        MissReason::Short(words) => format!("its description has {words} words that say something"),
+        MissReason::Common(_) => "its description has only common words".to_owned(),
+        MissReason::Shadowed(other) => format!("shadowed by `{}`", name(other)),
+        MissReason::Crowded(others) => format!("{others} other skills answer instead"),
+        MissReason::Unsure(_) => "the matcher is never sure enough of it".to_owned(),
     }
 }
 
-fn failure(it: &Tested<'_>, why: Vec<String>) -> Json {
+fn failure(it: &TestedRequest<'_>, why: Vec<String>) -> Json {
     let (expected, not) = match &it.trial.expected {
         Expected::AnyOf(skills) => (skills.iter().map(|it| name(it)).collect(), None),
         Expected::Not(skill) => (Vec::new(), Some(name(skill))),

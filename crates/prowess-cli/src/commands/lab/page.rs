@@ -2,13 +2,13 @@
 
 use std::{env, path::Path};
 
-use prowess_agent::Page;
+use prowess_agent::HtmlPage;
 use serde_json::{Value as Json, json};
 
 use super::{Report, json::document};
 use crate::{context, surroundings::short};
 
-const PAGE: Page<'_> = Page {
+const PAGE: HtmlPage<'_> = HtmlPage {
     title: "Trigger lab",
     list: "Skills",
     rows: "Skills by how they fare",

@@ -1,7 +1,10 @@
 //! What the lab found out, for people: the worst first, and where the rest is.
 
 use anyhow::Result;
-use prowess::{Confusion, Evaluation, Expected, Family, Skill, Standing, Studied, Tested};
+use prowess::{
+    Confusion, Evaluation, Expected, NearDuplicates, ProbeStatus, Skill, StudiedSkill,
+    TestedRequest,
+};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::{Report, json};
@@ -22,13 +25,16 @@ pub(super) fn show(
     let width = printer.width.unwrap_or(WIDTH).max(NARROWEST);
     let mut page = Page { width, top, is_cut: false, printer };
     let with = |standing| study.skills.iter().filter(move |it| it.standing == standing);
-    page.part("Never found", "even in their own words", with(Standing::NeverFound), |page, it| {
-        page.studied(it)
-    })?;
+    page.part(
+        "Never found",
+        "even in their own words",
+        with(ProbeStatus::NeverFound),
+        |page, it| page.studied(it),
+    )?;
     page.part(
         "Contested",
         "other skills answer most of it",
-        with(Standing::Contested),
+        with(ProbeStatus::Contested),
         |page, it| page.studied(it),
     )?;
     page.part("Almost the same", "the first one is matched", study.families.iter(), |page, it| {
@@ -106,7 +112,7 @@ impl Page<'_> {
         self.printer.line("")
     }
 
-    fn studied(&mut self, it: &Studied<'_>) -> Result<()> {
+    fn studied(&mut self, it: &StudiedSkill<'_>) -> Result<()> {
         let name = safe::cut(&safe::line(&it.skill.manifest.name), self.width - 2);
         self.printer.line(format_args!("  {}", self.printer.name(&name)))?;
         let because = it.because.map(json::because).unwrap_or_default();
@@ -118,7 +124,7 @@ impl Page<'_> {
         it.advice.iter().try_for_each(|it| self.text(4, &format!("- {it}")))
     }
 
-    fn family(&mut self, family: &Family<'_>) -> Result<()> {
+    fn family(&mut self, family: &NearDuplicates<'_>) -> Result<()> {
         let least = family.members.iter().map(|it| it.likeness).fold(1.0, f64::min);
         let what = if family.whole { "texts" } else { "descriptions" };
         let names = family.members.iter().map(|it| &*it.skill.manifest.name);
@@ -135,7 +141,7 @@ impl Page<'_> {
         self.text(2, &format!("{:>3} × {} → {}", it.count, named(it.expected), named(it.matched)))
     }
 
-    fn failure(&mut self, report: &Report<'_>, it: &Tested<'_>) -> Result<()> {
+    fn failure(&mut self, report: &Report<'_>, it: &TestedRequest<'_>) -> Result<()> {
         let request = safe::cut(&safe::line(&it.trial.request), self.width.saturating_sub(4) * 2);
         self.text(2, &format!("“{request}”"))?;
         let expected = match &it.trial.expected {
@@ -167,7 +173,7 @@ impl Page<'_> {
 
     fn summary(&mut self, report: &Report<'_>) -> Result<()> {
         let Report { study, evaluation, .. } = report;
-        let mut counts: Vec<(Standing, usize)> = Vec::new();
+        let mut counts: Vec<(ProbeStatus, usize)> = Vec::new();
         for it in &study.skills {
             match counts.iter_mut().find(|known| known.0 == it.standing) {
                 Some(known) => known.1 += 1,
@@ -176,7 +182,7 @@ impl Page<'_> {
         }
         let counts: Vec<String> =
             counts.iter().rev().map(|it| format!("{} {}", it.1, it.0.as_str())).collect();
-        let found = study.skills.iter().filter(|it| it.standing == Standing::Found).count();
+        let found = study.skills.iter().filter(|it| it.standing == ProbeStatus::Found).count();
         let line = match study.skills.len() {
             1 if found == 1 => "the skill can be found".to_owned(),
             2 if found == 2 => "both skills can be found".to_owned(),

@@ -4,16 +4,16 @@ use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
-use prowess::{Finding, Library, News, Severity, Skill, news};
+use prowess::{Finding, Library, LibraryChange, Severity, Skill, library_changes};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{Args, FindingJson, ListJson, SkillJson, finding_json, skill_json};
 use crate::{
-    Status,
+    ExitStatus,
     arguments::Global,
     context,
-    fault::Fault,
+    fault::CliError,
     host,
     printer::{Printer, broken, painted, placed},
     safe,
@@ -27,9 +27,9 @@ const RED: Style = AnsiColor::Red.on_default();
 const YELLOW: Style = AnsiColor::Yellow.on_default();
 
 /// Prints the list, and each change of it until somebody ends that.
-pub(super) fn follow(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+pub(super) fn follow(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     if context::directories(&context::config(global)?, global).is_empty() {
-        return Err(Fault::unable("there is no directory to watch")
+        return Err(CliError::unable("there is no directory to watch")
             .hint("name one with `--dir DIR` or `--preset NAME`")
             .into());
     }
@@ -38,12 +38,12 @@ pub(super) fn follow(args: &Args, global: &Global, printer: &mut Printer) -> Res
         let _signals = runtime.enter();
         Box::pin(host::stop()?)
     };
-    let keeper = context::keeper(global, true, printer)?;
+    let live_library = context::live_library(global, true, printer)?;
     let shown = |library: &Arc<Library>| match &args.tag {
         Some(tag) => Arc::new(library.keeping(|it| it.manifest.has_tag(tag))),
         None => library.clone(),
     };
-    let mut last = keeper.library();
+    let mut last = live_library.library();
     let mut before = shown(&last);
     let skills: Vec<&Skill> = before.all().collect();
     match printer.json {
@@ -54,7 +54,7 @@ pub(super) fn follow(args: &Args, global: &Global, printer: &mut Printer) -> Res
     printer.note("watching for changes; Ctrl-C ends it");
     let followed = runtime.block_on(async {
         while !printer.is_closed() {
-            let (waiting, since) = (keeper.clone(), last.clone());
+            let (waiting, since) = (live_library.clone(), last.clone());
             let next = tokio::task::spawn_blocking(move || waiting.wait(&since, TICK));
             let next = tokio::select! {
                 () = &mut stop => break,
@@ -65,13 +65,13 @@ pub(super) fn follow(args: &Args, global: &Global, printer: &mut Printer) -> Res
             }
             last = next;
             let after = shown(&last);
-            for news in news(&before, &after) {
-                tell(&news, printer)?;
+            for library_changes in library_changes(&before, &after) {
+                tell(&library_changes, printer)?;
             }
             printer.flush()?;
             before = after;
         }
-        Ok(Status::Well)
+        Ok(ExitStatus::Success)
     });
     runtime.shutdown_background();
     followed
@@ -90,37 +90,41 @@ enum Event<'a> {
 }
 
 impl<'a> Event<'a> {
-    fn new(news: &'a News<'a>) -> Self {
-        match news {
-            News::Added { address, skill } => {
+    fn new(library_changes: &'a LibraryChange<'a>) -> Self {
+        match library_changes {
+            LibraryChange::Added { address, skill } => {
                 Self::Added { address, skill: skill_json(skill, address.clone()) }
             }
-            News::Removed { address, skill } => {
+            LibraryChange::Removed { address, skill } => {
                 Self::Removed { address, path: skill.origin.path.to_string_lossy() }
             }
-            News::Changed { address, skill, files } => {
+            LibraryChange::Changed { address, skill, files } => {
                 Self::Changed { address, skill: skill_json(skill, address.clone()), files }
             }
-            News::Found(finding) => Self::Found { finding: finding_json(finding) },
-            News::Cleared(finding) => Self::Cleared { finding: finding_json(finding) },
+            LibraryChange::Found(finding) => Self::Found { finding: finding_json(finding) },
+            LibraryChange::Cleared(finding) => Self::Cleared { finding: finding_json(finding) },
         }
     }
 }
 
-fn tell(news: &News<'_>, printer: &mut Printer) -> Result<()> {
+fn tell(library_changes: &LibraryChange<'_>, printer: &mut Printer) -> Result<()> {
     if printer.json {
-        return printer.json_line(&Event::new(news));
+        return printer.json_line(&Event::new(library_changes));
     }
-    let (sign, style, name, rest) = match news {
-        News::Added { address, skill } => ("+", GREEN, address, &*skill.manifest.description),
-        News::Removed { address, .. } => ("-", RED, address, ""),
-        News::Changed { address, files, .. } => ("~", YELLOW, address, &*files.join(", ")),
-        News::Found(it) | News::Cleared(it) if is_quiet(it, printer) => return Ok(()),
-        News::Found(it) if it.severity == Severity::Error => {
+    let (sign, style, name, rest) = match library_changes {
+        LibraryChange::Added { address, skill } => {
+            ("+", GREEN, address, &*skill.manifest.description)
+        }
+        LibraryChange::Removed { address, .. } => ("-", RED, address, ""),
+        LibraryChange::Changed { address, files, .. } => ("~", YELLOW, address, &*files.join(", ")),
+        LibraryChange::Found(it) | LibraryChange::Cleared(it) if is_quiet(it, printer) => {
+            return Ok(());
+        }
+        LibraryChange::Found(it) if it.severity == Severity::Error => {
             return tell_finding("!", RED, it, printer);
         }
-        News::Found(it) => return tell_finding("!", YELLOW, it, printer),
-        News::Cleared(it) => return tell_finding("✓", GREEN, it, printer),
+        LibraryChange::Found(it) => return tell_finding("!", YELLOW, it, printer),
+        LibraryChange::Cleared(it) => return tell_finding("✓", GREEN, it, printer),
     };
     let (name, rest) = (safe::line(name), safe::line(rest));
     let room = printer.width.map(|it| it.saturating_sub(name.width() + 4).max(10));

@@ -21,10 +21,10 @@ use self::{
     document::Document,
 };
 use crate::{
-    Status,
+    ExitStatus,
     arguments::{Arguments, Command, Global, ProfileName},
     completion, context, diff,
-    fault::Fault,
+    fault::CliError,
     mistyped,
     printer::{self, Printer},
     safe,
@@ -89,19 +89,19 @@ impl Broken {
     }
 }
 
-pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<Status> {
+pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     let Some(client) = &args.client else {
         return if args.is_bare() {
             list(printer)
         } else {
-            let fault = Fault::unable("no client is named");
+            let fault = CliError::unable("no client is named");
             Err(fault.hint("`prowess mcp install` lists those that are known").into())
         };
     };
     let client = Client::named(client)?;
     let here = path::absolute(global.cwd.as_deref().unwrap_or(Path::new(".")))?;
     if !here.is_dir() {
-        return Err(Fault::unable(format!("there is no folder `{}`", here.display())).into());
+        return Err(CliError::unable(format!("there is no folder `{}`", here.display())).into());
     }
     let project = args.project.then_some(&*here);
     let path = project.map_or_else(|| client.user_file(), |it| client.project_file(it))?;
@@ -138,16 +138,20 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         }))?;
     }
     told(args, client, is_new, is_written, printer);
-    Ok(if is_new && !is_written && !args.dry_run { Status::AtFault } else { Status::Well })
+    Ok(if is_new && !is_written && !args.dry_run {
+        ExitStatus::Failure
+    } else {
+        ExitStatus::Success
+    })
 }
 
 /// Lists the clients that are known.
-fn list(printer: &mut Printer) -> Result<Status> {
+fn list(printer: &mut Printer) -> Result<ExitStatus> {
     if printer.json {
         let clients =
             client::CLIENTS.iter().map(|it| json!({ "name": it.name, "label": it.label }));
         printer.document(&json!({ "clients": clients.collect::<Vec<_>>() }))?;
-        return Ok(Status::Well);
+        return Ok(ExitStatus::Success);
     }
     let room = client::CLIENTS.iter().map(|it| it.name.len()).max().unwrap_or(0);
     for Client { name, label, .. } in client::CLIENTS {
@@ -156,7 +160,7 @@ fn list(printer: &mut Printer) -> Result<Status> {
     }
     printer.flush()?;
     printer.note("`prowess mcp install --client NAME` has one of them start this server");
-    Ok(Status::Well)
+    Ok(ExitStatus::Success)
 }
 
 /// The text of the settings with the server in it, or out of it.
@@ -192,7 +196,7 @@ fn edited(
     };
     let edited = edited.map_err(|Broken { line, what }| {
         let line = line.map(|it| format!(":{it}")).unwrap_or_default();
-        Fault::unable(format!("`{}{line}`: {what}", document.path.display()))
+        CliError::unable(format!("`{}{line}`: {what}", document.path.display()))
             .hint("it is left alone; mend it, or write the server down by hand")
     })?;
     Ok(format!("{mark}{edited}"))
@@ -204,7 +208,7 @@ fn may_write(args: &Args, diff: &str, printer: &mut Printer) -> Result<bool> {
         return Ok(true);
     }
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        let fault = Fault::unable("nobody is there to be asked, so nothing is written");
+        let fault = CliError::unable("nobody is there to be asked, so nothing is written");
         return Err(fault.hint("`--yes` writes without asking").into());
     }
     if printer.json {
@@ -269,7 +273,7 @@ fn arguments(args: &Args, global: &Global, printer: &mut Printer) -> Result<Vec<
         Ok(Some(Command::Mcp(mcp))) if mcp.is_of_a_client() => Ok(all),
         Ok(_) => {
             let message = "a client speaks with the server that it starts on its standard input";
-            Err(Fault::unable(message).hint("`--http` and commands have no place here").into())
+            Err(CliError::unable(message).hint("`--http` and commands have no place here").into())
         }
         Err(error) => Err(mistyped::fault(&error, &all).into()),
     }
@@ -279,7 +283,7 @@ fn arguments(args: &Args, global: &Global, printer: &mut Printer) -> Result<Vec<
 fn text(path: &Path) -> Result<String> {
     let text = path.to_str().map(str::to_owned);
     let fault =
-        || Fault::unable(format!("`{}` cannot be written down: it is no text", path.display()));
+        || CliError::unable(format!("`{}` cannot be written down: it is no text", path.display()));
     Ok(text.ok_or_else(fault)?)
 }
 

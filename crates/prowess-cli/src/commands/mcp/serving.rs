@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::Result;
-use prowess_mcp::{Http, HttpServer, ServeError, Server, serve_stdio};
+use prowess_mcp::{Http, HttpServer, ServeError, SkillServer, serve_stdio};
 use prowess_runtime::key_of_file;
 use rustix::{
     process::{Resource, Rlimit, getrlimit, setrlimit},
@@ -16,7 +16,7 @@ use rustix::{
 };
 use tokio::runtime::Runtime;
 
-use crate::{fault::Fault, host::stop, printer::Printer};
+use crate::{fault::CliError, host::stop, printer::Printer};
 
 /// Where a server is when nobody says otherwise.
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -51,7 +51,12 @@ pub(crate) struct Serving {
 impl Serving {
     /// Serves until the client leaves or somebody ends the program. A server that runs skills does so for
     /// whoever has the token, and makes one if none is set.
-    pub(crate) fn serve(&self, server: Server, runs: bool, printer: &mut Printer) -> Result<()> {
+    pub(crate) fn serve(
+        &self,
+        server: SkillServer,
+        runs: bool,
+        printer: &mut Printer,
+    ) -> Result<()> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .max_blocking_threads(READERS)
@@ -72,7 +77,7 @@ impl Serving {
     fn serve_http(
         &self,
         address: SocketAddr,
-        server: Server,
+        server: SkillServer,
         runs: bool,
         runtime: &Runtime,
         printer: &mut Printer,
@@ -90,7 +95,7 @@ impl Serving {
         runtime.block_on(async {
             let stop = stop()?;
             let http = HttpServer::bind(address, http).await.map_err(|error| match error {
-                ServeError::Open(_) => Fault::unable(error.to_string())
+                ServeError::Open(_) => CliError::unable(error.to_string())
                     .hint(format!(
                         "name a file that holds a token with `--token-file`, or set `{TOKEN}`"
                     ))
@@ -114,14 +119,14 @@ impl Serving {
         })
     }
 
-    fn token(&self) -> Result<Option<String>, Fault> {
+    fn token(&self) -> Result<Option<String>, CliError> {
         let Some(path) = &self.token_file else {
             let set = env::var(TOKEN).ok().map(|it| it.trim().to_owned());
             return Ok(set.filter(|it| !it.is_empty()));
         };
         key_of_file(path).map(Some).map_err(|error| {
-            let fault = Fault::unable(format!("`{}`: {error}", path.display()));
-            error.hint(path).into_iter().fold(fault, Fault::hint)
+            let fault = CliError::unable(format!("`{}`: {error}", path.display()));
+            error.hint(path).into_iter().fold(fault, CliError::hint)
         })
     }
 }

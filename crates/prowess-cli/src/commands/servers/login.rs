@@ -15,7 +15,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::{Desk, find};
 use crate::{
-    Status, completion,
+    ExitStatus, completion,
     host::Running,
     printer::{self, Printer},
     safe,
@@ -72,7 +72,7 @@ impl Logout {
 }
 
 impl Desk {
-    pub(super) async fn login(&self, args: &Login, printer: &mut Printer) -> Result<Status> {
+    pub(super) async fn login(&self, args: &Login, printer: &mut Printer) -> Result<ExitStatus> {
         let set = find(&self.config, &args.label)?;
         let label = &set.description.name;
         // Until there is something to paste, others may ask for a line.
@@ -99,10 +99,10 @@ impl Desk {
             let issuer = safe::line(&state.issuer).into_owned();
             printer.line(format_args!("logged in to {label} at {issuer}"))?;
         }
-        Ok(Status::Well)
+        Ok(ExitStatus::Success)
     }
 
-    pub(super) async fn logout(&self, args: &Logout, printer: &mut Printer) -> Result<Status> {
+    pub(super) async fn logout(&self, args: &Logout, printer: &mut Printer) -> Result<ExitStatus> {
         let set = find(&self.config, &args.label)?;
         let label = &set.description.name;
         let is_removed = match self.starter.logout(set).await {
@@ -116,15 +116,15 @@ impl Desk {
         } else {
             printer.note(&format!("nobody is logged in to `{label}`"));
         }
-        Ok(Status::Well)
+        Ok(ExitStatus::Success)
     }
 }
 
-fn failed(outcome: &Outcome, printer: &mut Printer) -> Status {
+fn failed(outcome: &Outcome, printer: &mut Printer) -> ExitStatus {
     printer.fault(outcome.message.as_deref().unwrap_or_default());
     outcome.difference.iter().for_each(|it| printer.note(it));
     outcome.hint.iter().for_each(|it| printer.hint(it));
-    Status::Unable
+    ExitStatus::Error
 }
 
 /// Tells what to do. A URL stands on a line of its own, so that it can be copied from a narrow terminal.

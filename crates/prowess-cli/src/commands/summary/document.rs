@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, path::Path};
 
-use prowess::{Examined, Location, Reader, Trouble};
+use prowess::{DirectoryReader, ExaminedSkill, Location, SkillTrouble};
 use serde::Serialize;
 
 use super::{
@@ -91,14 +91,17 @@ struct SuggestionJson<'a> {
 
 fn location<'a>(location: &'a Location, summary: &'a Summary<'_>) -> LocationJson<'a> {
     let checkup = summary.checkup;
-    let skill = |it: &'a Examined| SkillJson {
+    let skill = |it: &'a ExaminedSkill| SkillJson {
         name: &it.name,
         path: it.path.to_string_lossy(),
         status: it.status.as_str(),
     };
-    let reader =
-        |it: Reader| ReaderJson { client: it.client.name, loaded: it.loaded, unknown: it.unknown };
-    let trouble = |it: Trouble<'a>| TroubleJson {
+    let reader = |it: DirectoryReader| ReaderJson {
+        client: it.client.name,
+        loaded: it.loaded,
+        unknown: it.unknown,
+    };
+    let trouble = |it: SkillTrouble<'a>| TroubleJson {
         skill: &it.skill.name,
         path: it.skill.path.to_string_lossy(),
         verdict: it.verdict.as_str(),

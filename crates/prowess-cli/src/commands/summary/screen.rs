@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
-use prowess::{Client, Location, Reader, Status, Surroundings, Symptom, Trouble, Verdict};
+use prowess::{
+    Client, DirectoryReader, Location, SkillTrouble, Status, Surroundings, Symptom, Verdict,
+};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{
@@ -262,15 +264,15 @@ impl Canvas {
     fn readers(&mut self, location: &Location, summary: &Summary<'_>) {
         let all = location.skills.len();
         let readers = location.readers(summary.checkup);
-        let those = |is_it: &dyn Fn(&Reader) -> bool| -> Vec<Reader> {
+        let those = |is_it: &dyn Fn(&DirectoryReader) -> bool| -> Vec<DirectoryReader> {
             readers.iter().copied().filter(|it| is_it(it)).collect()
         };
         let full = those(&|it| it.loaded == all);
         let part = those(&|it| it.loaded > 0 && it.loaded < all);
         let unknown = those(&|it| it.loaded == 0 && it.unknown > 0);
         let none = those(&|it| it.loaded == 0 && it.unknown == 0);
-        let whom = |those: &[Reader]| those.iter().map(|it| it.client).collect::<Vec<_>>();
-        let some = |it: &Reader| format!("{} ({} of {all})", it.client.label, it.loaded);
+        let whom = |those: &[DirectoryReader]| those.iter().map(|it| it.client).collect::<Vec<_>>();
+        let some = |it: &DirectoryReader| format!("{} ({} of {all})", it.client.label, it.loaded);
         let strangers = match summary.is_detected {
             true => location.strangers(summary.checkup),
             false => Vec::new(),
@@ -298,8 +300,8 @@ impl Canvas {
     }
 
     /// What becomes of one skill, and why.
-    fn trouble(&mut self, trouble: &Trouble<'_>, column: usize) {
-        let Trouble { skill, verdict, clients, note } = trouble;
+    fn trouble(&mut self, trouble: &SkillTrouble<'_>, column: usize) {
+        let SkillTrouble { skill, verdict, clients, note } = trouble;
         let name = safe::cut(&safe::line(&skill.name), column);
         let pad = " ".repeat(column.saturating_sub(name.width()));
         let reason = note.map(|it| it.symptom.map_or_else(|| SHADOWED.to_owned(), Symptom::about));
@@ -325,7 +327,7 @@ impl Canvas {
     }
 
     /// How many troubles are not shown, by what they are.
-    fn folded(&mut self, troubles: &[Trouble<'_>], is_rest: bool) {
+    fn folded(&mut self, troubles: &[SkillTrouble<'_>], is_rest: bool) {
         if troubles.is_empty() {
             return;
         }

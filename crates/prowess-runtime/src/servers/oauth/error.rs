@@ -4,7 +4,7 @@ use std::{error::Error, io, path::PathBuf};
 
 use prowess_http::HttpError as WireError;
 
-use crate::outcome::{Outcome, Status};
+use crate::outcome::{Outcome, OutcomeStatus};
 
 /// Nobody is logged in to a server, or not any more.
 #[derive(Debug, thiserror::Error)]
@@ -191,11 +191,11 @@ impl LoginError {
     pub(in crate::servers) fn outcome(&self, label: &str) -> Box<Outcome> {
         let status = match self {
             Self::Program | Self::Header | Self::NotNeeded | Self::Insecure { .. } => {
-                Status::Invalid
+                OutcomeStatus::Invalid
             }
-            Self::Wire { source: WireError::Refused { .. }, .. } => Status::Refused,
-            Self::TooLate { .. } => Status::TimedOut,
-            _ => Status::Failed,
+            Self::Wire { source: WireError::Refused { .. }, .. } => OutcomeStatus::Refused,
+            Self::TooLate { .. } => OutcomeStatus::TimedOut,
+            _ => OutcomeStatus::Failed,
         };
         let message = format!("cannot log in to the server `{label}`: {}", self.told());
         Box::new(Outcome { hint: self.hint(label), ..Outcome::bad(status, message) })

@@ -8,7 +8,7 @@ use std::{
 use prowess::nearest;
 use serde_json::{Map, Value as Json, json};
 
-use crate::fault::Fault;
+use crate::fault::CliError;
 
 /// A client of MCP that starts servers by itself.
 #[derive(Debug)]
@@ -271,10 +271,10 @@ const fn at_home(names: &'static [&'static str]) -> Client {
 
 impl Client {
     /// The client of a name; otherwise what comes nearest, and which there are.
-    pub(super) fn named(name: &str) -> Result<&'static Self, Fault> {
+    pub(super) fn named(name: &str) -> Result<&'static Self, CliError> {
         let names = || CLIENTS.iter().map(|it| it.name);
         CLIENTS.iter().find(|it| it.name == name).ok_or_else(|| {
-            let fault = Fault::unable(format!("there is no client `{name}`"));
+            let fault = CliError::unable(format!("there is no client `{name}`"));
             fault.hint(match nearest(name, names()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("there are {}", names().collect::<Vec<_>>().join(", ")),
@@ -283,11 +283,12 @@ impl Client {
     }
 
     /// Its file for all projects of a user.
-    pub(super) fn user_file(&self) -> Result<PathBuf, Fault> {
+    pub(super) fn user_file(&self) -> Result<PathBuf, CliError> {
         let files = if cfg!(target_os = "macos") { self.mac } else { self.linux };
         let label = self.label;
         let Some(Files { base, names }) = files else {
-            let fault = Fault::unable(format!("it is not known where {label} keeps servers here"));
+            let fault =
+                CliError::unable(format!("it is not known where {label} keeps servers here"));
             return Err(match self.project {
                 [] => fault,
                 _ => fault.hint("`--project` writes them down for a project"),
@@ -295,7 +296,7 @@ impl Client {
         };
         let home = || {
             let home = env::home_dir().filter(|it| it.is_absolute());
-            home.ok_or_else(|| Fault::unable("there is no home directory"))
+            home.ok_or_else(|| CliError::unable("there is no home directory"))
         };
         let set = |name: &str| env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
         let base = match base {
@@ -311,11 +312,11 @@ impl Client {
     }
 
     /// Its file for one project.
-    pub(super) fn project_file(&self, project: &Path) -> Result<PathBuf, Fault> {
+    pub(super) fn project_file(&self, project: &Path) -> Result<PathBuf, CliError> {
         match self.project {
             [] => {
                 let message = format!("{} keeps no servers for a project alone", self.label);
-                Err(Fault::unable(message).hint("`--user` writes them down for all projects"))
+                Err(CliError::unable(message).hint("`--user` writes them down for all projects"))
             }
             names => Ok(first(project, names)),
         }

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context as _, Result};
 
-use crate::fault::Fault;
+use crate::fault::CliError;
 
 /// More than any file of settings has.
 const MAX: u64 = 64 << 20;
@@ -44,7 +44,7 @@ impl Document {
             let project = fs::canonicalize(project).with_context(cannot)?;
             if !target.starts_with(project) {
                 let message = format!("`{shown}` leads out of the project");
-                return Err(Fault::unable(message).hint("it is left alone").into());
+                return Err(CliError::unable(message).hint("it is left alone").into());
             }
         }
         if !is_there {
@@ -59,7 +59,7 @@ impl Document {
             found.permissions().readonly().then_some("is read-only")
         };
         if let Some(wrong) = wrong {
-            return Err(Fault::unable(format!("`{shown}` {wrong}"))
+            return Err(CliError::unable(format!("`{shown}` {wrong}"))
                 .hint("it is left alone")
                 .into());
         }
@@ -102,7 +102,7 @@ impl Document {
         };
         if now.as_deref() != self.found.as_ref().map(|_| &*self.text) {
             let message = format!("`{shown}` was changed by somebody else meanwhile");
-            return Err(Fault::unable(message).hint("it is left alone; try again").into());
+            return Err(CliError::unable(message).hint("it is left alone; try again").into());
         }
         draft.persist(&self.target).map_err(|it| it.error).with_context(cannot)?;
         Ok(())

@@ -6,11 +6,11 @@ use sha2::{Digest as _, Sha256};
 
 /// The skills that a conversation has taken up, each with the digest of what the model was told.
 #[derive(Debug, Clone, Default)]
-pub struct Taken {
+pub struct ActivatedSkills {
     told: BTreeMap<String, [u8; 32]>,
 }
 
-impl Taken {
+impl ActivatedSkills {
     /// Notes that a skill is taken up; says whether these instructions are new to the conversation.
     /// Those that were changed meanwhile are.
     pub fn take(&mut self, name: &str, instructions: &str) -> bool {

@@ -28,7 +28,7 @@ const TOLD: (Duration, u32) = (Duration::from_secs(60), 500);
 
 /// Holds the current library. A reload swaps it whole; whoever has the old one keeps it.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct LiveLibrary {
     held: Arc<Held>,
     watcher: Weak<Watcher>,
     /// Tells the watching thread to end, by being dropped.
@@ -41,7 +41,7 @@ pub enum Watching {
     /// Not by itself: somebody asks for a reload.
     Off,
     /// The system tells of them.
-    Told,
+    Notified,
     /// By looking again and again, because the system cannot tell; with the reason.
     Polling(String),
 }
@@ -57,7 +57,7 @@ struct Held {
     switched: Condvar,
 }
 
-impl Keeper {
+impl LiveLibrary {
     /// Loads the library that `options` ask for, and watches it if they say so.
     pub fn start(options: &Options) -> Result<Self, LoadError> {
         if !options.watch {
@@ -105,7 +105,7 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for LiveLibrary {
     fn drop(&mut self) {
         if let Some(watcher) = self.watcher.upgrade() {
             watcher.end();
@@ -166,7 +166,7 @@ impl Follower {
         let (gathered, refused) = follower.look(&Touched::all());
         let gathered = gathered.expect("whatever is seen first is new");
         let library = follower.visits.library(gathered, None);
-        let watching = cannot.or(refused).map_or(Watching::Told, Watching::Polling);
+        let watching = cannot.or(refused).map_or(Watching::Notified, Watching::Polling);
         Ok((follower, library, watching))
     }
 

@@ -6,7 +6,7 @@ use crate::tool::Tool;
 
 /// How tools are told.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Convention {
+pub enum ToolFormat {
     /// `name`, `description` and `input_schema`, as Anthropic takes them.
     #[default]
     Anthropic,
@@ -16,7 +16,7 @@ pub enum Convention {
     Mcp,
 }
 
-impl Convention {
+impl ToolFormat {
     /// Tells about a tool; nothing if its name is not one that can be told, or its input no object.
     pub fn tell(self, tool: &dyn Tool) -> Option<Value> {
         let (name, description) = (tool.name(), tool.description());

@@ -14,7 +14,7 @@ use crate::{
 
 /// One thing that is other than it was. Skills go by their addresses.
 #[derive(Debug)]
-pub enum News<'lib> {
+pub enum LibraryChange<'lib> {
     /// A skill is there that was not.
     Added {
         /// By what it is found now.
@@ -45,21 +45,26 @@ pub enum News<'lib> {
 }
 
 /// What is other in a library than in one before it: skills by their addresses, then findings.
-pub fn news<'lib>(before: &'lib Library, after: &'lib Library) -> Vec<News<'lib>> {
+pub fn library_changes<'lib>(
+    before: &'lib Library,
+    after: &'lib Library,
+) -> Vec<LibraryChange<'lib>> {
     let (old, new) = (by_address(before, after), by_address(after, before));
     let addresses: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let skills = addresses.into_iter().filter_map(|it| {
         let address = it.clone();
         match (old.get(it), new.get(it)) {
             (Some(before), Some(after)) => changed(address, before, after),
-            (None, Some(skill)) => Some(News::Added { address, skill }),
-            (Some(skill), None) => Some(News::Removed { address, skill }),
+            (None, Some(skill)) => Some(LibraryChange::Added { address, skill }),
+            (Some(skill), None) => Some(LibraryChange::Removed { address, skill }),
             (None, None) => None,
         }
     });
     let (old, new) = (findings(before), findings(after));
-    let cleared = old.iter().filter(|it| !new.contains_key(it.0)).map(|it| News::Cleared(it.1));
-    let found = new.iter().filter(|it| !old.contains_key(it.0)).map(|it| News::Found(it.1));
+    let cleared =
+        old.iter().filter(|it| !new.contains_key(it.0)).map(|it| LibraryChange::Cleared(it.1));
+    let found =
+        new.iter().filter(|it| !old.contains_key(it.0)).map(|it| LibraryChange::Found(it.1));
     skills.chain(cleared).chain(found).collect()
 }
 
@@ -70,14 +75,18 @@ fn by_address<'lib>(library: &'lib Library, other: &Library) -> BTreeMap<String,
     own.map(|it| (library.address(it), it)).collect()
 }
 
-fn changed<'lib>(address: String, before: &'lib Skill, after: &'lib Skill) -> Option<News<'lib>> {
+fn changed<'lib>(
+    address: String,
+    before: &'lib Skill,
+    after: &'lib Skill,
+) -> Option<LibraryChange<'lib>> {
     let is_same = before.origin == after.origin && before.manifest == after.manifest;
     let document = (!is_same).then_some("SKILL.md");
     let (old, new) = (resources(before), resources(after));
     let paths: BTreeSet<&str> = old.keys().chain(new.keys()).copied().collect();
     let others = paths.into_iter().filter(|it| old.get(it) != new.get(it));
     let files: Vec<&str> = document.into_iter().chain(others).collect();
-    (!files.is_empty()).then_some(News::Changed { address, skill: after, files })
+    (!files.is_empty()).then_some(LibraryChange::Changed { address, skill: after, files })
 }
 
 /// The resources as far as they are listed; those that are wanted on demand tell nothing of then.

@@ -7,27 +7,27 @@ use std::{
     sync::Arc,
 };
 
-use prowess::{Chosen, Level as Shown, Offer, Priority, ReadError, Skill, Type, render_definition};
+use prowess::{ChosenSkill, Level, Offer, Priority, ReadError, Skill, Type, render_definition};
 
 use crate::{
     active::Active,
-    approver::{Approver, Coverage, Question, Reply},
+    approver::{Approver, ApproverReply, Coverage, Question},
     change::{FileChange, FileState},
     commands::{self, Plan},
-    entry::Entry,
-    outcome::{Connection, Level, Outcome, Status},
-    policy::{Ground, Policy, Ruling, Wish},
+    entry::SkillRecord,
+    outcome::{Outcome, OutcomeStatus, SandboxLevel, ScriptConnection},
+    policy::{ActionRequest, Ground, Policy, Ruling},
     protected::lies_in,
-    records::{Approval, Key, Kind, Note, Records, now},
-    servers::{OfferedFile, OfferedSkill},
+    records::{Approval, AuditEntry, Key, Kind, Records, now},
+    servers::{RemoteFile, RemoteSkill},
     skill_folder::SkillFolder,
     subject::{Subject, file_difference, shortened},
-    tool::Act,
+    tool::Action,
 };
 
 /// Decides whether a wish comes true, and records what was decided.
 #[derive(Debug)]
-pub struct Gate {
+pub struct Authorizer {
     /// What may be done.
     pub policy: Policy,
     /// Who is asked.
@@ -36,18 +36,18 @@ pub struct Gate {
     pub records: Records,
 }
 
-impl Gate {
+impl Authorizer {
     /// Lets a wish pass, or says why not and what to do about it. Whoever is let pass does at once
     /// what was wished, and nothing else. Returns what has changed since it was approved, where
     /// somebody has agreed to that.
-    pub async fn pass(&self, wish: &Wish<'_>) -> Result<Option<String>, Box<Outcome>> {
+    pub async fn pass(&self, wish: &ActionRequest<'_>) -> Result<Option<String>, Box<Outcome>> {
         self.decide(wish).await.map(|it| it.difference)
     }
 
     /// Does the same, and says whether a person has agreed.
-    pub(crate) async fn decide(&self, wish: &Wish<'_>) -> Result<Passed, Box<Outcome>> {
+    pub(crate) async fn decide(&self, wish: &ActionRequest<'_>) -> Result<Passed, Box<Outcome>> {
         let plan = match wish.act {
-            Act::Command { line, directory, .. } => {
+            Action::Command { line, directory, .. } => {
                 let plan = commands::plan(line, directory, &self.policy);
                 let mut plan =
                     plan.map_err(|refusal| self.refuse(wish, None, "policy", refusal))?;
@@ -95,7 +95,7 @@ impl Gate {
     /// Asks once nobody else is being asked: what they were asked may have answered this as well.
     async fn ask_in_turn(
         &self,
-        wish: &Wish<'_>,
+        wish: &ActionRequest<'_>,
         plan: Option<&Plan>,
         subject: Subject,
         ground: Ground,
@@ -120,8 +120,8 @@ impl Gate {
     /// Whether a file with secrets may only be read by this tool once somebody has agreed. Nothing is
     /// logged.
     pub(crate) fn keeps_secret(&self, tool: &str, path: &Path) -> bool {
-        let act = Act::Read(path.to_owned());
-        let key = Key::of(&Wish { tool, act: &act, active: &[], given: None });
+        let act = Action::Read(path.to_owned());
+        let key = Key::of(&ActionRequest { tool, act: &act, active: &[], given: None });
         self.policy.keeps_secret(tool, path) && self.records.approved(&key).is_none()
     }
 
@@ -132,24 +132,28 @@ impl Gate {
 
     /// Offers a skill as far as nobody has to be asked, and says whether somebody would have to be:
     /// then it is no more than its name and description. Nobody is asked, and nothing is logged.
-    pub fn offer(&self, chosen: &Chosen<'_>) -> Result<(Offer, bool), ReadError> {
-        if chosen.level == Shown::Metadata {
+    pub fn offer(&self, chosen: &ChosenSkill<'_>) -> Result<(Offer, bool), ReadError> {
+        if chosen.level == Level::Metadata {
             return Ok((Offer::new(chosen)?, false));
         }
         // What is looked at is what is told.
         let skill = &chosen.skill.holding(&chosen.skill.instructions()?);
-        let chosen = Chosen { skill, ..chosen.clone() };
+        let chosen = ChosenSkill { skill, ..chosen.clone() };
         if self.tells(skill) {
             return Ok((Offer::new(&chosen)?, false));
         }
-        let (level, priority) = (Shown::Metadata, Priority::Inactive);
-        Ok((Offer::new(&Chosen { level, priority, arguments: None, ..chosen })?, true))
+        let (level, priority) = (Level::Metadata, Priority::Inactive);
+        Ok((Offer::new(&ChosenSkill { level, priority, arguments: None, ..chosen })?, true))
     }
 
     /// Refuses to read what belongs to a skill that is not told to whoever wants it: a rule about a
     /// skill holds for its files too, until it is taken up.
-    pub(crate) fn guard(&self, wish: &Wish<'_>, active: &Active) -> Result<(), Box<Outcome>> {
-        let Act::Read(path) = wish.act else { return Ok(()) };
+    pub(crate) fn guard(
+        &self,
+        wish: &ActionRequest<'_>,
+        active: &Active,
+    ) -> Result<(), Box<Outcome>> {
+        let Action::Read(path) = wish.act else { return Ok(()) };
         let untold = self.untold(active, |folder| lies_in(path, folder));
         let Some((name, _)) = untold.into_iter().next() else { return Ok(()) };
         let path = path.display();
@@ -214,40 +218,40 @@ impl Gate {
 
     /// Whether a file of a skill that is told is told as well. Nothing is logged.
     pub fn tells_file(&self, skill: &Skill, path: &Path) -> bool {
-        let act = Act::Resource { path: path.to_owned(), bytes: Arc::default() };
+        let act = Action::Resource { path: path.to_owned(), bytes: Arc::default() };
         // What rules say about a skill in use holds for whoever reads its files.
         let active = slice::from_ref(&skill.manifest);
-        let wish = Wish { tool: READER, act: &act, active, given: None };
+        let wish = ActionRequest { tool: READER, act: &act, active, given: None };
         matches!(self.policy.ruling(&wish, None), Ruling::Allow(_) | Ruling::AskIfChanged)
     }
 
     /// Whether somebody has approved a skill that a server offers, as it is offered now; nothing if
     /// nobody ever has. Nothing is logged.
-    pub fn approves(&self, skill: &OfferedSkill) -> Option<bool> {
-        let act = Act::TakeUp(Box::new(skill.clone()));
+    pub fn approves(&self, skill: &RemoteSkill) -> Option<bool> {
+        let act = Action::TakeUp(Box::new(skill.clone()));
         let old = self.records.approved(&Key::of(&wish_to_tell(&act)));
         old.map(|it| it.digest == Subject::offered(skill).digest)
     }
 
     /// Whether the policy lets nobody take up a skill that a server offers. Nothing is logged.
-    pub fn denies(&self, skill: &OfferedSkill) -> bool {
-        matches!(self.ruling(&Act::TakeUp(Box::new(skill.clone()))), Ruling::Deny(_))
+    pub fn denies(&self, skill: &RemoteSkill) -> bool {
+        matches!(self.ruling(&Action::TakeUp(Box::new(skill.clone()))), Ruling::Deny(_))
     }
 
-    fn ruling(&self, act: &Act) -> Ruling {
+    fn ruling(&self, act: &Action) -> Ruling {
         self.policy.ruling(&wish_to_tell(act), None)
     }
 
     /// Logs that a wish came true with nothing to hold it.
-    pub fn note_unsandboxed(&self, wish: &Wish<'_>) {
-        self.records.note(&Note {
+    pub fn note_unsandboxed(&self, wish: &ActionRequest<'_>) {
+        self.records.note(&AuditEntry {
             tool: wish.tool,
             skill: skill(wish),
             digest: skill_subject(wish).as_ref().map(|it| &*it.digest),
             what: "run without a sandbox",
             decision: "ran",
             by: "flag",
-            sandbox: Some(Level::None),
+            sandbox: Some(SandboxLevel::None),
         });
     }
 
@@ -257,25 +261,25 @@ impl Gate {
             return;
         }
         let mut what: Vec<String> = Vec::new();
-        for Connection { host, port, refused, .. } in &outcome.network {
+        for ScriptConnection { host, port, refused, .. } in &outcome.network {
             let no = if refused.is_some() { " (refused)" } else { "" };
             what.push(format!("{host}:{port}{no}"));
         }
         what.sort_unstable();
         what.dedup();
-        self.records.note(&Note {
+        self.records.note(&AuditEntry {
             tool,
             skill,
             what: &format!("connect to {}", what.join(", ")),
             decision: "ran",
             by: "proxy",
             sandbox: outcome.sandbox,
-            ..Note::default()
+            ..AuditEntry::default()
         });
     }
 
     /// What an approval of a wish is found by: with a network by another than without.
-    fn key(&self, wish: &Wish<'_>) -> Key {
+    fn key(&self, wish: &ActionRequest<'_>) -> Key {
         let key = Key::of(wish);
         let kind = if self.policy.hosts_of(wish.act).is_empty() { key.kind } else { Kind::Network };
         Key { kind, ..key }
@@ -283,7 +287,7 @@ impl Gate {
 
     async fn ask(
         &self,
-        wish: &Wish<'_>,
+        wish: &ActionRequest<'_>,
         plan: Option<&Plan>,
         subject: Subject,
         ground: Ground,
@@ -301,26 +305,26 @@ impl Gate {
         }
         let (difference, is_agreed) = (question.difference.clone(), who == "person");
         match reply {
-            Reply::No => {
+            ApproverReply::No => {
                 // A server is wanted again with every conversation, and asked about once.
-                if is_agreed && matches!(wish.act, Act::Start { .. } | Act::Connect { .. }) {
+                if is_agreed && matches!(wish.act, Action::Start { .. } | Action::Connect { .. }) {
                     self.records.refuse_for_session(self.key(wish), subject.clone());
                 }
                 let refusal = unapproved(wish, &question, &who, self.policy.hosts_of(wish.act));
                 let outcome = self.refuse(wish, Some(&subject), &who, refusal);
                 Err(Box::new(Outcome { difference: question.difference, ..*outcome }))
             }
-            Reply::Once => {
+            ApproverReply::Once => {
                 self.allow(wish, Some(&subject), &who)?;
                 Ok(Passed { difference, is_agreed })
             }
-            Reply::Session => {
+            ApproverReply::Session => {
                 self.allow(wish, Some(&subject), &who)?;
                 let key = if ground == Ground::Writes { every_write() } else { self.key(wish) };
                 self.records.approve_for_session(Approval { key, when: now(), by: who, subject });
                 Ok(Passed { difference, is_agreed })
             }
-            Reply::Always => {
+            ApproverReply::Always => {
                 self.allow(wish, Some(&subject), &who)?;
                 let key = self.key(wish);
                 self.records.approve(Approval { key, when: now(), by: who, subject });
@@ -330,25 +334,25 @@ impl Gate {
     }
 
     /// What an approval would be bound to now, whatever was read before.
-    fn on_disk(&self, wish: &Wish<'_>) -> Option<Subject> {
-        if let Act::Command { line, directory, .. } = wish.act {
+    fn on_disk(&self, wish: &ActionRequest<'_>) -> Option<Subject> {
+        if let Action::Command { line, directory, .. } = wish.act {
             return commands::plan(line, directory, &self.policy).ok().map(|it| it.subject());
         }
         let entry = wish.act.entry()?;
         let folder = entry.folder.as_ref().map(SkillFolder::unread);
-        Subject::of(&Entry { folder, ..entry.clone() }).ok()
+        Subject::of(&SkillRecord { folder, ..entry.clone() }).ok()
     }
 
     fn allow(
         &self,
-        wish: &Wish<'_>,
+        wish: &ActionRequest<'_>,
         subject: Option<&Subject>,
         by: &str,
     ) -> Result<Passed, Box<Outcome>> {
         // What only looks is not worth a line, unless somebody has agreed to it.
         let is_quiet = match wish.act {
-            Act::Tell => true,
-            Act::Disclose(_) | Act::Read(_) | Act::Resource { .. } => subject.is_none(),
+            Action::Tell => true,
+            Action::Disclose(_) | Action::Read(_) | Action::Resource { .. } => subject.is_none(),
             _ => false,
         };
         if !is_quiet {
@@ -359,7 +363,7 @@ impl Gate {
 
     fn refuse(
         &self,
-        wish: &Wish<'_>,
+        wish: &ActionRequest<'_>,
         subject: Option<&Subject>,
         by: &str,
         refusal: Refusal,
@@ -368,8 +372,8 @@ impl Gate {
         refusal.into()
     }
 
-    fn note(&self, wish: &Wish<'_>, subject: Option<&Subject>, decision: &str, by: &str) {
-        self.records.note(&Note {
+    fn note(&self, wish: &ActionRequest<'_>, subject: Option<&Subject>, decision: &str, by: &str) {
+        self.records.note(&AuditEntry {
             tool: wish.tool,
             skill: skill(wish),
             digest: subject.map(|it| &*it.digest),
@@ -404,7 +408,7 @@ enum Told {
 
 impl Told {
     fn holds(&self, skill: &Skill) -> bool {
-        let subject = || Subject::of(&Entry::told(skill).ok()?).ok();
+        let subject = || Subject::of(&SkillRecord::told(skill).ok()?).ok();
         match self {
             Self::Always => true,
             Self::As(digest) => subject().is_some_and(|it| it.digest == *digest),
@@ -421,13 +425,13 @@ const READER: &str = "read_skill_file";
 const SHOWN: usize = 50;
 
 /// The wish to tell a skill, whoever has it.
-fn wish_to_tell(act: &Act) -> Wish<'_> {
-    Wish { tool: TELLER, act, active: &[], given: None }
+fn wish_to_tell(act: &Action) -> ActionRequest<'_> {
+    ActionRequest { tool: TELLER, act, active: &[], given: None }
 }
 
 /// To tell a skill, as far as the policy looks at it: not at its text.
-fn telling(skill: &Skill) -> Act {
-    Act::Disclose(Box::new(Entry::text(skill, String::new())))
+fn telling(skill: &Skill) -> Action {
+    Action::Disclose(Box::new(SkillRecord::text(skill, String::new())))
 }
 
 /// Why something is refused, and what to do about it.
@@ -439,15 +443,15 @@ pub(crate) struct Refusal {
 
 impl From<Refusal> for Box<Outcome> {
     fn from(refusal: Refusal) -> Self {
-        Self::new(Outcome::bad(Status::Refused, refusal.message).hint(refusal.hint))
+        Self::new(Outcome::bad(OutcomeStatus::Refused, refusal.message).hint(refusal.hint))
     }
 }
 
 /// What an approval of a wish is bound to.
-fn subject(wish: &Wish<'_>, plan: Option<&Plan>) -> Result<Subject, Refusal> {
+fn subject(wish: &ActionRequest<'_>, plan: Option<&Plan>) -> Result<Subject, Refusal> {
     match wish.act {
-        Act::TakeUp(skill) => return Ok(Subject::offered(skill)),
-        Act::Connect { line, .. } => return Ok(Subject::of_words([line.as_bytes()])),
+        Action::TakeUp(skill) => return Ok(Subject::offered(skill)),
+        Action::Connect { line, .. } => return Ok(Subject::of_words([line.as_bytes()])),
         _ => {}
     }
     match (wish.act.entry(), plan) {
@@ -458,21 +462,21 @@ fn subject(wish: &Wish<'_>, plan: Option<&Plan>) -> Result<Subject, Refusal> {
         (_, Some(plan)) => {
             // What it could reach is a part of what somebody agrees to.
             let reach = match wish.act {
-                Act::Command { preview: Some(preview), .. } => preview.reach.join("\n"),
+                Action::Command { preview: Some(preview), .. } => preview.reach.join("\n"),
                 _ => String::new(),
             };
             let digest = plan.subject().digest;
             Ok(Subject::of_words([digest.as_bytes(), reach.as_bytes()]))
         }
         (None, None)
-            if let Act::Write(FileChange { path, .. })
-            | Act::Read(path)
-            | Act::Resource { path, .. } = wish.act =>
+            if let Action::Write(FileChange { path, .. })
+            | Action::Read(path)
+            | Action::Resource { path, .. } = wish.act =>
         {
             Ok(Subject::of_words([path.as_os_str().as_encoded_bytes()]))
         }
         (None, None)
-            if let Act::Fetch { method, url, .. } = wish.act
+            if let Action::Fetch { method, url, .. } = wish.act
                 && !is_get(method) =>
         {
             Ok(Subject::of_words([origin(url).as_bytes()]))
@@ -482,34 +486,34 @@ fn subject(wish: &Wish<'_>, plan: Option<&Plan>) -> Result<Subject, Refusal> {
 }
 
 /// What tells a skill that is to run from any other; nothing for what is no skill.
-fn skill_subject(wish: &Wish<'_>) -> Option<Subject> {
+fn skill_subject(wish: &ActionRequest<'_>) -> Option<Subject> {
     match wish.act {
-        Act::TakeUp(skill) => Some(Subject::offered(skill)),
+        Action::TakeUp(skill) => Some(Subject::offered(skill)),
         act => act.entry().and_then(|it| Subject::of(it).ok()),
     }
 }
 
 impl Key {
     /// What an approval of a wish is found by.
-    fn of(wish: &Wish<'_>) -> Self {
+    fn of(wish: &ActionRequest<'_>) -> Self {
         let folder = wish.act.entry().and_then(|it| it.folder.as_ref());
         let place = folder.map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
         let (kind, name, place) = match wish.act {
             // To tell what stands in it is not to run it.
-            Act::Disclose(entry) if entry.manifest.kind != Type::Instruction => {
+            Action::Disclose(entry) if entry.manifest.kind != Type::Instruction => {
                 (Kind::Call, format!("{TELLER} {}", entry.manifest.name), place)
             }
-            Act::Execute(entry) | Act::Disclose(entry) => {
+            Action::Execute(entry) | Action::Disclose(entry) => {
                 (Kind::Skill, entry.manifest.name.to_string(), place)
             }
-            Act::Start { entry, server, .. } => {
+            Action::Start { entry, server, .. } => {
                 (Kind::Server, format!("{}/{server}", entry.manifest.name), place)
             }
-            Act::Connect { server, file, .. } => {
+            Action::Connect { server, file, .. } => {
                 (Kind::Server, server.clone(), file.to_string_lossy().into_owned())
             }
             // The same URI is another skill at another server.
-            Act::TakeUp(skill) => {
+            Action::TakeUp(skill) => {
                 let by = skill.set_by.as_deref().unwrap_or_default();
                 (
                     Kind::Skill,
@@ -517,14 +521,14 @@ impl Key {
                     format!("{} {by}", skill.uri),
                 )
             }
-            Act::Read(path) | Act::Resource { path, .. } => {
+            Action::Read(path) | Action::Resource { path, .. } => {
                 (Kind::Read, "read".to_owned(), path.to_string_lossy().into_owned())
             }
-            Act::Fetch { method, url, .. } if !is_get(method) => {
+            Action::Fetch { method, url, .. } if !is_get(method) => {
                 (Kind::Send, "send".to_owned(), origin(url))
             }
             // By whatever tool.
-            Act::Write(change) => {
+            Action::Write(change) => {
                 (Kind::Write, "write".to_owned(), change.path.to_string_lossy().into_owned())
             }
             act => (Kind::Call, wish.tool.to_owned(), what(act)),
@@ -538,10 +542,10 @@ fn every_write() -> Key {
     Key { kind: Kind::Write, name: "session".to_owned(), place: String::new() }
 }
 
-impl Gate {
+impl Authorizer {
     fn question(
         &self,
-        wish: &Wish<'_>,
+        wish: &ActionRequest<'_>,
         plan: Option<&Plan>,
         subject: &Subject,
         ground: Ground,
@@ -557,7 +561,7 @@ impl Gate {
             ..Question::default()
         };
         match wish.act {
-            Act::Command { line, preview, .. } => Question {
+            Action::Command { line, preview, .. } => Question {
                 content: Some(line.clone()),
                 reach: preview.as_ref().map(|it| it.reach.clone()).unwrap_or_default(),
                 coverage: match ground {
@@ -573,7 +577,7 @@ impl Gate {
                     || plan.is_some_and(|it| !it.secrets.is_empty()),
                 ..question
             },
-            Act::Read(_) | Act::Resource { .. } if matches!(ground, Ground::Secret(_)) => {
+            Action::Read(_) | Action::Resource { .. } if matches!(ground, Ground::Secret(_)) => {
                 Question {
                     coverage: Coverage::More {
                         session: "this file".to_owned(),
@@ -584,12 +588,12 @@ impl Gate {
                     ..question
                 }
             }
-            Act::Fetch { method, url, .. } if !is_get(method) => {
+            Action::Fetch { method, url, .. } if !is_get(method) => {
                 let host = format!("every request to `{}`", origin(url));
                 let coverage = Coverage::More { session: host.clone(), always: host };
                 Question { coverage, files: None, ..question }
             }
-            Act::Write(change) => {
+            Action::Write(change) => {
                 let (content, diff) = shown(change);
                 let session = match ground {
                     Ground::Writes => {
@@ -604,8 +608,8 @@ impl Gate {
                 let in_person = matches!(ground, Ground::Sensitive(_));
                 Question { content, diff, coverage, in_person, files: None, ..question }
             }
-            Act::Connect { line, .. } => Question { content: Some(line.clone()), ..question },
-            Act::TakeUp(skill) => Question { content: Some(listed(skill)), ..question },
+            Action::Connect { line, .. } => Question { content: Some(line.clone()), ..question },
+            Action::TakeUp(skill) => Question { content: Some(listed(skill)), ..question },
             _ => Question {
                 content: entry.map(|it| render_definition(&it.definition, None)),
                 ..question
@@ -622,7 +626,7 @@ impl Question {
 }
 
 /// Why somebody is asked, in words that follow “because”.
-fn why(wish: &Wish<'_>, plan: Option<&Plan>, ground: Ground, is_changed: bool) -> String {
+fn why(wish: &ActionRequest<'_>, plan: Option<&Plan>, ground: Ground, is_changed: bool) -> String {
     let why = match ground {
         Ground::Unlisted => {
             let parts = plan.map(|it| it.unlisted.join(", and ")).unwrap_or_default();
@@ -641,10 +645,10 @@ fn why(wish: &Wish<'_>, plan: Option<&Plan>, ground: Ground, is_changed: bool) -
         _ if is_changed => "it has changed since it was approved",
         Ground::Required => "the skill requires approval",
         Ground::Server => match wish.act {
-            Act::Start { url: Some(_), .. } | Act::Connect { url: Some(_), .. } => {
+            Action::Start { url: Some(_), .. } | Action::Connect { url: Some(_), .. } => {
                 "whatever its tools are given leaves this machine"
             }
-            Act::Connect { .. } => "this project's file wants to start a program",
+            Action::Connect { .. } => "this project's file wants to start a program",
             _ => "the skill wants to start a program",
         },
         Ground::Offered => {
@@ -701,11 +705,13 @@ fn shown(change: &FileChange) -> (Option<String>, Option<String>) {
 const GIVEN: (usize, usize) = (40, 300);
 
 /// What a tool is given beside what the question says anyway; nothing where that is nothing.
-fn given(wish: &Wish<'_>) -> Option<String> {
+fn given(wish: &ActionRequest<'_>) -> Option<String> {
     let given = match wish.act {
-        Act::Tell | Act::Disclose(_) | Act::Resource { .. } | Act::Read(_) => return None,
-        Act::Command { .. } => return None,
-        Act::Write(FileChange { after: Some(_), .. }) => return None,
+        Action::Tell | Action::Disclose(_) | Action::Resource { .. } | Action::Read(_) => {
+            return None;
+        }
+        Action::Command { .. } => return None,
+        Action::Write(FileChange { after: Some(_), .. }) => return None,
         _ => wish.given?,
     };
     if given.as_object().is_some_and(serde_json::Map::is_empty) {
@@ -726,8 +732,8 @@ fn given(wish: &Wish<'_>) -> Option<String> {
 
 /// What somebody approves of a skill that a server offers: its files as they are listed, of which none
 /// was read.
-fn listed(skill: &OfferedSkill) -> String {
-    let file = |it: &OfferedFile| format!("{}  {} bytes  {}\n", it.path, it.size, it.digest);
+fn listed(skill: &RemoteSkill) -> String {
+    let file = |it: &RemoteFile| format!("{}  {} bytes  {}\n", it.path, it.size, it.digest);
     let files: String = skill.files.iter().take(SHOWN).map(file).collect();
     let more = match skill.files.len().saturating_sub(SHOWN) {
         0 => String::new(),
@@ -736,7 +742,7 @@ fn listed(skill: &OfferedSkill) -> String {
     format!("{}\n{}\n\n{files}{more}", skill.description, skill.uri)
 }
 
-fn denied(wish: &Wish<'_>, ground: Ground) -> Refusal {
+fn denied(wish: &ActionRequest<'_>, ground: Ground) -> Refusal {
     let what = what(wish.act);
     match ground {
         Ground::AllowedTools => Refusal {
@@ -766,7 +772,12 @@ fn denied(wish: &Wish<'_>, ground: Ground) -> Refusal {
     }
 }
 
-fn unapproved(wish: &Wish<'_>, question: &Question, who: &str, hosts: &[String]) -> Refusal {
+fn unapproved(
+    wish: &ActionRequest<'_>,
+    question: &Question,
+    who: &str,
+    hosts: &[String],
+) -> Refusal {
     let Question { what, why, .. } = question;
     match who {
         "nobody" | "flag" if question.coverage != Coverage::UntilChange => Refusal {
@@ -788,10 +799,10 @@ fn unapproved(wish: &Wish<'_>, question: &Question, who: &str, hosts: &[String])
 }
 
 /// What to do about a file or command that nobody could be asked about.
-fn unasked(wish: &Wish<'_>, question: &Question) -> String {
+fn unasked(wish: &ActionRequest<'_>, question: &Question) -> String {
     let also = match wish.act {
-        Act::Command { .. } => "`policy.commands` in your own settings lists it",
-        Act::Fetch { .. } => "`policy.hosts` in your own settings lists the host",
+        Action::Command { .. } => "`policy.commands` in your own settings lists it",
+        Action::Fetch { .. } => "`policy.hosts` in your own settings lists the host",
         _ => "a rule with this `path` in your own settings allows it",
     };
     match question.in_person {
@@ -801,25 +812,25 @@ fn unasked(wish: &Wish<'_>, question: &Question) -> String {
 }
 
 /// What to type so that the same wish comes true: a command where it is safe to be copied.
-fn approving(wish: &Wish<'_>) -> String {
+fn approving(wish: &ActionRequest<'_>) -> String {
     let is_plain = |it: &str| {
         let is_letter = |it: u8| it.is_ascii_alphanumeric() || b"-_.".contains(&it);
         it.split('/').all(|it| !it.starts_with('-') && it.bytes().all(is_letter))
     };
-    if let Act::TakeUp(skill) = wish.act
+    if let Action::TakeUp(skill) = wish.act
         && skill.address.split(':').all(is_plain)
     {
         return format!("prowess servers show {} --yes", skill.address);
     }
     let name = skill(wish).filter(|it| is_plain(it));
     match (wish.act, name.map(|it| (it, it.split_once('/')))) {
-        (Act::Disclose(entry), Some((name, _))) if entry.manifest.kind != Type::Instruction => {
+        (Action::Disclose(entry), Some((name, _))) if entry.manifest.kind != Type::Instruction => {
             format!(r#"prowess tool {TELLER} '{{"name":"{name}"}}' --yes"#)
         }
-        (Act::Execute(_), Some((_, Some((name, script))))) => {
+        (Action::Execute(_), Some((_, Some((name, script))))) => {
             format!("prowess run {name} --script {script} --yes")
         }
-        (Act::Disclose(_) | Act::Execute(_), Some((name, None))) => {
+        (Action::Disclose(_) | Action::Execute(_), Some((name, None))) => {
             format!("prowess run {name} --yes")
         }
         _ => "--yes".to_owned(),
@@ -846,25 +857,25 @@ fn reaching(hosts: &[String]) -> String {
     }
 }
 
-fn skill<'a>(wish: &Wish<'a>) -> Option<&'a str> {
+fn skill<'a>(wish: &ActionRequest<'a>) -> Option<&'a str> {
     match wish.act {
-        Act::Serve { skill, .. } => skill.as_deref(),
-        Act::TakeUp(skill) => Some(&skill.address),
+        Action::Serve { skill, .. } => skill.as_deref(),
+        Action::TakeUp(skill) => Some(&skill.address),
         act => act.entry().map(|it| &*it.manifest.name),
     }
 }
 
 /// What would be done, in words that follow “to”.
-fn what(act: &Act) -> String {
+fn what(act: &Action) -> String {
     match act {
-        Act::Tell => "tell what there is".to_owned(),
-        Act::Disclose(entry) => format!("use the skill `{}`", entry.manifest.name),
-        Act::Execute(entry) => format!("run the skill `{}`", entry.manifest.name),
-        Act::Command { line, directory, .. } => {
+        Action::Tell => "tell what there is".to_owned(),
+        Action::Disclose(entry) => format!("use the skill `{}`", entry.manifest.name),
+        Action::Execute(entry) => format!("run the skill `{}`", entry.manifest.name),
+        Action::Command { line, directory, .. } => {
             format!("run `{line}` in `{}`", directory.display())
         }
-        Act::Read(path) | Act::Resource { path, .. } => format!("read `{}`", path.display()),
-        Act::Write(FileChange { path, before, .. }) => {
+        Action::Read(path) | Action::Resource { path, .. } => format!("read `{}`", path.display()),
+        Action::Write(FileChange { path, before, .. }) => {
             let verb = match before {
                 FileState::Unknown => "write",
                 FileState::Missing => "create",
@@ -872,42 +883,42 @@ fn what(act: &Act) -> String {
             };
             format!("{verb} `{}`", path.display())
         }
-        Act::Fetch { method, url, body: None } => format!("send {method} to `{url}`"),
-        Act::Fetch { method, url, body: Some(size) } => {
+        Action::Fetch { method, url, body: None } => format!("send {method} to `{url}`"),
+        Action::Fetch { method, url, body: Some(size) } => {
             format!("send {method} with a body of {size} bytes to `{url}`")
         }
-        Act::Query(sql) => format!("ask the database `{sql}`"),
-        Act::Start { entry, server, url } => {
+        Action::Query(sql) => format!("ask the database `{sql}`"),
+        Action::Start { entry, server, url } => {
             let of = format!("the server `{server}` of the skill `{}`", entry.manifest.name);
             match url {
                 None => format!("start {of}"),
                 Some(url) => format!("connect to {of} at `{url}`"),
             }
         }
-        Act::Serve { server, skill: Some(skill), tool } => {
+        Action::Serve { server, skill: Some(skill), tool } => {
             format!("use `{tool}` of the server `{server}` that the skill `{skill}` brought")
         }
-        Act::Serve { server, tool, .. } => format!("use `{tool}` of the server `{server}`"),
-        Act::Connect { server, file, url, .. } => {
+        Action::Serve { server, tool, .. } => format!("use `{tool}` of the server `{server}`"),
+        Action::Connect { server, file, url, .. } => {
             let of = format!("the server `{server}` that `{}` sets", file.display());
             match url {
                 None => format!("start {of}"),
                 Some(url) => format!("connect to {of} at `{url}`"),
             }
         }
-        Act::TakeUp(skill) => {
+        Action::TakeUp(skill) => {
             format!("use the skill `{}` that the server `{}` offers", skill.address, skill.server)
         }
     }
 }
 
 /// The same for the log, without what could be a secret in an address or a statement.
-fn logged(act: &Act) -> String {
+fn logged(act: &Action) -> String {
     match act {
-        Act::Fetch { url, .. }
-        | Act::Start { url: Some(url), .. }
-        | Act::Connect { url: Some(url), .. } => what(act).replace(&**url, &bare(url)),
-        Act::Query(_) => "ask the database".to_owned(),
+        Action::Fetch { url, .. }
+        | Action::Start { url: Some(url), .. }
+        | Action::Connect { url: Some(url), .. } => what(act).replace(&**url, &bare(url)),
+        Action::Query(_) => "ask the database".to_owned(),
         act => what(act),
     }
 }
