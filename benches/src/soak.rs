@@ -96,7 +96,7 @@ impl Tool for Work {
         json!({"type": "object"})
     }
 
-    fn act(&self, _: &Json) -> Result<Action, Box<Outcome>> {
+    fn action(&self, _: &Json) -> Result<Action, Box<Outcome>> {
         Ok(Action::Write("/work".into()))
     }
 

@@ -31,7 +31,7 @@ use crate::world::{World, unfenced};
 /// A tool that does what a test wants, and counts.
 pub(crate) struct Sample {
     name: &'static str,
-    act: fn() -> Action,
+    action: fn() -> Action,
     does: Box<dyn Fn(Json) -> Outcome + Send + Sync>,
     takes: Duration,
     pub(crate) calls: AtomicUsize,
@@ -46,7 +46,7 @@ impl Sample {
     ) -> Self {
         Self {
             name,
-            act: || Action::Write("/sample".into()),
+            action: || Action::Write("/sample".into()),
             does: Box::new(does),
             takes: Duration::ZERO,
             calls: AtomicUsize::new(0),
@@ -87,8 +87,8 @@ impl Tool for Sample {
         json!({"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": false})
     }
 
-    fn act(&self, _: &Json) -> Result<Action, Box<Outcome>> {
-        Ok((self.act)())
+    fn action(&self, _: &Json) -> Result<Action, Box<Outcome>> {
+        Ok((self.action)())
     }
 
     fn call<'a>(&'a self, input: Json) -> prowess_runtime::Answer<'a> {
@@ -417,7 +417,7 @@ mod layers_stand_around_the_model_and_around_tools {
         }
         let broken = Arc::new(Sample::new("broken", |_| panic!("when it is called")));
         let asked = Arc::new(Sample {
-            act: || panic!("when it is asked"),
+            action: || panic!("when it is asked"),
             ..Sample::new("asked", |_| Outcome::ok(1))
         });
         let one = Sample::says("one", "1");
@@ -1523,7 +1523,8 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
     async fn what_only_looks_is_called_side_by_side() {
         let takes = Duration::from_millis(60);
         let echo = |it: Json| Outcome::ok(it["n"].to_string());
-        let looks = Arc::new(Sample { takes, act: || Action::Tell, ..Sample::new("looks", echo) });
+        let looks =
+            Arc::new(Sample { takes, action: || Action::Tell, ..Sample::new("looks", echo) });
         let writes = Arc::new(Sample { takes, ..Sample::new("writes", echo) });
         let all = [("looks", 1), ("looks", 2), ("looks", 3), ("writes", 4), ("writes", 5)];
         let script = ScriptedModel::new()

@@ -459,14 +459,15 @@ mod a_file_is_written_only_after_a_yes {
             let commands = stage.commands(&policy);
             let records = Records::in_memory();
             let authorizer = Authorizer { policy, approver: Arc::new(DenyAll), records };
-            let files = stage.files().act(&writing("x", "x")).unwrap();
-            let touch = commands.act(&json!({ "command": "touch x" })).unwrap();
+            let files = stage.files().action(&writing("x", "x")).unwrap();
+            let touch = commands.action(&json!({ "command": "touch x" })).unwrap();
             let active = std::slice::from_ref(&listing);
-            let pass = |tool: &str, act: &Action| {
-                wait_for(authorizer.pass(&ActionRequest { tool, act, active, given: None })).is_ok()
+            let authorize = |tool: &str, action: &Action| {
+                wait_for(authorizer.authorize(&ActionRequest { tool, action, active, given: None }))
+                    .is_ok()
             };
-            assert_eq!(pass("file_operations", &files), !is_asked);
-            assert!(!pass("execute_command", &touch));
+            assert_eq!(authorize("file_operations", &files), !is_asked);
+            assert!(!authorize("execute_command", &touch));
         }
         // The default of the library.
         let authorizer = Authorizer {
@@ -474,15 +475,22 @@ mod a_file_is_written_only_after_a_yes {
             approver: Arc::new(DenyAll),
             records: Records::in_memory(),
         };
-        let act = stage.files().act(&writing("x", "x")).unwrap();
-        let wish = ActionRequest { tool: "file_operations", act: &act, active: &[], given: None };
-        assert!(wait_for(authorizer.pass(&wish)).is_ok());
+        let action = stage.files().action(&writing("x", "x")).unwrap();
+        let requested =
+            ActionRequest { tool: "file_operations", action: &action, active: &[], given: None };
+        assert!(wait_for(authorizer.authorize(&requested)).is_ok());
         let tool = PolicyRule { tool: Some("*".into()), ..PolicyRule::new(Decision::Allow) };
         let authorizer =
             Authorizer { policy: Policy { rules: vec![tool], ..stage.policy() }, ..authorizer };
-        assert!(wait_for(authorizer.pass(&wish)).is_ok(), "a rule decides before the setting");
-        let act = stage.files().act(&writing(".env", "x")).unwrap();
-        assert!(wait_for(authorizer.pass(&ActionRequest { act: &act, ..wish })).is_err());
+        assert!(
+            wait_for(authorizer.authorize(&requested)).is_ok(),
+            "a rule decides before the setting"
+        );
+        let action = stage.files().action(&writing(".env", "x")).unwrap();
+        assert!(
+            wait_for(authorizer.authorize(&ActionRequest { action: &action, ..requested }))
+                .is_err()
+        );
     }
 
     #[test]
@@ -968,9 +976,9 @@ mod a_command_that_is_not_listed_is_asked_about {
             assert_eq!(outcome.status, OutcomeStatus::Refused, "{outcome:?}");
             // The same behind the gate's back.
             let commands = stage.commands(&stage.policy());
-            let act = commands.act(&input).unwrap();
+            let action = commands.action(&input).unwrap();
             swap();
-            let outcome = wait_for(commands.perform(act, input));
+            let outcome = wait_for(commands.perform(action, input));
             assert_eq!(outcome.status, OutcomeStatus::Refused, "{outcome:?}");
             assert!(!world.path("work/first").exists() && !world.path("work/second").exists());
         }
@@ -1150,10 +1158,14 @@ mod a_file_with_secrets_is_read_only_after_a_yes {
         let manifest = Manifest { allowed_tools: allowed, ..Manifest::default() };
         let authorizer =
             Authorizer { policy, approver: Arc::new(DenyAll), records: Records::in_memory() };
-        let act = Action::Read(stage.root().join(".env"));
-        let wish =
-            ActionRequest { tool: "file_operations", act: &act, active: &[manifest], given: None };
-        assert!(wait_for(authorizer.pass(&wish)).is_err());
+        let action = Action::Read(stage.root().join(".env"));
+        let requested = ActionRequest {
+            tool: "file_operations",
+            action: &action,
+            active: &[manifest],
+            given: None,
+        };
+        assert!(wait_for(authorizer.authorize(&requested)).is_err());
     }
 }
 

@@ -1143,7 +1143,7 @@ mod what_runs_is_held {
             let outcome = stage.call_with(input.clone());
             assert_eq!(outcome.status, OutcomeStatus::Invalid, "{input} {outcome:?}");
             assert!(outcome.message.is_some());
-            let told = stage.tool().act(&input).unwrap_err();
+            let told = stage.tool().action(&input).unwrap_err();
             assert_eq!(told.status, OutcomeStatus::Invalid);
         }
         let schema = stage.tool().input_schema();
@@ -1247,9 +1247,14 @@ impl Stage {
         let authorizer = Authorizer { policy: self.policy(), approver: Arc::new(DenyAll), records };
         runtime().block_on(async {
             let called = tool.call(input.clone()).await;
-            if let Ok(act) = tool.act(&input) {
+            if let Ok(action) = tool.action(&input) {
                 let passed = authorizer
-                    .pass(&ActionRequest { tool: tool.name(), act: &act, active: &[], given: None })
+                    .authorize(&ActionRequest {
+                        tool: tool.name(),
+                        action: &action,
+                        active: &[],
+                        given: None,
+                    })
                     .await;
                 let refused = called.status == OutcomeStatus::Refused;
                 assert_eq!(passed.is_err(), refused, "{input} {passed:?} {called:?}");

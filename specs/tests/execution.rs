@@ -957,7 +957,7 @@ mod a_script_runs_among_the_files_that_were_approved {
         let library = Arc::new(world.load());
         let yes = authorizer(Arc::new(ApproveAll));
         for entry in [entry(&library), script(&library).entry] {
-            wait_for(pass(&yes, &entry)).unwrap();
+            wait_for(authorize(&yes, &entry)).unwrap();
         }
         let authorizer = Arc::new(authorizer(Arc::new(DenyAll)));
         (world, authorizer)
@@ -971,10 +971,11 @@ mod a_script_runs_among_the_files_that_were_approved {
         Script::of(library.get("one").unwrap(), "helper.sh").unwrap()
     }
 
-    async fn pass(authorizer: &Authorizer, entry: &SkillRecord) -> Result<(), Box<Outcome>> {
-        let act = Action::Execute(Box::new(entry.clone()));
-        let wish = ActionRequest { tool: "skill_one", act: &act, active: &[], given: None };
-        authorizer.pass(&wish).await.map(drop)
+    async fn authorize(authorizer: &Authorizer, entry: &SkillRecord) -> Result<(), Box<Outcome>> {
+        let action = Action::Execute(Box::new(entry.clone()));
+        let requested =
+            ActionRequest { tool: "skill_one", action: &action, active: &[], given: None };
+        authorizer.authorize(&requested).await.map(drop)
     }
 
     #[test]
@@ -1016,7 +1017,7 @@ mod a_script_runs_among_the_files_that_were_approved {
                         else {
                             return Outcome::new(OutcomeStatus::Refused);
                         };
-                        match pass(&authorizer, &script.entry).await {
+                        match authorize(&authorizer, &script.entry).await {
                             Ok(()) => {
                                 let (parameters, delivery) = Default::default();
                                 let ran = executor.attempt_script(

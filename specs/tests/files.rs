@@ -121,9 +121,9 @@ mod files_inside_the_roots_are_read_written_and_listed {
         let linked = FileOperations::new(Arc::new(linked));
         assert_eq!(content(&linked, &absolute("other/x")), "of work");
         assert_eq!(content(&linked, &absolute("work/x")), "of work");
-        let act = linked.act(&json!({ "operation": "read", "path": "x" })).unwrap();
+        let action = linked.action(&json!({ "operation": "read", "path": "x" })).unwrap();
         assert!(
-            matches!(act, Action::Read(it) if it == world.path("work/x").canonicalize().unwrap())
+            matches!(action, Action::Read(it) if it == world.path("work/x").canonicalize().unwrap())
         );
         let nowhere = FileOperations::new(Arc::new(Roots::new(Vec::new())));
         assert_eq!(read(&nowhere, "x").status, OutcomeStatus::Refused);
@@ -405,10 +405,11 @@ mod nothing_leads_out_of_the_roots {
                 assert_eq!(outcome.output, None);
             }
             for operation in ["read", "write", "list"] {
-                let act = tool.act(&json!({ "operation": operation, "path": path, "content": "" }));
-                let refused = act.as_ref().is_err_and(|it| it.status == OutcomeStatus::Refused);
+                let action =
+                    tool.action(&json!({ "operation": operation, "path": path, "content": "" }));
+                let refused = action.as_ref().is_err_and(|it| it.status == OutcomeStatus::Refused);
                 // Whether a link is in the way of a write shows when it is written.
-                assert!(refused || operation == "write", "{operation} {path}: {act:?}");
+                assert!(refused || operation == "write", "{operation} {path}: {action:?}");
             }
         }
         for path in ["folder/new", "folder/new/deep", "root/tmp/new", "dangling/new"] {
@@ -473,8 +474,8 @@ mod nothing_leads_out_of_the_roots {
         assert_eq!(fs::read_to_string(world.path("work/real/x")).unwrap(), "inside");
         assert_eq!(fs::read_dir(world.path("work/real")).unwrap().count(), 1);
         // What the policy is asked about is where the link leads.
-        let act = tool.act(&json!({ "operation": "read", "path": "again" })).unwrap();
-        assert!(matches!(act, Action::Read(it) if it.ends_with("work/real/x")));
+        let action = tool.action(&json!({ "operation": "read", "path": "again" })).unwrap();
+        assert!(matches!(action, Action::Read(it) if it.ends_with("work/real/x")));
     }
 
     #[test]
@@ -849,7 +850,10 @@ mod what_skills_bring_is_found_by_its_name {
                 (&output["skill"], &output["resource"]),
                 (&json!("deploy"), &json!("scripts/run.sh"))
             );
-            assert!(matches!(tool.act(&json!({ "path": path })).unwrap(), Action::Resource { .. }));
+            assert!(matches!(
+                tool.action(&json!({ "path": path })).unwrap(),
+                Action::Resource { .. }
+            ));
         }
         // A bundled skill lies on no disk, and has a folder all the same.
         let options = prowess::Options { sources: vec![prowess::bundled()], ..Default::default() };
@@ -971,7 +975,7 @@ mod what_skills_bring_is_found_by_its_name {
         assert_eq!(output_of(&text(&world.path("work/notes.md")))["content"], "of work\n");
         assert_eq!(output_of("long")["next_offset"], 20_480);
         assert_eq!(told(&tool, "nothing").status, OutcomeStatus::NotFound);
-        assert!(matches!(tool.act(&json!({ "path": "src/main.rs" })).unwrap(), Action::Read(_)));
+        assert!(matches!(tool.action(&json!({ "path": "src/main.rs" })).unwrap(), Action::Read(_)));
     }
 
     #[test]

@@ -105,9 +105,9 @@ mod a_server_is_asked_and_its_answer_is_told {
         let own = json!({ "url": server.url("/"), "method": "PUT", "headers": { "Content-Type": "text/csv" }, "body": "a,b" });
         output(call(&tool, own));
         assert_eq!(server.last().header("content-type"), Some("text/csv"));
-        let act =
-            tool.act(&json!({ "url": server.url("/x"), "method": "PUT", "query": { "a": 1 } }));
-        let Action::Fetch { method, url, .. } = act.unwrap() else { panic!("it asks a server") };
+        let action =
+            tool.action(&json!({ "url": server.url("/x"), "method": "PUT", "query": { "a": 1 } }));
+        let Action::Fetch { method, url, .. } = action.unwrap() else { panic!("it asks a server") };
         assert_eq!((&*method, url), ("PUT", server.url("/x?a=1")));
     }
 
@@ -270,7 +270,7 @@ mod only_hosts_that_may_be_asked_are {
             let input = json!({ "url": format!("http://{host}:{port}/") });
             refused(&call(&tool, input.clone()), "which may not be asked");
             assert!(
-                tool.act(&input).is_err_and(|it| it.status == OutcomeStatus::Refused),
+                tool.action(&input).is_err_and(|it| it.status == OutcomeStatus::Refused),
                 "{host}"
             );
         }
@@ -439,7 +439,7 @@ mod only_hosts_that_may_be_asked_are {
             let outcome = get(&tool, &url);
             refused(&outcome, "holds a user name or password");
             assert!(!format!("{outcome:?}").contains("hunter2"));
-            assert!(!format!("{:?}", tool.act(&json!({ "url": url }))).contains("hunter2"));
+            assert!(!format!("{:?}", tool.action(&json!({ "url": url }))).contains("hunter2"));
         }
         refused(&get(&tool, &format!("http://127.0.0.1:{port}\\@allowed.com/")), "this machine");
         refused(&get(&tool, &format!("http:127.0.0.1:{port}/")), "this machine");
@@ -449,7 +449,7 @@ mod only_hosts_that_may_be_asked_are {
         assert!(!format!("{broken:?}").contains("hunter2"));
         assert_eq!(names.asked(), [""; 0]);
         let Ok(Action::Fetch { url, .. }) =
-            tool.act(&json!({ "url": "http://allowed.com#@127.0.0.1/" }))
+            tool.action(&json!({ "url": "http://allowed.com#@127.0.0.1/" }))
         else {
             panic!("the host is allowed.com")
         };
@@ -466,7 +466,7 @@ mod only_hosts_that_may_be_asked_are {
             "https://example.com:8443/",
             "http://example.com./",
         ] {
-            assert!(public().act(&json!({ "url": url })).is_ok(), "{url}");
+            assert!(public().action(&json!({ "url": url })).is_ok(), "{url}");
         }
         let server = Server::saying(answer("200 OK", "", "fine"));
         let names = Names::new(&[&["127.0.0.1"]]);
@@ -542,7 +542,7 @@ mod only_hosts_that_may_be_asked_are {
                 &outcome,
                 &format!("{part} contains the value of `MY_KEY`, so nothing was sent"),
             );
-            assert!(tool.act(&input).is_err(), "nobody is asked about it");
+            assert!(tool.action(&input).is_err(), "nobody is asked about it");
             assert!(!format!("{outcome:?}").contains(KEY));
         }
         assert_eq!(server.connections(), 0);

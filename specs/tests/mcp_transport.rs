@@ -951,7 +951,7 @@ impl Tool for Slow {
         json!({"type": "object"})
     }
 
-    fn act(&self, _: &Json) -> Result<Action, Box<Outcome>> {
+    fn action(&self, _: &Json) -> Result<Action, Box<Outcome>> {
         Ok(Action::Tell)
     }
 
@@ -987,7 +987,7 @@ impl Tool for Long {
         json!({"type": "object"})
     }
 
-    fn act(&self, _: &Json) -> Result<Action, Box<Outcome>> {
+    fn action(&self, _: &Json) -> Result<Action, Box<Outcome>> {
         Ok(Action::Tell)
     }
 

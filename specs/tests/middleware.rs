@@ -141,20 +141,20 @@ fn spending(reply: ChatResponse, input: u64, output: u64) -> ChatResponse {
 /// A tool that does what a test wants, and counts.
 struct Sample {
     name: &'static str,
-    act: Action,
+    action: Action,
     does: Box<dyn Fn() -> Outcome + Send + Sync>,
     calls: AtomicUsize,
 }
 
 impl Sample {
     fn new(name: &'static str, does: impl Fn() -> Outcome + Send + Sync + 'static) -> Arc<Self> {
-        let act = Action::Write("/sample".into());
-        Arc::new(Self { name, act, does: Box::new(does), calls: AtomicUsize::new(0) })
+        let action = Action::Write("/sample".into());
+        Arc::new(Self { name, action, does: Box::new(does), calls: AtomicUsize::new(0) })
     }
 
     fn looking(name: &'static str) -> Arc<Self> {
         let does = Box::new(|| Outcome::ok("seen"));
-        Arc::new(Self { name, act: Action::Tell, does, calls: AtomicUsize::new(0) })
+        Arc::new(Self { name, action: Action::Tell, does, calls: AtomicUsize::new(0) })
     }
 
     fn calls(&self) -> usize {
@@ -181,8 +181,8 @@ impl Tool for Sample {
         json!({"type": "object"})
     }
 
-    fn act(&self, _: &Json) -> Result<Action, Box<Outcome>> {
-        Ok(self.act.clone())
+    fn action(&self, _: &Json) -> Result<Action, Box<Outcome>> {
+        Ok(self.action.clone())
     }
 
     fn call<'a>(&'a self, _: Json) -> prowess_runtime::Answer<'a> {
@@ -1013,7 +1013,7 @@ mod what_breaks_down_takes_nothing_with_it {
             }
             if *self == Self::Failing && request.turn.number == 1 {
                 let layer = "bomb".to_owned();
-                let error = TurnError::Middleware { layer, source: "it went off".into() };
+                let error = TurnError::Middleware { middleware: layer, source: "it went off".into() };
                 return Box::pin(async { Err(error) });
             }
             if *self == Self::Unkept {

@@ -24,18 +24,18 @@ mod nothing_runs_before_the_policy_allows_it {
     #[test]
     fn a_27_a_skill_that_requires_approval_waits_for_it() {
         let stage = Stage::new();
-        let act = stage.skill("deploy", "echo hi", true);
-        let refused = stage.authorizer(Policy::default(), DenyAll).refusal("skill_deploy", &act);
+        let action = stage.skill("deploy", "echo hi", true);
+        let refused = stage.authorizer(Policy::default(), DenyAll).refusal("skill_deploy", &action);
         assert_eq!(refused.status, OutcomeStatus::Refused);
         let message = refused.message.unwrap();
         assert!(message.contains("`deploy`") && message.contains("approval"), "{message}");
         assert!(refused.hint.unwrap().contains("--yes"));
         let (authorizer, asked) = stage.asking(Policy::default(), ApproverReply::Once);
-        authorizer.passes("skill_deploy", &act);
+        authorizer.passes("skill_deploy", &action);
         let question = asked.lock().unwrap().pop().unwrap();
         assert!(question.content.unwrap().contains("echo hi"));
         let (authorizer, asked) = stage.asking(Policy::default(), ApproverReply::No);
-        authorizer.refusal("skill_deploy", &act);
+        authorizer.refusal("skill_deploy", &action);
         assert_eq!(asked.lock().unwrap().len(), 1);
         let (authorizer, asked) = stage.asking(Policy::default(), ApproverReply::No);
         authorizer.passes("skill_free", &stage.skill("free", "echo hi", false));
@@ -60,7 +60,7 @@ mod nothing_runs_before_the_policy_allows_it {
     #[test]
     fn deny_beats_ask_beats_allow() {
         let stage = Stage::new();
-        let act = stage.command("ls");
+        let action = stage.command("ls");
         let rule = |decision| PolicyRule {
             tool: Some("execute_command".into()),
             ..PolicyRule::new(decision)
@@ -76,7 +76,7 @@ mod nothing_runs_before_the_policy_allows_it {
             let rules = rules.into_iter().map(rule).collect();
             let (authorizer, asked) =
                 stage.asking(Policy { rules, ..stage.policy() }, ApproverReply::Once);
-            assert_eq!(authorizer.pass("execute_command", &act, &[]).is_ok(), passes);
+            assert_eq!(authorizer.authorize("execute_command", &action, &[]).is_ok(), passes);
             assert_eq!(asked.lock().unwrap().len(), questions);
         }
     }
@@ -164,13 +164,13 @@ mod nothing_runs_before_the_policy_allows_it {
                 true,
             ),
         ];
-        for (rule, tool, act, active, passes) in cases {
+        for (rule, tool, action, active, passes) in cases {
             let authorizer =
                 stage.authorizer(Policy { rules: vec![rule.clone()], ..stage.policy() }, DenyAll);
             assert_eq!(
-                authorizer.pass(tool, act, active).is_ok(),
+                authorizer.authorize(tool, action, active).is_ok(),
                 passes,
-                "{rule:?} {tool} {act:?}"
+                "{rule:?} {tool} {action:?}"
             );
         }
     }
@@ -510,9 +510,9 @@ mod an_approval_holds_for_exactly_what_was_approved {
     #[test]
     fn a_flag_approves_once_and_for_all_until_something_changes() {
         let stage = Stage::new();
-        let act = stage.skill("deploy", "echo hi", true);
-        stage.authorizer(Policy::default(), ApproveAll).passes("skill_deploy", &act);
-        stage.authorizer(Policy::default(), DenyAll).passes("skill_deploy", &act);
+        let action = stage.skill("deploy", "echo hi", true);
+        stage.authorizer(Policy::default(), ApproveAll).passes("skill_deploy", &action);
+        stage.authorizer(Policy::default(), DenyAll).passes("skill_deploy", &action);
         let changed = stage.skill("deploy", "echo ho", true);
         stage.authorizer(Policy::default(), DenyAll).refusal("skill_deploy", &changed);
         stage.authorizer(Policy::default(), ApproveAll).passes("skill_deploy", &changed);
@@ -522,10 +522,10 @@ mod an_approval_holds_for_exactly_what_was_approved {
     #[test]
     fn a_yes_for_this_time_is_no_approval() {
         let stage = Stage::new();
-        let act = stage.skill("deploy", "echo hi", true);
+        let action = stage.skill("deploy", "echo hi", true);
         let (authorizer, asked) = stage.asking(Policy::default(), ApproverReply::Once);
-        authorizer.passes("skill_deploy", &act);
-        authorizer.passes("skill_deploy", &act);
+        authorizer.passes("skill_deploy", &action);
+        authorizer.passes("skill_deploy", &action);
         assert_eq!(asked.lock().unwrap().len(), 2);
     }
 
@@ -548,18 +548,18 @@ mod an_approval_holds_for_exactly_what_was_approved {
         ];
         for (shown, change) in changes {
             let stage = Stage::new();
-            let act = stage.skill("deploy", "echo hi", true);
+            let action = stage.skill("deploy", "echo hi", true);
             let folder = stage.folder("deploy");
             fs::create_dir(folder.join("deep")).unwrap();
             fs::write(folder.join("run.sh"), "echo one\n").unwrap();
             fs::set_permissions(folder.join("run.sh"), fs::Permissions::from_mode(0o644)).unwrap();
             fs::write(folder.join("data.bin"), [0xff, 0]).unwrap();
             symlink("run.sh", folder.join("link")).unwrap();
-            stage.authorizer(Policy::default(), ApproveAll).passes("skill_deploy", &act);
-            stage.authorizer(Policy::default(), DenyAll).passes("skill_deploy", &act);
+            stage.authorizer(Policy::default(), ApproveAll).passes("skill_deploy", &action);
+            stage.authorizer(Policy::default(), DenyAll).passes("skill_deploy", &action);
             change(&folder);
             let (authorizer, asked) = stage.asking(Policy::default(), ApproverReply::No);
-            authorizer.refusal("skill_deploy", &act);
+            authorizer.refusal("skill_deploy", &action);
             let question = asked.lock().unwrap().pop().unwrap();
             assert!(question.why.contains("changed"), "{}", question.why);
             let difference = question.difference.unwrap();
@@ -570,8 +570,8 @@ mod an_approval_holds_for_exactly_what_was_approved {
     #[test]
     fn a_skill_that_no_longer_asks_for_approval_is_still_asked_about() {
         let stage = Stage::new();
-        let act = stage.skill("deploy", "echo hi", true);
-        stage.authorizer(Policy::default(), ApproveAll).passes("skill_deploy", &act);
+        let action = stage.skill("deploy", "echo hi", true);
+        stage.authorizer(Policy::default(), ApproveAll).passes("skill_deploy", &action);
         let changed = stage.skill("deploy", "echo bad", false);
         stage.authorizer(Policy::default(), DenyAll).refusal("skill_deploy", &changed);
     }
@@ -579,9 +579,9 @@ mod an_approval_holds_for_exactly_what_was_approved {
     #[test]
     fn another_skill_of_the_same_name_is_not_approved() {
         let stage = Stage::new();
-        let act = stage.skill("deploy", "echo hi", true);
-        stage.authorizer(Policy::default(), ApproveAll).passes("skill_deploy", &act);
-        let Action::Execute(entry) = act else { panic!("it is a skill") };
+        let action = stage.skill("deploy", "echo hi", true);
+        stage.authorizer(Policy::default(), ApproveAll).passes("skill_deploy", &action);
+        let Action::Execute(entry) = action else { panic!("it is a skill") };
         let other = stage.root().join("other");
         fs::create_dir(&other).unwrap();
         fs::copy(stage.folder("deploy").join("SKILL.md"), other.join("SKILL.md")).unwrap();
@@ -606,26 +606,26 @@ mod an_approval_holds_for_exactly_what_was_approved {
             }
         }
         let stage = Stage::new();
-        let act = stage.skill("deploy", "echo hi", true);
+        let action = stage.skill("deploy", "echo hi", true);
         let changes = Changes(stage.folder("deploy"));
-        stage.authorizer(Policy::default(), changes).refusal("skill_deploy", &act);
-        stage.authorizer(Policy::default(), DenyAll).refusal("skill_deploy", &act);
+        stage.authorizer(Policy::default(), changes).refusal("skill_deploy", &action);
+        stage.authorizer(Policy::default(), DenyAll).refusal("skill_deploy", &action);
     }
 
     /// The difference that is shown when files of an approved skill have changed.
     fn difference(before: &[(&str, &str)], after: &[(&str, &str)]) -> String {
         let stage = Stage::new();
-        let act = stage.skill("deploy", "echo hi", true);
+        let action = stage.skill("deploy", "echo hi", true);
         let write = |files: &[(&str, &str)]| {
             for (name, text) in files {
                 fs::write(stage.folder("deploy").join(name), text).unwrap();
             }
         };
         write(before);
-        stage.authorizer(Policy::default(), ApproveAll).passes("skill_deploy", &act);
+        stage.authorizer(Policy::default(), ApproveAll).passes("skill_deploy", &action);
         write(after);
         let (authorizer, asked) = stage.asking(Policy::default(), ApproverReply::No);
-        authorizer.refusal("skill_deploy", &act);
+        authorizer.refusal("skill_deploy", &action);
         let question = asked.lock().unwrap().pop().unwrap();
         question.difference.unwrap()
     }
@@ -651,11 +651,11 @@ mod an_approval_holds_for_exactly_what_was_approved {
             (&read_file, json!({"path": "notes.md"}), "skills/deploy/notes.md"),
         ];
         for (tool, input, file) in cases {
-            let act = tool.act(&input).unwrap();
+            let action = tool.action(&input).unwrap();
             let before = fs::read_to_string(world.path(file)).unwrap();
             world.write(file, before.replace("Push it.", "Obey me."));
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-            let told = runtime.block_on(tool.perform(act, input)).output.unwrap().to_string();
+            let told = runtime.block_on(tool.perform(action, input)).output.unwrap().to_string();
             assert!(told.contains("Push it.") && !told.contains("Obey me."), "{told}");
         }
     }
@@ -729,18 +729,18 @@ mod an_approval_holds_for_exactly_what_was_approved {
         assert!(apart.contains("\n…\n"), "{apart}");
 
         let stage = Stage::new();
-        let act = stage.skill("s", "echo 1", true);
+        let action = stage.skill("s", "echo 1", true);
         let tool = stage.folder("s").join("tool");
         fs::write(&tool, "#!/bin/sh\n").unwrap();
         fs::set_permissions(&tool, fs::Permissions::from_mode(0o644)).unwrap();
-        stage.authorizer(stage.policy(), ApproveAll).passes("skill_s", &act);
+        stage.authorizer(stage.policy(), ApproveAll).passes("skill_s", &action);
         for at in 0..300 {
             fs::write(stage.folder("s").join(format!("a{at:03}.txt")), "x".repeat(4000)).unwrap();
         }
         fs::set_permissions(&tool, fs::Permissions::from_mode(0o4755)).unwrap();
-        let act = stage.skill("s", "echo 2", true);
+        let action = stage.skill("s", "echo 2", true);
         let (authorizer, asked) = stage.asking(stage.policy(), ApproverReply::No);
-        authorizer.refusal("skill_s", &act);
+        authorizer.refusal("skill_s", &action);
         let shown = asked.lock().unwrap()[0].difference.clone().unwrap();
         let named: Vec<&str> = shown.lines().take(2).collect();
         assert_eq!(named[0], "* SKILL.md has changed");
@@ -825,7 +825,8 @@ mod what_a_skill_lists_counts_for_what_the_policy_says {
             ("Bash(head -n:*)", "head -n 3 x; head -c 3 x", false),
             ("Read Write WebFetch", "ls", false),
         ] {
-            let passed = authorizer.pass("execute_command", &stage.command(line), &[listing(list)]);
+            let passed =
+                authorizer.authorize("execute_command", &stage.command(line), &[listing(list)]);
             assert_eq!(passed.is_ok(), passes, "{list} {line}");
         }
     }
@@ -836,9 +837,11 @@ mod what_a_skill_lists_counts_for_what_the_policy_says {
         let allowed_tools = AllowedToolsMode::Advise;
         let policy = Policy { approvals: Approvals::Always, allowed_tools, ..stage.policy() };
         let authorizer = stage.authorizer(policy, DenyAll);
-        authorizer.pass("execute_command", &stage.command("ls"), &[listing("Bash")]).unwrap_err();
+        authorizer
+            .authorize("execute_command", &stage.command("ls"), &[listing("Bash")])
+            .unwrap_err();
         let authorizer = stage.authorizer(Policy { allowed_tools, ..stage.policy() }, DenyAll);
-        authorizer.pass("execute_command", &stage.command("ls"), &[listing("Read")]).unwrap();
+        authorizer.authorize("execute_command", &stage.command("ls"), &[listing("Read")]).unwrap();
     }
 
     #[test]
@@ -851,7 +854,7 @@ mod what_a_skill_lists_counts_for_what_the_policy_says {
         let file = stage.root().join("docs/a.md");
         let fetch =
             Action::Fetch { method: "GET".into(), url: "https://example.com/x".into(), body: None };
-        for (list, tool, act, passes) in [
+        for (list, tool, action, passes) in [
             ("Read", "read_file", Action::Read(file.clone()), true),
             ("Read", "file_operations", Action::Read(file.clone()), true),
             ("Read", "file_operations", Action::Write(file.clone().into()), false),
@@ -870,12 +873,14 @@ mod what_a_skill_lists_counts_for_what_the_policy_says {
             ("execute_sql", "execute_sql", Action::Query("select 1".into()), true),
         ] {
             for approvals in [Approvals::Needed, Approvals::Never] {
-                let passed = authorizer(approvals).pass(tool, &act, &[listing(list)]);
-                assert_eq!(passed.is_ok(), passes, "{list} {tool} {act:?}");
+                let passed = authorizer(approvals).authorize(tool, &action, &[listing(list)]);
+                assert_eq!(passed.is_ok(), passes, "{list} {tool} {action:?}");
             }
         }
         let both = [listing("Read"), listing("Bash(ls:*)")];
-        authorizer(Approvals::Needed).pass("execute_command", &stage.command("ls"), &both).unwrap();
+        authorizer(Approvals::Needed)
+            .authorize("execute_command", &stage.command("ls"), &both)
+            .unwrap();
     }
 
     #[test]
@@ -884,14 +889,14 @@ mod what_a_skill_lists_counts_for_what_the_policy_says {
         let authorizer = stage.authorizer(Policy::default(), DenyAll);
         let due = stage.skill("due", "echo", true);
         for list in ["skill_due", "Skill", "Skill(due)", "*"] {
-            authorizer.pass("skill_due", &due, &[listing(list)]).unwrap_err();
+            authorizer.authorize("skill_due", &due, &[listing(list)]).unwrap_err();
         }
     }
 
     #[test]
     fn what_a_skill_ships_is_no_policy() {
         let stage = Stage::new();
-        let act = stage.skill("deploy", "echo hi", true);
+        let action = stage.skill("deploy", "echo hi", true);
         let folder = stage.folder("deploy");
         fs::create_dir_all(folder.join(".claude")).unwrap();
         let all = "{\"permissions\":{\"allow\":[\"*\"]}}";
@@ -901,7 +906,7 @@ mod what_a_skill_lists_counts_for_what_the_policy_says {
         fs::write(folder.join("prowess.toml"), "[policy]\napprovals = \"never\"\n").unwrap();
         let digest = "{\"approvals\":[]}";
         fs::write(folder.join("approvals.json"), digest).unwrap();
-        stage.authorizer(Policy::default(), DenyAll).refusal("skill_deploy", &act);
+        stage.authorizer(Policy::default(), DenyAll).refusal("skill_deploy", &action);
     }
 }
 
@@ -949,19 +954,19 @@ mod decisions_are_recorded {
     #[test]
     fn every_decision_leaves_a_line() {
         let stage = Stage::new();
-        let act = stage.skill("deploy", "echo hi", true);
-        stage.authorizer(stage.policy(), DenyAll).refusal("skill_deploy", &act);
-        stage.authorizer(stage.policy(), ApproveAll).passes("skill_deploy", &act);
-        stage.authorizer(stage.policy(), DenyAll).passes("skill_deploy", &act);
+        let action = stage.skill("deploy", "echo hi", true);
+        stage.authorizer(stage.policy(), DenyAll).refusal("skill_deploy", &action);
+        stage.authorizer(stage.policy(), ApproveAll).passes("skill_deploy", &action);
+        stage.authorizer(stage.policy(), DenyAll).passes("skill_deploy", &action);
         stage
             .authorizer(stage.policy(), DenyAll)
             .passes("execute_command", &stage.command("ls -l"));
         let never = Policy { approvals: Approvals::Never, ..stage.policy() };
         let authorizer = stage.authorizer(never, DenyAll);
-        authorizer.passes("skill_deploy", &act);
+        authorizer.passes("skill_deploy", &action);
         authorizer.0.note_unsandboxed(&ActionRequest {
             tool: "skill_deploy",
-            act: &act,
+            action: &action,
             active: &[],
             given: None,
         });
@@ -1022,15 +1027,15 @@ mod decisions_are_recorded {
     #[test]
     fn approvals_that_make_no_sense_are_none() {
         let stage = Stage::new();
-        let act = stage.skill("deploy", "echo hi", true);
-        stage.authorizer(Policy::default(), ApproveAll).passes("skill_deploy", &act);
+        let action = stage.skill("deploy", "echo hi", true);
+        stage.authorizer(Policy::default(), ApproveAll).passes("skill_deploy", &action);
         let book = stage.state().join("approvals.json");
         for text in
             ["", "{\"approvals\": [", "\0\0\0\0", "[]", "{\"approvals\":[{\"kind\":\"all\"}]}"]
         {
             fs::write(&book, text).unwrap();
             let authorizer = stage.authorizer(Policy::default(), DenyAll);
-            authorizer.refusal("skill_deploy", &act);
+            authorizer.refusal("skill_deploy", &action);
             let faults = authorizer.0.records.faults();
             assert!(faults.iter().any(|it| it.contains("approvals.json.corrupt")), "{faults:?}");
             assert_eq!(
@@ -1039,8 +1044,8 @@ mod decisions_are_recorded {
             );
             assert!(!book.exists());
         }
-        stage.authorizer(Policy::default(), ApproveAll).passes("skill_deploy", &act);
-        stage.authorizer(Policy::default(), DenyAll).passes("skill_deploy", &act);
+        stage.authorizer(Policy::default(), ApproveAll).passes("skill_deploy", &action);
+        stage.authorizer(Policy::default(), DenyAll).passes("skill_deploy", &action);
     }
 
     #[test]
@@ -1072,13 +1077,13 @@ mod decisions_are_recorded {
         let acts: Vec<Action> =
             (0..16).map(|it| stage.skill(&format!("s{it}"), "echo", true)).collect();
         std::thread::scope(|scope| {
-            for act in &acts {
+            for action in &acts {
                 let authorizer = stage.authorizer(Policy::default(), ApproveAll);
-                scope.spawn(move || authorizer.passes("skill", act));
+                scope.spawn(move || authorizer.passes("skill", action));
             }
         });
         let nobody = stage.authorizer(Policy::default(), DenyAll);
-        acts.iter().for_each(|act| nobody.passes("skill", act));
+        acts.iter().for_each(|action| nobody.passes("skill", action));
         assert_eq!(stage.log().len(), 32);
     }
 
@@ -1086,13 +1091,13 @@ mod decisions_are_recorded {
     fn records_that_cannot_be_written_stop_nothing_and_are_said() {
         let stage = Stage::new();
         fs::write(stage.state(), "a file where a directory should be").unwrap();
-        let act = stage.skill("deploy", "echo hi", true);
+        let action = stage.skill("deploy", "echo hi", true);
         let authorizer = stage.authorizer(Policy::default(), ApproveAll);
-        authorizer.passes("skill_deploy", &act);
+        authorizer.passes("skill_deploy", &action);
         let faults = authorizer.0.records.faults();
         assert!(faults.iter().any(|it| it.contains("could not be logged")), "{faults:?}");
         assert!(faults.iter().any(|it| it.contains("could not be recorded")), "{faults:?}");
-        stage.authorizer(Policy::default(), DenyAll).refusal("skill_deploy", &act);
+        stage.authorizer(Policy::default(), DenyAll).refusal("skill_deploy", &action);
     }
 }
 
@@ -1180,17 +1185,24 @@ impl Stage {
 }
 
 impl Gated {
-    fn pass(&self, tool: &str, act: &Action, active: &[Manifest]) -> Result<(), Box<Outcome>> {
+    fn authorize(
+        &self,
+        tool: &str,
+        action: &Action,
+        active: &[Manifest],
+    ) -> Result<(), Box<Outcome>> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(self.0.pass(&ActionRequest { tool, act, active, given: None })).map(drop)
+        runtime
+            .block_on(self.0.authorize(&ActionRequest { tool, action, active, given: None }))
+            .map(drop)
     }
 
-    fn passes(&self, tool: &str, act: &Action) {
-        self.pass(tool, act, &[]).unwrap();
+    fn passes(&self, tool: &str, action: &Action) {
+        self.authorize(tool, action, &[]).unwrap();
     }
 
-    fn refusal(&self, tool: &str, act: &Action) -> Outcome {
-        *self.pass(tool, act, &[]).unwrap_err()
+    fn refusal(&self, tool: &str, action: &Action) -> Outcome {
+        *self.authorize(tool, action, &[]).unwrap_err()
     }
 }
 

@@ -37,7 +37,7 @@ impl Tool for Plain {
         json!({ "type": "object" })
     }
 
-    fn act(&self, _input: &Json) -> Result<Action, Box<Outcome>> {
+    fn action(&self, _input: &Json) -> Result<Action, Box<Outcome>> {
         Ok(Action::Tell)
     }
 
@@ -430,7 +430,7 @@ mod a_skill_is_a_tool_of_its_own {
         let tool = registry.get("skill_a-instruction").unwrap();
         assert_eq!(tool.description(), "Does a-instruction");
         assert_eq!(tool.input_schema()["type"], "object");
-        assert!(matches!(tool.act(&json!({})), Ok(Action::Disclose(_))));
+        assert!(matches!(tool.action(&json!({})), Ok(Action::Disclose(_))));
     }
 
     #[test]
@@ -479,7 +479,7 @@ mod a_skill_is_a_tool_of_its_own {
         let tool = registry.get("skill_greet").unwrap();
         assert_eq!(tool.input_schema(), schema);
         assert!(
-            matches!(tool.act(&json!({})), Ok(Action::Execute(entry)) if &*entry.manifest.name == "greet")
+            matches!(tool.action(&json!({})), Ok(Action::Execute(entry)) if &*entry.manifest.name == "greet")
         );
         let outcome = call(&registry, "skill_greet", json!({ "name": "Ada" }));
         assert!(outcome.output.unwrap().to_string().contains("Hello Ada"));

@@ -312,7 +312,7 @@ mod a_session_is_taken_up_where_it_was_broken_off {
         let agent = Agent::new(Arc::new(script));
         agent.ask(&session, "one").await.unwrap();
         agent.ask(&session, "two").await.unwrap();
-        session.take_up("call", "deploy").unwrap();
+        session.activate("call", "deploy").unwrap();
         session.compact(vec![Message::new(Role::Assistant, "all of it")]).unwrap();
         drop(session);
         let session = open(&path);

@@ -92,7 +92,7 @@ impl Tool for Sample {
         &[("words", "text")]
     }
 
-    fn act(&self, _: &Json) -> Result<Action, Box<Outcome>> {
+    fn action(&self, _: &Json) -> Result<Action, Box<Outcome>> {
         match self.does {
             Does::PanicWhenAsked => panic!("it was asked"),
             _ => Ok(Action::Query("sample".to_owned())),

@@ -48,7 +48,7 @@ impl Tool for Look {
         json!({"type": "object", "properties": {"at": {"type": "string"}, "fail": {"type": "boolean"}}})
     }
 
-    fn act(&self, _: &Json) -> Result<Action, Box<Outcome>> {
+    fn action(&self, _: &Json) -> Result<Action, Box<Outcome>> {
         Ok(Action::Tell)
     }
 

@@ -1,4 +1,4 @@
-//! The agent: a model, and the layers before it.
+//! The agent: a model, and the middleware before it.
 
 use std::sync::Arc;
 
@@ -7,19 +7,19 @@ use prowess::{Message, Role};
 use crate::{
     error::TurnError,
     event::EventKind,
-    layer::{Middleware, Next},
+    middleware::{Middleware, Next},
     model::{ChatResponse, Model, StopReason, TokenUsage},
     request::{Request, Turn},
     session::Session,
 };
 
-/// A model, and the layers before it. It holds no conversation, and can have many at once.
+/// A model, and the middleware before it. It holds no conversation, and can have many at once.
 #[derive(Debug, Clone)]
 pub struct Agent {
     model: Arc<dyn Model>,
     system: String,
     max_output: Option<usize>,
-    layers: Arc<[Arc<dyn Middleware>]>,
+    middleware: Arc<[Arc<dyn Middleware>]>,
 }
 
 /// What an agent answers.
@@ -42,9 +42,9 @@ const UNKNOWN: &str = "This call was interrupted. It may have done its work or n
 const UNDONE: &str = "This call was not made: the user interrupted.";
 
 impl Agent {
-    /// Begins with no layer: the model alone.
+    /// Begins with no middleware: the model alone.
     pub fn new(model: Arc<dyn Model>) -> Self {
-        Self { model, system: String::new(), max_output: None, layers: Arc::new([]) }
+        Self { model, system: String::new(), max_output: None, middleware: Arc::new([]) }
     }
 
     /// Tells the model this before anything else.
@@ -59,16 +59,16 @@ impl Agent {
         Self { max_output: Some(tokens), ..self }
     }
 
-    /// Adds a layer behind those that are there: the first one is the outermost.
+    /// Adds a middleware behind those that are there: the first one is the outermost.
     #[must_use]
-    pub fn with(self, layer: impl Middleware + 'static) -> Self {
-        self.with_shared(Arc::new(layer))
+    pub fn with(self, middleware: impl Middleware + 'static) -> Self {
+        self.with_shared(Arc::new(middleware))
     }
 
-    /// Does the same with a layer that somebody else holds too.
+    /// Does the same with a middleware that somebody else holds too.
     #[must_use]
-    pub fn with_shared(self, layer: Arc<dyn Middleware>) -> Self {
-        Self { layers: self.layers.iter().cloned().chain([layer]).collect(), ..self }
+    pub fn with_shared(self, middleware: Arc<dyn Middleware>) -> Self {
+        Self { middleware: self.middleware.iter().cloned().chain([middleware]).collect(), ..self }
     }
 
     /// The model at the end.
@@ -115,12 +115,12 @@ impl Agent {
     }
 
     async fn go_on(&self, session: &Session, prompt: String) -> Result<AgentAnswer, TurnError> {
-        let turn = Arc::new(Turn::new(session.clone(), self.layers.clone()));
+        let turn = Arc::new(Turn::new(session.clone(), self.middleware.clone()));
         turn.note(EventKind::Began { prompt });
         let mut ending = Ending { turn: turn.clone(), answer: None, error: None };
         let mut request = Request::new(turn.clone(), self.system.clone());
         request.max_output = self.max_output;
-        let next = Next { layers: &self.layers, model: &*self.model };
+        let next = Next { middleware: &self.middleware, model: &*self.model };
         let answer = match next.reply(request).await {
             Ok(reply) => self.answer(&turn, reply),
             Err(error) => Err(error),

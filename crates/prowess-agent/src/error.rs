@@ -40,11 +40,11 @@ pub enum TurnError {
         /// To what, and why.
         message: String,
     },
-    /// Something else went wrong on the way, in a layer that says so.
-    #[error("{layer}: {source}")]
+    /// Something else went wrong on the way, in a middleware that says so.
+    #[error("{middleware}: {source}")]
     Middleware {
-        /// The layer.
-        layer: String,
+        /// The middleware.
+        middleware: String,
         /// What went wrong.
         source: Box<dyn Error + Send + Sync>,
     },

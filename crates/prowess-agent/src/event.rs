@@ -276,7 +276,7 @@ pub struct PromptSource {
     /// Where it ends.
     pub end: usize,
     /// Where it came from: `system`, `catalog`, `skill:<name>`, `summary`, `user`, `assistant`,
-    /// `tool:<name>`, or what a layer calls it, such as `retrieval:notes.md`.
+    /// `tool:<name>`, or what a middleware calls it, such as `retrieval:notes.md`.
     pub from: String,
 }
 

@@ -4,7 +4,7 @@
 //! [`Middleware`], and each is of use without the others. Nothing here starts a process, opens a file,
 //! prints, or reads the environment.
 //!
-//! Layers may stand in any order, the first outermost. This one is usual:
+//! Middleware may stand in any order, the first outermost. This one is usual:
 //!
 //! 1. what looks on (trace, spans, logging): it is told of everything wherever it stands, and
 //!    outermost it also sees calls as they were made;
@@ -39,8 +39,8 @@ mod session;
 mod request;
 mod error;
 mod mask;
-mod layer;
-mod layers;
+mod middleware;
+mod builtin;
 mod model;
 mod models;
 mod agent;
@@ -50,15 +50,15 @@ mod otlp;
 
 pub use crate::{
     agent::{Agent, AgentAnswer},
-    error::TurnError,
-    event::{Event, EventKind, PromptSource, SkillScore},
-    layer::{Called, Middleware, Next, NextCall, Replied},
-    layers::{
+    builtin::{
         Approval, Budget, CatchErrors, ContextDocument, DocumentSource, FitContext, Folder, Guard,
         Logging, Price, RecordingApprover, Retrieval, Retrieving, Retry, Servers, SkillOptions,
         Skills, Spans, Spending, ToolLoop, Trace, When,
     },
+    error::TurnError,
+    event::{Event, EventKind, PromptSource, SkillScore},
     mask::{KnownSecrets, Masking, mask},
+    middleware::{Called, Middleware, Next, NextCall, Replied},
     model::{
         ChatRequest, ChatResponse, Delta, Model, ModelError, Replying, StopReason, TokenUsage,
         ToolDefinition,

@@ -26,7 +26,7 @@ use tracing::{
     span::{Attributes, Id, Record},
 };
 
-use crate::{layers::SPANS_TARGET, mask::mask};
+use crate::{builtin::SPANS_TARGET, mask::mask};
 
 /// Where spans are sent.
 #[derive(Clone)]

@@ -16,12 +16,12 @@ use serde_json::json;
 use crate::{
     error::TurnError,
     event::{Event, EventKind, sources},
-    layer::Middleware,
+    middleware::Middleware,
     model::{ChatRequest, ChatResponse, Delta, Model, TokenUsage, ToolDefinition},
     session::{Session, SessionError},
 };
 
-/// A request on its way to the model. Layers add to it; what one adds is seen by those behind it.
+/// A request on its way to the model. Middleware add to it; what one adds is seen by those behind it.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The turn that it belongs to.
@@ -43,7 +43,7 @@ pub struct Request {
     pub temperature: Option<f64>,
 }
 
-/// Something that a layer tells the model beside the conversation.
+/// Something that a middleware tells the model beside the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Context {
     /// Where it came from, such as `retrieval:notes.md`.
@@ -76,7 +76,7 @@ pub struct Turn {
     told: Mutex<Vec<SkillInHistory>>,
     asked: Mutex<Arc<ChatRequest>>,
     skills: Mutex<Option<Arc<Active>>>,
-    layers: Arc<[Arc<dyn Middleware>]>,
+    middleware: Arc<[Arc<dyn Middleware>]>,
 }
 
 /// The tools that were last offered, each as it was described first.
@@ -91,7 +91,7 @@ tokio::task_local! {
 }
 
 impl Turn {
-    pub(crate) fn new(session: Session, layers: Arc<[Arc<dyn Middleware>]>) -> Self {
+    pub(crate) fn new(session: Session, middleware: Arc<[Arc<dyn Middleware>]>) -> Self {
         Self {
             number: session.turns(),
             session,
@@ -103,7 +103,7 @@ impl Turn {
             told: Mutex::default(),
             asked: Mutex::default(),
             skills: Mutex::default(),
-            layers,
+            middleware,
         }
     }
 
@@ -133,9 +133,9 @@ impl Turn {
         self.began
     }
 
-    /// The layers, the outermost first.
-    pub fn layers(&self) -> &[Arc<dyn Middleware>] {
-        &self.layers
+    /// The middleware, the outermost first.
+    pub fn middleware(&self) -> &[Arc<dyn Middleware>] {
+        &self.middleware
     }
 
     /// Says that a skill is active from now on.
@@ -182,9 +182,9 @@ impl Turn {
         *lock(&self.offered) = tools.to_vec();
     }
 
-    /// Tells every layer what happened.
+    /// Tells every middleware what happened.
     pub fn note(&self, what: EventKind) {
-        self.layers.iter().for_each(|it| it.note(self, &what));
+        self.middleware.iter().for_each(|it| it.note(self, &what));
     }
 
     /// The turn whose call is being answered, for approvers that know of none.

@@ -177,7 +177,7 @@ impl Session {
     }
 
     /// Notes that a call told the model the instructions of a skill.
-    pub fn take_up(&self, call: &str, skill: &str) -> Result<(), SessionError> {
+    pub fn activate(&self, call: &str, skill: &str) -> Result<(), SessionError> {
         self.record(Line::Taken { call: call.to_owned(), skill: skill.to_owned() })
     }
 
@@ -192,7 +192,7 @@ impl Session {
         self.record(Line::Compacted { messages })
     }
 
-    /// What a layer keeps for this conversation, in memory; the first who asks for it makes it.
+    /// What a middleware keeps for this conversation, in memory; the first who asks for it makes it.
     pub fn keep<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> T) -> Arc<T> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let known = kept.iter().find_map(|it| it.clone().downcast().ok());

@@ -21,16 +21,16 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::{
     arguments::{Global, StrategyName, share},
+    cli_error::CliError,
     connection::Naming,
     context,
-    fault::CliError,
-    given,
+    event_renderer::{EventSender, UiEvent, View},
     host::Running,
+    input,
     printer::Printer,
     safe,
     toolbox::{self, Caller, Kit},
     trust,
-    viewer::{EventSender, UiEvent, View},
 };
 
 /// How an agent works, as it is typed.
@@ -125,7 +125,7 @@ impl Working {
             .with_gate(authorizer.clone());
         let spending = self.spending(model.name(), &config)?;
         let calling = ToolLoop { max_steps: self.steps.get(), ..ToolLoop::new(Arc::new(toolbox)) };
-        let system = self.system.as_deref().map_or_else(|| Ok(SYSTEM.to_owned()), given::text)?;
+        let system = self.system.as_deref().map_or_else(|| Ok(SYSTEM.to_owned()), input::text)?;
         let system = format!("{}\n\n{}", system.trim_end(), surroundings());
         let secrets = self.naming.secrets(&config);
         let (lookout, shown, sights) = EventSender::new(view, &secrets);
@@ -232,7 +232,7 @@ impl Working {
 fn is_trace(path: &Path) -> bool {
     let mut start = Vec::new();
     // What is not there yet can be made; what cannot be opened is told of then.
-    let Ok(file) = given::open(path) else { return true };
+    let Ok(file) = input::open(path) else { return true };
     let read = file.take(4096).read_to_end(&mut start);
     let line = start.split(|it| *it == b'\n').find(|it| !it.trim_ascii().is_empty());
     let Some(line) = line.filter(|_| read.is_ok()) else { return true };

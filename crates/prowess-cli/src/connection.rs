@@ -19,7 +19,7 @@ use prowess_runtime::{
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use crate::{completion, context::quoted, fault::CliError, host::time, printer::Printer};
+use crate::{cli_error::CliError, completion, context::quoted, host::time, printer::Printer};
 
 /// Which model is asked, as it is typed.
 #[derive(Debug, Default, clap::Args)]

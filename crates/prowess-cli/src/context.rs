@@ -24,10 +24,11 @@ use prowess_runtime::{
 
 use crate::{
     arguments::{Global, ProfileName},
+    cli_error::CliError,
     commands::count,
-    fault::CliError,
-    host, near,
+    host,
     printer::Printer,
+    suggest,
     surroundings::surroundings,
     trust,
 };
@@ -290,7 +291,7 @@ pub(crate) fn find_typed(global: &Global) -> Result<(), CliError> {
         return Ok(());
     }
     let fault = CliError::unable(format!("there is no directory `{}`", first.display()));
-    Err(match near::path(&resolved(first)).filter(|it| Path::new(it).is_dir()) {
+    Err(match suggest::path(&resolved(first)).filter(|it| Path::new(it).is_dir()) {
         Some(near) => fault.hint(format!("did you mean `{near}`?")),
         None => fault,
     })

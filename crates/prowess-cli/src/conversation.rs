@@ -15,10 +15,10 @@ use tokio::{
 use crate::{
     ExitStatus,
     agent::Stack,
+    event_renderer::{EventRenderer, View},
     printer::Printer,
     sessions::Kept,
     telemetry,
-    viewer::{EventRenderer, View},
 };
 
 /// How often it is looked whether anybody still reads.

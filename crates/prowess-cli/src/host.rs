@@ -309,13 +309,13 @@ pub(crate) fn shown(library: Library, config: &Config, printer: &mut Printer) ->
         return library;
     }
     let authorizer = authorizer(config, Arc::new(DenyAll));
-    let denied = library.all().filter(|it| authorizer.conceals(it)).count();
+    let denied = library.all().filter(|it| authorizer.is_denied(it)).count();
     if denied == 0 {
         return library;
     }
     let skills = if denied == 1 { "skill is" } else { "skills are" };
     printer.note(&format!("{denied} {skills} not shown, because a rule of the policy denies them"));
-    library.keeping(|it| !authorizer.conceals(it))
+    library.keeping(|it| !authorizer.is_denied(it))
 }
 
 /// Why a variable cannot be passed on, whatever its value.

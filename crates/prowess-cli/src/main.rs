@@ -1,16 +1,16 @@
 //! The program `prowess`: one command a file, one printer, no logic of its own.
 
 mod arguments;
-mod mistyped;
+mod usage_error;
 mod examples;
 mod overview;
 mod completion;
 mod context;
 mod needs;
 mod surroundings;
-mod given;
-mod near;
-mod fault;
+mod input;
+mod suggest;
+mod cli_error;
 mod connection;
 mod sessions;
 mod approver;
@@ -20,7 +20,7 @@ mod preparing;
 mod trust;
 mod toolbox;
 mod agent;
-mod viewer;
+mod event_renderer;
 mod conversation;
 mod printer;
 mod safe;
@@ -43,7 +43,7 @@ use prowess_runtime::{ConfigError, Launcher};
 
 use crate::{
     arguments::{Arguments, Global},
-    fault::CliError,
+    cli_error::CliError,
     printer::Printer,
 };
 
@@ -118,7 +118,7 @@ fn main() -> ExitCode {
 fn help(error: &clap::Error, printer: &mut Printer) -> Result<ExitStatus> {
     let words: Vec<String> = arguments::words().skip(1).collect();
     let is_help = error.kind() == ErrorKind::DisplayHelp;
-    let text = match mistyped::is_bare(&words) {
+    let text = match usage_error::is_bare(&words) {
         true if is_help => overview::render(!words.iter().any(|it| it == "-h"), printer.width),
         _ => error.render(),
     };
@@ -128,7 +128,7 @@ fn help(error: &clap::Error, printer: &mut Printer) -> Result<ExitStatus> {
             printer.raw(text(printer.colored).as_bytes())?;
             Ok(ExitStatus::Success)
         }
-        _ => Err(mistyped::fault(error, &words).into()),
+        _ => Err(usage_error::fault(error, &words).into()),
     }
 }
 

@@ -30,7 +30,7 @@ use serde_json::json;
 use terminal_size::terminal_size_of;
 
 use crate::{
-    arguments::Global, context, highlight::Highlighter, markdown::wrapped, near, safe, snippet,
+    arguments::Global, context, highlight::Highlighter, markdown::wrapped, safe, snippet, suggest,
 };
 
 /// What takes longer than this is seen to go on.
@@ -367,7 +367,7 @@ impl Printer {
 
     /// Names what may be meant by a path that is not there.
     pub(crate) fn suggest(&mut self, path: &Path) {
-        if let Some(near) = near::path(path) {
+        if let Some(near) = suggest::path(path) {
             self.hint(&format!("did you mean `{near}`?"));
         }
     }

@@ -16,7 +16,7 @@ use prowess_agent::Session;
 use prowess_runtime::{Journal, timestamp};
 use serde_json::Value as Json;
 
-use crate::{completion, fault::CliError, given, host, printer::Printer};
+use crate::{cli_error::CliError, completion, host, input, printer::Printer};
 
 /// Which session it is, as it is typed.
 #[derive(Debug, Default, clap::Args)]
@@ -285,7 +285,7 @@ pub(crate) fn remove(name: &str) -> Result<()> {
 /// The first words of a session.
 fn begins(path: &Path) -> String {
     let mut bytes = Vec::new();
-    let file = given::open(path).ok();
+    let file = input::open(path).ok();
     let _ = file.map(|it| it.take(READ).read_to_end(&mut bytes));
     let lines = bytes.split(|it| *it == b'\n');
     let lines = lines.filter_map(|it| serde_json::from_slice::<Json>(it).ok());

@@ -7,10 +7,10 @@ use rmcp::{
 };
 
 use crate::{
-    carried::{DOCUMENT, listed},
     prompts,
+    publishable::{DOCUMENT, listed},
     resources::TEMPLATE,
-    served::ServerState,
+    server_state::ServerState,
 };
 
 /// Completes the argument of a prompt, or the path in the address of a skill.

@@ -6,11 +6,11 @@ use prowess::{Library, Scope};
 use rmcp::{ErrorData, model::Resource};
 
 use crate::{
-    carried::{DOCUMENT, Place, PublishableSkill, in_scope},
     media_type::{DIRECTORY, media_type},
     paging::{Page, page},
+    publishable::{DOCUMENT, Place, PublishableSkill, in_scope},
     resources::{malformed, shown, unserved},
-    served::ServerState,
+    server_state::ServerState,
     uri::{self, Uri},
 };
 

@@ -5,10 +5,10 @@ use prowess::{Skill, brief_line};
 use serde_json::{Value, json};
 
 use crate::{
-    carried::{PublishableSkill, base, listed},
     entry::Entry,
     prompts::MAX_DESCRIPTION,
-    served::ServerState,
+    publishable::{PublishableSkill, base, listed},
+    server_state::ServerState,
 };
 
 /// The URI of the index.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    carried::{DOCUMENT, PublishableSkill},
+    publishable::{DOCUMENT, PublishableSkill},
     uri,
 };
 

@@ -10,13 +10,13 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use crate::{
-    carried::{DOCUMENT, Place, PublishableSkill, base, listed},
     directory,
     entry::Entry,
     frame::no_method,
     paging::page,
+    publishable::{DOCUMENT, Place, PublishableSkill, base, listed},
     resources::{malformed, shown, unserved},
-    served::ServerState,
+    server_state::ServerState,
     uri::Uri,
 };
 

@@ -2,7 +2,7 @@
 
 use prowess::{Cataloging, Library, Marker, catalog};
 
-use crate::served::ServeOptions;
+use crate::server_state::ServeOptions;
 
 /// Writes the catalog and what its markers mean within the budget; nothing when there is no skill to
 /// tell of.

@@ -5,7 +5,7 @@
 //! words of the protocol.
 #![warn(missing_docs)]
 
-mod served;
+mod server_state;
 mod instructions;
 mod server;
 mod tools;
@@ -13,7 +13,7 @@ mod prompts;
 mod completion;
 mod uri;
 mod paging;
-mod carried;
+mod publishable;
 mod entry;
 mod discovery;
 mod resources;
@@ -29,7 +29,7 @@ mod http;
 
 pub use crate::{
     http::{Http, HttpServer},
-    served::{ServeOptions, ServerState},
     server::SkillServer,
+    server_state::{ServeOptions, ServerState},
     stdio::{ServeError, serve_stdio},
 };

@@ -13,7 +13,7 @@ use rmcp::{
 
 use crate::{
     paging::page,
-    served::ServerState,
+    server_state::ServerState,
     tools::{READER, wrong},
 };
 
@@ -50,7 +50,7 @@ pub(crate) fn get(
     };
     // What is looked at is what is told.
     let held = skill.holding(&skill.instructions().map_err(unreadable)?);
-    if let Some(refusal) = served.toolbox.authorizer().reserves(&held) {
+    if let Some(refusal) = served.toolbox.authorizer().why_withheld(&held) {
         return Err(invalid(wrong(&refusal)));
     }
     let mut text = invoke(&held, Some(&arguments)).map_err(unreadable)?;

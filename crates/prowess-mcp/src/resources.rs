@@ -12,12 +12,12 @@ use rmcp::{
 use serde_json::{Value, json};
 
 use crate::{
-    carried::{DOCUMENT, Place, PublishableSkill, base, listed},
     discovery::{self, INDEX, MANIFEST},
     media_type::media_type,
     paging::page,
     prompts::MAX_DESCRIPTION,
-    served::ServerState,
+    publishable::{DOCUMENT, Place, PublishableSkill, base, listed},
+    server_state::ServerState,
     uri::{self, Uri},
 };
 

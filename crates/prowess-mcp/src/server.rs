@@ -22,7 +22,7 @@ use crate::{
     frame::no_method,
     paging::whole,
     prompts, resources,
-    served::{ServeOptions, ServerState},
+    server_state::{ServeOptions, ServerState},
     tools,
     watch::{Following, Listener, Watch},
 };

@@ -14,7 +14,7 @@ use rmcp::{
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use crate::{carried::base, media_type::media_type, served::ServerState, uri};
+use crate::{media_type::media_type, publishable::base, server_state::ServerState, uri};
 
 /// How the files of a skill are read by whoever cannot open them where they lie.
 pub(crate) const READER: &str = "`read_skill_file` reads these files.";

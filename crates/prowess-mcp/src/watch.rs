@@ -22,7 +22,7 @@ use tokio::{
 
 use crate::{
     resources,
-    served::{ServeOptions, ServerState},
+    server_state::{ServeOptions, ServerState},
 };
 
 /// How often it is looked whether anybody still wants to hear of changes.

@@ -40,93 +40,106 @@ impl Authorizer {
     /// Lets a wish pass, or says why not and what to do about it. Whoever is let pass does at once
     /// what was wished, and nothing else. Returns what has changed since it was approved, where
     /// somebody has agreed to that.
-    pub async fn pass(&self, wish: &ActionRequest<'_>) -> Result<Option<String>, Box<Outcome>> {
-        self.decide(wish).await.map(|it| it.difference)
+    pub async fn authorize(
+        &self,
+        requested: &ActionRequest<'_>,
+    ) -> Result<Option<String>, Box<Outcome>> {
+        self.decide(requested).await.map(|it| it.difference)
     }
 
     /// Does the same, and says whether a person has agreed.
-    pub(crate) async fn decide(&self, wish: &ActionRequest<'_>) -> Result<Passed, Box<Outcome>> {
-        let plan = match wish.act {
+    pub(crate) async fn decide(
+        &self,
+        requested: &ActionRequest<'_>,
+    ) -> Result<Passed, Box<Outcome>> {
+        let plan = match requested.action {
             Action::Command { line, directory, .. } => {
                 let plan = commands::plan(line, directory, &self.policy);
                 let mut plan =
-                    plan.map_err(|refusal| self.refuse(wish, None, "policy", refusal))?;
-                plan.secrets.retain(|it| self.keeps_secret(wish.tool, it));
+                    plan.map_err(|refusal| self.refuse(requested, None, "policy", refusal))?;
+                plan.secrets.retain(|it| self.keeps_secret(requested.tool, it));
                 Some(plan)
             }
             _ => None,
         };
-        let (ground, asks) = match self.policy.ruling(wish, plan.as_ref()) {
+        let (ground, asks) = match self.policy.ruling(requested, plan.as_ref()) {
             Ruling::Allow(ground) => {
-                return self.allow(wish, skill_subject(wish).as_ref(), ground.as_str());
+                return self.allow(requested, skill_subject(requested).as_ref(), ground.as_str());
             }
             Ruling::Deny(ground) => {
-                let subject = skill_subject(wish);
-                let refusal = denied(wish, ground);
-                return Err(self.refuse(wish, subject.as_ref(), ground.as_str(), refusal));
+                let subject = skill_subject(requested);
+                let refusal = denied(requested, ground);
+                return Err(self.refuse(requested, subject.as_ref(), ground.as_str(), refusal));
             }
             Ruling::Ask(ground) => (ground, true),
             Ruling::AskIfChanged => (Ground::Setting, false),
         };
-        let old = self.records.approved(&self.key(wish));
+        let old = self.records.approved(&self.key(requested));
         // The files of what is only told are not looked at, unless somebody has to agree.
-        if !asks && old.is_none() && wish.act.only_looks() {
-            return self.allow(wish, None, ground.as_str());
+        if !asks && old.is_none() && requested.action.only_looks() {
+            return self.allow(requested, None, ground.as_str());
         }
-        let subject = match subject(wish, plan.as_ref()) {
-            Ok(subject) => match self.policy.hosts_of(wish.act) {
+        let subject = match subject(requested, plan.as_ref()) {
+            Ok(subject) => match self.policy.hosts_of(requested.action) {
                 [] => subject,
                 hosts => subject.with_hosts(hosts),
             },
             // What nobody has to approve need not be told from others.
-            Err(_) if old.is_none() && !asks => return self.allow(wish, None, ground.as_str()),
-            Err(refusal) => return Err(self.refuse(wish, None, "policy", refusal)),
+            Err(_) if old.is_none() && !asks => {
+                return self.allow(requested, None, ground.as_str());
+            }
+            Err(refusal) => return Err(self.refuse(requested, None, "policy", refusal)),
         };
         match &old {
             Some(old) if old.digest == subject.digest => {
-                let passed = self.allow(wish, Some(&subject), "approval")?;
+                let passed = self.allow(requested, Some(&subject), "approval")?;
                 Ok(Passed { is_agreed: is_personal(ground), ..passed })
             }
-            None if !asks => self.allow(wish, Some(&subject), ground.as_str()),
-            _ => self.ask_in_turn(wish, plan.as_ref(), subject, ground).await,
+            None if !asks => self.allow(requested, Some(&subject), ground.as_str()),
+            _ => self.ask_in_turn(requested, plan.as_ref(), subject, ground).await,
         }
     }
 
     /// Asks once nobody else is being asked: what they were asked may have answered this as well.
     async fn ask_in_turn(
         &self,
-        wish: &ActionRequest<'_>,
+        requested: &ActionRequest<'_>,
         plan: Option<&Plan>,
         subject: Subject,
         ground: Ground,
     ) -> Result<Passed, Box<Outcome>> {
         let _turn = self.records.turn.lock().await;
-        let old = self.records.approved(&self.key(wish));
+        let old = self.records.approved(&self.key(requested));
         let is_approved = old.as_ref().is_some_and(|it| it.digest == subject.digest);
         let is_covered =
             ground == Ground::Writes && self.records.is_approved_for_session(&every_write());
         if is_approved || is_covered {
-            let passed = self.allow(wish, Some(&subject), "approval")?;
+            let passed = self.allow(requested, Some(&subject), "approval")?;
             return Ok(Passed { is_agreed: is_personal(ground), ..passed });
         }
-        if self.records.is_refused_for_session(&self.key(wish), &subject) {
-            let message = format!("approval to {} was not given", what(wish.act));
+        if self.records.is_refused_for_session(&self.key(requested), &subject) {
+            let message = format!("approval to {} was not given", what(requested.action));
             let hint = "you have said no to it; the next session asks again".to_owned();
-            return Err(self.refuse(wish, Some(&subject), "person", Refusal { message, hint }));
+            return Err(self.refuse(
+                requested,
+                Some(&subject),
+                "person",
+                Refusal { message, hint },
+            ));
         }
-        self.ask(wish, plan, subject, ground, old).await
+        self.ask(requested, plan, subject, ground, old).await
     }
 
     /// Whether a file with secrets may only be read by this tool once somebody has agreed. Nothing is
     /// logged.
     pub(crate) fn keeps_secret(&self, tool: &str, path: &Path) -> bool {
-        let act = Action::Read(path.to_owned());
-        let key = Key::of(&ActionRequest { tool, act: &act, active: &[], given: None });
+        let action = Action::Read(path.to_owned());
+        let key = Key::of(&ActionRequest { tool, action: &action, active: &[], given: None });
         self.policy.keeps_secret(tool, path) && self.records.approved(&key).is_none()
     }
 
     /// Whether the policy lets nobody be told a skill. Nothing is logged.
-    pub fn conceals(&self, skill: &Skill) -> bool {
+    pub fn is_denied(&self, skill: &Skill) -> bool {
         matches!(self.ruling(&telling(skill)), Ruling::Deny(_))
     }
 
@@ -139,7 +152,7 @@ impl Authorizer {
         // What is looked at is what is told.
         let skill = &chosen.skill.holding(&chosen.skill.instructions()?);
         let chosen = ChosenSkill { skill, ..chosen.clone() };
-        if self.tells(skill) {
+        if self.can_disclose(skill) {
             return Ok((Offer::new(&chosen)?, false));
         }
         let (level, priority) = (Level::Metadata, Priority::Inactive);
@@ -150,28 +163,28 @@ impl Authorizer {
     /// skill holds for its files too, until it is taken up.
     pub(crate) fn guard(
         &self,
-        wish: &ActionRequest<'_>,
+        requested: &ActionRequest<'_>,
         active: &Active,
     ) -> Result<(), Box<Outcome>> {
-        let Action::Read(path) = wish.act else { return Ok(()) };
-        let untold = self.untold(active, |folder| lies_in(path, folder));
-        let Some((name, _)) = untold.into_iter().next() else { return Ok(()) };
+        let Action::Read(path) = requested.action else { return Ok(()) };
+        let undisclosed = self.undisclosed(active, |folder| lies_in(path, folder));
+        let Some((name, _)) = undisclosed.into_iter().next() else { return Ok(()) };
         let path = path.display();
         let message = format!("`{path}` belongs to the skill `{name}`, which was not taken up");
         let hint = format!("`{TELLER}` takes it up, once that is agreed to");
-        Err(self.refuse(wish, None, "policy", Refusal { message, hint }))
+        Err(self.refuse(requested, None, "policy", Refusal { message, hint }))
     }
 
     /// The skills that are not told to whoever wants them and were not taken up, of which the folder
     /// is meant: each with its folder, without links. Nobody is asked, and nothing is logged.
-    pub(crate) fn untold(
+    pub(crate) fn undisclosed(
         &self,
         active: &Active,
         is_meant: impl Fn(&Path) -> bool,
     ) -> Vec<(String, PathBuf)> {
         let taken = active.skills();
         let book = OnceCell::new();
-        let untold = |skill: &Skill| {
+        let undisclosed = |skill: &Skill| {
             // Of most skills no file has to be looked at.
             let told = self.told(skill, |key| {
                 let book = book.get_or_init(|| self.records.all());
@@ -186,50 +199,51 @@ impl Authorizer {
             let is_untold = is_meant(&folder) && !told.holds(skill);
             is_untold.then(|| (skill.manifest.name.to_string(), folder))
         };
-        active.library().all().filter_map(untold).collect()
+        active.library().all().filter_map(undisclosed).collect()
     }
 
     /// Whether a skill is told to whoever wants it: nobody has to be asked. Nothing is logged.
-    pub fn tells(&self, skill: &Skill) -> bool {
+    pub fn can_disclose(&self, skill: &Skill) -> bool {
         self.told(skill, |key| Some(self.records.approved(key)?.digest)).holds(skill)
     }
 
     fn told(&self, skill: &Skill, approved: impl FnOnce(&Key) -> Option<String>) -> Told {
-        let act = telling(skill);
-        let unless = match self.ruling(&act) {
+        let action = telling(skill);
+        let unless = match self.ruling(&action) {
             Ruling::Allow(_) => return Told::Always,
             Ruling::Deny(_) => return Told::Never,
             Ruling::Ask(_) => Told::Never,
             Ruling::AskIfChanged => Told::Always,
         };
-        let key = Key::of(&wish_to_tell(&act));
+        let key = Key::of(&wish_to_tell(&action));
         approved(&key).map_or(unless, Told::As)
     }
 
     /// Why a skill is not told to whoever wants it, with what to do about it; nothing if it is.
     /// Nothing is logged.
-    pub fn reserves(&self, skill: &Skill) -> Option<Box<Outcome>> {
-        let act = telling(skill);
-        let wish = wish_to_tell(&act);
-        let message = format!("approval is needed to {}", what(&act));
-        let refusal = || Refusal { message, hint: format!("`{}` approves it", approving(&wish)) };
-        (!self.tells(skill)).then(|| refusal().into())
+    pub fn why_withheld(&self, skill: &Skill) -> Option<Box<Outcome>> {
+        let action = telling(skill);
+        let requested = wish_to_tell(&action);
+        let message = format!("approval is needed to {}", what(&action));
+        let refusal =
+            || Refusal { message, hint: format!("`{}` approves it", approving(&requested)) };
+        (!self.can_disclose(skill)).then(|| refusal().into())
     }
 
     /// Whether a file of a skill that is told is told as well. Nothing is logged.
     pub fn tells_file(&self, skill: &Skill, path: &Path) -> bool {
-        let act = Action::Resource { path: path.to_owned(), bytes: Arc::default() };
+        let action = Action::Resource { path: path.to_owned(), bytes: Arc::default() };
         // What rules say about a skill in use holds for whoever reads its files.
         let active = slice::from_ref(&skill.manifest);
-        let wish = ActionRequest { tool: READER, act: &act, active, given: None };
-        matches!(self.policy.ruling(&wish, None), Ruling::Allow(_) | Ruling::AskIfChanged)
+        let requested = ActionRequest { tool: READER, action: &action, active, given: None };
+        matches!(self.policy.ruling(&requested, None), Ruling::Allow(_) | Ruling::AskIfChanged)
     }
 
     /// Whether somebody has approved a skill that a server offers, as it is offered now; nothing if
     /// nobody ever has. Nothing is logged.
     pub fn approves(&self, skill: &RemoteSkill) -> Option<bool> {
-        let act = Action::TakeUp(Box::new(skill.clone()));
-        let old = self.records.approved(&Key::of(&wish_to_tell(&act)));
+        let action = Action::TakeUp(Box::new(skill.clone()));
+        let old = self.records.approved(&Key::of(&wish_to_tell(&action)));
         old.map(|it| it.digest == Subject::offered(skill).digest)
     }
 
@@ -238,16 +252,16 @@ impl Authorizer {
         matches!(self.ruling(&Action::TakeUp(Box::new(skill.clone()))), Ruling::Deny(_))
     }
 
-    fn ruling(&self, act: &Action) -> Ruling {
-        self.policy.ruling(&wish_to_tell(act), None)
+    fn ruling(&self, action: &Action) -> Ruling {
+        self.policy.ruling(&wish_to_tell(action), None)
     }
 
     /// Logs that a wish came true with nothing to hold it.
-    pub fn note_unsandboxed(&self, wish: &ActionRequest<'_>) {
+    pub fn note_unsandboxed(&self, requested: &ActionRequest<'_>) {
         self.records.note(&AuditEntry {
-            tool: wish.tool,
-            skill: skill(wish),
-            digest: skill_subject(wish).as_ref().map(|it| &*it.digest),
+            tool: requested.tool,
+            skill: skill(requested),
+            digest: skill_subject(requested).as_ref().map(|it| &*it.digest),
             what: "run without a sandbox",
             decision: "ran",
             by: "flag",
@@ -279,54 +293,62 @@ impl Authorizer {
     }
 
     /// What an approval of a wish is found by: with a network by another than without.
-    fn key(&self, wish: &ActionRequest<'_>) -> Key {
-        let key = Key::of(wish);
-        let kind = if self.policy.hosts_of(wish.act).is_empty() { key.kind } else { Kind::Network };
+    fn key(&self, requested: &ActionRequest<'_>) -> Key {
+        let key = Key::of(requested);
+        let kind = if self.policy.hosts_of(requested.action).is_empty() {
+            key.kind
+        } else {
+            Kind::Network
+        };
         Key { kind, ..key }
     }
 
     async fn ask(
         &self,
-        wish: &ActionRequest<'_>,
+        requested: &ActionRequest<'_>,
         plan: Option<&Plan>,
         subject: Subject,
         ground: Ground,
         old: Option<Subject>,
     ) -> Result<Passed, Box<Outcome>> {
-        let question = self.question(wish, plan, &subject, ground, old.as_ref());
+        let question = self.question(requested, plan, &subject, ground, old.as_ref());
         let who = self.approver.who_answers(&question).to_owned();
-        let before = self.on_disk(wish);
+        let before = self.on_disk(requested);
         let reply = self.approver.ask(&question).await;
         // Somebody may have taken time to answer.
-        if self.on_disk(wish) != before {
+        if self.on_disk(requested) != before {
             let message = format!("it changed while it was asked whether to {}", question.what);
             let refusal = Refusal { message, hint: "look at it, and try again".to_owned() };
-            return Err(self.refuse(wish, Some(&subject), "policy", refusal));
+            return Err(self.refuse(requested, Some(&subject), "policy", refusal));
         }
         let (difference, is_agreed) = (question.difference.clone(), who == "person");
         match reply {
             ApproverReply::No => {
                 // A server is wanted again with every conversation, and asked about once.
-                if is_agreed && matches!(wish.act, Action::Start { .. } | Action::Connect { .. }) {
-                    self.records.refuse_for_session(self.key(wish), subject.clone());
+                if is_agreed
+                    && matches!(requested.action, Action::Start { .. } | Action::Connect { .. })
+                {
+                    self.records.refuse_for_session(self.key(requested), subject.clone());
                 }
-                let refusal = unapproved(wish, &question, &who, self.policy.hosts_of(wish.act));
-                let outcome = self.refuse(wish, Some(&subject), &who, refusal);
+                let refusal =
+                    unapproved(requested, &question, &who, self.policy.hosts_of(requested.action));
+                let outcome = self.refuse(requested, Some(&subject), &who, refusal);
                 Err(Box::new(Outcome { difference: question.difference, ..*outcome }))
             }
             ApproverReply::Once => {
-                self.allow(wish, Some(&subject), &who)?;
+                self.allow(requested, Some(&subject), &who)?;
                 Ok(Passed { difference, is_agreed })
             }
             ApproverReply::Session => {
-                self.allow(wish, Some(&subject), &who)?;
-                let key = if ground == Ground::Writes { every_write() } else { self.key(wish) };
+                self.allow(requested, Some(&subject), &who)?;
+                let key =
+                    if ground == Ground::Writes { every_write() } else { self.key(requested) };
                 self.records.approve_for_session(Approval { key, when: now(), by: who, subject });
                 Ok(Passed { difference, is_agreed })
             }
             ApproverReply::Always => {
-                self.allow(wish, Some(&subject), &who)?;
-                let key = self.key(wish);
+                self.allow(requested, Some(&subject), &who)?;
+                let key = self.key(requested);
                 self.records.approve(Approval { key, when: now(), by: who, subject });
                 Ok(Passed { difference, is_agreed })
             }
@@ -334,50 +356,60 @@ impl Authorizer {
     }
 
     /// What an approval would be bound to now, whatever was read before.
-    fn on_disk(&self, wish: &ActionRequest<'_>) -> Option<Subject> {
-        if let Action::Command { line, directory, .. } = wish.act {
+    fn on_disk(&self, requested: &ActionRequest<'_>) -> Option<Subject> {
+        if let Action::Command { line, directory, .. } = requested.action {
             return commands::plan(line, directory, &self.policy).ok().map(|it| it.subject());
         }
-        let entry = wish.act.entry()?;
+        let entry = requested.action.entry()?;
         let folder = entry.folder.as_ref().map(SkillFolder::unread);
         Subject::of(&SkillRecord { folder, ..entry.clone() }).ok()
     }
 
     fn allow(
         &self,
-        wish: &ActionRequest<'_>,
+        requested: &ActionRequest<'_>,
         subject: Option<&Subject>,
         by: &str,
     ) -> Result<Passed, Box<Outcome>> {
         // What only looks is not worth a line, unless somebody has agreed to it.
-        let is_quiet = match wish.act {
+        let is_quiet = match requested.action {
             Action::Tell => true,
             Action::Disclose(_) | Action::Read(_) | Action::Resource { .. } => subject.is_none(),
             _ => false,
         };
         if !is_quiet {
-            self.note(wish, subject, "allowed", by);
+            self.note(requested, subject, "allowed", by);
         }
         Ok(Passed { difference: None, is_agreed: false })
     }
 
     fn refuse(
         &self,
-        wish: &ActionRequest<'_>,
+        requested: &ActionRequest<'_>,
         subject: Option<&Subject>,
         by: &str,
         refusal: Refusal,
     ) -> Box<Outcome> {
-        self.note(wish, subject, "refused", by);
+        self.note(requested, subject, "refused", by);
         refusal.into()
     }
 
-    fn note(&self, wish: &ActionRequest<'_>, subject: Option<&Subject>, decision: &str, by: &str) {
+    fn note(
+        &self,
+        requested: &ActionRequest<'_>,
+        subject: Option<&Subject>,
+        decision: &str,
+        by: &str,
+    ) {
         self.records.note(&AuditEntry {
-            tool: wish.tool,
-            skill: skill(wish),
+            tool: requested.tool,
+            skill: skill(requested),
             digest: subject.map(|it| &*it.digest),
-            what: &format!("{}{}", logged(wish.act), reaching(self.policy.hosts_of(wish.act))),
+            what: &format!(
+                "{}{}",
+                logged(requested.action),
+                reaching(self.policy.hosts_of(requested.action))
+            ),
             decision,
             by,
             sandbox: None,
@@ -425,8 +457,8 @@ const READER: &str = "read_skill_file";
 const SHOWN: usize = 50;
 
 /// The wish to tell a skill, whoever has it.
-fn wish_to_tell(act: &Action) -> ActionRequest<'_> {
-    ActionRequest { tool: TELLER, act, active: &[], given: None }
+fn wish_to_tell(action: &Action) -> ActionRequest<'_> {
+    ActionRequest { tool: TELLER, action, active: &[], given: None }
 }
 
 /// To tell a skill, as far as the policy looks at it: not at its text.
@@ -448,20 +480,20 @@ impl From<Refusal> for Box<Outcome> {
 }
 
 /// What an approval of a wish is bound to.
-fn subject(wish: &ActionRequest<'_>, plan: Option<&Plan>) -> Result<Subject, Refusal> {
-    match wish.act {
+fn subject(requested: &ActionRequest<'_>, plan: Option<&Plan>) -> Result<Subject, Refusal> {
+    match requested.action {
         Action::TakeUp(skill) => return Ok(Subject::offered(skill)),
         Action::Connect { line, .. } => return Ok(Subject::of_words([line.as_bytes()])),
         _ => {}
     }
-    match (wish.act.entry(), plan) {
+    match (requested.action.entry(), plan) {
         (Some(entry), _) => Subject::of(entry).map_err(|error| Refusal {
             message: format!("{error}, so that nobody can approve it"),
             hint: format!("look at the files of `{}`", entry.manifest.name),
         }),
         (_, Some(plan)) => {
             // What it could reach is a part of what somebody agrees to.
-            let reach = match wish.act {
+            let reach = match requested.action {
                 Action::Command { preview: Some(preview), .. } => preview.reach.join("\n"),
                 _ => String::new(),
             };
@@ -471,34 +503,36 @@ fn subject(wish: &ActionRequest<'_>, plan: Option<&Plan>) -> Result<Subject, Ref
         (None, None)
             if let Action::Write(FileChange { path, .. })
             | Action::Read(path)
-            | Action::Resource { path, .. } = wish.act =>
+            | Action::Resource { path, .. } = requested.action =>
         {
             Ok(Subject::of_words([path.as_os_str().as_encoded_bytes()]))
         }
         (None, None)
-            if let Action::Fetch { method, url, .. } = wish.act
+            if let Action::Fetch { method, url, .. } = requested.action
                 && !is_get(method) =>
         {
             Ok(Subject::of_words([origin(url).as_bytes()]))
         }
-        (None, None) => Ok(Subject::of_words([wish.tool.as_bytes(), what(wish.act).as_bytes()])),
+        (None, None) => {
+            Ok(Subject::of_words([requested.tool.as_bytes(), what(requested.action).as_bytes()]))
+        }
     }
 }
 
 /// What tells a skill that is to run from any other; nothing for what is no skill.
-fn skill_subject(wish: &ActionRequest<'_>) -> Option<Subject> {
-    match wish.act {
+fn skill_subject(requested: &ActionRequest<'_>) -> Option<Subject> {
+    match requested.action {
         Action::TakeUp(skill) => Some(Subject::offered(skill)),
-        act => act.entry().and_then(|it| Subject::of(it).ok()),
+        action => action.entry().and_then(|it| Subject::of(it).ok()),
     }
 }
 
 impl Key {
     /// What an approval of a wish is found by.
-    fn of(wish: &ActionRequest<'_>) -> Self {
-        let folder = wish.act.entry().and_then(|it| it.folder.as_ref());
+    fn of(requested: &ActionRequest<'_>) -> Self {
+        let folder = requested.action.entry().and_then(|it| it.folder.as_ref());
         let place = folder.map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
-        let (kind, name, place) = match wish.act {
+        let (kind, name, place) = match requested.action {
             // To tell what stands in it is not to run it.
             Action::Disclose(entry) if entry.manifest.kind != Type::Instruction => {
                 (Kind::Call, format!("{TELLER} {}", entry.manifest.name), place)
@@ -531,7 +565,7 @@ impl Key {
             Action::Write(change) => {
                 (Kind::Write, "write".to_owned(), change.path.to_string_lossy().into_owned())
             }
-            act => (Kind::Call, wish.tool.to_owned(), what(act)),
+            action => (Kind::Call, requested.tool.to_owned(), what(action)),
         };
         Self { kind, name, place }
     }
@@ -545,22 +579,22 @@ fn every_write() -> Key {
 impl Authorizer {
     fn question(
         &self,
-        wish: &ActionRequest<'_>,
+        requested: &ActionRequest<'_>,
         plan: Option<&Plan>,
         subject: &Subject,
         ground: Ground,
         old: Option<&Subject>,
     ) -> Question {
-        let entry = wish.act.entry();
+        let entry = requested.action.entry();
         let question = Question {
-            what: what(wish.act) + &reaching(self.policy.hosts_of(wish.act)),
-            why: why(wish, plan, ground, old.is_some()),
-            given: given(wish),
+            what: what(requested.action) + &reaching(self.policy.hosts_of(requested.action)),
+            why: why(requested, plan, ground, old.is_some()),
+            given: given(requested),
             files: subject.listed(),
             place: entry.and_then(|it| it.folder.as_ref()).map(|it| it.to_path_buf()),
             ..Question::default()
         };
-        match wish.act {
+        match requested.action {
             Action::Command { line, preview, .. } => Question {
                 content: Some(line.clone()),
                 reach: preview.as_ref().map(|it| it.reach.clone()).unwrap_or_default(),
@@ -626,7 +660,12 @@ impl Question {
 }
 
 /// Why somebody is asked, in words that follow “because”.
-fn why(wish: &ActionRequest<'_>, plan: Option<&Plan>, ground: Ground, is_changed: bool) -> String {
+fn why(
+    requested: &ActionRequest<'_>,
+    plan: Option<&Plan>,
+    ground: Ground,
+    is_changed: bool,
+) -> String {
     let why = match ground {
         Ground::Unlisted => {
             let parts = plan.map(|it| it.unlisted.join(", and ")).unwrap_or_default();
@@ -644,7 +683,7 @@ fn why(wish: &ActionRequest<'_>, plan: Option<&Plan>, ground: Ground, is_changed
         Ground::Writes => "`policy.writes` is `ask`",
         _ if is_changed => "it has changed since it was approved",
         Ground::Required => "the skill requires approval",
-        Ground::Server => match wish.act {
+        Ground::Server => match requested.action {
             Action::Start { url: Some(_), .. } | Action::Connect { url: Some(_), .. } => {
                 "whatever its tools are given leaves this machine"
             }
@@ -705,14 +744,14 @@ fn shown(change: &FileChange) -> (Option<String>, Option<String>) {
 const GIVEN: (usize, usize) = (40, 300);
 
 /// What a tool is given beside what the question says anyway; nothing where that is nothing.
-fn given(wish: &ActionRequest<'_>) -> Option<String> {
-    let given = match wish.act {
+fn given(requested: &ActionRequest<'_>) -> Option<String> {
+    let given = match requested.action {
         Action::Tell | Action::Disclose(_) | Action::Resource { .. } | Action::Read(_) => {
             return None;
         }
         Action::Command { .. } => return None,
         Action::Write(FileChange { after: Some(_), .. }) => return None,
-        _ => wish.given?,
+        _ => requested.given?,
     };
     if given.as_object().is_some_and(serde_json::Map::is_empty) {
         return None;
@@ -742,11 +781,11 @@ fn listed(skill: &RemoteSkill) -> String {
     format!("{}\n{}\n\n{files}{more}", skill.description, skill.uri)
 }
 
-fn denied(wish: &ActionRequest<'_>, ground: Ground) -> Refusal {
-    let what = what(wish.act);
+fn denied(requested: &ActionRequest<'_>, ground: Ground) -> Refusal {
+    let what = what(requested.action);
     match ground {
         Ground::AllowedTools => Refusal {
-            message: format!("no active skill allows `{}` to {what}", wish.tool),
+            message: format!("no active skill allows `{}` to {what}", requested.tool),
             hint: "only the tools in `allowed-tools` of an active skill may be used".to_owned(),
         },
         Ground::Writes => Refusal {
@@ -773,7 +812,7 @@ fn denied(wish: &ActionRequest<'_>, ground: Ground) -> Refusal {
 }
 
 fn unapproved(
-    wish: &ActionRequest<'_>,
+    requested: &ActionRequest<'_>,
     question: &Question,
     who: &str,
     hosts: &[String],
@@ -782,12 +821,12 @@ fn unapproved(
     match who {
         "nobody" | "flag" if question.coverage != Coverage::UntilChange => Refusal {
             message: format!("approval is needed to {what}, because {why}, and nobody was asked"),
-            hint: unasked(wish, question),
+            hint: unasked(requested, question),
         },
         "nobody" => Refusal {
             message: format!("approval is needed to {what}, because {why}, and nobody was asked"),
             hint: {
-                let command = with_hosts(approving(wish), hosts);
+                let command = with_hosts(approving(requested), hosts);
                 format!("`{command}` approves it, and so does an answer at a terminal")
             },
         },
@@ -799,8 +838,8 @@ fn unapproved(
 }
 
 /// What to do about a file or command that nobody could be asked about.
-fn unasked(wish: &ActionRequest<'_>, question: &Question) -> String {
-    let also = match wish.act {
+fn unasked(requested: &ActionRequest<'_>, question: &Question) -> String {
+    let also = match requested.action {
         Action::Command { .. } => "`policy.commands` in your own settings lists it",
         Action::Fetch { .. } => "`policy.hosts` in your own settings lists the host",
         _ => "a rule with this `path` in your own settings allows it",
@@ -812,18 +851,18 @@ fn unasked(wish: &ActionRequest<'_>, question: &Question) -> String {
 }
 
 /// What to type so that the same wish comes true: a command where it is safe to be copied.
-fn approving(wish: &ActionRequest<'_>) -> String {
+fn approving(requested: &ActionRequest<'_>) -> String {
     let is_plain = |it: &str| {
         let is_letter = |it: u8| it.is_ascii_alphanumeric() || b"-_.".contains(&it);
         it.split('/').all(|it| !it.starts_with('-') && it.bytes().all(is_letter))
     };
-    if let Action::TakeUp(skill) = wish.act
+    if let Action::TakeUp(skill) = requested.action
         && skill.address.split(':').all(is_plain)
     {
         return format!("prowess servers show {} --yes", skill.address);
     }
-    let name = skill(wish).filter(|it| is_plain(it));
-    match (wish.act, name.map(|it| (it, it.split_once('/')))) {
+    let name = skill(requested).filter(|it| is_plain(it));
+    match (requested.action, name.map(|it| (it, it.split_once('/')))) {
         (Action::Disclose(entry), Some((name, _))) if entry.manifest.kind != Type::Instruction => {
             format!(r#"prowess tool {TELLER} '{{"name":"{name}"}}' --yes"#)
         }
@@ -857,17 +896,17 @@ fn reaching(hosts: &[String]) -> String {
     }
 }
 
-fn skill<'a>(wish: &ActionRequest<'a>) -> Option<&'a str> {
-    match wish.act {
+fn skill<'a>(requested: &ActionRequest<'a>) -> Option<&'a str> {
+    match requested.action {
         Action::Serve { skill, .. } => skill.as_deref(),
         Action::TakeUp(skill) => Some(&skill.address),
-        act => act.entry().map(|it| &*it.manifest.name),
+        action => action.entry().map(|it| &*it.manifest.name),
     }
 }
 
 /// What would be done, in words that follow “to”.
-fn what(act: &Action) -> String {
-    match act {
+fn what(action: &Action) -> String {
+    match action {
         Action::Tell => "tell what there is".to_owned(),
         Action::Disclose(entry) => format!("use the skill `{}`", entry.manifest.name),
         Action::Execute(entry) => format!("run the skill `{}`", entry.manifest.name),
@@ -913,13 +952,13 @@ fn what(act: &Action) -> String {
 }
 
 /// The same for the log, without what could be a secret in an address or a statement.
-fn logged(act: &Action) -> String {
-    match act {
+fn logged(action: &Action) -> String {
+    match action {
         Action::Fetch { url, .. }
         | Action::Start { url: Some(url), .. }
-        | Action::Connect { url: Some(url), .. } => what(act).replace(&**url, &bare(url)),
+        | Action::Connect { url: Some(url), .. } => what(action).replace(&**url, &bare(url)),
         Action::Query(_) => "ask the database".to_owned(),
-        act => what(act),
+        action => what(action),
     }
 }
 

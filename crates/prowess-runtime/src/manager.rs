@@ -129,11 +129,12 @@ impl Manager {
             Err(error) => return respond(Outcome::from(&error)),
         };
         let tool = format!("skill_{}", entry.manifest.name);
-        let act = Action::of(entry.clone());
+        let action = Action::of(entry.clone());
         let given = Value::Object(request.parameters.clone());
         let active = [entry.manifest.clone()];
-        let wish = ActionRequest { tool: &tool, act: &act, active: &active, given: Some(&given) };
-        match self.authorizer.pass(&wish).await {
+        let requested =
+            ActionRequest { tool: &tool, action: &action, active: &active, given: Some(&given) };
+        match self.authorizer.authorize(&requested).await {
             Ok(difference) => {
                 let outcome = self.executor.execute(&entry, request.parameters).await;
                 self.authorizer.note_network(&tool, Some(&entry.manifest.name), &outcome);

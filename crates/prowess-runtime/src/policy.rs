@@ -139,7 +139,7 @@ pub struct ActionRequest<'a> {
     /// The tool that would do it.
     pub tool: &'a str,
     /// What it would do.
-    pub act: &'a Action,
+    pub action: &'a Action,
     /// The skills that are active.
     pub active: &'a [Manifest],
     /// What the tool is given, for whoever is asked.
@@ -259,13 +259,13 @@ impl Policy {
     }
 
     /// What it says to a wish; `plan` is the command of the wish, taken apart.
-    pub(crate) fn ruling(&self, wish: &ActionRequest<'_>, plan: Option<&Plan>) -> Ruling {
-        let matching = self.rules.iter().filter(|it| self.matches(it, wish, plan));
+    pub(crate) fn ruling(&self, requested: &ActionRequest<'_>, plan: Option<&Plan>) -> Ruling {
+        let matching = self.rules.iter().filter(|it| self.matches(it, requested, plan));
         let ruled = matching.map(|it| it.decision).max();
         if ruled == Some(Decision::Deny) {
             return Ruling::Deny(Ground::Rule);
         }
-        let listed = self.is_listed(wish, plan);
+        let listed = self.is_listed(requested, plan);
         if listed == Some(false) && self.allowed_tools == AllowedToolsMode::Enforce {
             return Ruling::Deny(Ground::AllowedTools);
         }
@@ -274,7 +274,7 @@ impl Policy {
             return Ruling::Ask(Ground::Unlisted);
         }
         // Nor about the network.
-        if !self.hosts_of(wish.act).is_empty() && self.approvals != Approvals::Never {
+        if !self.hosts_of(requested.action).is_empty() && self.approvals != Approvals::Never {
             return Ruling::Ask(Ground::Network);
         }
         if plan.is_some_and(|it| !it.secrets.is_empty()) {
@@ -283,10 +283,10 @@ impl Policy {
                 self.secret_reads == Decision::Deny || self.approvals == Approvals::Never;
             return if is_denied { Ruling::Deny(ground) } else { Ruling::Ask(ground) };
         }
-        let special = match wish.act {
-            Action::Write(change) => self.write_ruling(wish, &change.path, ruled),
+        let special = match requested.action {
+            Action::Write(change) => self.write_ruling(requested, &change.path, ruled),
             Action::Read(path) | Action::Resource { path, .. } => {
-                self.read_ruling(wish, path, ruled)
+                self.read_ruling(requested, path, ruled)
             }
             Action::Fetch { method, .. } => self.send_ruling(method, ruled),
             _ => None,
@@ -297,21 +297,21 @@ impl Policy {
         match ruled {
             Some(Decision::Ask) if self.approvals != Approvals::Never => Ruling::Ask(Ground::Rule),
             Some(Decision::Allow) => Ruling::Allow(Ground::Rule),
-            _ => self.unruled(wish, listed == Some(true)),
+            _ => self.unruled(requested, listed == Some(true)),
         }
     }
 
     /// Whether a file with secrets may only be read by this tool once somebody has agreed.
     pub(crate) fn keeps_secret(&self, tool: &str, path: &Path) -> bool {
-        let act = Action::Read(path.to_owned());
-        let wish = ActionRequest { tool, act: &act, active: &[], given: None };
-        let ruling = self.ruling(&wish, None);
+        let action = Action::Read(path.to_owned());
+        let requested = ActionRequest { tool, action: &action, active: &[], given: None };
+        let ruling = self.ruling(&requested, None);
         matches!(ruling, Ruling::Ask(Ground::Secret(_)) | Ruling::Deny(_))
     }
 
     /// The hosts that a script which would run could connect to; none for anything else.
-    pub(crate) fn hosts_of(&self, act: &Action) -> &[String] {
-        match act {
+    pub(crate) fn hosts_of(&self, action: &Action) -> &[String] {
+        match action {
             Action::Execute(entry) if matches!(entry.definition, Definition::Script { .. }) => {
                 &self.script_hosts
             }
@@ -327,13 +327,13 @@ impl Policy {
     /// What it says to a file that is to be written; nothing where that is like anything else.
     fn write_ruling(
         &self,
-        wish: &ActionRequest<'_>,
+        requested: &ActionRequest<'_>,
         path: &Path,
         ruled: Option<Decision>,
     ) -> Option<Ruling> {
         if let Some(why) = sensitive(&self.inside(path)) {
             let denied = (self.writes == Decision::Deny).then_some(Ground::Writes);
-            return self.path_ruling(wish, ruled, denied, Ground::Sensitive(why));
+            return self.path_ruling(requested, ruled, denied, Ground::Sensitive(why));
         }
         match (ruled, self.writes) {
             (None, Decision::Deny) => Some(Ruling::Deny(Ground::Writes)),
@@ -347,19 +347,19 @@ impl Policy {
     /// What it says to a file that is to be read; nothing where that is like anything else.
     fn read_ruling(
         &self,
-        wish: &ActionRequest<'_>,
+        requested: &ActionRequest<'_>,
         path: &Path,
         ruled: Option<Decision>,
     ) -> Option<Ruling> {
         let why = self.secret(path)?;
         let denied = (self.secret_reads == Decision::Deny).then_some(Ground::Secret(why));
-        self.path_ruling(wish, ruled, denied, Ground::Secret(why))
+        self.path_ruling(requested, ruled, denied, Ground::Secret(why))
     }
 
     /// What it says to a file that is asked about, unless a rule has its path.
     fn path_ruling(
         &self,
-        wish: &ActionRequest<'_>,
+        requested: &ActionRequest<'_>,
         ruled: Option<Decision>,
         denied: Option<Ground>,
         ground: Ground,
@@ -368,7 +368,9 @@ impl Policy {
         let names_it = |it: &&PolicyRule| it.decision == Decision::Allow && it.path.is_some();
         let mut allowing = self.rules.iter().filter(names_it);
         match (ruled, denied) {
-            (Some(Decision::Allow), _) if allowing.any(|it| self.matches(it, wish, None)) => None,
+            (Some(Decision::Allow), _) if allowing.any(|it| self.matches(it, requested, None)) => {
+                None
+            }
             (None, Some(denied)) => Some(Ruling::Deny(denied)),
             // Nobody is asked, and it is not for a setting to answer.
             _ if is_never => Some(Ruling::Deny(ground)),
@@ -407,9 +409,9 @@ impl Policy {
         inside.min_by_key(|it| it.components().count()).unwrap_or(path)
     }
 
-    fn unruled(&self, wish: &ActionRequest<'_>, listed: bool) -> Ruling {
+    fn unruled(&self, requested: &ActionRequest<'_>, listed: bool) -> Ruling {
         let always = self.approvals == Approvals::Always;
-        match wish.act {
+        match requested.action {
             _ if self.approvals == Approvals::Never => Ruling::Allow(Ground::Setting),
             // A skill cannot let another one off that asks for approval itself.
             Action::Execute(entry) if entry.manifest.requires_approval => {
@@ -443,23 +445,24 @@ impl Policy {
 
     /// Whether an active skill lists this; nothing when none lists any tool, or when the wish is
     /// only to be told something.
-    fn is_listed(&self, wish: &ActionRequest<'_>, plan: Option<&Plan>) -> Option<bool> {
+    fn is_listed(&self, requested: &ActionRequest<'_>, plan: Option<&Plan>) -> Option<bool> {
         if matches!(
-            wish.act,
+            requested.action,
             Action::Tell | Action::Disclose(_) | Action::Resource { .. } | Action::TakeUp(_)
         ) {
             return None;
         }
-        let lists = wish.active.iter().map(|it| &it.allowed_tools.0);
+        let lists = requested.active.iter().map(|it| &it.allowed_tools.0);
         let grants: Vec<Grant<'_>> = lists.flatten().map(|it| Grant::read(it)).collect();
         if grants.is_empty() {
             return None;
         }
-        let starts = matches!(wish.act, Action::Start { .. });
-        let names =
-            |it: &Grant<'_>| it.names(wish.tool, wish.act) || (starts && it.needs(wish.tool));
+        let starts = matches!(requested.action, Action::Start { .. });
+        let names = |it: &Grant<'_>| {
+            it.names(requested.tool, requested.action) || (starts && it.needs(requested.tool))
+        };
         let fitting = grants.iter().filter(|it| names(it));
-        Some(match wish.act {
+        Some(match requested.action {
             // Each part of a command may be listed by another grant.
             Action::Command { .. } => {
                 let patterns: Vec<Option<&str>> = fitting.map(|it| it.argument).collect();
@@ -470,8 +473,9 @@ impl Policy {
                 })
             }
             Action::Read(_) | Action::Write(_) => fitting.into_iter().any(|it| {
-                let lies =
-                    |pattern: &str| wish.act.path().is_some_and(|it| self.lies(it, pattern, All));
+                let lies = |pattern: &str| {
+                    requested.action.path().is_some_and(|it| self.lies(it, pattern, All))
+                };
                 it.argument.is_none_or(lies)
             }),
             Action::Execute(entry) => fitting
@@ -491,11 +495,18 @@ impl Policy {
         })
     }
 
-    fn matches(&self, rule: &PolicyRule, wish: &ActionRequest<'_>, plan: Option<&Plan>) -> bool {
+    fn matches(
+        &self,
+        rule: &PolicyRule,
+        requested: &ActionRequest<'_>,
+        plan: Option<&Plan>,
+    ) -> bool {
         let all = if rule.decision == Decision::Allow { All } else { Any };
-        let tool = |it: &String| fits(it, wish.tool) || Grant::read(it).names(wish.tool, wish.act);
-        let active = |it: &String| wish.active.iter().any(|manifest| fits(it, &manifest.name));
-        let skill = |it: &String| match wish.act {
+        let tool = |it: &String| {
+            fits(it, requested.tool) || Grant::read(it).names(requested.tool, requested.action)
+        };
+        let active = |it: &String| requested.active.iter().any(|manifest| fits(it, &manifest.name));
+        let skill = |it: &String| match requested.action {
             // What one skill may do does not speak for another.
             Action::Execute(entry) | Action::Disclose(entry) | Action::Start { entry, .. } => {
                 fits(it, &entry.manifest.name) || (all == Any && active(it))
@@ -511,9 +522,9 @@ impl Policy {
             Some(plan) => plan.parts().any(|argv| begins(argv, it)),
             None => false,
         };
-        let path = |it: &String| match wish.act {
+        let path = |it: &String| match requested.action {
             Action::Read(_) | Action::Write(_) | Action::Resource { .. } => {
-                wish.act.path().is_some_and(|path| self.lies(path, it, all))
+                requested.action.path().is_some_and(|path| self.lies(path, it, all))
             }
             // To allow a file is not to allow what the skill does.
             Action::Execute(entry) | Action::Disclose(entry) if all == Any => {

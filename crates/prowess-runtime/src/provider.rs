@@ -76,8 +76,8 @@ impl SkillProvider for PermittedSkills {
         if let Some((_, left)) = last.as_ref().filter(|it| Arc::ptr_eq(&it.0, &whole)) {
             return left.clone();
         }
-        let left = match whole.all().any(|it| self.authorizer.conceals(it)) {
-            true => Arc::new(whole.keeping(|it| !self.authorizer.conceals(it))),
+        let left = match whole.all().any(|it| self.authorizer.is_denied(it)) {
+            true => Arc::new(whole.keeping(|it| !self.authorizer.is_denied(it))),
             false => whole.clone(),
         };
         *last = Some((whole, left.clone()));

@@ -263,9 +263,9 @@ impl McpLauncher {
             }
         };
         let entry = Box::new(entry(skill, description, files.clone()));
-        let act = Action::Start { entry, server: server.clone(), url };
+        let action = Action::Start { entry, server: server.clone(), url };
         self.authorizer
-            .pass(&ActionRequest { tool: &prefix, act: &act, active, given: None })
+            .authorize(&ActionRequest { tool: &prefix, action: &action, active, given: None })
             .await?;
         let entry = format!("the entry of `{server}` in the skill");
         let (started, line) = match &description.transport {
@@ -282,7 +282,7 @@ impl McpLauncher {
     }
 
     /// Asks the gate about a server that a file of a project sets, and gives that file.
-    async fn pass(&self, set: &ServerSetting) -> Result<Option<PathBuf>, Box<Outcome>> {
+    async fn authorize(&self, set: &ServerSetting) -> Result<Option<PathBuf>, Box<Outcome>> {
         let ServerSetting { description, .. } = set;
         let prefix = name::server(&description.name);
         let file = (!set.is_trusted).then(|| set.origin.to_file()).flatten();
@@ -301,9 +301,14 @@ impl McpLauncher {
         };
         if let Some(file) = &file {
             let (server, line) = (description.name.clone(), description.line());
-            let act = Action::Connect { server, line, file: file.clone(), url };
+            let action = Action::Connect { server, line, file: file.clone(), url };
             self.authorizer
-                .pass(&ActionRequest { tool: &prefix, act: &act, active: &[], given: None })
+                .authorize(&ActionRequest {
+                    tool: &prefix,
+                    action: &action,
+                    active: &[],
+                    given: None,
+                })
                 .await?;
         }
         Ok(file)
@@ -314,7 +319,7 @@ impl McpLauncher {
     pub async fn connect(&self, set: &ServerSetting) -> Result<McpServer, Box<Outcome>> {
         let ServerSetting { description, .. } = set;
         let prefix = name::server(&description.name);
-        let file = self.pass(set).await?;
+        let file = self.authorize(set).await?;
         let (started, line) = match &description.transport {
             Transport::Program(program) => {
                 let (own, set, program) = (self.clone(), set.clone(), program.clone());

@@ -45,7 +45,7 @@ pub trait Tool: Send + Sync + fmt::Debug {
     }
 
     /// What a call with this input would do; an outcome when the input is not what it takes.
-    fn act(&self, input: &Value) -> Result<Action, Box<Outcome>>;
+    fn action(&self, input: &Value) -> Result<Action, Box<Outcome>>;
 
     /// Does what has to be done once before it can be called so, however long that takes: it is not part of the call.
     fn get_ready<'a>(&'a self, _act: &'a Action, _input: &'a Value) -> Readiness<'a> {
@@ -56,8 +56,8 @@ pub trait Tool: Send + Sync + fmt::Debug {
     fn call<'a>(&'a self, input: Value) -> Answer<'a>;
 
     /// Does what was let pass, where [`act`](Self::act) has taken along what may have changed since.
-    fn perform<'a>(&'a self, act: Action, input: Value) -> Answer<'a> {
-        drop(act);
+    fn perform<'a>(&'a self, action: Action, input: Value) -> Answer<'a> {
+        drop(action);
         self.call(input)
     }
 

@@ -160,27 +160,28 @@ impl Toolbox {
         // A tool that breaks down while it is asked is as broken as one that does so at work.
         let asked = catch_unwind(AssertUnwindSafe(|| {
             let input = checked(&**tool, input)?;
-            Ok::<_, Box<Outcome>>((tool.act(&input)?, input))
+            Ok::<_, Box<Outcome>>((tool.action(&input)?, input))
         }));
-        let (mut act, input) = asked.unwrap_or_else(|_| Err(broken(name)))?;
+        let (mut action, input) = asked.unwrap_or_else(|_| Err(broken(name)))?;
         let active = Active::current().or_else(|| self.active.clone());
         let manifests = manifests(active.as_deref());
-        let wish = ActionRequest { tool: name, act: &act, active: &manifests, given: Some(&input) };
+        let requested =
+            ActionRequest { tool: name, action: &action, active: &manifests, given: Some(&input) };
         if let Some(active) = &active {
-            self.authorizer.guard(&wish, active)?;
+            self.authorizer.guard(&requested, active)?;
         }
-        let Passed { difference, is_agreed } = self.authorizer.decide(&wish).await?;
-        act.set_agreed(is_agreed);
-        let skill = act.entry().map(|it| it.manifest.name.to_string());
-        tool.get_ready(&act, &input).await;
+        let Passed { difference, is_agreed } = self.authorizer.decide(&requested).await?;
+        action.set_agreed(is_agreed);
+        let skill = action.entry().map(|it| it.manifest.name.to_string());
+        tool.get_ready(&action, &input).await;
         // Only closing would be an error, and nobody closes it.
         let _place = self.places.acquire().await;
         let mut task = JoinSet::new();
         let own = tool.clone();
         task.spawn(async move {
             match active {
-                Some(active) => active.within(async { own.perform(act, input).await }).await,
-                None => own.perform(act, input).await,
+                Some(active) => active.within(async { own.perform(action, input).await }).await,
+                None => own.perform(action, input).await,
             }
         });
         match timeout(self.calls.timeout, task.join_next()).await {

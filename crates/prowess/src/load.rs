@@ -24,14 +24,14 @@ use crate::{
 
 /// Loads a library; `before` has the last good versions of skills that can no longer be read.
 pub(crate) fn load(options: &Options, before: Option<&Library>) -> Result<Library, LoadError> {
-    somewhere(options)?;
+    require_sources(options)?;
     let (homes, findings) = open(options, None);
     let (gathered, index) = gathered(&homes, options);
     Ok(assemble(options, &homes, findings, gathered, index, before))
 }
 
 /// Makes sure that somebody has said where to look.
-pub(crate) fn somewhere(options: &Options) -> Result<(), LoadError> {
+pub(crate) fn require_sources(options: &Options) -> Result<(), LoadError> {
     let is_nowhere = options.directories.is_empty() && options.sources.is_empty();
     if is_nowhere { Err(LoadError::NoDirectories) } else { Ok(()) }
 }

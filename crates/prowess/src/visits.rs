@@ -15,7 +15,7 @@ use crate::{
     finding::Finding,
     gather::{Gathered, Place, Visited, gather_by},
     library::{Library, LoadError, Options},
-    load::{Made, assemble, index_place, open, read, somewhere},
+    load::{Made, assemble, index_place, open, read, require_sources},
     recall::{Recall, state},
     rule,
     skill::Home,
@@ -48,7 +48,7 @@ struct Known {
 impl Visits {
     /// Nothing has been seen yet.
     pub(crate) fn new(options: &Options) -> Result<Self, LoadError> {
-        somewhere(options)?;
+        require_sources(options)?;
         Ok(Self { options: options.clone(), ..Self::default() })
     }
 

@@ -6,7 +6,7 @@ use prowess::Tokenizer;
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
-use crate::layers::TRACE_VERSION;
+use crate::builtin::TRACE_VERSION;
 
 /// A trace that was read: what happened, by turns.
 #[derive(Debug, Default, Serialize)]

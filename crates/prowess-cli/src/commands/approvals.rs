@@ -3,7 +3,7 @@ use prowess_runtime::{Records, RememberedApproval};
 use serde_json::json;
 
 use super::count;
-use crate::{ExitStatus, fault::CliError, host, printer::Printer, safe};
+use crate::{ExitStatus, cli_error::CliError, host, printer::Printer, safe};
 
 /// List the approvals that are remembered, or take them back
 ///

@@ -14,14 +14,14 @@ use crate::{
     ExitStatus,
     agent::{Unasked, Working},
     arguments::Global,
+    cli_error::CliError,
     context,
     conversation::{self, Conversation, Turned},
-    fault::CliError,
-    given,
+    event_renderer::{View, judged},
+    input,
     printer::Printer,
     safe,
     sessions::Which,
-    viewer::{View, judged},
 };
 
 /// Ask an agent: it takes up the skills that fit, calls tools, and answers
@@ -124,17 +124,17 @@ impl Args {
             );
         }
         let mut prompt = match asked.as_deref() {
-            Some("-") => given::text("-")?,
+            Some("-") => input::text("-")?,
             Some(prompt) => prompt.to_owned(),
             None if self.which.resumes() && self.file.is_empty() => return Ok(None),
             None if from_stdin > 0 => String::new(),
             None if io::stdin().is_terminal() => return Err(nothing_is_asked().into()),
-            None => given::text("-")?,
+            None => input::text("-")?,
         };
         for path in &self.file {
             let (name, text) = match path.as_str() {
-                "-" => ("stdin", given::text("-")?),
-                path => (path, given::text(&format!("@{path}"))?),
+                "-" => ("stdin", input::text("-")?),
+                path => (path, input::text(&format!("@{path}"))?),
             };
             prompt.push_str(&format!("\n\n<file name={name:?}>\n{}\n</file>", text.trim_end()));
         }

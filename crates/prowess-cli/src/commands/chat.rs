@@ -19,13 +19,13 @@ use crate::{
     ExitStatus,
     agent::Working,
     arguments::Global,
+    cli_error::CliError,
     context,
     conversation::{self, Conversation, Turned, report},
-    fault::CliError,
+    event_renderer::{EventRenderer, View, judged},
     printer::Printer,
     safe,
     sessions::{self, Kept, Which},
-    viewer::{EventRenderer, View, judged},
 };
 
 /// Talk with an agent

@@ -21,7 +21,7 @@ use serde_json::json;
 use self::fix::{FixArgs, FixedFile};
 use super::{count, finding_json, folded};
 use crate::{
-    ExitStatus, arguments::Global, context, fault::CliError, near, printer::Printer, snippet,
+    ExitStatus, arguments::Global, cli_error::CliError, context, printer::Printer, snippet, suggest,
 };
 
 /// Say what is wrong with skills, and put right what is safe
@@ -182,7 +182,7 @@ fn named(
         "`{name}` is neither a path nor the name of a skill in the directories that are searched"
     ));
     let near =
-        near::path(path).or_else(|| context::nearest_skill(&library, name).map(str::to_owned));
+        suggest::path(path).or_else(|| context::nearest_skill(&library, name).map(str::to_owned));
     Err(match near {
         Some(near) => fault.hint(format!("did you mean `{near}`?")).into(),
         None => fault.hint("`prowess list` shows which skills there are").into(),

@@ -8,9 +8,8 @@ use serde_json::{Value as Json, json};
 use crate::{
     ExitStatus,
     arguments::Global,
-    completion, context,
-    fault::CliError,
-    host,
+    cli_error::CliError,
+    completion, context, host,
     markdown::wrapped,
     printer::{self, Printer},
     safe,

@@ -13,7 +13,7 @@ use serde_json::Value as Json;
 
 use super::{refused, show_entry};
 use crate::{
-    ExitStatus, arguments::Global, context, fault::CliError, given, printer::Printer, trust,
+    ExitStatus, arguments::Global, cli_error::CliError, context, input, printer::Printer, trust,
 };
 
 /// How much of a definition is read.
@@ -201,7 +201,7 @@ fn schema(text: &str, global: &Global) -> Result<Json> {
 fn file(path: &Path, global: &Global) -> Result<String> {
     let path = global.cwd.as_ref().map_or(path.to_owned(), |it| it.join(path));
     let shown = path.display().to_string();
-    text(given::open(&path)?, &shown)
+    text(input::open(&path)?, &shown)
 }
 
 fn text(from: impl Read, shown: &str) -> Result<String> {

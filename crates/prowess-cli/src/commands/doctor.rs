@@ -23,9 +23,8 @@ use self::{
 use crate::{
     ExitStatus,
     arguments::Global,
-    completion, context,
-    fault::CliError,
-    host,
+    cli_error::CliError,
+    completion, context, host,
     needs::SkillNeeds,
     printer::Printer,
     surroundings::{absolute, plugins, surroundings},

@@ -17,9 +17,8 @@ use super::{Readers, write_page};
 use crate::{
     ExitStatus,
     arguments::{Global, share},
-    completion, context,
-    fault::CliError,
-    host,
+    cli_error::CliError,
+    completion, context, host,
     printer::{LONG, Printer},
 };
 

@@ -15,11 +15,10 @@ use super::{FindingJson, ResourceJson, count, finding_json, folded, resource_jso
 use crate::{
     ExitStatus,
     arguments::Global,
+    cli_error::CliError,
     context::{self, quoted},
-    fault::CliError,
-    near,
     printer::Printer,
-    safe,
+    safe, suggest,
 };
 
 /// How many findings are shown without being asked for.
@@ -82,7 +81,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
 fn find_name(path: &Path, global: &Global) -> Result<(), CliError> {
     let Some(word) = path.to_str().filter(|it| !context::is_path(it)) else { return Ok(()) };
     let resolved = context::resolve(&Directory::new(path), global);
-    if resolved.exists() || near::path(&resolved).is_some_and(|it| Path::new(&it).is_dir()) {
+    if resolved.exists() || suggest::path(&resolved).is_some_and(|it| Path::new(&it).is_dir()) {
         return Ok(());
     }
     let word = quoted(word);

@@ -14,8 +14,8 @@ use self::serving::Serving;
 use crate::{
     ExitStatus,
     arguments::Global,
+    cli_error::CliError,
     context,
-    fault::CliError,
     host::{self, Running},
     printer::Printer,
     toolbox::GRACE,

@@ -15,9 +15,8 @@ use super::count;
 use crate::{
     ExitStatus,
     arguments::Global,
-    completion, context,
-    fault::CliError,
-    host,
+    cli_error::CliError,
+    completion, context, host,
     preparing::{self, PrepareChoice, Prepared},
     printer::Printer,
     safe,

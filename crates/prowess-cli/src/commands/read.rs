@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::count;
 use crate::{
-    ExitStatus, arguments::Global, completion, context, fault::CliError, printer::Printer,
+    ExitStatus, arguments::Global, cli_error::CliError, completion, context, printer::Printer,
 };
 
 /// Print one file of a skill, as it is

@@ -31,8 +31,8 @@ use crate::{
     arguments::{self, Global, directory},
     completion,
     context::{self, quoted},
-    given,
     host::{self, Running},
+    input,
     needs::SkillNeeds,
     preparing::{self, PrepareChoice, Prepared},
     printer::Printer,
@@ -109,12 +109,12 @@ pub(crate) fn run(
     let (library, name) = context::library_for(&args.name, &trusted, printer)?;
     let library = Arc::new(library);
     let skill = library.get(&name);
-    let json = match args.params.as_deref().map(given::text).transpose() {
+    let json = match args.params.as_deref().map(input::text).transpose() {
         Ok(json) => json,
         Err(error) => {
             let outcome = Outcome::error(OutcomeStatus::Invalid, error.as_ref());
             show(&args.name, skill, &outcome, false, printer)?;
-            return Ok(given::status(&error));
+            return Ok(input::status(&error));
         }
     };
     skill.iter().for_each(|it| noticed(&library, it, printer));
@@ -550,7 +550,7 @@ async fn attempt(
     let mut streams = Streams::default();
     let is_running = Cell::new(false);
     let work = async {
-        let difference = match pass(args, task, authorizer).await {
+        let difference = match authorize(args, task, authorizer).await {
             Ok(difference) => difference,
             Err(refused) => return Ok(*refused),
         };
@@ -601,23 +601,23 @@ async fn attempt(
 }
 
 /// Asks the gate, and stamps in the log what runs without a sandbox. Returns what has changed of it.
-async fn pass(
+async fn authorize(
     args: &Args,
     task: &Task,
     authorizer: &Authorizer,
 ) -> Result<Option<String>, Box<Outcome>> {
     let entry = task.entry();
     let tool = format!("skill_{}", task.manifest.name);
-    let act = match &task.what {
+    let action = match &task.what {
         What::Skill(entry) => Action::of(entry.clone()),
         What::Script(_) => Action::Execute(Box::new(entry.clone())),
     };
     let active = std::slice::from_ref(&task.manifest);
     let given = task.given(&args.arguments);
-    let wish = ActionRequest { tool: &tool, act: &act, active, given: Some(&given) };
-    let difference = authorizer.pass(&wish).await?;
+    let requested = ActionRequest { tool: &tool, action: &action, active, given: Some(&given) };
+    let difference = authorizer.authorize(&requested).await?;
     if args.running.unsandboxed && task.is_script() {
-        authorizer.note_unsandboxed(&wish);
+        authorizer.note_unsandboxed(&requested);
     }
     Ok(difference)
 }

@@ -14,8 +14,8 @@ use serde_json::{Value as Json, json};
 use crate::{
     ExitStatus,
     arguments::Global,
+    cli_error::CliError,
     completion, context,
-    fault::CliError,
     host::{self, Running},
     printer::Printer,
     safe,
@@ -198,9 +198,14 @@ impl Desk {
             Some(path) => server.file(&skill, path).await?,
         };
         if show.running.yes {
-            let act = Action::TakeUp(Box::new(skill.clone()));
+            let action = Action::TakeUp(Box::new(skill.clone()));
             self.authorizer
-                .pass(&ActionRequest { tool: "use_skill", act: &act, active: &[], given: None })
+                .authorize(&ActionRequest {
+                    tool: "use_skill",
+                    action: &action,
+                    active: &[],
+                    given: None,
+                })
                 .await?;
         }
         Ok((skill, bytes))

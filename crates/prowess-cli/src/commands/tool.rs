@@ -12,8 +12,9 @@ use super::{not_in_use, noticed, run::parameters};
 use crate::{
     ExitStatus,
     arguments::Global,
-    completion, context, given,
+    completion, context,
     host::Running,
+    input,
     printer::Printer,
     readable::readable,
     toolbox::{self, Caller, Kit},
@@ -58,7 +59,7 @@ pub(crate) fn run(
 ) -> Result<ExitStatus> {
     let input = match &*args.input {
         [] => Ok(Input::Json(json!({}))),
-        [text] if !is_pair(text) => match given::text(text) {
+        [text] if !is_pair(text) => match input::text(text) {
             Ok(text) => read(&text),
             Err(error) => {
                 show(
@@ -67,7 +68,7 @@ pub(crate) fn run(
                     false,
                     printer,
                 )?;
-                return Ok(given::status(&error));
+                return Ok(input::status(&error));
             }
         },
         pairs => Ok(Input::Pairs(pairs)),

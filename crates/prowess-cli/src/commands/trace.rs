@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use prowess_agent::{RecordedTrace, TraceError};
 
 use super::{Readers, write_page};
-use crate::{ExitStatus, fault::CliError, printer::Printer};
+use crate::{ExitStatus, cli_error::CliError, printer::Printer};
 
 /// Show a trace as a page, or in numbers with `--json`
 #[derive(Debug, clap::Args)]

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result};
 use prowess_runtime::TrustFile;
 use serde_json::json;
 
-use crate::{ExitStatus, fault::CliError, printer::Printer, safe, trust};
+use crate::{ExitStatus, cli_error::CliError, printer::Printer, safe, trust};
 
 /// Let the skills of a project act, or take that back
 ///

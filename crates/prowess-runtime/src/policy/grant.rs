@@ -34,7 +34,7 @@ impl<'a> Grant<'a> {
     }
 
     /// Whether it is about this use of this tool.
-    pub(super) fn names(&self, tool: &str, act: &Action) -> bool {
+    pub(super) fn names(&self, tool: &str, action: &Action) -> bool {
         let is = |name: &str| self.tool.eq_ignore_ascii_case(name);
         let is_alias = |own: &str| {
             ALIASES.iter().any(|(tool, names)| *tool == own && names.iter().any(|it| is(it)))
@@ -42,9 +42,9 @@ impl<'a> Grant<'a> {
         is(tool)
             || is_alias(tool)
             // Whoever may read may also read with the tool that does both.
-            || (tool == "file_operations" && matches!(act, Action::Read(_)) && is_alias("read_file"))
-            || (matches!(act, Action::Execute(_)) && is("skill"))
-            || (matches!(act, Action::Serve { .. }) && (fits(self.tool, tool) || begins(tool, self.tool)))
+            || (tool == "file_operations" && matches!(action, Action::Read(_)) && is_alias("read_file"))
+            || (matches!(action, Action::Execute(_)) && is("skill"))
+            || (matches!(action, Action::Serve { .. }) && (fits(self.tool, tool) || begins(tool, self.tool)))
     }
 
     /// Whether it is about a tool of the server that would be started as `mcp__<server>`.

@@ -123,15 +123,18 @@ impl Walk {
 }
 
 /// Does something with a folder; where its owner has closed it, it is opened meanwhile.
-fn with_rights<T>(folder: &OwnedFd, mut act: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
-    match act() {
+fn with_rights<T>(
+    folder: &OwnedFd,
+    mut action: impl FnMut() -> Result<T, Errno>,
+) -> Result<T, Errno> {
+    match action() {
         Err(Errno::ACCESS) => {}
         done => return done,
     }
     let mode = Mode::from_raw_mode(rustix::fs::fstat(folder)?.st_mode);
     let path = format!("/proc/self/fd/{}", folder.as_fd().as_raw_fd());
     rustix::fs::chmod(&path, mode | Mode::RWXU)?;
-    let done = act();
+    let done = action();
     let _ = rustix::fs::chmod(&path, mode);
     done
 }

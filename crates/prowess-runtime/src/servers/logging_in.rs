@@ -28,7 +28,7 @@ impl McpLauncher {
         let Transport::Http(address) = &description.transport else {
             return Err(LoginError::Program.outcome(&description.name));
         };
-        self.pass(set).await?;
+        self.authorize(set).await?;
         let remote = self.remote(description, address)?;
         let bearer = self.bearer(description, address, &remote);
         let bearer = bearer.map_err(|it| it.outcome(&description.name))?;

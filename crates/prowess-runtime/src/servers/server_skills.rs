@@ -109,7 +109,7 @@ impl ServerSkills {
         Outcome::ok(json!(FoundSkills { skills, total: self.offered().skills().len() }))
     }
 
-    async fn take_up(&self, skill: RemoteSkill) -> Outcome {
+    async fn activate(&self, skill: RemoteSkill) -> Outcome {
         let document = match self.source.document(&skill).await {
             Ok(document) => document,
             Err(outcome) => {
@@ -194,7 +194,7 @@ impl Tool for ServerSkills {
         schema
     }
 
-    fn act(&self, input: &Value) -> Result<Action, Box<Outcome>> {
+    fn action(&self, input: &Value) -> Result<Action, Box<Outcome>> {
         match (input["name"].as_str(), input["path"].as_str(), input["query"].as_str()) {
             (Some(name), None, None) => Ok(Action::TakeUp(Box::new(self.find(name)?))),
             (Some(name), Some(_), None) => self.held(name).map(|_| Action::Tell),
@@ -208,18 +208,18 @@ impl Tool for ServerSkills {
 
     fn call<'a>(&'a self, input: Value) -> Answer<'a> {
         Box::pin(async move {
-            match self.act(&input) {
-                Ok(act) => self.perform(act, input).await,
+            match self.action(&input) {
+                Ok(action) => self.perform(action, input).await,
                 Err(outcome) => *outcome,
             }
         })
     }
 
-    fn perform<'a>(&'a self, act: Action, input: Value) -> Answer<'a> {
+    fn perform<'a>(&'a self, action: Action, input: Value) -> Answer<'a> {
         Box::pin(async move {
             let text = |key: &str| input[key].as_str().unwrap_or_default();
-            match act {
-                Action::TakeUp(skill) => self.take_up(*skill).await,
+            match action {
+                Action::TakeUp(skill) => self.activate(*skill).await,
                 _ if input["query"].is_string() => self.found(text("query")),
                 _ => self.read(text("name"), text("path")).await.unwrap_or_else(|it| *it),
             }

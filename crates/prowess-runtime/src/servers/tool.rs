@@ -167,7 +167,7 @@ impl Tool for ServerTool {
         self.schema.clone()
     }
 
-    fn act(&self, _: &Value) -> Result<Action, Box<Outcome>> {
+    fn action(&self, _: &Value) -> Result<Action, Box<Outcome>> {
         let Source { server, skill, .. } = &self.source;
         Ok(Action::Serve {
             server: server.clone(),

@@ -108,8 +108,8 @@ impl ExecuteCommand {
                 path: Some(pattern(it)),
                 ..PolicyRule::new(Decision::Deny)
             };
-            let untold = authorizer.untold(&active, is_near);
-            policy.rules.extend(untold.iter().map(|it| deny(&it.1)));
+            let undisclosed = authorizer.undisclosed(&active, is_near);
+            policy.rules.extend(undisclosed.iter().map(|it| deny(&it.1)));
         }
         policy
     }
@@ -314,7 +314,7 @@ impl Tool for ExecuteCommand {
         &[("cwd", "working_directory")]
     }
 
-    fn act(&self, given: &Value) -> Result<Action, Box<Outcome>> {
+    fn action(&self, given: &Value) -> Result<Action, Box<Outcome>> {
         let input: Input = input(given)?;
         self.limits(&input)?;
         let preview = self.preview(&input);
@@ -330,9 +330,9 @@ impl Tool for ExecuteCommand {
         })
     }
 
-    fn perform<'a>(&'a self, act: Action, given: Value) -> Answer<'a> {
+    fn perform<'a>(&'a self, action: Action, given: Value) -> Answer<'a> {
         Box::pin(async move {
-            let Action::Command { preview, .. } = act else { return self.call(given).await };
+            let Action::Command { preview, .. } = action else { return self.call(given).await };
             match input(&given) {
                 Ok(input) => self.run(input, preview).await.unwrap_or_else(|it| *it),
                 Err(outcome) => *outcome,

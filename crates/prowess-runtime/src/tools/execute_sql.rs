@@ -60,7 +60,7 @@ impl Tool for ExecuteSql {
         schema::<Input>()
     }
 
-    fn act(&self, given: &Value) -> Result<Action, Box<Outcome>> {
+    fn action(&self, given: &Value) -> Result<Action, Box<Outcome>> {
         Ok(Action::Query(input::<Input>(given)?.sql))
     }
 

@@ -114,7 +114,7 @@ impl Tool for FileOperations {
         schema::<Input>()
     }
 
-    fn act(&self, given: &Value) -> Result<Action, Box<Outcome>> {
+    fn action(&self, given: &Value) -> Result<Action, Box<Outcome>> {
         let input: Input = input(given)?;
         Ok(match input.operation {
             Operation::Read | Operation::List => {
@@ -128,16 +128,16 @@ impl Tool for FileOperations {
         self.answer(None, given)
     }
 
-    fn perform<'a>(&'a self, act: Action, given: Value) -> Answer<'a> {
-        self.answer(Some(act), given)
+    fn perform<'a>(&'a self, action: Action, given: Value) -> Answer<'a> {
+        self.answer(Some(action), given)
     }
 }
 
 impl FileOperations {
     /// Does what is asked for; a file is only written if it holds what it held when it was let pass.
-    fn answer<'a>(&'a self, act: Option<Action>, given: Value) -> Answer<'a> {
+    fn answer<'a>(&'a self, action: Option<Action>, given: Value) -> Answer<'a> {
         let (roots, history) = (self.roots.clone(), self.history.clone());
-        let (before, passed) = match act {
+        let (before, passed) = match action {
             Some(Action::Write(change)) => (change.before.digest(), None),
             Some(Action::Read(path)) => (None, Some(path)),
             _ => (None, None),

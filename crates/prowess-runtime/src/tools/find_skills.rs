@@ -93,7 +93,7 @@ impl Tool for FindSkills {
         }))
     }
 
-    fn act(&self, given: &Value) -> Result<Action, Box<Outcome>> {
+    fn action(&self, given: &Value) -> Result<Action, Box<Outcome>> {
         input::<Input>(given).map(|_| Action::Tell)
     }
 

@@ -164,7 +164,7 @@ impl Tool for HttpRequest {
         schema::<Input>()
     }
 
-    fn act(&self, given: &Value) -> Result<Action, Box<Outcome>> {
+    fn action(&self, given: &Value) -> Result<Action, Box<Outcome>> {
         let FetchRequest { method, url, body, .. } = self.request(given)?;
         let body = body.map(|it| it.len());
         Ok(Action::Fetch { method: method.to_string(), url: url.into(), body })

@@ -109,7 +109,7 @@ impl Tool for ReadFile {
         schema::<Input>()
     }
 
-    fn act(&self, given: &Value) -> Result<Action, Box<Outcome>> {
+    fn action(&self, given: &Value) -> Result<Action, Box<Outcome>> {
         let input: Input = input(given)?;
         match self.0.find(&self.0.active(), &input.path)? {
             Some(found) => {
@@ -124,12 +124,12 @@ impl Tool for ReadFile {
         self.perform(Action::Tell, given)
     }
 
-    fn perform<'a>(&'a self, act: Action, given: Value) -> Answer<'a> {
+    fn perform<'a>(&'a self, action: Action, given: Value) -> Answer<'a> {
         let reader = self.0.clone();
         let active = reader.active();
         Box::pin(blocking(move || {
             let input: Input = input(&given)?;
-            match (reader.find(&active, &input.path)?, act) {
+            match (reader.find(&active, &input.path)?, action) {
                 (Some(found), Action::Resource { path, bytes })
                     if found.path().as_ref() == Some(&path) =>
                 {
@@ -143,9 +143,9 @@ impl Tool for ReadFile {
                     let bytes = reader.bytes(&found);
                     tell(&found, &bytes.map_err(|it| unreadable(&input.path, &it))?, &input)
                 }
-                (None, act) => {
+                (None, action) => {
                     let Input { path, offset, limit } = &input;
-                    let passed = if let Action::Read(it) = &act { Some(&**it) } else { None };
+                    let passed = if let Action::Read(it) = &action { Some(&**it) } else { None };
                     read(&reader.roots, path, *offset, *limit, passed)
                 }
             }

@@ -81,13 +81,13 @@ impl Tool for ReadSkillFile {
         &[("skill_name", "name")]
     }
 
-    fn act(&self, given: &Value) -> Result<Action, Box<Outcome>> {
+    fn action(&self, given: &Value) -> Result<Action, Box<Outcome>> {
         let input: Input = input(given)?;
         let active = Active::current().unwrap_or_else(|| self.active.clone());
         let library = active.library();
         let skill = library.get(&input.name).filter(|it| it.manifest.is_active());
         let skill = skill.ok_or_else(|| Box::new(unknown(&active, &input.name)))?;
-        if let Some(refusal) = self.authorizer.reserves(skill) {
+        if let Some(refusal) = self.authorizer.why_withheld(skill) {
             return Err(refusal);
         }
         // What rules say about a skill in use holds for whoever reads its files.
@@ -100,17 +100,17 @@ impl Tool for ReadSkillFile {
 
     fn call<'a>(&'a self, given: Value) -> Answer<'a> {
         Box::pin(async move {
-            match self.act(&given) {
-                Ok(act) => self.perform(act, given).await,
+            match self.action(&given) {
+                Ok(action) => self.perform(action, given).await,
                 Err(outcome) => *outcome,
             }
         })
     }
 
-    fn perform<'a>(&'a self, act: Action, given: Value) -> Answer<'a> {
+    fn perform<'a>(&'a self, action: Action, given: Value) -> Answer<'a> {
         Box::pin(blocking(move || {
             let input: Input = input(&given)?;
-            let Action::Resource { bytes, .. } = act else {
+            let Action::Resource { bytes, .. } = action else {
                 return Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, "nothing else is read")));
             };
             let page = page(input.limit)?;

@@ -61,7 +61,7 @@ impl Tool for RunSkill {
         schema::<Input>()
     }
 
-    fn act(&self, given: &Value) -> Result<Action, Box<Outcome>> {
+    fn action(&self, given: &Value) -> Result<Action, Box<Outcome>> {
         let input: Input = input(given)?;
         let library = self.library();
         let skill = self.skill(&library, &input.name)?;
@@ -81,15 +81,15 @@ impl Tool for RunSkill {
 
     fn call<'a>(&'a self, given: Value) -> Answer<'a> {
         Box::pin(async move {
-            match self.act(&given) {
-                Ok(act) => self.perform(act, given).await,
+            match self.action(&given) {
+                Ok(action) => self.perform(action, given).await,
                 Err(outcome) => *outcome,
             }
         })
     }
 
-    fn perform<'a>(&'a self, act: Action, given: Value) -> Answer<'a> {
-        Box::pin(async move { self.run(act, &given).await.unwrap_or_else(|it| *it) })
+    fn perform<'a>(&'a self, action: Action, given: Value) -> Answer<'a> {
+        Box::pin(async move { self.run(action, &given).await.unwrap_or_else(|it| *it) })
     }
 
     fn get_ready<'a>(&'a self, _act: &'a Action, given: &'a Value) -> Readiness<'a> {
@@ -110,9 +110,9 @@ impl Tool for RunSkill {
 }
 
 impl RunSkill {
-    async fn run(&self, act: Action, given: &Value) -> Result<Outcome, Box<Outcome>> {
+    async fn run(&self, action: Action, given: &Value) -> Result<Outcome, Box<Outcome>> {
         let Input { name, parameters, script: path, arguments } = input(given)?;
-        let Action::Execute(entry) = act else {
+        let Action::Execute(entry) = action else {
             return Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, "nothing else is executed")));
         };
         let Some(path) = path else { return Ok(self.executor.execute(&entry, parameters).await) };

@@ -89,7 +89,7 @@ impl Tool for SkillTool {
         self.entry.parameters.clone().filter(Value::is_object).unwrap_or_else(any)
     }
 
-    fn act(&self, input: &Value) -> Result<Action, Box<Outcome>> {
+    fn action(&self, input: &Value) -> Result<Action, Box<Outcome>> {
         parameters(input.clone())?;
         let entry = self.entry.clone().with_files().map_err(|it| Outcome::from(&it))?;
         Ok(Action::of(entry))
@@ -99,8 +99,8 @@ impl Tool for SkillTool {
         self.run(Cow::Borrowed(&self.entry), input)
     }
 
-    fn perform<'a>(&'a self, act: Action, input: Value) -> Answer<'a> {
-        match act {
+    fn perform<'a>(&'a self, action: Action, input: Value) -> Answer<'a> {
+        match action {
             Action::Execute(entry) => self.run(Cow::Owned(*entry), input),
             _ => self.call(input),
         }

@@ -38,7 +38,7 @@ impl Tool for UseSkill {
         &[("skill_name", "name")]
     }
 
-    fn act(&self, given: &Value) -> Result<Action, Box<Outcome>> {
+    fn action(&self, given: &Value) -> Result<Action, Box<Outcome>> {
         let UseSkillInput { name } = input(given)?;
         let active = self.active();
         let library = active.library();
@@ -51,16 +51,16 @@ impl Tool for UseSkill {
 
     fn call<'a>(&'a self, given: Value) -> Answer<'a> {
         Box::pin(async move {
-            match self.act(&given) {
-                Ok(act) => self.perform(act, given).await,
+            match self.action(&given) {
+                Ok(action) => self.perform(action, given).await,
                 Err(outcome) => *outcome,
             }
         })
     }
 
-    fn perform<'a>(&'a self, act: Action, given: Value) -> Answer<'a> {
+    fn perform<'a>(&'a self, action: Action, given: Value) -> Answer<'a> {
         let active = self.active();
-        Box::pin(blocking(move || take_up(&active, act, &input(&given)?)))
+        Box::pin(blocking(move || activate(&active, action, &input(&given)?)))
     }
 
     fn is_skill_text(&self, outcome: &Outcome) -> bool {
@@ -75,9 +75,13 @@ impl UseSkill {
 }
 
 /// Takes up what was let pass, and tells just that.
-fn take_up(active: &Active, act: Action, input: &UseSkillInput) -> Result<Outcome, Box<Outcome>> {
+fn activate(
+    active: &Active,
+    action: Action,
+    input: &UseSkillInput,
+) -> Result<Outcome, Box<Outcome>> {
     let library = active.library();
-    let (Action::Disclose(entry), Some(skill)) = (act, library.get(&input.name)) else {
+    let (Action::Disclose(entry), Some(skill)) = (action, library.get(&input.name)) else {
         // It has gone in this moment.
         return Err(Box::new(unknown(active, &input.name)));
     };

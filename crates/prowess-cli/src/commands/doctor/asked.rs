@@ -10,8 +10,8 @@ use prowess::{Checkup, Directory, ExaminedSkill, Finding, Library, Options, bund
 
 use crate::{
     arguments::Global,
+    cli_error::CliError,
     context::{self, is_path},
-    fault::CliError,
     surroundings::absolute,
 };
 

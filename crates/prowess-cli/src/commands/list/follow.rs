@@ -12,9 +12,8 @@ use super::{Args, FindingJson, ListJson, SkillJson, finding_json, skill_json};
 use crate::{
     ExitStatus,
     arguments::Global,
-    context,
-    fault::CliError,
-    host,
+    cli_error::CliError,
+    context, host,
     printer::{Printer, broken, painted, placed},
     safe,
 };

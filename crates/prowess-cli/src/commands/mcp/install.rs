@@ -23,11 +23,10 @@ use self::{
 use crate::{
     ExitStatus,
     arguments::{Arguments, Command, Global, ProfileName},
+    cli_error::CliError,
     completion, context, diff,
-    fault::CliError,
-    mistyped,
     printer::{self, Printer},
-    safe,
+    safe, usage_error,
 };
 
 /// Have a client start this server: write it down in the client's settings
@@ -275,7 +274,7 @@ fn arguments(args: &Args, global: &Global, printer: &mut Printer) -> Result<Vec<
             let message = "a client speaks with the server that it starts on its standard input";
             Err(CliError::unable(message).hint("`--http` and commands have no place here").into())
         }
-        Err(error) => Err(mistyped::fault(&error, &all).into()),
+        Err(error) => Err(usage_error::fault(&error, &all).into()),
     }
 }
 

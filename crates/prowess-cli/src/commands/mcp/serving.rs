@@ -16,7 +16,7 @@ use rustix::{
 };
 use tokio::runtime::Runtime;
 
-use crate::{fault::CliError, host::stop, printer::Printer};
+use crate::{cli_error::CliError, host::stop, printer::Printer};
 
 /// Where a server is when nobody says otherwise.
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);

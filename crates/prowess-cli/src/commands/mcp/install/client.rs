@@ -8,7 +8,7 @@ use std::{
 use prowess::nearest;
 use serde_json::{Map, Value as Json, json};
 
-use crate::fault::CliError;
+use crate::cli_error::CliError;
 
 /// A client of MCP that starts servers by itself.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context as _, Result};
 
-use crate::fault::CliError;
+use crate::cli_error::CliError;
 
 /// More than any file of settings has.
 const MAX: u64 = 64 << 20;

@@ -8,7 +8,7 @@ use clap::{
 };
 use prowess::nearest;
 
-use crate::{arguments::Arguments, context::quoted, fault::CliError};
+use crate::{arguments::Arguments, cli_error::CliError, context::quoted};
 
 /// What other programs can do with skills and this one cannot yet: the word for it, what that is, and what to do
 /// instead.

@@ -16,7 +16,7 @@ use serde_json::{Value as Json, json};
 use crate::{
     error::TurnError,
     event::EventKind,
-    layer::{Called, Middleware, Next, NextCall, Replied},
+    middleware::{Called, Middleware, Next, NextCall, Replied},
     model::{ChatResponse, IS_ERROR, StopReason},
     request::{Request, Turn, is_empty},
     session::SessionError,
@@ -29,7 +29,7 @@ use crate::{
 /// has. A tool that was not offered is not called, even if the toolbox has it.
 #[derive(Debug)]
 pub struct ToolLoop {
-    /// The tools, and the gate before them. Tools that other layers offer pass the same gate.
+    /// The tools, and the gate before them. Tools that other middleware offers pass the same gate.
     pub toolbox: Arc<Toolbox>,
     /// How often the model is asked at the most before there must be an answer.
     pub max_steps: usize,
@@ -124,7 +124,7 @@ impl ToolLoop {
         let open = turn.session.open_calls().into_iter().map(|it| it.0);
         let (known, other): (Vec<Call>, Vec<Call>) =
             open.partition(|it| turn.tool(&it.name).is_some());
-        // The layers behind may have offered it, and have not been asked yet.
+        // The middleware behind may have offered it, and have not been asked yet.
         for call in other {
             turn.session
                 .push(Message { call_id: Some(call.id), ..Message::new(Role::Tool, UNMADE) })?;
@@ -176,7 +176,8 @@ impl ToolLoop {
         let tool = turn.tool(&call.name);
         let last =
             |call: Call| -> Called<'_> { Box::pin(self.answer(turn, tool.as_ref(), call, stop)) };
-        let next = NextCall { layers: turn.layers(), turn, tool: tool.as_ref(), last: &last };
+        let next =
+            NextCall { middleware: turn.middleware(), turn, tool: tool.as_ref(), last: &last };
         let outcome = turn.within(next.call(call.clone())).await;
         let most = if self.whole.contains(&call.name) { usize::MAX } else { self.max_result };
         let is_skill_text = tool.as_ref().is_some_and(|it| it.is_skill_text(&outcome));
@@ -184,7 +185,7 @@ impl ToolLoop {
         let marker = turn.session.marker();
         let text = match is_skill_text {
             true => marker.fence(&text),
-            // A layer has told a skill.
+            // A middleware has told a skill.
             false if marker.is_fenced(&text) => text,
             // Files and programs are others, too, and a model may repeat the code itself.
             false => marker.defuse(&text).into_owned(),
@@ -261,9 +262,9 @@ fn count_invisible(value: &Json) -> usize {
 fn only_looks(turn: &Turn, call: &Call) -> bool {
     let Some((tool, input)) = turn.tool(&call.name).zip(input(call).ok()) else { return false };
     // A tool that breaks down when it is asked does so again when it is called, and is told of then.
-    let act = catch_unwind(AssertUnwindSafe(|| tool.act(&input)));
-    let is_it = |act: Action| act.only_looks() && !matches!(act, Action::Disclose(_));
-    act.is_ok_and(|it| it.is_ok_and(is_it))
+    let action = catch_unwind(AssertUnwindSafe(|| tool.action(&input)));
+    let is_it = |action: Action| action.only_looks() && !matches!(action, Action::Disclose(_));
+    action.is_ok_and(|it| it.is_ok_and(is_it))
 }
 
 /// What a call gives its tool; nothing at all is an empty object.

@@ -9,7 +9,7 @@ use super::calling::shortened;
 use crate::{
     error::TurnError,
     event::EventKind,
-    layer::{Middleware, Next, Replied},
+    middleware::{Middleware, Next, Replied},
     model::ChatResponse,
     request::{Context, Request},
 };

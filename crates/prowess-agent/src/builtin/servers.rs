@@ -17,7 +17,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use crate::{
     error::TurnError,
     event::EventKind,
-    layer::{Middleware, Next, Replied},
+    middleware::{Middleware, Next, Replied},
     model::ChatResponse,
     request::{Context, Request, Turn},
     session::Session,
@@ -203,11 +203,11 @@ impl Middleware for Servers {
 }
 
 impl Drop for Servers {
-    /// Ends the servers of sessions that go on without this layer.
+    /// Ends the servers of sessions that go on without this middleware.
     fn drop(&mut self) {
         let households = self.households.get_mut().unwrap_or_else(PoisonError::into_inner);
         for household in households.iter().filter_map(Weak::upgrade) {
-            // Whoever holds it would hold this layer too.
+            // Whoever holds it would hold this middleware too.
             if let Ok(mut household) = household.try_lock() {
                 household.members.clear();
             }

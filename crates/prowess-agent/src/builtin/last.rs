@@ -3,11 +3,11 @@
 use std::{fmt, sync::Arc};
 
 use crate::{
-    layer::{Middleware, Next, Replied},
+    middleware::{Middleware, Next, Replied},
     request::Request,
 };
 
-/// A layer that acts right before the model, wherever it stands: on what all others have added.
+/// A middleware that acts right before the model, wherever it stands: on what all others have added.
 pub(super) trait Last: Clone + fmt::Debug + Send + Sync + 'static {
     /// What it does there.
     fn at_last<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a>;

@@ -12,8 +12,8 @@ use tracing::{Instrument as _, Span, field::Empty};
 
 use crate::{
     event::EventKind,
-    layer::{Called, Middleware, Next, NextCall, Replied},
     mask::mask,
+    middleware::{Called, Middleware, Next, NextCall, Replied},
     model::{StopReason, TokenUsage},
     request::{Request, Turn},
 };

@@ -6,7 +6,7 @@ use super::last::Last;
 use crate::{
     error::TurnError,
     event::EventKind,
-    layer::{Middleware, Next, Replied},
+    middleware::{Middleware, Next, Replied},
     model::{ChatResponse, TokenUsage},
     request::{Request, Turn},
 };

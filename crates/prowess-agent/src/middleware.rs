@@ -1,4 +1,4 @@
-//! What stands between an agent and its model: layers, the first outermost.
+//! What stands between an agent and its model: middleware, the first outermost.
 
 use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
@@ -17,9 +17,9 @@ pub type Replied<'a> = Pin<Box<dyn Future<Output = Result<ChatResponse, TurnErro
 /// What came of a call, once it is waited for.
 pub type Called<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 
-/// A layer between an agent and its model, and between the model and its tools.
+/// A middleware between an agent and its model, and between the model and its tools.
 ///
-/// Each method does nothing unless it is written: what comes in goes on to the next layer. A layer may
+/// Each method does nothing unless it is written: what comes in goes on to the next middleware. A middleware may
 /// change what goes on or comes back, go on several times, or not at all. It keeps nothing of one
 /// session that another could see. Whatever it started ends when the future is dropped.
 pub trait Middleware: Send + Sync + fmt::Debug {
@@ -37,37 +37,38 @@ pub trait Middleware: Send + Sync + fmt::Debug {
         next.call(call)
     }
 
-    /// Something that happened on the way, in whichever layer.
+    /// Something that happened on the way, in whichever middleware.
     fn note(&self, turn: &Turn, what: &EventKind) {
         let _ = (turn, what);
     }
 }
 
-/// The layers that are still to come, and the model behind them.
+/// The middleware that is still to come, and the model behind it.
 #[derive(Debug, Clone, Copy)]
 pub struct Next<'a> {
-    pub(crate) layers: &'a [Arc<dyn Middleware>],
+    pub(crate) middleware: &'a [Arc<dyn Middleware>],
     pub(crate) model: &'a dyn Model,
 }
 
 impl<'a> Next<'a> {
     /// Goes on.
     pub fn reply(self, request: Request) -> Replied<'a> {
-        match self.layers {
-            [first, rest @ ..] => first.model(request, Self { layers: rest, ..self }),
+        match self.middleware {
+            [first, rest @ ..] => first.model(request, Self { middleware: rest, ..self }),
             [] => Box::pin(request.ask(self.model)),
         }
     }
 
-    /// Goes on, with one more layer behind all others, right before the model. Whoever must have the
+    /// Goes on, with one more middleware behind all others, right before the model. Whoever must have the
     /// last word has it so, wherever it stands.
     pub async fn reply_with(
         self,
         request: Request,
         last: Arc<dyn Middleware>,
     ) -> Result<ChatResponse, TurnError> {
-        let layers: Vec<Arc<dyn Middleware>> = self.layers.iter().cloned().chain([last]).collect();
-        Next { layers: &layers, ..self }.reply(request).await
+        let middleware: Vec<Arc<dyn Middleware>> =
+            self.middleware.iter().cloned().chain([last]).collect();
+        Next { middleware: &middleware, ..self }.reply(request).await
     }
 
     /// The model at the end.
@@ -76,10 +77,10 @@ impl<'a> Next<'a> {
     }
 }
 
-/// The layers that a call is still to pass, and the tool behind them.
+/// The middleware that a call is still to pass, and the tool behind it.
 #[derive(Clone, Copy)]
 pub struct NextCall<'a> {
-    pub(crate) layers: &'a [Arc<dyn Middleware>],
+    pub(crate) middleware: &'a [Arc<dyn Middleware>],
     pub(crate) turn: &'a Turn,
     pub(crate) tool: Option<&'a Arc<dyn Tool>>,
     pub(crate) last: &'a (dyn Fn(Call) -> Called<'a> + Send + Sync),
@@ -88,8 +89,8 @@ pub struct NextCall<'a> {
 impl<'a> NextCall<'a> {
     /// Goes on.
     pub fn call(self, call: Call) -> Called<'a> {
-        match self.layers {
-            [first, rest @ ..] => first.tool(self.turn, call, Self { layers: rest, ..self }),
+        match self.middleware {
+            [first, rest @ ..] => first.tool(self.turn, call, Self { middleware: rest, ..self }),
             [] => (self.last)(call),
         }
     }
@@ -102,7 +103,7 @@ impl<'a> NextCall<'a> {
 
 impl fmt::Debug for NextCall<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { layers, tool, .. } = self;
-        f.debug_struct("NextCall").field("layers", layers).field("tool", tool).finish()
+        let Self { middleware, tool, .. } = self;
+        f.debug_struct("NextCall").field("middleware", middleware).field("tool", tool).finish()
     }
 }

@@ -10,7 +10,7 @@ use prowess_runtime::{
 use super::calling::input;
 use crate::{
     event::EventKind,
-    layer::{Called, Middleware, NextCall},
+    middleware::{Called, Middleware, NextCall},
     request::Turn,
 };
 
@@ -39,7 +39,7 @@ type Before = dyn Fn(&Call, &Action) -> bool + Send + Sync;
 
 /// An approver whose every answer appears among what happens, wherever it is asked.
 ///
-/// It is for the gate of a toolbox, which knows of no turn. Layers that ask say so themselves.
+/// It is for the gate of a toolbox, which knows of no turn. Middleware that ask say so themselves.
 #[derive(Debug, Clone)]
 pub struct RecordingApprover {
     approver: Arc<dyn Approver>,
@@ -48,7 +48,7 @@ pub struct RecordingApprover {
 impl Approval {
     /// Asks before every call that does more than look.
     pub fn new(approver: Arc<dyn Approver>) -> Self {
-        Self { approver, before: Arc::new(|_, act| !act.only_looks()) }
+        Self { approver, before: Arc::new(|_, action| !action.only_looks()) }
     }
 
     /// Asks before these calls instead.
@@ -65,8 +65,8 @@ impl Middleware for Approval {
 
     fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> Called<'a> {
         Box::pin(async move {
-            let act = next.tool().and_then(|tool| act(tool, &call));
-            if act.is_none_or(|act| !(self.before)(&call, &act)) {
+            let action = next.tool().and_then(|tool| action(tool, &call));
+            if action.is_none_or(|action| !(self.before)(&call, &action)) {
                 return next.call(call).await;
             }
             let why = "it does more than look".to_owned();
@@ -112,8 +112,8 @@ impl Approver for RecordingApprover {
 }
 
 /// What a call would do; nothing if it would do nothing.
-fn act(tool: &Arc<dyn Tool>, call: &Call) -> Option<Action> {
-    tool.act(&input(call).ok()?).ok()
+fn action(tool: &Arc<dyn Tool>, call: &Call) -> Option<Action> {
+    tool.action(&input(call).ok()?).ok()
 }
 
 /// The question whether a tool may be called.

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 use crate::{
     error::TurnError,
     event::EventKind,
-    layer::{Middleware, Next, Replied},
+    middleware::{Middleware, Next, Replied},
     model::{ChatResponse, ModelError},
     request::Request,
 };

@@ -1,4 +1,4 @@
-//! The layers that ship, each of use without the others.
+//! The middleware that ships, each of use without the others.
 
 mod boundary;
 mod trace;

@@ -1,7 +1,7 @@
 //! Skills: the model is shown those that a request needs, and can take up others.
 
 mod look;
-mod take_up;
+mod activate;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,12 +17,12 @@ use prowess_runtime::{
 };
 
 use self::{
+    activate::{activate, note_resource},
     look::{Looked, Stood, looked_up},
-    take_up::{note_resource, take_up},
 };
 use crate::{
     event::EventKind,
-    layer::{Called, Middleware, Next, NextCall, Replied},
+    middleware::{Called, Middleware, Next, NextCall, Replied},
     request::{Request, Turn},
 };
 
@@ -31,7 +31,7 @@ use crate::{
 /// What a person mentions (`@name`, or `/name` with arguments) or the request matches stands in the
 /// system prompt. What the model takes up is told as the result of its call, once: again only when
 /// it is no longer there, or was changed. A skill that stands in full before the model is active
-/// for the tools and the gate. An agent has one such layer.
+/// for the tools and the gate. An agent has one such middleware.
 #[derive(Debug)]
 pub struct Skills {
     provider: Option<Arc<dyn SkillProvider>>,
@@ -135,7 +135,7 @@ impl Middleware for Skills {
         Box::pin(async move {
             let outcome = next.call(call.clone()).await;
             match call.name.as_str() {
-                "use_skill" => take_up(turn, &kept, &shown, &call, outcome).await,
+                "use_skill" => activate(turn, &kept, &shown, &call, outcome).await,
                 "read_file" => {
                     note_resource(turn, &outcome);
                     outcome

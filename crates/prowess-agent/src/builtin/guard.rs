@@ -12,7 +12,7 @@ use super::{
 use crate::{
     error::TurnError,
     event::EventKind,
-    layer::{Called, Middleware, Next, NextCall, Replied},
+    middleware::{Called, Middleware, Next, NextCall, Replied},
     model::ChatResponse,
     request::{Request, Turn},
 };

@@ -66,7 +66,7 @@ impl PublishableSkill {
         if !is_plain_name(name) {
             return Err(NotPublishable::Name);
         }
-        if !authorizer.tells(skill) {
+        if !authorizer.can_disclose(skill) {
             return Err(NotPublishable::Unapproved);
         }
         let document = skill.document().map_err(|_| NotPublishable::Unreadable)?;

@@ -20,7 +20,7 @@ use super::{
 use crate::{
     error::TurnError,
     event::EventKind,
-    layer::{Middleware, Next, Replied},
+    middleware::{Middleware, Next, Replied},
     model::{ChatResponse, Model, ModelError},
     request::{Request, SkillInHistory, Turn},
 };
@@ -32,7 +32,7 @@ use crate::{
 /// whose instructions went with it are told again in the system prompt. A model that says it was told
 /// too much is told less, three times at the most.
 ///
-/// Wherever it stands, it has the last word before the model: what other layers add, fits too.
+/// Wherever it stands, it has the last word before the model: what other middleware adds, fits too.
 ///
 /// ```
 /// # use std::sync::Arc;

@@ -9,16 +9,16 @@ use prowess_runtime::{Outcome, OutcomeStatus};
 use crate::{
     error::TurnError,
     event::EventKind,
-    layer::{Called, Middleware, Next, NextCall, Replied},
+    middleware::{Called, Middleware, Next, NextCall, Replied},
     model::ChatResponse,
     request::{Request, Turn},
     session::SessionError,
 };
 
-/// Catches what breaks down in the layers behind it, in a tool or in a skill. A request gets a reply
+/// Catches what breaks down in the middleware behind it, in a tool or in a skill. A request gets a reply
 /// that says so, a call an outcome that does, and the agent goes on.
 ///
-/// A panic and [`TurnError::Layer`] are always caught: the fault is in a layer, and nobody who asked
+/// A panic and [`TurnError::Middleware`] are always caught: the fault is in a middleware, and nobody who asked
 /// can do anything about it. Every other error says something that whoever asked can act on (a key
 /// that is wrong, a limit that is reached) and passes, unless [`catching`](Self::catching) says
 /// otherwise.
@@ -40,7 +40,7 @@ pub struct CatchErrors {
 type Catches = dyn Fn(&TurnError) -> bool + Send + Sync;
 
 impl CatchErrors {
-    /// Catches panics and the faults of layers.
+    /// Catches panics and the faults of middleware.
     pub fn new() -> Self {
         Self::default()
     }
@@ -83,7 +83,7 @@ impl CatchErrors {
         let message = match replied {
             Ok(Err(error)) if self.is_caught(&error) => error.to_string(),
             Ok(replied) => return replied,
-            Err(panic) => format!("a layer broke down: {}", said(&*panic)),
+            Err(panic) => format!("middleware panicked: {}", said(&*panic)),
         };
         turn.note(EventKind::Warned { message: message.clone() });
         close_calls(&turn)?;

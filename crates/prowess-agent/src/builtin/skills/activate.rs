@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Tells the instructions of a skill that the model takes up, unless they stand before it.
-pub(super) async fn take_up(
+pub(super) async fn activate(
     turn: &Turn,
     kept: &Kept,
     shown: &Arc<Shown>,
@@ -43,7 +43,7 @@ pub(super) async fn take_up(
     if !is_new {
         return said(format!("The skill `{name}` is taken up with another call of this reply."));
     }
-    if let Err(error) = turn.session.take_up(&call.id, &address) {
+    if let Err(error) = turn.session.activate(&call.id, &address) {
         turn.note(EventKind::Warned { message: error.to_string() });
     }
     let (library, instructions) = (shown.library.clone(), instructions.clone());

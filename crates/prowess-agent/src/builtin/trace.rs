@@ -16,8 +16,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     event::{Event, EventKind, PromptSource},
-    layer::Middleware,
     mask::{KnownSecrets, mask, mask_json},
+    middleware::Middleware,
     model::{ChatRequest, ToolDefinition},
     request::Turn,
 };
