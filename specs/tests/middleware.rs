@@ -1013,7 +1013,8 @@ mod what_breaks_down_takes_nothing_with_it {
             }
             if *self == Self::Failing && request.turn.number == 1 {
                 let layer = "bomb".to_owned();
-                let error = TurnError::Middleware { middleware: layer, source: "it went off".into() };
+                let error =
+                    TurnError::Middleware { middleware: layer, source: "it went off".into() };
                 return Box::pin(async { Err(error) });
             }
             if *self == Self::Unkept {

@@ -453,7 +453,7 @@ fn story(what: &EventKind) -> Option<String> {
         }
         EventKind::Disclosed { skill, level, by, tokens } => match by.as_str() {
             "read_file" => format!("reads `{level}` of skill `{skill}` ({tokens} tokens)"),
-            "use_skill" => format!("takes up skill `{skill}` ({tokens} tokens)"),
+            "use_skill" => format!("loads skill `{skill}` ({tokens} tokens)"),
             _ => format!("shows skill `{skill}`: {level}, {by} ({tokens} tokens)"),
         },
         EventKind::Retrieved { documents } => format!("adds {}", documents.join(", ")),

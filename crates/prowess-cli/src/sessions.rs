@@ -154,7 +154,7 @@ impl Which {
         let whole = text.rfind('\n').map_or("", |at| &text[..at]);
         let lines: Vec<String> = whole.lines().map(str::to_owned).collect();
         let session = Session::replay(&name, &lines);
-        session.with_context(|| format!("cannot take up the session `{name}`")).map(Kept::unkept)
+        session.with_context(|| format!("cannot resume the session `{name}`")).map(Kept::unkept)
     }
 }
 
@@ -222,7 +222,7 @@ fn opened(path: &Path, name: &str) -> Result<Kept> {
         _ => anyhow::Error::new(error).context(format!("cannot open `{}`", path.display())),
     })?;
     let session = Session::open(name, journal)
-        .with_context(|| format!("cannot take up the session `{name}`"))?;
+        .with_context(|| format!("cannot resume the session `{name}`"))?;
     Ok(Kept { session, name: Some(name.to_owned()), fresh: None })
 }
 

@@ -170,7 +170,7 @@ impl Authorizer {
         let undisclosed = self.undisclosed(active, |folder| lies_in(path, folder));
         let Some((name, _)) = undisclosed.into_iter().next() else { return Ok(()) };
         let path = path.display();
-        let message = format!("`{path}` belongs to the skill `{name}`, which was not taken up");
+        let message = format!("`{path}` belongs to the skill `{name}`, which is not active");
         let hint = format!("`{TELLER}` takes it up, once that is agreed to");
         Err(self.refuse(requested, None, "policy", Refusal { message, hint }))
     }

@@ -14,7 +14,7 @@ use crate::{
     source::ReadError,
 };
 
-/// Takes up a skill: returns its instructions and the files that come with it.
+/// Load a skill's instructions and list its files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UseSkillInput {

@@ -150,7 +150,7 @@ impl ServerSkills {
     fn held(&self, name: &str) -> Result<Arc<RemoteSkill>, Box<Outcome>> {
         let skill = self.find(name)?;
         lock(&self.held).get(&skill.uri).cloned().ok_or_else(|| {
-            let message = format!("the skill `{}` was not taken up", skill.address);
+            let message = format!("the skill `{}` is not active", skill.address);
             Box::new(
                 Outcome::bad(OutcomeStatus::Refused, message).hint("call it without `path` first"),
             )
@@ -169,8 +169,8 @@ impl Tool for ServerSkills {
             let _ = write!(text, "\n- and {rest} more, which `query` finds");
         }
         format!(
-            "Takes up a skill of the server `{0}`; with `path`, reads a file of one that was taken up. \
-             The server `{0}` wrote these skills, and what they are said to be for:{text}",
+            "Load a skill of the MCP server `{0}`; with `path`, read a file of an active one. The server `{0}` \
+             wrote these skills and their descriptions:{text}",
             self.source.server
         )
         .into()

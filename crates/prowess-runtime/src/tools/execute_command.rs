@@ -50,12 +50,12 @@ const NAME: &str = "execute_command";
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// The command, such as `grep -rn TODO src | head -5`. `|`, `&&`, `||` and `;` may join
-    /// commands; variables, substitutions and redirections are not taken
+    /// The command, such as `grep -rn TODO src | head -5`. `|`, `&&`, `||` and `;` can join
+    /// commands; variables, substitutions and redirections are not supported
     command: String,
-    /// After how many seconds it is ended; no later than the configured limit
+    /// Timeout in seconds, up to the configured limit
     timeout: Option<f64>,
-    /// Where it runs: relative to the working directory, or absolute
+    /// Directory to run in: absolute, or relative to the working directory
     #[serde(alias = "cwd")]
     working_directory: Option<PathBuf>,
 }
@@ -296,12 +296,12 @@ impl Tool for ExecuteCommand {
     fn description(&self) -> Cow<'_, str> {
         let commands = self.policy.commands.join(", ");
         let others = match self.policy.asks_about_commands() {
-            true => " A person is asked about any other.",
+            true => " The user is asked about any other command.",
             false => "",
         };
         format!(
-            "Runs a command without a network, able to write only inside the configured directories. \
-             These may run: {commands}.{others}"
+            "Run a command without network access; it can write only inside the configured directories. \
+             Allowed commands: {commands}.{others}"
         )
         .into()
     }

@@ -33,7 +33,7 @@ const NO_DATABASE: &str = "`url` under `[sql]` in `prowess.toml` names one";
 struct Input {
     /// One statement
     sql: String,
-    /// What is bound to its placeholders, in order
+    /// Values for the placeholders, in order
     #[serde(default)]
     params: Vec<Value>,
 }
@@ -45,15 +45,15 @@ impl Tool for ExecuteSql {
 
     fn description(&self) -> Cow<'_, str> {
         let Some(database) = &self.database else {
-            return format!("Runs one SQL statement; there is no database yet: {NO_DATABASE}.")
+            return format!("Run one SQL statement. No database is configured: {NO_DATABASE}.")
                 .into();
         };
         let may = match self.access {
-            Access::Read => "It can only read.",
+            Access::Read => "Read-only.",
             Access::Write => "It can read and write.",
         };
         let (dialect, rows) = (database.dialect(), self.limits.rows);
-        format!("Runs one SQL statement ({dialect}) and tells at most {rows} rows. {may}").into()
+        format!("Run one SQL statement ({dialect}) and return at most {rows} rows. {may}").into()
     }
 
     fn input_schema(&self) -> Value {

@@ -40,15 +40,15 @@ struct Input {
     operation: Operation,
     /// The file or directory: relative to the working directory, or absolute
     path: String,
-    /// For `write`: what the file is to hold
+    /// For `write`: the new content of the file
     content: Option<String>,
-    /// For `write`: the SHA-256 of what the file holds now, as `read` and `write` tell it, or `none`
-    /// where there is to be no such file yet; nothing is written if it is another
+    /// For `write`: the SHA-256 of the current content, as returned by `read` and `write`, or `none`
+    /// for a new file; nothing is written if it differs
     expected: Option<String>,
-    /// For `read`: the byte to begin with; for `list`: how many entries to leave out
+    /// For `read`: byte offset to start from; for `list`: entries to skip
     #[serde(default)]
     offset: u64,
-    /// For `read`: how many bytes at most; for `list`: how many entries
+    /// For `read`: maximum number of bytes; for `list`: maximum number of entries
     limit: Option<u64>,
 }
 
@@ -57,7 +57,7 @@ struct Input {
 enum Operation {
     /// Read a file, or a part of it
     Read,
-    /// Write a file, whole or not at all, with the directories that it lies in
+    /// Write a file atomically, and create missing directories
     Write,
     /// List a directory
     List,
@@ -105,8 +105,8 @@ impl Tool for FileOperations {
     }
 
     fn description(&self) -> Cow<'_, str> {
-        "Reads, writes and lists files inside the working directory and the configured directories. \
-         `read` tells `next_offset` where a file goes on, and content that is no text in base64."
+        "Read, write and list files in the working directory and the configured directories. `read` \
+         returns `next_offset` if there is more; binary content is base64."
             .into()
     }
 

@@ -28,7 +28,7 @@ pub struct FindSkills {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// What is to be done, in a few words
+    /// The task, in a few words
     query: String,
 }
 
@@ -65,9 +65,7 @@ impl Tool for FindSkills {
     }
 
     fn description(&self) -> Cow<'_, str> {
-        "Finds the skills that fit a task, best first, with what each is for. `use_skill` takes one \
-         up."
-            .into()
+        "Find the skills that fit a task, best first. Load one with `use_skill`.".into()
     }
 
     fn input_schema(&self) -> Value {

@@ -38,18 +38,18 @@ pub struct HttpRequest {
 struct Input {
     /// An `http:` or `https:` URL, without a user name or password
     url: String,
-    /// What to do; `GET` unless given
+    /// HTTP method; `GET` by default
     #[serde(default)]
     method: Verb,
-    /// Headers, each a name and a text
+    /// Request headers
     #[serde(default)]
     headers: BTreeMap<String, String>,
-    /// Parameters to add to the URL; a list gives its name several times
+    /// Query parameters to add to the URL; a list repeats its name
     #[serde(default)]
     query: Map<String, Value>,
-    /// What to send: a text as it is, anything else as JSON
+    /// Request body: a string is sent as is, anything else as JSON
     body: Option<Value>,
-    /// Seconds until it is given up
+    /// Timeout in seconds
     timeout: Option<f64>,
 }
 
@@ -155,8 +155,8 @@ impl Tool for HttpRequest {
     }
 
     fn description(&self) -> Cow<'_, str> {
-        "Asks a server over HTTP, and tells its status, headers and body; a body that is no text in \
-         base64. Redirects are followed. Private networks are not asked unless that is configured."
+        "Send an HTTP request and return status, headers and body; a binary body is base64. Redirects are \
+         followed. Private networks are refused unless they are configured."
             .into()
     }
 

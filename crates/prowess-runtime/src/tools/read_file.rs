@@ -37,13 +37,13 @@ pub struct ReadFile(Arc<Reader>);
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// A file of a skill that was taken up, by its path in the skill or its name alone; or any other
-    /// file inside the working directory
+    /// A file of an active skill, by its path in the skill or its name alone, or any other file in
+    /// the working directory
     path: String,
-    /// The byte to begin with
+    /// Byte offset to start from
     #[serde(default)]
     offset: u64,
-    /// How many bytes at most
+    /// Maximum number of bytes
     limit: Option<u64>,
 }
 
@@ -99,9 +99,8 @@ impl Tool for ReadFile {
     }
 
     fn description(&self) -> Cow<'_, str> {
-        "Reads a file that a skill in use brings, by its path in the skill or by its name alone, or \
-         any file inside the working directory. Tells `next_offset` where it goes on, and content \
-         that is no text in base64."
+        "Read a file of an active skill, by its path in the skill or its name alone, or any file in the \
+         working directory. Returns `next_offset` if there is more; binary content is base64."
             .into()
     }
 

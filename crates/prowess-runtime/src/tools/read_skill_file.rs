@@ -43,10 +43,10 @@ struct Input {
     name: String,
     /// The path of the file in the skill
     path: String,
-    /// The byte to begin with
+    /// Byte offset to start from
     #[serde(default)]
     offset: u64,
-    /// How many bytes at most
+    /// Maximum number of bytes
     limit: Option<u64>,
 }
 
@@ -70,7 +70,7 @@ impl Tool for ReadSkillFile {
     }
 
     fn description(&self) -> Cow<'_, str> {
-        "Reads a file that a skill brings.".into()
+        "Read a file of a skill.".into()
     }
 
     fn input_schema(&self) -> Value {

@@ -34,14 +34,14 @@ pub struct RunSkill {
 struct Input {
     /// The exact name of the skill
     name: String,
-    /// What a script, template or composite skill is given, as its `## Parameters` say
+    /// Parameters for a script, template or composite skill, as its `## Parameters` section describes
     #[serde(default)]
     parameters: Map<String, Value>,
-    /// A script among the files of the skill to run instead, such as `scripts/check.py`
+    /// Run this script from the skill's files instead, such as `scripts/check.py`
     // Some clients take no type that is a list.
     #[schemars(extend("type" = "string"))]
     script: Option<String>,
-    /// What that script is given on its command line
+    /// Command-line arguments for that script
     #[serde(default)]
     arguments: Vec<String>,
 }
@@ -52,8 +52,8 @@ impl Tool for RunSkill {
     }
 
     fn description(&self) -> Cow<'_, str> {
-        "Runs a skill that is a script, a template or a list of steps, or a script among the files of \
-         a skill. It runs in a sandbox, without network and with no files but the skill's."
+        "Run a skill of type script, template or composite, or a script from a skill's files. It runs in a \
+         sandbox without network, and with no files but the skill's."
             .into()
     }
 
@@ -73,7 +73,7 @@ impl Tool for RunSkill {
         if let Definition::Instruction { .. } = entry.definition {
             let message =
                 format!("the skill `{}` is an instruction, which nothing runs", input.name);
-            let hint = "`use_skill` tells it; `script` names one of its scripts to run";
+            let hint = "`use_skill` loads it; `script` names one of its scripts to run";
             return Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, message).hint(hint)));
         }
         Ok(Action::Execute(Box::new(entry)))

@@ -27,7 +27,7 @@ impl Tool for UseSkill {
     }
 
     fn description(&self) -> Cow<'_, str> {
-        "Takes up a skill: tells its instructions and the files that come with it.".into()
+        "Load a skill's instructions and list its files.".into()
     }
 
     fn input_schema(&self) -> Value {

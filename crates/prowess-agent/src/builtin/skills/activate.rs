@@ -38,10 +38,12 @@ pub(super) async fn activate(
     };
     let said = |text: String| Outcome { output: Some(text.into()), ..outcome.clone() };
     if let Some(place) = place(turn, shown, name, instructions) {
-        return said(format!("The skill `{name}` is taken up: its instructions stand {place}."));
+        return said(format!(
+            "The skill `{name}` is already active: its instructions are {place}."
+        ));
     }
     if !is_new {
-        return said(format!("The skill `{name}` is taken up with another call of this reply."));
+        return said(format!("The skill `{name}` is loaded by another call of this reply."));
     }
     if let Err(error) = turn.session.activate(&call.id, &address) {
         turn.note(EventKind::Warned { message: error.to_string() });

@@ -272,9 +272,8 @@ impl Looked {
             turn.note(EventKind::Warned { message: message.clone() });
         }
         if self.passed_over > 0 && !std::mem::replace(&mut kept.lock().has_passed_over, true) {
-            let message = format!(
-                "of the skills that were taken up, those before the last {MAX_AGAIN} are told no more"
-            );
+            let message =
+                format!("only the last {MAX_AGAIN} active skills are still in the prompt");
             turn.note(EventKind::Warned { message });
         }
         for (skill, characters) in &self.invisible {
