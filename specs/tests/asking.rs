@@ -199,6 +199,37 @@ mod a_file_is_written_only_after_a_yes {
     }
 
     #[test]
+    fn a_write_that_is_refused_says_why_once() {
+        let deny = "[policy]\nwrites = \"deny\"\n";
+        let rule = "[[policy.rules]]\ntool = \"file_operations\"\ndecision = \"deny\"\n";
+        let deep = format!("{}/x", ["a-long-name-of-a-folder"; 5].join("/"));
+        for (settings, path, why) in [
+            ("", &*deep, "because `policy.writes` is `ask`"),
+            ("", "AGENTS.md", "because agents follow what it says"),
+            ("", "prowess.toml", "`prowess.toml` is protected: it says what an agent may do"),
+            (deny, &*deep, "`policy.writes` is `deny`"),
+            (rule, &*deep, "a rule with the decision `deny`"),
+        ] {
+            let world = World::new().file("home/.config/prowess/prowess.toml", settings);
+            let call = || Answer::calls([("file_operations", writing(path, "by a model"))]);
+            let server = ModelServer::start([call(), call(), Answer::text("No.")]);
+            let url = server.url();
+            let ran = world.run(["ask", "Write it", "--model", "m", "--base-url", &url]);
+            assert_eq!((ran.code, ran.stdout()), (Some(0), "No.\n"), "{}", ran.stderr);
+            assert_eq!(ran.stderr.matches(why).count(), 1, "{path}: {}", ran.stderr);
+            let calls = ran.stderr.lines().filter(|it| it.starts_with("file_operations {"));
+            assert_eq!(calls.filter(|it| it.contains(": refused")).count(), 2, "{}", ran.stderr);
+        }
+        let world = World::new();
+        let call = Answer::calls([("file_operations", writing("x", "by a model"))]);
+        let server = ModelServer::start([call, Answer::text("No.")]);
+        let ask = format!("ask Write --model m --base-url {}", server.url());
+        let ran = world.run_at_terminal("n\n", &ask);
+        let said = ran.stdout();
+        assert_eq!(said.matches("because the answer was no").count(), 1, "{said}");
+    }
+
+    #[test]
     fn a_yes_can_hold_for_the_session_or_for_the_file() {
         let world = World::new();
         let calls = Answer::calls([
@@ -627,6 +658,115 @@ mod what_a_tool_wrote_can_be_undone {
         let id = undo(&world, &["--list", "--json"]).json()["changes"][0]["id"].take();
         let ran = within("three", &format!("undo {}", id.as_str().unwrap()));
         assert_eq!((ran.code, &*read(&world, "two/y")), (Some(0), "old"), "{}", ran.stderr);
+    }
+
+    /// Runs the program in a folder of the world.
+    fn within(world: &World, folder: &str, more: &str) -> Ran {
+        world.run_script(&format!("cd {folder} && \"$0\" {more}"))
+    }
+
+    #[test]
+    fn undo_tells_of_a_newer_change_outside_of_the_project() {
+        let world = World::new()
+            .file("one/x", "old")
+            .skill_in("two/skills", "broken", "a")
+            .skill_in("two/skills", "other", "a");
+        let input = json!({ "operation": "write", "path": "x", "content": "new" });
+        let write = || within(&world, "one", &format!("tool file_operations '{input}' --yes"));
+        let noted = |ran: &Ran| {
+            let notes = ran.stderr.lines().filter(|it| it.contains("outside of this project"));
+            notes.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(write().code, Some(0));
+        assert_eq!(noted(&within(&world, "one", "undo")), [""; 0]);
+        // A fix of two files.
+        assert_eq!(write().code, Some(0));
+        for name in ["broken", "other"] {
+            let text = format!("\u{feff}---\nname: {name}\ndescription: a\n---\n");
+            world.write(format!("two/skills/{name}/SKILL.md"), text);
+        }
+        assert_eq!(within(&world, "two", "check skills --fix").code, Some(0));
+        let ran = within(&world, "one", "undo");
+        assert_eq!((ran.code, &*read(&world, "one/x")), (Some(0), "old"), "{}", ran.stderr);
+        let list = undo(&world, &["--list", "--json"]).json();
+        let group = list["changes"][0]["group"].as_str().unwrap();
+        let told = noted(&ran);
+        assert_eq!(told.len(), 1, "{}", ran.stderr);
+        assert!(told[0].contains(&format!("`prowess undo {group}`")), "{}", told[0]);
+        assert!(told[0].contains("overwrote") && told[0].contains("two/skills/"), "{}", told[0]);
+        // A removal.
+        assert_eq!(write().code, Some(0));
+        for name in ["broken", "other"] {
+            let ran = within(&world, "two", &format!("remove {name} --dir skills"));
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        }
+        let ran = within(&world, "one", "undo");
+        assert_eq!((ran.code, &*read(&world, "one/x")), (Some(0), "old"), "{}", ran.stderr);
+        let told = noted(&ran);
+        assert_eq!(told.len(), 1, "{}", ran.stderr);
+        assert!(told[0].contains("2 newer changes"), "{}", told[0]);
+        assert!(told[0].contains("`prowess undo other`"), "{}", told[0]);
+        let ran = within(&world, "one", "undo");
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert!(!world.path("two/skills/other").exists());
+        assert!(ran.stderr.contains("removed the skill other"), "{}", ran.stderr);
+        assert_eq!(within(&world, "one", "undo other").code, Some(0));
+        assert!(world.path("two/skills/other/SKILL.md").exists());
+    }
+
+    #[test]
+    fn skipping_takes_back_the_rest_of_a_fix() {
+        let text = |name: &str| format!("\u{feff}---\nname: {name}\ndescription: a\n---\n");
+        let names = ["One", "two", "Three"];
+        let world = names.iter().fold(World::new(), |it, name| it.document(name, text(name)));
+        let held = |name: &str| read(&world, &format!("skills/{name}/SKILL.md"));
+        let fix = ["check", "skills", "--fix", "--rename", "lowercase"];
+        assert_eq!(world.run(fix).code, Some(0));
+        world.write("skills/two/SKILL.md", "mine");
+        // A later change, also changed since.
+        assert_eq!(write(&world, "fresh", "by a tool", &["--yes"]).code, Some(0));
+        world.write("fresh", "mine");
+        let ran = undo(&world, &["--skip"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        for name in ["One", "Three"] {
+            assert_eq!(held(name), text(name));
+            assert!(!world.path("skills").join(name.to_lowercase()).exists(), "{name}");
+        }
+        assert_eq!((&*held("two"), &*read(&world, "fresh")), ("mine", "mine"));
+        let skipped: Vec<_> = ran.stderr.lines().filter(|it| it.contains("skipped")).collect();
+        assert_eq!(skipped.len(), 1, "{}", ran.stderr);
+        assert!(skipped[0].contains("skills/two/SKILL.md`"), "{}", ran.stderr);
+        assert!(skipped[0].contains("fresh`"), "{}", ran.stderr);
+        let ran = undo(&world, &["--skip"]);
+        assert_eq!(ran.code, Some(1));
+        assert!(ran.stderr.contains("has changed since"), "{}", ran.stderr);
+        let left = undo(&world, &["--list", "--json"]).json();
+        assert_eq!(left["changes"].as_array().unwrap().len(), 2);
+
+        assert_eq!(write(&world, "other", "by a tool", &["--yes"]).code, Some(0));
+        let ran = undo(&world, &["--skip", "--json"]);
+        assert_eq!((ran.code, &ran.json()["skipped"]), (Some(0), &json!([])), "{}", ran.stderr);
+    }
+
+    #[test]
+    fn the_list_has_the_id_of_a_group() {
+        let text = |name: &str| format!("\u{feff}---\nname: {name}\ndescription: a\n---\n");
+        let world = World::new().document("one", text("one")).document("two", text("two"));
+        assert_eq!(write(&world, "alone", "x", &["--yes"]).code, Some(0));
+        assert_eq!(world.run(["check", "skills", "--fix"]).code, Some(0));
+        let list = undo(&world, &["--list", "--json"]).json();
+        let groups: Vec<_> = (0..3).map(|at| list["changes"][at]["group"].clone()).collect();
+        assert!(groups[0].is_string() && groups[0] == groups[1], "{list}");
+        assert_eq!(groups[2], Json::Null);
+        let group = groups[0].as_str().unwrap();
+        let ran = undo(&world, &["--list"]);
+        let lines: Vec<_> = ran.stdout().lines().map(|it| it.contains(group)).collect();
+        assert_eq!(lines, [true, true, false], "{}", ran.stdout());
+        assert!(ran.stderr.contains("`prowess undo GROUP`"), "{}", ran.stderr);
+        assert_eq!(undo(&world, &[group]).code, Some(0));
+        for name in ["one", "two"] {
+            assert_eq!(read(&world, &format!("skills/{name}/SKILL.md")), text(name));
+        }
     }
 
     #[test]

@@ -274,6 +274,10 @@ mod the_command_list_shows_what_loads {
         assert!(ran.stderr.contains("`prowess find pdf`"), "{}", ran.stderr);
         let near = world.run(["list", "skill"]);
         assert!(near.stderr.contains("did you mean `skills`?"), "{}", near.stderr);
+        assert!(near.stderr.contains("`prowess find skill`"), "{}", near.stderr);
+        let words = world.run(["list", "make", "a pdf"]);
+        assert_eq!((words.code, words.stdout()), (Some(2), ""));
+        assert!(words.stderr.contains("`prowess find make 'a pdf'`"), "{}", words.stderr);
     }
 
     #[test]

@@ -875,6 +875,33 @@ mod a_script_among_the_files_of_a_skill_can_be_run {
     }
 
     #[test]
+    fn scripts_that_the_instructions_name_are_suggested_first() {
+        let text = "---\nname: one\ndescription: a\n---\n\nRun `python {baseDir}/scripts/zebra.py`, then `mule.py`. Not beta.pyc.\n";
+        let files = ["__init__", "alpha", "beta", "mule", "zebra", "lib/__init__"];
+        let world = files.iter().fold(World::new().document("one", text), |world, name| {
+            world.file(format!("skills/one/scripts/{name}.py"), "print(1)\n")
+        });
+        let ran = run(&world, &["one"]);
+        let note = "it brings 4 scripts; `prowess run one --script scripts/zebra.py --dir skills`";
+        assert!(ran.stderr.contains(note), "{}", ran.stderr);
+        let ran = world.run(["run", "one", "--dir", "skills", "--", "a"]);
+        assert!(ran.stderr.contains("`--script scripts/zebra.py -- ARG"), "{}", ran.stderr);
+        let ran = run(&world, &["one", "--script", "nothing/like/it.rb"]);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        let order = ["zebra", "mule", "alpha", "beta"].map(|it| format!("`scripts/{it}.py`"));
+        assert!(ran.stderr.contains(&order.join(", ")), "{}", ran.stderr);
+        for typed in ["init.py", "__init__", "scripts/__init_.py"] {
+            let ran = run(&world, &["one", "--script", typed]);
+            assert!(!ran.stderr.contains("`scripts/__init__.py`"), "{}", ran.stderr);
+            assert!(ran.stderr.contains("`scripts/zebra.py`"), "{}", ran.stderr);
+        }
+        let ran = run(&world, &["one", "--script", "bin/alpha.py"]);
+        assert!(ran.stderr.contains("did you mean `scripts/alpha.py`?"), "{}", ran.stderr);
+        let world = World::new().skill("one", "a").file("skills/one/scripts/__init__.py", "");
+        assert_eq!(run(&world, &["one"]).stderr, "");
+    }
+
+    #[test]
     fn its_first_line_or_its_ending_says_what_runs_it_and_it_gets_its_arguments() {
         let world = with_scripts();
         let run = |arguments: &[&str]| {

@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     fs,
     io::Write as _,
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::{Arc, LazyLock, Mutex},
@@ -465,6 +466,11 @@ mod packages_are_installed_once_after_somebody_agrees {
         assert_well(&run(&world, &["prepare", "--clean", "--all"]));
         let ran = run(&world, &["run", "pdf", "--script", "say.py"]);
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        let told = "not installed, because nobody could be asked: tiny>=1; `--yes` answers ahead";
+        assert!(ran.stderr.contains(told), "{}", ran.stderr);
+        let ran = run(&world, &["run", "pdf", "--script", "say.py", "--no-install"]);
+        assert!(!ran.stderr.contains("`--yes`"), "{}", ran.stderr);
+        let ran = run(&world, &["run", "pdf", "--script", "say.py"]);
         assert!(
             ran.stderr.contains("`prowess prepare pdf --dir skills` installs"),
             "{}",
@@ -474,6 +480,63 @@ mod packages_are_installed_once_after_somebody_agrees {
         let asked = world.run_at_terminal("n\nn\n", "run pdf --script say.py --dir skills");
         assert!(asked.stdout().contains("install 1 package for `pdf`"), "{}", asked.stdout());
         assert_eq!(left(&world), [""; 0]);
+    }
+
+    #[test]
+    fn a_script_does_not_run_where_its_packages_could_not_be_installed() {
+        let registry = Registry::new();
+        let ours = "print('it ran')\nimport tiny\n";
+        let world = registry.world(&[REQUIREMENTS, ("say.py", ours)]);
+        let ran = run(&world, &["run", "pdf", "--script", "say.py", "--yes"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{}", ran.stderr);
+        assert!(ran.stderr.contains("did not install the packages"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`--no-install`"), "{}", ran.stderr);
+        let ran = run(&world, &["run", "pdf", "--script", "say.py", "--yes", "--json"]);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        let error = ran.json()["error"].to_string();
+        assert!(error.contains("did not install the packages"), "{error}");
+        let run = "run pdf --script say.py --dir skills";
+        let asked = world.run_at_terminal("y\ny\n", run);
+        assert_eq!(asked.code, Some(1), "{}", asked.stdout());
+        assert!(!asked.stdout().contains("it ran\r\n"), "{}", asked.stdout());
+        let asked = world.run_at_terminal("n\ny\n", run);
+        assert!(asked.stdout().contains("it ran\r\n"), "{}", asked.stdout());
+    }
+
+    #[test]
+    fn nothing_is_offered_or_installed_with_no_install() {
+        let registry = Registry::new();
+        registry.python("tiny", "tiny", &[]);
+        let ours = "print('it ran', flush=True)\nimport tiny\n";
+        let world = registry.world(&[REQUIREMENTS, ("say.py", ours)]);
+        let ran = run(&world, &["run", "pdf", "--script", "say.py", "--yes", "--no-install"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(1), "it ran\n"), "{}", ran.stderr);
+        let world = registry.world(&[REQUIREMENTS, ("say.py", ours)]);
+        let asked =
+            world.run_at_terminal("y\n", "run pdf --script say.py --dir skills --no-install");
+        assert!(asked.stdout().contains("it ran\r\n"), "{}", asked.stdout());
+        assert!(!asked.stdout().contains("install 1 package"), "{}", asked.stdout());
+        assert_eq!(registry.server.connections(), 0);
+        assert_eq!(left(&world), [""; 0]);
+    }
+
+    #[test]
+    fn what_an_installer_repeats_is_shown_once() {
+        let registry = Registry::new();
+        let uv = "#!/bin/sh\nfor at in 1 2 3 4 5 6; do echo 'warning: trying again'; echo \"try $at\"; done\nexit 1\n";
+        let world = registry.world(&[REQUIREMENTS, ("say.py", SAY)]).file("bin/uv", uv);
+        fs::set_permissions(world.path("bin/uv"), fs::Permissions::from_mode(0o755)).unwrap();
+        for more in [&[][..], &["-v"]] {
+            let arguments = [&["prepare", "pdf", "--yes"], more, &SKILLS].concat();
+            let mut command = world.command(arguments);
+            let path = format!("{}:/usr/bin:/bin", world.path("bin").display());
+            let output = command.env("PATH", path).stdin(Stdio::null()).output().unwrap();
+            let stderr = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(1), "{stderr}");
+            let count = |line: &str| stderr.lines().filter(|it| it.trim() == line).count();
+            assert_eq!(count("warning: trying again"), 1, "{more:?}: {stderr}");
+            assert_eq!((count("try 1"), count("try 5")), (1, 1), "{more:?}: {stderr}");
+        }
     }
 
     #[test]

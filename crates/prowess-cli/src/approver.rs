@@ -1,11 +1,12 @@
 //! Asks the person at the terminal.
 
 use std::{
+    collections::BTreeSet,
     fmt::Write as _,
     io::{self, IsTerminal as _},
     path::Path,
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -33,6 +34,15 @@ pub(crate) fn approver(yes: bool) -> Arc<dyn Approver> {
 pub(crate) fn noting_approver(yes: bool) -> Arc<dyn Approver> {
     Arc::new(Noting(approver(yes)))
 }
+
+/// Whether it is told already that this was refused because nobody could be asked.
+pub(crate) fn is_noted(message: &str) -> bool {
+    let noted = NOTED.lock().unwrap_or_else(PoisonError::into_inner);
+    noted.iter().any(|what| message.contains(&**what))
+}
+
+/// What was refused because nobody could be asked, and is told.
+static NOTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// Somebody who has answered ahead, and the person who is asked what that does not cover.
 #[derive(Debug)]
@@ -111,7 +121,11 @@ impl Approver for Noting {
         Box::pin(async move {
             let reply = self.0.ask(question).await;
             let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
-            if reply == ApproverReply::No && !is_terminal {
+            let is_new = || {
+                let mut noted = NOTED.lock().unwrap_or_else(PoisonError::into_inner);
+                noted.insert(question.what.clone())
+            };
+            if reply == ApproverReply::No && !is_terminal && is_new() {
                 let (what, why) = (safe::line(&question.what), safe::line(&question.why));
                 let how = match question.in_person {
                     true => "it needs an answer at a terminal",

@@ -567,6 +567,13 @@ pub(crate) fn shelf_of_removed(
     }
 }
 
+/// The store that a skill was removed from last, of those that are wanted.
+pub(crate) fn store_of_removed(is_wanted: impl Fn(&Path) -> bool) -> Option<FileStore> {
+    let state = host::state()?;
+    let store = FileStore::open(deleted_from(&state, None, is_wanted)?).ok()?;
+    Some(store.with_state(state))
+}
+
 /// The directories that are searched: where each lies, and as it was typed or set.
 pub(crate) fn searched(config: &Config, global: &Global) -> Vec<(PathBuf, PathBuf)> {
     let searched = directories(config, global);

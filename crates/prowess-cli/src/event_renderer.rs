@@ -1,7 +1,7 @@
 //! What an agent does, shown while it does it.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Mutex, PoisonError},
     time::Duration,
 };
@@ -14,7 +14,7 @@ use prowess_runtime::{Outcome, OutcomeStatus};
 use serde_json::{Value as Json, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::{highlight::Highlighter, printer::Printer, safe};
+use crate::{approver::is_noted, highlight::Highlighter, printer::Printer, safe};
 
 /// How what happens is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +67,8 @@ pub(crate) struct EventRenderer {
     held: String,
     /// What the tools that are called are given, by the ids of their calls.
     given: BTreeMap<String, String>,
+    /// Why something was refused in this turn.
+    refusals: BTreeSet<String>,
     /// The lines of the trace.
     pub(crate) lines: Vec<String>,
     /// What happened in this turn, a line each.
@@ -101,6 +103,8 @@ struct Speech {
 const LONG: Duration = Duration::from_secs(5);
 /// How much of what a tool is given or answers is shown.
 const BRIEF: usize = 100;
+/// How much of the reason of a refusal is shown: paths are long, and the reason stands behind them.
+const REASON: usize = 1000;
 
 impl EventSender {
     /// A layer, where it tells things, and the layer that writes the trace there, where one is wanted.
@@ -178,6 +182,7 @@ impl EventRenderer {
             said: 0,
             held: String::new(),
             given: BTreeMap::new(),
+            refusals: BTreeSet::new(),
             lines: Vec::new(),
             story: Vec::new(),
             scores: Vec::new(),
@@ -315,9 +320,19 @@ impl EventRenderer {
                 let is_refused = outcome.status == OutcomeStatus::Refused;
                 let is_told = matches!(self.view, View::Stream | View::Whole)
                     && (is_refused || !only_looks(tool, &input));
-                is_told.then(|| format!("{tool} {}: {}", brief(&input), ended(outcome)))
+                let ended = if is_refused { self.refusal(outcome) } else { ended(outcome) };
+                is_told.then(|| format!("{tool} {}: {ended}", brief(&input)))
             }
             _ => None,
+        }
+    }
+
+    /// A refusal with its reason, whole, where that is not told yet.
+    fn refusal(&mut self, outcome: &Outcome) -> String {
+        let is_new = |it: &&String| !is_noted(it) && self.refusals.insert((*it).clone());
+        match outcome.message.as_ref().filter(is_new) {
+            Some(message) => format!("refused ({})", safe::cut(&safe::line(message), REASON)),
+            None => "refused".to_owned(),
         }
     }
 
@@ -339,6 +354,7 @@ impl EventRenderer {
             EventKind::Began { .. } => {
                 self.story.clear();
                 self.given.clear();
+                self.refusals.clear();
                 self.steps = 0;
                 (self.turn_spent, self.turn_cost) = (TokenUsage::default(), None);
             }

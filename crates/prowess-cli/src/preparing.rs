@@ -1,6 +1,6 @@
 //! Prepares environments for people: asks, shows how it goes, and says why it did not work.
 
-use std::{path::PathBuf, time::Duration};
+use std::{collections::HashSet, mem, path::PathBuf, time::Duration};
 
 use prowess_runtime::{
     Chunk, EnvironmentRecord, PrepareError, PrepareOptions, PreparedEnvironment, Preparer, Recipe,
@@ -11,7 +11,13 @@ use tokio::{
     time::{Instant, interval},
 };
 
-use crate::{ExitStatus, approver::approver, commands::count, printer::Printer, safe};
+use crate::{
+    ExitStatus,
+    approver::approver,
+    commands::count,
+    printer::Printer,
+    safe::{self, Pieces},
+};
 
 /// How an environment is prepared, as it was typed.
 #[derive(Debug, Clone, Copy, Default)]
@@ -28,6 +34,8 @@ pub(crate) struct PrepareChoice {
 /// The result of a preparation.
 pub(crate) enum Prepared {
     Done(Box<PreparedEnvironment>),
+    /// Nobody agreed to install anything. Why is said already.
+    Declined(ExitStatus),
     /// Why is said already.
     Failed(ExitStatus),
 }
@@ -54,7 +62,7 @@ pub(crate) async fn prepare(
             "not installed, because the names are only guessed from imports: {names}; `--guessed` installs them"
         ));
         if recipe.requirements.is_empty() {
-            return Ok(Prepared::Failed(ExitStatus::Failure));
+            return Ok(Prepared::Declined(ExitStatus::Failure));
         }
     }
     let (sender, mut chunks) = unbounded_channel();
@@ -75,13 +83,14 @@ pub(crate) async fn prepare(
     let mut ticks = interval(MOMENT);
     let mut begun: Option<Instant> = None;
     let mut last = String::new();
+    let mut lines = DistinctLines::default();
     let ended = loop {
         tokio::select! {
             ended = &mut work => break Some(ended),
             Some(chunk) = chunks.recv() => {
                 begun.get_or_insert_with(Instant::now);
                 if printer.verbose {
-                    printer.raw_aside(safe::lines(&String::from_utf8_lossy(chunk.bytes())).as_bytes());
+                    printer.raw_aside(safe::lines(&lines.add(&chunk)).as_bytes());
                 }
                 last = line(&chunk).unwrap_or(last);
             }
@@ -96,12 +105,18 @@ pub(crate) async fn prepare(
         }
     };
     printer.progress_ends();
+    if printer.verbose {
+        while let Ok(chunk) = chunks.try_recv() {
+            printer.raw_aside(safe::lines(&lines.add(&chunk)).as_bytes());
+        }
+        printer.raw_aside(safe::lines(&lines.rest()).as_bytes());
+    }
     match ended {
         Some(Ok(environment)) => Ok(Prepared::Done(Box::new(environment))),
         // Whoever has answered knows it.
         Some(Err(PrepareError::Refused { is_answered: true })) => {
             printer.note("nothing was installed");
-            Ok(Prepared::Failed(ExitStatus::Error))
+            Ok(Prepared::Declined(ExitStatus::Error))
         }
         Some(Err(error)) => {
             if let PrepareError::Refused { .. } = error {
@@ -110,12 +125,51 @@ pub(crate) async fn prepare(
                 printer.note(&format!("it would install {packages} from {from}"));
             }
             let flag = if choice.is_server { "--server " } else { "" };
-            Ok(Prepared::Failed(say(&error, &format!("{flag}{name}"), printer)))
+            let status = say(&error, &format!("{flag}{name}"), printer);
+            // Without an installer nobody is asked.
+            let is_declined = match error {
+                PrepareError::Refused { .. } => true,
+                PrepareError::NoInstaller { .. } => !choice.yes,
+                _ => false,
+            };
+            Ok(if is_declined { Prepared::Declined(status) } else { Prepared::Failed(status) })
         }
         None => {
             printer.fault("it was interrupted; nothing was installed");
             Ok(Prepared::Failed(ExitStatus::Failure))
         }
+    }
+}
+
+/// The lines that an installer prints, each once.
+#[derive(Default)]
+struct DistinctLines {
+    seen: HashSet<String>,
+    /// What has come of the next line, of stdout and of stderr.
+    unfinished: [(Pieces, String); 2],
+}
+
+impl DistinctLines {
+    /// The lines that are whole with this chunk and were not there before.
+    fn add(&mut self, chunk: &Chunk) -> String {
+        let (pieces, line) = &mut self.unfinished[usize::from(matches!(chunk, Chunk::Stderr(_)))];
+        line.push_str(&pieces.text(chunk.bytes()));
+        let end = line.rfind('\n').map_or(0, |it| it + 1);
+        let rest = line.split_off(end);
+        let whole = mem::replace(line, rest);
+        self.distinct(&whole)
+    }
+
+    /// What stood without the end of a line.
+    fn rest(&mut self) -> String {
+        let rest = mem::take(&mut self.unfinished).map(|(_, line)| line);
+        let lines = rest.iter().filter(|it| !it.is_empty()).map(|it| format!("{it}\n"));
+        self.distinct(&lines.collect::<String>())
+    }
+
+    fn distinct(&mut self, lines: &str) -> String {
+        let is_new = |line: &&str| line.trim().is_empty() || self.seen.insert((*line).to_owned());
+        lines.split_inclusive('\n').filter(is_new).collect()
     }
 }
 
@@ -137,9 +191,11 @@ fn say(error: &PrepareError, name: &str, printer: &mut Printer) -> ExitStatus {
             printer.hint("`--yes` or an answer at a terminal agrees to it");
         }
         PrepareError::NoInstaller { hint, .. } => printer.hint(hint),
-        PrepareError::Installer { output, refused, .. } => {
+        PrepareError::Installer { why, output, refused, .. } => {
             if !printer.verbose {
-                let lines: Vec<&str> = output.lines().collect();
+                // The reason is told already.
+                let mut seen = HashSet::from([why.as_str()]);
+                let lines: Vec<&str> = output.lines().filter(|it| seen.insert(it.trim())).collect();
                 let from = lines.len().saturating_sub(SHOWN);
                 for line in &lines[from..] {
                     printer.aside(&format!("  {}", safe::line(line)));

@@ -789,8 +789,11 @@ fn denied(requested: &ActionRequest<'_>, ground: Ground) -> Refusal {
             hint: "only the tools in `allowed-tools` of an active skill may be used".to_owned(),
         },
         Ground::Writes => Refusal {
-            message: format!("the policy does not allow to {what}"),
-            hint: "`policy.writes` is `deny`: no tool writes a file".to_owned(),
+            message: format!(
+                "the policy does not allow to {what}, because `policy.writes` is `deny`"
+            ),
+            hint: "with `policy.writes = \"ask\"` in your own settings, every write is asked about"
+                .to_owned(),
         },
         Ground::Sensitive(why) | Ground::Secret(why) => Refusal {
             message: format!(
@@ -799,14 +802,16 @@ fn denied(requested: &ActionRequest<'_>, ground: Ground) -> Refusal {
             hint: "a rule with the `path` of the file in your own settings can allow it".to_owned(),
         },
         Ground::Sends => Refusal {
-            message: format!("the policy does not allow to {what}"),
-            hint: "`policy.sends` is `deny`; `policy.hosts` in your own settings can list the host"
-                .to_owned(),
+            message: format!(
+                "the policy does not allow to {what}, because `policy.sends` is `deny`"
+            ),
+            hint: "`policy.hosts` in your own settings can list the host".to_owned(),
         },
         _ => Refusal {
-            message: format!("the policy does not allow to {what}"),
-            hint: "a rule with the decision `deny` says so; `prowess config policy.rules` shows it"
-                .to_owned(),
+            message: format!(
+                "the policy does not allow to {what}, because of a rule with the decision `deny`"
+            ),
+            hint: "`prowess config policy.rules` shows the rules".to_owned(),
         },
     }
 }
@@ -831,7 +836,7 @@ fn unapproved(
             },
         },
         _ => Refusal {
-            message: format!("approval to {what} was not given"),
+            message: format!("approval to {what} was not given, because the answer was no"),
             hint: "nothing was done".to_owned(),
         },
     }

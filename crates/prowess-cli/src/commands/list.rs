@@ -53,9 +53,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
-    if let [path] = &args.paths[..] {
-        find_name(path, global)?;
-    }
+    find_name(&args.paths, global)?;
     let global = &context::with_paths(global, &args.paths);
     if args.watch {
         return follow::follow(args, global, printer);
@@ -77,18 +75,24 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     Ok(status(library))
 }
 
-/// Whoever types a word that is no directory may mean a skill.
-fn find_name(path: &Path, global: &Global) -> Result<(), CliError> {
-    let Some(word) = path.to_str().filter(|it| !context::is_path(it)) else { return Ok(()) };
-    let resolved = context::resolve(&Directory::new(path), global);
-    if resolved.exists() || suggest::path(&resolved).is_some_and(|it| Path::new(&it).is_dir()) {
+/// Whoever types words that are no directories may mean a skill.
+fn find_name(paths: &[PathBuf], global: &Global) -> Result<(), CliError> {
+    let word = |it: &PathBuf| it.to_str().filter(|it| !context::is_path(it)).map(quoted);
+    let Some(words) = paths.iter().map(word).collect::<Option<Vec<_>>>() else { return Ok(()) };
+    let resolved = |it: &PathBuf| context::resolve(&Directory::new(it), global);
+    let Some(first) = paths.first().filter(|_| !paths.iter().any(|it| resolved(it).exists()))
+    else {
         return Ok(());
-    }
-    let word = quoted(word);
-    let hint = format!(
-        "`prowess show {word}` shows the skill of that name, `prowess find {word}` searches for it"
-    );
-    Err(CliError::unable(format!("there is no directory `{}`", path.display())).hint(hint))
+    };
+    let words = words.join(" ");
+    let find = format!("`prowess find {words}` searches for skills");
+    let is_one_word = paths.len() == 1 && !words.starts_with('\'');
+    let hint = match suggest::path(&resolved(first)).filter(|it| Path::new(it).is_dir()) {
+        Some(near) => format!("did you mean `{near}`? {find}"),
+        None if is_one_word => format!("{find}, `prowess show {words}` shows the one of that name"),
+        None => find,
+    };
+    Err(CliError::unable(format!("there is no directory `{}`", first.display())).hint(hint))
 }
 
 /// Prints the list for people.

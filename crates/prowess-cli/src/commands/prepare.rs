@@ -127,7 +127,7 @@ pub(crate) fn run(
                 }
                 prepared.push(environment.record);
             }
-            Prepared::Failed(failed) => status = failed,
+            Prepared::Declined(failed) | Prepared::Failed(failed) => status = failed,
         }
     }
     runtime.shutdown_background();

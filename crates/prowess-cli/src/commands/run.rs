@@ -87,10 +87,15 @@ pub(crate) struct Args {
         conflicts_with = "unsandboxed"
     )]
     net: Vec<String>,
+    /// Run with the packages that are there: neither offer to install what a script lacks, nor install it
+    #[arg(long)]
+    no_install: bool,
     #[command(flatten)]
     running: Running,
 }
 
+/// How many scripts are suggested at most.
+const SUGGESTED: usize = 5;
 /// How long a run that is cancelled may take to end.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
@@ -144,11 +149,16 @@ pub(crate) fn run(
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let runtime = runtime.context("cannot wait for anything")?;
             if !args.running.unsandboxed
+                && !args.no_install
                 && let What::Script(script) = &task.what
             {
                 let folder = skill.and_then(Skill::absolute_folder);
                 let offer = offer(script, folder, &config, launcher.clone(), args, printer);
-                runtime.block_on(offer)?;
+                if let Some(status) = runtime.block_on(offer)? {
+                    printer.hint("`--no-install` runs it with what is there");
+                    runtime.shutdown_background();
+                    return Ok(status);
+                }
             }
             let mut tried = runtime.block_on(attempt(args, &task, &executor, &authorizer, printer));
             if let Ok(Ok(Outcome { status: OutcomeStatus::Ok, plan: Some(plan), .. })) = &tried
@@ -225,7 +235,8 @@ impl Args {
     }
 }
 
-/// Installs the packages that a script lacks, if somebody can be asked and agrees. Without them, it runs all the same.
+/// Installs the packages that a script lacks, if somebody can be asked and agrees. Returns how to end where they were
+/// agreed to and could not be installed; where nobody agrees, the script runs without them.
 async fn offer(
     script: &Script,
     folder: Option<PathBuf>,
@@ -233,20 +244,27 @@ async fn offer(
     launcher: Launcher,
     args: &Args,
     printer: &mut Printer,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Option<ExitStatus>> {
     let yes = args.running.yes;
+    let Some(preparer) = host::preparer(config, launcher) else { return Ok(None) };
+    let Some(recipe) = preparer.lacking(script, folder.as_deref()) else { return Ok(None) };
     if approver(yes).who() == "nobody" {
-        return Ok(());
+        let packages = safe::line(&recipe.requirements.join(", ")).into_owned();
+        printer.note(&format!(
+            "not installed, because nobody could be asked: {packages}; `--yes` answers ahead"
+        ));
+        return Ok(None);
     }
-    let Some(preparer) = host::preparer(config, launcher) else { return Ok(()) };
-    let Some(recipe) = preparer.lacking(script, folder.as_deref()) else { return Ok(()) };
     let choice = PrepareChoice { yes, ..PrepareChoice::default() };
     let skill = &script.skill;
-    let prepared = preparing::prepare(&preparer, &recipe, skill, folder, choice, printer).await?;
-    if let Prepared::Done(environment) = prepared {
-        printer.note(&preparing::summary(skill, &environment.record));
-    }
-    Ok(())
+    Ok(match preparing::prepare(&preparer, &recipe, skill, folder, choice, printer).await? {
+        Prepared::Done(environment) => {
+            printer.note(&preparing::summary(skill, &environment.record));
+            None
+        }
+        Prepared::Declined(_) => None,
+        Prepared::Failed(status) => Some(status),
+    })
 }
 
 /// Shows a plan, asks whether to run it, and does; nothing where nobody could be asked.
@@ -282,8 +300,10 @@ async fn carry_out(
             ..Question::default()
         };
         if approver.ask(&question).await == ApproverReply::No {
-            let outcome =
-                Outcome::bad(OutcomeStatus::Refused, "approval to run the plan was not given");
+            let outcome = Outcome::bad(
+                OutcomeStatus::Refused,
+                "approval to run the plan was not given, because the answer was no",
+            );
             let plan = Some(plan.to_vec());
             return Ok(Some(Outcome { plan, ..outcome.hint("nothing was run") }));
         }
@@ -492,6 +512,32 @@ fn file_of<'s>(skill: &'s Skill, typed: &str) -> Option<&'s str> {
     exact.or_else(by_name).map(|it| &*it.path)
 }
 
+/// The scripts of a skill that can be suggested, those first that its instructions name.
+fn suggested_scripts(skill: &Skill) -> Vec<&str> {
+    let text = skill.instructions().unwrap_or_default();
+    let scripts = skill.resources().iter().filter(|it| it.kind == ResourceKind::Script);
+    let is_run = |it: &&str| it.rsplit('/').next() != Some("__init__.py");
+    let mut scripts: Vec<&str> = scripts.map(|it| &*it.path).filter(is_run).collect();
+    scripts.sort_by_cached_key(|it| mention(&text, it).unwrap_or(usize::MAX));
+    scripts
+}
+
+/// Where a text names a script first, by its path or its name alone.
+fn mention(text: &str, path: &str) -> Option<usize> {
+    let is_of_name = |it: char| it.is_alphanumeric() || matches!(it, '_' | '-');
+    let find = |wanted: &str, is_whole_path: bool| {
+        let is_it = |at: &usize| {
+            let (before, after) = (&text[..*at], &text[at + wanted.len()..]);
+            // A name in another folder is another script.
+            let is_elsewhere = !is_whole_path && before.ends_with('/') && !before.ends_with("./");
+            let is_longer = before.ends_with(|it| is_of_name(it) || it == '.');
+            !is_elsewhere && !is_longer && !after.starts_with(is_of_name)
+        };
+        text.match_indices(wanted).map(|it| it.0).find(is_it)
+    };
+    find(path, true).or_else(|| find(path.rsplit('/').next().unwrap_or(path), false))
+}
+
 /// Says how a file of a skill is run that was typed as a parameter.
 fn is_file(args: &Args, path: &str) -> Box<Outcome> {
     let given: String = args.pairs[1..].iter().map(|it| format!(" {}", quoted(it))).collect();
@@ -505,8 +551,7 @@ fn is_file(args: &Args, path: &str) -> Box<Outcome> {
 /// Says that only a file of a skill is given arguments, and what to do instead.
 fn no_arguments(skill: &Skill, what: &What) -> Box<Outcome> {
     let name = &skill.manifest.name;
-    let scripts = skill.resources().iter().filter(|it| it.kind == ResourceKind::Script);
-    let script = scripts.map(|it| quoted(&it.path)).next();
+    let script = suggested_scripts(skill).first().map(|it| quoted(it));
     let message = format!("`{name}` takes no arguments behind `--`; only a file of a skill does");
     let is_script = |it: &SkillRecord| matches!(it.definition, Definition::Script { .. });
     let hint = match (what, script) {
@@ -520,10 +565,23 @@ fn no_arguments(skill: &Skill, what: &What) -> Box<Outcome> {
 }
 
 fn no_script(skill: &Skill, path: &str, error: &ScriptError) -> Box<Outcome> {
-    let scripts = skill.resources().iter().filter(|it| it.kind == ResourceKind::Script);
+    let scripts = suggested_scripts(skill);
     let outcome = Outcome::from(error);
-    Box::new(match nearest(path, scripts.map(|it| &*it.path)) {
+    let is_missing = outcome.status == OutcomeStatus::NotFound;
+    let name_of = |it: &str| it.rsplit('/').next().unwrap_or_default().to_owned();
+    let (all, name) = (|| scripts.iter().copied(), name_of(path));
+    // Of a long path only the folder may be alike.
+    let is_alike = |it: &&str| nearest(&name, [&*name_of(it)].into_iter()).is_some();
+    let near = all().find(|it| name_of(it) == name);
+    Box::new(match near.or_else(|| nearest(path, all()).filter(is_alike)) {
         Some(near) if near != path => outcome.hint(format!("did you mean `{near}`?")),
+        None if is_missing && !scripts.is_empty() => {
+            let shown = scripts.iter().take(SUGGESTED).map(|it| format!("`{it}`"));
+            let more = scripts.len().saturating_sub(SUGGESTED);
+            let shown: Vec<_> =
+                shown.chain((more > 0).then(|| format!("and {more} more"))).collect();
+            outcome.hint(format!("its scripts are {}", shown.join(", ")))
+        }
         _ => outcome,
     })
 }
@@ -665,15 +723,13 @@ fn advise(
         let files = files.join("`, `");
         printer.note(&format!("`{files}`{more} went to a work directory that is gone; `--output DIR` or `--write DIR` keeps files"));
     }
-    let scripts = || {
-        skill.into_iter().flat_map(Skill::resources).filter(|it| it.kind == ResourceKind::Script)
-    };
-    let is_read =
-        skill.is_some_and(|it| it.manifest.kind == Type::Instruction) && args.script.is_none();
-    if let Some(first) = scripts().next().filter(|_| is_read && outcome.is_ok()) {
-        let (name, path) = (quoted(&args.name), quoted(&first.path));
+    let is_read = |it: &&Skill| it.manifest.kind == Type::Instruction && args.script.is_none();
+    let read = skill.filter(is_read).filter(|_| outcome.is_ok());
+    let scripts = read.map(suggested_scripts).unwrap_or_default();
+    if let Some(first) = scripts.first() {
+        let (name, path) = (quoted(&args.name), quoted(first));
         let command = printer.led(&format!("`prowess run {name} --script {path}`"));
-        printer.note(&match scripts().count() {
+        printer.note(&match scripts.len() {
             1 => format!("{command} runs the script that it brings"),
             many => format!("it brings {many} scripts; {command} runs one of them"),
         });

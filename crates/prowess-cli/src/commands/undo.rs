@@ -5,13 +5,13 @@ use std::{
 
 use anyhow::Result;
 use prowess_runtime::{ChangeHistory, ChangeRecord, Store as _, UndoError};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{count, refused, show_entry};
 use crate::{
     ExitStatus,
     arguments::Global,
-    context::{self, TargetStore},
+    context::{self, TargetStore, quoted},
     host,
     printer::Printer,
     safe, trust,
@@ -26,15 +26,15 @@ const NOT_KEPT: &str = "what scripts and commands write is not kept";
 ///
 /// A file gets the content back that it had before, or is removed if it was new; one that has changed
 /// since is left alone. Without an argument only files of this project are undone: those in the repository
-/// of the working directory, or below it; all that one `check --fix` wrote is undone together. The last 200 files and
-/// the last 50 removed skills are kept. Of what servers write, the files are kept that agents, editors or git act on. What
+/// of the working directory, or below it; a note tells of a newer change elsewhere. All that one `check --fix` wrote is
+/// a group, and undone together. The last 200 files and the last 50 removed skills are kept. Of what servers write, the files are kept that agents, editors or git act on. What
 /// scripts write (`run --write`) and what commands do is not kept, and cannot be undone.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Undo the last change of this file or skill, the change or `check --fix` of this id, or the removal of this skill
+    /// Undo the last change of this file or skill, the change or group of this id, or the removal of this skill
     #[arg(value_name = "FILE|ID|NAME", conflicts_with = "list")]
     name: Option<String>,
-    /// Pass over files that have changed since, and undo the last change that can be undone
+    /// Skip files that have changed since, and undo the last change or the rest of the last group that can be undone
     #[arg(long, conflicts_with_all = ["name", "list"])]
     skip: bool,
     /// List the changes that can be undone, the last one first
@@ -45,22 +45,39 @@ pub(crate) struct Args {
 /// A change that can be undone.
 enum Change {
     File(ChangeRecord),
-    /// The skill of this name was removed at this time.
-    Skill(u64, String),
+    /// The skill of this name was removed from this directory.
+    Skill {
+        time: u64,
+        name: String,
+        directory: PathBuf,
+    },
 }
 
 impl Change {
     fn time(&self) -> u64 {
         match self {
             Self::File(record) => record.time,
-            Self::Skill(time, _) => *time,
+            Self::Skill { time, .. } => *time,
         }
     }
 
     fn file(&self) -> Option<&ChangeRecord> {
         match self {
             Self::File(record) => Some(record),
-            Self::Skill(..) => None,
+            Self::Skill { .. } => None,
+        }
+    }
+
+    /// The group that it belongs to.
+    fn group(&self) -> Option<&str> {
+        self.file()?.group.as_deref()
+    }
+
+    /// What `prowess undo` takes it back by, with all of its group.
+    fn id(&self) -> String {
+        match self {
+            Self::File(record) => record.group.clone().unwrap_or_else(|| record.id()),
+            Self::Skill { name, .. } => quoted(name),
         }
     }
 }
@@ -77,7 +94,12 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         Ok(removed) => removed,
         Err(error) => return Ok(refused(error, printer)),
     };
-    changes.extend(removed.into_iter().map(|(time, name)| Change::Skill(time, name)));
+    let directory = absolute(shelf.store.path());
+    changes.extend(removed.into_iter().map(|(time, name)| Change::Skill {
+        time,
+        name,
+        directory: directory.clone(),
+    }));
     changes.sort_by_key(|it| std::cmp::Reverse(it.time()));
     if args.list {
         return list(&changes, printer);
@@ -88,8 +110,12 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let skills: Vec<PathBuf> = searched.chain([project.clone()]).collect();
     let is_here = |it: &&Change| match it {
         Change::File(record) => record.path.starts_with(&project),
-        Change::Skill(..) => true,
+        Change::Skill { directory, .. } => lies_in_any(directory, &skills),
     };
+    if args.name.is_none() && lies_in_any(&directory, &skills) {
+        changes.extend(removed_elsewhere(&skills));
+        changes.sort_by_key(|it| std::cmp::Reverse(it.time()));
+    }
     let can_undo = |it: &&Change| match (it, &history) {
         (Change::File(record), Some(history)) => history.can_undo(record),
         _ => true,
@@ -103,28 +129,112 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let renaming =
         args.name.as_deref().map(|it| of_renaming(it, &skills, &changes)).unwrap_or_default();
     let is_last = |it: &&ChangeRecord| change.is_none_or(|change| change.time() <= it.time);
-    match (change, &history) {
+    let newer = |it: &&Change| change.is_some_and(|change| it.time() > change.time());
+    let passed_over = changes.iter().filter(is_here).filter(newer).filter_map(Change::file);
+    let mut skipped = Skipped(args.skip.then(|| passed_over.collect()));
+    let status = match (change, &history) {
         (_, Some(history)) if renaming.first().is_some_and(is_last) => match &*renaming {
-            [record] => restore(history, record, None, printer),
-            records => restore_all(history, records, printer),
+            [record] => restore(history, record, None, &skipped, printer),
+            records => restore_all(history, records, &mut skipped, printer),
         },
         (Some(Change::File(record)), Some(history))
             if is_whole(args.name.as_deref(), record) && is_of_many(record, &changes) =>
         {
             let is_of_it = |it: &&ChangeRecord| it.group == record.group;
             let files = changes.iter().filter_map(Change::file);
-            let is_meant = |it: &&ChangeRecord| !args.skip || history.can_undo(it);
-            let group: Vec<_> = files.filter(is_of_it).filter(is_meant).collect();
-            restore_all(history, &group, printer)
+            // What cannot be undone yet may be once its folder is renamed back.
+            let group: Vec<_> = files.filter(is_of_it).collect();
+            restore_all(history, &group, &mut skipped, printer)
         }
         (Some(Change::File(record)), Some(history)) => {
             let next = here.find(can_undo).filter(|_| args.name.is_none());
-            restore(history, record, next, printer)
+            restore(history, record, next, &skipped, printer)
         }
-        (None, _) if args.name.is_none() => nothing(&changes, &project, printer),
+        (None, _) if args.name.is_none() => {
+            let elsewhere: Vec<&Change> = changes.iter().filter(|it| !is_here(it)).collect();
+            let is_any_here = elsewhere.len() < changes.len();
+            return nothing(&elsewhere, is_any_here, &project, printer);
+        }
         // A folder may be called otherwise than its skill.
         _ => bring_back(&shelf, args.name.as_deref(), printer),
+    }?;
+    skipped.note(printer);
+    if args.name.is_none() {
+        let elsewhere = changes.iter().filter(newer).filter(|it| !is_here(it));
+        note_elsewhere(&elsewhere.collect::<Vec<_>>(), change.and_then(Change::group), printer);
     }
+    Ok(status)
+}
+
+/// The files that `--skip` leaves as they are; nothing without it.
+struct Skipped<'c>(Option<Vec<&'c ChangeRecord>>);
+
+impl Skipped<'_> {
+    /// The files, each once.
+    fn paths(&self) -> Vec<&Path> {
+        let mut paths: Vec<&Path> = Vec::new();
+        for record in self.0.iter().flatten() {
+            if !paths.contains(&&*record.path) {
+                paths.push(&record.path);
+            }
+        }
+        paths
+    }
+
+    /// Adds to what is told as JSON.
+    fn add_to(&self, mut document: Value) -> Value {
+        if self.0.is_some() {
+            document["skipped"] = json!(self.paths());
+        }
+        document
+    }
+
+    fn note(&self, printer: &mut Printer) {
+        let paths = self.paths();
+        if paths.is_empty() {
+            return;
+        }
+        let named = paths.iter().take(SHOWN).map(|it| format!("`{}`", it.display()));
+        let more = paths.len().saturating_sub(SHOWN);
+        let named: Vec<_> = named.chain((more > 0).then(|| format!("and {more} more"))).collect();
+        let (files, have) =
+            (count(paths.len(), "file"), if paths.len() == 1 { "has" } else { "have" });
+        printer.note(&format!("skipped {files} that {have} changed since: {}", named.join(", ")));
+    }
+}
+
+/// The skills that were removed last from a directory that is none of these and lies in none of them.
+fn removed_elsewhere(directories: &[PathBuf]) -> Vec<Change> {
+    let Some(store) = context::store_of_removed(|it| !lies_in_any(it, directories)) else {
+        return Vec::new();
+    };
+    let directory = store.path().to_owned();
+    let removed = store.removed().unwrap_or_default().into_iter();
+    removed.map(|(time, name)| Change::Skill { time, name, directory: directory.clone() }).collect()
+}
+
+/// Notes what was changed outside of the project after what was undone, the last one first, unless it was undone with it.
+fn note_elsewhere(newer: &[&Change], undone: Option<&str>, printer: &mut Printer) {
+    let mut groups: Vec<&str> = undone.into_iter().collect();
+    let newer: Vec<&Change> = newer
+        .iter()
+        .copied()
+        .filter(|it| match it.group() {
+            Some(group) if groups.contains(&group) => false,
+            Some(group) => {
+                groups.push(group);
+                true
+            }
+            None => true,
+        })
+        .collect();
+    let Some(last) = newer.first() else { return };
+    let changes = match newer.len() {
+        1 => "a newer change is outside of this project".to_owned(),
+        many => format!("{many} newer changes are outside of this project, the last one"),
+    };
+    let undo = format!("`prowess undo {}`", last.id());
+    printer.note(&format!("{changes}: {}; {undo} undoes it", summary(last)));
 }
 
 /// Whether all that one command wrote is meant, and not one file of it.
@@ -142,7 +252,7 @@ fn is_of_many(record: &ChangeRecord, changes: &[Change]) -> bool {
 /// that of the skill in a folder of this name.
 fn named<'a>(name: &str, skills: &[PathBuf], changes: &'a [Change]) -> Option<&'a Change> {
     let file = absolute(name);
-    let is_skill = |it: &&Change| matches!(it, Change::Skill(_, own) if own == name);
+    let is_skill = |it: &&Change| matches!(it, Change::Skill { name: own, .. } if own == name);
     let is_file = |it: &&Change| matches!(it, Change::File(own) if own.path == file);
     let is_it = |it: &&Change| matches!(it, Change::File(own) if own.id() == name);
     let is_of_it =
@@ -181,26 +291,32 @@ fn lies_in_any(path: &Path, folders: &[PathBuf]) -> bool {
 }
 
 /// Says that nothing of this project can be undone, and what can elsewhere.
-fn nothing(changes: &[Change], project: &Path, printer: &mut Printer) -> Result<ExitStatus> {
-    if changes.is_empty() {
-        printer.fault("there is nothing to undo");
-        printer.hint(NOT_KEPT);
-        return Ok(ExitStatus::Failure);
+fn nothing(
+    elsewhere: &[&Change],
+    is_any_here: bool,
+    project: &Path,
+    printer: &mut Printer,
+) -> Result<ExitStatus> {
+    let project = project.display();
+    match (is_any_here, elsewhere.is_empty()) {
+        (true, true) => printer.fault("every file that could be undone has changed since"),
+        (true, false) => printer
+            .fault(&format!("every file that could be undone in `{project}` has changed since")),
+        (false, true) => printer.fault("there is nothing to undo"),
+        (false, false) => printer.fault(&format!("there is nothing to undo in `{project}`")),
     }
-    let is_elsewhere = |it: &&Change| match it {
-        Change::File(record) => !record.path.starts_with(project),
-        Change::Skill(..) => false,
-    };
-    let elsewhere: Vec<&Change> = changes.iter().filter(is_elsewhere).collect();
     if elsewhere.is_empty() {
-        printer.fault("every file that could be undone has changed since");
-        printer.hint("`prowess undo --list` lists the changes");
+        let hint = if is_any_here { "`prowess undo --list` lists the changes" } else { NOT_KEPT };
+        printer.hint(hint);
         return Ok(ExitStatus::Failure);
     }
-    printer.fault(&format!("there is nothing to undo in `{}`", project.display()));
     printer.note(&format!("{} elsewhere", count(elsewhere.len(), "change")));
     elsewhere.iter().take(SHOWN).for_each(|it| printer.told(&format!("  {}", line(it))));
-    printer.hint("`prowess undo ID` undoes one of them, `prowess undo --list` lists all");
+    let by = match elsewhere.iter().take(SHOWN).any(|it| it.file().is_none()) {
+        true => "`prowess undo ID` or, of a skill, `prowess undo NAME`",
+        false => "`prowess undo ID`",
+    };
+    printer.hint(&format!("{by} undoes one of them, `prowess undo --list` lists all"));
     Ok(ExitStatus::Failure)
 }
 
@@ -212,16 +328,18 @@ fn list(changes: &[Change], printer: &mut Printer) -> Result<ExitStatus> {
                 Change::File(
                     record @ ChangeRecord { when, path, renamed_from: Some(from), .. },
                 ) => json!({
-                    "id": record.id(), "change": "rename", "path": path, "from": from, "when": when,
+                    "id": record.id(), "group": record.group, "change": "rename", "path": path,
+                    "from": from, "when": when,
                 }),
                 Change::File(record @ ChangeRecord { when, path, size, .. }) => json!({
                     "id": record.id(),
+                    "group": record.group,
                     "change": if size.is_some() { "overwrite" } else { "create" },
                     "path": path,
                     "when": when,
                     "previous_size": size,
                 }),
-                Change::Skill(_, name) => json!({ "change": "remove", "skill": name }),
+                Change::Skill { name, .. } => json!({ "change": "remove", "skill": name }),
             })
             .collect();
         printer.document(&json!({ "changes": changes }))?;
@@ -230,69 +348,90 @@ fn list(changes: &[Change], printer: &mut Printer) -> Result<ExitStatus> {
     for change in changes {
         printer.line(line(change))?;
     }
+    if changes.iter().any(|it| it.group().is_some()) {
+        printer.flush()?;
+        printer.note("`prowess undo GROUP` undoes all changes of a group");
+    }
     if changes.is_empty() {
         printer.note(&format!("there is nothing to undo; {NOT_KEPT}"));
     }
     Ok(ExitStatus::Success)
 }
 
-/// A change in one line, the id first.
+/// A change in one line, the id first and the id of its group last.
 fn line(change: &Change) -> String {
+    let summary = summary(change);
     match change {
-        Change::File(record @ ChangeRecord { when, path, size, .. }) => {
-            let path = path.display().to_string();
-            if let Some(from) = &record.renamed_from {
-                let (from, path) = (from.display().to_string(), safe::line(&path));
-                return format!("{}  {when}  renamed {} to {path}", record.id(), safe::line(&from));
-            }
-            let (verb, size) = match size {
-                Some(size) => ("overwrote", format!(" ({size} bytes before)")),
-                None => ("created", String::new()),
-            };
-            format!("{}  {when}  {verb} {}{size}", record.id(), safe::line(&path))
+        Change::File(record) => {
+            let group = record.group.as_ref().map(|it| format!("  [group {it}]"));
+            format!("{}  {}  {summary}{}", record.id(), record.when, group.unwrap_or_default())
         }
-        Change::Skill(_, name) => {
-            format!("{:8}  {:20}  removed the skill {}", "", "", safe::line(name))
+        Change::Skill { .. } => format!("{:8}  {:20}  {summary}", "", ""),
+    }
+}
+
+/// What was done, and where.
+fn summary(change: &Change) -> String {
+    let shown = |path: &Path| safe::line(&path.display().to_string()).into_owned();
+    match change {
+        Change::File(ChangeRecord { path, renamed_from: Some(from), .. }) => {
+            format!("renamed {} to {}", shown(from), shown(path))
+        }
+        Change::File(ChangeRecord { path, size: Some(size), .. }) => {
+            format!("overwrote {} ({size} bytes before)", shown(path))
+        }
+        Change::File(ChangeRecord { path, .. }) => format!("created {}", shown(path)),
+        Change::Skill { name, directory, .. } => {
+            format!("removed the skill {} from {}", safe::line(name), shown(directory))
         }
     }
 }
 
 /// Restores the files of one command, each as far as it has not changed since.
-fn restore_all(
+fn restore_all<'c>(
     history: &ChangeHistory,
-    records: &[&ChangeRecord],
+    records: &[&'c ChangeRecord],
+    skipped: &mut Skipped<'c>,
     printer: &mut Printer,
 ) -> Result<ExitStatus> {
-    let mut restored = Vec::new();
+    let (mut restored, mut has_failed) = (Vec::new(), false);
     for record in records {
-        match history.undo(record) {
-            Ok(()) => restored.push(*record),
-            Err(error) => printer.fault(&format!("{:#}", anyhow::Error::from(error))),
+        match (history.undo(record), &mut skipped.0) {
+            (Ok(()), _) => restored.push(*record),
+            (Err(error), Some(skipped)) if is_changed(&error) => skipped.push(record),
+            (Err(error), _) => {
+                printer.fault(&format!("{:#}", anyhow::Error::from(error)));
+                has_failed = true;
+            }
         }
     }
     if printer.json {
         let changes: Vec<_> = restored.iter().map(|it| undone(it)).collect();
-        printer.document(&json!({ "changes": changes }))?;
+        printer.document(&skipped.add_to(json!({ "changes": changes })))?;
     } else {
         for record in &restored {
             let path = record.renamed_from.as_ref().unwrap_or(&record.path);
             printer.told(&format!("  {}", path.display()));
         }
-        let (files, are) = (
-            count(restored.len(), "file"),
-            if restored.len() == 1 { "is as it was" } else { "are as they were" },
-        );
-        printer.note(&format!("{files} {are} before"));
+        let are = if restored.len() == 1 { "is as it was" } else { "are as they were" };
+        if !restored.is_empty() {
+            printer.note(&format!("{} {are} before", count(restored.len(), "file")));
+        }
     }
-    if restored.len() == records.len() {
+    if !has_failed {
         return Ok(ExitStatus::Success);
     }
     printer.hint("`prowess undo --list` lists what was not undone");
     Ok(ExitStatus::Failure)
 }
 
+/// Whether a file is not as it was after the change.
+fn is_changed(error: &UndoError) -> bool {
+    matches!(error, UndoError::Changed { .. } | UndoError::Moved { .. } | UndoError::Taken { .. })
+}
+
 /// What became of a file, as JSON.
-fn undone(record: &ChangeRecord) -> serde_json::Value {
+fn undone(record: &ChangeRecord) -> Value {
     if let Some(before) = &record.renamed_from {
         return json!({ "path": before, "change": "renamed" });
     }
@@ -305,6 +444,7 @@ fn restore(
     history: &ChangeHistory,
     record: &ChangeRecord,
     next: Option<&Change>,
+    skipped: &Skipped<'_>,
     printer: &mut Printer,
 ) -> Result<ExitStatus> {
     let path = record.path.display().to_string();
@@ -319,7 +459,8 @@ fn restore(
         }
         match next {
             Some(next) => printer.hint(&format!(
-                "`prowess undo --skip` passes over it, to this change: {}",
+                "`prowess undo --skip` skips it, and undoes {}: {}",
+                if next.group().is_some() { "what belongs to this change" } else { "this change" },
                 line(next).trim_start()
             )),
             None => printer.hint("`prowess undo --list` lists the other changes"),
@@ -327,7 +468,7 @@ fn restore(
         return Ok(ExitStatus::Failure);
     }
     if printer.json {
-        printer.document(&undone(record))?;
+        printer.document(&skipped.add_to(undone(record)))?;
         return Ok(ExitStatus::Success);
     }
     match record.size {
@@ -359,7 +500,8 @@ fn bring_back(
 }
 
 /// A path as the history has it: without links on the way.
-fn absolute(name: &str) -> PathBuf {
+fn absolute(name: impl AsRef<Path>) -> PathBuf {
+    let name = name.as_ref();
     let path = std::path::absolute(name).unwrap_or_else(|_| name.into());
     // What was renamed is not there any more.
     let real = |it: &Path| Some((it.canonicalize().ok()?, path.strip_prefix(it).ok()?));
