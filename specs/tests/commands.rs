@@ -838,6 +838,38 @@ mod what_runs_is_held {
         }
     }
 
+    #[test]
+    fn what_a_protected_link_leads_to_is_protected_as_well() {
+        for most in [SandboxLevel::Strong, SandboxLevel::Landlock] {
+            let stage = Stage { most, ..Stage::new().listing(&["cp", "rm", "ln"]) };
+            let root = stage.root();
+            fs::create_dir_all(root.join(".git/hooks")).unwrap();
+            for (link, to) in [
+                ("AGENTS.md", "notes.txt"),
+                (".git/hooks/pre-commit", "../../check.sh"),
+                (".vscode", "editor"),
+            ] {
+                symlink(to, root.join(link)).unwrap();
+            }
+            fs::create_dir(root.join("editor")).unwrap();
+            for name in ["notes.txt", "check.sh", "editor/tasks.json", "own.txt", "evil"] {
+                fs::write(root.join(name), if name == "evil" { "evil" } else { "mine" }).unwrap();
+            }
+            let is_as_it_was = |name: &str| fs::read_to_string(root.join(name)).unwrap() == "mine";
+            for name in ["notes.txt", "check.sh", "editor/tasks.json"] {
+                for line in [format!("cp evil {name}"), format!("rm -f {name}")] {
+                    let outcome = stage.call(&line);
+                    assert_ne!(outcome.status, OutcomeStatus::Ok, "{most} {line}: {outcome:?}");
+                    assert!(is_as_it_was(name), "{most} {line}: {outcome:?}");
+                }
+            }
+            let outcome = stage.call("ln -s own.txt .mcp.json");
+            assert_ne!(outcome.status, OutcomeStatus::Ok, "{most}");
+            assert!(is_as_it_was("own.txt") && !root.join(".mcp.json").exists(), "{most}");
+            assert_eq!(stage.call("cp evil own.txt").status, OutcomeStatus::Ok, "{most}");
+        }
+    }
+
     /// What a person may write at any time.
     const OWN: [&str; 5] =
         [".mcp.json", ".vscode/tasks.json", ".git/config", ".git/hooks/pre-commit", "prowess.toml"];

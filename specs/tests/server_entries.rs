@@ -52,6 +52,7 @@ for line in sys.stdin:
 
 const PATIENCE: ServerTimeouts = ServerTimeouts {
     start: Duration::from_secs(30),
+    discovery: Duration::from_secs(15),
     call: Duration::from_secs(30),
     stop: Duration::from_millis(500),
 };
@@ -592,6 +593,21 @@ mod what_a_server_writes_that_others_act_on_is_told {
         );
         let ran = call("open('b.txt', 'w').write('newer')");
         assert_eq!((ran.code, &*ran.stderr), (Some(0), ""));
+        for path in [
+            ".devcontainer.json",
+            ".idea/workspace.xml",
+            ".gitattributes",
+            ".gitmodules",
+            ".nvim.lua",
+            "lefthook.yml",
+            "x.code-workspace",
+            ".hermes.md",
+            ".tool-versions",
+        ] {
+            let folder = "os.makedirs('.idea', exist_ok=True)";
+            let ran = call(&format!("{folder}\nopen({path:?}, 'w').write('x')"));
+            assert!(ran.stderr.contains(&format!("{path}` (new)")), "{path}: {}", ran.stderr);
+        }
         let ran = call("os.makedirs('\\x1b[2J')\nos.symlink('/etc/passwd', '\\x1b[2J/CLAUDE.md')");
         assert!(ran.stderr.contains("CLAUDE.md` (new)"), "{}", ran.stderr);
         assert!(
@@ -627,6 +643,97 @@ mod what_a_server_writes_that_others_act_on_is_told {
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         let back = fs::read_to_string(stage.world.path("project/sub/AGENTS.md"));
         assert_eq!(back.unwrap(), "mine");
+    }
+
+    #[test]
+    fn what_a_link_leads_to_counts_as_what_it_is() {
+        let stage = Stage::new();
+        let project = stage.world.path("project");
+        for (path, to) in [
+            ("AGENTS.md", "between"),
+            ("between", "sub/notes.txt"),
+            ("CLAUDE.md", "later.txt"),
+            (".vscode", "editor"),
+            ("GEMINI.md", "."),
+            (".env", "values.txt"),
+        ] {
+            symlink(to, project.join(path)).unwrap();
+        }
+        for path in ["sub/notes.txt", "editor/tasks.json", "values.txt", "other.txt"] {
+            stage.world.write(format!("project/{path}"), "mine");
+        }
+        stage.set(&[], "write = [\".\"]");
+        let call = |code: &str| {
+            let code = format!("os.chdir({project:?})\n{code}");
+            stage.prowess(&["tool", "mcp__x__run", &json!({ "code": code }).to_string()])
+        };
+        let ran = call(
+            "for it in ['sub/notes.txt', 'later.txt', 'editor/tasks.json', 'values.txt', 'other.txt']: open(it, 'w').write('theirs')",
+        );
+        let warning = ran.stderr.lines().find(|it| it.starts_with("warning: "));
+        let warning = warning.unwrap_or_else(|| panic!("{}", ran.stderr));
+        for (path, what, link) in [
+            ("sub/notes.txt", "changed", "AGENTS.md"),
+            ("later.txt", "new", "CLAUDE.md"),
+            ("editor/tasks.json", "changed", ".vscode"),
+        ] {
+            let [path, link] = [path, link].map(|it| project.join(it).display().to_string());
+            let words = format!("`{path}` ({what}, `{link}` leads to it)");
+            assert!(warning.contains(&words), "{words}: {warning}");
+        }
+        let is_ordinary = |it: &str| !warning.contains(it);
+        assert!(is_ordinary("values.txt") && is_ordinary("other.txt"), "{warning}");
+        let undo = |warning: &str| {
+            let id = warning.split("`prowess undo ").nth(1).unwrap().split('`').next().unwrap();
+            let ran = stage.prowess(&["undo", id]);
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        };
+        undo(warning);
+        let there = |path: &str| fs::read_to_string(project.join(path)).ok();
+        assert_eq!(there("sub/notes.txt").as_deref(), Some("mine"));
+        assert_eq!(there("editor/tasks.json").as_deref(), Some("mine"));
+        assert_eq!((there("later.txt"), there("values.txt").as_deref()), (None, Some("theirs")));
+        // What was there before its link is no file that the server made.
+        let ran = call(
+            "os.makedirs('.cursor')\nos.symlink('../other.txt', '.cursor/mcp.json')\nopen('QWEN.md', 'w').write('x')",
+        );
+        assert!(ran.stderr.contains("mcp.json` (new)"), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("other.txt"), "{}", ran.stderr);
+        undo(&ran.stderr);
+        assert_eq!((there("other.txt").as_deref(), there("QWEN.md")), (Some("theirs"), None));
+    }
+
+    #[test]
+    fn undo_puts_back_modes_and_removes_empty_folders() {
+        let stage = Stage::new();
+        let project = stage.world.path("project");
+        let own = ["a/b/.husky/pre-commit", "a/b/AGENTS.md"];
+        let mode = |it: &str| fs::metadata(project.join(it)).unwrap().permissions().mode() & 0o777;
+        for path in own {
+            stage.world.write(format!("project/{path}"), "mine");
+            fs::set_permissions(project.join(path), fs::Permissions::from_mode(0o640)).unwrap();
+        }
+        fs::create_dir(project.join("empty")).unwrap();
+        stage.set(&[], "write = [\".\"]");
+        let code = format!(
+            "os.chdir({project:?})\n\
+             for it in ['.claude/x', 'new/sub', 'full/sub']: os.makedirs(it)\n\
+             for it in ['.claude/x/a.json', '.claude/b.json', 'new/sub/AGENTS.md', 'full/sub/AGENTS.md', 'full/other.txt', 'empty/AGENTS.md', 'a/b/AGENTS.md']: open(it, 'w').write('theirs')\n\
+             os.chmod('a/b/AGENTS.md', 0o666)\nos.chmod('a/b/.husky/pre-commit', 0o755)"
+        );
+        let ran = stage.prowess(&["tool", "mcp__x__run", &json!({ "code": code }).to_string()]);
+        let said = "a/b/.husky/pre-commit` (made executable)";
+        assert!(ran.stderr.contains(said), "{}", ran.stderr);
+        let id = ran.stderr.split("`prowess undo ").nth(1).unwrap().split('`').next().unwrap();
+        let ran = stage.prowess(&["undo", id]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert_eq!(own.map(mode), [0o640, 0o640]);
+        for path in own {
+            assert_eq!(fs::read_to_string(project.join(path)).unwrap(), "mine");
+        }
+        let there = [".claude", "new", "full/sub", "full/other.txt", "empty"];
+        let there = there.map(|it| project.join(it).exists());
+        assert_eq!(there, [false, false, false, true, true]);
     }
 
     #[test]
@@ -909,11 +1016,29 @@ mod why_a_server_did_not_start_is_told {
             "{}",
             ran.stderr
         );
-        assert!(ran.stderr.contains("kept from servers"), "{}", ran.stderr);
+        let by_hand = "which may hold secrets: add it to `read` in `[servers.x]` by hand if";
+        assert!(ran.stderr.contains(by_hand), "{}", ran.stderr);
         let said = stage.prowess(&["servers", "--json"]).json().to_string();
         for text in [&*ran.stderr, &*said] {
             assert!(!text.contains("s3cret") && !text.contains("a1B2a1B2"), "{text}");
             assert!(!text.contains("add `read"), "{text}");
+        }
+        for path in
+            [".config", ".config/prowess", ".mozilla", ".bash_history", ".local/state/prowess"]
+        {
+            let real = stage.search.home.clone().unwrap().join(path);
+            match path {
+                ".bash_history" => stage.world.write("home/.bash_history", "x"),
+                path => fs::create_dir_all(stage.world.path("home").join(path)).unwrap(),
+            }
+            let code = format!("import sys; sys.exit('Permission denied: {}')", real.display());
+            let toml =
+                format!("[servers.x]\ncommand = {:?}\nargs = [\"-c\", {code:?}]\n", python());
+            stage.world.write(SETTINGS, toml);
+            let ran = stage.prowess(&["servers"]);
+            let is_said =
+                ["may hold secrets", "kept from servers"].iter().any(|it| ran.stderr.contains(it));
+            assert!(is_said && !ran.stderr.contains("add `read"), "{path}: {}", ran.stderr);
         }
     }
 
@@ -1007,6 +1132,33 @@ mod why_a_server_did_not_start_is_told {
         stage.world.remove("project/prowess.toml");
         stage.world.remove(SETTINGS);
         assert!(!stage.prowess(&["tools"]).stderr.contains("servers"));
+    }
+
+    #[test]
+    fn what_a_server_takes_decides_how_a_value_is_read() {
+        let stage = Stage::new();
+        let kinds = "'string', 'integer', 'boolean', 'array', 'object', ['string', 'number']";
+        let schema = format!(
+            "tool = {{'name': 'run', 'inputSchema': {{'type': 'object', 'properties': \
+             {{f'p{{at}}': {{'type': it}} for at, it in enumerate([{kinds}])}}}}}}\n\
+             run = lambda it: it\nfor line in"
+        );
+        let server = SERVER.replacen("for line in", &schema, 1);
+        let server = server.replace("run(it['arguments']['code'])", "json.dumps(it['arguments'])");
+        stage.world.write("tools/server.py", server);
+        stage.set(&[], "");
+        let given = |pairs: &[&str]| {
+            let ran = stage.prowess(&[&["tool", "mcp__x__run"][..], pairs].concat());
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+            serde_json::from_str::<Json>(ran.stdout()).unwrap()
+        };
+        let read = given(&["p1=7", "p2=true", "p3=[1]", "p4={\"a\": 1}", "p5=8", "other={}"]);
+        let meant = json!({"p1": 7, "p2": true, "p3": [1], "p4": {"a": 1}, "p5": 8, "other": {}});
+        assert_eq!(read, meant);
+        assert_eq!(given(&["p5=eight", "other={"]), json!({"p5": "eight", "other": "{"}));
+        for text in ["{}", "7", "null", " true ", "{\"a\": 1, \"a\": 2}", &"[".repeat(300)] {
+            assert_eq!(given(&[&format!("p0={text}")]), json!({ "p0": text }));
+        }
     }
 
     #[test]

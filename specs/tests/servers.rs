@@ -558,6 +558,19 @@ mod tools_of_a_server_are_called_like_any_others {
     }
 
     #[test]
+    fn one_that_answers_late_is_waited_for() {
+        // It holds back its first answer until it is asked for something else, and answers in order.
+        let stage = Stage::with_server(
+            "first = sys.stdin.readline()\nsecond = sys.stdin.readline()\n\
+             sys.stdin = __import__('itertools').chain([first, second], sys.stdin)",
+        );
+        let patience = ServerTimeouts { discovery: Duration::from_millis(1), ..PATIENCE };
+        let starter = stage.starter(Arc::new(ApproveAll)).with_patience(patience);
+        let server = stage.start_with(&starter).unwrap();
+        assert_eq!(stage.text(&server, "echo", json!({"x": 1})), "{\"x\": 1}");
+    }
+
+    #[test]
     fn a_server_that_asks_back_gets_nothing() {
         let stage = Stage::with_server(
             "def ask(id, method, params):\n    send(id=id, method=method, params=params)\n    \
@@ -716,7 +729,11 @@ mod a_server_can_run_somewhere_else {
     fn one_that_cannot_be_asked_says_why() {
         let starts = |listener: &Listener| {
             let stage = Stage::new().file("mcp/far.json", json!({"url": listener.url("/mcp")}));
-            let patience = ServerTimeouts { start: Duration::from_secs(2), ..PATIENCE };
+            let patience = ServerTimeouts {
+                start: Duration::from_secs(2),
+                discovery: Duration::from_secs(1),
+                ..PATIENCE
+            };
             let starter = stage.local_starter(Arc::new(ApproveAll)).with_patience(patience);
             let start = Instant::now();
             let outcome = stage.start_with(&starter).unwrap_err();
@@ -974,7 +991,11 @@ mod a_bad_server_is_an_outcome {
         for (script, status, words) in table {
             let stage = Stage::with_server("");
             stage.world.write("skills/notes/server.py", script);
-            let patience = ServerTimeouts { start: Duration::from_secs(2), ..PATIENCE };
+            let patience = ServerTimeouts {
+                start: Duration::from_secs(2),
+                discovery: Duration::from_secs(1),
+                ..PATIENCE
+            };
             let starter = stage.starter(Arc::new(ApproveAll)).with_patience(patience);
             let start = Instant::now();
             let outcome = stage.start_with(&starter).unwrap_err();
@@ -1253,6 +1274,7 @@ struct Stage {
 
 const PATIENCE: ServerTimeouts = ServerTimeouts {
     start: Duration::from_secs(20),
+    discovery: Duration::from_secs(10),
     call: Duration::from_secs(20),
     stop: Duration::from_millis(500),
 };

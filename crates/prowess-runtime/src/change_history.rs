@@ -47,6 +47,7 @@ pub struct ChangeRecord {
     /// The SHA-256 of what was written.
     after: String,
     before: Option<Previous>,
+    new_folders: usize,
 }
 
 /// What is stored about a change.
@@ -62,6 +63,9 @@ struct Facts {
     group: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     renamed_from: Option<PathBuf>,
+    /// How many folders were made for it, counted from its own one upwards.
+    #[serde(default)]
+    new_folders: usize,
 }
 
 /// What the file held before.
@@ -156,8 +160,8 @@ impl ChangeHistory {
         Ok(records)
     }
 
-    /// Restores what a file held before a change, or removes it if it was new. A file that has changed
-    /// since then is left alone.
+    /// Restores what a file held before a change, and its mode, or removes it if it was new, with the
+    /// folders that were made for it and are empty. A file that has changed since then is left alone.
     pub fn undo(&self, record: &ChangeRecord) -> Result<(), UndoError> {
         let path = &record.path;
         let kept = record.size.map(|_| self.content_path(record.time));
@@ -187,15 +191,11 @@ impl ChangeHistory {
                 if digest(&bytes) != before.sha256 {
                     return Err(UndoError::Damaged { path: path.clone() });
                 }
-                let mut is_missing = false;
                 let is_written = root.write_if(name, &bytes, |file| match file {
                     Some(file) => is_ours(file),
-                    None => {
-                        is_missing = true;
-                        Ok(true)
-                    }
+                    None => Ok(true),
                 })?;
-                if is_missing {
+                if is_written {
                     fs::set_permissions(path, fs::Permissions::from_mode(before.mode & 0o777))?;
                 }
                 is_written
@@ -213,6 +213,11 @@ impl ChangeHistory {
         };
         if !is_undone {
             return Err(UndoError::Changed { path: path.clone(), kept });
+        }
+        if record.before.is_none() {
+            let made = path.ancestors().skip(1).take(record.new_folders);
+            // The first that is not empty ends it.
+            let _ = made.map(fs::remove_dir).find(Result::is_err);
         }
         self.forget(record.time);
         Ok(())
@@ -239,6 +244,17 @@ impl ChangeHistory {
     /// Keeps what a file holds before it is written, with its mode, and says by which time it is found. The path is
     /// absolute and without links. Nothing of it is there when that fails.
     pub fn keep(&self, path: &Path, before: Option<(&[u8], u32)>, after: &[u8]) -> io::Result<u64> {
+        self.keep_with_folders(path, before, after, 0)
+    }
+
+    /// Keeps the same with how many folders were made for the file, counted from its own one upwards.
+    pub(crate) fn keep_with_folders(
+        &self,
+        path: &Path,
+        before: Option<(&[u8], u32)>,
+        after: &[u8],
+        new_folders: usize,
+    ) -> io::Result<u64> {
         let previous = |(bytes, mode): (&[u8], u32)| Previous {
             size: bytes.len() as u64,
             sha256: digest(bytes),
@@ -251,6 +267,7 @@ impl ChangeHistory {
             before: before.map(previous),
             group: self.group.clone(),
             renamed_from: None,
+            new_folders,
         };
         self.add(&facts, before.map(|it| it.0))
     }
@@ -264,6 +281,7 @@ impl ChangeHistory {
             before: None,
             group: self.group.clone(),
             renamed_from: Some(from.to_owned()),
+            new_folders: 0,
         };
         self.add(&facts, None)
     }
@@ -335,8 +353,8 @@ impl ChangeHistory {
     fn read(&self, time: u64) -> io::Result<ChangeRecord> {
         let facts: Facts = serde_json::from_slice(&read(&self.facts_path(time), FACTS)?)?;
         let size = facts.before.as_ref().map(|it| it.size);
-        let Facts { when, path, after, before, group, renamed_from } = facts;
-        Ok(ChangeRecord { time, when, path, size, group, renamed_from, after, before })
+        let Facts { when, path, after, before, group, renamed_from, new_folders } = facts;
+        Ok(ChangeRecord { time, when, path, size, group, renamed_from, after, before, new_folders })
     }
 
     fn content(&self, time: u64) -> io::Result<Vec<u8>> {

@@ -73,7 +73,8 @@ impl Parameters {
         let is_text = schema.is_some_and(|it| is_text_property(it, name));
         let value = match strict_json(text) {
             Ok(Value::Null) if property.is_some_and(is_nullable) => Value::Null,
-            Ok(value) if !is_text && is_exact(text, &value) => value,
+            _ if is_text => Value::from(text),
+            Ok(value) if is_exact(text, &value) => value,
             Err(error) if is_deep(&error) => return Err(mismatch(name, TOO_DEEP)),
             Err(error) if error.is_data() => return Err(mismatch(name, &in_it(&error))),
             Ok(_) | Err(_) => Value::from(text),

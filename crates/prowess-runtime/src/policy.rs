@@ -25,7 +25,7 @@ use crate::{
 };
 
 pub use self::glob::fits;
-pub(crate) use self::sensitive::{acted_on, guarded};
+pub(crate) use self::sensitive::{acted_on, guarded, holds_secrets};
 use self::{
     grant::Grant,
     sensitive::{secret, sensitive},
@@ -397,8 +397,13 @@ impl Policy {
     pub(crate) fn secret(&self, path: &Path) -> Option<&'static str> {
         match self.secret_reads {
             Decision::Allow => None,
-            _ => secret(&self.inside(path)),
+            _ => self.known_secret(path),
         }
+    }
+
+    /// Why a file may hold secrets, whether anybody is asked about it or not.
+    pub(crate) fn known_secret(&self, path: &Path) -> Option<&'static str> {
+        secret(&self.inside(path))
     }
 
     /// A path behind the nearest root.

@@ -1,7 +1,7 @@
 //! What says how agents and tools behave that act without being asked: nothing an agent does writes it.
 
 use std::{
-    ffi::{OsStr, OsString},
+    ffi::OsString,
     fs, path,
     path::{Component, Path, PathBuf},
 };
@@ -9,7 +9,7 @@ use std::{
 use crate::policy::fits;
 
 /// Files and directories of that kind, wherever they lie: of ours, of git, of other clients, of
-/// programs that run what a project holds, and of a home. In a name, `*` stands for anything.
+/// programs that run what a project holds, and of a home. In small letters; in a last name, `*` stands for anything.
 pub(crate) const PROTECTED: &[&str] = &[
     "prowess.toml",
     ".prowess",
@@ -20,6 +20,8 @@ pub(crate) const PROTECTED: &[&str] = &[
     "config.worktree",
     ".aider*",
     ".amazonq",
+    ".augment",
+    ".augment-guidelines",
     ".claude",
     ".claude.json",
     ".cline",
@@ -27,11 +29,17 @@ pub(crate) const PROTECTED: &[&str] = &[
     ".codex",
     ".continue",
     ".cursor",
+    ".factory",
     ".gemini",
+    ".junie",
+    ".kilo",
+    ".kilocode",
     ".kiro",
     ".opencode",
     "opencode.json",
+    ".qwen",
     ".roo",
+    ".trae",
     ".vscode",
     ".windsurf",
     ".zed",
@@ -39,12 +47,38 @@ pub(crate) const PROTECTED: &[&str] = &[
     ".cargo/config.toml",
     ".circleci",
     ".devcontainer",
+    ".devcontainer.json",
+    ".dir-locals.el",
+    ".dir-locals-2.el",
     ".envrc",
+    ".exrc",
     ".github/workflows",
     ".gitlab-ci.yml",
+    ".gvimrc",
     ".husky",
+    ".idea/externaldependencies.xml",
+    ".idea/runconfigurations",
+    ".idea/startup.xml",
+    ".idea/tools",
+    ".idea/watchertasks.xml",
+    ".idea/workspace.xml",
+    ".lefthook*",
+    "lefthook.json",
+    "lefthook.toml",
+    "lefthook.yaml",
+    "lefthook.yml",
+    "lefthook-local.*",
+    ".mise",
     ".mise.toml",
+    ".mise.*.toml",
+    ".config/mise",
+    ".config/mise.toml",
+    "mise.toml",
+    "mise.*.toml",
+    ".nvim.lua",
+    ".nvimrc",
     ".pre-commit-config.yaml",
+    ".vimrc",
     "site-packages/*.pth",
     ".bash_aliases",
     ".bash_login",
@@ -86,22 +120,22 @@ pub(crate) fn is_protected(path: &Path) -> bool {
 
 /// The directory in which a path is one of them.
 pub(crate) fn place(path: &Path) -> Option<&Path> {
+    let file = path.file_name()?.to_string_lossy().to_ascii_lowercase();
     PROTECTED.iter().find_map(|own| {
-        let mut place = path;
-        for name in own.rsplit('/') {
-            place.file_name().filter(|it| is_called(it, name))?;
+        let mut names = own.rsplit('/');
+        names.next().filter(|name| is_called(&file, name))?;
+        let mut place = path.parent()?;
+        for name in names {
+            place.file_name().filter(|it| it.eq_ignore_ascii_case(name))?;
             place = place.parent()?;
         }
         Some(place)
     })
 }
 
-/// Whether a file has a name, in any case; one with `*` may stand for many.
-fn is_called(file: &OsStr, name: &str) -> bool {
-    match name.contains('*') {
-        true => fits(name, &file.to_string_lossy().to_ascii_lowercase()),
-        false => file.eq_ignore_ascii_case(name),
-    }
+/// Whether a file has a name; one with `*` may stand for many.
+fn is_called(file: &str, name: &str) -> bool {
+    if name.contains('*') { fits(name, file) } else { file == name }
 }
 
 /// Where a path leads that a host has named.
@@ -153,4 +187,51 @@ impl Way {
 pub(crate) fn lies_in(path: &Path, own: &Path) -> bool {
     let mut names = path.iter();
     own.iter().all(|own| names.next().is_some_and(|it| it.eq_ignore_ascii_case(own)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_act_on_is_protected_and_ordinary_files_are_not() {
+        assert!(PROTECTED.iter().all(|it| *it == it.to_ascii_lowercase()));
+        for path in [
+            ".devcontainer.json",
+            "sub/.idea/workspace.xml",
+            ".idea/runConfigurations/Run.xml",
+            ".exrc",
+            ".nvim.lua",
+            ".VIMRC",
+            ".dir-locals.el",
+            "lefthook.yml",
+            ".lefthook.toml",
+            ".lefthook/pre-commit/x.sh",
+            "lefthook-local.yml",
+            "mise.toml",
+            "mise.local.toml",
+            ".mise.toml",
+            ".junie/guidelines.md",
+            ".augment/rules/x.md",
+            ".trae/rules.md",
+            ".husky/pre-commit",
+            "lib/site-packages/x.pth",
+            ".aider.conf.yml",
+        ] {
+            assert!(is_protected(Path::new(path)), "{path}");
+        }
+        for path in [
+            ".idea/misc.xml",
+            "workspace.xml",
+            "lefthook.md",
+            "mise.md",
+            "promise.toml",
+            "docs/lefthook/x.yml",
+            "x.pth",
+            "Cargo.toml",
+            "trae/x",
+        ] {
+            assert!(!is_protected(Path::new(path)), "{path}");
+        }
+    }
 }

@@ -100,6 +100,8 @@ pub struct McpLauncher {
 pub struct ServerTimeouts {
     /// Until it has said which tools it has.
     pub start: Duration,
+    /// Of that, until a program has said whether it knows 2026-07-28; then it is taken for an older one.
+    pub discovery: Duration,
     /// For one call.
     pub call: Duration,
     /// To end when it is told to.
@@ -110,6 +112,7 @@ impl Default for ServerTimeouts {
     fn default() -> Self {
         Self {
             start: Duration::from_secs(20),
+            discovery: Duration::from_secs(10),
             call: Duration::from_secs(120),
             stop: Duration::from_millis(500),
         }
@@ -349,7 +352,9 @@ impl McpLauncher {
         project: Option<(PathBuf, String)>,
     ) -> Result<(Option<Started>, Line), Box<Outcome>> {
         let home = self.interpreters.home.as_deref();
-        let given = Circumstances::of(&job, entry, project, &self.authorizer.policy, home);
+        let settings = self.settings_file.as_deref();
+        let given =
+            Circumstances::of(&job, entry, project, &self.authorizer.policy, home, settings);
         let given = Arc::new(given);
         let (running, stream) = self.sandbox.start(job).map_err(Outcome::from)?;
         let process = Process { ending: running.ending(), given };
@@ -369,7 +374,7 @@ impl McpLauncher {
         let watch = started.as_ref().and_then(|it| it.watch.clone());
         let (running, process) = started.map(|it| (it.running, it.process)).unzip();
         let begun = async {
-            let client = Client::connect(line, self.patience.start / 2).await?;
+            let client = Client::connect(line, self.patience.discovery).await?;
             let listed = client.tools(TOOLS).await?;
             Ok::<_, Failure>((client, listed))
         };

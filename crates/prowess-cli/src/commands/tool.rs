@@ -131,14 +131,6 @@ fn called(
     {
         return Ok((*not_in_use(&skill.manifest), false));
     }
-    let schema = toolbox.find(&args.name).map(|it| it.input_schema());
-    let input = match input {
-        Input::Json(input) => input,
-        Input::Pairs(pairs) => match parameters(pairs, None, schema.as_ref()) {
-            Ok(parameters) => Value::Object(parameters.values().clone()),
-            Err(error) => return Ok((Outcome::from(&error), false)),
-        },
-    };
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("cannot wait for anything")?;
@@ -156,13 +148,7 @@ fn called(
         }
     }
     let outcome = runtime.block_on(async {
-        for skill in &args.skill {
-            let taken = toolbox.call("use_skill", json!({ "name": skill })).await;
-            if !taken.is_ok() {
-                return taken;
-            }
-        }
-        let outcome = toolbox.call(&args.name, input).await;
+        let outcome = called_with(args, input, &toolbox).await;
         if let Some(server) = server {
             server.stop().await;
         }
@@ -173,6 +159,25 @@ fn called(
     authorizer.records.faults().iter().for_each(|it| printer.warning(it));
     let is_skill_text = toolbox.find(&args.name).is_some_and(|it| it.is_skill_text(&outcome));
     Ok((outcome, is_skill_text))
+}
+
+/// Calls the tool with what it takes, which it says itself, once the skills are taken up.
+async fn called_with(args: &Args, input: Input<'_>, toolbox: &Toolbox) -> Outcome {
+    let schema = toolbox.find(&args.name).map(|it| it.input_schema());
+    let input = match input {
+        Input::Json(input) => input,
+        Input::Pairs(pairs) => match parameters(pairs, None, schema.as_ref()) {
+            Ok(parameters) => Value::Object(parameters.values().clone()),
+            Err(error) => return Outcome::from(&error),
+        },
+    };
+    for skill in &args.skill {
+        let taken = toolbox.call("use_skill", json!({ "name": skill })).await;
+        if !taken.is_ok() {
+            return taken;
+        }
+    }
+    toolbox.call(&args.name, input).await
 }
 
 /// The server that is set whose tools have names like this one.

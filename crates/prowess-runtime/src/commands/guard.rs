@@ -9,6 +9,7 @@ use std::{
     ffi::OsString,
     fs::{self, OpenOptions},
     io::{self, Write as _},
+    ops::Bound,
     os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink},
     path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
@@ -21,7 +22,7 @@ use crate::{
     listing::entries,
     outcome::{Outcome, OutcomeStatus, SandboxLevel},
     policy::{self, guarded},
-    protected::{is_protected, place},
+    protected::{Way, is_protected, place},
     repository::acted_on,
 };
 
@@ -41,6 +42,8 @@ const FILES: usize = 500;
 const DEPTH: usize = 8;
 const SIZE: u64 = 256 * 1024;
 const TOTAL: u64 = 64 * 1024 * 1024;
+/// How many links are followed.
+const LINKS: usize = 1_000;
 
 /// What is said of a run that wrote what none may write, unless a person has agreed to it.
 const WROTE: &str = "protected or sensitive files were written, and have been put right";
@@ -86,10 +89,14 @@ pub(crate) struct ProtectedFiles {
 #[derive(Debug)]
 pub(crate) struct ProtectedChange {
     pub(crate) path: PathBuf,
-    /// In one word: `new`, `changed` or `removed`.
+    /// In a word or two, such as `new`, `changed` or `removed`.
     pub(crate) what: &'static str,
+    /// The protected link that leads to it, if it is protected for that alone.
+    pub(crate) led_by: Option<PathBuf>,
     before: Option<File>,
     after: Option<File>,
+    /// How many folders were made for it, counted from its own one upwards.
+    new_folders: usize,
 }
 
 impl ProtectedFiles {
@@ -114,25 +121,36 @@ impl ProtectedFiles {
             let old = before.moved(path, after);
             let is_known = old.as_deref().is_some_and(|it| before.is_unseen(it));
             let old = old.and_then(|it| before.files.get(&it));
-            if is_known || old.is_none() && is_old(file) || old.is_some_and(|it| is_same(it, file))
+            let is_new = old.is_none();
+            if is_known
+                || is_new && (is_old(file) || before.is_newly_led(path, after))
+                || old.is_some_and(|it| is_same(it, file))
             {
                 continue;
             }
-            let what = if old.is_some() { "changed" } else { "new" };
+            let what = old.map_or("new", |it| changed(it, file));
+            let new_folders = if is_new { before.new_folders(path) } else { 0 };
+            let led_by = after.led_by(path).or(before.led_by(path)).map(Path::to_owned);
             let (before, after) = (old.cloned(), Some(file.clone()));
-            changes.push(ProtectedChange { path: path.clone(), what, before, after });
+            let path = path.clone();
+            changes.push(ProtectedChange { path, what, led_by, before, after, new_folders });
         }
         for (path, file) in before.files.iter().filter(|it| is_file(it.1)) {
             let is_there = fs::symlink_metadata(path).is_ok();
             if is_there || !before.is_missed(path, after) {
                 continue;
             }
+            let led_by = before.led_by(path).map(Path::to_owned);
             let (path, before) = (path.clone(), Some(file.clone()));
-            changes.push(ProtectedChange { path, what: "removed", before, after: None });
+            let (what, after, new_folders) = ("removed", None, 0);
+            changes.push(ProtectedChange { path, what, led_by, before, after, new_folders });
         }
         let is_sensitive =
             |it: &Path| before.sensitive.contains(it) || after.sensitive.contains(it);
-        changes.retain(|it| !is_sensitive(&it.path) || policy::acted_on(&it.path).is_some());
+        changes.retain(|it| {
+            let by_name = it.led_by.as_deref().unwrap_or(&it.path);
+            !is_sensitive(&it.path) || policy::acted_on(by_name).is_some()
+        });
         changes
     }
 }
@@ -155,7 +173,7 @@ impl ProtectedChange {
             Some(File::Plain(_, _, Some(bytes))) => bytes,
             Some(_) => return None,
         };
-        history.keep(&self.path, before, after).ok()
+        history.keep_with_folders(&self.path, before, after, self.new_folders).ok()
     }
 }
 
@@ -170,9 +188,14 @@ struct Seen {
     tops: BTreeMap<PathBuf, Home>,
     /// What is not protected, but asked about each time a tool writes it.
     sensitive: BTreeSet<PathBuf>,
+    /// What links lead to that are protected or sensitive, and what is protected for that alone. It
+    /// need not be there.
+    led: BTreeMap<PathBuf, PathBuf>,
     /// How many bytes can still be kept: of what is protected, and of what is sensitive.
     room: u64,
     sensitive_room: u64,
+    /// The directories that were looked into.
+    directories: BTreeSet<PathBuf>,
     /// The first directory that was not looked into any more.
     unseen: Option<PathBuf>,
 }
@@ -276,28 +299,35 @@ impl Guard {
             let has_copy = !matches!(old, Some(File::Plain(_, _, None)));
             is_sensitive && !(self.keeps_sensitive && has_copy)
         };
+        let led_by = |path: &Path| {
+            let link = after.led_by(path).or(self.before.led_by(path));
+            link.map(|it| format!(", which `{}` leads to", it.display())).unwrap_or_default()
+        };
         let mut gone: Vec<&Path> = Vec::new();
         for (path, file) in &after.files {
             let old = self.before.moved(path, &after);
             let is_known = old.as_deref().is_some_and(|it| self.before.is_unseen(it));
             let old = old.and_then(|it| self.before.files.get(&it));
             let is_done = gone.iter().any(|it| path.starts_with(it));
-            if is_done || is_known || old.is_some_and(|it| is_same(it, file)) || was_safe(path) {
+            let is_newly_led = old.is_none() && self.before.is_newly_led(path, &after);
+            let is_same = old.is_some_and(|it| is_same(it, file));
+            if is_done || is_known || is_newly_led || is_same || was_safe(path) {
                 continue;
             }
             let what = if old.is_some() { "changed" } else { "written" };
+            let by = led_by(path);
             if is_left(path, old) {
-                repair.left.push(format!("`{}` was {what}", path.display()));
+                repair.left.push(format!("`{}` was {what}{by}", path.display()));
                 continue;
             }
             gone.push(path);
             repair.said.push(match away(path, &self.trash) {
                 Ok(to) => {
-                    format!("`{}` was {what}: moved to `{}`", path.display(), to.display())
+                    format!("`{}` was {what}{by}: moved to `{}`", path.display(), to.display())
                 }
                 Err(error) => {
                     repair.is_whole = false;
-                    format!("`{}` was {what}, and is still there: {error}", path.display())
+                    format!("`{}` was {what}{by}, and is still there: {error}", path.display())
                 }
             });
         }
@@ -311,7 +341,8 @@ impl Guard {
             }
             if is_left(path, Some(file)) {
                 let is_gone = now.is_none();
-                repair.left.extend(is_gone.then(|| format!("`{}` was removed", path.display())));
+                let said = || format!("`{}` was removed{}", path.display(), led_by(path));
+                repair.left.extend(is_gone.then(said));
                 continue;
             }
             repair.said.push(match restore(path, file) {
@@ -343,11 +374,12 @@ impl Drop for Guard {
 
 impl Seen {
     /// Looks for them in these directories and below, as far as the extent goes, and at those that are
-    /// named. No link is followed.
+    /// named. A link is followed if it is one of them, and leads to something in these directories.
     fn new(places: &[PathBuf], named: &[PathBuf], extent: Extent) -> Self {
-        let (files, homes, tops, sensitive) = Default::default();
-        let (room, sensitive_room) = (TOTAL, TOTAL);
-        let mut seen = Self { files, homes, tops, sensitive, room, sensitive_room, unseen: None };
+        let (files, homes, tops, sensitive, led, directories) = Default::default();
+        let (room, sensitive_room, unseen) = (TOTAL, TOTAL, None);
+        let mut seen =
+            Self { files, homes, tops, sensitive, led, room, sensitive_room, directories, unseen };
         let is_sensitive = |path: &Path| {
             let inside = places.iter().filter_map(|it| path.strip_prefix(it).ok());
             let inside = inside.max_by_key(|it| it.components().count());
@@ -380,13 +412,80 @@ impl Seen {
                     open.push_back(path);
                 }
             }
+            seen.directories.insert(directory);
         }
         for path in named {
             if let Some(directory) = path.parent() {
                 seen.take_in(path.clone(), directory);
             }
         }
+        seen.follow_links(places);
         seen
+    }
+
+    /// Takes in what the links lead to that are among them.
+    fn follow_links(&mut self, places: &[PathBuf]) {
+        // In the place of git's own directory, what a link leads to is found as a repository.
+        let is_link = |(path, file): (&PathBuf, &File)| {
+            let is_git = path.file_name().is_some_and(|it| it.eq_ignore_ascii_case(".git"));
+            (matches!(file, File::Link(_)) && !is_git).then(|| path.clone())
+        };
+        let mut links: VecDeque<PathBuf> = self.files.iter().filter_map(is_link).collect();
+        let mut left = LINKS;
+        while let Some(link) = links.pop_front().filter(|_| left > 0) {
+            left -= 1;
+            let Way { end, links: between } = Way::of(&link);
+            for path in between.into_iter().chain([end]) {
+                let is_inside = places.iter().any(|it| path.starts_with(it) && path != *it);
+                // What leads to a directory around itself would make all of it protected.
+                if !is_inside || link.starts_with(&path) || self.home(&path).is_some() {
+                    continue;
+                }
+                self.led.insert(path.clone(), link.clone());
+                let known: BTreeSet<PathBuf> = self.below(&path).map(|it| it.0.clone()).collect();
+                let Some(directory) = path.parent().map(Path::to_owned) else { continue };
+                self.take_in(path.clone(), &directory);
+                let new = self.below(&path).filter(|it| !known.contains(it.0));
+                let new: Vec<(PathBuf, Option<PathBuf>)> =
+                    new.map(|it| (it.0.clone(), is_link(it))).collect();
+                let is_sensitive = self.sensitive.contains(&link);
+                for (path, link) in new {
+                    links.extend(link);
+                    self.sensitive.extend(is_sensitive.then_some(path));
+                }
+            }
+        }
+    }
+
+    /// How many directories around a new file were not there, as far as is known.
+    fn new_folders(&self, path: &Path) -> usize {
+        let was_there = |it: &Path| {
+            let is_known = matches!(self.files.get(it), Some(File::Directory | File::Unseen));
+            is_known || self.directories.contains(it) || self.is_unseen(it)
+        };
+        let is_inside = path.ancestors().any(|it| self.directories.contains(it));
+        match self.unseen.is_none() && is_inside {
+            true => path.ancestors().skip(1).take_while(|it| !was_there(it)).count(),
+            false => 0,
+        }
+    }
+
+    /// What is known of a path and what lies in it.
+    fn below<'s>(&'s self, path: &'s Path) -> impl Iterator<Item = (&'s PathBuf, &'s File)> {
+        let (from, to) = (Bound::Included(path), Bound::Unbounded);
+        self.files.range::<Path, _>((from, to)).take_while(move |it| it.0.starts_with(path))
+    }
+
+    /// The link that leads to what a path is or lies in, if it is protected for that alone.
+    fn led_by(&self, path: &Path) -> Option<&Path> {
+        self.led.get(self.home(path)?.0).map(PathBuf::as_path)
+    }
+
+    /// Whether a path is protected only since a link leads to it: nobody knows what was there before,
+    /// and the link itself is told.
+    fn is_newly_led(&self, path: &Path, after: &Self) -> bool {
+        let is_led = |it: &Path| self.led.contains_key(it);
+        after.led_by(path).is_some() && !path.ancestors().any(is_led)
     }
 
     /// Looks at what was known before as well, however much there is to look through by now.
@@ -459,6 +558,16 @@ impl Seen {
     /// Whether a path lies in a directory that was not looked into: nobody knows what was there.
     fn is_unseen(&self, path: &Path) -> bool {
         path.ancestors().skip(1).any(|it| self.files.get(it) == Some(&File::Unseen))
+    }
+}
+
+/// How a file has changed, in a word or two.
+fn changed(before: &File, after: &File) -> &'static str {
+    match (before, after) {
+        (File::Plain(old, _, Some(a)), File::Plain(new, _, Some(b))) if a == b => {
+            if new & !old & 0o111 != 0 { "made executable" } else { "mode changed" }
+        }
+        _ => "changed",
     }
 }
 

@@ -26,6 +26,11 @@ const SECRETS: Rows = &[
             ".htpasswd",
             ".git-credentials",
             ".vault-token",
+            ".*_history",
+            "fish_history",
+            ".histfile",
+            ".lesshst",
+            ".viminfo",
             ".s3cfg",
             ".boto",
             "credentials",
@@ -66,7 +71,7 @@ const SECRETS: Rows = &[
     ),
 ];
 
-/// Folders with secrets, wherever they lie.
+/// Folders with secrets, wherever they lie, and files that only their folder tells apart.
 const SECRET_FOLDERS: &[&str] = &[
     ".ssh",
     ".gnupg",
@@ -77,6 +82,30 @@ const SECRET_FOLDERS: &[&str] = &[
     ".password-store",
     ".config/gcloud",
     ".config/gh",
+    ".config/rclone",
+    ".local/share/keyrings",
+    ".local/share/kwalletd",
+    ".mozilla",
+    ".thunderbird",
+    ".librewolf",
+    ".config/mozilla",
+    ".config/bravesoftware",
+    ".config/chromium",
+    ".config/google-chrome",
+    ".config/google-chrome-beta",
+    ".config/microsoft-edge",
+    ".config/opera",
+    ".config/vivaldi",
+    "snap/chromium",
+    "snap/firefox",
+    ".var/app/com.brave.browser",
+    ".var/app/com.google.chrome",
+    ".var/app/org.chromium.chromium",
+    ".var/app/org.mozilla.firefox",
+    "etc/gshadow",
+    "etc/shadow",
+    "etc/sudoers",
+    "etc/sudoers.d",
 ];
 
 /// Names of what is no secret: certificates of authorities, examples, public keys, and source code.
@@ -136,7 +165,6 @@ const NAMES: Rows = &[
         ],
         "it may be a key or a certificate",
     ),
-    (&["*.code-workspace"], "editors act on it"),
 ];
 
 /// Files that agents and programs act on by themselves.
@@ -154,6 +182,8 @@ const ACTED_ON: Rows = &[
             "copilot-instructions.md",
             "crush.md",
             "gemini.md",
+            ".hermes.md",
+            "hermes.md",
             "jules.md",
             "opencode.md",
             "qwen.md",
@@ -181,6 +211,9 @@ const ACTED_ON: Rows = &[
         &["usercustomize.py", "sitecustomize.py", "*.pth", "autorun.inf", "*.desktop"],
         "programs run it by themselves",
     ),
+    (&["*.code-workspace"], "editors act on it"),
+    (&[".gitattributes", ".gitmodules"], "git acts on it"),
+    (&[".tool-versions"], "it says which versions of programs run"),
 ];
 
 /// Folders of what others wrote, which tools put there.
@@ -201,6 +234,15 @@ pub(crate) fn secret(path: &Path) -> Option<&'static str> {
         return None;
     }
     named(SECRETS, &name)
+}
+
+/// Whether a folder is known to hold folders with secrets, such as `.config`.
+pub(crate) fn holds_secrets(folder: &Path) -> bool {
+    let text = format!("/{}", folder.to_string_lossy().to_lowercase());
+    SECRET_FOLDERS.iter().any(|it| {
+        let above = Path::new(it).ancestors().skip(1).filter_map(Path::to_str);
+        above.into_iter().any(|it| !it.is_empty() && text.ends_with(&format!("/{it}")))
+    })
 }
 
 /// Why a file is guarded while a command runs that nobody has seen: it may hold secrets, or agents and
@@ -294,6 +336,11 @@ mod tests {
             ".clinerules",
             ".goosehints",
             "certs/cacert.pem",
+            "x.code-workspace",
+            ".gitattributes",
+            "sub/.gitmodules",
+            ".tool-versions",
+            ".hermes.md",
         ] {
             assert!(sensitive(Path::new(path)).is_some(), "{path}");
         }
@@ -335,6 +382,13 @@ mod tests {
             ".gnupg/x",
             ".config/gcloud/a/b",
             ".env.pem",
+            ".bash_history",
+            ".python_history",
+            ".local/share/fish/fish_history",
+            ".mozilla/firefox/x/logins.json",
+            ".config/Google-Chrome/Default/Cookies",
+            ".local/share/keyrings/login.keyring",
+            "/etc/shadow",
         ] {
             assert!(secret(Path::new(path)).is_some(), "{path}");
             assert!(sensitive(Path::new(path)).is_some(), "{path}");
@@ -354,8 +408,17 @@ mod tests {
             "docs/ssh/x",
             ".venv/lib/certifi/cacert.pem",
             "ca-bundle.crt",
+            "chat_history",
+            "docs/shadow",
+            ".config/app/settings.json",
         ] {
             assert_eq!(secret(Path::new(path)), None, "{path}");
+        }
+        for path in ["/home/x/.config", "/home/x/.local", "x/.local/share", "/etc", ".var/app"] {
+            assert!(holds_secrets(Path::new(path)), "{path}");
+        }
+        for path in ["/home/x/.config/app", "/home/x/notes", "config", "my.local", "/"] {
+            assert!(!holds_secrets(Path::new(path)), "{path}");
         }
     }
 }

@@ -2,6 +2,7 @@
 //! nothing else.
 
 use std::{
+    collections::HashMap,
     ffi::CString,
     fs::{self, File},
     io,
@@ -96,8 +97,10 @@ fn tree_of(order: &Order) -> Vec<(PathBuf, u64)> {
     all.push((order.work(), WRITE));
     all.extend(paths(&order.writes, WRITE));
     // What can only be read stays where it is, too, inside of what can be written.
+    // The last of one path is the one on top.
+    let mut known: HashMap<PathBuf, u64> = all.iter().cloned().collect();
     for path in order.withheld.iter().chain(&order.reads) {
-        anchor(Path::new(path), &mut all);
+        anchor(Path::new(path), &mut known, &mut all);
     }
     // Stable: of one path given for both, writing comes last and so on top.
     all.sort_by_key(|it| it.0.components().count());
@@ -106,12 +109,11 @@ fn tree_of(order: &Order) -> Vec<(PathBuf, u64)> {
 
 /// Gives each directory above a path by itself: nothing that is mounted can be moved, so that nothing
 /// else can take the place of the path.
-fn anchor(path: &Path, all: &mut Vec<(PathBuf, u64)>) {
+fn anchor(path: &Path, known: &mut HashMap<PathBuf, u64>, all: &mut Vec<(PathBuf, u64)>) {
     for above in path.ancestors().skip(1) {
-        let around = all.iter().filter(|it| above.starts_with(&it.0));
-        // The last of one path is the one on top.
-        let nearest = around.max_by_key(|it| it.0.components().count());
+        let nearest = above.ancestors().find_map(|it| Some((it, *known.get(it)?)));
         if nearest.is_some_and(|it| it.0 != above && it.1 == WRITE) {
+            known.insert(above.to_owned(), WRITE);
             all.push((above.to_owned(), WRITE));
         }
     }

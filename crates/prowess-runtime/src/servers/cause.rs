@@ -11,8 +11,9 @@ use std::{
 use prowess::visible;
 
 use crate::{
+    listing::entries,
     outcome::{CapturedOutput, Outcome, OutcomeStatus},
-    policy::Policy,
+    policy::{Policy, holds_secrets},
     protected::is_protected,
     sandbox::{Job, Network, is_of_system},
     secret::is_secret_value,
@@ -33,6 +34,8 @@ pub(super) struct Circumstances {
     /// Where it began.
     directory: PathBuf,
     home: Option<PathBuf>,
+    /// The user's own settings of ours.
+    settings: Option<PathBuf>,
     secrets: Vec<String>,
     policy: Policy,
 }
@@ -44,6 +47,10 @@ const LENGTH: usize = 400;
 const NAME: usize = 200;
 /// How many hosts are named.
 const HOSTS: usize = 3;
+/// How many entries of a directory are looked at for files with secrets.
+const MAX_ENTRIES: usize = 10_000;
+/// Where other homes are.
+const HOMES: &[&str] = &["/home", "/root"];
 
 /// What is said where a file cannot be read, and where it cannot be written.
 const UNREADABLE: &[&str] = &[
@@ -119,6 +126,7 @@ impl Circumstances {
         project: Option<(PathBuf, String)>,
         policy: &Policy,
         home: Option<&Path>,
+        settings: Option<&Path>,
     ) -> Self {
         let real = |it: &PathBuf| fs::canonicalize(it).unwrap_or_else(|_| it.clone());
         Self {
@@ -131,6 +139,7 @@ impl Circumstances {
             work: job.work.path().to_owned(),
             directory: job.directory.clone().unwrap_or_else(|| job.work.path().to_owned()),
             home: home.map(Path::to_owned),
+            settings: settings.map(|it| real(&it.to_owned())),
             secrets: job.env.values().filter(|it| is_secret_value(it)).cloned().collect(),
             policy: policy.clone(),
         }
@@ -231,7 +240,11 @@ impl Circumstances {
         if let Ok(own) = path.strip_prefix(&self.work) {
             let is_at_home = self.home.as_ref().is_some_and(|it| it.join(own).exists());
             let is_own = own.as_os_str().is_empty() || !is_at_home;
+            let real = self.home.as_ref().and_then(|it| fs::canonicalize(it.join(own)).ok());
             return (!is_own).then(|| {
+                if let Some(why) = real.and_then(|it| self.kept(&it, "read")) {
+                    return format!("it tried to open `~/{}`, {why}", own.display());
+                }
                 let own = own.display();
                 if let Some((_, instead)) = &self.project {
                     return format!("it tried to open `~/{own}`, which a project's file cannot give it: {instead}");
@@ -245,13 +258,8 @@ impl Circumstances {
             return None;
         }
         let shown = self.shown(path);
-        if self.home.as_ref().is_some_and(|it| it.starts_with(&real)) {
-            return Some(format!(
-                "it tried to open `{shown}`, which holds all of your home: name the directories that it needs"
-            ));
-        }
-        if self.is_kept(&real) {
-            return Some(format!("it tried to open `{shown}`, which is kept from servers"));
+        if let Some(why) = self.kept(&real, "read") {
+            return Some(format!("it tried to open `{shown}`, {why}"));
         }
         let remedy = self.remedy(&real, &format!("read = [\"{shown}\"]"));
         Some(format!("it tried to open `{shown}`{remedy}"))
@@ -265,8 +273,9 @@ impl Circumstances {
             return None;
         }
         let (shown, folder) = (self.shown(path), self.shown(folder));
-        if self.is_kept(&real) || self.is_kept(path) {
-            return Some(format!("it tried to write `{shown}`, which is kept from servers"));
+        let why = self.kept(&real, "write").or_else(|| self.kept(path, "write"));
+        if let Some(why) = why {
+            return Some(format!("it tried to write `{shown}`, {why}"));
         }
         let remedy = self.remedy(&real, &format!("write = [\"{folder}\"]"));
         Some(format!("it tried to write `{shown}`{remedy}"))
@@ -282,10 +291,42 @@ impl Circumstances {
         }
     }
 
-    /// Whether nobody should be led to give a path away.
-    fn is_kept(&self, path: &Path) -> bool {
-        let is_withheld = self.policy.withheld.iter().any(|it| path.starts_with(it));
-        is_withheld || is_protected(path) || self.policy.secret(path).is_some()
+    /// Why nobody should be led to give a path away, in words behind it.
+    fn kept(&self, path: &Path, key: &str) -> Option<String> {
+        let mut homes = self.home.as_deref().into_iter().chain(HOMES.iter().map(Path::new));
+        if homes.any(|it| it.starts_with(path)) {
+            return Some(
+                "which holds all of a home: name the directories that it needs".to_owned(),
+            );
+        }
+        let withheld = &self.policy.withheld;
+        let secret = self.secret_in(path);
+        let is_secret = secret.is_some()
+            || is_protected(path)
+            || holds_secrets(path)
+            || withheld.iter().any(|it| it.starts_with(path))
+            || self
+                .settings
+                .as_deref()
+                .and_then(Path::parent)
+                .is_some_and(|it| path.starts_with(it));
+        if withheld.iter().any(|it| path.starts_with(it)) || is_secret && self.project.is_some() {
+            return Some("which is kept from servers".to_owned());
+        }
+        let such = secret.filter(|it| it != path);
+        let such = such.map(|it| format!(" such as `{}`", self.shown(&it))).unwrap_or_default();
+        let entry = &self.entry;
+        is_secret.then(|| {
+            format!("which may hold secrets{such}: add it to `{key}` in {entry} by hand if that is meant")
+        })
+    }
+
+    /// A file that may hold secrets: this one, or one that lies in this directory.
+    fn secret_in(&self, path: &Path) -> Option<PathBuf> {
+        let is_secret = |it: &Path| self.policy.known_secret(it).is_some();
+        let inside =
+            || entries(path).take(MAX_ENTRIES).map(|it| it.path()).find(|it| is_secret(it));
+        if is_secret(path) { Some(path.to_owned()) } else { inside() }
     }
 
     /// A path as a person would write it.
@@ -395,7 +436,7 @@ mod tests {
     use super::*;
 
     fn circumstances(home: &Path) -> Circumstances {
-        let policy = Policy { secret_reads: crate::policy::Decision::Ask, ..Policy::default() };
+        let policy = Policy { withheld: vec![home.join("state/inside")], ..Policy::default() };
         Circumstances {
             entry: "`[servers.x]`".to_owned(),
             project: None,
@@ -406,6 +447,7 @@ mod tests {
             work: PathBuf::from("/tmp/own/work"),
             directory: home.to_owned(),
             home: Some(home.to_owned()),
+            settings: Some(home.join(".config/prowess/prowess.toml")),
             secrets: vec!["hunter2-hunter2".to_owned()],
             policy,
         }
@@ -415,8 +457,14 @@ mod tests {
     fn what_is_printed_tells_the_key_that_helps() {
         let home = tempfile::tempdir().unwrap();
         let home = fs::canonicalize(home.path()).unwrap();
-        for folder in ["given", "notes", ".ssh"] {
-            fs::create_dir(home.join(folder)).unwrap();
+        let own_folders = [".ssh", ".aws", ".gnupg", ".mozilla/firefox", ".config/prowess"];
+        let folders = ["given", "notes", "app", ".config/app", ".local/state", "state/inside"];
+        for folder in folders.into_iter().chain(own_folders) {
+            fs::create_dir_all(home.join(folder)).unwrap();
+        }
+        for file in ["app/.env", ".bash_history", ".python_history", ".config/prowess/prowess.toml"]
+        {
+            fs::write(home.join(file), "x").unwrap();
         }
         let own = circumstances(&home);
         let at = |path: &str| home.join(path).display().to_string();
@@ -441,7 +489,14 @@ mod tests {
                 "OSError: [Errno 30] Read-only file system: 'given/a.txt'".to_owned(),
                 "add `write = [\"~/given\"]`",
             ),
-            (format!("Cannot access directory {}, skipping", home.display()), "all of your home"),
+            (format!("Cannot access directory {}, skipping", home.display()), "all of a home"),
+            (
+                format!("OSError: [Errno 30] Read-only file system: '{}'", at("x.txt")),
+                "all of a home",
+            ),
+            (format!("ENOENT '{}'", at(".config/app")), "add `read = [\"~/.config/app\"]`"),
+            (format!("ENOENT '{}'", at("state/inside")), "kept from servers"),
+            (format!("ENOENT '{}'", at("app")), "hold secrets such as `~/app/.env`"),
             (
                 "Error: getaddrinfo ENOTFOUND api.github.com".to_owned(),
                 "add `hosts = [\"api.github.com\"]`",
@@ -457,13 +512,38 @@ mod tests {
             ("BRAVE_API_KEY environment variable is required".to_owned(), "`BRAVE_API_KEY`"),
             (
                 format!("Error: ENOENT: no such file or directory, open '{}'", at(".ssh")),
-                "kept from servers",
+                "which may hold secrets: add it to `read` in `[servers.x]` by hand if that is meant",
             ),
         ];
         for (text, words) in table {
             let said = cause(&text).unwrap_or_default();
             assert!(said.contains(words), "{text}: {said}");
-            assert!(!said.contains("add `read = [\"~/.ssh"), "{said}");
+        }
+        for kept in [
+            ".ssh",
+            ".aws",
+            ".gnupg",
+            ".mozilla",
+            ".mozilla/firefox",
+            ".bash_history",
+            ".python_history",
+            ".config",
+            ".config/prowess",
+            ".config/prowess/prowess.toml",
+            ".local",
+            "app",
+            "state",
+        ] {
+            for text in [format!("EACCES '{}'", at(kept)), format!("ENOENT '/tmp/own/work/{kept}'")]
+            {
+                let said = cause(&text).unwrap_or_default();
+                assert!(said.contains("may hold secrets"), "{text}: {said}");
+                assert!(!said.contains(" = ["), "{said}");
+            }
+        }
+        for kept in ["/root", "/home", "/etc/shadow", "/etc"] {
+            let said = cause(&format!("EACCES '{kept}'")).unwrap_or_default();
+            assert!(!said.contains(" = ["), "{said}");
         }
         for text in [
             "",

@@ -119,14 +119,25 @@ impl Client {
         let handler = || Handler { ear: ear.clone() };
         let served = match line {
             Line::Stream(stream) => {
-                let (read, mut write) = stream.into_split();
-                let mut read = BufReader::new(Bounded { read, ear: ear.clone() });
-                let lifecycle = match knows_discovery(&mut read, &mut write, patience).await {
+                let (read, write) = stream.into_split();
+                let read = BufReader::new(Bounded { read, ear: ear.clone() });
+                let mut pipe = Pipe { read, write, line: Vec::new(), late: None };
+                let lifecycle = match pipe.knows_discovery(patience).await {
                     true => discovery(),
                     false => ClientLifecycleMode::Initialize,
                 };
-                let transport = AsyncRwTransport::new_client(readable(read), write);
-                serve_client_with_lifecycle(handler(), transport, lifecycle).await
+                let (transport, carried) = pipe.transport();
+                match serve_client_with_lifecycle(handler(), transport, lifecycle).await {
+                    Err(ClientInitializeError::JsonRpcError(error)) => match carried.await {
+                        // It was only slow, and holds by its first answer.
+                        Ok(pipe) if pipe.late == Some(true) => {
+                            let (transport, _) = pipe.transport();
+                            serve_client_with_lifecycle(handler(), transport, discovery()).await
+                        }
+                        _ => Err(ClientInitializeError::JsonRpcError(error)),
+                    },
+                    served => served,
+                }
             }
             #[cfg(feature = "http")]
             Line::Remote(remote) => {
@@ -235,51 +246,102 @@ fn discovery() -> ClientLifecycleMode {
     ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] }
 }
 
-/// Asks a program whether it knows 2026-07-28, before anything else is said: its first request decides
-/// by which revision it answers all others. One that says nothing in time is taken for an older one.
-async fn knows_discovery(
-    read: &mut (impl AsyncBufRead + Unpin),
-    write: &mut (impl AsyncWrite + Unpin),
-    patience: Duration,
-) -> bool {
-    let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": ProtocolVersion::V_2026_07_28.as_str(),
-        "io.modelcontextprotocol/clientInfo": own(),
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
-    let request = json!({
-        "jsonrpc": "2.0", "id": PROBE, "method": "server/discover", "params": { "_meta": meta },
-    });
-    let asked = async {
-        write.write_all(format!("{request}\n").as_bytes()).await?;
-        let mut line = Vec::new();
-        while read.read_until(b'\n', &mut line).await? > 0 {
-            let message: Value = serde_json::from_slice(&line).unwrap_or_default();
-            if message["id"] == PROBE {
-                let versions = message["result"]["supportedVersions"].as_array();
-                let own = ProtocolVersion::V_2026_07_28.as_str();
-                return Ok(versions.is_some_and(|it| it.iter().any(|it| it == own)));
-            }
-            line.clear();
-        }
-        Ok::<_, io::Error>(false)
-    };
-    matches!(timeout(patience, asked).await, Ok(Ok(true)))
+/// The input and output of a program.
+struct Pipe<R, W> {
+    read: R,
+    write: W,
+    /// What was read of a line that has not ended yet.
+    line: Vec<u8>,
+    /// Whether it knows 2026-07-28, as it said when it was taken for an older one already.
+    late: Option<bool>,
 }
 
-/// Messages as the SDK can read them, line by line.
-fn readable(mut read: impl AsyncBufRead + Send + Unpin + 'static) -> DuplexStream {
-    let (mut write, readable) = tokio::io::duplex(PIPE);
-    tokio::spawn(async move {
-        let mut line = Vec::new();
-        while read.read_until(b'\n', &mut line).await.is_ok_and(|it| it > 0) {
-            if write.write_all(&without_meta(&line)).await.is_err() {
-                break;
-            }
-            line.clear();
+impl<R, W> Pipe<R, W>
+where
+    R: AsyncBufRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    /// Asks whether the program knows 2026-07-28, before anything else is said: its first request
+    /// decides by which revision it answers all others. One that says nothing in time is taken for an
+    /// older one.
+    async fn knows_discovery(&mut self, patience: Duration) -> bool {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": ProtocolVersion::V_2026_07_28.as_str(),
+            "io.modelcontextprotocol/clientInfo": own(),
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let request = json!({
+            "jsonrpc": "2.0", "id": PROBE, "method": "server/discover", "params": { "_meta": meta },
+        });
+        // It is written whole, or the next request would stand in the middle of it.
+        if self.write.write_all(format!("{request}\n").as_bytes()).await.is_err() {
+            return false;
         }
-    });
-    readable
+        let answered = async {
+            while self.read.read_until(b'\n', &mut self.line).await? > 0 {
+                let knows = discovered(&self.line);
+                self.line.clear();
+                if let Some(knows) = knows {
+                    return Ok(knows);
+                }
+            }
+            Ok::<_, io::Error>(false)
+        };
+        matches!(timeout(patience, answered).await, Ok(Ok(true)))
+    }
+
+    /// A transport for the SDK, with messages as it can read them. The pipe is given back once that
+    /// transport is closed.
+    fn transport(
+        mut self,
+    ) -> (impl rmcp::transport::Transport<RoleClient> + 'static, JoinHandle<Self>) {
+        let (requests, write) = tokio::io::duplex(PIPE);
+        let (answers, read) = tokio::io::duplex(PIPE);
+        let carried = tokio::spawn(async move {
+            self.carry(requests, answers).await;
+            self
+        });
+        (AsyncRwTransport::new_client(read, write), carried)
+    }
+
+    /// Carries messages in both directions, line by line towards us, until one side is closed.
+    async fn carry(&mut self, mut requests: DuplexStream, mut answers: DuplexStream) {
+        let Self { read, write, line, late } = self;
+        let inwards = async {
+            while read.read_until(b'\n', line).await.is_ok_and(|it| it > 0) {
+                // Whoever asked has given up waiting for it: the SDK does not know that request.
+                if let Some(knows) = discovered(line) {
+                    *late = Some(knows);
+                } else if answers.write_all(&without_meta(line)).await.is_err() {
+                    break;
+                }
+                line.clear();
+            }
+        };
+        let outwards = async {
+            if tokio::io::copy(&mut requests, write).await.is_err() {
+                // It does not listen any more, but may have said something before.
+                std::future::pending().await
+            }
+        };
+        tokio::select! {
+            () = inwards => {}
+            () = outwards => {}
+        }
+    }
+}
+
+/// Whether a message says that a program knows 2026-07-28; nothing where it is no answer to that.
+fn discovered(message: &[u8]) -> Option<bool> {
+    // No other message has this id, and few have the word: only those are worth reading here as well.
+    let text = std::str::from_utf8(message).ok().filter(|it| it.contains(PROBE))?;
+    let message: Value = serde_json::from_str(text).ok()?;
+    if message["id"] != PROBE || !message["method"].is_null() {
+        return None;
+    }
+    let versions = message["result"]["supportedVersions"].as_array();
+    let own = ProtocolVersion::V_2026_07_28.as_str();
+    Some(versions.is_some_and(|it| it.iter().any(|it| it == own)))
 }
 
 /// A message without the `_meta` of a result about skills, for which the SDK would take it for the
@@ -544,5 +606,65 @@ impl ClientHandler for Handler {
     /// Skills are resources, and have no notification of their own.
     async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
         self.ear.has_other_skills.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The other end of a program that holds back its answer to the first request until it has been
+    /// asked for something else, and then answers in order. With `knows` it speaks 2026-07-28 alone.
+    async fn answer_late(stream: UnixStream, knows: bool) {
+        let (read, mut write) = stream.into_split();
+        let mut lines = BufReader::new(read).lines();
+        let mut held: Vec<Value> = Vec::new();
+        while let Ok(Some(line)) = lines.next_line().await {
+            let asked: Value = serde_json::from_str(&line).unwrap();
+            if asked["id"].is_null() {
+                continue;
+            }
+            held.push(asked);
+            if held.len() == 1 && held[0]["id"] == PROBE {
+                continue;
+            }
+            for asked in held.drain(..) {
+                let own = json!({ "name": "late", "version": "1" });
+                let result = match asked["method"].as_str() {
+                    Some("server/discover") if knows => json!({
+                        "supportedVersions": ["2026-07-28"], "capabilities": { "tools": {} },
+                        "serverInfo": own, "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+                    }),
+                    Some("initialize") if !knows => json!({
+                        "protocolVersion": "2025-06-18", "capabilities": { "tools": {} }, "serverInfo": own,
+                    }),
+                    Some("tools/list") => {
+                        json!({ "tools": [{ "name": "t", "inputSchema": { "type": "object" } }] })
+                    }
+                    _ => Value::Null,
+                };
+                let mut said = json!({ "jsonrpc": "2.0", "id": asked["id"] });
+                match result {
+                    Value::Null => {
+                        said["error"] = json!({ "code": -32601, "message": "no such method" })
+                    }
+                    result => said["result"] = result,
+                }
+                write.write_all(format!("{said}\n").as_bytes()).await.unwrap();
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_nobody_waits_for_any_more_is_dropped() {
+        for knows in [false, true] {
+            let (own, other) = UnixStream::pair().unwrap();
+            let server = tokio::spawn(answer_late(other, knows));
+            let client = Client::connect(Line::Stream(own), Duration::ZERO).await.unwrap();
+            let (tools, _) = client.tools(8).await.unwrap();
+            assert_eq!(tools.len(), 1, "{knows}");
+            client.close().await;
+            server.await.unwrap();
+        }
     }
 }

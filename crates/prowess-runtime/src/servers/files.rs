@@ -1,6 +1,7 @@
 //! What a server that is a program can read and write: what its entry says, and what its arguments name.
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
@@ -254,7 +255,8 @@ fn kept(writes: &[PathBuf], protected: &[PathBuf]) -> (Vec<PathBuf>, Vec<PathBuf
     }
     holders.sort();
     holders.dedup();
-    holders.retain(|it| !kept.iter().any(|own| it.starts_with(own)));
+    let own: BTreeSet<&Path> = kept.iter().map(PathBuf::as_path).collect();
+    holders.retain(|it| !it.ancestors().any(|above| own.contains(above)));
     (kept, holders)
 }
 

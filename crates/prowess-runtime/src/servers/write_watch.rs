@@ -62,8 +62,9 @@ impl WriteWatch {
         // What was there before is named and kept first: only that can be lost.
         changes.sort_by_key(|it| !it.is_loss());
         let named = changes.iter().take(NAMED).map(|it| {
-            let path = visible(&it.path.to_string_lossy()).replace('`', "'");
-            format!("`{path}` ({})", it.what)
+            let shown = |it: &Path| visible(&it.to_string_lossy()).replace('`', "'");
+            let by = it.led_by.as_ref().map(|it| format!(", `{}` leads to it", shown(it)));
+            format!("`{}` ({}{})", shown(&it.path), it.what, by.unwrap_or_default())
         });
         let more = changes.len().saturating_sub(NAMED);
         let named: Vec<String> =
