@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Result, ensure};
-use prowess_runtime::{Job, Launcher, OutcomeStatus, RunLimits, Sandbox, SandboxLevel, Work};
+use prowess_sandbox::{Job, Launcher, RunLimits, RunStatus, Sandbox, SandboxLevel, Work};
 use tokio::{process::Command, runtime::Runtime};
 
 use crate::{
@@ -81,9 +81,9 @@ pub(crate) fn timeouts(options: &Options<'_>) -> Result<()> {
             let limits = RunLimits { timeout: Duration::from_millis(30), ..RunLimits::default() };
             let (job, base) = job(&script, limits)?;
             let start = Instant::now();
-            let outcome = runtime.block_on(sandbox(&launcher, level).run(job))?;
+            let result = runtime.block_on(sandbox(&launcher, level).run(job))?;
             slowest = slowest.max(start.elapsed().saturating_sub(limits.timeout));
-            ensure!(outcome.status == OutcomeStatus::TimedOut, "run {run}: {outcome:?}");
+            ensure!(result.status == RunStatus::TimedOut, "run {run}: {result:?}");
             ensure!(!base.exists(), "run {run} left `{}`", base.display());
             ensure!(alive(&word)? == 0, "run {run} left somebody alive");
         }
@@ -112,9 +112,9 @@ async fn plainly() -> Result<Duration> {
 async fn held(launcher: &Launcher, level: SandboxLevel) -> Result<Duration> {
     let start = Instant::now();
     let (job, _) = job(SCRIPT, RunLimits::default())?;
-    let outcome = sandbox(launcher, level).run(job).await?;
+    let result = sandbox(launcher, level).run(job).await?;
     let took = start.elapsed();
-    ensure!(outcome.status == OutcomeStatus::Ok && outcome.sandbox == Some(level), "{outcome:?}");
+    ensure!(result.status == RunStatus::Ok && result.level == level, "{result:?}");
     Ok(took)
 }
 

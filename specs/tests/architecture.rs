@@ -9,6 +9,7 @@ use std::{
 /// Which crates of this workspace each of them may use. A new crate is one line here.
 const ARROWS: &[(&str, &[&str])] = &[
     ("prowess-frontmatter", &[]),
+    ("prowess-sandbox", &[]),
     ("prowess-template", &[]),
     ("prowess-shell", &[]),
     ("prowess-http", &[]),
@@ -16,7 +17,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("prowess", &["prowess-frontmatter"]),
     (
         "prowess-runtime",
-        &["prowess-template", "prowess-shell", "prowess-http", "prowess-sql", "prowess"],
+        &[
+            "prowess-sandbox",
+            "prowess-template",
+            "prowess-shell",
+            "prowess-http",
+            "prowess-sql",
+            "prowess",
+        ],
     ),
     ("prowess-agent", &["prowess-http", "prowess", "prowess-runtime"]),
     ("prowess-mcp", &["prowess", "prowess-runtime"]),
@@ -24,6 +32,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "prowess-cli",
         &[
             "prowess-frontmatter",
+            "prowess-sandbox",
             "prowess-shell",
             "prowess-http",
             "prowess-sql",
@@ -36,7 +45,8 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// The crates that know nothing about skills, so that they are useful alone.
-const LEAVES: &[&str] = &["prowess-template", "prowess-shell", "prowess-http", "prowess-sql"];
+const LEAVES: &[&str] =
+    &["prowess-sandbox", "prowess-template", "prowess-shell", "prowess-http", "prowess-sql"];
 
 #[test]
 fn every_crate_uses_only_what_it_may() {

@@ -11,10 +11,8 @@ use std::{
 };
 
 use prowess_http::Hosts;
-use prowess_runtime::{
-    Job, Network, Outcome, OutcomeStatus, Proxy, ProxyLimits, RunLimits, SandboxLevel,
-    ScriptConnection,
-};
+use prowess_runtime::{Outcome, OutcomeStatus, Proxy, ProxyLimits};
+use prowess_sandbox::{Job, Network, RunLimits, SandboxLevel, ScriptConnection};
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -30,7 +28,7 @@ fn proxy(hosts: &[&str]) -> Proxy {
 
 /// Runs a script whose only network is a proxy.
 fn run(stage: Stage, proxy: Proxy, script: &str) -> Outcome {
-    stage.run_job(Job { network: Network::Proxy(proxy), ..stage.job(script) })
+    stage.run_job(Job { network: Network::Proxy(Arc::new(proxy)), ..stage.job(script) })
 }
 
 /// What a script prints that runs well.
@@ -416,7 +414,7 @@ print(code(ask(f"GET http://127.0.0.1:{{port}}/ HTTP/1.1")))
         ));
         for stage in stages() {
             let before = server.connections();
-            let network = Network::Proxy(proxy(&[&server.address.to_string()]));
+            let network = Network::Proxy(Arc::new(proxy(&[&server.address.to_string()])));
             let reads = vec![world.path("")];
             let outcome = stage.run_job(Job { network, reads, ..stage.job(&script) });
             assert_eq!(output(&outcome), "200\n", "{stage:?} {outcome:#?}");
@@ -439,7 +437,7 @@ print(code(ask(f"GET http://127.0.0.1:{{port}}/ HTTP/1.1")))
                 "echo $HTTP_PROXY; until [ -e go ]; do curl -sS {url} >/dev/null && sleep 0.05; done"
             );
             let limits = RunLimits { timeout: Duration::from_secs(3), ..RunLimits::default() };
-            let network = Network::Proxy(proxy(&[&host]));
+            let network = Network::Proxy(Arc::new(proxy(&[&host])));
             let job = Job { network, limits, chunks: Some(sender), ..stage.job(&script) };
             let own = seen.clone();
             let sandbox = stage.sandbox();
@@ -453,7 +451,7 @@ print(code(ask(f"GET http://127.0.0.1:{{port}}/ HTTP/1.1")))
                 };
                 tokio::join!(sandbox.run(job), look)
             });
-            let outcome = ended.unwrap();
+            let outcome = Outcome::from(ended.unwrap());
             assert_eq!(outcome.status, OutcomeStatus::TimedOut);
             let (port, answer) = seen.lock().unwrap().take().unwrap();
             match stage.level {
@@ -555,11 +553,11 @@ print("spent", code(ask("GET http://{endless}/ HTTP/1.1")) in ("502", "closed"))
                     *own.lock().unwrap() = Some(failed.is_err());
                 });
                 let limits = RunLimits { timeout: Duration::from_secs(1), ..RunLimits::default() };
-                let network = Network::Proxy(proxy(&[&address.to_string()]));
+                let network = Network::Proxy(Arc::new(proxy(&[&address.to_string()])));
                 let script = format!("curl -sSN http://{address}/");
                 let job = Job { network, limits, ..stage.job(&script) };
                 if dropped {
-                    let run = async { stage.sandbox().run(job).await.unwrap() };
+                    let run = async { Outcome::from(stage.sandbox().run(job).await.unwrap()) };
                     let waited = tokio::time::timeout;
                     block_on(async { waited(Duration::from_millis(500), run).await }).unwrap_err();
                 } else {

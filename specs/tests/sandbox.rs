@@ -23,9 +23,10 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use prowess_runtime::{
-    Chunk, Job, Launcher, Outcome, OutcomeStatus, Report, Root, RunLimits, Sandbox, SandboxError,
-    SandboxLevel, Work,
+use prowess_runtime::{Outcome, OutcomeStatus};
+use prowess_sandbox::{
+    Chunk, Job, Launcher, Root, RunLimits, Sandbox, SandboxError, SandboxLevel, SandboxSupport,
+    Work,
 };
 use tokio::{runtime::Runtime, sync::mpsc, time::timeout};
 
@@ -62,7 +63,7 @@ pub(crate) fn stages() -> Vec<Stage> {
 
 /// The same, only as whoever runs the tests.
 fn own_stages() -> Vec<Stage> {
-    static GIVEN: LazyLock<Report> =
+    static GIVEN: LazyLock<SandboxSupport> =
         LazyLock::new(|| Stage::new(SandboxLevel::Strong).sandbox().probe());
     assert_ne!(GIVEN.level, SandboxLevel::None, "nothing can be shown here: {GIVEN:#?}");
     let given =
@@ -155,7 +156,7 @@ impl Stage {
     }
 
     pub(crate) fn run_job(self, job: Job) -> Outcome {
-        let outcome = block_on(self.sandbox().run(job)).unwrap();
+        let outcome = Outcome::from(block_on(self.sandbox().run(job)).unwrap());
         assert_eq!(outcome.sandbox, Some(self.level), "{outcome:?}");
         outcome
     }
@@ -614,7 +615,9 @@ mod a_script_reaches_only_the_files_that_it_is_given {
                 job
             };
             let outcomes = block_on(async {
-                let run = |own| async move { stage.sandbox().run(job(own)).await.unwrap() };
+                let run = |own| async move {
+                    Outcome::from(stage.sandbox().run(job(own)).await.unwrap())
+                };
                 <[_; 2]>::from(tokio::join!(run(0), run(1)))
             });
             for (own, outcome) in outcomes.into_iter().enumerate() {
@@ -836,7 +839,7 @@ mod a_script_inherits_nothing {
         let script = "perl -e 'for (3 .. 255) { open(F, \"<&=$_\") && print \"$_ \" }'\nls /proc/self/fd 2>/dev/null | tr '\\n' ' '";
         for Stage { level, .. } in own_stages() {
             let sandbox = Sandbox::new(launcher.clone(), SandboxLevel::Landlock).at_most(level);
-            let text = block_on(sandbox.run(best().job(script))).unwrap().stdout.unwrap().text;
+            let text = block_on(sandbox.run(best().job(script))).unwrap().stdout.text;
             // The fourth is the folder that is listed.
             let wanted = if level == SandboxLevel::Strong { "0 1 2 3 " } else { "" };
             assert_eq!(text, wanted, "{level}");
@@ -1463,7 +1466,7 @@ mod a_run_takes_no_more_than_its_limits {
                 let [head, tail] = [498, 250].map(|it| "y\n".repeat(it));
                 let expected = format!("{head}\n[… 98504 bytes were cut …]\n{tail}");
                 assert_eq!(String::from_utf8(rest).unwrap(), expected);
-                assert_eq!(run.await.unwrap().unwrap().stdout.unwrap().cut, 99_004);
+                assert_eq!(run.await.unwrap().unwrap().stdout.cut, 99_004);
             });
         }
     }
@@ -1870,7 +1873,8 @@ mod what_a_script_leaves_can_be_taken_out {
     use super::*;
 
     fn left(stage: Stage, script: &str) -> (Outcome, Work) {
-        let (outcome, work) = block_on(stage.sandbox().run_keeping(stage.job(script))).unwrap();
+        let (result, work) = block_on(stage.sandbox().run_keeping(stage.job(script))).unwrap();
+        let outcome = Outcome::from(result);
         assert_eq!(outcome.status, OutcomeStatus::Ok, "{outcome:?}");
         (outcome, work)
     }
@@ -2024,10 +2028,10 @@ mod a_poor_machine_is_no_reason_to_run_without_a_sandbox {
             if !own_stages().contains(&Stage::new(level)) {
                 continue;
             }
-            let outcome =
+            let result =
                 block_on(poor(&[lacks], SandboxLevel::Landlock).run(OPEN.job(&script))).unwrap();
-            assert_eq!(outcome.sandbox, Some(level), "{outcome:?}");
-            assert_eq!(outcome.stdout.unwrap().text, "ran\n");
+            assert_eq!(result.level, level, "{result:?}");
+            assert_eq!(result.stdout.text, "ran\n");
             assert!(!world.path("home/x").exists());
             let strong = block_on(poor(&[lacks], SandboxLevel::Strong).run(OPEN.job(&script)));
             assert_eq!(strong.is_ok(), level == SandboxLevel::Strong, "{strong:?}");
@@ -2040,8 +2044,8 @@ mod a_poor_machine_is_no_reason_to_run_without_a_sandbox {
         let word = unique();
         let script = format!("env | grep -c CARGO; setsid sleep {word} & sleep {word}");
         let limits = RunLimits { timeout: Duration::from_millis(300), ..RunLimits::default() };
-        let outcome = block_on(poor.run(Job { limits, ..OPEN.job(&script) })).unwrap();
-        let json = serde_json::to_value(&outcome).unwrap();
+        let result = block_on(poor.run(Job { limits, ..OPEN.job(&script) })).unwrap();
+        let json = serde_json::to_value(Outcome::from(result)).unwrap();
         assert_eq!(
             (json["sandbox"].as_str(), json["status"].as_str()),
             (Some("none"), Some("timed_out"))
@@ -2058,9 +2062,9 @@ mod a_poor_machine_is_no_reason_to_run_without_a_sandbox {
                 "{} || echo refused; touch x 2>/dev/null; setsid true 2>/dev/null; echo ran",
                 call("socket", "2, 1, 0")
             );
-            let outcome = block_on(sandbox.run(OPEN.job(&script))).unwrap();
-            assert_eq!(outcome.stdout.unwrap().text, "refused\nran\n", "{level}");
-            assert_eq!(outcome.sandbox, Some(level));
+            let result = block_on(sandbox.run(OPEN.job(&script))).unwrap();
+            assert_eq!(result.stdout.text, "refused\nran\n", "{level}");
+            assert_eq!(result.level, level);
         }
     }
 
@@ -2236,12 +2240,12 @@ print(m[:5].decode())";
         for Stage { level, .. } in own_stages() {
             fs::create_dir_all(world.path("gone")).unwrap();
             let sandbox = Sandbox::new(launcher.clone(), level).at_most(level);
-            let outcome =
+            let result =
                 block_on(sandbox.run(
                     best().job(&format!("cat '{}' 2>/dev/null || echo ran", hidden.display())),
                 ))
                 .unwrap();
-            assert_eq!(outcome.stdout.unwrap().text, "ran\n", "{level}");
+            assert_eq!(result.stdout.text, "ran\n", "{level}");
         }
         assert!(Work::within(Path::new("/nowhere")).is_err());
     }

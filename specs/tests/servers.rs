@@ -21,11 +21,12 @@ use prowess_agent::{
     Session, ToolLoop, Turn,
 };
 use prowess_runtime::{
-    Active, AllowedToolsMode, Answering, ApproveAll, Approver, ApproverReply, Authorizer, Check,
-    Decision, DenyAll, Launcher, McpLauncher, McpServer, Outcome, OutcomeStatus, Policy,
-    PolicyRule, Question, Records, RunLimits, Sandbox, SandboxLevel, ServerTimeouts, SkillProvider,
+    Active, AllowedToolsMode, Answering, ApproveAll, Approver, ApproverReply, Authorizer, Decision,
+    DenyAll, Launcher, McpLauncher, McpServer, Outcome, OutcomeStatus, Policy, PolicyRule,
+    Question, Records, RunLimits, Sandbox, SandboxLevel, ServerTimeouts, SkillProvider,
     SkillServers, Toolbox, Transport, UseSkill,
 };
+use prowess_sandbox::FeatureCheck;
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime;
 
@@ -1195,7 +1196,7 @@ mod servers_end_with_whom_they_belong_to {
              atexit.register(end)",
         );
         let given = sandbox().probe();
-        let has_rules = |it: &Check| it.name == "landlock" && it.given == Some(true);
+        let has_rules = |it: &FeatureCheck| it.name == "landlock" && it.given == Some(true);
         let mut levels = vec![given.level];
         levels.extend(given.checks.iter().any(has_rules).then_some(SandboxLevel::Landlock));
         for (level, is_dropped) in levels.into_iter().flat_map(|it| [(it, true), (it, false)]) {

@@ -243,7 +243,7 @@ fn network(policy: &Policy) -> Result<Network, Box<Outcome>> {
         let message = format!("`policy.script_hosts` cannot be used: {error}");
         Box::new(Outcome::bad(OutcomeStatus::Invalid, message))
     })?;
-    Ok(Network::Proxy(Proxy::new(hosts)))
+    Ok(Network::Proxy(Arc::new(Proxy::new(hosts))))
 }
 
 /// What decides whether something is done, and asks this one.

@@ -8,6 +8,7 @@ use std::{
 };
 
 use prowess::{ChosenSkill, Level, Offer, Priority, ReadError, Skill, Type, render_definition};
+use prowess_sandbox::{SandboxLevel, ScriptConnection};
 
 use crate::{
     active::Active,
@@ -15,7 +16,7 @@ use crate::{
     change::{FileChange, FileState},
     commands::{self, Plan},
     entry::SkillRecord,
-    outcome::{Outcome, OutcomeStatus, SandboxLevel, ScriptConnection},
+    outcome::{Outcome, OutcomeStatus},
     policy::{ActionRequest, Ground, Policy, Ruling},
     protected::lies_in,
     records::{Approval, AuditEntry, Key, Kind, Records, now},

@@ -13,12 +13,12 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use prowess_sandbox::{Links, Root, RootError};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     content::digest,
     records::{NO_WAIT, is_own, locked, now},
-    root::{Links, Root, RootError},
 };
 
 /// The files that tools wrote, with what they held before. Making one touches nothing.

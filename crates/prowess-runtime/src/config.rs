@@ -20,6 +20,7 @@ use std::{
 };
 
 use prowess::{ContextWindow, Directory, Matching, Memory, Options, Scope, Thresholds};
+use prowess_sandbox::RunLimits;
 use serde_json::Value as Json;
 
 pub use self::{
@@ -35,10 +36,7 @@ pub use self::{
     value::{Address, Bytes, Depth, Presets, PriceSetting, Ratio, RootPath},
 };
 use self::{places::Owner, reader::Reader, table::Row};
-use crate::{
-    limits::RunLimits,
-    policy::{Policy, PolicyRule},
-};
+use crate::policy::{Policy, PolicyRule};
 
 /// What a person has set, and what holds where nobody has set anything.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -9,6 +9,9 @@ use std::{
 };
 
 use prowess::{Definition, Step};
+use prowess_sandbox::{
+    Chunk, Job, Network, RootError, RunLimits, Sandbox, SandboxError, Stdin, Work,
+};
 use prowess_shell::lint;
 use prowess_template::{Template, TemplateError};
 use serde_json::{Map, Value, json};
@@ -31,16 +34,13 @@ use crate::{
         declared_programs,
     },
     handover::Handover,
-    limits::RunLimits,
     outcome::{Outcome, OutcomeStatus, PlanStep},
     parameters::{Parameters, ParametersError, Variables},
     policy::Policy,
     preparation::{EnvironmentError, EnvironmentStore, PreparedEnvironment, ScriptEnvironments},
     repository,
-    root::RootError,
-    sandbox::{Chunk, Job, Network, Sandbox, SandboxError, Stdin, Work},
     script::Script,
-    skill_folder::{FolderError, SkillFolder},
+    skill_folder::{FolderError, SkillFolder, give_folder},
 };
 
 /// Executes skills.
@@ -324,7 +324,7 @@ impl Executor {
                 let work = Work::new()?;
                 let path = work.give("script.sh", script.as_bytes())?;
                 let files = entry.folder.as_ref().map(SkillFolder::files).transpose()?;
-                let folder = files.map(|it| work.give_folder(SKILL, &it)).transpose()?;
+                let folder = files.map(|it| give_folder(&work, SKILL, &it)).transpose()?;
                 let arguments = ScriptArguments::default();
                 let argv = vec!["sh".into(), path.into()];
                 let programs = Vec::new();
@@ -355,7 +355,7 @@ impl Executor {
         script.shell_text().map_or(Ok(()), safe)?;
         let parameters = parameters.checked(None)?;
         let work = Work::new()?;
-        let folder = work.give_folder(SKILL, &script.files)?;
+        let folder = give_folder(&work, SKILL, &script.files)?;
         let path = folder.join(&script.path).into();
         let environments = self.environments(script).map_err(|source| {
             let skill = script.skill.clone();
@@ -393,16 +393,8 @@ impl Executor {
         self.keep_environments()?;
         let Variables { variables, too_large } = parameters.variables()?;
         let handover = delivery.output.as_deref().map(Handover::into).transpose()?;
-        let Run {
-            skill,
-            mut argv,
-            arguments,
-            programs,
-            environments,
-            folder,
-            script_folder,
-            mut work,
-        } = run;
+        let Run { skill, mut argv, arguments, programs, environments, folder, script_folder, work } =
+            run;
         let python_path = folder.iter().filter(|_| is_python(&argv)).flat_map(|it| {
             // What is run as a module finds what lies beside it as a script would.
             let beside = argv.contains(&"-m".into()).then(|| it.join(&script_folder));
@@ -414,7 +406,7 @@ impl Executor {
         let directory = folder.as_deref().map(|it| ("SKILL_DIR", text(it)));
         let own = [("SKILL_NAME", skill.to_owned()), ("PARAMS_FILE", text(&file))];
         let own = own.into_iter().chain(directory).map(|(name, value)| (name.to_owned(), value));
-        arguments.place(&mut work)?;
+        let links = arguments.place(&work)?;
         let Programs { path, reads } = self.programs(&mut argv, &programs, &environments)?;
         argv.extend(arguments.words);
         let may_write = |it: &PathBuf| {
@@ -443,7 +435,7 @@ impl Executor {
             layered: environments.all().map(|it| it.tree.clone()).collect(),
             writes: self.writes.clone(),
             withheld: self.withheld().chain(arguments.withheld).collect(),
-            home: (!self.sandbox.holds()).then(|| self.interpreters.home.clone()).flatten(),
+            home: (!self.sandbox.confines()).then(|| self.interpreters.home.clone()).flatten(),
             path,
             stdin: delivery.stdin,
             network: self.network.clone(),
@@ -456,7 +448,8 @@ impl Executor {
                 None => future::pending().await,
             }
         };
-        let (mut outcome, work) = self.sandbox.run_until(job, cancelled).await?;
+        let (result, work) = self.sandbox.run_until(job, cancelled).await?;
+        let mut outcome = Outcome::from(result);
         if let Some(guard) = guard {
             guard.put_right_after(&mut outcome);
         }
@@ -466,7 +459,7 @@ impl Executor {
             outcome.message.get_or_insert(message);
         }
         if let Some(handover) = handover {
-            handover.take(&work, self.limits.work, &mut outcome);
+            handover.take(&work, &links, self.limits.work, &mut outcome);
         }
         Ok(outcome)
     }
@@ -500,7 +493,7 @@ impl Executor {
         for name in ["python3", "node"].into_iter().chain(declared.iter().map(String::as_str)) {
             find(name)?;
         }
-        if !self.sandbox.holds() {
+        if !self.sandbox.confines() {
             programs.path.extend(self.interpreters.path.iter().cloned());
         }
         programs.path.dedup();
@@ -810,16 +803,14 @@ impl From<TemplateError> for Early {
 impl From<&ExecuteError> for Outcome {
     fn from(error: &ExecuteError) -> Self {
         match error {
-            ExecuteError::Sandbox(SandboxError::Unavailable { remedy, .. }) => {
-                Self::error(OutcomeStatus::Refused, error).hint(remedy)
-            }
+            ExecuteError::Sandbox(
+                error @ (SandboxError::Unavailable { .. } | SandboxError::Variable { .. }),
+            ) => error.into(),
             ExecuteError::Environment { skill, source } => {
                 let hint = format!("`prowess prepare {skill} --update` prepares it again");
                 Self::error(OutcomeStatus::Refused, source).hint(hint)
             }
-            ExecuteError::Sandbox(SandboxError::Variable { .. }) => {
-                Self::error(OutcomeStatus::Invalid, error)
-            }
+            // Also a script that could not be started: nothing ran.
             error => Self::error(OutcomeStatus::Refused, error),
         }
     }

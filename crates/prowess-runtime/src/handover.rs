@@ -5,6 +5,7 @@ use std::{
     path::{self, Path, PathBuf},
 };
 
+use prowess_sandbox::{Root, RootError, Work};
 use rustix::fs::{Access, FileType};
 
 use crate::{
@@ -12,9 +13,7 @@ use crate::{
     policy::acted_on,
     protected::is_protected,
     repository::{is_named_by_settings, is_of_repository},
-    root::{Root, RootError},
     roots::is_of_git,
-    sandbox::Work,
 };
 
 /// A directory that takes the files of a run. What lies there already stays as it is.
@@ -47,15 +46,16 @@ impl Handover {
         Ok(Self { root: Root::open(directory)?, made })
     }
 
-    /// Copies what a run has left, no more than so many bytes; its outcome says what was not copied.
-    pub(crate) fn take(&self, work: &Work, most: u64, outcome: &mut Outcome) {
-        let left = match work.left() {
+    /// Copies what a run has left, but for links that it was given, and no more than so many bytes; its
+    /// outcome says what was not copied.
+    pub(crate) fn take(&self, work: &Work, links: &[PathBuf], most: u64, outcome: &mut Outcome) {
+        let left = match work.list() {
             Ok(left) => left,
             Err(error) => return failed(outcome, Outcome::error(OutcomeStatus::Failed, &error)),
         };
         let mut files = Vec::new();
         for (path, kind) in left {
-            if kind == FileType::Symlink && work.given_links.contains(&path) {
+            if kind == FileType::Symlink && links.contains(&path) {
                 continue;
             }
             match unfit(&path, kind) {

@@ -6,14 +6,11 @@
 
 mod listing;
 mod outcome;
-mod limits;
 mod config;
 mod key_file;
 mod secret;
 mod protected;
 mod repository;
-mod root;
-mod rewrite;
 mod roots;
 mod texts;
 mod skill_folder;
@@ -46,7 +43,7 @@ mod journal;
 mod authorizer;
 #[cfg(feature = "http")]
 mod proxy;
-mod sandbox;
+mod run_outcome;
 mod preparation;
 mod handover;
 mod executor;
@@ -56,6 +53,11 @@ mod tools;
 mod registry;
 mod toolbox;
 mod tool_format;
+
+pub use prowess_sandbox::{
+    CapturedText, Chunk, Launcher, Links, Network, RewriteError, Root, RootError, RunLimits,
+    Sandbox, SandboxError, SandboxLevel, ScriptConnection, Stdin,
+};
 
 #[doc(hidden)]
 pub use crate::store::Step;
@@ -87,13 +89,9 @@ pub use crate::{
     executor::{Delivery, ExecuteError, Executor},
     journal::Journal,
     key_file::{KeyFileError, key_of_file},
-    limits::RunLimits,
     manager::{ExecutionRequest, ExecutionResponse, Intent, Manager, ToolCall, ToolResult},
     markers::{fresh_marker, make_visible, strip_invisible},
-    outcome::{
-        CapturedOutput, Outcome, OutcomeStatus, PlanStep, SandboxLevel, ScriptConnection,
-        StepOutcome,
-    },
+    outcome::{Outcome, OutcomeStatus, PlanStep, StepOutcome},
     parameters::{Parameters, ParametersError},
     percent::percent_decoded,
     policy::{
@@ -108,12 +106,7 @@ pub use crate::{
     records::{AuditEntry, Records, RememberedApproval, now as timestamp},
     registry::Registry,
     retriever::{RetrievedSkill, Retriever},
-    rewrite::RewriteError,
-    root::{DirectoryEntry, DirectoryPage, Links, Root, RootError},
     roots::Roots,
-    sandbox::{
-        Check, Chunk, Job, Launcher, Network, Report, Running, Sandbox, SandboxError, Stdin, Work,
-    },
     schema::{Mismatch, SchemaError, check_schema},
     script::{Script, ScriptError},
     secret::{KnownSecret, is_secret_value, secret_in},

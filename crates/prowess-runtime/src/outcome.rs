@@ -1,8 +1,9 @@
 //! What came of a call or a run, well or badly.
 
-use std::{error::Error, fmt, iter, time::Duration};
+use std::{error::Error, iter, time::Duration};
 
-use serde::{Deserialize, Serialize, Serializer, ser::SerializeMap as _};
+use prowess_sandbox::{CapturedText, SandboxLevel, ScriptConnection};
+use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::{Map, Value};
 
 /// What came of a call or a run. Only what applies is there.
@@ -27,10 +28,10 @@ pub struct Outcome {
     pub signal: Option<i32>,
     /// What a script printed.
     #[serde(flatten, serialize_with = "stdout")]
-    pub stdout: Option<CapturedOutput>,
+    pub stdout: Option<CapturedText>,
     /// What a script printed as errors.
     #[serde(flatten, serialize_with = "stderr")]
-    pub stderr: Option<CapturedOutput>,
+    pub stderr: Option<CapturedText>,
     /// What a tool, a template or an instruction gives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
@@ -64,21 +65,6 @@ pub struct Outcome {
     pub network_omitted: u64,
 }
 
-/// A connection that a script asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ScriptConnection {
-    /// The host as a name or an address.
-    pub host: String,
-    /// Its port; 0 where none could be read.
-    pub port: u16,
-    /// How many bytes went to the host.
-    pub bytes_sent: u64,
-    /// How many came from it.
-    pub bytes_received: u64,
-    /// Why there was no connection, or why it was ended.
-    pub refused: Option<String>,
-}
-
 /// How a call or a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -100,27 +86,6 @@ pub enum OutcomeStatus {
     Invalid,
     /// There is no such tool, skill or file.
     NotFound,
-}
-
-/// What stands between a script and the machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SandboxLevel {
-    /// Nothing.
-    None,
-    /// Rules of the kernel about files, and a filter of system calls.
-    Landlock,
-    /// Namespaces and a root of its own, on top of that.
-    Strong,
-}
-
-/// What was caught of a stream: its beginning and its end where it was too long.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CapturedOutput {
-    /// The text; with replacement characters for bytes that are none.
-    pub text: String,
-    /// How many bytes were left out of its middle; the text says where.
-    pub cut: u64,
 }
 
 /// One step of a plan.
@@ -207,41 +172,18 @@ impl Outcome {
     }
 }
 
-impl SandboxLevel {
-    /// The word for it, as in `prowess.toml`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Landlock => "landlock",
-            Self::Strong => "strong",
-        }
-    }
-}
-
-impl fmt::Display for SandboxLevel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-fn stdout<S: Serializer>(
-    stream: &Option<CapturedOutput>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
+fn stdout<S: Serializer>(stream: &Option<CapturedText>, serializer: S) -> Result<S::Ok, S::Error> {
     streams(["stdout", "stdout_cut"], stream, serializer)
 }
 
-fn stderr<S: Serializer>(
-    stream: &Option<CapturedOutput>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
+fn stderr<S: Serializer>(stream: &Option<CapturedText>, serializer: S) -> Result<S::Ok, S::Error> {
     streams(["stderr", "stderr_cut"], stream, serializer)
 }
 
 /// The text of a stream, and how much of it was cut where that is so.
 fn streams<S: Serializer>(
     [text, cut]: [&'static str; 2],
-    stream: &Option<CapturedOutput>,
+    stream: &Option<CapturedText>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     let mut map = serializer.serialize_map(None)?;

@@ -15,6 +15,7 @@ use std::{
     convert::Infallible,
     io::{self, Write as _},
     net,
+    pin::Pin,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -22,6 +23,7 @@ use std::{
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use prowess_http::{Hosts, Resolver, SystemResolver};
+use prowess_sandbox::{NetworkProxy, ProxySession, ScriptConnection};
 use tokio::{
     net::{TcpListener, TcpStream},
     task::JoinSet,
@@ -127,13 +129,13 @@ impl Proxy {
     }
 
     /// Where the connections of a run are listed.
-    pub(crate) fn log(&self) -> Arc<Log> {
+    fn log(&self) -> Arc<Log> {
         self.log.clone().unwrap_or_default()
     }
 
     /// Serves a socket until this is dropped, and with it every connection. With a password, only
     /// whoever says it.
-    pub(crate) async fn serve(
+    async fn serve(
         &self,
         socket: net::TcpListener,
         password: Option<String>,
@@ -157,6 +159,35 @@ impl Proxy {
                 },
             }
         }
+    }
+}
+
+impl NetworkProxy for Proxy {
+    fn session(&self) -> Arc<dyn ProxySession> {
+        Arc::new(Session { proxy: self.clone(), log: self.log() })
+    }
+}
+
+/// The use of a proxy by one run.
+struct Session {
+    proxy: Proxy,
+    log: Arc<Log>,
+}
+
+impl ProxySession for Session {
+    fn serve(
+        &self,
+        socket: net::TcpListener,
+        password: Option<String>,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async move {
+            let Err(error) = self.proxy.serve(socket, password, self.log.clone()).await;
+            self.log.refuse_unknown(&error.to_string());
+        })
+    }
+
+    fn connections(&self) -> (Vec<ScriptConnection>, u64) {
+        self.log.connections()
     }
 }
 

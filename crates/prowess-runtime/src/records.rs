@@ -18,9 +18,10 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
+use prowess_sandbox::Root;
 use serde::{Deserialize, Serialize};
 
-use crate::{root::Root, subject::Subject};
+use crate::subject::Subject;
 
 pub use self::audit::AuditEntry;
 

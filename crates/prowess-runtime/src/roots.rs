@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use prowess_sandbox::{Root, RootError};
+
 use crate::{
     outcome::{Outcome, OutcomeStatus},
     protected::{Way, is_protected, lies_in},
     repository::{is_named_by_settings, is_of_repository},
-    root::{Root, RootError},
 };
 
 /// The directories that tools may use. Relative paths begin at the first.
@@ -101,6 +102,7 @@ impl Roots {
             RootError::Io { source, .. } => {
                 bad(OutcomeStatus::Failed, format!("cannot use `{path}`: {source}"))
             }
+            error => Box::new(Outcome::error(OutcomeStatus::Failed, error)),
         }
     }
 

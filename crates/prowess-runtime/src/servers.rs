@@ -32,6 +32,7 @@ use std::{
 };
 
 use prowess::{Definition, Manifest, Skill, Type};
+use prowess_sandbox::{Job, RunLimits, RunningProgram, Sandbox};
 use serde_json::Value;
 use tokio::{task::spawn_blocking, time::timeout};
 
@@ -41,12 +42,10 @@ use crate::{
     config::ServerSetting,
     entry::SkillRecord,
     environment::InterpreterSearch,
-    limits::RunLimits,
     outcome::{Outcome, OutcomeStatus},
     policy::ActionRequest,
     preparation::EnvironmentStore,
     records::AuditEntry,
-    sandbox::{Job, Running, Sandbox},
     script,
     skill_folder::{SkillFile, SkillFolder},
     tool::{Action, Tool},
@@ -126,7 +125,7 @@ pub struct McpServer {
     source: Source,
     client: Client,
     /// Its program, if it is one of ours.
-    running: Option<Running>,
+    running: Option<RunningProgram>,
     /// What it could write that others act on, if it can write at all.
     watch: Option<WriteWatch>,
     patience: ServerTimeouts,
@@ -135,7 +134,7 @@ pub struct McpServer {
 
 /// A program that was started for a server.
 struct Started {
-    running: Running,
+    running: RunningProgram,
     process: Process,
     watch: Option<WriteWatch>,
 }
@@ -167,7 +166,7 @@ impl McpLauncher {
     pub fn new(authorizer: Arc<Authorizer>, sandbox: Sandbox, limits: RunLimits) -> Self {
         let limits = RunLimits { timeout: FOREVER, idle: None, cpu: CPU, output: ERRORS, ..limits };
         let (environment, reads, interpreters, environments, patience) = Default::default();
-        let (sandbox, directory) = (sandbox.held(), PathBuf::from("/"));
+        let (sandbox, directory) = (sandbox.confined(), PathBuf::from("/"));
         Self {
             authorizer,
             sandbox,
@@ -394,7 +393,7 @@ impl McpLauncher {
                 let outcome = match (running, process, &outcome.stderr) {
                     (Some(running), Some(process), None) => {
                         let ended = running.stop(self.patience.stop).await;
-                        let Outcome { stderr, network, denied, .. } = ended;
+                        let Outcome { stderr, network, denied, .. } = ended.into();
                         process.given.explain(Outcome { stderr, network, denied, ..outcome })
                     }
                     _ => outcome,
@@ -528,7 +527,7 @@ impl McpServer {
 
     /// Whether it can still be asked.
     pub fn is_alive(&self) -> bool {
-        !self.running.as_ref().is_some_and(Running::is_over) && !self.client.is_closed()
+        !self.running.as_ref().is_some_and(RunningProgram::is_over) && !self.client.is_closed()
     }
 
     /// Why it cannot be asked any more.
@@ -573,7 +572,7 @@ impl McpServer {
                 if let Some(said) = changes(watch.as_ref(), server, authorizer, prefix).await {
                     authorizer.records.warn(said);
                 }
-                ended
+                ended.into()
             }
             None if closed.is_ok() => Outcome::ok(Value::Null),
             None => {

@@ -1,17 +1,21 @@
 //! The folder of a skill: where it lies, and all that lay there when it was read.
 
 use std::{
+    ffi::OsStr,
     fmt,
+    fs::{self, DirBuilder},
     io::{self, Read as _},
     ops::Deref,
-    os::unix::fs::PermissionsExt as _,
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{DirBuilderExt as _, PermissionsExt as _, symlink},
+    },
     path::{Path, PathBuf},
     sync::Arc,
 };
 
+use prowess_sandbox::{Links, Root, RootError, Work};
 use rustix::fs::FileType;
-
-use crate::root::{Links, Root, RootError};
 
 /// The folder of a skill. Once it is read, what is approved and what runs are the same bytes,
 /// whatever becomes of the folder.
@@ -45,6 +49,26 @@ impl FileKind {
     pub(crate) fn is_executable(self) -> bool {
         matches!(self, Self::Plain(mode) if mode & 0o111 != 0)
     }
+}
+
+/// Gives the files of a skill to a run, as a folder of this name; returns where it lies.
+pub(crate) fn give_folder(work: &Work, name: &str, files: &[SkillFile]) -> io::Result<PathBuf> {
+    let folder = work.given(name);
+    DirBuilder::new().mode(0o700).create(&folder)?;
+    for file in files {
+        if let FileKind::Plain(mode) = file.kind {
+            let path = work.give(&format!("{name}/{}", file.path), &file.bytes)?;
+            fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o100 | 0o400))?;
+        }
+    }
+    // Last of all, so that nothing is written through one.
+    for link in files.iter().filter(|it| it.kind == FileKind::Link) {
+        let path = folder.join(&link.path);
+        let parent = path.parent().unwrap_or(&folder);
+        DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+        symlink(OsStr::from_bytes(&link.bytes), path)?;
+    }
+    Ok(folder)
 }
 
 /// A folder cannot be read whole.

@@ -6,9 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use prowess_sandbox::{DirectoryEntry, Links, Root, RootError};
 use rustix::fs::FileType;
-
-use crate::root::{DirectoryEntry, Links, Root, RootError};
 
 /// The texts of a directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 use anyhow::Result;
-use prowess_runtime::{Check, Launcher, Sandbox, SandboxLevel};
+use prowess_sandbox::{FeatureCheck, Launcher, Sandbox, SandboxLevel};
 
 use crate::{ExitStatus, markdown::wrapped, printer::Printer};
 
@@ -20,7 +20,7 @@ pub(crate) fn run(_: &Args, launcher: &Launcher, printer: &mut Printer) -> Resul
     }
     printer.line(format_args!("level: {}", printer.name(report.level.as_str())))?;
     let widest = report.checks.iter().map(|it| it.name.len()).max().unwrap_or(0);
-    for Check { name, given, detail, .. } in &report.checks {
+    for FeatureCheck { name, given, detail, .. } in &report.checks {
         let given = match given {
             Some(true) => "yes",
             Some(false) => "no",

@@ -15,12 +15,13 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use prowess_sandbox::SandboxLevel;
 use rustix::io::Errno;
 
 use crate::{
     change_history::ChangeHistory,
     listing::entries,
-    outcome::{Outcome, OutcomeStatus, SandboxLevel},
+    outcome::{Outcome, OutcomeStatus},
     policy::{self, guarded},
     protected::{Way, is_protected, place},
     repository::acted_on,

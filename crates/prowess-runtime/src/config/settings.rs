@@ -7,14 +7,13 @@ use std::{
 };
 
 use prowess::{ContextWindow, Directory, Matching, Strategy};
+use prowess_sandbox::{RunLimits, SandboxLevel};
 
 use super::{
     origin::{Setting, SettingOrigin},
     value::{Address, Bytes, Depth, Presets, PriceSetting, Ratio, RootPath},
 };
 use crate::{
-    limits::RunLimits,
-    outcome::SandboxLevel,
     policy::{AllowedToolsMode, Approvals, Decision, Policy, UnlistedCommands},
     servers::McpServerConfig,
 };

@@ -8,6 +8,7 @@ use std::{
 };
 
 use prowess::{DEEPEST, Directory, PRESETS, Preset, Scope, Strategy, nearest, preset};
+use prowess_sandbox::SandboxLevel;
 use serde_json::{Value as Json, json};
 use toml_edit::{Item, Value as Toml};
 
@@ -22,7 +23,6 @@ use super::{
     units::{bytes, duration, size},
 };
 use crate::{
-    outcome::SandboxLevel,
     policy::{AllowedToolsMode, Approvals, Decision, UnlistedCommands},
     servers::{McpServerConfig, OauthSettings, Transport},
 };

@@ -11,7 +11,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use crate::sandbox::{Work, is_of_system};
+use prowess_sandbox::{Work, is_of_system};
 
 /// Arguments of a script. Those made from a list of words are passed on as they are, and name nothing.
 #[derive(Debug, Clone, Default)]
@@ -74,8 +74,9 @@ impl ScriptArguments {
         self.links.retain(|it| may_read(&it.1));
     }
 
-    /// Puts links into the work directory, in which the script begins.
-    pub(crate) fn place(&self, work: &mut Work) -> io::Result<()> {
+    /// Puts links into the work directory, in which the script begins; returns their paths there.
+    pub(crate) fn place(&self, work: &Work) -> io::Result<Vec<PathBuf>> {
+        let mut placed = Vec::new();
         let mut links: Vec<_> = self.links.iter().collect();
         // A folder before what lies in it.
         links.sort_by_key(|it| it.0.components().count());
@@ -89,9 +90,9 @@ impl ScriptArguments {
                 continue;
             }
             symlink(target, &place)?;
-            work.given_links.push(path.clone());
+            placed.push(path.clone());
         }
-        Ok(())
+        Ok(placed)
     }
 
     /// Takes in what a word names; returns the word as the script gets it.
@@ -161,8 +162,8 @@ mod tests {
         let b = here.join("./sub/b.pdf");
         let reads: Vec<&Path> = found.reads.iter().map(PathBuf::as_path).collect();
         assert_eq!(reads, [&*absolute, &b, &absolute, &outside, &absolute]);
-        let mut work = Work::new().unwrap();
-        found.place(&mut work).unwrap();
+        let work = Work::new().unwrap();
+        found.place(&work).unwrap();
         assert_eq!(fs::read_to_string(work.path().join("sub/b.pdf")).unwrap(), "sub/b.pdf");
         let plain = ScriptArguments::naming_files(&words, &here, Some(&here));
         assert_eq!(plain.words, words);

@@ -8,13 +8,11 @@ use std::{
 };
 
 use prowess::Skill;
+use prowess_sandbox::{Links, Root};
 use rustix::fs::FileType;
 
 use super::needs::{NeedNote, Place};
-use crate::{
-    root::{Links, Root},
-    skill_folder::{FileKind, SkillFile},
-};
+use crate::skill_folder::{FileKind, SkillFile};
 
 /// The files of a skill.
 pub(super) struct Files<'a> {

@@ -7,8 +7,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use prowess_sandbox::is_of_system;
+
 use super::{shebang::shebang, version::satisfies, version_manager};
-use crate::sandbox::is_of_system;
 
 /// Where interpreters are looked for, best first. The host fills it in: nothing here reads the environment.
 #[derive(Debug, Clone, Default)]

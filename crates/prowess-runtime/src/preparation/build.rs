@@ -6,10 +6,14 @@ use std::{
     io::{self, Write as _},
     os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use prowess_http::HostsError;
+use prowess_sandbox::{
+    Chunk, Job, Network, RunLimits, Sandbox, SandboxError, Work, certificate_file, folder_size,
+};
 use tokio::{sync::mpsc::UnboundedSender, task::spawn_blocking};
 
 use super::{
@@ -24,10 +28,8 @@ use super::{
 use crate::{
     approver::{Approver, ApproverReply, Coverage, Question},
     environment::{Ecosystem, InterpreterSearch, Missing, MissingKind, Present},
-    limits::RunLimits,
     outcome::{Outcome, OutcomeStatus},
     proxy::{HostRemedy, Proxy, ProxyLimits},
-    sandbox::{Chunk, Job, Network, Sandbox, SandboxError, Work, certificates, folder_size, sweep},
     script::Script,
 };
 
@@ -179,7 +181,7 @@ impl Preparer {
         if let Some(found) = there(&self.store).filter(|_| !is_anew) {
             return Ok(self.share(found, &options)?);
         }
-        sweep(self.store.root());
+        Work::remove_abandoned(self.store.root());
         let approved = self.store.approved_lock(&key).filter(|_| !options.update);
         let built = self.build(recipe, &installer, &options, approved.as_deref()).await?;
         let record = self.publish(recipe, &installer, &options, built, &by)?;
@@ -336,7 +338,7 @@ impl Preparer {
             ("REQUIREMENTS", text(&requirements)),
             ("INDEX", index.clone()),
             ("PLAIN_HOST", plain.unwrap_or_default()),
-            ("CERTIFICATES", certificates().unwrap_or_default().to_owned()),
+            ("CERTIFICATES", certificate_file().unwrap_or_default().to_owned()),
             ("LOCKED", yes(is_locked)),
             ("OFFLINE", yes(options.offline)),
             ("INSTALL_SCRIPTS", yes(options.install_scripts)),
@@ -360,7 +362,8 @@ impl Preparer {
             chunks: options.chunks.clone(),
             ..Job::new(vec!["sh".into(), script.into()], work, self.job_limits())
         };
-        let (outcome, work) = self.sandbox.clone().held().run_keeping(job).await?;
+        let (result, work) = self.sandbox.clone().confined().run_keeping(job).await?;
+        let outcome = Outcome::from(result);
         if !outcome.is_ok() {
             return Err(self.failed(installer, &outcome));
         }
@@ -427,7 +430,7 @@ impl Preparer {
         let hosts = self.registries.hosts(recipe.ecosystem)?;
         let limits = ProxyLimits { bytes: self.limits.size, ..ProxyLimits::default() };
         let remedy = HostRemedy::Setting("prepare.hosts".to_owned());
-        Ok(Network::Proxy(Proxy::new(hosts).with_limits(limits).with_remedy(remedy)))
+        Ok(Network::Proxy(Arc::new(Proxy::new(hosts).with_limits(limits).with_remedy(remedy))))
     }
 
     fn job_limits(&self) -> RunLimits {

@@ -14,6 +14,7 @@ use std::{
 };
 
 use prowess::Skill;
+use prowess_sandbox::{Root, Work, remove_folder};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -24,8 +25,6 @@ use super::{
 use crate::{
     environment::{Ecosystem, InterpreterSearch, PackageDeclaration, detect_in},
     records::{NO_WAIT, Records, is_own, now},
-    root::Root,
-    sandbox::{remove_folder, sweep},
     script::{Script, ScriptError, files},
     subject::hex,
 };
@@ -274,7 +273,7 @@ impl EnvironmentStore {
         if !self.root.is_dir() {
             return Ok(Vec::new());
         }
-        sweep(&self.root);
+        Work::remove_abandoned(&self.root);
         let mut removed = Vec::new();
         for (record, used) in self.all() {
             if is_meant(&record, used) {

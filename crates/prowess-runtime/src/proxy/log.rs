@@ -8,8 +8,9 @@ use std::{
     },
 };
 
+use prowess_sandbox::ScriptConnection;
+
 use super::target::Target;
-use crate::outcome::ScriptConnection;
 
 /// The connections of one run, in the order in which they were asked for.
 #[derive(Debug, Default)]

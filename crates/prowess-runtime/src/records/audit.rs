@@ -7,9 +7,8 @@ use std::{
     path::Path,
 };
 
+use prowess_sandbox::SandboxLevel;
 use serde::Serialize;
-
-use crate::outcome::SandboxLevel;
 
 use super::{NO_WAIT, now};
 

@@ -9,13 +9,13 @@ use std::{
 };
 
 use prowess::visible;
+use prowess_sandbox::{CapturedText, Job, Network, is_of_system};
 
 use crate::{
     listing::entries,
-    outcome::{CapturedOutput, Outcome, OutcomeStatus},
+    outcome::{Outcome, OutcomeStatus},
     policy::{Policy, holds_secrets},
     protected::is_protected,
-    sandbox::{Job, Network, is_of_system},
     secret::is_secret_value,
 };
 
@@ -158,7 +158,7 @@ impl Circumstances {
             )
         });
         let text = last_lines(&printed);
-        let stderr = outcome.stderr.as_ref().map(|it| CapturedOutput { text, cut: it.cut });
+        let stderr = outcome.stderr.as_ref().map(|it| CapturedText { text, cut: it.cut });
         Outcome { hint: Some(hint), stderr: stderr.filter(|it| !it.text.is_empty()), ..outcome }
     }
 
@@ -569,7 +569,7 @@ mod tests {
             "x".repeat(5000)
         );
         let outcome = Outcome {
-            stderr: Some(CapturedOutput { text, cut: 0 }),
+            stderr: Some(CapturedText { text, cut: 0 }),
             ..Outcome::new(OutcomeStatus::Failed)
         };
         let said = own.explain(outcome).stderr.unwrap().text;

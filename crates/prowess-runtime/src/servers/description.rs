@@ -3,11 +3,11 @@
 use std::{collections::BTreeMap, io::Read as _, path::Path};
 
 use prowess::Skill;
+use prowess_sandbox::{Links, Root, RootError};
 use rustix::fs::FileType;
 use serde_json::{Map, Value};
 
 use super::{launcher::PackageCommand, name::plain, oauth_settings::OauthSettings};
-use crate::root::{Links, Root, RootError};
 
 /// A server that a skill describes. What it says is taken as it is written: nothing is filled in yet.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,13 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use prowess_sandbox::Ending;
 use tokio::time::timeout;
 
 use super::{cause::Circumstances, client::Failure};
-use crate::{
-    outcome::{Outcome, OutcomeStatus},
-    sandbox::Ending,
-};
+use crate::outcome::{Outcome, OutcomeStatus};
 
 /// How long it may take until it is known how a server ended.
 const SOON: Duration = Duration::from_secs(2);
@@ -28,10 +26,10 @@ pub(super) async fn explained(
 ) -> Outcome {
     let why = match failure {
         Failure::Gone => {
-            let ended = async { timeout(SOON, process?.ending.outcome()).await.ok() };
+            let ended = async { timeout(SOON, process?.ending.result()).await.ok() };
             match (ended.await, process) {
                 (Some(ended), Some(process)) => {
-                    return process.given.explain(told(server, ended));
+                    return process.given.explain(told(server, ended.into()));
                 }
                 _ => "does not listen any more".to_owned(),
             }

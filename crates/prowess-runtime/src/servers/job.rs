@@ -9,6 +9,7 @@ use std::{
 use prowess::Directory;
 #[cfg(feature = "http")]
 use prowess_http::Hosts;
+use prowess_sandbox::{Job, Network, Work, is_of_system};
 
 use crate::{
     authorizer::Refusal,
@@ -16,8 +17,7 @@ use crate::{
     config::ServerSetting,
     environment::{Ecosystem, InstalledInterpreter},
     outcome::{Outcome, OutcomeStatus},
-    sandbox::{Job, Network, Work, is_of_system},
-    skill_folder::{FileKind, SkillFile},
+    skill_folder::{FileKind, SkillFile, give_folder},
 };
 #[cfg(feature = "http")]
 use std::sync::Arc;
@@ -114,7 +114,7 @@ impl McpLauncher {
         files: &[SkillFile],
     ) -> Result<Job, Box<Outcome>> {
         let work = self.work()?;
-        let folder = work.give_folder(COPY, files);
+        let folder = give_folder(&work, COPY, files);
         let folder =
             folder.map_err(|error| Box::new(Outcome::error(OutcomeStatus::Failed, &error)))?;
         let known = Known { folder: Some(&folder.to_string_lossy()), variables: &self.environment };
@@ -401,7 +401,7 @@ fn network(
         Box::new(Outcome::bad(OutcomeStatus::Invalid, message))
     })?;
     let proxy = Proxy::new(hosts).with_remedy(HostRemedy::Setting(key));
-    Ok(Network::Proxy(proxy.with_log(Arc::default())))
+    Ok(Network::Proxy(Arc::new(proxy.with_log(Arc::default()))))
 }
 
 #[cfg(not(feature = "http"))]

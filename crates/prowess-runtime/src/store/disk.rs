@@ -22,6 +22,7 @@ use std::{
     time::Duration,
 };
 
+use prowess_sandbox::{Links, Root, RootError, rename_noreplace};
 use rustix::{
     fs::{AtFlags, Dir, Mode, OFlags},
     io::Errno,
@@ -30,7 +31,6 @@ use rustix::{
 use sha2::{Digest as _, Sha256};
 
 use super::{Files, StateAfter, StoreError, WriteFailure};
-use crate::root::{Links, Root, RootError, rename_new};
 
 /// A call that changes the disk, or brings a change to it.
 #[doc(hidden)]
@@ -154,7 +154,7 @@ impl<'s> Locked<'s> {
         let shown = to.path().join(new);
         self.steps
             .before(Step::Rename)
-            .and_then(|()| Ok(rename_new(from.as_fd(), old, to.as_fd(), new)?))
+            .and_then(|()| Ok(rename_noreplace(from.as_fd(), old, to.as_fd(), new)?))
             .map_err(|source| failed(&shown, StateAfter::Unchanged, source))?;
         self.sync(&shown, to, from)
     }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use prowess::{Directory, Library, Listing, Options, SizeLimits, Status, nearest, revise_status};
+use prowess_sandbox::{Links, Root, RootError};
 use rustix::fs::{AtFlags, FileType};
 
 use super::{
@@ -15,10 +16,7 @@ use super::{
     document, path,
     trash::{self, Thrown, deleted_from},
 };
-use crate::{
-    entry::SkillRecord,
-    root::{Links, Root, RootError},
-};
+use crate::entry::SkillRecord;
 
 /// A store in a folder: each skill is `<store>/<name>/SKILL.md` with its resources beside it.
 ///

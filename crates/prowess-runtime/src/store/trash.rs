@@ -16,6 +16,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use prowess_sandbox::{Links, Root};
 use rustix::io::Errno;
 
 use super::{
@@ -24,7 +25,6 @@ use super::{
     document,
     file::{is_folder_name, read},
 };
-use crate::root::{Links, Root};
 
 const TRASH: &str = ".trash";
 /// How many deleted skills are kept; the oldest go for good when others come.

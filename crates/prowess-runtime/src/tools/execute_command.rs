@@ -3,14 +3,13 @@
 use std::{
     borrow::Cow,
     collections::BTreeSet,
-    env,
-    error::Error as _,
-    fs, io,
+    env, fs, io,
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
     time::Duration,
 };
 
+use prowess_sandbox::{Chunk, Job, RunLimits, Sandbox, SandboxLevel, Work};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -21,12 +20,10 @@ use crate::{
     active::Active,
     authorizer::Authorizer,
     commands::{self, Guard, Kept, Plan, Withheld},
-    limits::RunLimits,
-    outcome::{Outcome, OutcomeStatus, SandboxLevel},
+    outcome::{Outcome, OutcomeStatus},
     policy::{Approvals, Decision, Policy, PolicyRule},
     protected::Way,
     repository,
-    sandbox::{Chunk, Job, Sandbox, SandboxError, Work},
     tool::{Action, Answer, CommandPreview, Tool},
 };
 
@@ -174,14 +171,14 @@ impl ExecuteCommand {
             || !plan.secrets.is_empty()
             || self.policy.approvals == Approvals::Always;
         let reach = if is_asked { self.reach(&plan) } else { Vec::new() };
-        let is_sandboxed = self.sandbox.holds();
+        let is_sandboxed = self.sandbox.confines();
         Some(CommandPreview { digest, reach, is_sandboxed, is_agreed: false })
     }
 
     /// What a command could reach, one line each.
     fn reach(&self, plan: &Plan) -> Vec<String> {
         let directory = format!("directory: `{}`", plan.directory.display());
-        if !self.sandbox.holds() {
+        if !self.sandbox.confines() {
             return vec![directory, "no sandbox: it runs with all your permissions".to_owned()];
         }
         let level = self.level.get_or_init(|| self.sandbox.level());
@@ -271,7 +268,8 @@ impl ExecuteCommand {
             chunks: self.chunks.clone(),
             ..Job::new(plan.argv(), work, limits)
         };
-        let mut outcome = self.sandbox.run(job).await.map_err(|it| unable(&it))?;
+        let result = self.sandbox.run(job).await.map_err(Outcome::from)?;
+        let mut outcome = Outcome::from(result);
         outcome.files.clear();
         let unseen = |what: &str, it: &Path| {
             format!("{what} was not looked for in `{}` and what comes after it", it.display())
@@ -363,18 +361,4 @@ fn work(plan: &Plan) -> io::Result<Work> {
         fs::write(work.path().join(".gitconfig"), "[safe]\n\tdirectory = *\n")?;
     }
     Ok(work)
-}
-
-/// What it comes to that a command could not be started.
-fn unable(error: &SandboxError) -> Box<Outcome> {
-    let message = match error.source() {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
-    };
-    Box::new(match error {
-        SandboxError::Unavailable { remedy, .. } => {
-            Outcome::bad(OutcomeStatus::Refused, message).hint(remedy)
-        }
-        _ => Outcome::bad(OutcomeStatus::Failed, message),
-    })
 }

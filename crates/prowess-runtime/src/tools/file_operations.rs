@@ -9,6 +9,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use prowess_sandbox::{DirectoryEntry, Links, RootError};
 use rustix::fs::FileType;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -20,7 +21,6 @@ use crate::{
     change_history::{ChangeHistory, LARGEST},
     content::{Page, Part, digest},
     outcome::{Outcome, OutcomeStatus},
-    root::{DirectoryEntry, Links, RootError},
     roots::{Place, Roots},
     tool::{Action, Answer, Tool},
 };

@@ -10,6 +10,7 @@ use prowess_http::{
     CONNECTION_HEADERS, CertificateError, FetchError, FetchRequest, FetchResponse, Fetcher, Hosts,
     Resolver,
 };
+use prowess_sandbox::RunLimits;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -18,7 +19,6 @@ use url::Url;
 use super::{input, schema};
 use crate::{
     content::{Content, text_end},
-    limits::RunLimits,
     outcome::{Outcome, OutcomeStatus},
     secret::{KnownSecret, secret_in},
     tool::{Action, Answer, Tool},

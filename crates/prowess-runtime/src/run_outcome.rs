@@ -1,0 +1,80 @@
+//! From how a run in the sandbox ended to what its outcome says.
+
+use std::{error::Error as _, sync::Arc};
+
+use prowess_sandbox::{CapturedText, RunResult, RunStatus, SandboxError, SandboxLevel};
+
+use crate::outcome::{Outcome, OutcomeStatus};
+
+impl From<RunResult> for Outcome {
+    fn from(result: RunResult) -> Self {
+        let status = match result.status {
+            RunStatus::Ok => OutcomeStatus::Ok,
+            RunStatus::Failed => OutcomeStatus::Failed,
+            RunStatus::Killed => OutcomeStatus::Killed,
+            RunStatus::TimedOut => OutcomeStatus::TimedOut,
+            RunStatus::Cancelled => OutcomeStatus::Cancelled,
+        };
+        let lacks_memory = result.level == SandboxLevel::Landlock
+            && status == OutcomeStatus::Failed
+            && wanted_shared_memory(&result.stderr);
+        Self {
+            message: result.message,
+            hint: lacks_memory.then(|| SHARED_MEMORY.to_owned()),
+            exit_code: result.exit_code,
+            signal: result.signal,
+            stdout: Some(result.stdout),
+            stderr: Some(result.stderr),
+            files: result.files,
+            duration: Some(result.duration),
+            sandbox: Some(result.level),
+            denied: result.denied,
+            network: result.connections,
+            network_omitted: result.connections_omitted,
+            ..Self::new(status)
+        }
+    }
+}
+
+impl From<&SandboxError> for Outcome {
+    /// What a caller is told about a script that could not be started.
+    fn from(error: &SandboxError) -> Self {
+        let status = match error {
+            SandboxError::Unavailable { .. } => OutcomeStatus::Refused,
+            SandboxError::Variable { .. } | SandboxError::Path { .. } => OutcomeStatus::Invalid,
+            SandboxError::Cancelled => OutcomeStatus::Cancelled,
+            _ => OutcomeStatus::Failed,
+        };
+        let cause = error.source();
+        let message = cause.map_or_else(|| error.to_string(), |it| format!("{error}: {it}"));
+        let outcome = Self::bad(status, message);
+        match error {
+            SandboxError::Unavailable { remedy, .. } => outcome.hint(remedy),
+            _ => outcome,
+        }
+    }
+}
+
+impl From<SandboxError> for Outcome {
+    fn from(error: SandboxError) -> Self {
+        Self::from(&error)
+    }
+}
+
+impl From<Result<RunResult, Arc<SandboxError>>> for Outcome {
+    fn from(ended: Result<RunResult, Arc<SandboxError>>) -> Self {
+        match ended {
+            Ok(result) => result.into(),
+            Err(error) => Self::from(&*error),
+        }
+    }
+}
+
+/// What is missing without namespaces, and some programs need.
+const SHARED_MEMORY: &str = "shared memory and named semaphores, as `multiprocessing` of Python uses them, are \
+                             there at the level *strong* alone; `prowess sandbox` shows what that needs";
+
+/// Whether a program says that it wanted shared memory.
+fn wanted_shared_memory(stderr: &CapturedText) -> bool {
+    ["SemLock", "/dev/shm", "shm_open", "sem_open"].iter().any(|it| stderr.text.contains(it))
+}

@@ -1,0 +1,124 @@
+//! What is kept of a stream: its beginning and its end.
+
+use std::collections::VecDeque;
+
+use crate::output::CapturedText;
+
+/// Takes a stream in; keeps its first and its last half of what may be kept.
+#[derive(Debug)]
+pub(crate) struct Capture {
+    most: usize,
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    total: u64,
+}
+
+impl Capture {
+    pub(crate) fn new(most: u64) -> Self {
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        Self { most, head: Vec::new(), tail: VecDeque::new(), total: 0 }
+    }
+
+    pub(crate) fn take(&mut self, bytes: &[u8]) {
+        self.total += bytes.len() as u64;
+        let room = (self.most / 2).saturating_sub(self.head.len()).min(bytes.len());
+        self.head.extend(&bytes[..room]);
+        let rest = &bytes[room..];
+        let most = self.most - self.most / 2;
+        self.tail.extend(&rest[rest.len().saturating_sub(most)..]);
+        let over = self.tail.len().saturating_sub(most);
+        self.tail.drain(..over);
+    }
+
+    /// How much came, all together.
+    pub(crate) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// What is kept of all that came behind the first so many bytes; a line says how much is not.
+    pub(crate) fn behind(&self, seen: u64) -> Vec<u8> {
+        let unseen = self.total.saturating_sub(seen);
+        let kept = usize::try_from(unseen).unwrap_or(usize::MAX).min(self.tail.len());
+        let tail = self.tail.range(self.tail.len() - kept..).copied();
+        match unseen - kept as u64 {
+            0 => tail.collect(),
+            cut => marker(cut).into_bytes().into_iter().chain(tail).collect(),
+        }
+    }
+
+    pub(crate) fn finish(self) -> CapturedText {
+        let Self { head, tail, total, .. } = self;
+        let tail = Vec::from(tail);
+        let cut = total - (head.len() + tail.len()) as u64;
+        if cut == 0 {
+            let whole = [head, tail].concat();
+            return CapturedText { text: String::from_utf8_lossy(&whole).into_owned(), cut };
+        }
+        // No character is split where the cut is.
+        let split = tail.iter().take(3).take_while(|it| **it & 0xC0 == 0x80).count();
+        let whole = match std::str::from_utf8(&head) {
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ => head.len(),
+        };
+        let cut = cut + (head.len() - whole + split) as u64;
+        let [head, tail] = [&head[..whole], &tail[split..]].map(String::from_utf8_lossy);
+        CapturedText { text: format!("{head}{}{tail}", marker(cut)), cut }
+    }
+}
+
+/// What stands in the place of what was cut.
+fn marker(cut: u64) -> String {
+    format!("\n[… {cut} bytes were cut …]\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn captured(most: u64, pieces: &[&[u8]]) -> (String, u64) {
+        let mut capture = Capture::new(most);
+        pieces.iter().for_each(|it| capture.take(it));
+        let CapturedText { text, cut } = capture.finish();
+        (text, cut)
+    }
+
+    #[test]
+    fn what_fits_is_kept_as_it_is() {
+        assert_eq!(captured(4, &[b"ab", b"cd"]), ("abcd".to_owned(), 0));
+        assert_eq!(captured(0, &[]), (String::new(), 0));
+        assert_eq!(
+            captured(5, &["ä".as_bytes(), b"\xff\xfe"]),
+            ("ä\u{FFFD}\u{FFFD}".to_owned(), 0)
+        );
+    }
+
+    #[test]
+    fn of_more_the_beginning_and_the_end_are_kept() {
+        let cut = |head: &str, tail: &str, cut: u64| {
+            (format!("{head}\n[… {cut} bytes were cut …]\n{tail}"), cut)
+        };
+        assert_eq!(captured(4, &[b"abcdefgh"]), cut("ab", "gh", 4));
+        assert_eq!(captured(4, &[b"a", b"bcd", b"e", b"f", b"gh"]), cut("ab", "gh", 4));
+        assert_eq!(captured(3, &[b"abcdefgh"]), cut("a", "gh", 5));
+        assert_eq!(captured(0, &[b"abc"]), cut("", "", 3));
+    }
+
+    #[test]
+    fn behind_what_was_seen_is_the_rest_as_far_as_it_is_kept() {
+        let behind = |seen: u64| {
+            let mut capture = Capture::new(4);
+            capture.take(b"abcdefgh");
+            String::from_utf8(capture.behind(seen)).expect("it was text")
+        };
+        assert_eq!([7, 8, 9].map(behind), ["h", "", ""]);
+        assert_eq!(behind(6), "gh");
+        assert_eq!(behind(4), "\n[… 2 bytes were cut …]\ngh");
+    }
+
+    #[test]
+    fn no_character_is_split_by_a_cut() {
+        let (text, cut) = captured(6, &["äöüäöü".as_bytes()]);
+        assert_eq!(text, "ä\n[… 8 bytes were cut …]\nü");
+        assert_eq!(cut, 8);
+    }
+}

@@ -1,0 +1,333 @@
+//! A control group for one run: the kernel's own account of its memory and processes.
+//!
+//! Both versions are used as they are found: version 2 below the nearest group that has the controllers
+//! for its children and lets us make one, as a delegated subtree of systemd does; version 1 below our own
+//! groups of `memory` and `pids`.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, Write as _},
+    os::fd::{AsFd as _, BorrowedFd, OwnedFd},
+    path::{Path, PathBuf},
+    process, thread,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use rustix::{
+    fs::FlockOperation,
+    process::{Pid, Signal},
+};
+
+use crate::{limits::RunLimits, order::Enforcement, tree, work::hold};
+
+/// A control group with the limits of one run. Removed when this is dropped, which has to be after
+/// every process in it has ended.
+#[derive(Debug)]
+pub(crate) struct ControlGroup {
+    version: Version,
+    /// The same folder for both in version 2.
+    memory: PathBuf,
+    pids: PathBuf,
+    /// Open and locked for as long as the group is in use.
+    held: Vec<OwnedFd>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    One,
+    Two,
+}
+
+/// How a process gets into a group.
+#[derive(Debug)]
+pub(crate) enum GroupEntry<'g> {
+    /// It is made there.
+    Made(BorrowedFd<'g>),
+    /// It writes itself into these files, which costs it no wait as long as it has one thread.
+    Written(Vec<File>),
+}
+
+impl ControlGroup {
+    /// Makes a group with these limits; nothing where this machine gives none.
+    pub(crate) fn new(limits: &RunLimits) -> Option<Self> {
+        let place = Place::find(&Kernel::read()?)?;
+        // Somebody who sweeps may have taken it for one that was left.
+        (0..2).find_map(|_| place.make(limits).ok())
+    }
+
+    pub(crate) fn enforcement(&self) -> Enforcement {
+        match self.version {
+            Version::One => Enforcement::CgroupV1,
+            Version::Two => Enforcement::CgroupV2,
+        }
+    }
+
+    /// How a process gets in.
+    pub(crate) fn entry(&self) -> io::Result<GroupEntry<'_>> {
+        match (self.version, &*self.held) {
+            (Version::Two, [group, ..]) => Ok(GroupEntry::Made(group.as_fd())),
+            _ => {
+                let tasks = [&self.memory, &self.pids].map(|it| it.join("tasks"));
+                let open = |it: &PathBuf| OpenOptions::new().write(true).open(it);
+                Ok(GroupEntry::Written(tasks.iter().map(open).collect::<io::Result<_>>()?))
+            }
+        }
+    }
+
+    /// The processes of the group, without the one that only holds them.
+    pub(crate) fn processes(&self, first: Pid) -> Vec<Pid> {
+        let text = fs::read_to_string(self.pids.join("cgroup.procs")).unwrap_or_default();
+        let pids = text.lines().filter_map(|it| it.parse().ok()).filter_map(Pid::from_raw);
+        pids.filter(|it| *it != first).collect()
+    }
+
+    /// Whether the kernel has killed somebody because the memory of the group ran out.
+    pub(crate) fn ran_out(&self) -> bool {
+        let file = match self.version {
+            Version::One => "memory.oom_control",
+            Version::Two => "memory.events",
+        };
+        let text = fs::read_to_string(self.memory.join(file)).unwrap_or_default();
+        let killed = text.lines().find_map(|it| it.strip_prefix("oom_kill "));
+        killed.is_some_and(|it| it.trim() != "0")
+    }
+
+    /// The bytes that the group is charged with.
+    pub(crate) fn used(&self) -> u64 {
+        let file = match self.version {
+            Version::One => "memory.usage_in_bytes",
+            Version::Two => "memory.current",
+        };
+        let text = fs::read_to_string(self.memory.join(file)).unwrap_or_default();
+        text.trim().parse().unwrap_or(0)
+    }
+
+    /// Kills everybody at once, or all but the one that holds the others, of whom nobody can fork any
+    /// more.
+    pub(crate) fn kill(&self, first: Pid) {
+        if write(&self.pids, "cgroup.kill", 1).is_err() {
+            let _ = write(&self.pids, "pids.max", 0);
+            tree::signal(&self.processes(first), Signal::KILL);
+        }
+    }
+
+    fn folders(&self) -> Vec<&Path> {
+        match self.version {
+            Version::One => vec![&self.memory, &self.pids],
+            Version::Two => vec![&self.memory],
+        }
+    }
+}
+
+impl Drop for ControlGroup {
+    fn drop(&mut self) {
+        for folder in self.folders() {
+            // Who has ended leaves a moment later.
+            for _ in 0..100 {
+                match fs::remove_dir(folder) {
+                    Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                        thread::sleep(Duration::from_millis(1));
+                    }
+                    _ => break,
+                }
+            }
+        }
+    }
+}
+
+/// What the kernel says about control groups, as text.
+#[derive(Debug, Default)]
+struct Kernel {
+    /// Of `/proc/self/cgroup`: which groups we are in.
+    groups: String,
+    /// Of `/proc/self/mountinfo`: where they are found.
+    mounts: String,
+    /// Of `/proc/cmdline`.
+    options: String,
+}
+
+impl Kernel {
+    fn read() -> Option<Self> {
+        let read = |path: &str| fs::read_to_string(path).ok();
+        Some(Self {
+            groups: read("/proc/self/cgroup")?,
+            mounts: read("/proc/self/mountinfo")?,
+            options: read("/proc/cmdline").unwrap_or_default(),
+        })
+    }
+
+    /// Our own group of a controller of version 1, or of version 2 where none is named: the folder
+    /// where all groups are, and ours below it.
+    fn own(&self, controller: Option<&str>) -> Option<(PathBuf, PathBuf)> {
+        let has = |list: &str| list.split(',').any(|it| Some(it) == controller);
+        let group = self.groups.lines().find_map(|line| {
+            let mut parts = line.splitn(3, ':').skip(1);
+            let (controllers, path) = (parts.next()?, parts.next()?);
+            let fits = if controller.is_some() { has(controllers) } else { controllers.is_empty() };
+            fits.then_some(path)
+        })?;
+        self.mounts.lines().find_map(|line| {
+            let (place, kind) = line.split_once(" - ")?;
+            let mut place = place.split(' ').skip(3);
+            let (root, point) = (place.next()?, place.next()?);
+            let mut kind = kind.split(' ');
+            let fits = match kind.next()? {
+                "cgroup" => has(kind.nth(1)?),
+                "cgroup2" => controller.is_none(),
+                _ => false,
+            };
+            let below = Path::new(group).strip_prefix(root).ok()?;
+            fits.then(|| (PathBuf::from(point), Path::new(point).join(below)))
+        })
+    }
+}
+
+/// Where groups of runs are made.
+#[derive(Debug, PartialEq, Eq)]
+struct Place {
+    version: Version,
+    memory: PathBuf,
+    pids: PathBuf,
+}
+
+/// How the names of our groups begin.
+const PREFIX: &str = "prowess-run-";
+/// What the process that holds a script takes by itself.
+const HOLDER: u64 = 4 << 20;
+
+impl Place {
+    fn find(kernel: &Kernel) -> Option<Self> {
+        // Then page tables and the like are counted nowhere.
+        if kernel.options.split_whitespace().any(|it| it == "cgroup.memory=nokmem") {
+            return None;
+        }
+        if let (Some(memory), Some(pids)) = (kernel.own(Some("memory")), kernel.own(Some("pids"))) {
+            return Some(Self { version: Version::One, memory: memory.1, pids: pids.1 });
+        }
+        let (top, own) = kernel.own(None)?;
+        let above = own.ancestors().take_while(|it| it.starts_with(&top));
+        let nearest = above.filter(|it| controls_children(it)).find(|it| is_writable(it))?;
+        Some(Self { version: Version::Two, memory: nearest.into(), pids: nearest.into() })
+    }
+
+    fn make(&self, limits: &RunLimits) -> io::Result<ControlGroup> {
+        sweep(&self.memory);
+        if self.pids != self.memory {
+            sweep(&self.pids);
+        }
+        // Another process of this number may have left one, or be in another namespace.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let name = format!("{PREFIX}{}-{}", process::id(), now.as_nanos());
+        let mut group = ControlGroup {
+            version: self.version,
+            memory: self.memory.join(&name),
+            pids: self.pids.join(&name),
+            held: Vec::new(),
+        };
+        let made = group.folders().into_iter().map(|folder| {
+            DirBuilder::new().create(folder)?;
+            hold(folder, FlockOperation::NonBlockingLockShared)
+        });
+        group.held = made.collect::<io::Result<_>>()?;
+        // Swapped out is held as well.
+        let most = limits.memory.saturating_add(HOLDER).min(i64::MAX as u64);
+        match self.version {
+            Version::One => {
+                write(&group.memory, "memory.limit_in_bytes", most)?;
+                if group.memory.join("memory.memsw.limit_in_bytes").exists() {
+                    write(&group.memory, "memory.memsw.limit_in_bytes", most)?;
+                }
+            }
+            Version::Two => {
+                write(&group.memory, "memory.max", most)?;
+                if group.memory.join("memory.swap.max").exists() {
+                    write(&group.memory, "memory.swap.max", 0)?;
+                }
+                write(&group.memory, "memory.oom.group", 1)?;
+            }
+        }
+        // The process that holds the others is one of them.
+        write(&group.pids, "pids.max", limits.processes.saturating_add(1).min(1 << 22))?;
+        Ok(group)
+    }
+}
+
+/// Whether a group of version 2 has its children counted.
+fn controls_children(group: &Path) -> bool {
+    let text = fs::read_to_string(group.join("cgroup.subtree_control")).unwrap_or_default();
+    ["memory", "pids"].iter().all(|it| text.split_whitespace().any(|own| own == *it))
+}
+
+/// Whether a child can be made in a group, and a process be put there from another of its children.
+fn is_writable(group: &Path) -> bool {
+    let writable = |it: &Path| rustix::fs::access(it, rustix::fs::Access::WRITE_OK).is_ok();
+    writable(group) && writable(&group.join("cgroup.procs"))
+}
+
+/// Removes groups of ours whose supervisor was killed. One that is in use is locked, and has processes.
+fn sweep(place: &Path) {
+    for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+        if entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes())
+            && hold(&entry.path(), FlockOperation::NonBlockingLockExclusive).is_ok()
+        {
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+fn write(group: &Path, file: &str, value: u64) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).open(group.join(file))?;
+    file.write_all(value.to_string().as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const V1: &str = "24 1 0:20 / /sys/fs/cgroup rw shared:1 - tmpfs tmpfs rw\n\
+                      25 24 0:21 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n\
+                      26 24 0:22 / /sys/fs/cgroup/pids rw,relatime - cgroup cgroup rw,pids\n\
+                      27 24 0:23 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n";
+
+    fn kernel(groups: &str, mounts: &str) -> Kernel {
+        Kernel { groups: groups.into(), mounts: mounts.into(), ..Kernel::default() }
+    }
+
+    #[test]
+    fn version_1_is_used_where_it_has_the_controllers() {
+        let place = Place::find(&kernel("8:pids:/a\n4:memory:/b/c\n0::/\n", V1)).unwrap();
+        assert_eq!(place.version, Version::One);
+        assert_eq!(place.memory, Path::new("/sys/fs/cgroup/memory/b/c"));
+        assert_eq!(place.pids, Path::new("/sys/fs/cgroup/pids/a"));
+    }
+
+    #[test]
+    fn a_group_is_found_below_what_is_mounted_of_it() {
+        let mounts = "30 24 0:26 /docker/x /sys/fs/cgroup ro - cgroup2 cgroup rw,nsdelegate\n";
+        let own = kernel("0::/docker/x/y\n", mounts).own(None).unwrap();
+        assert_eq!(own.1, Path::new("/sys/fs/cgroup/y"));
+        assert_eq!(kernel("0::/other\n", mounts).own(None), None);
+        assert_eq!(kernel("", mounts).own(None), None);
+        assert_eq!(kernel("0::/\n", "nonsense - \n\n- -\n").own(None), None);
+    }
+
+    #[test]
+    fn version_2_is_used_below_the_nearest_group_with_the_controllers() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path();
+        let own = top.join("slice/app/scope");
+        fs::create_dir_all(&own).unwrap();
+        for (path, controllers) in
+            [("", "cpu memory pids"), ("slice", "memory pids\n"), ("slice/app", "memory")]
+        {
+            fs::write(top.join(path).join("cgroup.subtree_control"), controllers).unwrap();
+            fs::write(top.join(path).join("cgroup.procs"), "").unwrap();
+        }
+        let mounts = format!("30 24 0:26 / {} rw - cgroup2 cgroup rw\n", top.display());
+        let kernel = kernel("0::/slice/app/scope\n", &mounts);
+        let place = Place::find(&kernel).unwrap();
+        assert_eq!((place.version, &*place.memory), (Version::Two, &*top.join("slice")));
+        let options = "quiet cgroup.memory=nokmem".to_owned();
+        assert_eq!(Place::find(&Kernel { options, ..kernel }), None);
+    }
+}

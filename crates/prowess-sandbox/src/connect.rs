@@ -1,0 +1,115 @@
+//! The one socket that a script can connect to: it is made where the script runs and served outside.
+//!
+//! A script connects nothing by itself. The filter lets no such call through, and it is done here
+//! instead, to the address that we know and not to one in memory that the script could change. No
+//! rule of the kernel could do that: Landlock knows ports and no addresses.
+
+use std::{
+    fs::{self, File},
+    io,
+    net::{Ipv4Addr, SocketAddrV4, TcpListener},
+    os::{fd::OwnedFd, unix::fs::FileExt as _},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    fs::OFlags,
+    io::Errno,
+    net::{AddressFamily, SocketType, ipproto, sockopt},
+    process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open},
+};
+
+use crate::{
+    level::SandboxLevel,
+    order::{Component, Failure},
+    sys::{self, Notification},
+    tree,
+};
+
+/// How many bytes can wait in each direction of a socket; the kernel takes twice as many. Together that
+/// is no more than an ordinary socket is counted as.
+const BUFFER: usize = 48 * 1024;
+/// How long a connection to this machine may take.
+const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
+/// Listens where a script of this level runs: in its own namespace, where there is one.
+pub(crate) fn listen(level: SandboxLevel) -> Result<TcpListener, Failure> {
+    if level == SandboxLevel::Strong {
+        sys::raise_loopback().map_err(Component::Namespaces.failed("raise the loopback"))?;
+    }
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .map_err(Component::Process.failed("listen for connections"))
+}
+
+/// Connects a socket of a script to an address, if that is the one that it asks for.
+pub(crate) fn connect(
+    call: &Notification,
+    to: SocketAddrV4,
+    is_waiting: impl Fn() -> bool,
+) -> Result<(), Errno> {
+    let [number, at, length, ..] = call.data.args;
+    if address(call.pid, at, length) != Some(to) {
+        return Err(Errno::PERM);
+    }
+    let socket = socket(call.pid, number)?;
+    // Else its number may be somebody else's by now.
+    if !is_waiting() || !is_plain(&socket)? {
+        return Err(Errno::PERM);
+    }
+    sockopt::set_socket_recv_buffer_size(&socket, BUFFER)?;
+    sockopt::set_socket_send_buffer_size(&socket, BUFFER)?;
+    let flags = rustix::fs::fcntl_getfl(&socket)?;
+    if flags.contains(OFlags::NONBLOCK) {
+        return rustix::net::connect(&socket, &to);
+    }
+    // Nothing that a script does keeps the supervisor waiting.
+    rustix::fs::fcntl_setfl(&socket, flags | OFlags::NONBLOCK)?;
+    let connected = connect_soon(&socket, to);
+    rustix::fs::fcntl_setfl(&socket, flags)?;
+    connected
+}
+
+fn connect_soon(socket: &OwnedFd, to: SocketAddrV4) -> Result<(), Errno> {
+    match rustix::net::connect(socket, &to) {
+        Err(Errno::INPROGRESS) => {}
+        connected => return connected,
+    }
+    match poll(&mut [PollFd::new(socket, PollFlags::OUT)], Some(&PATIENCE))? {
+        0 => Err(Errno::TIMEDOUT),
+        _ => sockopt::socket_error(socket)?,
+    }
+}
+
+/// The address of IPv4 that somebody wants to connect to.
+pub(crate) fn address(pid: u32, at: u64, length: u64) -> Option<SocketAddrV4> {
+    let mut bytes = [0; 8];
+    if length < bytes.len() as u64 {
+        return None;
+    }
+    File::open(format!("/proc/{pid}/mem")).ok()?.read_exact_at(&mut bytes, at).ok()?;
+    let [family @ .., p, q, a, b, c, d] = bytes;
+    let is_ipv4 = u16::from_ne_bytes(family) == AddressFamily::INET.as_raw();
+    let port = u16::from_be_bytes([p, q]);
+    is_ipv4.then(|| SocketAddrV4::new(Ipv4Addr::new(a, b, c, d), port))
+}
+
+/// A descriptor of a process. All threads of one have the same.
+fn socket(thread: u32, number: u64) -> Result<OwnedFd, Errno> {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).map_err(|_| Errno::PERM)?;
+    let process = tree::field(&status, "Tgid:").and_then(|it| i32::try_from(it).ok());
+    let process = process.and_then(Pid::from_raw).ok_or(Errno::PERM)?;
+    let process = pidfd_open(process, PidfdFlags::empty())?;
+    pidfd_getfd(&process, number as i32, PidfdGetfdFlags::empty())
+}
+
+/// Whether it speaks TCP over IPv4, and nothing on top of it.
+fn is_plain(socket: &OwnedFd) -> Result<bool, Errno> {
+    Ok(sockopt::socket_domain(socket)? == AddressFamily::INET
+        && sockopt::socket_type(socket)? == SocketType::STREAM
+        && sockopt::socket_protocol(socket)? == Some(ipproto::TCP))
+}
+
+/// Where a listening socket is.
+pub(crate) fn local_address(socket: &OwnedFd) -> io::Result<SocketAddrV4> {
+    Ok(rustix::net::getsockname(socket)?.try_into()?)
+}

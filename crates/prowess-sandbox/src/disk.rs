@@ -1,0 +1,137 @@
+//! The room that files take on disk, however a script has put them away.
+
+use std::{
+    collections::BTreeSet,
+    ffi::{CStr, CString},
+    os::fd::{AsFd as _, AsRawFd as _, OwnedFd},
+    path::Path,
+};
+
+use rustix::{
+    fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat},
+    io::Errno,
+    process::{Resource, Rlimit},
+};
+
+/// More than any limit: what cannot be looked at.
+pub(crate) const TOO_MUCH: u64 = u64::MAX / 4;
+
+/// What each entry of a folder counts at least.
+const ENTRY: u64 = 4096;
+/// How deep folders may be where as many descriptors can be open.
+const DEPTH: u64 = 16 << 10;
+
+/// Lets this process open as many files as it may, because a walk holds one for each folder on its way.
+pub(crate) fn prepare() {
+    let Rlimit { current, maximum } = rustix::process::getrlimit(Resource::Nofile);
+    let most = maximum.unwrap_or(DEPTH).min(DEPTH);
+    if current.is_some_and(|it| it < most) {
+        let _ =
+            rustix::process::setrlimit(Resource::Nofile, Rlimit { current: Some(most), maximum });
+    }
+}
+
+/// The room that a directory takes on disk, with something for each of its entries. Goes by open folders
+/// and not by paths, which can be longer than the system takes; a folder that its owner has closed to
+/// itself is opened for the moment. What cannot be looked at all the same is too much.
+pub fn folder_size(path: &Path, most: u64) -> u64 {
+    let mut walk = Walk { total: 0, linked: BTreeSet::new() };
+    match rustix::fs::open(path, FOLDER, Mode::empty()) {
+        Ok(top) => match walk.folder(top, most) {
+            Ok(()) => walk.total,
+            Err(_) => TOO_MUCH,
+        },
+        // Nobody but us and the engine can remove it.
+        Err(Errno::NOENT) => 0,
+        Err(_) => TOO_MUCH,
+    }
+}
+
+const FOLDER: OFlags =
+    OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const READ: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+struct Walk {
+    total: u64,
+    /// Files with several names, which take their room once.
+    linked: BTreeSet<(u64, u64)>,
+}
+
+/// A folder on the way, and those in it that are still to be looked at.
+struct Step {
+    folder: OwnedFd,
+    left: Vec<CString>,
+}
+
+impl Walk {
+    /// Adds up a folder and all below it, or so much of it that it is over the most.
+    fn folder(&mut self, top: OwnedFd, most: u64) -> Result<(), Errno> {
+        let left = self.entries(&top)?;
+        let mut way = vec![Step { folder: top, left }];
+        while let Some(step) = way.last_mut()
+            && self.total <= most
+        {
+            let Some(name) = step.left.pop() else {
+                way.pop();
+                continue;
+            };
+            let opened = with_rights(&step.folder, || {
+                rustix::fs::openat(&step.folder, &name, FOLDER, Mode::empty())
+            });
+            let folder = match opened {
+                Ok(folder) => folder,
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
+                Err(errno) => return Err(errno),
+            };
+            let left = self.entries(&folder)?;
+            way.push(Step { folder, left });
+        }
+        Ok(())
+    }
+
+    /// Adds up the entries of a folder; returns the folders among them.
+    fn entries(&mut self, folder: &OwnedFd) -> Result<Vec<CString>, Errno> {
+        with_rights(folder, || {
+            let mut folders = Vec::new();
+            let readable = rustix::fs::openat(folder, c".", READ, Mode::empty())?;
+            for entry in Dir::new(readable)? {
+                let entry = entry?;
+                let name = entry.file_name();
+                if matches!(name.to_bytes(), b"." | b"..") {
+                    continue;
+                }
+                match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(stat) => self.add(name, &stat, &mut folders),
+                    Err(Errno::NOENT) => {}
+                    Err(errno) => return Err(errno),
+                }
+            }
+            Ok(folders)
+        })
+    }
+
+    fn add(&mut self, name: &CStr, stat: &Stat, folders: &mut Vec<CString>) {
+        self.total = self.total.saturating_add(ENTRY);
+        let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+        if is_folder {
+            folders.push(name.to_owned());
+        } else if stat.st_nlink > 1 && !self.linked.insert((stat.st_dev, stat.st_ino)) {
+            return;
+        }
+        self.total = self.total.saturating_add(u64::try_from(stat.st_blocks).unwrap_or(0) * 512);
+    }
+}
+
+/// Does something with a folder; where its owner has closed it, it is opened meanwhile.
+fn with_rights<T>(folder: &OwnedFd, mut act: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    match act() {
+        Err(Errno::ACCESS) => {}
+        done => return done,
+    }
+    let mode = Mode::from_raw_mode(rustix::fs::fstat(folder)?.st_mode);
+    let path = format!("/proc/self/fd/{}", folder.as_fd().as_raw_fd());
+    rustix::fs::chmod(&path, mode | Mode::RWXU)?;
+    let done = act();
+    let _ = rustix::fs::chmod(&path, mode);
+    done
+}

@@ -1,0 +1,247 @@
+//! Runs a script so that it can do no more than it should, and leaves nothing of it behind.
+//!
+//! The engine starts its own program again as a launcher, with an empty environment; the launcher
+//! supervises the run from outside of what it holds.
+
+use std::{
+    ffi::OsString,
+    fs, io,
+    mem::MaybeUninit,
+    os::fd::OwnedFd,
+    path::{self, Path, PathBuf},
+    process::Stdio,
+    time::Instant,
+};
+
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, Interest},
+    net::{UnixStream, unix::ReadHalf},
+    sync::oneshot,
+};
+
+use crate::{
+    ending, environment,
+    error::SandboxError,
+    job::{Job, Stdin},
+    launcher::Launcher,
+    level::SandboxLevel,
+    network::Entrance,
+    order::{Order, Reply, framed, send_descriptor},
+    report,
+    result::RunResult,
+    running::RunningProgram,
+    streams::Streams,
+    work::Work,
+};
+
+pub(crate) use crate::report::probe;
+
+/// Runs jobs by a launcher, at the first of these levels that the machine gives.
+#[derive(Debug, Clone)]
+pub(crate) struct Engine {
+    pub(crate) launcher: Launcher,
+    pub(crate) levels: Vec<SandboxLevel>,
+}
+
+impl Engine {
+    /// Runs a job to its end, or until somebody cancels it.
+    pub(crate) async fn run(
+        &self,
+        job: Job,
+        cancel: impl Future<Output = ()>,
+    ) -> Result<(RunResult, Work), SandboxError> {
+        self.execute(self.order(&job)?, job, None, cancel).await
+    }
+
+    /// Starts a job that is spoken with through a socket.
+    pub(crate) fn start(&self, job: Job) -> Result<(RunningProgram, UnixStream), SandboxError> {
+        let order = Order { interactive: true, ..self.order(&job)? };
+        let lost = |source| self.lost(source);
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(lost)?;
+        ours.set_nonblocking(true).map_err(lost)?;
+        let ours = UnixStream::from_std(ours).map_err(lost)?;
+        let engine = self.clone();
+        let running = RunningProgram::spawn(move |cancel| async move {
+            let cancelled = async { cancel.notified().await };
+            engine.execute(order, job, Some(theirs.into()), cancelled).await.map(|it| it.0)
+        });
+        Ok((running, ours))
+    }
+
+    /// Has a job done as it is ordered, and takes in what it prints, unless that goes elsewhere.
+    async fn execute(
+        &self,
+        order: Order,
+        job: Job,
+        stdout: Option<OwnedFd>,
+        cancel: impl Future<Output = ()>,
+    ) -> Result<(RunResult, Work), SandboxError> {
+        let start = Instant::now();
+        let Job { mut work, limits, chunks, stdin, network, .. } = job;
+        let mut streams = Streams::new(&limits, chunks);
+        let (enter, entrance) = oneshot::channel();
+        let talk = self.talk(&order, stdin, stdout, &mut streams, enter, cancel);
+        let (talk, (connections, connections_omitted)) = network.during(entrance, talk).await;
+        let (reply, control) = talk.map_err(|source| self.lost(source))?;
+        streams.pass_on_ends();
+        work.supervisor = control.into_std().ok().map(Into::into);
+        let ended = match reply {
+            Reply::Ended(ended) => ended,
+            Reply::Failed(failure) => {
+                return Err(SandboxError::Start { source: failure.error(), what: failure.what });
+            }
+            Reply::Unavailable(missing) => return Err(report::unavailable(&missing)),
+        };
+        let result = RunResult {
+            files: work.files().unwrap_or_default(),
+            connections,
+            connections_omitted,
+            ..ending::result(ended, &limits, streams, start.elapsed())
+        };
+        Ok((result, work))
+    }
+
+    fn lost(&self, source: io::Error) -> SandboxError {
+        SandboxError::Launcher { program: self.launcher.path().into(), source }
+    }
+
+    /// What the launcher is told about a job.
+    fn order(&self, job: &Job) -> Result<Order, SandboxError> {
+        let harmless = |(name, value): (&String, &String)| environment::is_harmless(name, value);
+        if let Some((name, _)) = job.env.iter().find(|it| !harmless(*it)) {
+            return Err(SandboxError::Variable { name: name.clone() });
+        }
+        if job.argv.is_empty() {
+            let source = io::ErrorKind::InvalidInput.into();
+            return Err(SandboxError::Start { what: "run nothing".to_owned(), source });
+        }
+        let directory = job.directory.as_deref().unwrap_or(job.work.path());
+        let nowhere = |source| SandboxError::Path { path: directory.to_owned(), source };
+        let real =
+            |paths: &[PathBuf]| paths.iter().map(|it| given(it)).collect::<Result<Vec<_>, _>>();
+        let (mut reads, layered) = (real(&job.reads)?, real(&job.layered)?);
+        reads.extend(layered.iter().cloned());
+        let (writes, hidden) = (real(&job.writes)?, real(&job.hidden)?);
+        let withheld = job.withheld.iter().filter_map(|it| fs::canonicalize(it).ok());
+        let known = job.reads.iter().chain(&job.layered).chain(&job.writes);
+        let known = known.zip(reads.iter().chain(&writes));
+        let links = known.filter_map(|(path, real)| {
+            let path = path::absolute(path).ok()?.into_os_string();
+            (path != *real).then(|| (path, real.clone()))
+        });
+        Ok(Order {
+            links: links.collect(),
+            argv: job.argv.clone(),
+            env: job.env.clone().into_iter().chain(job.python_path()).collect(),
+            directory: path::absolute(directory).map_err(nowhere)?.into(),
+            interactive: false,
+            has_stdin: job.stdin.is_some(),
+            path: job.path.iter().map(Into::into).collect(),
+            home: job.home.as_ref().map(Into::into),
+            reads,
+            layered,
+            writes,
+            hidden,
+            withheld: withheld.map(Into::into).collect(),
+            base: job.work.base().into(),
+            limits: job.limits,
+            network: job.network.password(),
+            levels: self.levels.clone(),
+        })
+    }
+
+    /// Has the launcher do what is ordered, takes in what is printed, and returns the reply.
+    async fn talk(
+        &self,
+        order: &Order,
+        stdin: Option<Stdin>,
+        stdout: Option<OwnedFd>,
+        streams: &mut Streams,
+        enter: oneshot::Sender<Entrance>,
+        cancel: impl Future<Output = ()>,
+    ) -> io::Result<(Reply, UnixStream)> {
+        let (mut command, control) = self.launcher.command()?;
+        command.stdout(stdout.map_or_else(Stdio::piped, Stdio::from)).stderr(Stdio::piped());
+        let mut child = tokio::process::Command::from(command).spawn()?;
+        let missing = || io::Error::from(io::ErrorKind::BrokenPipe);
+        let stdout: Box<dyn AsyncRead + Send + Unpin> = match child.stdout.take() {
+            Some(stdout) => Box::new(stdout),
+            None => Box::new(tokio::io::empty()),
+        };
+        let stderr = child.stderr.take().ok_or_else(missing)?;
+        control.set_nonblocking(true)?;
+        let mut control = UnixStream::from_std(control)?;
+        control.write_all(&framed(order)?).await?;
+        let stdin = stdin.map(Stdin::pass_on).transpose()?;
+        if let Some((theirs, _)) = &stdin {
+            let send = || send_descriptor(&control, theirs);
+            control.async_io(Interest::WRITABLE, send).await?;
+        }
+        let _passing_on = stdin.map(|it| it.1);
+        let (mut reader, mut writer) = control.split();
+        let reply = reply(&mut reader, order, enter);
+        let reply = streams.take_until(reply, cancel, stdout, stderr, &mut writer).await?;
+        // It stays until the work directory is gone, and is reaped behind our back.
+        tokio::spawn(async move { child.wait().await });
+        Ok((reply, control))
+    }
+}
+
+/// Waits for what came of a run, and hands on the socket that may come before it, with a level.
+async fn reply(
+    reader: &mut ReadHalf<'_>,
+    order: &Order,
+    enter: oneshot::Sender<Entrance>,
+) -> io::Result<Reply> {
+    let mut enter = Some(enter);
+    loop {
+        let (length, socket) = length(reader.as_ref()).await?;
+        let mut body = vec![0; length as usize];
+        reader.read_exact(&mut body).await?;
+        let Some(socket) = socket else { return Ok(serde_json::from_slice(&body)?) };
+        let level: SandboxLevel = serde_json::from_slice(&body)?;
+        // Nobody but the script reaches a socket in its own namespace.
+        let password = order.network.clone().filter(|_| level < SandboxLevel::Strong);
+        if let Some(enter) = enter.take() {
+            let _ = enter.send(Entrance { socket: socket.into(), password });
+        }
+    }
+}
+
+/// The length of a message, and the descriptor that comes with it.
+async fn length(stream: &UnixStream) -> io::Result<(u32, Option<OwnedFd>)> {
+    let (mut length, mut read, mut socket) = ([0; 4], 0, None);
+    while read < length.len() {
+        let receive = || {
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+            let mut parts = [io::IoSliceMut::new(&mut length[read..])];
+            let received = recvmsg(stream, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+            for message in ancillary.drain() {
+                if let RecvAncillaryMessage::ScmRights(mut fds) = message {
+                    socket = fds.next().or(socket.take());
+                }
+            }
+            Ok(received.bytes)
+        };
+        match stream.async_io(Interest::READABLE, receive).await? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            count => read += count,
+        }
+    }
+    Ok((u32::from_le_bytes(length), socket))
+}
+
+/// A path that is given to a script: without links, and not all there is.
+fn given(path: &Path) -> Result<OsString, SandboxError> {
+    let failed = |source| SandboxError::Path { path: path.to_owned(), source };
+    let path = fs::canonicalize(path).map_err(failed)?;
+    let own = ["/proc", "/sys", "/dev"].iter().find(|it| path.starts_with(it));
+    let rule = match own {
+        Some(own) => format!("no script is given what lies in `{own}`"),
+        None if path == Path::new("/") => "no script is given the whole root".to_owned(),
+        None => return Ok(path.into()),
+    };
+    Err(failed(io::Error::new(io::ErrorKind::PermissionDenied, rule)))
+}

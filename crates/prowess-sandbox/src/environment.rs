@@ -1,0 +1,170 @@
+//! What a script finds in its environment.
+
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    net::SocketAddr,
+};
+
+use crate::{level::SandboxLevel, order::Order, system::certificate_file};
+
+/// Whether a variable may be given to a script: a plain name that changes no loader, shell or
+/// interpreter.
+pub(crate) fn is_harmless(name: &str, value: &str) -> bool {
+    let mut letters = name.bytes();
+    let starts = letters.next().is_some_and(|it| it.is_ascii_alphabetic() || it == b'_');
+    let goes_on = letters.all(|it| it.is_ascii_alphanumeric() || it == b'_');
+    let upper = name.to_ascii_uppercase();
+    starts
+        && goes_on
+        && !value.contains('\0')
+        && (HARMLESS.contains(&name)
+            || !PREFIXES.iter().any(|it| upper.starts_with(it)) && !NAMES.contains(&upper.as_str()))
+}
+
+/// All that a script finds in its environment; with a network, also where the proxy is.
+pub(crate) fn environment(
+    order: &Order,
+    level: SandboxLevel,
+    proxy: Option<SocketAddr>,
+) -> BTreeMap<OsString, OsString> {
+    let temporary = match level {
+        SandboxLevel::Strong => "/tmp".into(),
+        SandboxLevel::Landlock | SandboxLevel::None => order.temporary(),
+    };
+    let mut path = order.path.join(OsStr::new(":"));
+    path.push(if path.is_empty() { "" } else { ":" });
+    path.push("/usr/local/bin:/usr/bin:/bin");
+    let own: [(OsString, OsString); 4] = [
+        ("PATH".into(), path),
+        ("HOME".into(), order.home.clone().unwrap_or_else(|| order.work().into())),
+        ("LANG".into(), "C.UTF-8".into()),
+        ("TMPDIR".into(), temporary.into()),
+    ];
+    let given = order.env.iter().map(|(name, value)| (name.into(), value.into()));
+    let Some(proxy) = proxy else { return own.into_iter().chain(given).collect() };
+    let authorities = certificate_file().map(|it| ("SSL_CERT_FILE".into(), it.into()));
+    // Nobody but the script reaches a socket in its own namespace.
+    let user = match (&order.network, level) {
+        (Some(password), SandboxLevel::Landlock | SandboxLevel::None) => {
+            format!("{PROXY_USER}:{password}@")
+        }
+        _ => String::new(),
+    };
+    let url = format!("http://{user}{proxy}");
+    let through = PROXIES.iter().map(|it| ((*it).into(), (&*url).into()));
+    let always = ALWAYS.iter().map(|it| (it.0.into(), it.1.into()));
+    own.into_iter().chain(authorities).chain(given).chain(through).chain(always).collect()
+}
+
+/// The name that a script says with its password.
+pub(crate) const PROXY_USER: &str = "script";
+
+/// Where programs look for a proxy.
+const PROXIES: [&str; 6] =
+    ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
+
+/// What has programs use it for every host.
+const ALWAYS: [(&str, &str); 3] = [("NO_PROXY", ""), ("no_proxy", ""), ("NODE_USE_ENV_PROXY", "1")];
+
+/// How the names of variables begin that change what a loader, shell or interpreter does.
+const PREFIXES: &[&str] = &[
+    "LD_", "DYLD_", "GLIBC_", "MALLOC_", "GCONV_", "BASH", "PYTHON", "PERL", "RUBY", "NODE_",
+    "NPM_", "JAVA_", "_JAVA", "JDK_", "LUA_", "PHP", "GIT_", "ZDOTDIR", "LESS", "AWK", "TCL",
+    "PROMPT_",
+];
+
+/// Names that begin so and change only how much is said and how.
+const HARMLESS: &[&str] = &[
+    "NODE_ENV",
+    "NODE_NO_WARNINGS",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONIOENCODING",
+    "PYTHONUNBUFFERED",
+    "PYTHONUTF8",
+];
+
+/// Names of such variables, and those that a script has from us.
+const NAMES: &[&str] = &[
+    "PATH",
+    "HOME",
+    "TMPDIR",
+    "IFS",
+    "ENV",
+    "CDPATH",
+    "GLOBIGNORE",
+    "SHELLOPTS",
+    "PS1",
+    "PS2",
+    "PS3",
+    "PS4",
+    "PWD",
+    "OLDPWD",
+    "SHELL",
+    "FPATH",
+    "LOCPATH",
+    "NLSPATH",
+    "HOSTALIASES",
+    "RES_OPTIONS",
+    "LOCALDOMAIN",
+    "GETCONF_DIR",
+    "TZDIR",
+    "TERMINFO",
+    "TERMCAP",
+    "EDITOR",
+    "VISUAL",
+    "PAGER",
+    "MANPAGER",
+    "BROWSER",
+    "CLASSPATH",
+    "R_HOME",
+    "R_PROFILE",
+    "R_ENVIRON",
+    "OPENSSL_CONF",
+    "OPENSSL_ENGINES",
+    "SSLKEYLOGFILE",
+    "XDG_CONFIG_HOME",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_names_are_harmless() {
+        for name in
+            ["PARAM_NAME", "PARAMS_FILE", "SKILL_DIR", "TZ", "LC_ALL", "_x1", "API_KEY", "NODE_ENV"]
+        {
+            assert!(is_harmless(name, "value with spaces\nand lines"), "{name}");
+        }
+    }
+
+    #[test]
+    fn names_that_change_a_loader_or_shell_are_not() {
+        let bad = [
+            "",
+            "A=B",
+            "X\0",
+            "1X",
+            "a-b",
+            "ä",
+            "BASH_FUNC_x%%",
+            "LD_PRELOAD",
+            "ld_preload",
+            "PATH",
+            "IFS",
+            "ENV",
+            "BASH_ENV",
+            "PYTHONPATH",
+            "NODE_OPTIONS",
+            "GIT_SSH_COMMAND",
+            "HOME",
+            "GLIBC_TUNABLES",
+            "SHELLOPTS",
+        ];
+        for name in bad {
+            assert!(!is_harmless(name, "x"), "{name:?}");
+        }
+        assert!(!is_harmless("NAME", "a\0b"));
+    }
+}

@@ -1,0 +1,50 @@
+//! Why a program could not be run.
+
+use std::{io, path::PathBuf};
+
+/// A program could not be started. One that ran and failed has a [`RunResult`](crate::RunResult).
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SandboxError {
+    /// This machine cannot confine a program.
+    #[error("no script is run, because this machine cannot hold it: {reason}")]
+    Unavailable {
+        /// The features that it lacks.
+        reason: String,
+        /// Advice on how to change that.
+        remedy: String,
+    },
+    /// A variable would change how loaders, shells or interpreters work.
+    #[error("the variable `{name}` may not be given to a script")]
+    Variable {
+        /// Its name.
+        name: String,
+    },
+    /// A path of the job does not exist, or cannot be given.
+    #[error("cannot give `{}` to a script", path.display())]
+    Path {
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The program could not be started.
+    #[error("cannot {what}")]
+    Start {
+        /// The step that failed.
+        what: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The launcher could not be started, or ended too early.
+    #[error("cannot run the launcher `{}`", program.display())]
+    Launcher {
+        /// Where it is.
+        program: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The run was dropped before it had ended.
+    #[error("nobody waited for it any more")]
+    Cancelled,
+}

@@ -1,0 +1,361 @@
+//! The way in: from a fresh process to the script, which can do no more than it should.
+
+use std::{
+    fs::{self, File},
+    io::{self, IoSlice, Write as _},
+    mem::MaybeUninit,
+    net::TcpListener,
+    os::{
+        fd::{AsFd as _, OwnedFd},
+        unix::process::CommandExt as _,
+    },
+    path::Path,
+    process::Command,
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, send, sendmsg},
+    process::{
+        DumpableBehavior, Pid, PidfdFlags, Resource, Rlimit, Signal, WaitOptions, WaitStatus,
+    },
+    thread::{CapabilitySet, CapabilitySets},
+};
+
+use crate::{
+    connect,
+    environment::environment,
+    filter::{Filter, LISTEN, Setting},
+    level::SandboxLevel,
+    limits::RunLimits,
+    mounts::{self, USER},
+    order::{Component, Exit, Failure, Order},
+    rules,
+    sys::{self, Fork},
+    tree,
+};
+
+/// What a process on its way in says before it is the script.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+pub(crate) enum StartMessage {
+    /// All is in place. Where there is one, the listener of the filter comes with it; behind it the
+    /// socket that the script may connect to.
+    Ready {
+        /// The version of the kernel's rules about files.
+        rules: i32,
+    },
+    Failed(Failure),
+}
+
+/// How a script is to be held at one level.
+#[derive(Debug)]
+pub(crate) struct Attempt {
+    pub(crate) level: SandboxLevel,
+    /// Who we are outside.
+    pub(crate) user: u32,
+    pub(crate) group: u32,
+    /// Whether the supervisor counts memory and processes, because no control group does.
+    pub(crate) counts: bool,
+    /// Whether there is a socket that the script may connect to.
+    pub(crate) network: bool,
+}
+
+impl Attempt {
+    /// Whether the kernel bounds the number of processes: in a control group, or in a namespace for
+    /// anybody but root.
+    pub(crate) fn bounds_processes(&self) -> bool {
+        !self.counts || (self.level == SandboxLevel::Strong && self.user != 0)
+    }
+
+    /// The filter of system calls of this attempt, with a version of the kernel's rules.
+    pub(crate) fn filter(&self, rules: i32) -> Filter {
+        Filter::new(Setting {
+            level: self.level,
+            signals_scoped: rules >= rules::SIGNALS,
+            counts_memory: self.counts,
+            network: self.network,
+        })
+    }
+}
+
+/// How many processes a user may start elsewhere while a script runs, where all of theirs count.
+const SPARE: u64 = 512;
+/// How often it is looked at least whether somebody has ended.
+const REAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+/// The namespaces of the level *strong*.
+pub(crate) const NAMESPACES: i32 = libc::CLONE_NEWUSER
+    | libc::CLONE_NEWNS
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWCGROUP;
+
+/// Becomes the script, or says why not. Returns only in that case, and in the process that holds the
+/// script, when that has ended.
+pub(crate) fn enter(
+    order: &Order,
+    attempt: &Attempt,
+    group: &[File],
+    line: OwnedFd,
+    ended: OwnedFd,
+) {
+    for mut tasks in group {
+        if let Err(error) = tasks.write_all(b"0") {
+            let failure = Component::Group.failed("enter a control group")(error);
+            let _ = say(&line, &StartMessage::Failed(failure), &[]);
+            return;
+        }
+    }
+    // Where memory runs out, it runs out for scripts first.
+    let _ = fs::write("/proc/self/oom_score_adj", "1000");
+    let _ = hold_script(order, attempt, line, ended);
+}
+
+/// Goes on as the process that holds the script and all that comes of it: the first of new
+/// namespaces, which die with it, or one that kills them all before it ends, and ends with the
+/// supervisor.
+fn hold_script(order: &Order, attempt: &Attempt, line: OwnedFd, ended: OwnedFd) -> io::Result<()> {
+    let prepared = match attempt.level {
+        SandboxLevel::Strong => prepare(order, attempt),
+        SandboxLevel::Landlock | SandboxLevel::None => adopt(),
+    };
+    let prepared = prepared.and_then(|()| {
+        let socket = attempt.network.then(|| connect::listen(attempt.level)).transpose()?;
+        Ok((sys::fork(0).map_err(Component::Process.failed("fork"))?, socket))
+    });
+    match prepared {
+        Err(failure) => say(&line, &StartMessage::Failed(failure), &[]),
+        Ok((Fork::Child, socket)) => enter_script(order, attempt, &line, socket),
+        Ok((Fork::Parent(script), socket)) => {
+            drop(socket);
+            // Whoever listens at the other end waits until the script alone could speak.
+            drop(line);
+            if let Some(exit) = reap_until(script, &ended)? {
+                rustix::io::write(&ended, &serde_json::to_vec(&exit)?)?;
+            }
+            if attempt.level < SandboxLevel::Strong {
+                tree::kill();
+            }
+            Ok(())
+        }
+    }
+}
+
+fn enter_script(
+    order: &Order,
+    attempt: &Attempt,
+    line: &OwnedFd,
+    socket: Option<TcpListener>,
+) -> io::Result<()> {
+    match become_script(order, attempt, line, socket) {
+        Ok(()) => Ok(()),
+        Err(failure) => say(line, &StartMessage::Failed(failure), &[]),
+    }
+}
+
+fn prepare(order: &Order, attempt: &Attempt) -> Result<(), Failure> {
+    dies_with_parent()?;
+    map_user(attempt).map_err(Component::Namespaces.failed("map a user"))?;
+    let _ = rustix::system::sethostname(b"sandbox");
+    // Nobody inside looks into this process.
+    let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    mounts::enter(order)
+}
+
+/// Takes on whoever loses its parent below.
+fn adopt() -> Result<(), Failure> {
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+        .map_err(Component::Process.failed("adopt processes"))
+}
+
+fn become_script(
+    order: &Order,
+    attempt: &Attempt,
+    line: &OwnedFd,
+    socket: Option<TcpListener>,
+) -> Result<(), Failure> {
+    let level = attempt.level;
+    dies_with_parent()?;
+    rustix::process::setsid().map_err(Component::Process.failed("start a session"))?;
+    limit(&order.limits, level).map_err(Component::Process.failed("set limits"))?;
+    let directory = Path::new(&order.directory);
+    rustix::process::chdir(directory)
+        .map_err(Component::Job.failed(format!("work in `{}`", directory.display())))?;
+    if order.interactive {
+        rustix::stdio::dup2_stdin(rustix::stdio::stdout())
+            .map_err(Component::Process.failed("connect its input"))?;
+    }
+    let (rules, listener) = match level {
+        SandboxLevel::None => (0, None),
+        SandboxLevel::Landlock | SandboxLevel::Strong => confine(order, attempt)?,
+    };
+    let proxy = socket.as_ref().and_then(|it| it.local_addr().ok());
+    let handed: Vec<OwnedFd> = listener.into_iter().chain(socket.map(Into::into)).collect();
+    say(line, &StartMessage::Ready { rules }, &handed)
+        .map_err(Component::Process.failed("speak with the supervisor"))?;
+    drop(handed);
+    if level > SandboxLevel::None {
+        sys::seccomp(&Filter::last().compile(false), 0)
+            .map_err(Component::Filter.failed("filter system calls"))?;
+    }
+    let Some((program, arguments)) = order.argv.split_first() else { return Ok(()) };
+    let error = Command::new(program)
+        .args(arguments)
+        .env_clear()
+        .envs(environment(order, level, proxy))
+        .exec();
+    Err(Component::Job.failed(format!("start `{}`", program.to_string_lossy()))(error))
+}
+
+/// Gives up all that a script does not need; returns the version of the kernel's rules about files,
+/// and where refused calls are heard of.
+fn confine(order: &Order, attempt: &Attempt) -> Result<(i32, Option<OwnedFd>), Failure> {
+    let level = attempt.level;
+    drop_capabilities().map_err(Component::Process.failed("drop capabilities"))?;
+    rustix::thread::set_no_new_privs(true)
+        .map_err(Component::Process.failed("give up new privileges"))?;
+    let rules = match rules::restrict(order, level) {
+        Ok(version) if version < rules::LEAST && level == SandboxLevel::Landlock => {
+            let what =
+                format!("use Landlock, which has version {version} here, below {}", rules::LEAST);
+            return Err(Component::Rules.failed(what)(Errno::NOTSUP));
+        }
+        // Behind a root of its own they are a second wall.
+        Err(_) if level == SandboxLevel::Strong => 0,
+        rules => rules?,
+    };
+    let listener =
+        install(&attempt.filter(rules)).map_err(Component::Filter.failed("filter system calls"))?;
+    if attempt.network && listener.is_none() {
+        let what = "hear of system calls, which a script with a network needs";
+        return Err(Component::Filter.failed(what)(Errno::NOTSUP));
+    }
+    Ok((rules, listener))
+}
+
+/// Lets the kernel kill this process when the one that made it ends.
+fn dies_with_parent() -> Result<(), Failure> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(Component::Process.failed("be bound to the supervisor"))
+}
+
+/// Makes whoever we are outside an ordinary user inside.
+fn map_user(attempt: &Attempt) -> io::Result<()> {
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("{USER} {} 1", attempt.user))?;
+    fs::write("/proc/self/gid_map", format!("{USER} {} 1", attempt.group))
+}
+
+/// Waits for the script, and for whatever else ends here meanwhile; but no longer than somebody is
+/// there to be told.
+fn reap_until(script: Pid, ended: &OwnedFd) -> io::Result<Option<Exit>> {
+    let script_fd = rustix::process::pidfd_open(script, PidfdFlags::empty())?;
+    // Who has ended counts as a process until it is reaped, so nobody waits for that.
+    let children = sys::ended_children()?;
+    loop {
+        while rustix::io::read(&children, &mut [0; 1024]).is_ok_and(|it| it > 0) {}
+        while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
+            if pid == script {
+                return Ok(Some(exit(status)));
+            }
+        }
+        let mut fds = [
+            PollFd::new(ended, PollFlags::empty()),
+            PollFd::new(&script_fd, PollFlags::IN),
+            PollFd::new(&children, PollFlags::IN),
+        ];
+        let _ = poll(&mut fds, Some(&REAP));
+        if fds[0].revents().contains(PollFlags::ERR) {
+            return Ok(None);
+        }
+    }
+}
+
+/// How a process ended.
+fn exit(status: WaitStatus) -> Exit {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => Exit::Code(code),
+        (None, signal) => Exit::Signal(signal.unwrap_or(libc::SIGKILL)),
+    }
+}
+
+fn limit(limits: &RunLimits, level: SandboxLevel) -> io::Result<()> {
+    let cpu = limits.cpu.as_secs().saturating_add(u64::from(limits.cpu.subsec_nanos() > 0)).max(1);
+    let table = [
+        (Resource::Core, 0),
+        (Resource::Data, limits.memory),
+        (Resource::Fsize, limits.file),
+        (Resource::Nofile, limits.descriptors),
+        (Resource::Stack, 8 << 20),
+        // Timers and signals that wait are memory of the kernel, and files that are locked stay in memory.
+        (Resource::Sigpending, 4096),
+        (Resource::Memlock, 1 << 20),
+    ];
+    for (resource, most) in table {
+        set_limit(resource, most, most)?;
+    }
+    // It counts those of a namespace alone, and not at all for root; the supervisor counts as well.
+    let most = match level {
+        // The process that holds the namespace is one of them.
+        SandboxLevel::Strong => limits.processes.saturating_add(1),
+        // All others of the user count too. The supervisor may come too late to its turn, but it never
+        // has more than this to kill.
+        SandboxLevel::Landlock | SandboxLevel::None => {
+            let others = tree::tasks_of(rustix::process::getuid());
+            limits.processes.saturating_mul(2).saturating_add(others + SPARE)
+        }
+    };
+    set_limit(Resource::Nproc, most, most)?;
+    // One more, so that the signal which says why comes before the one that kills.
+    set_limit(Resource::Cpu, cpu, cpu.saturating_add(1))
+}
+
+/// Sets a limit, but never above the one that already holds.
+fn set_limit(resource: Resource, soft: u64, hard: u64) -> io::Result<()> {
+    let most = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);
+    let new = Rlimit { current: Some(soft.min(most)), maximum: Some(hard.min(most)) };
+    Ok(rustix::process::setrlimit(resource, new)?)
+}
+
+fn drop_capabilities() -> io::Result<()> {
+    let none = CapabilitySet::empty();
+    for number in 0..64 {
+        let one = CapabilitySet::from_bits_retain(1 << number);
+        // Who may not take it from the set may not use it either.
+        let _ = rustix::thread::remove_capability_from_bounding_set(one);
+    }
+    let _ = rustix::thread::clear_ambient_capability_set();
+    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    Ok(rustix::thread::set_capabilities(None, sets)?)
+}
+
+/// Installs a filter, with a listener where the kernel gives one.
+fn install(filter: &Filter) -> io::Result<Option<OwnedFd>> {
+    let mut failed = io::Error::from(io::ErrorKind::Unsupported);
+    for flags in LISTEN {
+        match sys::seccomp(&filter.compile(flags != 0), flags) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}
+
+/// Sends a message to the supervisor, and hands it descriptors.
+fn say(line: &OwnedFd, message: &StartMessage, handed: &[OwnedFd]) -> io::Result<()> {
+    let text = serde_json::to_vec(message)?;
+    if handed.is_empty() {
+        // Not with what sends descriptors: that may be shut already.
+        send(line, &text, SendFlags::NOSIGNAL)?;
+        return Ok(());
+    }
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let fds: Vec<_> = handed.iter().map(|it| it.as_fd()).collect();
+    control.push(SendAncillaryMessage::ScmRights(&fds));
+    sendmsg(line, &[IoSlice::new(&text)], &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
+}

@@ -1,0 +1,220 @@
+//! Answers the calls that the filter asks about, and notes what was refused.
+
+use std::{
+    collections::BTreeSet,
+    ffi::c_long,
+    fs::File,
+    net::SocketAddrV4,
+    os::{
+        fd::{AsFd, BorrowedFd, OwnedFd},
+        unix::fs::FileExt as _,
+    },
+    path::PathBuf,
+};
+
+use libc::{ENOMEM, EPERM};
+use rustix::{io::Errno, process::Pid};
+
+use crate::{
+    connect,
+    filter::{Filter, Verdict},
+    limits::RunLimits,
+    metadata::{self, Own},
+    order::Order,
+    sys::{self, Answer, Notification},
+    tree, usage,
+};
+
+/// Where notifications of a filter come from.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    fd: OwnedFd,
+    filter: Filter,
+    /// The files that are the script's own.
+    own: Own,
+    /// The process that holds all others.
+    first: Pid,
+    limits: RunLimits,
+    /// The address that it may connect to.
+    proxy: Option<SocketAddrV4>,
+    /// How many groups there can be, by what was counted and what was allowed since.
+    groups: u64,
+    /// The sizes of shared anonymous mappings that were allowed, largest first.
+    shared: Vec<u64>,
+    /// Whether nobody may make a group any more.
+    closed: bool,
+}
+
+/// More processes than there can be.
+const ALL: u64 = 1 << 16;
+/// How many different things are noted.
+const NOTED: usize = 32;
+/// How many sizes are known: of more mappings than that, each counts as the smallest.
+const SIZES: usize = 4096;
+
+impl Listener {
+    pub(crate) fn new(
+        fd: OwnedFd,
+        filter: Filter,
+        order: &Order,
+        first: Pid,
+        proxy: Option<SocketAddrV4>,
+    ) -> Self {
+        let mut directories = vec![order.work(), order.temporary()];
+        directories.extend(order.writes.iter().map(PathBuf::from));
+        let except = order.hidden.iter().chain(&order.withheld).map(PathBuf::from).collect();
+        Self {
+            fd,
+            filter,
+            own: Own { directories, except },
+            first,
+            limits: order.limits,
+            proxy,
+            groups: 1,
+            shared: Vec::new(),
+            closed: false,
+        }
+    }
+
+    /// Lets nobody make a group from now on: those that are killed should not become more.
+    pub(crate) fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// The sizes of shared anonymous mappings that were allowed, largest first.
+    pub(crate) fn shared(&self) -> &[u64] {
+        &self.shared
+    }
+
+    /// Answers the call that waits.
+    pub(crate) fn answer(&mut self, denied: &mut BTreeSet<String>) {
+        // Who waited may have been killed meanwhile.
+        let Ok(notification) = sys::notification(self.fd.as_fd()) else { return };
+        let call = c_long::from(notification.data.nr);
+        let (verdict, name) = self.filter.verdict(call, &notification.data.args);
+        let answer = match verdict {
+            Verdict::Allow => Answer::Continue,
+            Verdict::Signal if self.is_inside(notification.data.args[0] as i32) => Answer::Continue,
+            Verdict::Group if self.has_room() => Answer::Continue,
+            Verdict::Share if self.can_share(notification.data.args[1]) => Answer::Continue,
+            Verdict::Share => Answer::Fail(ENOMEM),
+            Verdict::Metadata => match metadata::change(&notification, &self.own) {
+                Ok(()) => Answer::Done,
+                Err(errno) => {
+                    if errno == Errno::PERM {
+                        note(denied, described(name, &notification));
+                    }
+                    Answer::Fail(errno.raw_os_error())
+                }
+            },
+            Verdict::Connect if let Some(done) = self.connect(&notification) => done,
+            Verdict::Deny | Verdict::Signal | Verdict::Group | Verdict::Connect => {
+                let what = described(name, &notification);
+                // The C library asks there for every user's name.
+                if !what.contains("/nscd/") {
+                    note(denied, what);
+                }
+                Answer::Fail(EPERM)
+            }
+            Verdict::Quiet(number) => Answer::Fail(number),
+        };
+        let _ = sys::answer(self.fd.as_fd(), notification.id, answer);
+    }
+
+    /// Connects a socket to the one that a script may reach; nothing where another is meant.
+    fn connect(&self, call: &Notification) -> Option<Answer> {
+        let is_waiting = || sys::is_waiting(self.fd.as_fd(), call.id);
+        match connect::connect(call, self.proxy?, is_waiting) {
+            Ok(()) => Some(Answer::Done),
+            Err(Errno::PERM) => None,
+            Err(errno) => Some(Answer::Fail(errno.raw_os_error())),
+        }
+    }
+
+    /// Whether there may be one more group. They are counted only when it could be one too many.
+    fn has_room(&mut self) -> bool {
+        if self.groups >= self.limits.processes {
+            self.groups = tree::groups(&self.processes()).len() as u64;
+        }
+        let has_room = !self.closed && self.groups < self.limits.processes;
+        self.groups += u64::from(has_room);
+        has_room
+    }
+
+    /// Whether there may be one more mapping of so many bytes that processes share: what was in one
+    /// stays as long as any part of it is mapped, so that it counts in full.
+    fn can_share(&mut self, size: u64) -> bool {
+        let most = self.limits.memory;
+        let fits = |held: u64| held.saturating_add(size) <= most;
+        let all = usage::largest(&self.shared, self.shared.len());
+        if !fits(all) {
+            let there = usage::shared_mappings(&self.processes());
+            if !fits(usage::largest(&self.shared, there)) {
+                return false;
+            }
+        }
+        let at = self.shared.partition_point(|it| *it >= size);
+        self.shared.insert(at, size);
+        self.shared.truncate(SIZES);
+        true
+    }
+
+    fn processes(&self) -> Vec<Pid> {
+        tree::below(self.first, self.limits.processes)
+    }
+
+    /// Whether a signal to this process, or to the group of who sends it, stays inside.
+    fn is_inside(&self, target: i32) -> bool {
+        let Some(pid) = Pid::from_raw(target.saturating_abs()) else { return target == 0 };
+        target != -1 && tree::below(self.first, ALL).contains(&pid)
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+fn note(denied: &mut BTreeSet<String>, what: String) {
+    if denied.len() < NOTED {
+        denied.insert(what);
+    }
+}
+
+/// What was refused: the call, and what it was about where that is known.
+fn described(name: &str, notification: &Notification) -> String {
+    let name = name.strip_prefix("SYS_").unwrap_or(name);
+    let arguments = &notification.data.args;
+    let about = match name {
+        "socket" | "socketpair" => family(arguments[0] as i32).map(str::to_owned),
+        "connect" | "bind" => {
+            let (pid, at, length) = (notification.pid, arguments[1], arguments[2]);
+            let ipv4 = connect::address(pid, at, length).map(|it| it.to_string());
+            ipv4.or_else(|| address(pid, at, length))
+        }
+        _ => None,
+    };
+    about.map_or_else(|| name.to_owned(), |it| format!("{name} ({it})"))
+}
+
+fn family(number: i32) -> Option<&'static str> {
+    Some(match number {
+        libc::AF_UNIX => "unix",
+        libc::AF_INET => "IPv4",
+        libc::AF_INET6 => "IPv6",
+        libc::AF_NETLINK => "netlink",
+        libc::AF_PACKET => "packet",
+        libc::AF_VSOCK => "vsock",
+        _ => return None,
+    })
+}
+
+/// The path of the socket that somebody wanted to reach. It may have changed meanwhile: good enough
+/// to be told, not to decide by.
+fn address(pid: u32, at: u64, length: u64) -> Option<String> {
+    let mut bytes = vec![0; usize::try_from(length).ok().filter(|it| (3..=110).contains(it))?];
+    File::open(format!("/proc/{pid}/mem")).ok()?.read_exact_at(&mut bytes, at).ok()?;
+    let path = bytes.get(2..)?.split(|it| *it == 0).next()?;
+    (!path.is_empty()).then(|| String::from_utf8_lossy(path).into_owned())
+}

@@ -1,0 +1,141 @@
+//! Changes mode and times of a file for a script, at the level *landlock*.
+//!
+//! Landlock does not guard them, so the filter lets no such call through. They are done here instead:
+//! on a file that is open, so that it stays the one that was looked at, and only where it is the
+//! script's own.
+
+use std::{
+    ffi::{CStr, c_long},
+    fs::{self, File},
+    os::{
+        fd::{AsRawFd as _, OwnedFd},
+        unix::fs::FileExt as _,
+    },
+    path::{Path, PathBuf},
+};
+
+use rustix::{
+    fs::{AtFlags, CWD, Mode, OFlags, Timespec, Timestamps, UTIME_NOW},
+    io::Errno,
+};
+
+use crate::sys::Notification;
+
+/// Which files are the script's own.
+#[derive(Debug)]
+pub(crate) struct Own {
+    /// Those in these directories,
+    pub(crate) directories: Vec<PathBuf>,
+    /// but not these, and nothing in them.
+    pub(crate) except: Vec<PathBuf>,
+}
+
+impl Own {
+    fn has(&self, path: &Path) -> bool {
+        let is_in = |all: &[PathBuf]| all.iter().any(|it| path.starts_with(it));
+        is_in(&self.directories) && !is_in(&self.except)
+    }
+}
+
+/// Does what a call asks for, if the file is one of these.
+pub(crate) fn change(call: &Notification, own: &Own) -> Result<(), Errno> {
+    let caller = Caller(call.pid);
+    let [a, b, c, d, ..] = call.data.args;
+    let (file, what) = match c_long::from(call.data.nr) {
+        libc::SYS_fchmod => (caller.descriptor(a)?, What::Mode(b)),
+        libc::SYS_fchmodat => (caller.file(a, b, false)?, What::Mode(c)),
+        libc::SYS_fchown => (caller.descriptor(a)?, What::Owner(b, c)),
+        libc::SYS_fchownat => (caller.file(a, b, true)?, What::Owner(c, d)),
+        libc::SYS_utimensat if b == 0 => (caller.descriptor(a)?, What::Times(caller.times(c)?)),
+        libc::SYS_utimensat => {
+            let is_link = d as i32 & libc::AT_SYMLINK_NOFOLLOW != 0;
+            (caller.file(a, b, is_link)?, What::Times(caller.times(c)?))
+        }
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_chmod => (caller.file(HERE, a, false)?, What::Mode(b)),
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_chown | libc::SYS_lchown => (caller.file(HERE, a, true)?, What::Owner(b, c)),
+        _ => return Err(Errno::PERM),
+    };
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let place = fs::read_link(&path).map_err(|_| Errno::PERM)?;
+    if !own.has(&place) {
+        return Err(Errno::PERM);
+    }
+    match what {
+        What::Mode(mode) => {
+            let mode = Mode::from_bits_truncate(mode as u32 & 0o1777);
+            rustix::fs::chmodat(CWD, &path, mode, AtFlags::empty())
+        }
+        What::Times(times) => rustix::fs::utimensat(CWD, &path, &times, AtFlags::empty()),
+        // Its files are its own already; it gives none away.
+        What::Owner(user, group) => {
+            let users = [rustix::process::getuid().as_raw(), u32::MAX];
+            let groups = [rustix::process::getgid().as_raw(), u32::MAX];
+            let same = users.contains(&(user as u32)) && groups.contains(&(group as u32));
+            if same { Ok(()) } else { Err(Errno::PERM) }
+        }
+    }
+}
+
+/// The caller's working directory, where a directory is meant.
+#[cfg(target_arch = "x86_64")]
+const HERE: u64 = libc::AT_FDCWD as u64;
+
+enum What {
+    Mode(u64),
+    Times(Timestamps),
+    Owner(u64, u64),
+}
+
+/// The thread whose call waits.
+struct Caller(u32);
+
+impl Caller {
+    /// What one of its descriptors is open on.
+    fn descriptor(&self, number: u64) -> Result<OwnedFd, Errno> {
+        let path = format!("/proc/{}/fd/{}", self.0, number as i32);
+        rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+    }
+
+    /// What a path leads to from where the caller stands.
+    fn file(&self, directory: u64, path: u64, is_link: bool) -> Result<OwnedFd, Errno> {
+        let mut bytes = [0; libc::PATH_MAX as usize];
+        let count = self.memory()?.read_at(&mut bytes, path).map_err(|_| Errno::FAULT)?;
+        let path = CStr::from_bytes_until_nul(&bytes[..count]).map_err(|_| Errno::NAMETOOLONG)?;
+        // The C library says this for a descriptor; from here it would be one of ours.
+        let own = path.to_str().ok().and_then(|it| it.strip_prefix("/proc/self/fd/"));
+        if let Some(number) = own.and_then(|it| it.parse().ok()) {
+            return self.descriptor(number);
+        }
+        let mut flags = OFlags::PATH | OFlags::CLOEXEC;
+        let from = match directory as i32 {
+            libc::AT_FDCWD => {
+                rustix::fs::open(format!("/proc/{}/cwd", self.0), flags, Mode::empty())?
+            }
+            _ => self.descriptor(directory)?,
+        };
+        flags.set(OFlags::NOFOLLOW, is_link);
+        rustix::fs::openat(&from, path, flags, Mode::empty())
+    }
+
+    /// Two times, or now where none are given.
+    fn times(&self, at: u64) -> Result<Timestamps, Errno> {
+        let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+        if at == 0 {
+            return Ok(Timestamps { last_access: now, last_modification: now });
+        }
+        let mut bytes = [0; 32];
+        self.memory()?.read_exact_at(&mut bytes, at).map_err(|_| Errno::FAULT)?;
+        let (numbers, _) = bytes.as_chunks::<8>();
+        let [a, b, c, d] = [0, 1, 2, 3].map(|it| i64::from_ne_bytes(numbers[it]));
+        Ok(Timestamps {
+            last_access: Timespec { tv_sec: a, tv_nsec: b },
+            last_modification: Timespec { tv_sec: c, tv_nsec: d },
+        })
+    }
+
+    fn memory(&self) -> Result<File, Errno> {
+        File::open(format!("/proc/{}/mem", self.0)).map_err(|_| Errno::PERM)
+    }
+}

@@ -1,0 +1,304 @@
+//! The root that a script sees at the level *strong*: the system read-only, its own files, and
+//! nothing else.
+
+use std::{
+    collections::HashMap,
+    ffi::CString,
+    fs::{self, File},
+    io,
+    os::{
+        fd::AsRawFd as _,
+        unix::{ffi::OsStrExt as _, fs::symlink},
+    },
+    path::{Path, PathBuf},
+};
+
+use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind_recursive, unmount};
+
+use crate::{
+    order::{Component, Failure, Order},
+    sys,
+    system::SYSTEM,
+};
+
+/// What programs need of `/etc`: nothing that tells about this machine or the people on it.
+pub(crate) const ETC: &[&str] = &[
+    "/etc/alternatives",
+    "/etc/ca-certificates",
+    "/etc/crypto-policies",
+    "/etc/fonts",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/localtime",
+    "/etc/mime.types",
+    "/etc/nsswitch.conf",
+    "/etc/pki/ca-trust",
+    "/etc/pki/tls/certs",
+    "/etc/protocols",
+    "/etc/services",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+];
+
+/// The devices that programs need.
+pub(crate) const DEVICES: &[&str] =
+    &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+/// The user that a script is inside.
+pub(crate) const USER: u32 = 1000;
+
+/// Builds the root and makes it ours. The process has namespaces of its own.
+pub(crate) fn enter(order: &Order) -> Result<(), Failure> {
+    let failed = |what: &'static str| Component::Root.failed::<io::Error>(what);
+    let root = order.root();
+    let tree = Tree { root: &root };
+    tree.tmpfs("/", "mode=0755,size=4m,nr_inodes=16k").map_err(failed("mount a root"))?;
+    tree.system().map_err(failed("mount the system"))?;
+    tree.proc().map_err(failed("mount /proc"))?;
+    tree.devices().map_err(failed("mount devices"))?;
+    tree.bind(&order.temporary(), Path::new("/tmp"), WRITE).map_err(failed("mount /tmp"))?;
+    let mut layers = Layers::new(order);
+    for (path, attributes) in tree_of(order) {
+        let is_layered = attributes == READ && order.layered.iter().any(|it| *it == *path);
+        if is_layered && layers.mount(&path, &tree).is_ok() {
+            continue;
+        }
+        let what = format!("give `{}`", path.display());
+        tree.bind(&path, &path, attributes).map_err(Component::Job.failed(what))?;
+    }
+    for path in order.hidden.iter().chain(&order.withheld) {
+        let what = format!("hide `{}`", Path::new(path).display());
+        tree.hide(Path::new(path)).map_err(Component::Job.failed(what))?;
+    }
+    for (path, target) in &order.links {
+        // Where it cannot be, the target is still there.
+        let _ = tree.link(Path::new(target), Path::new(path));
+    }
+    sys::mount_setattr(&c_path(&root), READ, false).map_err(failed("lock the root"))?;
+    pivot(&root).map_err(failed("change the root"))
+}
+
+/// All that the script is given, each directory before what lies in it.
+fn tree_of(order: &Order) -> Vec<(PathBuf, u64)> {
+    let paths = |paths: &[std::ffi::OsString], attributes| {
+        paths.iter().map(|it| (PathBuf::from(it), attributes)).collect::<Vec<_>>()
+    };
+    let mut all = paths(&order.reads, READ);
+    all.push((order.given(), READ));
+    all.push((order.work(), WRITE));
+    all.extend(paths(&order.writes, WRITE));
+    // What can only be read stays where it is, too, inside of what can be written.
+    // The last of one path is the one on top.
+    let mut known: HashMap<PathBuf, u64> = all.iter().cloned().collect();
+    for path in order.withheld.iter().chain(&order.reads) {
+        anchor(Path::new(path), &mut known, &mut all);
+    }
+    // Stable: of one path given for both, writing comes last and so on top.
+    all.sort_by_key(|it| it.0.components().count());
+    all
+}
+
+/// Gives each directory above a path by itself: nothing that is mounted can be moved, so that nothing
+/// else can take the place of the path.
+fn anchor(path: &Path, known: &mut HashMap<PathBuf, u64>, all: &mut Vec<(PathBuf, u64)>) {
+    for above in path.ancestors().skip(1) {
+        let nearest = above.ancestors().find_map(|it| Some((it, *known.get(it)?)));
+        if nearest.is_some_and(|it| it.0 != above && it.1 == WRITE) {
+            known.insert(above.to_owned(), WRITE);
+            all.push((above.to_owned(), WRITE));
+        }
+    }
+}
+
+/// The layers in which a script can write to what is not its own. They lie in memory, outside of its root: nobody
+/// reaches them but through the directories that they lie over, and they end with the script.
+struct Layers<'o> {
+    order: &'o Order,
+    /// Where they lie, once there is one.
+    folder: Option<File>,
+    count: usize,
+}
+
+/// How many files there can be in all layers.
+const LAYER_FILES: u64 = 32 << 10;
+
+impl<'o> Layers<'o> {
+    fn new(order: &'o Order) -> Self {
+        Self { order, folder: None, count: 0 }
+    }
+
+    /// Puts a layer over a directory, by overlayfs. Fails where the kernel lets nobody but root do that, or where the
+    /// directory lies on what it cannot lie over.
+    fn mount(&mut self, path: &Path, tree: &Tree<'_>) -> io::Result<()> {
+        let lower = File::open(path)?;
+        let folder = match &self.folder {
+            Some(folder) => folder,
+            None => self.folder.insert(self.make()?),
+        };
+        // By their numbers, because a path may have letters in it that separate options.
+        let layers = format!("/proc/self/fd/{}/{}", folder.as_raw_fd(), self.count);
+        self.count += 1;
+        let [upper, work] = ["upper", "work"].map(|it| format!("{layers}-{it}"));
+        fs::create_dir(&upper)?;
+        fs::create_dir(&work)?;
+        tree.make(path)?;
+        let lower = lower.as_raw_fd();
+        // Nothing of it is kept, so nothing has to reach a disk.
+        let options = format!(
+            "lowerdir=/proc/self/fd/{lower},upperdir={upper},workdir={work},userxattr,volatile"
+        );
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        let options = CString::new(options)?;
+        Ok(mount("overlay", tree.inside(path), "overlay", flags, options.as_c_str())?)
+    }
+
+    /// Makes the place for them, no larger than what the script may write at all.
+    fn make(&self) -> io::Result<File> {
+        let limits = &self.order.limits;
+        let size = limits.work.min(limits.memory / 2).max(64 << 10);
+        let options = format!("mode=0700,size={size},nr_inodes={LAYER_FILES}");
+        let folder = self.order.base().join("layers");
+        fs::create_dir(&folder)?;
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        mount("tmpfs", &folder, "tmpfs", flags, CString::new(options)?.as_c_str())?;
+        File::open(folder)
+    }
+}
+
+/// A root that is being built.
+struct Tree<'r> {
+    root: &'r Path,
+}
+
+impl Tree<'_> {
+    fn inside(&self, path: &Path) -> PathBuf {
+        self.root.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
+    fn tmpfs(&self, path: &str, options: &str) -> io::Result<()> {
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        let options = CString::new(options)?;
+        Ok(mount("tmpfs", self.inside(Path::new(path)), "tmpfs", flags, options.as_c_str())?)
+    }
+
+    /// Lets a path from outside be seen inside.
+    fn bind(&self, source: &Path, path: &Path, attributes: u64) -> io::Result<()> {
+        let target = self.inside(path);
+        if fs::metadata(source)?.is_dir() {
+            self.make(path)?;
+        } else {
+            self.make_parent(path)?;
+            // It may be there already, in a directory that cannot be written to.
+            if !target.exists() {
+                File::create_new(&target)?;
+            }
+        }
+        mount_bind_recursive(source, &target)?;
+        sys::mount_setattr(&c_path(&target), attributes, true)
+    }
+
+    /// Puts something empty over a path.
+    fn hide(&self, path: &Path) -> io::Result<()> {
+        let target = self.inside(path);
+        match fs::symlink_metadata(&target) {
+            Ok(metadata) if metadata.is_dir() => {
+                let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::RDONLY;
+                Ok(mount("tmpfs", &target, "tmpfs", flags, c"mode=0555,size=4k,nr_inodes=1")?)
+            }
+            Ok(_) => {
+                mount_bind_recursive("/dev/null", &target)?;
+                sys::mount_setattr(&c_path(&target), DEVICE, false)
+            }
+            // It lies in nothing that is given.
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn link(&self, target: &Path, path: &Path) -> io::Result<()> {
+        self.make_parent(path)?;
+        symlink(target, self.inside(path))
+    }
+
+    fn make_parent(&self, path: &Path) -> io::Result<()> {
+        self.make(path.parent().unwrap_or(path))
+    }
+
+    /// Makes a directory and those above it. A link on the way is not followed: from here it would
+    /// still lead outside.
+    fn make(&self, path: &Path) -> io::Result<()> {
+        let mut made = self.root.to_owned();
+        for name in path.components().skip(1) {
+            made.push(name);
+            match fs::symlink_metadata(&made) {
+                Ok(metadata) if metadata.is_dir() => {}
+                Ok(_) => return Err(io::ErrorKind::NotADirectory.into()),
+                Err(_) => fs::create_dir(&made)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The system, as it lies outside: a link stays one.
+    fn system(&self) -> io::Result<()> {
+        for path in SYSTEM.iter().chain(ETC).map(Path::new) {
+            let Ok(metadata) = fs::symlink_metadata(path) else { continue };
+            if metadata.is_symlink() {
+                self.link(&fs::read_link(path)?, path)?;
+            } else {
+                self.bind(path, path, READ)?;
+            }
+        }
+        let etc = self.inside(Path::new("/etc"));
+        fs::create_dir_all(&etc)?;
+        let who = format!("skill:x:{USER}:{USER}:skill:/:/bin/sh\n");
+        fs::write(etc.join("passwd"), who)?;
+        fs::write(etc.join("group"), format!("skill:x:{USER}:\n"))?;
+        fs::write(etc.join("hosts"), "127.0.0.1 localhost\n::1 localhost\n")
+    }
+
+    fn proc(&self) -> io::Result<()> {
+        let path = self.inside(Path::new("/proc"));
+        fs::create_dir(&path)?;
+        // Whoever runs as root outside owns the switches in there. Processes that cannot be looked
+        // into are not there at all.
+        let flags =
+            MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
+        Ok(mount("proc", &path, "proc", flags, c"hidepid=4")?)
+    }
+
+    fn devices(&self) -> io::Result<()> {
+        let dev = self.inside(Path::new("/dev"));
+        fs::create_dir(&dev)?;
+        for device in DEVICES.iter().map(Path::new) {
+            let target = self.inside(device);
+            File::create_new(&target)?;
+            mount_bind_recursive(device, &target)?;
+            sys::mount_setattr(&c_path(&target), DEVICE, false)?;
+        }
+        let links = [("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")];
+        for (name, rest) in links {
+            symlink(format!("/proc/self/fd{rest}"), dev.join(name))?;
+        }
+        fs::create_dir(dev.join("shm"))?;
+        self.tmpfs("/dev/shm", "mode=1777,size=64m,nr_inodes=4k")
+    }
+}
+
+/// Makes a directory the root, and lets go of the one before.
+fn pivot(root: &Path) -> io::Result<()> {
+    rustix::process::chdir(root)?;
+    rustix::process::pivot_root(".", ".")?;
+    unmount(".", UnmountFlags::DETACH)?;
+    Ok(rustix::process::chdir("/")?)
+}
+
+/// Attributes of a mount: `MOUNT_ATTR_RDONLY`, `_NOSUID`, `_NODEV` and `_NOEXEC`.
+const WRITE: u64 = 0x2 | 0x4;
+const READ: u64 = 0x1 | WRITE;
+/// A device can be written to all the same, but its mode and times are those outside, and root owns it.
+const DEVICE: u64 = 0x1 | 0x2 | 0x8;
+
+fn c_path(path: &Path) -> CString {
+    CString::new(path.as_os_str().as_bytes()).expect("a path that was opened has no NUL")
+}

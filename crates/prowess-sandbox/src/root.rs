@@ -1,0 +1,395 @@
+//! A directory that nothing leads out of: not `..`, not a link, not a link that comes in between.
+//!
+//! Every path from outside is resolved here, from an open directory on. Links inside are followed
+//! first, then the kernel opens what they lead to and follows none: what was checked is what is
+//! opened.
+
+mod draft;
+
+use std::{
+    collections::BTreeSet,
+    ffi::{OsStr, OsString},
+    fs::File,
+    io,
+    os::{
+        fd::{AsFd as _, BorrowedFd, OwnedFd},
+        unix::ffi::OsStringExt as _,
+    },
+    path::{Component, Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, ResolveFlags, Stat},
+    io::Errno,
+};
+
+use self::draft::Draft;
+
+/// A directory that nothing leads out of.
+#[derive(Debug)]
+pub struct Root {
+    directory: OwnedFd,
+    path: PathBuf,
+    /// How the host calls it.
+    named: PathBuf,
+}
+
+/// How links on the way to a file are treated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Links {
+    /// It is followed, as long as it stays inside.
+    Inside,
+    /// It is refused.
+    Never,
+}
+
+/// One entry of a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirectoryEntry {
+    /// Its name.
+    pub name: OsString,
+    /// Its type; a link is not followed.
+    pub kind: FileType,
+    /// How large it is.
+    pub size: u64,
+}
+
+/// A part of what is in a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirectoryPage {
+    /// The entries, sorted by name.
+    pub entries: Vec<DirectoryEntry>,
+    /// How many the directory has.
+    pub total: usize,
+}
+
+/// A path could not be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RootError {
+    /// It leads out of its directory, or might.
+    #[error("`{}` leads out of its directory", path.display())]
+    Outside {
+        /// The path, as given.
+        path: PathBuf,
+    },
+    /// It is a link, a pipe, a device, or a directory where a file was meant.
+    #[error("`{}` is not an ordinary file", path.display())]
+    NotRegular {
+        /// The path, as given.
+        path: PathBuf,
+    },
+    /// The system said no.
+    #[error("cannot use `{}`", path.display())]
+    Io {
+        /// The path, as given.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl RootError {
+    /// Whether there is nothing of this path.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+impl Root {
+    /// Opens a directory. This path is the host's own: links on it are followed.
+    pub fn open(path: &Path) -> Result<Self, RootError> {
+        let failed = |source| RootError::Io { path: path.to_owned(), source };
+        let named = std::path::absolute(path).map_err(failed)?;
+        let path = std::fs::canonicalize(path).map_err(failed)?;
+        let directory = rustix::fs::open(&path, DIRECTORY, Mode::empty());
+        Ok(Self { directory: directory.map_err(|it| failed(it.into()))?, path, named })
+    }
+
+    /// Where it lies, without links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The open directory.
+    pub fn as_fd(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
+    }
+
+    /// The rest of an absolute path behind this directory, by its name or by where it lies.
+    pub fn within<'p>(&self, path: &'p Path) -> Option<&'p Path> {
+        [&self.path, &self.named].into_iter().find_map(|own| path.strip_prefix(own).ok())
+    }
+
+    /// Where a path leads once every link on it is followed: a path inside, without links.
+    pub fn real(&self, path: &Path) -> Result<PathBuf, RootError> {
+        let outside = || RootError::Outside { path: path.to_owned() };
+        let mut rest: Vec<OsString> = parts(path)?.into_iter().rev().map(OsString::from).collect();
+        let mut real = PathBuf::new();
+        let mut links = 0;
+        while let Some(name) = rest.pop() {
+            if name == ".." {
+                real.pop().then_some(()).ok_or_else(outside)?;
+                continue;
+            }
+            real.push(name);
+            let target = match rustix::fs::readlinkat(&self.directory, &real, Vec::new()) {
+                Ok(target) => PathBuf::from(OsString::from_vec(target.into_bytes())),
+                Err(Errno::INVAL) => continue,
+                Err(errno) => return Err(refused(path, errno)),
+            };
+            links += 1;
+            if links > MAX_LINKS {
+                return Err(outside());
+            }
+            real.pop();
+            let mut target = target.as_path();
+            if target.is_absolute() {
+                target = self.within(target).ok_or_else(outside)?;
+                real.clear();
+            }
+            let names = target.components().rev().filter(|it| *it != Component::CurDir);
+            rest.extend(names.map(|it| it.as_os_str().to_owned()));
+        }
+        Ok(real)
+    }
+
+    /// Opens an ordinary file to read it. A pipe or device is refused without waiting for it.
+    pub fn file(&self, path: &Path, links: Links) -> Result<File, RootError> {
+        let file = self.resolve(path, FILE, links)?;
+        let stat = rustix::fs::fstat(&file).map_err(|it| failed(path, it))?;
+        if kind(&stat) != FileType::RegularFile {
+            return Err(RootError::NotRegular { path: path.to_owned() });
+        }
+        Ok(File::from(file))
+    }
+
+    /// Opens a directory inside.
+    pub fn directory(&self, path: &Path, links: Links) -> Result<Self, RootError> {
+        let directory = self.resolve(path, DIRECTORY, links)?;
+        Ok(self.inside(directory, path))
+    }
+
+    /// Lists a directory, sorted by name.
+    pub fn list(&self, path: &Path, links: Links) -> Result<Vec<DirectoryEntry>, RootError> {
+        Ok(self.page(path, links, 0, usize::MAX)?.entries)
+    }
+
+    /// Lists a part of a directory: `limit` entries from the one with number `offset` on. However
+    /// many there are, no more names than these are held.
+    pub fn page(
+        &self,
+        path: &Path,
+        links: Links,
+        offset: usize,
+        limit: usize,
+    ) -> Result<DirectoryPage, RootError> {
+        let directory = self.resolve(path, DIRECTORY, links)?;
+        let failed = |errno| failed(path, errno);
+        let most = offset.saturating_add(limit);
+        let (mut names, mut total) = (BTreeSet::new(), 0);
+        for entry in Dir::read_from(&directory).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            total += 1;
+            names.insert(name.to_owned());
+            if names.len() > most {
+                names.pop_last();
+            }
+        }
+        let mut entries = Vec::new();
+        for name in names.into_iter().skip(offset) {
+            // One that has gone meanwhile is not there.
+            if let Ok(stat) = rustix::fs::statat(&directory, &name, AtFlags::SYMLINK_NOFOLLOW) {
+                let name = OsString::from_vec(name.into_bytes());
+                entries.push(DirectoryEntry { name, kind: kind(&stat), size: stat.st_size as u64 });
+            }
+        }
+        Ok(DirectoryPage { entries, total })
+    }
+
+    /// Makes a directory and those above it; returns it open. No link is followed.
+    pub fn make_directory(&self, path: &Path) -> Result<Self, RootError> {
+        let failed = |errno| failed(path, errno);
+        // Opened anew, because a lock belongs to whoever opened the directory.
+        let mut directory = open_name(self.as_fd(), OsStr::new("."), DIRECTORY).map_err(failed)?;
+        for name in parts(path)? {
+            match rustix::fs::mkdirat(&directory, name, Mode::from(0o777)) {
+                Ok(()) => rustix::fs::fsync(&directory).map_err(failed)?,
+                Err(Errno::EXIST) => {}
+                Err(errno) => return Err(failed(errno)),
+            }
+            directory = open_name(directory.as_fd(), name, DIRECTORY)
+                .map_err(|errno| refused(path, errno))?;
+        }
+        Ok(self.inside(directory, path))
+    }
+
+    /// Writes a file whole or not at all, and makes the directories above it. A link of its name is
+    /// refused.
+    pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), RootError> {
+        let (parent, name) = self.parent(path)?;
+        Draft::new(&parent.directory, name, path, bytes)?.keep()
+    }
+
+    /// Writes a file if what is there is as wanted, and says whether. It is asked last of all;
+    /// those who write so do it one after the other.
+    pub fn write_if(
+        &self,
+        path: &Path,
+        bytes: &[u8],
+        is_wanted: impl FnOnce(Option<File>) -> io::Result<bool>,
+    ) -> Result<bool, RootError> {
+        let (parent, name) = self.parent(path)?;
+        lock(&parent.directory).map_err(|errno| failed(path, errno))?;
+        draft::sweep(&parent.directory, name);
+        let draft = Draft::new(&parent.directory, name, path, bytes)?;
+        let old = match open_name(parent.as_fd(), name, FILE) {
+            Ok(old) => Some(File::from(old)),
+            Err(Errno::NOENT) => None,
+            Err(errno) => return Err(refused(path, errno)),
+        };
+        let io = |source| RootError::Io { path: path.to_owned(), source };
+        if !is_wanted(old).map_err(io)? {
+            return Ok(false);
+        }
+        draft.keep().map(|()| true)
+    }
+
+    /// The directory that a file lies in, made if it was not there, and the file's name.
+    fn parent<'p>(&self, path: &'p Path) -> Result<(Self, &'p OsStr), RootError> {
+        let outside = || RootError::Outside { path: path.to_owned() };
+        let name = path.file_name().ok_or_else(outside)?;
+        Ok((self.make_directory(path.parent().unwrap_or(Path::new("")))?, name))
+    }
+
+    fn inside(&self, directory: OwnedFd, path: &Path) -> Self {
+        Self { directory, path: self.path.join(path), named: self.named.join(path) }
+    }
+
+    /// Opens what a path leads to, if that lies inside.
+    fn resolve(&self, path: &Path, flags: OFlags, links: Links) -> Result<OwnedFd, RootError> {
+        parts(path)?;
+        let opened = match self.open_plain(path, flags) {
+            Err(Errno::LOOP) if links == Links::Inside => self.open_plain(&self.real(path)?, flags),
+            opened => opened,
+        };
+        opened.map_err(|errno| refused(path, errno))
+    }
+
+    /// Opens a path that holds no link.
+    fn open_plain(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        loop {
+            return match rustix::fs::openat2(&self.directory, path, flags, Mode::empty(), how) {
+                // Something was renamed on the way: the kernel asks to look again.
+                Err(Errno::AGAIN) => continue,
+                // Kernels before 5.6 and some containers do not have it.
+                Err(Errno::NOSYS | Errno::PERM) => self.walk(path, flags),
+                opened => opened,
+            };
+        }
+    }
+
+    /// Opens a path name by name.
+    fn walk(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let mut directory: Option<OwnedFd> = None;
+        let mut names = path.components().peekable();
+        while let Some(name) = names.next() {
+            let flags = if names.peek().is_some() { DIRECTORY } else { flags };
+            let from = directory.as_ref().map_or(self.as_fd(), |it| it.as_fd());
+            directory = Some(open_name(from, name.as_os_str(), flags)?);
+        }
+        directory.ok_or(Errno::NOENT)
+    }
+}
+
+/// As many links as the kernel would follow.
+const MAX_LINKS: usize = 40;
+/// How long somebody waits for others who write to a directory.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How a file is opened: without waiting, whatever it is.
+const FILE: OFlags =
+    OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+/// How a directory is opened.
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// Opens one name of a directory; a link of that name is refused.
+fn open_name(directory: BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let opened = rustix::fs::openat(directory, name, flags | OFlags::NOFOLLOW, Mode::empty());
+    opened.map_err(|errno| match errno {
+        // So it says of a link where a directory was wanted.
+        Errno::NOTDIR if rustix::fs::readlinkat(directory, name, Vec::new()).is_ok() => Errno::LOOP,
+        errno => errno,
+    })
+}
+
+/// Renames something to a name that is not taken.
+pub fn rename_noreplace(
+    from: BorrowedFd<'_>,
+    old: &OsStr,
+    to: BorrowedFd<'_>,
+    new: &OsStr,
+) -> Result<(), Errno> {
+    match rustix::fs::renameat_with(from, old, to, new, RenameFlags::NOREPLACE) {
+        // Some file systems cannot; other writers of ours hold a lock.
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            match rustix::fs::statat(to, new, AtFlags::SYMLINK_NOFOLLOW) {
+                Err(Errno::NOENT) => rustix::fs::renameat(from, old, to, new),
+                Ok(_) => Err(Errno::EXIST),
+                Err(errno) => Err(errno),
+            }
+        }
+        renamed => renamed,
+    }
+}
+
+/// Waits until nobody else writes to a directory. The lock is gone when the directory is closed.
+fn lock(directory: &OwnedFd) -> Result<(), Errno> {
+    let start = Instant::now();
+    loop {
+        match rustix::fs::flock(directory, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) if start.elapsed() < PATIENCE => {
+                thread::sleep(Duration::from_millis(2));
+            }
+            locked => return locked,
+        }
+    }
+}
+
+/// The names of a relative path.
+fn parts(path: &Path) -> Result<Vec<&OsStr>, RootError> {
+    let mut parts = Vec::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => parts.push(name),
+            Component::CurDir => {}
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
+                return Err(RootError::Outside { path: path.to_owned() });
+            }
+        }
+    }
+    Ok(parts)
+}
+
+fn kind(stat: &Stat) -> FileType {
+    FileType::from_raw_mode(stat.st_mode)
+}
+
+fn failed(path: &Path, errno: Errno) -> RootError {
+    RootError::Io { path: path.to_owned(), source: errno.into() }
+}
+
+/// The error of a path that may have led out.
+fn refused(path: &Path, errno: Errno) -> RootError {
+    match errno {
+        Errno::XDEV | Errno::LOOP => RootError::Outside { path: path.to_owned() },
+        errno => failed(path, errno),
+    }
+}

@@ -1,0 +1,134 @@
+//! The rules of the kernel about files, sockets and signals: Landlock.
+
+use std::{
+    ffi::OsString,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use landlock::{
+    ABI, Access as _, AccessFs, AccessNet, CompatLevel, Compatible as _, LandlockStatus, Ruleset,
+    RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, Scope, path_beneath_rules,
+};
+
+use crate::{
+    level::SandboxLevel,
+    mounts::{DEVICES, ETC},
+    order::{Component, Failure, Order},
+    system::SYSTEM,
+};
+
+/// The newest rules that are asked for; a kernel gives those that it knows.
+const NEWEST: ABI = ABI::V9;
+/// From which rules on the level *landlock* holds: those about cutting files off and about TCP.
+pub(crate) const LEAST: i32 = 4;
+/// From which rules on signals stay inside.
+pub(crate) const SIGNALS: i32 = 6;
+
+/// Puts the rules on this process and all that come of it, as far as the kernel has them; returns
+/// which version it has.
+pub(crate) fn restrict(order: &Order, level: SandboxLevel) -> Result<i32, Failure> {
+    let failed = |error| Component::Rules.failed::<io::Error>("use Landlock")(error);
+    let status = apply(order, level).map_err(|error| failed(io::Error::other(error)))?;
+    let number = |errno| failed(io::Error::from_raw_os_error(errno));
+    match status {
+        LandlockStatus::Available { effective_abi, kernel_abi } => {
+            Ok(kernel_abi.unwrap_or(effective_abi as i32))
+        }
+        LandlockStatus::NotEnabled => Err(number(libc::EOPNOTSUPP)),
+        LandlockStatus::NotImplemented => Err(number(libc::ENOSYS)),
+    }
+}
+
+fn apply(order: &Order, level: SandboxLevel) -> Result<LandlockStatus, RulesetError> {
+    let read = AccessFs::from_read(NEWEST);
+    let all = AccessFs::from_all(NEWEST);
+    let device = AccessFs::ReadFile | AccessFs::WriteFile;
+    // Written to, it would be shared memory that nobody counts.
+    let (zero, devices): (Vec<&str>, Vec<&str>) =
+        DEVICES.iter().copied().partition(|it| *it == "/dev/zero");
+    let (reads, writes) = paths(order, level);
+    // At the level *strong* something empty lies over what is hidden.
+    let hidden: Vec<OsString> = match level {
+        SandboxLevel::Strong => Vec::new(),
+        _ => order.hidden.iter().chain(&order.withheld).cloned().collect(),
+    };
+    let (reads, mut read_through) = around(reads, &hidden);
+    let (writes, write_through) = around(writes, &hidden);
+    let holds_withheld =
+        |it: &PathBuf| order.withheld.iter().any(|own| Path::new(own).starts_with(it));
+    // Whoever could write there could write what is withheld as well.
+    let (closed, write_through): (Vec<_>, Vec<_>) =
+        write_through.into_iter().partition(holds_withheld);
+    read_through.extend(closed);
+    // Whatever holds for a directory holds for all that is in it.
+    let unread = all & !(AccessFs::ReadFile | AccessFs::Execute);
+    let status = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(all)?
+        .handle_access(AccessNet::from_all(NEWEST))?
+        .scope(Scope::from_all(NEWEST))?
+        .create()?
+        .add_rules(path_beneath_rules(reads, read))?
+        .add_rules(path_beneath_rules(read_through, AccessFs::ReadDir))?
+        .add_rules(path_beneath_rules(writes, all))?
+        .add_rules(path_beneath_rules(write_through, unread))?
+        .add_rules(path_beneath_rules(devices, device))?
+        .add_rules(path_beneath_rules(zero, AccessFs::ReadFile))?
+        .restrict_self()?;
+    Ok(status.landlock)
+}
+
+/// What may be read and run, and what may be written.
+fn paths(order: &Order, level: SandboxLevel) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let mut writes = vec![order.work()];
+    writes.extend(order.writes.iter().map(PathBuf::from));
+    if level == SandboxLevel::Strong {
+        // Its root holds nothing but what may be read.
+        writes.extend(["/tmp", "/dev/shm"].map(PathBuf::from));
+        writes.extend(order.layered.iter().map(PathBuf::from));
+        return (vec!["/".into()], writes);
+    }
+    writes.push(order.temporary());
+    let mut reads = vec![order.given()];
+    reads.extend(SYSTEM.iter().chain(ETC).chain(PROC).map(PathBuf::from));
+    reads.extend(order.reads.iter().map(PathBuf::from));
+    (reads, writes)
+}
+
+/// Takes paths apart around what is hidden: those without any of it, and the directories above it.
+fn around(mut paths: Vec<PathBuf>, hidden: &[OsString]) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let (mut whole, mut through) = (Vec::new(), Vec::new());
+    while let Some(path) = paths.pop() {
+        if hidden.iter().any(|it| path.starts_with(it)) {
+            continue;
+        }
+        if !hidden.iter().any(|it| Path::new(it).starts_with(&path)) {
+            whole.push(path);
+            continue;
+        }
+        let inside = fs::read_dir(&path).into_iter().flatten().flatten();
+        // A rule about a link would be one about what it leads to.
+        let own = inside.filter(|it| it.file_type().is_ok_and(|it| !it.is_symlink()));
+        paths.extend(own.map(|it| it.path()));
+        through.push(path);
+    }
+    (whole, through)
+}
+
+/// What programs need of `/proc` where it is not their own: nothing about other processes.
+const PROC: &[&str] = &[
+    "/proc/cpuinfo",
+    "/proc/filesystems",
+    "/proc/loadavg",
+    "/proc/meminfo",
+    "/proc/stat",
+    "/proc/sys/kernel/cap_last_cap",
+    "/proc/sys/kernel/ngroups_max",
+    "/proc/sys/kernel/osrelease",
+    "/proc/sys/kernel/pid_max",
+    "/proc/sys/kernel/random",
+    "/proc/sys/vm/overcommit_memory",
+    "/proc/uptime",
+    "/proc/version",
+];

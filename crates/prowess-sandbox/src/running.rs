@@ -1,0 +1,85 @@
+//! A run that goes on: somebody speaks with it until it ends, or is ended.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::{
+    sync::{Notify, watch},
+    task::AbortHandle,
+    time::timeout,
+};
+
+use crate::{error::SandboxError, result::RunResult};
+
+/// A program that runs. Soon after this is dropped nobody of it is alive, and its work directory is
+/// gone.
+#[derive(Debug)]
+pub struct RunningProgram {
+    cancel: Arc<Notify>,
+    ending: Ending,
+    task: AbortHandle,
+}
+
+/// How a program ended, once it has.
+#[derive(Debug, Clone)]
+pub struct Ending(watch::Receiver<Option<Result<RunResult, Arc<SandboxError>>>>);
+
+impl RunningProgram {
+    /// Goes on with a run in a task of its own.
+    pub(crate) fn spawn<T>(run: impl FnOnce(Arc<Notify>) -> T) -> Self
+    where
+        T: Future<Output = Result<RunResult, SandboxError>> + Send + 'static,
+    {
+        let cancel = Arc::new(Notify::new());
+        let (tell, ending) = watch::channel(None);
+        let run = run(cancel.clone());
+        let task = tokio::spawn(async move {
+            tell.send_replace(Some(run.await.map_err(Arc::new)));
+        });
+        Self { cancel, ending: Ending(ending), task: task.abort_handle() }
+    }
+
+    /// Whether it has ended.
+    pub fn is_over(&self) -> bool {
+        self.ending.is_over()
+    }
+
+    /// Waits until it has ended by itself; says how, with what it printed as errors.
+    pub async fn end(&self) -> Result<RunResult, Arc<SandboxError>> {
+        self.ending.result().await
+    }
+
+    /// Waits so long for it to end by itself, and ends it then.
+    pub async fn stop(self, grace: Duration) -> Result<RunResult, Arc<SandboxError>> {
+        if let Ok(result) = timeout(grace, self.end()).await {
+            return result;
+        }
+        self.cancel.notify_one();
+        self.end().await
+    }
+
+    /// How it ends, for whoever does not own it.
+    pub fn ending(&self) -> Ending {
+        self.ending.clone()
+    }
+}
+
+impl Drop for RunningProgram {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Ending {
+    /// Whether the program has ended.
+    pub fn is_over(&self) -> bool {
+        self.0.borrow().is_some() || self.0.has_changed().is_err()
+    }
+
+    /// Waits until the program has ended; says how.
+    pub async fn result(&self) -> Result<RunResult, Arc<SandboxError>> {
+        let mut ending = self.0.clone();
+        let ended = ending.wait_for(Option::is_some).await;
+        let result = ended.ok().and_then(|it| it.clone());
+        result.unwrap_or_else(|| Err(Arc::new(SandboxError::Cancelled)))
+    }
+}

@@ -1,0 +1,116 @@
+//! What a script prints, taken in while it runs.
+
+use std::{io, time::Duration};
+
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
+    net::unix::WriteHalf,
+    process::ChildStderr,
+    sync::mpsc::UnboundedSender,
+    time::{Instant, sleep_until},
+};
+
+use crate::{
+    capture::Capture,
+    limits::RunLimits,
+    order::{CANCEL, IDLE, Reply},
+    output::Chunk,
+};
+
+/// What a script prints.
+#[derive(Debug)]
+pub(crate) struct Streams {
+    pub(crate) stdout: Capture,
+    pub(crate) stderr: Capture,
+    most: u64,
+    idle: Option<Duration>,
+    chunks: Option<UnboundedSender<Chunk>>,
+}
+
+/// How long a stream may be silent after the end of its run. Nobody is left to write to it then.
+const DRAIN: Duration = Duration::from_millis(500);
+/// As good as never.
+const NEVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+impl Streams {
+    pub(crate) fn new(limits: &RunLimits, chunks: Option<UnboundedSender<Chunk>>) -> Self {
+        let most = limits.output;
+        let (stdout, stderr) = (Capture::new(most), Capture::new(most));
+        Self { stdout, stderr, most, idle: limits.idle, chunks }
+    }
+
+    /// Takes in what is printed until there is a reply, and then what is left. Asks for an end when
+    /// nothing is printed for too long, or somebody cancels.
+    pub(crate) async fn take_until(
+        &mut self,
+        reply: impl Future<Output = io::Result<Reply>>,
+        cancel: impl Future<Output = ()>,
+        mut stdout: impl AsyncRead + Unpin,
+        mut stderr: ChildStderr,
+        supervisor: &mut WriteHalf<'_>,
+    ) -> io::Result<Reply> {
+        let (mut out, mut err) = (vec![0; 1 << 16], vec![0; 1 << 16]);
+        let (mut out_open, mut err_open) = (true, true);
+        let mut replied = None;
+        let mut patience = self.idle.unwrap_or(NEVER).min(NEVER);
+        let mut cancelled = false;
+        tokio::pin!(reply, cancel);
+        loop {
+            let silent = sleep_until(Instant::now() + patience);
+            tokio::select! {
+                count = stdout.read(&mut out), if out_open => {
+                    let bytes = &out[..count?];
+                    out_open = !bytes.is_empty();
+                    self.pass_on(Chunk::Stdout, self.stdout.total(), bytes);
+                    self.stdout.take(bytes);
+                }
+                count = stderr.read(&mut err), if err_open => {
+                    let bytes = &err[..count?];
+                    err_open = !bytes.is_empty();
+                    self.pass_on(Chunk::Stderr, self.stderr.total(), bytes);
+                    self.stderr.take(bytes);
+                }
+                it = &mut reply, if replied.is_none() => {
+                    replied = Some(it?);
+                    patience = DRAIN;
+                }
+                () = &mut cancel, if !cancelled && replied.is_none() => {
+                    cancelled = true;
+                    supervisor.write_all(&[CANCEL]).await?;
+                    patience = NEVER;
+                }
+                () = silent => {
+                    if let Some(reply) = replied.take() {
+                        return Ok(reply);
+                    }
+                    supervisor.write_all(&[IDLE]).await?;
+                    patience = NEVER;
+                }
+            }
+            if let Some(reply) = replied.take_if(|_| !out_open && !err_open) {
+                return Ok(reply);
+            }
+        }
+    }
+
+    /// Passes on the end of what came over the limit.
+    pub(crate) fn pass_on_ends(&self) {
+        let Some(chunks) = &self.chunks else { return };
+        let ends = [
+            Chunk::Stdout(self.stdout.behind(self.most)),
+            Chunk::Stderr(self.stderr.behind(self.most)),
+        ];
+        // Who no longer listens does not mind.
+        ends.into_iter().filter(|it| !it.bytes().is_empty()).for_each(|it| _ = chunks.send(it));
+    }
+
+    /// Passes on what comes, up to the limit: nobody has to hold more than that.
+    fn pass_on(&self, chunk: fn(Vec<u8>) -> Chunk, before: u64, bytes: &[u8]) {
+        let room = usize::try_from(self.most.saturating_sub(before)).unwrap_or(usize::MAX);
+        let bytes = &bytes[..room.min(bytes.len())];
+        if let Some(chunks) = self.chunks.as_ref().filter(|_| !bytes.is_empty()) {
+            // Who no longer listens does not mind.
+            let _ = chunks.send(chunk(bytes.to_vec()));
+        }
+    }
+}

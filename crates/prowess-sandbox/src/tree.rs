@@ -1,0 +1,134 @@
+//! The processes that came of one.
+
+use std::{
+    fs,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
+
+use rustix::{
+    io::Errno,
+    process::{Pid, Signal, Uid, WaitOptions, kill_process},
+};
+
+/// How many processes are looked at, at most: more than a machine has, because whoever has ended and was not reaped
+/// stands among those that are to be killed.
+const MOST: u64 = 1 << 22;
+
+/// The processes below one, as they are now; about as many as asked for where there are more, because
+/// they may become more than can be looked at.
+pub(crate) fn below(root: Pid, most: u64) -> Vec<Pid> {
+    let mut all = Vec::new();
+    let mut next = vec![root];
+    while let Some(pid) = next.pop()
+        && all.len() as u64 <= most
+    {
+        let children = children(pid);
+        all.extend(&children);
+        next.extend(children);
+    }
+    all
+}
+
+/// The groups that these are in.
+pub(crate) fn groups(processes: &[Pid]) -> Vec<Pid> {
+    let mut groups: Vec<Pid> =
+        processes.iter().filter_map(|it| rustix::process::getpgid(Some(*it)).ok()).collect();
+    groups.sort_by_key(|it| it.as_raw_nonzero());
+    groups.dedup();
+    groups
+}
+
+/// Kills the processes below one, as they are now. Whole groups are killed, because a group cannot grow
+/// meanwhile, whoever forks in it.
+pub(crate) fn kill_below(root: Pid) {
+    let own = rustix::process::getpgrp();
+    let processes = below(root, MOST);
+    for group in groups(&processes).into_iter().filter(|it| *it != own) {
+        let _ = rustix::process::kill_process_group(group, Signal::KILL);
+    }
+    // Who has not come far is still in our own.
+    signal(&processes, Signal::KILL);
+}
+
+/// Kills all processes below this one, and waits until they have ended. No new group is made meanwhile,
+/// because nobody answers that.
+pub(crate) fn kill() {
+    loop {
+        kill_below(rustix::process::getpid());
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some(_)) | Err(Errno::INTR) => {}
+                Ok(None) => break,
+                Err(_) => return,
+            }
+        }
+        thread::sleep(Duration::from_micros(200));
+    }
+}
+
+/// How many processes and threads there are among these.
+pub(crate) fn tasks(processes: &[Pid]) -> u64 {
+    let threads = |pid: &Pid| field(&status(&folder(*pid))?, "Threads:");
+    processes.iter().filter_map(threads).sum()
+}
+
+/// How many processes and threads a user has.
+pub(crate) fn tasks_of(user: Uid) -> u64 {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let tasks = processes.filter_map(|it| fs::metadata(it.path().join("task")).ok());
+    // A folder has two links more than there are folders in it.
+    let own = tasks.filter(|it| it.uid() == user.as_raw()).map(|it| it.nlink().saturating_sub(2));
+    own.sum()
+}
+
+/// Sends a signal to all of these; one that has ended meanwhile does not mind.
+pub(crate) fn signal(processes: &[Pid], signal: Signal) {
+    for pid in processes {
+        let _ = kill_process(*pid, signal);
+    }
+}
+
+fn children(pid: Pid) -> Vec<Pid> {
+    let Ok(threads) = fs::read_dir(folder(pid).join("task")) else { return Vec::new() };
+    let mut all = Vec::new();
+    for thread in threads.flatten() {
+        match fs::read_to_string(thread.path().join("children")) {
+            Ok(text) => all.extend(text.split_whitespace().filter_map(parse)),
+            Err(_) if !Path::new("/proc/thread-self/children").exists() => return scan(pid),
+            Err(_) => {}
+        }
+    }
+    all
+}
+
+/// The children of a process, for kernels that have no list of them.
+fn scan(parent: Pid) -> Vec<Pid> {
+    let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
+    let pids = processes.flatten().filter_map(|it| parse(it.file_name().to_str()?));
+    let parent = u64::from(parent.as_raw_nonzero().get().unsigned_abs());
+    pids.filter(|pid| status(&folder(*pid)).and_then(|it| field(&it, "PPid:")) == Some(parent))
+        .collect()
+}
+
+fn parse(text: &str) -> Option<Pid> {
+    text.parse().ok().and_then(Pid::from_raw)
+}
+
+/// What the kernel says about a process.
+pub(crate) fn folder(pid: Pid) -> PathBuf {
+    PathBuf::from(format!("/proc/{}", pid.as_raw_nonzero()))
+}
+
+/// The figures of a process or thread, by what the kernel says about it.
+pub(crate) fn status(place: &Path) -> Option<String> {
+    fs::read_to_string(place.join("status")).ok()
+}
+
+/// A figure of such a file, without its unit.
+pub(crate) fn field(text: &str, key: &str) -> Option<u64> {
+    let line = text.lines().find_map(|it| it.strip_prefix(key))?;
+    line.split_whitespace().next()?.parse().ok()
+}

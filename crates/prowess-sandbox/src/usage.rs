@@ -1,0 +1,405 @@
+//! What the processes of a run hold: memory, and files that no folder shows.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ffi::{OsStr, OsString},
+    fs::{self, Metadata},
+    io,
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{FileTypeExt as _, MetadataExt as _},
+    },
+    path::{Path, PathBuf},
+};
+
+use rustix::{fs::StatFs, process::Pid};
+
+use crate::{
+    level::SandboxLevel,
+    limits::RunLimits,
+    mounts::ETC,
+    system::SYSTEM,
+    tree::{field, folder, status},
+};
+
+/// How the processes of a run are looked at.
+#[derive(Debug)]
+pub(crate) struct View<'r> {
+    pub(crate) level: SandboxLevel,
+    pub(crate) limits: &'r RunLimits,
+    /// Where the files of the run lie.
+    pub(crate) base: &'r Path,
+    /// Directories over which layers lie, where a machine gives them.
+    pub(crate) layered: &'r [OsString],
+    /// How memory is counted; not at all where a control group counts it.
+    pub(crate) memory: Option<Counting<'r>>,
+}
+
+/// What is known from outside about memory that no process shows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Counting<'r> {
+    /// The sizes of shared anonymous mappings that were asked for, largest first.
+    pub(crate) shared: &'r [u64],
+    /// How many filters of system calls a script begins with.
+    pub(crate) filters: u64,
+}
+
+/// What processes hold.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
+    /// Bytes of memory; where a control group counts it, those that it does not count.
+    pub(crate) memory: u64,
+    /// Bytes on disk, of files without a name.
+    pub(crate) deleted: u64,
+    /// Bytes in the layers over what is not theirs.
+    pub(crate) layers: u64,
+    /// Whether somebody lets nobody look.
+    pub(crate) hidden: bool,
+}
+
+/// What these processes hold together. Files of theirs count where they are deleted and lie on the same
+/// disk as the base.
+pub(crate) fn usage(processes: &[Pid], view: &View<'_>) -> Usage {
+    let disk = fs::metadata(view.base).map(|it| it.dev()).ok();
+    let mut seen = Seen { disk, ..Seen::default() };
+    let mut spaces = Vec::new();
+    for pid in processes {
+        let Some((place, status)) = living(*pid) else { continue };
+        let shown =
+            if view.level == SandboxLevel::None { threads(*pid) } else { vec![place.clone()] };
+        for place in &shown {
+            seen.descriptors(place, view);
+        }
+        seen.program(&place);
+        seen.layers = seen.layers.or_else(|| layers(&place, view.layered));
+        seen.mappings(*pid, &place, view);
+        if let Some(counting) = view.memory {
+            let space = Space::new(place, &status);
+            seen.kernel += space.kernel(&status, counting.filters);
+            spaces.push(space);
+        }
+    }
+    Usage {
+        memory: view.memory.map_or(seen.kernel, |it| seen.memory(&spaces, it, view)),
+        deleted: seen.room(view.limits.file),
+        layers: seen.layers.unwrap_or(0),
+        hidden: seen.hidden && view.level > SandboxLevel::None,
+    }
+}
+
+/// How many of these shared anonymous mappings are still there can be seen, but not which: the largest
+/// are counted.
+pub(crate) fn largest(sizes: &[u64], count: usize) -> u64 {
+    let kept: u64 = sizes.iter().take(count).sum();
+    let beyond = count.saturating_sub(sizes.len()) as u64;
+    kept.saturating_add(beyond.saturating_mul(sizes.last().copied().unwrap_or(0)))
+}
+
+/// How many shared anonymous mappings these processes have.
+pub(crate) fn shared_mappings(processes: &[Pid]) -> usize {
+    let mut all = BTreeSet::new();
+    for place in processes.iter().filter_map(|it| living(*it)).map(|it| it.0) {
+        let text = fs::read(place.join("maps")).unwrap_or_default();
+        all.extend(deleted(&text).filter(Mapping::is_shared_memory).map(|it| it.file));
+    }
+    all.len()
+}
+
+/// What was seen of all processes.
+#[derive(Debug, Default)]
+struct Seen {
+    disk: Option<u64>,
+    /// Files without a name: the number of each, and the room it takes.
+    deleted: BTreeMap<u64, u64>,
+    /// Those of which only a mapping is left, with the room they take where that can be seen.
+    mapped: BTreeMap<u64, Option<u64>>,
+    /// Bytes in the layers, once somebody was seen who has them.
+    layers: Option<u64>,
+    /// Shared anonymous mappings.
+    shared: BTreeSet<(Vec<u8>, u64)>,
+    sockets: BTreeSet<u64>,
+    pipes: BTreeSet<u64>,
+    /// Bytes that the kernel keeps for processes, descriptors and mappings.
+    kernel: u64,
+    hidden: bool,
+}
+
+/// What the kernel keeps for one task, one mapping, one filter of system calls, and one pipe, at most.
+const TASK: u64 = 32 * KIB;
+const MAPPING: u64 = 512;
+const FILTER: u64 = 128 * KIB;
+const PIPE: u64 = 64 * KIB;
+/// What it keeps for a descriptor, for each byte that it has to say about it: what is watched by it,
+/// and which locks are held.
+const SAID: u64 = 8;
+const KIB: u64 = 1024;
+
+impl Seen {
+    fn descriptors(&mut self, place: &Path, view: &View<'_>) {
+        for entry in self.list(&place.join("fd")) {
+            // Following the link leads to the file, also where its name does not.
+            let Ok(metadata) = fs::metadata(&entry) else { continue };
+            if metadata.file_type().is_socket() {
+                self.sockets.insert(metadata.ino());
+            } else if metadata.file_type().is_fifo() {
+                self.pipes.insert(metadata.ino());
+            } else {
+                self.file(&metadata);
+            }
+            // No control group counts locks on files.
+            if view.memory.is_some() || metadata.is_file() {
+                let number = entry.file_name().unwrap_or_default();
+                let said = fs::read(place.join("fdinfo").join(number)).unwrap_or_default();
+                self.kernel += SAID * said.len() as u64;
+            }
+        }
+    }
+
+    /// A program that runs is there for as long as it does.
+    fn program(&mut self, place: &Path) {
+        if let Ok(metadata) = fs::metadata(place.join("exe")) {
+            self.file(&metadata);
+        }
+    }
+
+    fn file(&mut self, metadata: &Metadata) {
+        if metadata.is_file() && metadata.nlink() == 0 && Some(metadata.dev()) == self.disk {
+            self.deleted.insert(metadata.ino(), metadata.blocks() * 512);
+        }
+    }
+
+    fn mappings(&mut self, pid: Pid, place: &Path, view: &View<'_>) {
+        let text = match fs::read(place.join("maps")) {
+            Ok(text) => text,
+            Err(error) => {
+                self.hidden |= error.kind() == io::ErrorKind::PermissionDenied;
+                return;
+            }
+        };
+        if view.memory.is_some() {
+            self.kernel += MAPPING * text.iter().filter(|it| **it == b'\n').count() as u64;
+        }
+        for mapping in deleted(&text) {
+            if mapping.is_shared_memory() {
+                self.shared.insert(mapping.file);
+            } else if !mapping.is_elsewhere(view.layered) {
+                let number = mapping.file.1;
+                // Only root may look there; others know how large a file can be.
+                let room = || {
+                    let link = folder(pid).join("map_files").join(mapping.range()?);
+                    fs::metadata(link).ok().map(|it| it.blocks() * 512)
+                };
+                self.mapped.entry(number).or_insert_with(room);
+            }
+        }
+    }
+
+    /// The room on disk of all files without a name, each counted once.
+    fn room(&self, largest: u64) -> u64 {
+        let mapped = self.mapped.iter().filter(|it| !self.deleted.contains_key(it.0));
+        let mapped = mapped.map(|it| it.1.unwrap_or(largest));
+        self.deleted.values().copied().chain(mapped).fold(0, u64::saturating_add)
+    }
+
+    /// The bytes of memory: quickly as an upper bound, exactly where that is over the limit, because
+    /// processes that share memory have it counted for each.
+    fn memory(&self, spaces: &[Space], counting: Counting<'_>, view: &View<'_>) -> u64 {
+        let buffers = self.sockets.len() as u64 * socket() + self.pipes.len() as u64 * PIPE;
+        let objects = largest(counting.shared, self.shared.len());
+        let files = if view.level == SandboxLevel::Strong { shared_files(spaces) } else { 0 };
+        let files = files.saturating_add(self.layers.unwrap_or(0));
+        let total = |anonymous: u64, shared: u64| {
+            let shared = shared.max(objects.saturating_add(files));
+            [anonymous, self.kernel, buffers].into_iter().fold(shared, u64::saturating_add)
+        };
+        let bound = total(
+            spaces.iter().map(|it| it.anonymous).sum(),
+            spaces.iter().map(|it| it.shared).sum(),
+        );
+        if bound <= view.limits.memory {
+            return bound;
+        }
+        let exact: Vec<(u64, u64)> = spaces.iter().map(Space::share).collect();
+        total(exact.iter().map(|it| it.0).sum(), exact.iter().map(|it| it.1).sum())
+    }
+
+    fn list(&mut self, folder: &Path) -> Vec<PathBuf> {
+        match fs::read_dir(folder) {
+            Ok(entries) => entries.flatten().map(|it| it.path()).collect(),
+            Err(error) => {
+                self.hidden |= error.kind() == io::ErrorKind::PermissionDenied;
+                Vec::new()
+            }
+        }
+    }
+}
+
+/// The memory of one process.
+#[derive(Debug)]
+struct Space {
+    place: PathBuf,
+    /// Bytes that are its own, or shared with whom it came of until one of them writes.
+    anonymous: u64,
+    /// Bytes of shared mappings that it has touched.
+    shared: u64,
+}
+
+impl Space {
+    fn new(place: PathBuf, status: &str) -> Self {
+        let sum = |keys: &[&str]| keys.iter().filter_map(|it| field(status, it)).sum::<u64>() * KIB;
+        let anonymous = sum(&["RssAnon:", "VmSwap:", "HugetlbPages:"]);
+        Self { place, anonymous, shared: sum(&["RssShmem:"]) }
+    }
+
+    /// What the kernel keeps for the process itself: its threads, page tables and filters.
+    fn kernel(&self, status: &str, filters: u64) -> u64 {
+        let number = |key| field(status, key).unwrap_or(0);
+        let own = number("Seccomp_filters:").saturating_sub(filters);
+        number("Threads:") * TASK + number("VmPTE:") * KIB + own * FILTER
+    }
+
+    /// Its share of what it shares with others. Who cannot be looked into shares nothing.
+    fn share(&self) -> (u64, u64) {
+        let whole = (self.anonymous, self.shared);
+        let Ok(text) = fs::read_to_string(self.place.join("smaps_rollup")) else { return whole };
+        let figure = |key| field(&text, key).map(|it| it * KIB);
+        match (figure("Pss_Anon:"), figure("Pss_Shmem:")) {
+            (Some(anonymous), Some(shared)) => {
+                let other = ["SwapPss:", "Private_Hugetlb:", "Shared_Hugetlb:"];
+                (anonymous + other.into_iter().filter_map(figure).sum::<u64>(), shared)
+            }
+            _ => whole,
+        }
+    }
+}
+
+/// Bytes of the files in the memory that processes of the level *strong* share.
+fn shared_files(spaces: &[Space]) -> u64 {
+    let stat = spaces.iter().find_map(|it| rustix::fs::statfs(it.place.join("root/dev/shm")).ok());
+    stat.map_or(0, |it| used(&it))
+}
+
+/// Bytes in the layers of a process, all of which lie in the same memory; nothing where it has none.
+fn layers(place: &Path, layered: &[OsString]) -> Option<u64> {
+    layered.iter().map(Path::new).find_map(|path| {
+        let inside = place.join("root").join(path.strip_prefix("/").ok()?);
+        // Where there is no layer, the same directory is there.
+        let device = |it: &Path| fs::metadata(it).map(|it| it.dev()).ok();
+        if device(path) == Some(device(&inside)?) {
+            return None;
+        }
+        let stat = rustix::fs::statfs(&inside).ok()?;
+        let files = stat.f_files.saturating_sub(stat.f_ffree);
+        Some(used(&stat).saturating_add(files.saturating_mul(KIB)))
+    })
+}
+
+/// Bytes that files take in a file system.
+fn used(stat: &StatFs) -> u64 {
+    let blocks = stat.f_blocks.saturating_sub(stat.f_bfree);
+    blocks.saturating_mul(u64::try_from(stat.f_bsize).unwrap_or(4 * KIB))
+}
+
+/// How many bytes can wait in a socket, unless somebody has asked for more.
+fn socket() -> u64 {
+    const USUAL: u64 = 212_992;
+    let text = fs::read_to_string("/proc/sys/net/core/wmem_default").ok();
+    text.and_then(|it| it.trim().parse().ok()).unwrap_or(USUAL)
+}
+
+/// Where a process is looked at, and its status there: its first thread may have ended before others.
+fn living(pid: Pid) -> Option<(PathBuf, String)> {
+    let place = folder(pid);
+    let text = status(&place)?;
+    let lives = |text: &str| field(text, "RssAnon:").is_some();
+    if lives(&text) {
+        return Some((place, text));
+    }
+    if field(&text, "Threads:")? <= 1 {
+        return None;
+    }
+    threads(pid)
+        .into_iter()
+        .find_map(|it| status(&it).filter(|text| lives(text)).map(|text| (it, text)))
+}
+
+fn threads(pid: Pid) -> Vec<PathBuf> {
+    let threads = fs::read_dir(folder(pid).join("task")).into_iter().flatten().flatten();
+    threads.map(|it| it.path()).collect()
+}
+
+/// A mapping of a file that has no name any more.
+#[derive(Debug)]
+struct Mapping<'t> {
+    range: &'t [u8],
+    rights: &'t [u8],
+    /// Device and number.
+    file: (Vec<u8>, u64),
+    path: &'t [u8],
+}
+
+/// The mappings of files without a name.
+fn deleted(maps: &[u8]) -> impl Iterator<Item = Mapping<'_>> {
+    maps.split(|it| *it == b'\n').filter(|it| it.ends_with(b" (deleted)")).filter_map(|line| {
+        let mut fields = line.splitn(6, |it| *it == b' ');
+        let (range, rights, _, device) =
+            (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+        let number = std::str::from_utf8(fields.next()?).ok()?.parse().ok()?;
+        let path = fields.next()?.trim_ascii_start();
+        Some(Mapping { range, rights, file: (device.to_owned(), number), path })
+    })
+}
+
+impl Mapping<'_> {
+    /// Whether it is memory that processes share, which has no file at all.
+    fn is_shared_memory(&self) -> bool {
+        self.path == b"/dev/zero (deleted)" && self.rights.ends_with(b"s")
+    }
+
+    /// Whether the file lay where a script cannot write, or in memory, as layers do.
+    fn is_elsewhere(&self, layered: &[OsString]) -> bool {
+        let path = Path::new(OsStr::from_bytes(self.path));
+        if layered.iter().any(|it| path.starts_with(it)) {
+            return true;
+        }
+        let system = SYSTEM.iter().chain(ETC).chain(&["/dev", "/memfd:", "/SYSV", "/[aio]"]);
+        system.into_iter().any(|it| self.path.starts_with(it.as_bytes()))
+    }
+
+    /// Its name in `map_files`.
+    fn range(&self) -> Option<String> {
+        let (start, end) = std::str::from_utf8(self.range).ok()?.split_once('-')?;
+        Some(format!("{}-{}", start.trim_start_matches('0'), end.trim_start_matches('0')))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mappings_of_files_without_a_name_are_found() {
+        let maps = b"00400000-00401000 r--p 00000000 fd:01 7    /tmp/a b (deleted)\n\
+                     7f00-7f01 rw-s 00000000 00:01 1029                       /dev/zero (deleted)\n\
+                     7f02-7f03 r-xp 00000000 fd:01 8 /usr/lib/x.so (deleted)\n\
+                     7f04-7f05 r-xp 00000000 fd:01 9 /tmp/there\n\
+                     7f06-7f07 rw-p 00000000 00:00 0\nnonsense (deleted)\n";
+        let all: Vec<_> = deleted(maps).collect();
+        assert_eq!(all.len(), 3);
+        assert_eq!((all[0].path, all[0].file.1), (&b"/tmp/a b (deleted)"[..], 7));
+        assert_eq!(all[0].range().unwrap(), "400000-401000");
+        let kinds: Vec<_> =
+            all.iter().map(|it| (it.is_shared_memory(), it.is_elsewhere(&[]))).collect();
+        assert_eq!(kinds, [(false, false), (true, true), (false, true)]);
+        assert!(all[0].is_elsewhere(&["/tmp".into()]));
+        assert!(!all[0].is_elsewhere(&["/tm".into()]));
+    }
+
+    #[test]
+    fn of_shared_mappings_the_largest_are_counted() {
+        assert_eq!(largest(&[5, 3, 1], 0), 0);
+        assert_eq!(largest(&[5, 3, 1], 2), 8);
+        assert_eq!(largest(&[5, 3, 1], 5), 11);
+        assert_eq!(largest(&[], 5), 0);
+    }
+}

@@ -1,0 +1,270 @@
+//! The private directory of one run.
+
+use std::{
+    env,
+    ffi::{CStr, CString},
+    fs::{self, DirBuilder, DirEntry, Metadata, OpenOptions},
+    io::{self, Read as _, Write as _},
+    os::{
+        fd::{AsRawFd as _, OwnedFd},
+        unix::fs::{
+            DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+        },
+    },
+    path::{Component, Path, PathBuf},
+    sync::Once,
+    time::Duration,
+};
+
+use rustix::{
+    fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags},
+    io::Errno,
+};
+
+use crate::root::{Links, Root, RootError};
+
+/// The private directory of one run: where a script works, what it is given, and what it leaves.
+/// All of it is gone when this is dropped.
+#[derive(Debug)]
+pub struct Work {
+    base: PathBuf,
+    path: PathBuf,
+    /// Says that this is in use.
+    _held: OwnedFd,
+    /// Open for as long as this lives: when it closes, even because we were killed, the supervisor
+    /// of the run removes whatever is left.
+    pub(crate) supervisor: Option<OwnedFd>,
+}
+
+impl Work {
+    /// Makes a directory where temporary files belong: in `TMPDIR` if it can be used, else in `/tmp`
+    /// or `/var/tmp`.
+    pub fn new() -> io::Result<Self> {
+        let places = [env::temp_dir(), "/tmp".into(), "/var/tmp".into()];
+        let mut failed = io::Error::from(io::ErrorKind::NotFound);
+        for place in places {
+            match Self::within(&place) {
+                Ok(work) => return Ok(work),
+                Err(error) => failed = error,
+            }
+        }
+        Err(failed)
+    }
+
+    /// Makes a directory in this one.
+    pub fn within(directory: &Path) -> io::Result<Self> {
+        static SWEPT: Once = Once::new();
+        let directory = fs::canonicalize(directory)?;
+        SWEPT.call_once(|| Self::remove_abandoned(&directory));
+        let mut builder = tempfile::Builder::new();
+        let permissions = fs::Permissions::from_mode(0o700);
+        let base = builder.prefix(PREFIX).permissions(permissions).tempdir_in(&directory)?;
+        let held = hold(base.path(), FlockOperation::LockShared)?;
+        let base = base.keep();
+        let work = Self { path: base.join(WORK), base, _held: held, supervisor: None };
+        for name in [WORK, GIVEN, TEMPORARY, ROOT] {
+            DirBuilder::new().mode(0o700).create(work.base.join(name))?;
+        }
+        Ok(work)
+    }
+
+    /// Removes work directories of ours that engine and supervisor have both left behind, because they
+    /// were killed, or the machine went down.
+    pub fn remove_abandoned(directory: &Path) {
+        let own = rustix::process::getuid().as_raw();
+        let is_left = |entry: &DirEntry| {
+            let ours = entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes());
+            let left = |it: Metadata| it.modified().ok()?.elapsed().ok();
+            ours && entry
+                .metadata()
+                .is_ok_and(|it| it.uid() == own && left(it).is_some_and(|it| it > LEFT))
+        };
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten().filter(is_left) {
+            if hold(&entry.path(), FlockOperation::NonBlockingLockExclusive).is_ok() {
+                let _ = remove_folder(&entry.path());
+            }
+        }
+    }
+
+    /// Where the script works: its home and, unless the job says otherwise, its working directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Puts a file where the script can read and run it, but not change it; returns where it lies.
+    /// Its name may have folders in it.
+    pub fn give(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
+        let path = self.given(name);
+        let mut parts = Path::new(name).components();
+        let (true, Some(folder)) =
+            (parts.all(|it| matches!(it, Component::Normal(_))), path.parent())
+        else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o500).open(&path)?;
+        file.write_all(bytes)?;
+        Ok(path)
+    }
+
+    /// Where a file or folder lies that is given under this name.
+    pub fn given(&self, name: &str) -> PathBuf {
+        self.base.join(GIVEN).join(name)
+    }
+
+    /// The files that lie here, sorted by path. No link is followed, and none is listed.
+    pub fn files(&self) -> Result<Vec<String>, RootError> {
+        let files = self.list()?.into_iter().filter(|it| it.1 == FileType::RegularFile);
+        Ok(files.map(|it| it.0.to_string_lossy().into_owned()).collect())
+    }
+
+    /// All that lies here but folders, sorted by path, each with what it is.
+    pub fn list(&self) -> Result<Vec<(PathBuf, FileType)>, RootError> {
+        let root = Root::open(&self.path)?;
+        let mut left = Vec::new();
+        let mut folders = vec![PathBuf::new()];
+        while let Some(folder) = folders.pop() {
+            // One that the script has locked is its own secret.
+            for listed in root.list(&folder, Links::Never).unwrap_or_default() {
+                let path = folder.join(&listed.name);
+                match listed.kind {
+                    FileType::Directory => folders.push(path),
+                    kind => left.push((path, kind)),
+                }
+            }
+        }
+        left.sort_by(|a, b| a.0.as_os_str().cmp(b.0.as_os_str()));
+        Ok(left)
+    }
+
+    /// Reads a file that the script left, up to so many bytes. A link is refused.
+    pub fn read(&self, path: impl AsRef<Path>, most: u64) -> Result<Vec<u8>, RootError> {
+        let path = path.as_ref();
+        let failed = |source| RootError::Io { path: path.into(), source };
+        let file = Root::open(&self.path)?.file(path, Links::Never)?;
+        let mut bytes = Vec::new();
+        file.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
+        if bytes.len() as u64 > most {
+            return Err(failed(io::ErrorKind::FileTooLarge.into()));
+        }
+        Ok(bytes)
+    }
+
+    /// Copies the files that the script left into a directory, under their own paths; returns these.
+    /// Takes no more than so many bytes, counted as they are read: a file with holes may be larger
+    /// than what it took to make.
+    pub fn collect(&self, into: &Root, most: u64) -> Result<Vec<String>, RootError> {
+        let files = self.files()?;
+        let mut left = most;
+        for path in &files {
+            let bytes = self.read(path, left)?;
+            left -= bytes.len() as u64;
+            into.write(Path::new(path), &bytes)?;
+        }
+        Ok(files)
+    }
+
+    pub(crate) fn base(&self) -> &Path {
+        &self.base
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        let _ = remove_folder(&self.base);
+    }
+}
+
+/// What lies in the base of a work directory: what the script works in, what it is given, its
+/// temporary files, and where its root is mounted.
+pub(crate) const WORK: &str = "work";
+pub(crate) const GIVEN: &str = "given";
+pub(crate) const TEMPORARY: &str = "tmp";
+pub(crate) const ROOT: &str = "root";
+
+/// How the names of work directories begin.
+const PREFIX: &str = "prowess-work-";
+/// From which age on one that nobody holds is one that was left.
+const LEFT: Duration = Duration::from_secs(60);
+
+/// Holds a directory for as long as what is returned is open.
+pub(crate) fn hold(base: &Path, how: FlockOperation) -> io::Result<OwnedFd> {
+    let directory = rustix::fs::open(base, DIRECTORY, Mode::empty())?;
+    rustix::fs::flock(&directory, how)?;
+    Ok(directory)
+}
+
+/// Removes a directory with all that is in it, however deep and however locked. What is below is
+/// moved up and removed there, so that no path gets long; no link is followed. Whoever removes it at
+/// the same time does not disturb.
+pub fn remove_folder(base: &Path) -> io::Result<()> {
+    let top = match rustix::fs::open(base, DIRECTORY, Mode::empty()) {
+        Err(Errno::NOENT) => return Ok(()),
+        top => top?,
+    };
+    let mut number = 0;
+    loop {
+        let folders = clear(&top, &top, &mut number)?;
+        if folders.is_empty() {
+            return gone(rustix::fs::rmdir(base));
+        }
+        for name in folders {
+            let Some(folder) = unlock(&top, &name)? else { continue };
+            clear(&folder, &top, &mut number)?;
+            gone(rustix::fs::unlinkat(&top, &name, AtFlags::REMOVEDIR))?;
+        }
+    }
+}
+
+const DIRECTORY: OFlags =
+    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// Removes the files of a folder. Folders of the top are returned, others become such.
+fn clear(folder: &OwnedFd, top: &OwnedFd, number: &mut u64) -> io::Result<Vec<CString>> {
+    let mut folders = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        let name = entry?.file_name().to_owned();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        match rustix::fs::unlinkat(folder, &name, AtFlags::empty()) {
+            // It is a folder.
+            Err(Errno::ISDIR) if std::ptr::eq(folder, top) => folders.push(name),
+            Err(Errno::ISDIR) => move_up(folder, &name, top, number)?,
+            removed => gone(removed)?,
+        }
+    }
+    Ok(folders)
+}
+
+fn move_up(folder: &OwnedFd, name: &CStr, top: &OwnedFd, number: &mut u64) -> io::Result<()> {
+    // A folder that is moved is written to, because its `..` changes.
+    let Some(_) = unlock(folder, name)? else { return Ok(()) };
+    loop {
+        *number += 1;
+        match rustix::fs::renameat(folder, name, top, number.to_string()) {
+            Err(Errno::EXIST | Errno::NOTEMPTY) => {}
+            moved => return gone(moved),
+        }
+    }
+}
+
+/// Takes every right to a folder; nothing when it has gone. The script may still be alive, and put a
+/// link in its place: what is changed is what was opened.
+fn unlock(parent: &OwnedFd, name: &CStr) -> io::Result<Option<OwnedFd>> {
+    let folder = match rustix::fs::openat(parent, name, DIRECTORY | OFlags::PATH, Mode::empty()) {
+        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
+        folder => folder?,
+    };
+    let path = format!("/proc/self/fd/{}", folder.as_raw_fd());
+    let _ = rustix::fs::chmod(path, Mode::RWXU);
+    Ok(Some(rustix::fs::openat(&folder, ".", DIRECTORY, Mode::empty())?))
+}
+
+/// What is gone already needs no removing.
+fn gone(removed: Result<(), Errno>) -> io::Result<()> {
+    match removed {
+        Err(Errno::NOENT) => Ok(()),
+        removed => Ok(removed?),
+    }
+}
