@@ -784,7 +784,7 @@ mod thoughts_go_back_to_whoever_had_them {
                 match to {
                     // No other id is taken.
                     ModelProvider::Anthropic => {
-                        assert!(body.contains("functions_weather_1"), "{body}")
+                        assert!(body.contains("functions_weather_1"), "{body}");
                     }
                     // A call that it did not make is said to be somebody else's.
                     ModelProvider::Gemini => {

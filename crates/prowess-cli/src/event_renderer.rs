@@ -360,7 +360,7 @@ impl EventRenderer {
             }
             EventKind::Matched { scores, .. } => self.scores.clone_from(scores),
             EventKind::Fitted { window, tokens, .. } => {
-                self.fitted = Some((*window, tokens.clone()))
+                self.fitted = Some((*window, tokens.clone()));
             }
             EventKind::Asked { step, .. } => {
                 (self.steps, self.said) = (*step, 0);

@@ -261,6 +261,10 @@ impl<'o> Run<'o> {
         let proxy = socket.as_ref().map(connect::local_address).transpose()?;
         let listener =
             listener.map(|it| Listener::new(it, attempt.filter(rules), order, first, proxy));
+        if !attempt.bounds_processes() {
+            // A fork loop would leave us no turn to count in.
+            sys::raise_priority();
+        }
         let now = Instant::now();
         Ok(Ok(Self {
             order,

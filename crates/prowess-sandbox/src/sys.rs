@@ -198,6 +198,19 @@ pub(crate) fn raise_loopback() -> io::Result<()> {
     check(result.into()).map(drop)
 }
 
+/// Has this process go before all ordinary ones, where that is allowed.
+pub(crate) fn raise_priority() {
+    // SAFETY: all zero is a valid value, whatever else this system has in it.
+    let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+    parameters.sched_priority = 1;
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: the call reads one `sched_param`, which lives through it.
+    if unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) } != 0 {
+        // Some systems have no such class for whoever is in a group.
+        let _ = rustix::process::setpriority_process(None, -20);
+    }
+}
+
 fn check(result: c_long) -> io::Result<c_long> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }

@@ -321,7 +321,7 @@ where
         let outwards = async {
             if tokio::io::copy(&mut requests, write).await.is_err() {
                 // It does not listen any more, but may have said something before.
-                std::future::pending().await
+                std::future::pending::<()>().await;
             }
         };
         tokio::select! {
@@ -646,7 +646,7 @@ mod tests {
                 let mut said = json!({ "jsonrpc": "2.0", "id": asked["id"] });
                 match result {
                     Value::Null => {
-                        said["error"] = json!({ "code": -32601, "message": "no such method" })
+                        said["error"] = json!({ "code": -32601, "message": "no such method" });
                     }
                     result => said["result"] = result,
                 }
