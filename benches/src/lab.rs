@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use anyhow::{Context as _, Result};
-use prowess::{Expected, Lab, Matching, ProbeStatus};
+use prowess::{ExpectedMatch, Lab, Matching, ProbeStatus};
 
 use crate::{
     load::number,
@@ -65,7 +65,7 @@ fn measured(data: &Data, size: usize) -> Result<BorneOut> {
     let evaluation = lab.evaluate(trials.trials, &mut |_, _| {});
     let mut by_skill: HashMap<*const prowess::Skill, (usize, usize)> = HashMap::new();
     for tested in &evaluation.tested {
-        let Expected::AnyOf(skills) = &tested.trial.expected else { continue };
+        let ExpectedMatch::AnyOf(skills) = &tested.trial.expected else { continue };
         let first = skills.first().context("a request has a skill")?;
         let (requests, right) = by_skill.entry(std::ptr::from_ref(*first)).or_default();
         *requests += 1;

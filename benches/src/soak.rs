@@ -17,11 +17,12 @@ use anyhow::{Context as _, Result, ensure};
 use prowess::{Call, Cataloging, ContextWindow, Library, Message, Role};
 use prowess_agent::{
     Agent, Approval, CatchErrors, ChatRequest, ChatResponse, Delta, FitContext, Guard, Logging,
-    Model, Replying, Retry, Session, SkillOptions, Skills, Spans, Spending, ToolLoop, Trace, When,
+    Model, ModelFuture, Retry, Session, SkillOptions, Skills, Spans, Spending, ToolLoop, Trace,
+    When,
 };
 use prowess_runtime::{
-    Action, Answer, Approvals, ApproveAll, Authorizer, DenyAll, Outcome, Policy, Records,
-    SkillProvider, Tool, Toolbox,
+    Action, Approvals, ApproveAll, Authorizer, DenyAll, Outcome, Policy, Records, SkillProvider,
+    Tool, ToolFuture, Toolbox,
 };
 use serde_json::{Value as Json, json};
 
@@ -60,7 +61,7 @@ impl Model for Talker {
         &'a self,
         ask: &'a ChatRequest,
         _: &'a (dyn Fn(Delta<'_>) + Send + Sync),
-    ) -> Replying<'a> {
+    ) -> ModelFuture<'a> {
         let turn = self.turns.fetch_add(1, Ordering::Relaxed);
         let is_asked = ask.messages.last().is_some_and(|it| it.role == Role::User);
         let can_call = !ask.tools.is_empty() && is_asked && turn.is_multiple_of(4);
@@ -100,7 +101,7 @@ impl Tool for Work {
         Ok(Action::Write("/work".into()))
     }
 
-    fn call<'a>(&'a self, _: Json) -> Answer<'a> {
+    fn call<'a>(&'a self, _: Json) -> ToolFuture<'a> {
         Box::pin(async { Outcome::ok("It went well. ".repeat(20)) })
     }
 }

@@ -16,9 +16,9 @@ use prowess::{
     Scope, Strategy, Tier,
 };
 use prowess_agent::{
-    Agent, AgentAnswer, Called, ChatRequest, ChatResponse, EventKind, Middleware, Next, NextCall,
-    Replied, Request, ScriptedModel, Session, SkillOptions, Skills, StopReason, ToolLoop, Turn,
-    TurnError,
+    Agent, AgentAnswer, CallFuture, ChatRequest, ChatResponse, EventKind, Middleware, Next,
+    NextCall, Request, ResponseFuture, ScriptedModel, Session, SkillOptions, Skills, StopReason,
+    ToolLoop, Turn, TurnError,
 };
 use prowess_runtime::{
     Action, Active, ApproveAll, Authorizer, Decision, DenyAll, FindSkills, Outcome, OutcomeStatus,
@@ -91,7 +91,7 @@ impl Tool for Sample {
         Ok((self.action)())
     }
 
-    fn call<'a>(&'a self, input: Json) -> prowess_runtime::Answer<'a> {
+    fn call<'a>(&'a self, input: Json) -> prowess_runtime::ToolFuture<'a> {
         Box::pin(async move {
             self.calls.fetch_add(1, Ordering::SeqCst);
             let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
@@ -145,7 +145,7 @@ impl Middleware for Passing {
         self.0
     }
 
-    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
         Box::pin(async move {
             self.say("asks");
             let reply = next.reply(request).await;
@@ -154,7 +154,7 @@ impl Middleware for Passing {
         })
     }
 
-    fn tool<'a>(&'a self, _: &'a Turn, call: Call, next: NextCall<'a>) -> Called<'a> {
+    fn tool<'a>(&'a self, _: &'a Turn, call: Call, next: NextCall<'a>) -> CallFuture<'a> {
         Box::pin(async move {
             self.say(&format!("calls {}", call.name));
             let outcome = next.call(call).await;
@@ -173,18 +173,18 @@ impl<F> fmt::Debug for Doing<F> {
     }
 }
 
-impl<F: for<'a> Fn(Request, Next<'a>) -> Replied<'a> + Send + Sync> Middleware for Doing<F> {
+impl<F: for<'a> Fn(Request, Next<'a>) -> ResponseFuture<'a> + Send + Sync> Middleware for Doing<F> {
     fn name(&self) -> &str {
         "doing"
     }
 
-    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
         (self.0)(request, next)
     }
 }
 
 fn doing(
-    does: impl for<'a> Fn(Request, Next<'a>) -> Replied<'a> + Send + Sync + 'static,
+    does: impl for<'a> Fn(Request, Next<'a>) -> ResponseFuture<'a> + Send + Sync + 'static,
 ) -> impl Middleware {
     Doing(does)
 }
@@ -405,12 +405,12 @@ mod layers_stand_around_the_model_and_around_tools {
                 "panics"
             }
 
-            fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+            fn model<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
                 assert_ne!(self.0.fetch_add(1, Ordering::SeqCst), 0, "with a request");
                 next.reply(request)
             }
 
-            fn tool<'a>(&'a self, _: &'a Turn, call: Call, next: NextCall<'a>) -> Called<'a> {
+            fn tool<'a>(&'a self, _: &'a Turn, call: Call, next: NextCall<'a>) -> CallFuture<'a> {
                 assert_ne!(call.arguments, r#"{"n":2}"#, "with a call");
                 next.call(call)
             }
@@ -622,7 +622,7 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
         );
         assert_eq!(
             results(&asked[1]),
-            ["The skill `deploy` is taken up: its instructions stand in the system prompt."]
+            ["The skill `deploy` is already active: its instructions are in the system prompt."]
         );
     }
 
@@ -1055,7 +1055,7 @@ mod instructions_enter_the_conversation_once {
     use super::*;
 
     const TOLD: &str = "# Skill: deploy\n\nFolder: memory/deploy\n\n# Deploying\n\nPush \"$ARGUMENTS\" to the server.\n\nFiles, as paths below the folder:\n- scripts/push.sh\n";
-    const ABOVE: &str = "The skill `deploy` is taken up: its instructions stand above.";
+    const ABOVE: &str = "The skill `deploy` is already active: its instructions are above.";
 
     #[tokio::test]
     async fn m_34_taking_up_a_skill_is_a_call_like_any_other() {
@@ -1125,7 +1125,7 @@ mod instructions_enter_the_conversation_once {
         ask(&agent, &session, "go on").await;
         let asked = model.asked();
         let last = asked.last().unwrap();
-        let other = "The skill `deploy` is taken up with another call of this reply.";
+        let other = "The skill `deploy` is loaded by another call of this reply.";
         let told = session.marker().fence(TOLD);
         assert_eq!(results(last), [&*told, other, ABOVE, ABOVE]);
         let all: String = last.messages.iter().map(|it| it.content.as_str()).collect();
@@ -1148,7 +1148,8 @@ mod instructions_enter_the_conversation_once {
         ask(&agent, &Session::new("s"), "deploy the app to a server").await;
         let asked = model.asked();
         assert!(system(&asked[0]).contains("# Deploying"));
-        let line = "The skill `deploy` is taken up: its instructions stand in the system prompt.";
+        let line =
+            "The skill `deploy` is already active: its instructions are in the system prompt.";
         assert_eq!(results(&asked[1]), [line]);
     }
 
@@ -1209,7 +1210,7 @@ mod instructions_enter_the_conversation_once {
             assert_eq!(headings(it), ["deploy"]);
             assert_eq!(all(it).matches("# Deploying").count(), 1, "{}", all(it));
         }
-        assert!(results(&asked[3])[0].ends_with("stand in the system prompt."));
+        assert!(results(&asked[3])[0].ends_with("are in the system prompt."));
         assert_eq!(watch.all("disclosed")[1]["by"], "again");
     }
 

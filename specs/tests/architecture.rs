@@ -161,11 +161,11 @@ fn code_is_told_from_comments_texts_and_tests() {
     assert!(lines_with("offs fs_x", "fs").is_empty());
 }
 
-fn root() -> &'static Path {
+pub(crate) fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-fn crates() -> Vec<String> {
+pub(crate) fn crates() -> Vec<String> {
     let entries = fs::read_dir(root().join("crates")).unwrap().map(|it| it.unwrap());
     let mut crates: Vec<String> = entries
         .filter(|it| it.path().join("Cargo.toml").exists())
@@ -219,7 +219,7 @@ fn library_code() -> Vec<(PathBuf, String)> {
 }
 
 /// The files of a crate below `src`, each with its code.
-fn code_of(crate_name: &str) -> Vec<(PathBuf, String)> {
+pub(crate) fn code_of(crate_name: &str) -> Vec<(PathBuf, String)> {
     let source = root().join("crates").join(crate_name).join("src");
     let mut folders = vec![source.clone()];
     let mut files = Vec::new();
@@ -234,7 +234,8 @@ fn code_of(crate_name: &str) -> Vec<(PathBuf, String)> {
             }
         }
     }
-    assert!(files.iter().any(|it| it.0 == Path::new("lib.rs")));
+    let is_root = |path: &Path| path == Path::new("lib.rs") || path == Path::new("main.rs");
+    assert!(files.iter().any(|it| is_root(&it.0)));
     files
 }
 

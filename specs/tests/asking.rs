@@ -13,10 +13,10 @@ use std::{
 
 use prowess::{AllowedTools, Manifest};
 use prowess_runtime::{
-    Action, ActionRequest, Answering, Approver, ApproverReply, Authorizer, ChangeHistory, Decision,
-    DenyAll, ExecuteCommand, FileOperations, Launcher, Outcome, OutcomeStatus, Policy, PolicyRule,
-    Question, Records, Root, Roots, RunLimits, Sandbox, SandboxLevel, Tool as _, Toolbox,
-    UndoError, UnlistedCommands,
+    Action, ActionRequest, Approver, ApproverFuture, ApproverReply, Authorizer, ChangeHistory,
+    Decision, DenyAll, ExecuteCommand, FileOperations, Launcher, Outcome, OutcomeStatus, Policy,
+    PolicyRule, Question, Records, Root, Roots, RunLimits, Sandbox, SandboxLevel, Tool as _,
+    Toolbox, UndoError, UnlistedCommands,
 };
 use serde_json::{Value as Json, json};
 
@@ -79,7 +79,7 @@ impl<F: Fn() + Send + Sync> Approver for Somebody<F> {
         "person"
     }
 
-    fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
+    fn ask<'a>(&'a self, question: &'a Question) -> ApproverFuture<'a> {
         self.asked.lock().unwrap().push(question.clone());
         (self.before)();
         let reply = self.reply;
@@ -287,7 +287,7 @@ mod a_file_is_written_only_after_a_yes {
             "AGENTS.md",
             "docs/CLAUDE.md",
             ".agents/skills/x/SKILL.md",
-            ".idea/workspace.xml",
+            ".idea/misc.xml",
             ".config/Code/User/settings.json",
         ] {
             for more in [&[][..], &["--yes"]] {
@@ -394,7 +394,7 @@ mod a_file_is_written_only_after_a_yes {
             "person"
         }
 
-        fn ask<'a>(&'a self, _: &'a Question) -> Answering<'a> {
+        fn ask<'a>(&'a self, _: &'a Question) -> ApproverFuture<'a> {
             Box::pin(async {
                 let open = self.open.fetch_add(1, Ordering::SeqCst) + 1;
                 self.most.fetch_max(open, Ordering::SeqCst);

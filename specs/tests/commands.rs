@@ -7,7 +7,7 @@ use std::{
     process::{Command, Stdio},
     sync::Arc,
     thread,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use prowess_runtime::{
@@ -357,7 +357,13 @@ mod only_listed_commands_run {
         let plants: &[Plant<'_>] = &[
             ("fsmonitor", &|it| it.git(&["config", "core.fsmonitor", run])),
             ("external", &|it| it.git(&["config", "diff.external", "touch P; true"])),
-            ("hook", &|it| it.script(".git/hooks/post-index-change", "touch P")),
+            ("hook", &|it| {
+                it.script(".git/hooks/post-index-change", "touch P");
+                // Git writes its index anew where a file is as it was, but of another time.
+                let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+                let file = fs::File::options().write(true).open(it.root().join("same.txt"));
+                file.unwrap().set_modified(time).unwrap();
+            }),
             ("clean", &|it| {
                 it.git(&["config", "filter.evil.clean", run]);
                 fs::write(it.root().join(".gitattributes"), "*.txt filter=evil\n").unwrap();
@@ -1212,9 +1218,10 @@ impl Stage {
     fn with_repository() -> Self {
         let stage = Self::new();
         stage.git(&["init", "-q"]);
+        fs::write(stage.root().join("same.txt"), "same\n").unwrap();
         for text in ["one\n", "two\n"] {
             fs::write(stage.root().join("x.txt"), text).unwrap();
-            stage.git(&["add", "x.txt"]);
+            stage.git(&["add", "x.txt", "same.txt"]);
             stage.git(&["commit", "-q", "-m", "text"]);
         }
         fs::write(stage.root().join("x.txt"), "changed\n").unwrap();

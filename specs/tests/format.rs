@@ -1,9 +1,9 @@
 //! Reading, checking and writing a `SKILL.md`.
 
 use prowess::{
-    AllowedTools, Definition, Dialect, Directory, Library, Listing, Manifest, Options, Origin,
-    Profile, Resource, ResourceKind, Scope, SizeLimits, Skill, Source, Status, Step, Type,
-    UseSkillInput, UsedSkill,
+    AllowedTools, CompositeStep, Definition, Dialect, Directory, Library, Listing, Manifest,
+    Options, Origin, Profile, Resource, ResourceKind, Scope, SizeLimits, Skill, Source, Status,
+    Type, UseSkillInput, UsedSkill,
     frontmatter::{self, Field, Value},
 };
 use serde_json::json;
@@ -555,7 +555,7 @@ mod what_is_written_reads_back_the_same {
     fn every_definition_that_is_rendered_is_read_back() {
         let parameters =
             json!({ "type": "object", "properties": { "name": { "type": "string" } } });
-        let step = |tool: &str| Step {
+        let step = |tool: &str| CompositeStep {
             tool: tool.to_owned(),
             params: json!({ "text": "```\n## Parameters\n" }).as_object().unwrap().clone(),
         };

@@ -63,6 +63,7 @@ mod mcp_install;
 mod coverage;
 mod ledger;
 mod architecture;
+mod vocabulary;
 
 /// The program that makes the table of bundled skills.
 #[expect(dead_code, clippy::print_stdout, reason = "cargo runs it, the tests call a part of it")]

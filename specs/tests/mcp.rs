@@ -537,7 +537,7 @@ mod the_policy_holds_for_every_client {
         let told = "Folder: .\n\nRun [it](scripts/run.sh) in ., or scripts/run.sh.\n";
         assert!(text.contains(told), "{text}");
         assert!(answers[4].to_string().contains("given/skill"), "{}", answers[4]);
-        assert!(wrong(&answers[5]["result"]).ends_with("shows it"), "{}", answers[5]);
+        assert!(wrong(&answers[5]["result"]).ends_with("shows the rules"), "{}", answers[5]);
         assert!(wrong(&answers[6]["result"]).contains("cannot read"), "{}", answers[6]);
         assert_eq!((&answers[7], &answers[8]["error"]["code"]), (&json!(true), &json!(-32603)));
     }

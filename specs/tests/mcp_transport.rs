@@ -18,7 +18,7 @@ use std::{
 
 use prowess_mcp::{Http, HttpServer, ServeOptions, ServerState, SkillServer};
 use prowess_runtime::{
-    Action, Answer, Authorizer, Calls, DenyAll, Outcome, Policy, Records, Tool, Toolbox,
+    Action, Authorizer, Calls, DenyAll, Outcome, Policy, Records, Tool, ToolFuture, Toolbox,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value as Json, json};
@@ -955,7 +955,7 @@ impl Tool for Slow {
         Ok(Action::Tell)
     }
 
-    fn call<'a>(&'a self, _: Json) -> Answer<'a> {
+    fn call<'a>(&'a self, _: Json) -> ToolFuture<'a> {
         struct Work(Arc<AtomicUsize>);
         impl Drop for Work {
             fn drop(&mut self) {
@@ -991,7 +991,7 @@ impl Tool for Long {
         Ok(Action::Tell)
     }
 
-    fn call<'a>(&'a self, _: Json) -> Answer<'a> {
+    fn call<'a>(&'a self, _: Json) -> ToolFuture<'a> {
         Box::pin(async { Outcome::ok("x".repeat(1 << 25)) })
     }
 }

@@ -14,14 +14,14 @@ use std::{
 
 use prowess::{Call, ContextWindow, Level, Message, Offer, Priority, Prompt, Role, fit};
 use prowess_agent::{
-    Agent, AgentAnswer, Approval, Budget, Called, CatchErrors, ChatRequest, ChatResponse,
+    Agent, AgentAnswer, Approval, Budget, CallFuture, CatchErrors, ChatRequest, ChatResponse,
     ContextDocument, Delta, DocumentSource, EventKind, FitContext, Folder, Guard, Logging,
-    Middleware, Model, ModelError, Next, NextCall, Price, RecordingApprover, Replied, Replying,
-    Request, Retrieval, Retrieving, Retry, Session, SessionError, SkillInHistory, SkillOptions,
-    Skills, Spending, TokenUsage, ToolLoop, Turn, TurnError, When,
+    Middleware, Model, ModelError, ModelFuture, Next, NextCall, Price, RecordingApprover, Request,
+    ResponseFuture, Retrieval, RetrievalFuture, Retry, Session, SessionError, SkillInHistory,
+    SkillOptions, Skills, Spending, TokenUsage, ToolLoop, Turn, TurnError, When,
 };
 use prowess_runtime::{
-    Action, Answering, Approvals, ApproveAll, Approver, ApproverReply, Authorizer, Decision,
+    Action, Approvals, ApproveAll, Approver, ApproverFuture, ApproverReply, Authorizer, Decision,
     DenyAll, Outcome, Policy, PolicyRule, Question, Records, SkillProvider, Tool, Toolbox,
 };
 use serde_json::{Value as Json, json};
@@ -97,7 +97,7 @@ impl Model for Fake {
         &'a self,
         ask: &'a ChatRequest,
         hear: &'a (dyn Fn(Delta<'_>) + Send + Sync),
-    ) -> Replying<'a> {
+    ) -> ModelFuture<'a> {
         let number = {
             let mut asked = self.asked.lock().unwrap();
             asked.push(ask.clone());
@@ -185,7 +185,7 @@ impl Tool for Sample {
         Ok(self.action.clone())
     }
 
-    fn call<'a>(&'a self, _: Json) -> prowess_runtime::Answer<'a> {
+    fn call<'a>(&'a self, _: Json) -> prowess_runtime::ToolFuture<'a> {
         Box::pin(async move {
             self.calls.fetch_add(1, Ordering::SeqCst);
             (self.does)()
@@ -246,7 +246,7 @@ impl Middleware for Change {
         "change"
     }
 
-    fn model<'a>(&'a self, mut request: Request, next: Next<'a>) -> Replied<'a> {
+    fn model<'a>(&'a self, mut request: Request, next: Next<'a>) -> ResponseFuture<'a> {
         (self.0)(&mut request);
         next.reply(request)
     }
@@ -271,7 +271,7 @@ impl Approver for Person {
         "person"
     }
 
-    fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
+    fn ask<'a>(&'a self, question: &'a Question) -> ApproverFuture<'a> {
         self.1.lock().unwrap().push(question.clone());
         Box::pin(async { self.0 })
     }
@@ -605,10 +605,7 @@ mod what_is_told_fits_into_the_window {
         }
         let warned = watch.all("warned");
         assert_eq!(warned.len(), 1, "{warned:?}");
-        assert!(
-            warned[0].to_string().contains("before the last 10 are told no more"),
-            "{warned:?}"
-        );
+        assert!(warned[0].to_string().contains("only the last 10 active skills"), "{warned:?}");
     }
 
     #[tokio::test]
@@ -1006,7 +1003,7 @@ mod what_breaks_down_takes_nothing_with_it {
             "bomb"
         }
 
-        fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+        fn model<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
             let steps = request.turn.steps();
             if *self == Self::AtRequest(steps) && request.turn.number == 1 {
                 panic!("it went off");
@@ -1024,7 +1021,7 @@ mod what_breaks_down_takes_nothing_with_it {
             next.reply(request)
         }
 
-        fn tool<'a>(&'a self, _: &'a Turn, call: Call, next: NextCall<'a>) -> Called<'a> {
+        fn tool<'a>(&'a self, _: &'a Turn, call: Call, next: NextCall<'a>) -> CallFuture<'a> {
             if *self == Self::AtCall {
                 panic!("it went off");
             }
@@ -1352,7 +1349,7 @@ mod documents_are_looked_up {
     struct Given(Option<Result<Vec<ContextDocument>, &'static str>>);
 
     impl DocumentSource for Given {
-        fn retrieve<'a>(&'a self, _: &'a str, _: usize) -> Retrieving<'a> {
+        fn retrieve<'a>(&'a self, _: &'a str, _: usize) -> RetrievalFuture<'a> {
             Box::pin(async move {
                 match &self.0 {
                     Some(given) => given.clone().map_err(Into::into),

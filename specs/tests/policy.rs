@@ -9,9 +9,9 @@ use std::{
 
 use prowess::{AllowedTools, Library, Manifest, Type};
 use prowess_runtime::{
-    Action, ActionRequest, Active, AllowedToolsMode, Answering, Approvals, ApproveAll, Approver,
-    ApproverReply, Authorizer, Decision, DenyAll, Outcome, OutcomeStatus, Policy, PolicyRule,
-    Question, ReadFile, Records, Roots, SkillRecord, Tool, UseSkill,
+    Action, ActionRequest, Active, AllowedToolsMode, Approvals, ApproveAll, Approver,
+    ApproverFuture, ApproverReply, Authorizer, Decision, DenyAll, Outcome, OutcomeStatus, Policy,
+    PolicyRule, Question, ReadFile, Records, Roots, SkillRecord, Tool, UseSkill,
 };
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
@@ -600,7 +600,7 @@ mod an_approval_holds_for_exactly_what_was_approved {
                 "person"
             }
 
-            fn ask<'a>(&'a self, _: &'a Question) -> Answering<'a> {
+            fn ask<'a>(&'a self, _: &'a Question) -> ApproverFuture<'a> {
                 fs::write(self.0.join("helper.sh"), "echo evil").unwrap();
                 Box::pin(async { ApproverReply::Always })
             }
@@ -1119,7 +1119,7 @@ impl Approver for Somebody {
         "person"
     }
 
-    fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
+    fn ask<'a>(&'a self, question: &'a Question) -> ApproverFuture<'a> {
         self.asked.lock().unwrap().push(question.clone());
         Box::pin(async { self.reply })
     }

@@ -10,11 +10,11 @@ use std::{
     thread,
 };
 
-use prowess::{Definition, Manifest, Step, Type};
+use prowess::{CompositeStep, Definition, Manifest, Type};
 use prowess_runtime::{
-    Action, Answer, CreateError, Executor, FileStore, Launcher, MemoryStore, Outcome,
-    OutcomeStatus, Registry, Retriever, RunLimits, Sandbox, SandboxLevel, SkillProvider,
-    SkillRecord, Store, StoreError, Tool, build,
+    Action, CreateError, Executor, FileStore, Launcher, MemoryStore, Outcome, OutcomeStatus,
+    Registry, Retriever, RunLimits, Sandbox, SandboxLevel, SkillProvider, SkillRecord, Store,
+    StoreError, Tool, ToolFuture, build,
 };
 use serde_json::{Map, Value as Json, json};
 
@@ -41,7 +41,7 @@ impl Tool for Plain {
         Ok(Action::Tell)
     }
 
-    fn call<'a>(&'a self, _input: Json) -> Answer<'a> {
+    fn call<'a>(&'a self, _input: Json) -> ToolFuture<'a> {
         Box::pin(async { Outcome::ok("nothing") })
     }
 }
@@ -151,8 +151,11 @@ mod a_skill_is_checked_before_it_is_taken_in {
             let error = refused("composite", json!({ "steps": [{ "tool": "a" }, step] }));
             assert!(error.contains("step 2"), "{error}");
         }
-        let entry =
-            build::from_steps("x", "y", vec![Step { tool: " ".to_owned(), params: Map::new() }]);
+        let entry = build::from_steps(
+            "x",
+            "y",
+            vec![CompositeStep { tool: " ".to_owned(), params: Map::new() }],
+        );
         assert!(registry().create(entry).is_err());
     }
 
@@ -493,7 +496,7 @@ mod entries_are_built_from_what_is_at_hand {
 
     #[test]
     fn s_32_a_composite_is_built_from_steps() {
-        let steps = vec![Step { tool: "read_file".to_owned(), params: Map::new() }];
+        let steps = vec![CompositeStep { tool: "read_file".to_owned(), params: Map::new() }];
         let entry = build::from_steps("look", "Looks", steps.clone());
         assert_eq!(
             (entry.manifest.kind, entry.manifest.requires_approval),

@@ -11,9 +11,10 @@ use std::{
 };
 
 use prowess_runtime::{
-    Answering, ApproveAll, Approver, ApproverReply, Authorizer, Config, Decision, EnvironmentStore,
-    InterpreterSearch, Launcher, McpLauncher, McpServer, Outcome, OutcomeStatus, Places, Policy,
-    Question, Records, RunLimits, Sandbox, SandboxLevel, ServerSetting, ServerTimeouts,
+    ApproveAll, Approver, ApproverFuture, ApproverReply, Authorizer, Config, Decision,
+    EnvironmentStore, InterpreterSearch, Launcher, McpLauncher, McpServer, Outcome, OutcomeStatus,
+    Places, Policy, Question, Records, RunLimits, Sandbox, SandboxLevel, ServerSetting,
+    ServerTimeouts,
 };
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime;
@@ -180,7 +181,7 @@ impl Approver for Asked {
         "person"
     }
 
-    fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
+    fn ask<'a>(&'a self, question: &'a Question) -> ApproverFuture<'a> {
         self.0.lock().unwrap().push(question.clone());
         Box::pin(async { ApproverReply::Once })
     }
@@ -1189,7 +1190,7 @@ mod why_a_server_did_not_start_is_told {
                 "person"
             }
 
-            fn ask<'a>(&'a self, _: &'a Question) -> Answering<'a> {
+            fn ask<'a>(&'a self, _: &'a Question) -> ApproverFuture<'a> {
                 *self.0.lock().unwrap() += 1;
                 Box::pin(async { ApproverReply::No })
             }

@@ -17,13 +17,13 @@ use std::{
 
 use prowess::{Call, Library, Manifest};
 use prowess_agent::{
-    Agent, Called, EventKind, Middleware, Next, NextCall, Replied, Request, ScriptedModel, Servers,
-    Session, ToolLoop, Turn,
+    Agent, CallFuture, EventKind, Middleware, Next, NextCall, Request, ResponseFuture,
+    ScriptedModel, Servers, Session, ToolLoop, Turn,
 };
 use prowess_runtime::{
-    Active, AllowedToolsMode, Answering, ApproveAll, Approver, ApproverReply, Authorizer, Decision,
-    DenyAll, Launcher, McpLauncher, McpServer, Outcome, OutcomeStatus, Policy, PolicyRule,
-    Question, Records, RunLimits, Sandbox, SandboxLevel, ServerTimeouts, SkillProvider,
+    Active, AllowedToolsMode, ApproveAll, Approver, ApproverFuture, ApproverReply, Authorizer,
+    Decision, DenyAll, Launcher, McpLauncher, McpServer, Outcome, OutcomeStatus, Policy,
+    PolicyRule, Question, Records, RunLimits, Sandbox, SandboxLevel, ServerTimeouts, SkillProvider,
     SkillServers, Toolbox, Transport, UseSkill,
 };
 use prowess_sandbox::FeatureCheck;
@@ -1618,12 +1618,12 @@ impl Middleware for Takes {
         "takes"
     }
 
-    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
         self.0.iter().for_each(|it| request.turn.activate(it));
         next.reply(request)
     }
 
-    fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> Called<'a> {
+    fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> CallFuture<'a> {
         let input: Json = serde_json::from_str(&call.arguments).unwrap();
         if call.name == "use_skill" {
             turn.activate(input["name"].as_str().unwrap());
@@ -1664,7 +1664,7 @@ impl Approver for Asked {
         "person"
     }
 
-    fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
+    fn ask<'a>(&'a self, question: &'a Question) -> ApproverFuture<'a> {
         self.questions.lock().unwrap().push(question.clone());
         Box::pin(async { self.reply })
     }

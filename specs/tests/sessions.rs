@@ -15,7 +15,7 @@ use std::{
 
 use prowess::{Call, Message, Role};
 use prowess_agent::{
-    Agent, Budget, ChatRequest, ChatResponse, Delta, EventKind, Middleware, Model, Replying,
+    Agent, Budget, ChatRequest, ChatResponse, Delta, EventKind, Middleware, Model, ModelFuture,
     ScriptedModel, Session, SessionError, Spending, StopReason, TokenUsage, Turn, TurnError,
 };
 use prowess_runtime::{Journal, Outcome};
@@ -116,7 +116,7 @@ impl Model for Stepwise {
         &'a self,
         ask: &'a ChatRequest,
         _: &'a (dyn Fn(Delta<'_>) + Send + Sync),
-    ) -> Replying<'a> {
+    ) -> ModelFuture<'a> {
         let results = ask.messages.iter().filter(|it| it.role == Role::Tool).count();
         let call = |n: usize| Call {
             id: format!("call {n}"),

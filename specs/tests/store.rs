@@ -13,9 +13,10 @@ use std::{
     time::Duration,
 };
 
-use prowess::{Definition, Manifest, Memory, Scope, Status, Step as ToolStep, Type, bundled};
+use prowess::{CompositeStep, Definition, Manifest, Memory, Scope, Status, Type, bundled};
 use prowess_runtime::{
-    FileStore, Files, MemoryStore, SkillRecord, StateAfter, Step, Store, StoreError, WriteFailure,
+    DiskStep, FileStore, Files, MemoryStore, SkillRecord, StateAfter, Store, StoreError,
+    WriteFailure,
 };
 use serde_json::{Value as Json, json};
 
@@ -879,7 +880,10 @@ mod a_change_is_whole_or_not_made {
     }
 
     /// What a change comes to, and by how many steps.
-    fn made(name: &str, change: fn(&FileStore) -> Result<(), StoreError>) -> (World, Vec<Step>) {
+    fn made(
+        name: &str,
+        change: fn(&FileStore) -> Result<(), StoreError>,
+    ) -> (World, Vec<DiskStep>) {
         let (world, steps) = (world(name), Arc::new(Mutex::new(Vec::new())));
         let noted = steps.clone();
         let watched = store(&world).with_steps(move |step| {
@@ -963,7 +967,7 @@ mod a_change_is_whole_or_not_made {
                     }
                     Err(StoreError::Write { now: StateAfter::Unsafe, why: said, .. }) => {
                         assert_eq!((now.0, said), (new.0.clone(), why), "{name} {number}");
-                        assert_eq!(*step, Step::SyncDirectory);
+                        assert_eq!(*step, DiskStep::SyncDirectory);
                     }
                     Err(error) => panic!("{name} {number} {step:?}: {error}"),
                     // Only cleaning up behind a change that was made may fail unnoticed.
@@ -972,7 +976,7 @@ mod a_change_is_whole_or_not_made {
                         assert_eq!(*name, "full trash", "{number} {step:?}");
                     }
                 }
-                assert!(unfinished(&world).len() <= usize::from(*step == Step::Remove));
+                assert!(unfinished(&world).len() <= usize::from(*step == DiskStep::Remove));
                 if now_is_old(&world, &old) {
                     change(&store(&world)).unwrap();
                     assert_eq!(seen(&world), new, "{name} {number}");
@@ -1015,17 +1019,17 @@ mod a_change_is_whole_or_not_made {
             let mut unsynced = 0;
             for (at, step) in steps.iter().enumerate() {
                 match step {
-                    Step::Write => unsynced += 1,
-                    Step::Sync => unsynced -= 1,
-                    Step::Rename => {
+                    DiskStep::Write => unsynced += 1,
+                    DiskStep::Sync => unsynced -= 1,
+                    DiskStep::Rename => {
                         assert_eq!(unsynced, 0, "{name}: {steps:?}");
-                        let next = steps[at + 1..].iter().find(|it| **it != Step::Remove);
-                        assert_eq!(next, Some(&Step::SyncDirectory), "{name}: {steps:?}");
+                        let next = steps[at + 1..].iter().find(|it| **it != DiskStep::Remove);
+                        assert_eq!(next, Some(&DiskStep::SyncDirectory), "{name}: {steps:?}");
                     }
-                    Step::Create | Step::SyncDirectory | Step::Remove => {}
+                    DiskStep::Create | DiskStep::SyncDirectory | DiskStep::Remove => {}
                 }
             }
-            assert!(steps.contains(&Step::Rename), "{name}");
+            assert!(steps.contains(&DiskStep::Rename), "{name}");
         }
     }
 
@@ -1330,7 +1334,7 @@ mod commands_write_to_a_store {
         assert_eq!(get("fill"), Definition::Template { template: "Hello {{.name}}\n".into() });
         assert_eq!(get("told"), Definition::Instruction { content: "# Told\n\nDo it.\n".into() });
         assert_eq!(get("empty"), Definition::Instruction { content: String::new() });
-        let step = |tool: &str, params: Json| ToolStep {
+        let step = |tool: &str, params: Json| CompositeStep {
             tool: tool.into(),
             params: params.as_object().unwrap().clone(),
         };

@@ -11,8 +11,8 @@ use std::{
 };
 
 use prowess_runtime::{
-    Action, Active, Answer, Authorizer, Calls, Decision, DenyAll, Outcome, OutcomeStatus, Policy,
-    PolicyRule, ReadFile, Records, Root, Roots, Tool, ToolFormat, Toolbox, UseSkill,
+    Action, Active, Authorizer, Calls, Decision, DenyAll, Outcome, OutcomeStatus, Policy,
+    PolicyRule, ReadFile, Records, Root, Roots, Tool, ToolFormat, ToolFuture, Toolbox, UseSkill,
 };
 use serde_json::{Value as Json, json};
 
@@ -99,7 +99,7 @@ impl Tool for Sample {
         }
     }
 
-    fn call<'a>(&'a self, input: Json) -> Answer<'a> {
+    fn call<'a>(&'a self, input: Json) -> ToolFuture<'a> {
         Box::pin(async move {
             self.calls.fetch_add(1, Ordering::SeqCst);
             let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;

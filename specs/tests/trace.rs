@@ -15,8 +15,8 @@ use std::{
 use prowess::{Level, Offer, Priority};
 use prowess_agent::{
     Agent, ChatResponse, Collector, CollectorProtocol, EventKind, Middleware, Model, ModelError,
-    Next, Otlp, RecordedTrace, Replied, Request, ScriptedModel, Sending, Session, SkillScore,
-    Spans, TokenUsage, ToolLoop, Trace, Turn,
+    Next, Otlp, RecordedTrace, Request, ResponseFuture, ScriptedModel, Session, SkillScore,
+    SpanExporter, Spans, TokenUsage, ToolLoop, Trace, Turn,
 };
 use prowess_runtime::{
     Action, Authorizer, DenyAll, Journal, Outcome, OutcomeStatus, Policy, Records, Tool, Toolbox,
@@ -52,7 +52,7 @@ impl Tool for Look {
         Ok(Action::Tell)
     }
 
-    fn call<'a>(&'a self, input: Json) -> prowess_runtime::Answer<'a> {
+    fn call<'a>(&'a self, input: Json) -> prowess_runtime::ToolFuture<'a> {
         Box::pin(async move {
             match input["fail"] == true {
                 true => Outcome::bad(OutcomeStatus::Failed, "cannot see with Bearer s3cr3ttoken"),
@@ -73,7 +73,7 @@ impl Middleware for Shows {
         "shows"
     }
 
-    fn model<'a>(&'a self, mut request: Request, next: Next<'a>) -> Replied<'a> {
+    fn model<'a>(&'a self, mut request: Request, next: Next<'a>) -> ResponseFuture<'a> {
         let turn = request.turn.clone();
         let score = |name: &str, confidence, level: Option<&str>, why: &str| SkillScore {
             name: name.to_owned(),
@@ -185,7 +185,7 @@ impl Model for Silent {
         &'a self,
         _: &'a prowess_agent::ChatRequest,
         _: &'a (dyn Fn(prowess_agent::Delta<'_>) + Send + Sync),
-    ) -> prowess_agent::Replying<'a> {
+    ) -> prowess_agent::ModelFuture<'a> {
         Box::pin(std::future::pending())
     }
 }
@@ -421,7 +421,7 @@ mod what_happens_is_told_as_spans {
     }
 
     /// Runs something while its spans are sent.
-    fn sending<T>(url: String, run: impl Future<Output = T>) -> (T, Sending) {
+    fn sending<T>(url: String, run: impl Future<Output = T>) -> (T, SpanExporter) {
         several_subscribers();
         let (otlp, sending) = Otlp::start(collector(url));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

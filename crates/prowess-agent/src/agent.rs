@@ -117,7 +117,7 @@ impl Agent {
     async fn go_on(&self, session: &Session, prompt: String) -> Result<AgentAnswer, TurnError> {
         let turn = Arc::new(Turn::new(session.clone(), self.middleware.clone()));
         turn.note(EventKind::Began { prompt });
-        let mut ending = Ending { turn: turn.clone(), answer: None, error: None };
+        let mut ending = TurnGuard { turn: turn.clone(), answer: None, error: None };
         let mut request = Request::new(turn.clone(), self.system.clone());
         request.max_output = self.max_output;
         let next = Next { middleware: &self.middleware, model: &*self.model };
@@ -144,13 +144,13 @@ impl Agent {
 }
 
 /// Notes that a turn has ended when it is dropped, however that comes about.
-struct Ending {
+struct TurnGuard {
     turn: Arc<Turn>,
     answer: Option<String>,
     error: Option<String>,
 }
 
-impl Drop for Ending {
+impl Drop for TurnGuard {
     fn drop(&mut self) {
         let (spent, took) = (self.turn.spent(), self.turn.began().elapsed());
         let (answer, mut error) = (self.answer.take(), self.error.take());

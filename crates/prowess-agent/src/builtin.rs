@@ -25,7 +25,7 @@ pub use self::{
     folder::Folder,
     guard::{Guard, When},
     logging::Logging,
-    retrieval::{ContextDocument, DocumentSource, Retrieval, Retrieving},
+    retrieval::{ContextDocument, DocumentSource, Retrieval, RetrievalFuture},
     retry::Retry,
     servers::Servers,
     skills::{SkillOptions, Skills},

@@ -20,13 +20,13 @@
 //! use std::sync::Arc;
 //!
 //! use prowess::{Library, Options};
-//! use prowess_agent::{Agent, Scripted, Session, Showing, Skills};
+//! use prowess_agent::{Agent, ScriptedModel, Session, SkillOptions, Skills};
 //!
 //! # tokio::runtime::Runtime::new()?.block_on(async {
 //! let options = Options { sources: vec![prowess::bundled()], ..Options::default() };
 //! let library = Arc::new(Library::load(&options)?);
-//! let agent = Agent::new(Arc::new(Scripted::new().says("Here you are.")))
-//!     .with(Skills::new(Some(Arc::new(library)), Showing::default()));
+//! let agent = Agent::new(Arc::new(ScriptedModel::new().says("Here you are.")))
+//!     .with(Skills::new(Some(Arc::new(library)), SkillOptions::default()));
 //! let answer = agent.ask(&Session::new("first"), "Open a pull request").await?;
 //! assert_eq!(answer.message.content, "Here you are.");
 //! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
@@ -52,19 +52,19 @@ pub use crate::{
     agent::{Agent, AgentAnswer},
     builtin::{
         Approval, Budget, CatchErrors, ContextDocument, DocumentSource, FitContext, Folder, Guard,
-        Logging, Price, RecordingApprover, Retrieval, Retrieving, Retry, Servers, SkillOptions,
-        Skills, Spans, Spending, ToolLoop, Trace, When,
+        Logging, Price, RecordingApprover, Retrieval, RetrievalFuture, Retry, Servers,
+        SkillOptions, Skills, Spans, Spending, ToolLoop, Trace, When,
     },
     error::TurnError,
     event::{Event, EventKind, PromptSource, SkillScore},
     mask::{KnownSecrets, Masking, mask},
-    middleware::{Called, Middleware, Next, NextCall, Replied},
+    middleware::{CallFuture, Middleware, Next, NextCall, ResponseFuture},
     model::{
-        ChatRequest, ChatResponse, Delta, Model, ModelError, Replying, StopReason, TokenUsage,
+        ChatRequest, ChatResponse, Delta, Model, ModelError, ModelFuture, StopReason, TokenUsage,
         ToolDefinition,
     },
     models::{ApiKey, ConnectionError, ModelConnection, ModelProvider, ScriptedModel, model},
-    otlp::{Collector, CollectorError, CollectorProtocol, Otlp, Sending},
+    otlp::{Collector, CollectorError, CollectorProtocol, Otlp, SpanExporter},
     page::HtmlPage,
     request::{Context, Request, SkillInHistory, Turn},
     session::{Session, SessionError},

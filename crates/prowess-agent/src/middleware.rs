@@ -13,9 +13,10 @@ use crate::{
 };
 
 /// A reply, or why there is none, once it is waited for.
-pub type Replied<'a> = Pin<Box<dyn Future<Output = Result<ChatResponse, TurnError>> + Send + 'a>>;
+pub type ResponseFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<ChatResponse, TurnError>> + Send + 'a>>;
 /// What came of a call, once it is waited for.
-pub type Called<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
+pub type CallFuture<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 
 /// A middleware between an agent and its model, and between the model and its tools.
 ///
@@ -27,12 +28,12 @@ pub trait Middleware: Send + Sync + fmt::Debug {
     fn name(&self) -> &str;
 
     /// A request on its way to the model.
-    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
         next.reply(request)
     }
 
     /// A call on its way to a tool.
-    fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> Called<'a> {
+    fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> CallFuture<'a> {
         let _ = turn;
         next.call(call)
     }
@@ -52,7 +53,7 @@ pub struct Next<'a> {
 
 impl<'a> Next<'a> {
     /// Goes on.
-    pub fn reply(self, request: Request) -> Replied<'a> {
+    pub fn reply(self, request: Request) -> ResponseFuture<'a> {
         match self.middleware {
             [first, rest @ ..] => first.model(request, Self { middleware: rest, ..self }),
             [] => Box::pin(request.ask(self.model)),
@@ -83,12 +84,12 @@ pub struct NextCall<'a> {
     pub(crate) middleware: &'a [Arc<dyn Middleware>],
     pub(crate) turn: &'a Turn,
     pub(crate) tool: Option<&'a Arc<dyn Tool>>,
-    pub(crate) last: &'a (dyn Fn(Call) -> Called<'a> + Send + Sync),
+    pub(crate) last: &'a (dyn Fn(Call) -> CallFuture<'a> + Send + Sync),
 }
 
 impl<'a> NextCall<'a> {
     /// Goes on.
-    pub fn call(self, call: Call) -> Called<'a> {
+    pub fn call(self, call: Call) -> CallFuture<'a> {
         match self.middleware {
             [first, rest @ ..] => first.tool(self.turn, call, Self { middleware: rest, ..self }),
             [] => (self.last)(call),

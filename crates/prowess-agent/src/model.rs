@@ -23,7 +23,7 @@ pub trait Model: Send + Sync + fmt::Debug {
         &'a self,
         ask: &'a ChatRequest,
         hear: &'a (dyn Fn(Delta<'_>) + Send + Sync),
-    ) -> Replying<'a>;
+    ) -> ModelFuture<'a>;
 
     /// What it would be sent, for whoever wants to see that before it is.
     fn body(&self, ask: &ChatRequest) -> Json {
@@ -32,7 +32,8 @@ pub trait Model: Send + Sync + fmt::Debug {
 }
 
 /// A reply, once it is waited for.
-pub type Replying<'a> = Pin<Box<dyn Future<Output = Result<ChatResponse, ModelError>> + Send + 'a>>;
+pub type ModelFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<ChatResponse, ModelError>> + Send + 'a>>;
 
 /// What a message has that is the result of a call that came out badly.
 pub(crate) const IS_ERROR: &str = "is_error";

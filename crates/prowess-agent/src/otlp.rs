@@ -93,7 +93,7 @@ pub struct Otlp {
 
 /// The sending of spans. Whoever holds it waits for the last ones with [`finish`](Self::finish).
 #[derive(Debug)]
-pub struct Sending {
+pub struct SpanExporter {
     sender: SyncSender<Order>,
     thread: JoinHandle<Result<(), String>>,
     lost: Arc<AtomicU64>,
@@ -232,7 +232,7 @@ fn decoded(text: &str) -> String {
 
 impl Otlp {
     /// Starts to send.
-    pub fn start(collector: Collector) -> (Self, Sending) {
+    pub fn start(collector: Collector) -> (Self, SpanExporter) {
         let (sender, receiver) = sync_channel(ROOM);
         let lost = Arc::new(AtomicU64::new(0));
         let counter = lost.clone();
@@ -244,7 +244,7 @@ impl Otlp {
             sender: sender.clone(),
             lost: lost.clone(),
         };
-        (otlp, Sending { sender, thread, lost })
+        (otlp, SpanExporter { sender, thread, lost })
     }
 
     fn spans(&self) -> MutexGuard<'_, BTreeMap<u64, Open>> {
@@ -258,7 +258,7 @@ impl Otlp {
     }
 }
 
-impl Sending {
+impl SpanExporter {
     /// Sends what is left, and says what went wrong if anything did.
     pub fn finish(self) -> Result<(), String> {
         // The thread may be gone already, and then joining says so.

@@ -81,7 +81,7 @@ pub struct Turn {
 
 /// The tools that were last offered, each as it was described first.
 #[derive(Default)]
-struct Described(Mutex<Vec<(Arc<dyn Tool>, ToolDefinition)>>);
+struct DescribedTools(Mutex<Vec<(Arc<dyn Tool>, ToolDefinition)>>);
 
 /// The name under which a context speaks.
 pub(crate) const CONTEXT: &str = "context";
@@ -237,7 +237,7 @@ impl Request {
     /// The tools as a model is told of them. A tool is described in the same words throughout a
     /// session, so that a provider can remember what stands before the conversation.
     pub fn offered(&self) -> Vec<ToolDefinition> {
-        let described = self.turn.session.keep(Described::default);
+        let described = self.turn.session.keep(DescribedTools::default);
         let mut described = lock(&described.0);
         let described: &mut Vec<(Arc<dyn Tool>, ToolDefinition)> = &mut described;
         let known = std::mem::take(described);

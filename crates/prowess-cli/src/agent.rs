@@ -12,8 +12,8 @@ use anyhow::{Context as _, Result};
 use prowess::{Cataloging, ContextWindow, Matching, Tokenizer};
 use prowess_agent::{
     Agent, Budget, CatchErrors, ChatRequest, Delta, FitContext, KnownSecrets, Logging, Model,
-    ModelError, Price, Replying, Retry, Servers, SkillOptions, Skills, Spans, Spending, ToolLoop,
-    Trace,
+    ModelError, ModelFuture, Price, Retry, Servers, SkillOptions, Skills, Spans, Spending,
+    ToolLoop, Trace,
 };
 use prowess_runtime::{Authorizer, Config, Journal, Launcher, Ratio, SkillProvider, timestamp};
 use serde_json::Value as Json;
@@ -22,10 +22,10 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use crate::{
     arguments::{Global, StrategyName, share},
     cli_error::CliError,
-    connection::Naming,
+    connection::ModelArgs,
     context,
     event_renderer::{EventSender, UiEvent, View},
-    host::Running,
+    host::LimitArgs,
     input,
     printer::Printer,
     safe,
@@ -36,7 +36,7 @@ use crate::{
 /// How an agent works, as it is typed.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "How it works")]
-pub(crate) struct Working {
+pub(crate) struct AgentArgs {
     /// System prompt: a text, or `@FILE`
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
@@ -68,9 +68,9 @@ pub(crate) struct Working {
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) naming: Naming,
+    pub(crate) naming: ModelArgs,
     #[command(flatten, next_help_heading = "What scripts may do")]
-    running: Running,
+    running: LimitArgs,
 }
 
 /// An agent, and what is asked about it while it works.
@@ -95,7 +95,7 @@ const SYSTEM: &str = "You are an agent at the command line of the person who ask
 /// How often the model is asked unless somebody says otherwise.
 const STEPS: NonZeroUsize = NonZeroUsize::new(50).expect("it is not zero");
 
-impl Working {
+impl AgentArgs {
     /// The agent over a model, whose tools leave alone the file of the session.
     pub(crate) fn stack(
         &self,
@@ -258,13 +258,13 @@ fn cost(text: &str) -> Result<f64, String> {
 
 /// A model that is never asked, and shows what it would be sent.
 #[derive(Debug)]
-pub(crate) struct Unasked {
+pub(crate) struct DryRunModel {
     /// The model that would be, if one is configured.
     pub(crate) model: Option<Arc<dyn Model>>,
     asked: Mutex<Option<ChatRequest>>,
 }
 
-impl Unasked {
+impl DryRunModel {
     pub(crate) fn new(model: Option<Arc<dyn Model>>) -> Self {
         Self { model, asked: Mutex::default() }
     }
@@ -275,7 +275,7 @@ impl Unasked {
     }
 }
 
-impl Model for Unasked {
+impl Model for DryRunModel {
     fn name(&self) -> &str {
         self.model.as_ref().map_or("none", |it| it.name())
     }
@@ -288,7 +288,7 @@ impl Model for Unasked {
         &'a self,
         ask: &'a ChatRequest,
         _: &'a (dyn Fn(Delta<'_>) + Send + Sync),
-    ) -> Replying<'a> {
+    ) -> ModelFuture<'a> {
         *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(ask.clone());
         let (model, message) = (self.name().to_owned(), "it is not asked".to_owned());
         Box::pin(async move { Err(ModelError::Refused { model, message }) })

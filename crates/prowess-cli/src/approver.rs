@@ -12,7 +12,7 @@ use std::{
 };
 
 use prowess_runtime::{
-    Answering, ApproveAll, Approver, ApproverReply, Coverage, DenyAll, Question,
+    ApproveAll, Approver, ApproverFuture, ApproverReply, Coverage, DenyAll, Question,
 };
 
 use crate::{printer, safe};
@@ -22,17 +22,17 @@ use crate::{printer, safe};
 pub(crate) fn approver(yes: bool) -> Arc<dyn Approver> {
     let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
     match (yes, is_terminal) {
-        (true, true) => Arc::new(Ahead(Told(ApproveAll), Person::default())),
-        (true, false) => Arc::new(Told(ApproveAll)),
+        (true, true) => Arc::new(Ahead(DiffShowing(ApproveAll), Person::default())),
+        (true, false) => Arc::new(DiffShowing(ApproveAll)),
         (false, true) => Arc::new(Person::default()),
-        (false, false) => Arc::new(Told(DenyAll)),
+        (false, false) => Arc::new(DiffShowing(DenyAll)),
     }
 }
 
 /// The same for what a model does, of which a person sees nothing: what is refused because nobody
 /// could be asked is told.
 pub(crate) fn noting_approver(yes: bool) -> Arc<dyn Approver> {
-    Arc::new(Noting(approver(yes)))
+    Arc::new(NotingApprover(approver(yes)))
 }
 
 /// Whether it is told already that this was refused because nobody could be asked.
@@ -46,11 +46,11 @@ static NOTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// Somebody who has answered ahead, and the person who is asked what that does not cover.
 #[derive(Debug)]
-struct Ahead(Told<ApproveAll>, Person);
+struct Ahead(DiffShowing<ApproveAll>, Person);
 
 /// Tells what is refused because nobody could be asked.
 #[derive(Debug)]
-struct Noting(Arc<dyn Approver>);
+struct NotingApprover(Arc<dyn Approver>);
 
 /// The person at the terminal, who is asked one thing after the other.
 #[derive(Debug, Clone, Default)]
@@ -58,9 +58,9 @@ struct Person(Arc<Mutex<()>>);
 
 /// Whoever waits for an answer; once they are gone, the next line is somebody else's.
 #[derive(Debug, Default)]
-struct Waiting(Arc<AtomicBool>);
+struct AnswerWait(Arc<AtomicBool>);
 
-impl Drop for Waiting {
+impl Drop for AnswerWait {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -68,7 +68,7 @@ impl Drop for Waiting {
 
 /// Somebody who answers unseen; what has changed is shown all the same.
 #[derive(Debug)]
-struct Told<A>(A);
+struct DiffShowing<A>(A);
 
 /// How many lines of what would run are shown: of its beginning, and of its end.
 const LINES: (usize, usize) = (150, 50);
@@ -78,11 +78,11 @@ impl Approver for Person {
         "person"
     }
 
-    fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
+    fn ask<'a>(&'a self, question: &'a Question) -> ApproverFuture<'a> {
         let (one, shown, choices) = (self.0.clone(), shown(question), choices(question));
         let coverage = question.coverage.clone();
         Box::pin(async move {
-            let waiting = Waiting::default();
+            let waiting = AnswerWait::default();
             let is_over = waiting.0.clone();
             let asked = tokio::task::spawn_blocking(move || {
                 let _one = one.lock();
@@ -103,12 +103,12 @@ impl Approver for Ahead {
         if question.in_person { self.1.who() } else { self.0.who() }
     }
 
-    fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
+    fn ask<'a>(&'a self, question: &'a Question) -> ApproverFuture<'a> {
         if question.in_person { self.1.ask(question) } else { self.0.ask(question) }
     }
 }
 
-impl Approver for Noting {
+impl Approver for NotingApprover {
     fn who(&self) -> &str {
         self.0.who()
     }
@@ -117,7 +117,7 @@ impl Approver for Noting {
         self.0.who_answers(question)
     }
 
-    fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
+    fn ask<'a>(&'a self, question: &'a Question) -> ApproverFuture<'a> {
         Box::pin(async move {
             let reply = self.0.ask(question).await;
             let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
@@ -138,12 +138,12 @@ impl Approver for Noting {
     }
 }
 
-impl<A: Approver> Approver for Told<A> {
+impl<A: Approver> Approver for DiffShowing<A> {
     fn who(&self) -> &str {
         self.0.who()
     }
 
-    fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
+    fn ask<'a>(&'a self, question: &'a Question) -> ApproverFuture<'a> {
         if let Some(difference) = &question.difference {
             let (what, why) = (safe::line(&question.what), safe::line(&question.why));
             // It is short already, and says itself what it leaves out.

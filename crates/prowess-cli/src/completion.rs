@@ -17,7 +17,7 @@ use crate::{
     arguments::{Arguments, Global},
     commands::doctor,
     connection, context,
-    host::Running,
+    host::LimitArgs,
     printer::Printer,
     safe, sessions as kept,
     toolbox::{Caller, toolbox},
@@ -103,7 +103,7 @@ pub(crate) fn tools() -> ArgValueCandidates {
             let global = global()?;
             let provider: Arc<dyn SkillProvider> = Arc::new(Arc::new(library()?));
             // Nothing is called, so that nothing is started.
-            let (running, launcher) = (Running::default(), Launcher::program("prowess"));
+            let (running, launcher) = (LimitArgs::default(), Launcher::program("prowess"));
             let printer = &mut Printer::new(&global);
             let kit = toolbox(Caller::Person, &running, &provider, &global, &[], launcher, printer);
             let toolbox = kit.ok()?.toolbox;

@@ -24,7 +24,7 @@ use crate::{cli_error::CliError, completion, context::quoted, host::time, printe
 /// Which model is asked, as it is typed.
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Which model")]
-pub(crate) struct Naming {
+pub(crate) struct ModelArgs {
     /// Name of the model [default: the provider's default model]
     #[arg(long, value_name = "NAME", add = completion::models())]
     pub(crate) model: Option<String>,
@@ -57,7 +57,7 @@ enum Speech {
     Scripted,
 }
 
-impl Naming {
+impl ModelArgs {
     /// The model that is meant.
     pub(crate) fn model(
         &self,

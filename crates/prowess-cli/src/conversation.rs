@@ -3,7 +3,7 @@
 use std::{io, time::Duration};
 
 use anyhow::{Context as _, Result};
-use prowess_agent::{AgentAnswer, ModelError, Sending, StopReason, TurnError};
+use prowess_agent::{AgentAnswer, ModelError, SpanExporter, StopReason, TurnError};
 use rustix::process::{getpid, kill_process};
 use serde_json::{Value as Json, json};
 use tokio::{
@@ -17,7 +17,7 @@ use crate::{
     agent::Stack,
     event_renderer::{EventRenderer, View},
     printer::Printer,
-    sessions::Kept,
+    sessions::OpenSession,
     telemetry,
 };
 
@@ -25,7 +25,7 @@ use crate::{
 const LOOK: Duration = Duration::from_millis(500);
 
 /// How a turn ended.
-pub(crate) enum Turned {
+pub(crate) enum TurnEnd {
     /// With an answer.
     Answered(Box<AgentAnswer>),
     /// Before it began: there is nothing to go on with.
@@ -59,15 +59,20 @@ impl Signals {
 #[derive(Debug)]
 pub(crate) struct Conversation {
     pub(crate) stack: Stack,
-    pub(crate) kept: Kept,
+    pub(crate) kept: OpenSession,
     pub(crate) viewer: EventRenderer,
     runtime: Runtime,
     signals: Signals,
-    sending: Option<Sending>,
+    sending: Option<SpanExporter>,
 }
 
 impl Conversation {
-    pub(crate) fn new(stack: Stack, kept: Kept, view: View, printer: &mut Printer) -> Result<Self> {
+    pub(crate) fn new(
+        stack: Stack,
+        kept: OpenSession,
+        view: View,
+        printer: &mut Printer,
+    ) -> Result<Self> {
         let sending = telemetry::start(printer);
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
@@ -78,7 +83,11 @@ impl Conversation {
 
     /// Asks for something, or goes on where the session was broken off, and shows what happens. A
     /// turn that is interrupted takes all that it has started with it; what was said is kept.
-    pub(crate) fn turn(&mut self, prompt: Option<String>, printer: &mut Printer) -> Result<Turned> {
+    pub(crate) fn turn(
+        &mut self,
+        prompt: Option<String>,
+        printer: &mut Printer,
+    ) -> Result<TurnEnd> {
         let Self { stack, kept, viewer, runtime, signals, .. } = self;
         let Stack { agent, sights, .. } = stack;
         let turn = async {
@@ -93,17 +102,17 @@ impl Conversation {
             loop {
                 tokio::select! {
                     biased;
-                    _ = signals.interrupt.recv() => break anyhow::Ok(Turned::Interrupted),
-                    _ = signals.terminate.recv() => break Ok(Turned::Terminated),
+                    _ = signals.interrupt.recv() => break anyhow::Ok(TurnEnd::Interrupted),
+                    _ = signals.terminate.recv() => break Ok(TurnEnd::Terminated),
                     Some(sight) = sights.recv() => viewer.show(sight, printer)?,
                     // What the model says may be held back, so that no write would tell.
                     _ = looks.tick() => if printer.is_closed() {
                         return Err(io::Error::from(io::ErrorKind::BrokenPipe).into());
                     },
                     ended = &mut turn => break Ok(match ended {
-                        Ok(Some(answer)) => Turned::Answered(Box::new(answer)),
-                        Ok(None) => Turned::Over,
-                        Err(error) => Turned::Failed(error),
+                        Ok(Some(answer)) => TurnEnd::Answered(Box::new(answer)),
+                        Ok(None) => TurnEnd::Over,
+                        Err(error) => TurnEnd::Failed(error),
                     }),
                 }
             }
@@ -141,13 +150,13 @@ impl Conversation {
     }
 
     /// What somebody has said since that was last asked: to interrupt, or to end.
-    pub(crate) fn heard(&mut self) -> Option<Turned> {
+    pub(crate) fn heard(&mut self) -> Option<TurnEnd> {
         let Self { runtime, signals, .. } = self;
         runtime.block_on(async {
             tokio::select! {
                 biased;
-                _ = signals.terminate.recv() => Some(Turned::Terminated),
-                _ = signals.interrupt.recv() => Some(Turned::Interrupted),
+                _ = signals.terminate.recv() => Some(TurnEnd::Terminated),
+                _ = signals.interrupt.recv() => Some(TurnEnd::Interrupted),
                 () = std::future::ready(()) => None,
             }
         })
@@ -192,30 +201,30 @@ impl Conversation {
 
 /// Says what a turn came to; where it came to nothing, with the command that goes on.
 pub(crate) fn report(
-    turned: &Turned,
+    turned: &TurnEnd,
     again: Option<&str>,
     viewer: &mut EventRenderer,
     printer: &mut Printer,
 ) -> Result<ExitStatus> {
     let status = match turned {
-        Turned::Answered(answer) => {
+        TurnEnd::Answered(answer) => {
             viewer.answer(&answer.message.content, printer)?;
             return Ok(answered(answer, printer));
         }
-        Turned::Over => {
+        TurnEnd::Over => {
             printer.note("there is nothing to go on with: the last answer was given");
             return Ok(ExitStatus::Success);
         }
-        Turned::Failed(error) => {
+        TurnEnd::Failed(error) => {
             printer.fault(&reason(error));
             error.hint().iter().for_each(|it| printer.hint(it));
             status(error)
         }
-        Turned::Interrupted => {
+        TurnEnd::Interrupted => {
             printer.fault("it was interrupted");
             ExitStatus::Failure
         }
-        Turned::Terminated => {
+        TurnEnd::Terminated => {
             printer.fault("it was terminated");
             ExitStatus::Failure
         }
@@ -227,15 +236,15 @@ pub(crate) fn report(
 }
 
 /// A turn as a document, with all that happened in it.
-pub(crate) fn document(turned: &Turned, conversation: &Conversation) -> Json {
+pub(crate) fn document(turned: &TurnEnd, conversation: &Conversation) -> Json {
     let Conversation { kept, viewer, stack, .. } = conversation;
     let shown = |answer: &AgentAnswer| stack.secrets.mask(&answer.message.content).into_owned();
     let (answer, error) = match turned {
-        Turned::Answered(answer) => (Some(shown(answer)), None),
-        Turned::Over => (None, None),
-        Turned::Failed(error) => (None, Some(reason(error))),
-        Turned::Interrupted => (None, Some("it was interrupted".to_owned())),
-        Turned::Terminated => (None, Some("it was terminated".to_owned())),
+        TurnEnd::Answered(answer) => (Some(shown(answer)), None),
+        TurnEnd::Over => (None, None),
+        TurnEnd::Failed(error) => (None, Some(reason(error))),
+        TurnEnd::Interrupted => (None, Some("it was interrupted".to_owned())),
+        TurnEnd::Terminated => (None, Some("it was terminated".to_owned())),
     };
     let events = viewer.lines.iter().filter_map(|it| serde_json::from_str(it).ok());
     json!({
@@ -250,12 +259,12 @@ pub(crate) fn document(turned: &Turned, conversation: &Conversation) -> Json {
 }
 
 /// What a turn came to, for whoever only wants to know that.
-pub(crate) fn ended(turned: &Turned) -> ExitStatus {
+pub(crate) fn ended(turned: &TurnEnd) -> ExitStatus {
     match turned {
-        Turned::Answered(answer) if answer.stop == StopReason::Filtered => ExitStatus::Failure,
-        Turned::Answered(_) | Turned::Over => ExitStatus::Success,
-        Turned::Failed(error) => status(error),
-        Turned::Interrupted | Turned::Terminated => ExitStatus::Failure,
+        TurnEnd::Answered(answer) if answer.stop == StopReason::Filtered => ExitStatus::Failure,
+        TurnEnd::Answered(_) | TurnEnd::Over => ExitStatus::Success,
+        TurnEnd::Failed(error) => status(error),
+        TurnEnd::Interrupted | TurnEnd::Terminated => ExitStatus::Failure,
     }
 }
 

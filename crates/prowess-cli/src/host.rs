@@ -33,7 +33,7 @@ use crate::{
 
 /// How something is run, as it is typed.
 #[derive(Debug, Default, clap::Args)]
-pub(crate) struct Running {
+pub(crate) struct LimitArgs {
     /// Time limit of a script, command or tool call, such as `5s` or `2m`
     #[arg(long, value_name = "TIME", value_parser = time)]
     timeout: Option<Duration>,
@@ -64,7 +64,7 @@ pub(crate) struct Running {
     write: Vec<PathBuf>,
 }
 
-impl Running {
+impl LimitArgs {
     /// What executes skills. A variable that is to be passed on and is not set is at fault.
     pub(crate) fn executor(
         &self,

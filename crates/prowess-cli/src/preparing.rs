@@ -32,7 +32,7 @@ pub(crate) struct PrepareChoice {
 }
 
 /// The result of a preparation.
-pub(crate) enum Prepared {
+pub(crate) enum PrepareResult {
     Done(Box<PreparedEnvironment>),
     /// Nobody agreed to install anything. Why is said already.
     Declined(ExitStatus),
@@ -51,7 +51,7 @@ pub(crate) async fn prepare(
     folder: Option<PathBuf>,
     choice: PrepareChoice,
     printer: &mut Printer,
-) -> anyhow::Result<Prepared> {
+) -> anyhow::Result<PrepareResult> {
     for what in &recipe.left_out {
         printer.warning(&safe::line(&format!("not installed: {what}")));
     }
@@ -62,7 +62,7 @@ pub(crate) async fn prepare(
             "not installed, because the names are only guessed from imports: {names}; `--guessed` installs them"
         ));
         if recipe.requirements.is_empty() {
-            return Ok(Prepared::Declined(ExitStatus::Failure));
+            return Ok(PrepareResult::Declined(ExitStatus::Failure));
         }
     }
     let (sender, mut chunks) = unbounded_channel();
@@ -112,11 +112,11 @@ pub(crate) async fn prepare(
         printer.raw_aside(safe::lines(&lines.rest()).as_bytes());
     }
     match ended {
-        Some(Ok(environment)) => Ok(Prepared::Done(Box::new(environment))),
+        Some(Ok(environment)) => Ok(PrepareResult::Done(Box::new(environment))),
         // Whoever has answered knows it.
         Some(Err(PrepareError::Refused { is_answered: true })) => {
             printer.note("nothing was installed");
-            Ok(Prepared::Declined(ExitStatus::Error))
+            Ok(PrepareResult::Declined(ExitStatus::Error))
         }
         Some(Err(error)) => {
             if let PrepareError::Refused { .. } = error {
@@ -132,11 +132,15 @@ pub(crate) async fn prepare(
                 PrepareError::NoInstaller { .. } => !choice.yes,
                 _ => false,
             };
-            Ok(if is_declined { Prepared::Declined(status) } else { Prepared::Failed(status) })
+            Ok(if is_declined {
+                PrepareResult::Declined(status)
+            } else {
+                PrepareResult::Failed(status)
+            })
         }
         None => {
             printer.fault("it was interrupted; nothing was installed");
-            Ok(Prepared::Failed(ExitStatus::Failure))
+            Ok(PrepareResult::Failed(ExitStatus::Failure))
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::{
 const WIDTHS: std::ops::RangeInclusive<usize> = 40..=200;
 
 /// A part of the window: its name, what it takes, and how it is drawn without and with colour.
-struct Part {
+struct WindowPart {
     name: &'static str,
     tokens: usize,
     letter: char,
@@ -29,7 +29,7 @@ pub(crate) fn lines(
 ) -> Vec<String> {
     let width = width.clamp(*WIDTHS.start(), *WIDTHS.end());
     let (used, tokens) = (fitted.tokens, window.tokens);
-    let part = |name, tokens, letter, color| Part { name, tokens, letter, color };
+    let part = |name, tokens, letter, color| WindowPart { name, tokens, letter, color };
     let parts = [
         part("system", used.system, 's', Some(AnsiColor::Blue)),
         part("skills", used.skills, 'k', Some(AnsiColor::Green)),
@@ -61,7 +61,7 @@ pub(crate) fn lines(
 }
 
 /// One line as wide as the window, each part as long as its share; what is there is seen.
-fn bar(parts: &[Part], width: usize, colored: bool) -> String {
+fn bar(parts: &[WindowPart], width: usize, colored: bool) -> String {
     let cells = shares(parts, width);
     let drawn = parts.iter().zip(cells).map(|(part, cells)| match (colored, part.color) {
         (true, Some(_)) => painted(&"█".repeat(cells), style(part), true),
@@ -72,9 +72,9 @@ fn bar(parts: &[Part], width: usize, colored: bool) -> String {
 }
 
 /// Gives each part its share of the cells, and at least one where it has any tokens.
-fn shares(parts: &[Part], width: usize) -> Vec<usize> {
+fn shares(parts: &[WindowPart], width: usize) -> Vec<usize> {
     let total: u128 = parts.iter().map(|it| it.tokens as u128).sum::<u128>().max(1);
-    let share = |it: &Part| (it.tokens as u128 * width as u128 / total) as usize;
+    let share = |it: &WindowPart| (it.tokens as u128 * width as u128 / total) as usize;
     let mut cells: Vec<usize> =
         parts.iter().map(|it| share(it).max(usize::from(it.tokens > 0))).collect();
     // The largest part takes what rounding has left over or used up.
@@ -85,7 +85,7 @@ fn shares(parts: &[Part], width: usize) -> Vec<usize> {
     cells
 }
 
-fn legend(part: &Part, window: usize, colored: bool) -> String {
+fn legend(part: &WindowPart, window: usize, colored: bool) -> String {
     let sign = match (colored, part.color) {
         (true, Some(_)) => painted("█", style(part), true),
         (true, None) => painted("░", style(part), true),
@@ -95,7 +95,7 @@ fn legend(part: &Part, window: usize, colored: bool) -> String {
     format!("  {sign} {:<8}{:>12}  {share}", part.name, thousands(part.tokens))
 }
 
-fn style(part: &Part) -> Style {
+fn style(part: &WindowPart) -> Style {
     part.color.map_or(DIM, |it| Style::new().fg_color(Some(Color::Ansi(it))))
 }
 
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_bar_is_as_wide_as_it_should_be_and_shows_every_part() {
-        let part = |tokens, letter| Part { name: "", tokens, letter, color: None };
+        let part = |tokens, letter| WindowPart { name: "", tokens, letter, color: None };
         for width in [40, 80, 200] {
             let parts =
                 [part(1, 's'), part(0, 'k'), part(99_000, 'h'), part(2, 't'), part(900, '.')];

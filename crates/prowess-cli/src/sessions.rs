@@ -36,14 +36,14 @@ pub(crate) struct Which {
 
 /// A session, and by what it can be taken up again; nothing if it is not kept.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct OpenSession {
     pub(crate) session: Session,
     pub(crate) name: Option<String>,
     /// Its file, where it began here under a name that nobody chose.
     fresh: Option<PathBuf>,
 }
 
-impl Kept {
+impl OpenSession {
     /// A session that is in memory only.
     fn unkept(session: Session) -> Self {
         Self { session, name: None, fresh: None }
@@ -109,9 +109,9 @@ impl Which {
     }
 
     /// The session that is meant; a new one if none was named.
-    pub(crate) fn open(&self, keep: usize, printer: &mut Printer) -> Result<Kept> {
+    pub(crate) fn open(&self, keep: usize, printer: &mut Printer) -> Result<OpenSession> {
         if self.no_session {
-            return Ok(Kept::unkept(Session::new("none")));
+            return Ok(OpenSession::unkept(Session::new("none")));
         }
         match (self.session.as_deref(), self.resume.as_deref()) {
             (Some(name), _) => opened(&path(name)?, name),
@@ -133,9 +133,9 @@ impl Which {
 
 impl Which {
     /// What was said in the session that is meant, for whoever only looks.
-    pub(crate) fn replayed(&self) -> Result<Kept> {
+    pub(crate) fn replayed(&self) -> Result<OpenSession> {
         let name = match (&self.session, self.resume.as_deref()) {
-            (None, None) => return Ok(Kept::unkept(Session::new("none"))),
+            (None, None) => return Ok(OpenSession::unkept(Session::new("none"))),
             (None, Some("")) => last().ok_or_else(nothing)?,
             (Some(name), _) => name.clone(),
             (None, Some(name)) => name.to_owned(),
@@ -154,16 +154,18 @@ impl Which {
         let whole = text.rfind('\n').map_or("", |at| &text[..at]);
         let lines: Vec<String> = whole.lines().map(str::to_owned).collect();
         let session = Session::replay(&name, &lines);
-        session.with_context(|| format!("cannot resume the session `{name}`")).map(Kept::unkept)
+        session
+            .with_context(|| format!("cannot resume the session `{name}`"))
+            .map(OpenSession::unkept)
     }
 }
 
 /// Begins a session under a name that says when. Of those that have such a name so many are kept. Where
 /// none can be, that is said, and it goes on without.
-pub(crate) fn fresh(keep: usize, printer: &mut Printer) -> Kept {
+pub(crate) fn fresh(keep: usize, printer: &mut Printer) -> OpenSession {
     let when: String = timestamp().chars().filter(char::is_ascii_alphanumeric).collect();
     if keep == 0 {
-        return Kept::unkept(Session::new(when));
+        return OpenSession::unkept(Session::new(when));
     }
     let why = match directory() {
         None => "there is no home directory".to_owned(),
@@ -174,15 +176,15 @@ pub(crate) fn fresh(keep: usize, printer: &mut Printer) -> Kept {
     };
     printer.warning(&format!("this session is not saved: {why}"));
     printer.hint("`--no-session` asks for that, `XDG_STATE_HOME` names another directory");
-    Kept::unkept(Session::new(when))
+    OpenSession::unkept(Session::new(when))
 }
 
 /// Begins a session in a file.
-fn begun(when: &str, keep: usize) -> Result<Kept> {
+fn begun(when: &str, keep: usize) -> Result<OpenSession> {
     let mut names = (1_u64..).map(|number| format!("{when}-{}", number * u64::from(process::id())));
     let name = names.find(|it| path(it).is_ok_and(|it| !it.exists())).unwrap_or_default();
     let path = path(&name)?;
-    let kept = Kept { fresh: Some(path.clone()), ..opened(&path, &name)? };
+    let kept = OpenSession { fresh: Some(path.clone()), ..opened(&path, &name)? };
     prune(keep);
     Ok(kept)
 }
@@ -210,7 +212,7 @@ fn is_unnamed(name: &str) -> bool {
     })
 }
 
-fn opened(path: &Path, name: &str) -> Result<Kept> {
+fn opened(path: &Path, name: &str) -> Result<OpenSession> {
     if let Some(parent) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(parent);
         made.with_context(|| format!("cannot make `{}`", parent.display()))?;
@@ -223,7 +225,7 @@ fn opened(path: &Path, name: &str) -> Result<Kept> {
     })?;
     let session = Session::open(name, journal)
         .with_context(|| format!("cannot resume the session `{name}`"))?;
-    Ok(Kept { session, name: Some(name.to_owned()), fresh: None })
+    Ok(OpenSession { session, name: Some(name.to_owned()), fresh: None })
 }
 
 /// The file of a session.

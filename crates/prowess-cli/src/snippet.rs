@@ -70,7 +70,7 @@ impl Wrong<'_> {
         let room = width.saturating_sub(GUTTER).min(LONGEST_MARK);
         // Under a blank line there is nothing to mark.
         let excerpt = self.excerpt.filter(|it| !it.trim().is_empty());
-        let shown = excerpt.map(|line| Shown::new(line, self.columns).within(room));
+        let shown = excerpt.map(|line| SafeLine::new(line, self.columns).within(room));
         let group = Group::with_level(match self.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
@@ -112,13 +112,13 @@ impl Wrong<'_> {
 }
 
 /// A line made safe, with the columns that are meant.
-struct Shown {
+struct SafeLine {
     text: String,
     start: usize,
     end: usize,
 }
 
-impl Shown {
+impl SafeLine {
     fn new(line: &str, columns: Option<(usize, usize)>) -> Self {
         let margin = line.len() - line.trim_start().len();
         let (start, end) = columns.unwrap_or((margin, line.trim_end().len()));

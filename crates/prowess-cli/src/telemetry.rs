@@ -2,12 +2,12 @@
 
 use std::env;
 
-use prowess_agent::{Collector, Otlp, Sending};
+use prowess_agent::{Collector, Otlp, SpanExporter};
 
 use crate::printer::Printer;
 
 /// Starts to send spans if the environment asks for it.
-pub(crate) fn start(printer: &mut Printer) -> Option<Sending> {
+pub(crate) fn start(printer: &mut Printer) -> Option<SpanExporter> {
     let variable = |name: &str| env::var(name).ok();
     let collector = match Collector::named(variable) {
         Ok(collector) => collector?,

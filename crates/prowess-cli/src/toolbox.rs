@@ -21,7 +21,7 @@ use crate::{
     approver::noting_approver,
     arguments::Global,
     connection, context,
-    host::{self, Running, history, state},
+    host::{self, LimitArgs, history, state},
     printer::Printer,
 };
 
@@ -50,7 +50,7 @@ pub(crate) struct Kit {
 /// withheld, such as that of a key.
 pub(crate) fn toolbox(
     caller: Caller,
-    running: &Running,
+    running: &LimitArgs,
     provider: &Arc<dyn SkillProvider>,
     global: &Global,
     withheld: &[PathBuf],

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, error::Error, fmt, ops::Range};
 
 use crate::{
-    read::{MAX_KEY, Unsupported, read},
+    read::{MAX_KEY, UnsupportedYaml, read},
     split::{Block, Lines, split},
     value::{Field, Kind, Value},
     write::{inline, one_line, quoted, scalar},
@@ -16,7 +16,7 @@ pub enum EditError {
     /// The text has no frontmatter.
     NoFrontmatter,
     /// The frontmatter could not be read, so that nothing in it is safe to touch.
-    Unreadable(Unsupported),
+    Unreadable(UnsupportedYaml),
     /// There is no such key.
     NoSuchKey,
     /// There is such a key already, or there are two.

@@ -3,7 +3,7 @@
 //! The modules stand in the order a text passes through them. Nothing here knows what a skill is,
 //! nothing does I/O, and there is no dependency. [`read()`] takes the part of YAML that people
 //! write (scalars of every style, block and flow collections, comments) and answers
-//! [`Unsupported`] with a line for anything else, so that a caller can hand it to a YAML library.
+//! [`UnsupportedYaml`] with a line for anything else, so that a caller can hand it to a YAML library.
 #![warn(missing_docs)]
 
 mod split;
@@ -18,7 +18,7 @@ pub use crate::{
         EditError, delimit, nest, quote, remove, remove_repeats, remove_within, rename, set,
         set_within,
     },
-    read::{Unsupported, read},
+    read::{UnsupportedYaml, read},
     split::{Block, Document, Quirk, split},
     value::{Field, Kind, Scalar, Style, Value},
     write::{scalar, write},

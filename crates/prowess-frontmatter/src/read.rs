@@ -1,7 +1,7 @@
 //! The reader: the lines of a frontmatter become fields.
 //!
 //! It would rather refuse than guess: whatever a YAML library might see differently is
-//! [`Unsupported`], never a value.
+//! [`UnsupportedYaml`], never a value.
 
 use std::{borrow::Cow, error::Error, fmt, ops::Range};
 
@@ -20,23 +20,23 @@ pub(crate) const MAX_KEY: usize = 512;
 
 /// The frontmatter has something that this reader leaves to a YAML library, or that is no YAML.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unsupported {
+pub struct UnsupportedYaml {
     /// The line, counted from 1 within the frontmatter.
     pub line: usize,
     /// What it is, as words for a person.
     pub what: &'static str,
 }
 
-impl fmt::Display for Unsupported {
+impl fmt::Display for UnsupportedYaml {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} in line {}", self.what, self.line)
     }
 }
 
-impl Error for Unsupported {}
+impl Error for UnsupportedYaml {}
 
 /// Reads the fields of a frontmatter, in the order written and with duplicates kept.
-pub fn read(text: &str) -> Result<Vec<Field<'_>>, Unsupported> {
+pub fn read(text: &str) -> Result<Vec<Field<'_>>, UnsupportedYaml> {
     let mut reader = Reader { text, at: 0, line_end: 0, line: 1, end: 0, depth: 0, values: 0 };
     reader.begin_line(0);
     if let Some(what) = scan::forbidden(text) {
@@ -44,7 +44,7 @@ pub fn read(text: &str) -> Result<Vec<Field<'_>>, Unsupported> {
     }
     let fields = match reader.indent()? {
         None => Vec::new(),
-        Some(0) => reader.map(0, Entry::LineStart)?,
+        Some(0) => reader.map(0, MapStart::LineStart)?,
         Some(_) => return reader.refuse("the first key is indented"),
     };
     match reader.indent()? {
@@ -55,7 +55,7 @@ pub fn read(text: &str) -> Result<Vec<Field<'_>>, Unsupported> {
 
 /// Whether a map begins at the start of a line or within one.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Entry {
+enum MapStart {
     LineStart,
     Inline,
 }
@@ -67,7 +67,7 @@ enum Holder {
     Item,
 }
 
-type Read<T> = Result<T, Unsupported>;
+type ReadResult<T> = Result<T, UnsupportedYaml>;
 
 struct Reader<'a> {
     text: &'a str,
@@ -82,13 +82,13 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn count(&mut self) -> Read<()> {
+    fn count(&mut self) -> ReadResult<()> {
         self.values += 1;
         if self.values > MAX_VALUES { self.refuse("too many values") } else { Ok(()) }
     }
 
-    fn refuse<T>(&self, what: &'static str) -> Read<T> {
-        Err(Unsupported { line: self.line, what })
+    fn refuse<T>(&self, what: &'static str) -> ReadResult<T> {
+        Err(UnsupportedYaml { line: self.line, what })
     }
 
     fn byte(&self, ahead: usize) -> Option<u8> {
@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Goes to the start of the next line that holds something, and returns its indentation.
-    fn indent(&mut self) -> Read<Option<usize>> {
+    fn indent(&mut self) -> ReadResult<Option<usize>> {
         while self.at < self.text.len() {
             let line = self.rest();
             let content = line.trim_start_matches(' ');
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Leaves the line of a value that is complete: only a comment may stand behind it.
-    fn finish_line(&mut self) -> Read<()> {
+    fn finish_line(&mut self) -> ReadResult<()> {
         self.end = self.at;
         let rest = self.rest();
         let trimmed = rest.trim_start_matches([' ', '\t']);
@@ -152,7 +152,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
+    fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> ReadResult<T>) -> ReadResult<T> {
         if self.depth == MAX_DEPTH {
             return self.refuse("nested too deep");
         }
@@ -163,11 +163,11 @@ impl<'a> Reader<'a> {
     }
 
     /// The fields whose keys stand at column `indent`.
-    fn map(&mut self, indent: usize, mut entry: Entry) -> Read<Vec<Field<'a>>> {
+    fn map(&mut self, indent: usize, mut entry: MapStart) -> ReadResult<Vec<Field<'a>>> {
         // Most frontmatters have fewer than eight fields, and growing costs more than room.
         let mut fields = Vec::with_capacity(if indent == 0 { 8 } else { 4 });
         loop {
-            if entry == Entry::LineStart {
+            if entry == MapStart::LineStart {
                 match self.indent()? {
                     Some(column) if column == indent => self.at += indent,
                     Some(column) if column > indent => {
@@ -176,12 +176,12 @@ impl<'a> Reader<'a> {
                     _ => return Ok(fields),
                 }
             }
-            if indent > 0 && entry == Entry::LineStart && self.at_item() {
+            if indent > 0 && entry == MapStart::LineStart && self.at_item() {
                 // A list item where a key should be ends the map; the caller knows what to say.
                 self.at -= indent;
                 return Ok(fields);
             }
-            entry = Entry::LineStart;
+            entry = MapStart::LineStart;
             let line = self.line;
             let (key, key_span) = self.key(indent)?;
             let colon = self.at;
@@ -193,7 +193,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A key and its colon.
-    fn key(&mut self, column: usize) -> Read<(Cow<'a, str>, Range<usize>)> {
+    fn key(&mut self, column: usize) -> ReadResult<(Cow<'a, str>, Range<usize>)> {
         let start = self.at;
         let (key, length, colon) = match self.byte(0) {
             Some(b'"' | b'\'') => {
@@ -238,7 +238,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The value behind a colon or a dash; with it, where it begins if there is one.
-    fn value(&mut self, parent: usize, holder: Holder) -> Read<(Value<'a>, Option<usize>)> {
+    fn value(&mut self, parent: usize, holder: Holder) -> ReadResult<(Value<'a>, Option<usize>)> {
         self.skip_blanks();
         let rest = self.rest();
         let spaced = matches!(self.text.as_bytes()[self.at - 1], b' ' | b'\t');
@@ -266,14 +266,14 @@ impl<'a> Reader<'a> {
     }
 
     /// The value that begins at `column` of this line.
-    fn nested(&mut self, parent: usize, column: usize) -> Read<(Value<'a>, Option<usize>)> {
+    fn nested(&mut self, parent: usize, column: usize) -> ReadResult<(Value<'a>, Option<usize>)> {
         self.at += column;
         let start = self.at;
         let value = if self.at_item() {
             self.at -= column;
             self.deeper(|it| it.list(column))?
         } else if self.at_key() {
-            Value::Map(self.deeper(|it| it.map(column, Entry::Inline))?)
+            Value::Map(self.deeper(|it| it.map(column, MapStart::Inline))?)
         } else {
             self.inline(parent)?
         };
@@ -298,7 +298,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The items whose dashes stand at column `indent`.
-    fn list(&mut self, indent: usize) -> Read<Value<'a>> {
+    fn list(&mut self, indent: usize) -> ReadResult<Value<'a>> {
         let mut items = Vec::new();
         loop {
             match self.indent()? {
@@ -324,7 +324,7 @@ impl<'a> Reader<'a> {
                 return self.refuse("a list within a list item");
             } else if self.at_key() {
                 let column = indent + self.at - dash;
-                items.push(Value::Map(self.deeper(|it| it.map(column, Entry::Inline))?));
+                items.push(Value::Map(self.deeper(|it| it.map(column, MapStart::Inline))?));
             } else {
                 items.push(self.inline(indent)?);
             }
@@ -332,7 +332,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A scalar or flow collection that begins here, inside something indented by `parent`.
-    fn inline(&mut self, parent: usize) -> Read<Value<'a>> {
+    fn inline(&mut self, parent: usize) -> ReadResult<Value<'a>> {
         match self.byte(0) {
             Some(b'|' | b'>') => self.block(parent),
             Some(b'"' | b'\'') => {
@@ -350,7 +350,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn quoted(&mut self, parent: usize) -> Read<Value<'a>> {
+    fn quoted(&mut self, parent: usize) -> ReadResult<Value<'a>> {
         let Some(quoted) = scan::quoted(self.text, self.at, parent + 1) else {
             return self.refuse("a quoted value that does not end, or a bad escape in it");
         };
@@ -365,7 +365,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A plain scalar, which may go on over lines that are indented deeper than `parent`.
-    fn plain(&mut self, parent: usize) -> Read<Value<'a>> {
+    fn plain(&mut self, parent: usize) -> ReadResult<Value<'a>> {
         let (first, mut commented) = self.plain_line()?;
         let mut text = Cow::Borrowed(first);
         loop {
@@ -405,7 +405,7 @@ impl<'a> Reader<'a> {
     }
 
     /// One line of a plain scalar, and whether a comment ended it.
-    fn plain_line(&mut self) -> Read<(&'a str, bool)> {
+    fn plain_line(&mut self) -> ReadResult<(&'a str, bool)> {
         let Some(plain) = scan::plain(self.rest()) else {
             return self.refuse("a colon inside a value without quotes");
         };
@@ -415,7 +415,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A block scalar: `|` or `>`, with its indicators.
-    fn block(&mut self, parent: usize) -> Read<Value<'a>> {
+    fn block(&mut self, parent: usize) -> ReadResult<Value<'a>> {
         let Some(header) = scan::block_header(self.rest()) else {
             return self.refuse("text behind `|` or `>`");
         };
@@ -431,7 +431,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A flow collection, up to and with its closing bracket.
-    fn flow(&mut self, parent: usize) -> Read<Value<'a>> {
+    fn flow(&mut self, parent: usize) -> ReadResult<Value<'a>> {
         match self.byte(0) {
             Some(b'[') => self.deeper(|it| it.flow_list(parent)),
             Some(b'{') => self.deeper(|it| it.flow_map(parent)),
@@ -446,7 +446,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn flow_list(&mut self, parent: usize) -> Read<Value<'a>> {
+    fn flow_list(&mut self, parent: usize) -> ReadResult<Value<'a>> {
         let mut items = Vec::new();
         self.at += 1;
         loop {
@@ -462,7 +462,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn flow_map(&mut self, parent: usize) -> Read<Value<'a>> {
+    fn flow_map(&mut self, parent: usize) -> ReadResult<Value<'a>> {
         let mut fields = Vec::new();
         self.at += 1;
         loop {
@@ -497,7 +497,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn flow_separator(&mut self, closing: u8) -> Read<()> {
+    fn flow_separator(&mut self, closing: u8) -> ReadResult<()> {
         match self.byte(0) {
             Some(b',') => self.at += 1,
             Some(byte) if byte == closing => {}
@@ -507,7 +507,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Passes blanks and line ends inside a flow collection.
-    fn flow_blanks(&mut self, parent: usize) -> Read<()> {
+    fn flow_blanks(&mut self, parent: usize) -> ReadResult<()> {
         loop {
             self.skip_blanks();
             if !matches!(self.byte(0), Some(b'\n' | b'\r')) {

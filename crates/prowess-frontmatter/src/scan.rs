@@ -103,7 +103,7 @@ pub(crate) fn flow_plain(line: &str) -> Option<&str> {
 }
 
 /// A quoted scalar.
-pub(crate) struct Quoted<'a> {
+pub(crate) struct QuotedScalar<'a> {
     pub(crate) text: Cow<'a, str>,
     /// Behind the closing quote.
     pub(crate) end: usize,
@@ -112,7 +112,7 @@ pub(crate) struct Quoted<'a> {
 }
 
 /// The scalar whose opening quote stands at `start`, with lines indented by `indent` at least.
-pub(crate) fn quoted(text: &str, start: usize, indent: usize) -> Option<Quoted<'_>> {
+pub(crate) fn quoted(text: &str, start: usize, indent: usize) -> Option<QuotedScalar<'_>> {
     let bytes = text.as_bytes();
     let quote = bytes[start];
     let mut at = start + 1;
@@ -134,7 +134,7 @@ pub(crate) fn quoted(text: &str, start: usize, indent: usize) -> Option<Quoted<'
                     Cow::Owned(string)
                 }
             };
-            return Some(Quoted { text, end: at + 1, lines });
+            return Some(QuotedScalar { text, end: at + 1, lines });
         } else if byte == b'\\' && quote == b'"' {
             let string = owned.get_or_insert_default();
             string.push_str(&text[copied..at]);

@@ -19,13 +19,13 @@ pub(crate) struct Admission {
 }
 
 /// A request that is let in, with the website it came from.
-pub(crate) struct Admitted {
+pub(crate) struct AdmittedRequest {
     pub(crate) origin: Option<HeaderValue>,
 }
 
 /// Why a request is not let in.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Denied {
+pub(crate) enum AdmissionError {
     /// A name that leads here and is not ours: a website may have made it lead here.
     #[error("the server is not called by that name")]
     Host,
@@ -49,39 +49,40 @@ impl Admission {
     }
 
     /// Looks at the name the server is called by, and at the website that asks, if it is one.
-    pub(crate) fn admit<B>(&self, request: &Request<B>) -> Result<Admitted, Denied> {
-        let host = one(request.headers(), header::HOST).ok_or(Denied::Host)?;
-        let host: Authority = host.as_bytes().try_into().map_err(|_| Denied::Host)?;
+    pub(crate) fn admit<B>(&self, request: &Request<B>) -> Result<AdmittedRequest, AdmissionError> {
+        let host = one(request.headers(), header::HOST).ok_or(AdmissionError::Host)?;
+        let host: Authority = host.as_bytes().try_into().map_err(|_| AdmissionError::Host)?;
         let is_plain = host.as_str() == host.host()
             || host.port().is_some_and(|port| host.as_str() == format!("{}:{port}", host.host()));
         if !is_plain {
-            return Err(Denied::Host);
+            return Err(AdmissionError::Host);
         }
         let named = request.uri().authority().into_iter().chain([&host]);
         if !named.map(Authority::host).all(|it| self.is_own(it)) {
-            return Err(Denied::Host);
+            return Err(AdmissionError::Host);
         }
         if !request.headers().contains_key(header::ORIGIN) {
-            return Ok(Admitted { origin: None });
+            return Ok(AdmittedRequest { origin: None });
         }
-        let origin = one(request.headers(), header::ORIGIN).ok_or(Denied::Origin)?;
+        let origin = one(request.headers(), header::ORIGIN).ok_or(AdmissionError::Origin)?;
         match self.is_welcome(origin, &host) {
-            true => Ok(Admitted { origin: Some(origin.clone()) }),
-            false => Err(Denied::Origin),
+            true => Ok(AdmittedRequest { origin: Some(origin.clone()) }),
+            false => Err(AdmissionError::Origin),
         }
     }
 
     /// Looks for the token, where one is needed.
-    pub(crate) fn check_token(&self, headers: &HeaderMap) -> Result<(), Denied> {
+    pub(crate) fn check_token(&self, headers: &HeaderMap) -> Result<(), AdmissionError> {
         let Some(token) = &self.token else { return Ok(()) };
         let given = one(headers, header::AUTHORIZATION).map(HeaderValue::as_bytes);
-        let (scheme, given) = given.and_then(|it| it.split_at_checked(7)).ok_or(Denied::NoToken)?;
+        let (scheme, given) =
+            given.and_then(|it| it.split_at_checked(7)).ok_or(AdmissionError::NoToken)?;
         if !scheme.eq_ignore_ascii_case(b"Bearer ") {
-            return Err(Denied::NoToken);
+            return Err(AdmissionError::NoToken);
         }
         let given: [u8; 32] = Sha256::digest(given.trim_ascii()).into();
         let differs = token.iter().zip(given).fold(0, |all, (one, other)| all | (one ^ other));
-        if differs == 0 { Ok(()) } else { Err(Denied::WrongToken) }
+        if differs == 0 { Ok(()) } else { Err(AdmissionError::WrongToken) }
     }
 
     /// Whether a name is ours. An address that is written out cannot be made to lead here by others.
@@ -119,7 +120,7 @@ impl Admission {
     }
 }
 
-impl Denied {
+impl AdmissionError {
     pub(crate) fn status(&self) -> StatusCode {
         match self {
             Self::Host | Self::Origin => StatusCode::FORBIDDEN,

@@ -5,7 +5,7 @@ use prowess::{Skill, brief_line};
 use serde_json::{Value, json};
 
 use crate::{
-    entry::Entry,
+    entry::SkillListing,
     prompts::MAX_DESCRIPTION,
     publishable::{PublishableSkill, base, listed},
     server_state::ServerState,
@@ -25,7 +25,7 @@ pub(crate) fn index(served: &ServerState) -> Value {
     let library = served.library();
     let entry = |skill: &Skill| {
         let carried = PublishableSkill::new(skill, served.toolbox.authorizer()).ok()?;
-        let entry = Entry::document(&carried, &base(skill));
+        let entry = SkillListing::document(&carried, &base(skill));
         Some(json!({
             "name": &*skill.manifest.name,
             "type": "skill-md",
@@ -40,7 +40,7 @@ pub(crate) fn index(served: &ServerState) -> Value {
 
 /// Lists the files of a skill with size and digest.
 pub(crate) fn manifest(skill: &PublishableSkill) -> Value {
-    let files = Entry::files(skill)
+    let files = SkillListing::files(skill)
         .map(|(path, digest, size)| json!({ "path": path, "size": size, "hash": digest }));
     json!({ "skill": &*skill.skill.manifest.name, "files": files.collect::<Vec<_>>() })
 }

@@ -11,7 +11,7 @@ use crate::{
 
 /// The entry of a skill, as `skills/list` and `skills/get` tell it.
 #[derive(Debug, Serialize)]
-pub(crate) struct Entry {
+pub(crate) struct SkillListing {
     uri: String,
     frontmatter: Map<String, Value>,
     resources: Vec<DigestedFile>,
@@ -25,7 +25,7 @@ pub(crate) struct DigestedFile {
     size: usize,
 }
 
-impl Entry {
+impl SkillListing {
     /// Makes the entry of a skill whose folder has this URI.
     pub(crate) fn new(skill: &PublishableSkill, base: &str) -> Self {
         let resources = Self::files(skill).map(|(path, digest, size)| DigestedFile {

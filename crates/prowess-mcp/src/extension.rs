@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::{
     directory,
-    entry::Entry,
+    entry::SkillListing,
     frame::no_method,
     paging::page,
     publishable::{DOCUMENT, Place, PublishableSkill, base, listed},
@@ -28,17 +28,17 @@ pub(crate) fn capabilities() -> ExtensionCapabilities {
 
 /// What the methods take.
 #[derive(Debug, Deserialize)]
-struct Listing {
+struct ListParams {
     cursor: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Getting {
+struct GetParams {
     uri: String,
 }
 
 #[derive(Debug, Deserialize)]
-struct Reading {
+struct ReadParams {
     uri: String,
     cursor: Option<String>,
 }
@@ -52,15 +52,15 @@ pub(crate) async fn answer(
     let CustomRequest { method, params, .. } = request;
     let mut result = match &*method {
         "skills/list" => {
-            let Listing { cursor } = taken(params)?;
+            let ListParams { cursor } = taken(params)?;
             served.work(move |served| list(served, cursor.as_deref())).await?
         }
         "skills/get" => {
-            let Getting { uri } = taken(params)?;
+            let GetParams { uri } = taken(params)?;
             served.work(move |served| get(served, &uri)).await?
         }
         "resources/directory/read" => {
-            let Reading { uri, cursor } = taken(params)?;
+            let ReadParams { uri, cursor } = taken(params)?;
             served.work(move |served| read(served, &uri, cursor.as_deref())).await?
         }
         _ => return Err(no_method(&method)),
@@ -87,7 +87,7 @@ fn list(served: &ServerState, cursor: Option<&str>) -> Result<Value, ErrorData> 
     let all = listed(&library).map(|it| (&*it.manifest.name, it));
     let page = page("skills", cursor, all, |skill| {
         let carried = PublishableSkill::new(skill, served.toolbox.authorizer()).ok()?;
-        let entry = Entry::new(&carried, &base(skill));
+        let entry = SkillListing::new(&carried, &base(skill));
         let cost = entry.cost();
         Some((entry, cost))
     })?;
@@ -105,7 +105,7 @@ fn get(served: &ServerState, uri: &str) -> Result<Value, ErrorData> {
     let carried = PublishableSkill::new(skill, served.toolbox.authorizer()).map_err(|why| {
         unserved(uri, format!("{} is reached by the tools only: {why}", shown(uri)))
     })?;
-    Ok(json!({ "skill": Entry::new(&carried, &base) }))
+    Ok(json!({ "skill": SkillListing::new(&carried, &base) }))
 }
 
 /// A page of what lies in a folder.

@@ -27,7 +27,7 @@ use tokio::{
 };
 
 use crate::{
-    admission::{Admission, Admitted, Denied},
+    admission::{Admission, AdmissionError, AdmittedRequest},
     frame,
     server::SkillServer,
     sessions::{Peer, SessionTable},
@@ -207,7 +207,7 @@ impl Door {
     }
 
     async fn answer(&self, request: Request<Incoming>, from: SocketAddr) -> Answer {
-        let Admitted { origin } = match self.admission.admit(&request) {
+        let AdmittedRequest { origin } = match self.admission.admit(&request) {
             Ok(admitted) => admitted,
             Err(denied) => return denial(&denied),
         };
@@ -334,7 +334,7 @@ fn begins(message: &ClientJsonRpcMessage) -> bool {
     matches!(request.request, ClientRequest::InitializeRequest(_))
 }
 
-fn denial(denied: &Denied) -> Answer {
+fn denial(denied: &AdmissionError) -> Answer {
     let mut answer = said(denied.status(), denied.to_string());
     if let Some(challenge) = denied.challenge() {
         let challenge = HeaderValue::from_static(challenge);

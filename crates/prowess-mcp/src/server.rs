@@ -24,7 +24,7 @@ use crate::{
     prompts, resources,
     server_state::{ServeOptions, ServerState},
     tools,
-    watch::{Following, Listener, Watch},
+    watch::{Listener, Watch, WatchHandle},
 };
 
 /// Answers the requests of one client, or of many.
@@ -70,7 +70,7 @@ impl SkillServer {
 
     /// Makes the index in good time for the first who looks for something, and follows the library
     /// if clients are to be told of changes.
-    pub(crate) fn set_out(&self) -> Option<Following> {
+    pub(crate) fn set_out(&self) -> Option<WatchHandle> {
         let library = self.served.library();
         tokio::task::spawn_blocking(move || drop(matches(&library, "anything", 1)));
         self.watch.as_ref().map(|it| it.follow(&self.served))

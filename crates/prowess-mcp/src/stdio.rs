@@ -112,7 +112,7 @@ struct Lines {
     held: VecDeque<(usize, ClientJsonRpcMessage)>,
     /// What is to be said about something that was no message.
     refusal: Option<Box<JsonRpcError>>,
-    running: Arc<Running>,
+    running: Arc<OpenRequests>,
     output: Option<mpsc::Sender<Vec<u8>>>,
     writing: Option<JoinHandle<()>>,
     /// Told when nobody reads any more what is written.
@@ -121,13 +121,13 @@ struct Lines {
 
 /// The requests that are worked at.
 #[derive(Default)]
-struct Running {
+struct OpenRequests {
     ids: Mutex<HashSet<RequestId>>,
     one_is_done: Notify,
 }
 
 /// What came in.
-enum Read {
+enum ReadLine {
     Line,
     TooLong,
     End,
@@ -155,11 +155,11 @@ impl Lines {
     }
 
     /// Reads up to the end of a line. What was read stays when nobody waits for the rest any more.
-    async fn read(&mut self) -> io::Result<Read> {
+    async fn read(&mut self) -> io::Result<ReadLine> {
         loop {
             let available = self.input.fill_buf().await?;
             if available.is_empty() {
-                return Ok(Read::End);
+                return Ok(ReadLine::End);
             }
             let end = available.iter().position(|it| *it == b'\n');
             let taken = end.map_or(available.len(), |it| it + 1);
@@ -173,19 +173,19 @@ impl Lines {
             }
             if end.is_some() {
                 let is_too_long = std::mem::take(&mut self.is_skipping);
-                return Ok(if is_too_long { Read::TooLong } else { Read::Line });
+                return Ok(if is_too_long { ReadLine::TooLong } else { ReadLine::Line });
             }
         }
     }
 
     /// Takes in what came, and gives what is to be handled at once.
-    fn take(&mut self, read: Read) -> Option<ClientJsonRpcMessage> {
+    fn take(&mut self, read: ReadLine) -> Option<ClientJsonRpcMessage> {
         let line = std::mem::take(&mut self.line);
         match read {
-            Read::End => self.has_ended = true,
-            Read::TooLong => self.refusal = Some(frame::too_long().into()),
-            Read::Line if line.trim_ascii().is_empty() => {}
-            Read::Line => match frame::read(line.trim_ascii()) {
+            ReadLine::End => self.has_ended = true,
+            ReadLine::TooLong => self.refusal = Some(frame::too_long().into()),
+            ReadLine::Line if line.trim_ascii().is_empty() => {}
+            ReadLine::Line => match frame::read(line.trim_ascii()) {
                 Ok(message) => return self.admit(line.len(), message),
                 Err(refusal) => self.refusal = refusal,
             },
@@ -289,7 +289,7 @@ impl Transport<RoleServer> for Lines {
             let has_room = self.held.len() < HELD && length < frame::LONGEST;
             let running = self.running.clone();
             let read = tokio::select! {
-                read = self.read(), if has_room && !self.has_ended => read.unwrap_or(Read::End),
+                read = self.read(), if has_room && !self.has_ended => read.unwrap_or(ReadLine::End),
                 () = running.one_is_done.notified() => continue,
             };
             if let Some(message) = self.take(read) {
@@ -307,7 +307,7 @@ impl Transport<RoleServer> for Lines {
     }
 }
 
-impl Running {
+impl OpenRequests {
     fn ids(&self) -> MutexGuard<'_, HashSet<RequestId>> {
         self.ids.lock().unwrap_or_else(PoisonError::into_inner)
     }

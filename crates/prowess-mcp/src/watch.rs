@@ -72,11 +72,11 @@ struct Change {
 
 /// Follows the library for as long as this is kept.
 #[derive(Debug)]
-pub(crate) struct Following(AbortHandle);
+pub(crate) struct WatchHandle(AbortHandle);
 
 impl Watch {
     /// Follows the library, and tells everybody.
-    pub(crate) fn follow(self: &Arc<Self>, served: &Arc<ServerState>) -> Following {
+    pub(crate) fn follow(self: &Arc<Self>, served: &Arc<ServerState>) -> WatchHandle {
         let mut before = served.library();
         let mut libraries = libraries(served, before.clone());
         let (watch, served) = (self.clone(), served.clone());
@@ -92,7 +92,7 @@ impl Watch {
                 }
             }
         });
-        Following(following.abort_handle())
+        WatchHandle(following.abort_handle())
     }
 
     /// Takes in a client that has finished its handshake.
@@ -244,7 +244,7 @@ impl Listener {
     }
 }
 
-impl Drop for Following {
+impl Drop for WatchHandle {
     fn drop(&mut self) {
         self.0.abort();
     }

@@ -15,7 +15,7 @@ use crate::provider::SkillProvider;
 #[derive(Debug)]
 pub struct Active {
     provider: Arc<dyn SkillProvider>,
-    taken: Mutex<Vec<Taken>>,
+    taken: Mutex<Vec<ActiveSkill>>,
 }
 
 tokio::task_local! {
@@ -23,7 +23,7 @@ tokio::task_local! {
 }
 
 #[derive(Debug)]
-struct Taken {
+struct ActiveSkill {
     name: Box<str>,
     path: Arc<Path>,
 }
@@ -60,7 +60,7 @@ impl Active {
         let mut taken = self.taken();
         if !taken.iter().any(|it| it.path == skill.origin.path) {
             let (name, path) = (skill.manifest.name.clone(), skill.origin.path.clone());
-            taken.push(Taken { name, path });
+            taken.push(ActiveSkill { name, path });
         }
         true
     }
@@ -68,7 +68,7 @@ impl Active {
     /// The skills that were taken up and are still there and in use.
     pub fn skills(&self) -> Vec<Skill> {
         let library = self.library();
-        let find = |taken: &Taken| {
+        let find = |taken: &ActiveSkill| {
             let is_it = |skill: &&Skill| skill.origin.path == taken.path;
             let named = library.get(&taken.name).filter(is_it);
             named
@@ -79,7 +79,7 @@ impl Active {
         self.taken().iter().filter_map(find).collect()
     }
 
-    fn taken(&self) -> MutexGuard<'_, Vec<Taken>> {
+    fn taken(&self) -> MutexGuard<'_, Vec<ActiveSkill>> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

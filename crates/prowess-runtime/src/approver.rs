@@ -17,11 +17,11 @@ pub trait Approver: Send + Sync + fmt::Debug {
     }
 
     /// Asks.
-    fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a>;
+    fn ask<'a>(&'a self, question: &'a Question) -> ApproverFuture<'a>;
 }
 
 /// A reply, once it is waited for.
-pub type Answering<'a> = Pin<Box<dyn Future<Output = ApproverReply> + Send + 'a>>;
+pub type ApproverFuture<'a> = Pin<Box<dyn Future<Output = ApproverReply> + Send + 'a>>;
 
 /// What somebody is asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -93,7 +93,7 @@ impl Approver for DenyAll {
         "nobody"
     }
 
-    fn ask<'a>(&'a self, _: &'a Question) -> Answering<'a> {
+    fn ask<'a>(&'a self, _: &'a Question) -> ApproverFuture<'a> {
         Box::pin(async { ApproverReply::No })
     }
 }
@@ -103,7 +103,7 @@ impl Approver for ApproveAll {
         "flag"
     }
 
-    fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
+    fn ask<'a>(&'a self, question: &'a Question) -> ApproverFuture<'a> {
         // Whoever agrees ahead has not seen which file or command it is, so nothing of it is kept.
         let reply = match question {
             Question { in_person: true, .. } => ApproverReply::No,

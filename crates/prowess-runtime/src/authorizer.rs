@@ -52,7 +52,7 @@ impl Authorizer {
     pub(crate) async fn decide(
         &self,
         requested: &ActionRequest<'_>,
-    ) -> Result<Passed, Box<Outcome>> {
+    ) -> Result<AuthorizedAction, Box<Outcome>> {
         let plan = match requested.action {
             Action::Command { line, directory, .. } => {
                 let plan = commands::plan(line, directory, &self.policy);
@@ -94,7 +94,7 @@ impl Authorizer {
         match &old {
             Some(old) if old.digest == subject.digest => {
                 let passed = self.allow(requested, Some(&subject), "approval")?;
-                Ok(Passed { is_agreed: is_personal(ground), ..passed })
+                Ok(AuthorizedAction { is_agreed: is_personal(ground), ..passed })
             }
             None if !asks => self.allow(requested, Some(&subject), ground.as_str()),
             _ => self.ask_in_turn(requested, plan.as_ref(), subject, ground).await,
@@ -108,7 +108,7 @@ impl Authorizer {
         plan: Option<&Plan>,
         subject: Subject,
         ground: Ground,
-    ) -> Result<Passed, Box<Outcome>> {
+    ) -> Result<AuthorizedAction, Box<Outcome>> {
         let _turn = self.records.turn.lock().await;
         let old = self.records.approved(&self.key(requested));
         let is_approved = old.as_ref().is_some_and(|it| it.digest == subject.digest);
@@ -116,7 +116,7 @@ impl Authorizer {
             ground == Ground::Writes && self.records.is_approved_for_session(&every_write());
         if is_approved || is_covered {
             let passed = self.allow(requested, Some(&subject), "approval")?;
-            return Ok(Passed { is_agreed: is_personal(ground), ..passed });
+            return Ok(AuthorizedAction { is_agreed: is_personal(ground), ..passed });
         }
         if self.records.is_refused_for_session(&self.key(requested), &subject) {
             let message = format!("approval to {} was not given", what(requested.action));
@@ -191,7 +191,7 @@ impl Authorizer {
                 let book = book.get_or_init(|| self.records.all());
                 Some(book.iter().rfind(|it| it.key == *key)?.subject.digest.clone())
             });
-            if matches!(told, Told::Always)
+            if matches!(told, DisclosureRule::Always)
                 || taken.iter().any(|it| it.origin.path == skill.origin.path)
             {
                 return None;
@@ -208,16 +208,16 @@ impl Authorizer {
         self.told(skill, |key| Some(self.records.approved(key)?.digest)).holds(skill)
     }
 
-    fn told(&self, skill: &Skill, approved: impl FnOnce(&Key) -> Option<String>) -> Told {
+    fn told(&self, skill: &Skill, approved: impl FnOnce(&Key) -> Option<String>) -> DisclosureRule {
         let action = telling(skill);
         let unless = match self.ruling(&action) {
-            Ruling::Allow(_) => return Told::Always,
-            Ruling::Deny(_) => return Told::Never,
-            Ruling::Ask(_) => Told::Never,
-            Ruling::AskIfChanged => Told::Always,
+            Ruling::Allow(_) => return DisclosureRule::Always,
+            Ruling::Deny(_) => return DisclosureRule::Never,
+            Ruling::Ask(_) => DisclosureRule::Never,
+            Ruling::AskIfChanged => DisclosureRule::Always,
         };
         let key = Key::of(&wish_to_tell(&action));
-        approved(&key).map_or(unless, Told::As)
+        approved(&key).map_or(unless, DisclosureRule::As)
     }
 
     /// Why a skill is not told to whoever wants it, with what to do about it; nothing if it is.
@@ -311,7 +311,7 @@ impl Authorizer {
         subject: Subject,
         ground: Ground,
         old: Option<Subject>,
-    ) -> Result<Passed, Box<Outcome>> {
+    ) -> Result<AuthorizedAction, Box<Outcome>> {
         let question = self.question(requested, plan, &subject, ground, old.as_ref());
         let who = self.approver.who_answers(&question).to_owned();
         let before = self.on_disk(requested);
@@ -338,20 +338,20 @@ impl Authorizer {
             }
             ApproverReply::Once => {
                 self.allow(requested, Some(&subject), &who)?;
-                Ok(Passed { difference, is_agreed })
+                Ok(AuthorizedAction { difference, is_agreed })
             }
             ApproverReply::Session => {
                 self.allow(requested, Some(&subject), &who)?;
                 let key =
                     if ground == Ground::Writes { every_write() } else { self.key(requested) };
                 self.records.approve_for_session(Approval { key, when: now(), by: who, subject });
-                Ok(Passed { difference, is_agreed })
+                Ok(AuthorizedAction { difference, is_agreed })
             }
             ApproverReply::Always => {
                 self.allow(requested, Some(&subject), &who)?;
                 let key = self.key(requested);
                 self.records.approve(Approval { key, when: now(), by: who, subject });
-                Ok(Passed { difference, is_agreed })
+                Ok(AuthorizedAction { difference, is_agreed })
             }
         }
     }
@@ -371,7 +371,7 @@ impl Authorizer {
         requested: &ActionRequest<'_>,
         subject: Option<&Subject>,
         by: &str,
-    ) -> Result<Passed, Box<Outcome>> {
+    ) -> Result<AuthorizedAction, Box<Outcome>> {
         // What only looks is not worth a line, unless somebody has agreed to it.
         let is_quiet = match requested.action {
             Action::Tell => true,
@@ -381,7 +381,7 @@ impl Authorizer {
         if !is_quiet {
             self.note(requested, subject, "allowed", by);
         }
-        Ok(Passed { difference: None, is_agreed: false })
+        Ok(AuthorizedAction { difference: None, is_agreed: false })
     }
 
     fn refuse(
@@ -419,7 +419,7 @@ impl Authorizer {
 }
 
 /// A wish that may come true.
-pub(crate) struct Passed {
+pub(crate) struct AuthorizedAction {
     /// What has changed since it was approved, where somebody has agreed to that.
     pub(crate) difference: Option<String>,
     /// Whether a person has agreed to exactly this, now or before.
@@ -432,14 +432,14 @@ fn is_personal(ground: Ground) -> bool {
 }
 
 /// When a skill is told to whoever wants it.
-enum Told {
+enum DisclosureRule {
     Always,
     /// As long as it is what was approved.
     As(String),
     Never,
 }
 
-impl Told {
+impl DisclosureRule {
     fn holds(&self, skill: &Skill) -> bool {
         let subject = || Subject::of(&SkillRecord::told(skill).ok()?).ok();
         match self {

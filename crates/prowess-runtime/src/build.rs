@@ -1,11 +1,11 @@
 //! Makes entries from what a program has at hand: tool calls, a script, a text.
 
-use prowess::{Definition, Manifest, Status, Step, Type};
+use prowess::{CompositeStep, Definition, Manifest, Status, Type};
 
 use crate::entry::SkillRecord;
 
 /// A skill that calls tools, one after the other. Somebody has to agree before it runs.
-pub fn from_steps(name: &str, description: &str, steps: Vec<Step>) -> SkillRecord {
+pub fn from_steps(name: &str, description: &str, steps: Vec<CompositeStep>) -> SkillRecord {
     let manifest =
         Manifest { kind: Type::Composite, requires_approval: true, ..manifest(name, description) };
     entry(manifest, Definition::Composite { steps })

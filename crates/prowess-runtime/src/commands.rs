@@ -29,7 +29,7 @@ use crate::{authorizer::Refusal, policy::Policy, subject::Subject};
 use self::program::Program;
 pub(crate) use self::{
     guard::{Guard, ProtectedChange, ProtectedFiles},
-    kept::Kept,
+    kept::GitDirs,
     secrets::secrets,
     withheld::Withheld,
 };
@@ -42,7 +42,7 @@ pub(crate) fn program(name: &str) -> Result<PathBuf, Refusal> {
 /// A command that may run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Plan {
-    parts: Vec<Step>,
+    parts: Vec<PlannedProgram>,
     /// Where it runs, without links.
     pub(crate) directory: PathBuf,
     /// What of it is not listed, each in one line: somebody has to be asked about it.
@@ -55,7 +55,7 @@ pub(crate) struct Plan {
 
 /// One program of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Step {
+struct PlannedProgram {
     program: Program,
     /// Its words, and those of every command that it runs in turn, as a policy sees them.
     seen: Vec<Vec<String>>,
@@ -105,7 +105,7 @@ pub(crate) fn plan(line: &str, directory: &Path, policy: &Policy) -> Result<Plan
     };
     let parts = steps(&script, &mut place)?;
     let Place { unlisted, secrets, spelled_secrets, matched_secrets, .. } = place;
-    let is_git = |it: &&Step| it.program.is_git();
+    let is_git = |it: &&PlannedProgram| it.program.is_git();
     if parts.iter().any(|it| is_git(&it))
         && let Some(other) = parts.iter().find(|it| !is_git(it) && !kept::passes_by(it))
     {
@@ -173,12 +173,14 @@ impl Plan {
     /// What is run: the program itself, or a shell where several are joined or a glob is expanded.
     pub(crate) fn argv(&self) -> Vec<OsString> {
         match &self.parts[..] {
-            [Step { program, arguments, .. }] if !arguments.iter().any(|it| it.is_glob) => {
+            [PlannedProgram { program, arguments, .. }]
+                if !arguments.iter().any(|it| it.is_glob) =>
+            {
                 let path = program.path.clone().into_os_string();
                 std::iter::once(path).chain(arguments.iter().map(|it| (&it.text).into())).collect()
             }
             parts => {
-                let line: String = parts.iter().map(Step::quoted).collect();
+                let line: String = parts.iter().map(PlannedProgram::quoted).collect();
                 vec!["/bin/sh".into(), "-c".into(), line.into()]
             }
         }
@@ -194,7 +196,7 @@ impl Plan {
 /// What every script can read.
 const SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib64"];
 
-impl Step {
+impl PlannedProgram {
     /// What a shell is given for it.
     fn quoted(&self) -> String {
         let mut words = vec![quote(&self.program.path.to_string_lossy())];
@@ -233,7 +235,7 @@ fn contained(directory: &Path, policy: &Policy) -> Result<PathBuf, Refusal> {
     Err(refused(&format!("`{shown}` lies in no directory that commands may run in"), &hint))
 }
 
-fn steps(script: &ShellScript, place: &mut Place<'_>) -> Result<Vec<Step>, Refusal> {
+fn steps(script: &ShellScript, place: &mut Place<'_>) -> Result<Vec<PlannedProgram>, Refusal> {
     let mut steps = Vec::new();
     for (at, pipeline) in script.0.iter().enumerate() {
         let is_last = at + 1 == script.0.len();
@@ -252,7 +254,7 @@ fn steps(script: &ShellScript, place: &mut Place<'_>) -> Result<Vec<Step>, Refus
         for (at, command) in pipeline.commands.iter().enumerate() {
             let is_last = at + 1 == pipeline.commands.len();
             let sign = if is_last { sign } else { " | " };
-            steps.push(Step { sign, ..step(command, place)? });
+            steps.push(PlannedProgram { sign, ..step(command, place)? });
         }
     }
     if steps.is_empty() {
@@ -261,7 +263,7 @@ fn steps(script: &ShellScript, place: &mut Place<'_>) -> Result<Vec<Step>, Refus
     Ok(steps)
 }
 
-fn step(command: &ShellCommand, place: &mut Place<'_>) -> Result<Step, Refusal> {
+fn step(command: &ShellCommand, place: &mut Place<'_>) -> Result<PlannedProgram, Refusal> {
     let CommandKind::Simple { assignments, words } = &command.kind else {
         return Err(refused("loops, choices, groups and functions are not taken", STATIC));
     };
@@ -280,7 +282,7 @@ fn step(command: &ShellCommand, place: &mut Place<'_>) -> Result<Step, Refusal> 
     words.remove(0);
     let is_git = program.is_git();
     let arguments = if is_git { git::held(words, place.directory)? } else { words };
-    let step = Step { program, seen, arguments, sign: "" };
+    let step = PlannedProgram { program, seen, arguments, sign: "" };
     if is_git {
         history::check(&step, place.directory, place.policy)?;
     }

@@ -14,7 +14,7 @@ pub(crate) enum Content {
 
 /// A part of a file.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct FileChunk {
     /// Where it begins, in bytes.
     offset: u64,
     bytes: Vec<u8>,
@@ -52,7 +52,7 @@ impl Content {
     }
 }
 
-impl Part {
+impl FileChunk {
     /// Reads at most a page from `offset` on. Text ends with a whole line where it can, else with a
     /// whole character.
     pub(crate) fn read(file: &mut (impl Read + Seek), offset: u64, page: Page) -> io::Result<Self> {
@@ -173,7 +173,7 @@ mod tests {
             let bytes = bytes.repeat(100);
             for told in 12..60 {
                 let page = Page { bytes: 1000, told };
-                let part = Part::read(&mut io::Cursor::new(&bytes), 0, page).unwrap();
+                let part = FileChunk::read(&mut io::Cursor::new(&bytes), 0, page).unwrap();
                 let mut answer = Map::new();
                 Content::new(part.bytes.clone()).put(&mut answer, "c");
                 let length = answer.values().next().unwrap().to_string().len() - 2;
@@ -189,7 +189,7 @@ mod tests {
             let (mut all, mut offset, mut rounds) = (Vec::new(), 0, 0);
             loop {
                 let page = Page { bytes: limit, told: u64::MAX };
-                let part = Part::read(&mut io::Cursor::new(&text), offset, page).unwrap();
+                let part = FileChunk::read(&mut io::Cursor::new(&text), offset, page).unwrap();
                 assert!(part.bytes.len() as u64 <= limit);
                 all.extend_from_slice(&part.bytes);
                 offset += part.bytes.len() as u64;

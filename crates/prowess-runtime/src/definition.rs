@@ -1,6 +1,6 @@
 //! Definitions as JSON: `{"content"}`, `{"steps"}`, `{"script"}` or `{"template"}`, by type.
 
-use prowess::{Definition, Step, Type};
+use prowess::{CompositeStep, Definition, Type};
 use serde_json::{Map, Value, json};
 
 /// A definition in JSON is not what its type asks for.
@@ -109,7 +109,7 @@ fn key(kind: Type) -> &'static str {
     }
 }
 
-fn step(number: usize, json: &Value) -> Result<Step, ShapeError> {
+fn step(number: usize, json: &Value) -> Result<CompositeStep, ShapeError> {
     let needs = |what| ShapeError::Step { number, what };
     let tool = json.get("tool").and_then(Value::as_str).filter(|it| !it.is_empty());
     let tool = tool.ok_or(needs("a `tool`"))?.to_owned();
@@ -122,5 +122,5 @@ fn step(number: usize, json: &Value) -> Result<Step, ShapeError> {
         Some(Value::Object(params)) => params.clone(),
         Some(_) => return Err(needs("an object as its `params`")),
     };
-    Ok(Step { tool, params })
+    Ok(CompositeStep { tool, params })
 }

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use prowess::{Definition, Step};
+use prowess::{CompositeStep, Definition};
 use prowess_sandbox::{
     Chunk, Job, Network, RootError, RunLimits, Sandbox, SandboxError, Stdin, Work,
 };
@@ -683,9 +683,9 @@ fn fields(template: &str) -> Vec<String> {
 
 /// The steps of a composite skill, with the parameters filled in. What cannot be filled in stays as it
 /// is written, and is noted.
-fn plan(steps: &[Step], parameters: &Parameters) -> Outcome {
+fn plan(steps: &[CompositeStep], parameters: &Parameters) -> Outcome {
     let data = Value::from(parameters.values().clone());
-    let step = |(at, Step { tool, params }): (usize, &Step)| {
+    let step = |(at, CompositeStep { tool, params }): (usize, &CompositeStep)| {
         let mut unfilled = Vec::new();
         let fill = |(name, value): (&String, &Value)| {
             // What is filled into a command must not become one.

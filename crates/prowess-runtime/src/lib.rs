@@ -60,12 +60,12 @@ pub use prowess_sandbox::{
 };
 
 #[doc(hidden)]
-pub use crate::store::Step;
+pub use crate::store::DiskStep;
 #[cfg(feature = "sql")]
 pub use crate::tools::ExecuteSql;
 pub use crate::{
     active::Active,
-    approver::{Answering, ApproveAll, Approver, ApproverReply, Coverage, DenyAll, Question},
+    approver::{ApproveAll, Approver, ApproverFuture, ApproverReply, Coverage, DenyAll, Question},
     authorizer::Authorizer,
     change::{FileChange, FileState},
     change_history::{ChangeHistory, ChangeRecord, UndoError},
@@ -122,7 +122,7 @@ pub use crate::{
     },
     strict_json::strict_json,
     texts::{Texts, texts},
-    tool::{Action, Answer, CommandPreview, Readiness, Tool},
+    tool::{Action, CommandPreview, ReadyFuture, Tool, ToolFuture},
     tool_format::{ToolFormat, plain_schema},
     toolbox::{Calls, Toolbox},
     tools::{

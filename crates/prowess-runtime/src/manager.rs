@@ -26,7 +26,7 @@ pub struct Manager {
     provider: Arc<dyn SkillProvider>,
     executor: Executor,
     authorizer: Arc<Authorizer>,
-    mapped: Mutex<Mapped>,
+    mapped: Mutex<ToolSkills>,
 }
 
 /// The call of a tool, as models make it.
@@ -208,12 +208,12 @@ impl From<ExecutionResponse> for ToolResult {
 /// Which skills the names of tools stand for, in one library. What stands for nothing is looked for
 /// anew each time.
 #[derive(Debug, Default)]
-struct Mapped {
+struct ToolSkills {
     library: Weak<Library>,
     skills: HashMap<String, String>,
 }
 
-impl Mapped {
+impl ToolSkills {
     /// How many names are kept; they come from outside, and each skill has several.
     const MAX: usize = 65_536;
 
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn hits_are_kept_misses_are_not_and_another_library_is_looked_at_anew() {
-        let mut mapped = Mapped::default();
+        let mut mapped = ToolSkills::default();
         let (one, two) = (library(&["open-pr"]), library(&["open-pr", "deploy"]));
         for name in ["open-pr", "skill_open-pr", "SKILL_OPEN_PR", "Open_PR"] {
             assert_eq!(mapped.get(&one, name).as_deref(), Some("open-pr"), "{name}");

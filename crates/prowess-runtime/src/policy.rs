@@ -20,7 +20,7 @@ use serde_json::Value;
 use crate::{
     commands::Plan,
     environment::InstalledInterpreter,
-    protected::{Way, lies_in},
+    protected::{ResolvedPath, lies_in},
     tool::Action,
 };
 
@@ -409,7 +409,7 @@ impl Policy {
     /// A path behind the nearest root.
     fn inside(&self, path: &Path) -> PathBuf {
         let path = plain(path);
-        let roots = self.roots.iter().flat_map(|it| [it.clone(), Way::of(it).end]);
+        let roots = self.roots.iter().flat_map(|it| [it.clone(), ResolvedPath::of(it).end]);
         let inside = roots.filter_map(|it| path.strip_prefix(it).ok().map(Path::to_owned));
         inside.min_by_key(|it| it.components().count()).unwrap_or(path)
     }
@@ -547,7 +547,7 @@ impl Policy {
     /// Whether nobody may use a path: it is withheld, or a rule denies it to everybody.
     pub(crate) fn withholds(&self, path: &Path) -> bool {
         let is_denied = |it: &Path| self.denied().any(|pattern| self.lies(it, pattern, Any));
-        self.withheld.iter().any(|it| lies_in(path, &Way::of(it).end))
+        self.withheld.iter().any(|it| lies_in(path, &ResolvedPath::of(it).end))
             || path.ancestors().any(is_denied)
     }
 

@@ -54,7 +54,6 @@ pub(crate) const PROTECTED: &[&str] = &[
     ".exrc",
     ".github/workflows",
     ".gitlab-ci.yml",
-    ".gvimrc",
     ".husky",
     ".idea/externaldependencies.xml",
     ".idea/runconfigurations",
@@ -76,9 +75,7 @@ pub(crate) const PROTECTED: &[&str] = &[
     "mise.toml",
     "mise.*.toml",
     ".nvim.lua",
-    ".nvimrc",
     ".pre-commit-config.yaml",
-    ".vimrc",
     "site-packages/*.pth",
     ".bash_aliases",
     ".bash_login",
@@ -140,7 +137,7 @@ fn is_called(file: &str, name: &str) -> bool {
 
 /// Where a path leads that a host has named.
 #[derive(Debug)]
-pub(crate) struct Way {
+pub(crate) struct ResolvedPath {
     /// What it leads to, there or not, without links.
     pub(crate) end: PathBuf,
     /// The links on the way: whoever replaces one leads it elsewhere.
@@ -150,7 +147,7 @@ pub(crate) struct Way {
 /// As many links as the kernel would follow.
 const MAX_LINKS: usize = 40;
 
-impl Way {
+impl ResolvedPath {
     /// Follows a path.
     pub(crate) fn of(path: &Path) -> Self {
         let path = path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -202,7 +199,6 @@ mod tests {
             ".idea/runConfigurations/Run.xml",
             ".exrc",
             ".nvim.lua",
-            ".VIMRC",
             ".dir-locals.el",
             "lefthook.yml",
             ".lefthook.toml",

@@ -29,13 +29,13 @@ pub struct Registry {
     store: Arc<dyn Store>,
     base: Vec<Arc<dyn Tool>>,
     executor: Executor,
-    loaded: RwLock<Arc<Loaded>>,
+    loaded: RwLock<Arc<RegistryTools>>,
     /// Held over a load, so that what was read first does not come last.
     loading: Mutex<()>,
 }
 
 #[derive(Debug)]
-struct Loaded {
+struct RegistryTools {
     library: Arc<Library>,
     tools: Vec<Arc<dyn Tool>>,
 }
@@ -43,7 +43,7 @@ struct Loaded {
 impl Registry {
     /// Makes a registry that has not loaded anything yet.
     pub fn new(store: Arc<dyn Store>, base: Vec<Arc<dyn Tool>>, executor: Executor) -> Self {
-        let loaded = Loaded { library: Arc::new(library(&[])), tools: Vec::new() };
+        let loaded = RegistryTools { library: Arc::new(library(&[])), tools: Vec::new() };
         let loaded = RwLock::new(Arc::new(loaded));
         Self { store, base, executor, loaded, loading: Mutex::new(()) }
     }
@@ -71,7 +71,7 @@ impl Registry {
         let stock = self.store.list_active()?;
         let library = library(&stock.entries);
         let tools = skill_tools(&library, &self.base, &self.executor);
-        let loaded = Arc::new(Loaded { library: Arc::new(library), tools });
+        let loaded = Arc::new(RegistryTools { library: Arc::new(library), tools });
         *self.loaded.write().unwrap_or_else(PoisonError::into_inner) = loaded;
         Ok(stock.findings)
     }
@@ -122,7 +122,7 @@ impl Registry {
         self.all_tools().into_iter().find(|it| it.name() == tool)
     }
 
-    fn loaded(&self) -> Arc<Loaded> {
+    fn loaded(&self) -> Arc<RegistryTools> {
         self.loaded.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -6,7 +6,7 @@ use prowess_sandbox::{Root, RootError};
 
 use crate::{
     outcome::{Outcome, OutcomeStatus},
-    protected::{Way, is_protected, lies_in},
+    protected::{ResolvedPath, is_protected, lies_in},
     repository::{is_named_by_settings, is_of_repository},
 };
 
@@ -37,13 +37,13 @@ impl Roots {
     /// The same without these files and directories, whether they are there or not.
     #[must_use]
     pub fn without(self, withheld: &[PathBuf]) -> Self {
-        Self { withheld: withheld.iter().map(|it| Way::of(it).end).collect(), ..self }
+        Self { withheld: withheld.iter().map(|it| ResolvedPath::of(it).end).collect(), ..self }
     }
 
     /// The same, with these files only to be read.
     #[must_use]
     pub fn protecting(self, protected: &[PathBuf]) -> Self {
-        Self { protected: protected.iter().map(|it| Way::of(it).end).collect(), ..self }
+        Self { protected: protected.iter().map(|it| ResolvedPath::of(it).end).collect(), ..self }
     }
 
     /// Where these directories lie.

@@ -131,17 +131,17 @@ pub(crate) fn property<'s>(root: &'s Value, name: &str) -> Option<&'s Value> {
 /// Whether a schema says that a property is a string, wherever it says so. Of one that takes too long to
 /// read, it is not known.
 pub(crate) fn is_text_property(root: &Value, name: &str) -> bool {
-    Reading { root, left: Cell::new(MAX_READ) }.says_text(root, name) == Some(true)
+    SchemaCheck { root, left: Cell::new(MAX_READ) }.says_text(root, name) == Some(true)
 }
 
 /// A schema that is read before it is known to be well.
-struct Reading<'s> {
+struct SchemaCheck<'s> {
     root: &'s Value,
     /// How many parts of it are still looked at.
     left: Cell<usize>,
 }
 
-impl Reading<'_> {
+impl SchemaCheck<'_> {
     /// Whether what a schema says of a property is that it is a string; nothing where it says nothing.
     fn says_text(&self, schema: &Value, name: &str) -> Option<bool> {
         let schema = self.next(schema)?;

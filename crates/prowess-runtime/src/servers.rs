@@ -54,7 +54,7 @@ use cause::Circumstances;
 use client::{Client, Failure, Line};
 use ending::{Process, explained};
 #[cfg(feature = "http")]
-use expand::Known;
+use expand::PlaceholderValues;
 #[cfg(not(feature = "http"))]
 use job::refused;
 #[cfg(feature = "http")]
@@ -133,7 +133,7 @@ pub struct McpServer {
 }
 
 /// A program that was started for a server.
-struct Started {
+struct ServerProcess {
     running: RunningProgram,
     process: Process,
     watch: Option<WriteWatch>,
@@ -349,7 +349,7 @@ impl McpLauncher {
         (job, watch): (Job, Option<WriteWatch>),
         entry: String,
         project: Option<(PathBuf, String)>,
-    ) -> Result<(Option<Started>, Line), Box<Outcome>> {
+    ) -> Result<(Option<ServerProcess>, Line), Box<Outcome>> {
         let home = self.interpreters.home.as_deref();
         let settings = self.settings_file.as_deref();
         let given =
@@ -357,7 +357,7 @@ impl McpLauncher {
         let given = Arc::new(given);
         let (running, stream) = self.sandbox.start(job).map_err(Outcome::from)?;
         let process = Process { ending: running.ending(), given };
-        Ok((Some(Started { running, process, watch }), Line::Stream(stream)))
+        Ok((Some(ServerProcess { running, process, watch }), Line::Stream(stream)))
     }
 
     /// Speaks with a server for the first time.
@@ -366,7 +366,7 @@ impl McpLauncher {
         description: &McpServerConfig,
         prefix: String,
         by: By,
-        started: Option<Started>,
+        started: Option<ServerProcess>,
         line: Line,
     ) -> Result<McpServer, Box<Outcome>> {
         let server = &description.name;
@@ -442,7 +442,7 @@ impl McpLauncher {
         description: &McpServerConfig,
         address: &ServerAddress,
     ) -> Result<Remote, Box<Outcome>> {
-        let known = Known { folder: None, variables: &self.environment };
+        let known = PlaceholderValues { folder: None, variables: &self.environment };
         let expand = |text: &String| known.expand(text).map_err(|name| unknown(description, &name));
         let headers = address.headers.iter().map(|(name, it)| Ok((name.clone(), expand(it)?)));
         let headers = headers.collect::<Result<_, Box<Outcome>>>()?;

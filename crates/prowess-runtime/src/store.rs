@@ -15,7 +15,7 @@ use prowess::{Finding, Listing, SizeLimits, Source, Status, VisitResult};
 use crate::entry::SkillRecord;
 
 #[doc(hidden)]
-pub use self::disk::Step;
+pub use self::disk::DiskStep;
 pub use self::{
     error::{StateAfter, StoreError, WriteFailure},
     file::FileStore,

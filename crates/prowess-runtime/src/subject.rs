@@ -24,7 +24,7 @@ pub(crate) struct Subject {
     pub(crate) digest: String,
     /// Its files by path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(crate) files: BTreeMap<String, Part>,
+    pub(crate) files: BTreeMap<String, FileDigest>,
     /// The hosts that it may connect to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) hosts: Vec<String>,
@@ -32,7 +32,7 @@ pub(crate) struct Subject {
 
 /// One file of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Part {
+pub(crate) struct FileDigest {
     digest: String,
     /// Its mode in octal digits, or what it is if it is no file.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -92,7 +92,7 @@ impl Subject {
     pub(crate) fn of_text(path: &str, text: &str) -> Self {
         let digest = hex(Sha256::new_with_prefix(text));
         let (mode, size) = (String::new(), text.len() as u64);
-        let part = Part { digest: digest.clone(), mode, size, text: Some(text.to_owned()) };
+        let part = FileDigest { digest: digest.clone(), mode, size, text: Some(text.to_owned()) };
         Self { digest, files: BTreeMap::from([(path.to_owned(), part)]), ..Self::default() }
     }
 
@@ -119,7 +119,7 @@ impl Subject {
         files.sort_by_key(|it| &it.uri);
         for RemoteFile { uri, path, digest, size } in files {
             let part =
-                Part { digest: digest.clone(), mode: String::new(), size: *size, text: None };
+                FileDigest { digest: digest.clone(), mode: String::new(), size: *size, text: None };
             subject.files.insert(path.clone(), part);
             all.update(format!("{}\0{uri}\0{digest}\n", uri.len()));
         }
@@ -165,7 +165,7 @@ impl Subject {
         let text = short.then(|| std::str::from_utf8(bytes).ok()).flatten().map(str::to_owned);
         *room -= text.as_ref().map_or(0, String::len);
         let (mode, size) = (mode.to_owned(), bytes.len() as u64);
-        self.files.insert(path.to_owned(), Part { digest: hex(digest), mode, size, text });
+        self.files.insert(path.to_owned(), FileDigest { digest: hex(digest), mode, size, text });
     }
 }
 

@@ -15,10 +15,10 @@ use serde_json::Value;
 use crate::{change::FileChange, entry::SkillRecord, outcome::Outcome, servers::RemoteSkill};
 
 /// What a call comes to, once it is waited for.
-pub type Answer<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
+pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 
 /// What is done before a call, once it is waited for.
-pub type Readiness<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+pub type ReadyFuture<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 /// Something that a model can call.
 ///
@@ -48,15 +48,15 @@ pub trait Tool: Send + Sync + fmt::Debug {
     fn action(&self, input: &Value) -> Result<Action, Box<Outcome>>;
 
     /// Does what has to be done once before it can be called so, however long that takes: it is not part of the call.
-    fn get_ready<'a>(&'a self, _act: &'a Action, _input: &'a Value) -> Readiness<'a> {
+    fn get_ready<'a>(&'a self, _act: &'a Action, _input: &'a Value) -> ReadyFuture<'a> {
         Box::pin(async {})
     }
 
     /// Does it.
-    fn call<'a>(&'a self, input: Value) -> Answer<'a>;
+    fn call<'a>(&'a self, input: Value) -> ToolFuture<'a>;
 
-    /// Does what was let pass, where [`act`](Self::act) has taken along what may have changed since.
-    fn perform<'a>(&'a self, action: Action, input: Value) -> Answer<'a> {
+    /// Does what was let pass, where [`action`](Self::action) has taken along what may have changed since.
+    fn perform<'a>(&'a self, action: Action, input: Value) -> ToolFuture<'a> {
         drop(action);
         self.call(input)
     }

@@ -12,7 +12,7 @@ use tokio::{sync::Semaphore, task::JoinSet, time::timeout};
 
 use crate::{
     active::Active,
-    authorizer::{Authorizer, Passed},
+    authorizer::{AuthorizedAction, Authorizer},
     outcome::{Outcome, OutcomeStatus, PlanStep, StepOutcome},
     policy::ActionRequest,
     schema::{Schema, property},
@@ -170,7 +170,7 @@ impl Toolbox {
         if let Some(active) = &active {
             self.authorizer.guard(&requested, active)?;
         }
-        let Passed { difference, is_agreed } = self.authorizer.decide(&requested).await?;
+        let AuthorizedAction { difference, is_agreed } = self.authorizer.decide(&requested).await?;
         action.set_agreed(is_agreed);
         let skill = action.entry().map(|it| it.manifest.name.to_string());
         tool.get_ready(&action, &input).await;

@@ -58,7 +58,7 @@ struct Walk {
 }
 
 /// A folder on the way, and those in it that are still to be looked at.
-struct Step {
+struct PendingFolder {
     folder: OwnedFd,
     left: Vec<CString>,
 }
@@ -67,7 +67,7 @@ impl Walk {
     /// Adds up a folder and all below it, or so much of it that it is over the most.
     fn folder(&mut self, top: OwnedFd, most: u64) -> Result<(), Errno> {
         let left = self.entries(&top)?;
-        let mut way = vec![Step { folder: top, left }];
+        let mut way = vec![PendingFolder { folder: top, left }];
         while let Some(step) = way.last_mut()
             && self.total <= most
         {
@@ -84,7 +84,7 @@ impl Walk {
                 Err(errno) => return Err(errno),
             };
             let left = self.entries(&folder)?;
-            way.push(Step { folder, left });
+            way.push(PendingFolder { folder, left });
         }
         Ok(())
     }

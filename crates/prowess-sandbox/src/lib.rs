@@ -2,17 +2,17 @@
 //! elsewhere.
 //!
 //! ```standalone_crate
-//! use prowess_sandbox::{Job, Launcher, Level, Limits, RunStatus, Sandbox, Work};
+//! use prowess_sandbox::{Job, Launcher, SandboxLevel, RunLimits, RunStatus, Sandbox, Work};
 //!
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
 //!     // First thing in `main`: this program is started again to supervise what it runs.
 //!     let launcher = Launcher::hook();
 //!     let runtime = tokio::runtime::Runtime::new()?;
-//!     let sandbox = Sandbox::new(launcher, Level::Landlock);
+//!     let sandbox = Sandbox::new(launcher, SandboxLevel::Landlock);
 //!
 //!     let script = "echo hello > greeting; cat greeting; echo > /etc/motd";
 //!     let argv = ["sh", "-c", script].map(Into::into).to_vec();
-//!     let job = Job::new(argv, Work::new()?, Limits::default());
+//!     let job = Job::new(argv, Work::new()?, RunLimits::default());
 //!     let result = runtime.block_on(sandbox.run(job))?;
 //!
 //!     assert_eq!(result.stdout.text, "hello\n");
@@ -110,7 +110,7 @@ pub use crate::{
     result::{RunResult, RunStatus},
     rewrite::RewriteError,
     root::{DirectoryEntry, DirectoryPage, Links, Root, RootError, rename_noreplace},
-    running::{Ending, RunningProgram},
+    running::{ProgramEnd, RunningProgram},
     sandbox::Sandbox,
     support::{FeatureCheck, SandboxSupport},
     system::{certificate_file, is_of_system},

@@ -42,19 +42,23 @@ pub(crate) fn change(call: &Notification, own: &Own) -> Result<(), Errno> {
     let caller = Caller(call.pid);
     let [a, b, c, d, ..] = call.data.args;
     let (file, what) = match c_long::from(call.data.nr) {
-        libc::SYS_fchmod => (caller.descriptor(a)?, What::Mode(b)),
-        libc::SYS_fchmodat => (caller.file(a, b, false)?, What::Mode(c)),
-        libc::SYS_fchown => (caller.descriptor(a)?, What::Owner(b, c)),
-        libc::SYS_fchownat => (caller.file(a, b, true)?, What::Owner(c, d)),
-        libc::SYS_utimensat if b == 0 => (caller.descriptor(a)?, What::Times(caller.times(c)?)),
+        libc::SYS_fchmod => (caller.descriptor(a)?, MetadataChange::Mode(b)),
+        libc::SYS_fchmodat => (caller.file(a, b, false)?, MetadataChange::Mode(c)),
+        libc::SYS_fchown => (caller.descriptor(a)?, MetadataChange::Owner(b, c)),
+        libc::SYS_fchownat => (caller.file(a, b, true)?, MetadataChange::Owner(c, d)),
+        libc::SYS_utimensat if b == 0 => {
+            (caller.descriptor(a)?, MetadataChange::Times(caller.times(c)?))
+        }
         libc::SYS_utimensat => {
             let is_link = d as i32 & libc::AT_SYMLINK_NOFOLLOW != 0;
-            (caller.file(a, b, is_link)?, What::Times(caller.times(c)?))
+            (caller.file(a, b, is_link)?, MetadataChange::Times(caller.times(c)?))
         }
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_chmod => (caller.file(HERE, a, false)?, What::Mode(b)),
+        libc::SYS_chmod => (caller.file(HERE, a, false)?, MetadataChange::Mode(b)),
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_chown | libc::SYS_lchown => (caller.file(HERE, a, true)?, What::Owner(b, c)),
+        libc::SYS_chown | libc::SYS_lchown => {
+            (caller.file(HERE, a, true)?, MetadataChange::Owner(b, c))
+        }
         _ => return Err(Errno::PERM),
     };
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
@@ -63,13 +67,13 @@ pub(crate) fn change(call: &Notification, own: &Own) -> Result<(), Errno> {
         return Err(Errno::PERM);
     }
     match what {
-        What::Mode(mode) => {
+        MetadataChange::Mode(mode) => {
             let mode = Mode::from_bits_truncate(mode as u32 & 0o1777);
             rustix::fs::chmodat(CWD, &path, mode, AtFlags::empty())
         }
-        What::Times(times) => rustix::fs::utimensat(CWD, &path, &times, AtFlags::empty()),
+        MetadataChange::Times(times) => rustix::fs::utimensat(CWD, &path, &times, AtFlags::empty()),
         // Its files are its own already; it gives none away.
-        What::Owner(user, group) => {
+        MetadataChange::Owner(user, group) => {
             let users = [rustix::process::getuid().as_raw(), u32::MAX];
             let groups = [rustix::process::getgid().as_raw(), u32::MAX];
             let same = users.contains(&(user as u32)) && groups.contains(&(group as u32));
@@ -82,7 +86,7 @@ pub(crate) fn change(call: &Notification, own: &Own) -> Result<(), Errno> {
 #[cfg(target_arch = "x86_64")]
 const HERE: u64 = libc::AT_FDCWD as u64;
 
-enum What {
+enum MetadataChange {
     Mode(u64),
     Times(Timestamps),
     Owner(u64, u64),

@@ -15,13 +15,13 @@ use crate::{error::SandboxError, result::RunResult};
 #[derive(Debug)]
 pub struct RunningProgram {
     cancel: Arc<Notify>,
-    ending: Ending,
+    ending: ProgramEnd,
     task: AbortHandle,
 }
 
 /// How a program ended, once it has.
 #[derive(Debug, Clone)]
-pub struct Ending(watch::Receiver<Option<Result<RunResult, Arc<SandboxError>>>>);
+pub struct ProgramEnd(watch::Receiver<Option<Result<RunResult, Arc<SandboxError>>>>);
 
 impl RunningProgram {
     /// Goes on with a run in a task of its own.
@@ -35,7 +35,7 @@ impl RunningProgram {
         let task = tokio::spawn(async move {
             tell.send_replace(Some(run.await.map_err(Arc::new)));
         });
-        Self { cancel, ending: Ending(ending), task: task.abort_handle() }
+        Self { cancel, ending: ProgramEnd(ending), task: task.abort_handle() }
     }
 
     /// Whether it has ended.
@@ -58,7 +58,7 @@ impl RunningProgram {
     }
 
     /// How it ends, for whoever does not own it.
-    pub fn ending(&self) -> Ending {
+    pub fn ending(&self) -> ProgramEnd {
         self.ending.clone()
     }
 }
@@ -69,7 +69,7 @@ impl Drop for RunningProgram {
     }
 }
 
-impl Ending {
+impl ProgramEnd {
     /// Whether the program has ended.
     pub fn is_over(&self) -> bool {
         self.0.borrow().is_some() || self.0.has_changed().is_err()

@@ -40,7 +40,7 @@ use crate::{
     },
     sys::{self, Fork},
     tree,
-    usage::{Counting, View, usage},
+    usage::{UncountedMemory, View, usage},
     work::{hold, remove_folder},
 };
 
@@ -249,7 +249,7 @@ impl<'o> Run<'o> {
             Err(error) => return Ok(Err(Component::Namespaces.failed("make namespaces")(error))),
         };
         drop((theirs, says_end, tasks));
-        let Heard { rules, listener, socket } = match hear(&line) {
+        let StartReport { rules, listener, socket } = match hear(&line) {
             Ok(heard) => heard,
             Err(failure) => {
                 tree::kill();
@@ -463,7 +463,10 @@ impl<'o> Run<'o> {
             limits: &self.order.limits,
             base: self.order.base(),
             layered: &self.order.layered,
-            memory: self.group.is_none().then_some(Counting { shared, filters: self.filters }),
+            memory: self
+                .group
+                .is_none()
+                .then_some(UncountedMemory { shared, filters: self.filters }),
         }
     }
 
@@ -481,7 +484,7 @@ fn own_filters() -> u64 {
 }
 
 /// What a process on its way in says.
-struct Heard {
+struct StartReport {
     /// The version of the kernel's rules.
     rules: i32,
     /// Where refused calls are heard of.
@@ -491,7 +494,7 @@ struct Heard {
 }
 
 /// Hears what a process on its way in says, or what failed. The line closes when the script begins.
-fn hear(line: &OwnedFd) -> Result<Heard, Failure> {
+fn hear(line: &OwnedFd) -> Result<StartReport, Failure> {
     let mut ready = None;
     loop {
         let mut text = vec![0; 64 * 1024];
@@ -512,7 +515,9 @@ fn hear(line: &OwnedFd) -> Result<Heard, Failure> {
             .flatten();
         let (listener, socket) = (handed.next(), handed.next());
         match serde_json::from_slice(&text[..received]) {
-            Ok(StartMessage::Ready { rules }) => ready = Some(Heard { rules, listener, socket }),
+            Ok(StartMessage::Ready { rules }) => {
+                ready = Some(StartReport { rules, listener, socket });
+            }
             Ok(StartMessage::Failed(failure)) => return Err(failure),
             Err(_) => break,
         }

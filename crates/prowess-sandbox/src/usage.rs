@@ -32,12 +32,12 @@ pub(crate) struct View<'r> {
     /// Directories over which layers lie, where a machine gives them.
     pub(crate) layered: &'r [OsString],
     /// How memory is counted; not at all where a control group counts it.
-    pub(crate) memory: Option<Counting<'r>>,
+    pub(crate) memory: Option<UncountedMemory<'r>>,
 }
 
 /// What is known from outside about memory that no process shows.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Counting<'r> {
+pub(crate) struct UncountedMemory<'r> {
     /// The sizes of shared anonymous mappings that were asked for, largest first.
     pub(crate) shared: &'r [u64],
     /// How many filters of system calls a script begins with.
@@ -61,7 +61,7 @@ pub(crate) struct Usage {
 /// disk as the base.
 pub(crate) fn usage(processes: &[Pid], view: &View<'_>) -> Usage {
     let disk = fs::metadata(view.base).map(|it| it.dev()).ok();
-    let mut seen = Seen { disk, ..Seen::default() };
+    let mut seen = ProcessTotals { disk, ..ProcessTotals::default() };
     let mut spaces = Vec::new();
     for pid in processes {
         let Some((place, status)) = living(*pid) else { continue };
@@ -107,7 +107,7 @@ pub(crate) fn shared_mappings(processes: &[Pid]) -> usize {
 
 /// What was seen of all processes.
 #[derive(Debug, Default)]
-struct Seen {
+struct ProcessTotals {
     disk: Option<u64>,
     /// Files without a name: the number of each, and the room it takes.
     deleted: BTreeMap<u64, u64>,
@@ -134,7 +134,7 @@ const PIPE: u64 = 64 * KIB;
 const SAID: u64 = 8;
 const KIB: u64 = 1024;
 
-impl Seen {
+impl ProcessTotals {
     fn descriptors(&mut self, place: &Path, view: &View<'_>) {
         for entry in self.list(&place.join("fd")) {
             // Following the link leads to the file, also where its name does not.
@@ -203,7 +203,7 @@ impl Seen {
 
     /// The bytes of memory: quickly as an upper bound, exactly where that is over the limit, because
     /// processes that share memory have it counted for each.
-    fn memory(&self, spaces: &[Space], counting: Counting<'_>, view: &View<'_>) -> u64 {
+    fn memory(&self, spaces: &[Space], counting: UncountedMemory<'_>, view: &View<'_>) -> u64 {
         let buffers = self.sockets.len() as u64 * socket() + self.pipes.len() as u64 * PIPE;
         let objects = largest(counting.shared, self.shared.len());
         let files = if view.level == SandboxLevel::Strong { shared_files(spaces) } else { 0 };

@@ -6,17 +6,17 @@ use crate::{
     gather::Place,
     matching::{index_of, search_in},
     parse::parse,
-    recall::{Kept, Recall},
     rule::Profile,
-    source::{Cache, Seen},
+    scan_cache::{CachedSkill, ScanCache},
+    source::{Cache, VisitMarks},
 };
 
 /// What would be kept of some texts: of the visits, and as an index.
 pub fn kept(texts: &[&str]) -> [Vec<u8>; 2] {
-    let recall = Recall::new(&[], &Cache::new(""));
+    let recall = ScanCache::new(&[], &Cache::new(""));
     for (source, text) in texts.iter().enumerate() {
         let parsed = parse(text.as_bytes(), None, Profile::Spec);
-        let kept = Kept {
+        let kept = CachedSkill {
             size: text.len() as u64,
             modified: Some(std::time::SystemTime::UNIX_EPOCH),
             resources: Some(Vec::new()),
@@ -25,7 +25,7 @@ pub fn kept(texts: &[&str]) -> [Vec<u8>; 2] {
             state: Some([7; 16]),
         };
         let place = Place { source, folder: PathBuf::from("folder"), depth: 1, links: 0 };
-        recall.keep_skill(&place, &Seen::default(), &kept);
+        recall.keep_skill(&place, &VisitMarks::default(), &kept);
     }
     [recall.renewed(0).unwrap_or_default(), index_of(texts)]
 }
@@ -33,7 +33,7 @@ pub fn kept(texts: &[&str]) -> [Vec<u8>; 2] {
 /// Reads bytes as what was kept of visits, and as an index that is searched and renewed. Says how many
 /// visits were told and whether there was an index.
 pub fn attempt(bytes: &[u8]) -> (usize, bool) {
-    let told = Recall::new(bytes, &Cache::new("")).told();
+    let told = ScanCache::new(bytes, &Cache::new("")).told();
     (told, search_in(bytes.to_vec()))
 }
 

@@ -126,14 +126,14 @@ pub fn block(name: &str, description: &str, content: &str) -> String {
 }
 
 /// What is shown of a skill, each part on one line.
-struct Entry {
+struct CatalogEntry {
     name: String,
     description: String,
     location: String,
     is_cut: bool,
 }
 
-impl Entry {
+impl CatalogEntry {
     /// A skill without its description, which may stand in a file of its own.
     fn bare(skill: &Skill, format: Format) -> Self {
         let location = || {
@@ -160,7 +160,7 @@ impl Entry {
 
 /// The entries of a catalog as they are written.
 #[derive(Default)]
-struct Drawn {
+struct RenderedEntries {
     lines: String,
     shown: usize,
     shortened: usize,
@@ -168,7 +168,7 @@ struct Drawn {
     note: String,
 }
 
-impl Drawn {
+impl RenderedEntries {
     fn push(&mut self, line: &str, is_cut: bool) {
         self.lines.push_str(line);
         self.shown += 1;
@@ -179,9 +179,9 @@ impl Drawn {
 impl Cataloging<'_> {
     /// Writes as much as the budget allows. Each line is counted once, in hundredths of a token, which
     /// add up.
-    fn drawn(&self, skills: &[&Skill]) -> Drawn {
+    fn drawn(&self, skills: &[&Skill]) -> RenderedEntries {
         let Some(budget) = self.budget else {
-            let mut drawn = Drawn::default();
+            let mut drawn = RenderedEntries::default();
             for skill in skills {
                 let entry = self.entry(skill);
                 drawn.push(&self.line(&entry, &entry.description), entry.is_cut);
@@ -195,7 +195,7 @@ impl Cataloging<'_> {
         let mut left = room;
         let mut bare = Vec::new();
         for at in &order {
-            let line = self.line(&Entry::bare(skills[*at], self.format), "");
+            let line = self.line(&CatalogEntry::bare(skills[*at], self.format), "");
             let cost = count(&line);
             bare.push((line, cost));
             // However many there are, no more are looked at than there is room for.
@@ -204,7 +204,7 @@ impl Cataloging<'_> {
             };
             left = rest;
         }
-        let entries: Vec<Entry> = order.iter().map(|at| self.entry(skills[*at])).collect();
+        let entries: Vec<CatalogEntry> = order.iter().map(|at| self.entry(skills[*at])).collect();
         let whole: Vec<String> = entries.iter().map(|it| self.line(it, &it.description)).collect();
         let costs = whole.iter().zip(&bare).map(|(line, bare)| count(line).saturating_sub(bare.1));
         let costs: Vec<usize> = costs.collect();
@@ -227,7 +227,7 @@ impl Cataloging<'_> {
             lines.push((order[number], line, is_cut));
         }
         lines.sort_unstable_by_key(|it| it.0);
-        let mut drawn = Drawn::default();
+        let mut drawn = RenderedEntries::default();
         lines.iter().for_each(|(_, line, is_cut)| drawn.push(line, *is_cut));
         drawn
     }
@@ -251,8 +251,8 @@ impl Cataloging<'_> {
     }
 
     /// What is shown of a skill.
-    fn entry(&self, skill: &Skill) -> Entry {
-        let entry = Entry::bare(skill, self.format);
+    fn entry(&self, skill: &Skill) -> CatalogEntry {
+        let entry = CatalogEntry::bare(skill, self.format);
         if self.format == Format::Names { entry } else { entry.described(skill) }
     }
 
@@ -263,8 +263,8 @@ impl Cataloging<'_> {
         bare: &[(String, usize)],
         room: usize,
         skills: &[&Skill],
-    ) -> Drawn {
-        let mut drawn = Drawn::default();
+    ) -> RenderedEntries {
+        let mut drawn = RenderedEntries::default();
         let note = |dropped: usize| {
             let skills = if dropped == 1 { "skill is" } else { "skills are" };
             format!("{dropped} more {skills} not listed; {}.\n", self.search)
@@ -296,8 +296,8 @@ impl Cataloging<'_> {
     }
 
     /// One entry; without a description when that is empty.
-    fn line(&self, entry: &Entry, description: &str) -> String {
-        let Entry { name, location, .. } = entry;
+    fn line(&self, entry: &CatalogEntry, description: &str) -> String {
+        let CatalogEntry { name, location, .. } = entry;
         match self.format {
             Format::Names => format!("{}\n", defused(name)),
             Format::List if description.is_empty() => format!("- {}\n", defused(name)),

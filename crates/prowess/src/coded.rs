@@ -16,8 +16,8 @@ use prowess_frontmatter::{Field, Scalar, Style, Value};
 
 use crate::{
     finding::{Finding, Severity},
-    recall::Kept,
     rule::{Rule, rule},
+    scan_cache::CachedSkill,
     skill::{AllowedTools, Dialect, Manifest, Resource, ResourceKind, Status, Type},
     source::Mark,
 };
@@ -26,7 +26,7 @@ use crate::{
 const DEEPEST: usize = 128;
 
 /// Something that can be kept as bytes.
-pub(crate) trait Coded: Sized {
+pub(crate) trait Codec: Sized {
     /// Adds it to some bytes.
     fn put(&self, bytes: &mut Vec<u8>);
 
@@ -60,7 +60,7 @@ fn put_length(length: usize, bytes: &mut Vec<u8>) {
 
 macro_rules! numbers {
     ($($number:ty)*) => {$(
-        impl Coded for $number {
+        impl Codec for $number {
             fn put(&self, bytes: &mut Vec<u8>) {
                 bytes.extend_from_slice(&self.to_le_bytes());
             }
@@ -76,13 +76,13 @@ macro_rules! numbers {
 
 macro_rules! structs {
     ($($name:ty { $($field:ident)* })*) => {$(
-        impl Coded for $name {
+        impl Codec for $name {
             fn put(&self, bytes: &mut Vec<u8>) {
                 $(self.$field.put(bytes);)*
             }
 
             fn take(bytes: &mut &[u8]) -> Option<Self> {
-                Some(Self { $($field: Coded::take(bytes)?),* })
+                Some(Self { $($field: Codec::take(bytes)?),* })
             }
         }
     )*};
@@ -90,7 +90,7 @@ macro_rules! structs {
 
 macro_rules! choices {
     ($($name:ty { $($variant:ident)* })*) => {$(
-        impl Coded for $name {
+        impl Codec for $name {
             fn put(&self, bytes: &mut Vec<u8>) {
                 bytes.push(*self as u8);
             }
@@ -117,7 +117,7 @@ structs! {
     Resource { path kind is_text size modified }
     Finding { rule severity path line columns excerpt message hint }
     Mark { device inode size modified changed }
-    Kept { size modified resources manifest findings state }
+    CachedSkill { size modified resources manifest findings state }
 }
 
 choices! {
@@ -128,7 +128,7 @@ choices! {
     Style { Plain Quoted Block }
 }
 
-impl Coded for bool {
+impl Codec for bool {
     fn put(&self, bytes: &mut Vec<u8>) {
         bytes.push(u8::from(*self));
     }
@@ -142,7 +142,7 @@ impl Coded for bool {
     }
 }
 
-impl Coded for usize {
+impl Codec for usize {
     fn put(&self, bytes: &mut Vec<u8>) {
         (*self as u64).put(bytes);
     }
@@ -152,7 +152,7 @@ impl Coded for usize {
     }
 }
 
-impl Coded for Box<str> {
+impl Codec for Box<str> {
     fn put(&self, bytes: &mut Vec<u8>) {
         put_text(self, bytes);
     }
@@ -162,7 +162,7 @@ impl Coded for Box<str> {
     }
 }
 
-impl Coded for String {
+impl Codec for String {
     fn put(&self, bytes: &mut Vec<u8>) {
         put_text(self, bytes);
     }
@@ -172,7 +172,7 @@ impl Coded for String {
     }
 }
 
-impl Coded for Cow<'static, str> {
+impl Codec for Cow<'static, str> {
     fn put(&self, bytes: &mut Vec<u8>) {
         put_text(self, bytes);
     }
@@ -182,7 +182,7 @@ impl Coded for Cow<'static, str> {
     }
 }
 
-impl Coded for PathBuf {
+impl Codec for PathBuf {
     fn put(&self, bytes: &mut Vec<u8>) {
         let own = self.as_os_str().as_bytes();
         put_length(own.len(), bytes);
@@ -195,7 +195,7 @@ impl Coded for PathBuf {
     }
 }
 
-impl Coded for SystemTime {
+impl Codec for SystemTime {
     fn put(&self, bytes: &mut Vec<u8>) {
         let since = self.duration_since(Self::UNIX_EPOCH).unwrap_or_default();
         (since.as_secs(), since.subsec_nanos()).put(bytes);
@@ -209,7 +209,7 @@ impl Coded for SystemTime {
     }
 }
 
-impl Coded for [u8; 16] {
+impl Codec for [u8; 16] {
     fn put(&self, bytes: &mut Vec<u8>) {
         bytes.extend_from_slice(self);
     }
@@ -219,7 +219,7 @@ impl Coded for [u8; 16] {
     }
 }
 
-impl Coded for &'static Rule {
+impl Codec for &'static Rule {
     fn put(&self, bytes: &mut Vec<u8>) {
         put_text(self.code, bytes);
     }
@@ -229,17 +229,17 @@ impl Coded for &'static Rule {
     }
 }
 
-impl Coded for AllowedTools {
+impl Codec for AllowedTools {
     fn put(&self, bytes: &mut Vec<u8>) {
         self.0.put(bytes);
     }
 
     fn take(bytes: &mut &[u8]) -> Option<Self> {
-        Coded::take(bytes).map(Self)
+        Codec::take(bytes).map(Self)
     }
 }
 
-impl Coded for Range<usize> {
+impl Codec for Range<usize> {
     fn put(&self, bytes: &mut Vec<u8>) {
         (self.start, self.end).put(bytes);
     }
@@ -249,7 +249,7 @@ impl Coded for Range<usize> {
     }
 }
 
-impl<A: Coded, B: Coded> Coded for (A, B) {
+impl<A: Codec, B: Codec> Codec for (A, B) {
     fn put(&self, bytes: &mut Vec<u8>) {
         self.0.put(bytes);
         self.1.put(bytes);
@@ -260,7 +260,7 @@ impl<A: Coded, B: Coded> Coded for (A, B) {
     }
 }
 
-impl<T: Coded> Coded for Option<T> {
+impl<T: Codec> Codec for Option<T> {
     fn put(&self, bytes: &mut Vec<u8>) {
         self.is_some().put(bytes);
         self.iter().for_each(|it| it.put(bytes));
@@ -271,7 +271,7 @@ impl<T: Coded> Coded for Option<T> {
     }
 }
 
-impl Coded for Box<Dialect> {
+impl Codec for Box<Dialect> {
     fn put(&self, bytes: &mut Vec<u8>) {
         (**self).put(bytes);
     }
@@ -281,7 +281,7 @@ impl Coded for Box<Dialect> {
     }
 }
 
-impl<T: Coded> Coded for Box<[T]> {
+impl<T: Codec> Codec for Box<[T]> {
     fn put(&self, bytes: &mut Vec<u8>) {
         put_list(self, bytes);
     }
@@ -291,7 +291,7 @@ impl<T: Coded> Coded for Box<[T]> {
     }
 }
 
-impl<T: Coded> Coded for Vec<T> {
+impl<T: Codec> Codec for Vec<T> {
     fn put(&self, bytes: &mut Vec<u8>) {
         put_list(self, bytes);
     }
@@ -301,7 +301,7 @@ impl<T: Coded> Coded for Vec<T> {
     }
 }
 
-fn put_list<T: Coded>(list: &[T], bytes: &mut Vec<u8>) {
+fn put_list<T: Codec>(list: &[T], bytes: &mut Vec<u8>) {
     put_length(list.len(), bytes);
     list.iter().for_each(|it| it.put(bytes));
 }
@@ -319,7 +319,7 @@ fn take_list<T>(
     Some(list)
 }
 
-impl Coded for Field<'static> {
+impl Codec for Field<'static> {
     fn put(&self, bytes: &mut Vec<u8>) {
         self.key.put(bytes);
         self.value.put(bytes);
@@ -333,7 +333,7 @@ impl Coded for Field<'static> {
     }
 }
 
-impl Coded for Value<'static> {
+impl Codec for Value<'static> {
     fn put(&self, bytes: &mut Vec<u8>) {
         match self {
             Self::Empty => bytes.push(0),
@@ -360,11 +360,11 @@ impl Coded for Value<'static> {
 
 fn field(bytes: &mut &[u8], depth: usize) -> Option<Field<'static>> {
     Some(Field {
-        key: Coded::take(bytes)?,
+        key: Codec::take(bytes)?,
         value: value(bytes, depth)?,
-        line: Coded::take(bytes)?,
-        key_span: Coded::take(bytes)?,
-        span: Coded::take(bytes)?,
+        line: Codec::take(bytes)?,
+        key_span: Codec::take(bytes)?,
+        span: Codec::take(bytes)?,
     })
 }
 
@@ -374,7 +374,7 @@ fn value(bytes: &mut &[u8], depth: usize) -> Option<Value<'static>> {
     }
     Some(match u8::take(bytes)? {
         0 => Value::Empty,
-        1 => Value::Scalar(Scalar { text: Coded::take(bytes)?, style: Coded::take(bytes)? }),
+        1 => Value::Scalar(Scalar { text: Codec::take(bytes)?, style: Codec::take(bytes)? }),
         2 => Value::List(take_list(bytes, |it| value(it, depth + 1))?),
         3 => Value::Map(take_list(bytes, |it| field(it, depth + 1))?),
         _ => return None,

@@ -15,7 +15,7 @@ pub enum Definition {
     /// Tool calls, one after the other.
     Composite {
         /// The calls.
-        steps: Vec<Step>,
+        steps: Vec<CompositeStep>,
     },
     /// A shell script.
     Script {
@@ -31,7 +31,7 @@ pub enum Definition {
 
 /// One tool call of a composite skill.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Step {
+pub struct CompositeStep {
     /// The tool.
     pub tool: String,
     /// What it is given.
@@ -64,7 +64,7 @@ pub fn definition(kind: Type, body: &str) -> Result<Definition, DefinitionError>
             .map(|it| Definition::Template { template: it.text.clone() })
             .ok_or_else(|| missing("a `template` code block")),
         Type::Composite => {
-            let steps: Vec<Step> =
+            let steps: Vec<CompositeStep> =
                 own.filter(|it| it.language == "json").map(step).collect::<Result<_, _>>()?;
             if steps.is_empty() {
                 Err(missing("a `json` code block for each step"))
@@ -90,7 +90,7 @@ pub(crate) fn script<'f, 'b>(fences: &'f [Fence<'b>]) -> Option<&'f Fence<'b>> {
     fences.iter().filter(|it| !it.is_parameters).find(is_shell)
 }
 
-fn step(fence: &Fence<'_>) -> Result<Step, DefinitionError> {
+fn step(fence: &Fence<'_>) -> Result<CompositeStep, DefinitionError> {
     let json: Json = serde_json::from_str(&fence.text).map_err(|error| bad_json(fence, &error))?;
     let object = json.as_object();
     let tool = object.and_then(|it| it.get("tool")).and_then(Json::as_str);
@@ -107,7 +107,7 @@ fn step(fence: &Fence<'_>) -> Result<Step, DefinitionError> {
             return Err(DefinitionError { line: fence.line, message });
         }
     };
-    Ok(Step { tool: tool.to_owned(), params })
+    Ok(CompositeStep { tool: tool.to_owned(), params })
 }
 
 fn bad_json(fence: &Fence<'_>, error: &serde_json::Error) -> DefinitionError {

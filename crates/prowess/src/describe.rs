@@ -25,7 +25,7 @@ pub struct Describer {
     library: Box<dyn Fn() -> Arc<Library> + Send + Sync>,
     thresholds: Thresholds,
     clock: Box<dyn Fn() -> Instant + Send + Sync>,
-    kept: Mutex<Kept>,
+    kept: Mutex<DescriptionCache>,
 }
 
 impl Describer {
@@ -77,12 +77,12 @@ impl Describer {
             return Ok(Some(disclosure));
         }
         let disclosure = Arc::new(disclose(skill, level)?);
-        let entry = Entry { disclosure: disclosure.clone(), stamp, made: now };
+        let entry = CachedDisclosure { disclosure: disclosure.clone(), stamp, made: now };
         self.kept().put(&library, key, entry);
         Ok(Some(disclosure))
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, DescriptionCache> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -95,19 +95,19 @@ impl fmt::Debug for Describer {
 
 /// What was read from one library.
 #[derive(Default)]
-struct Kept {
+struct DescriptionCache {
     library: Weak<Library>,
-    entries: HashMap<(Arc<Path>, Level), Entry>,
+    entries: HashMap<(Arc<Path>, Level), CachedDisclosure>,
     bytes: usize,
 }
 
-struct Entry {
+struct CachedDisclosure {
     disclosure: Arc<Disclosure>,
     stamp: Option<Stamp>,
     made: Instant,
 }
 
-impl Kept {
+impl DescriptionCache {
     fn get(
         &mut self,
         library: &Arc<Library>,
@@ -124,7 +124,7 @@ impl Kept {
     }
 
     /// Keeps a disclosure, unless the library has been swapped while it was read.
-    fn put(&mut self, library: &Arc<Library>, key: (Arc<Path>, Level), entry: Entry) {
+    fn put(&mut self, library: &Arc<Library>, key: (Arc<Path>, Level), entry: CachedDisclosure) {
         let bytes = entry.bytes();
         if self.library.as_ptr() != Arc::as_ptr(library) || bytes > MAX_BYTES {
             return;
@@ -135,7 +135,7 @@ impl Kept {
                 break;
             }
             self.entries.retain(|it, _| it.1 != level);
-            self.bytes = self.entries.values().map(Entry::bytes).sum();
+            self.bytes = self.entries.values().map(CachedDisclosure::bytes).sum();
         }
         self.bytes += bytes;
         if let Some(old) = self.entries.insert(key, entry) {
@@ -144,7 +144,7 @@ impl Kept {
     }
 }
 
-impl Entry {
+impl CachedDisclosure {
     fn bytes(&self) -> usize {
         let resources = self.disclosure.resources.iter().map(|it| it.path.len() + 64);
         self.disclosure.text.len() + resources.sum::<usize>() + 256
@@ -169,14 +169,15 @@ mod tests {
     fn what_is_kept_has_a_bound_and_metadata_goes_last() {
         let options = Options { sources: vec![bundled()], ..Options::default() };
         let library = Arc::new(Library::load(&options).unwrap());
-        let mut kept = Kept { library: Arc::downgrade(&library), ..Kept::default() };
+        let mut kept =
+            DescriptionCache { library: Arc::downgrade(&library), ..DescriptionCache::default() };
         let mut put = |name: &str, level, length| {
             let (text, resources) = ("x".repeat(length), Vec::new());
             let disclosure = Arc::new(Disclosure { level, text, tokens: 0, resources });
-            let entry = Entry { disclosure, stamp: None, made: Instant::now() };
+            let entry = CachedDisclosure { disclosure, stamp: None, made: Instant::now() };
             kept.put(&library, (Path::new(name).into(), level), entry);
             let levels = [Level::Metadata, Level::Full];
-            let bytes: usize = kept.entries.values().map(Entry::bytes).sum();
+            let bytes: usize = kept.entries.values().map(CachedDisclosure::bytes).sum();
             assert!(kept.bytes == bytes && bytes <= MAX_BYTES, "{} of {bytes}", kept.bytes);
             levels.map(|level| kept.entries.keys().filter(|it| it.1 == level).count())
         };

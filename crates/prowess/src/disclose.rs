@@ -50,14 +50,14 @@ pub struct Disclosure {
 
 /// What the instructions of a skill say without arguments.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct RenderedBody {
     /// All of it, paths absolute, without the list of files.
     pub(crate) full: String,
     /// The parameters and the first instructions.
     pub(crate) brief: String,
 }
 
-impl Told {
+impl RenderedBody {
     /// What these instructions of a skill say, found out once for as long as they stay the same.
     pub(crate) fn of(skill: &Skill, instructions: Arc<str>) -> Arc<Self> {
         let find = |instructions: &str| {
@@ -86,7 +86,7 @@ impl Level {
 pub fn disclose(skill: &Skill, level: Level) -> Result<Disclosure, ReadError> {
     let text = match level {
         Level::Metadata => metadata(skill),
-        Level::Brief => metadata(skill) + &Told::of(skill, skill.text()?).brief,
+        Level::Brief => metadata(skill) + &RenderedBody::of(skill, skill.text()?).brief,
         Level::Full => full(skill)?,
     };
     let tokens = Tokenizer::Estimate.count(&text);

@@ -25,7 +25,7 @@ use crate::{
     parse::{Encoding, canonical, decode, is_own, requoted},
     revise::{marked, text_of},
     rule::{self, Profile, Rule},
-    validate::{Standing, check_text, standing},
+    validate::{FieldSupport, check_text, standing},
 };
 
 /// A text, and what was put right in it.
@@ -223,13 +223,16 @@ fn without_empty(text: &str, fields: &[Field<'_>]) -> Option<String> {
 
 fn with_known_fields(text: &str, fields: &[Field<'_>]) -> Option<String> {
     all(text, fields, |text, field| match standing(&field.key) {
-        Standing::Misspelt(right) => rename(text, &field.key, right).ok(),
+        FieldSupport::Misspelt(right) => rename(text, &field.key, right).ok(),
         // A value that would not be understood there says something else at the top level.
-        Standing::Movable if is_own(field) => nest(text, &field.key, "metadata").ok(),
-        Standing::Unknown if !is_empty(&field.value) && is_word(&field.key) => {
+        FieldSupport::Movable if is_own(field) => nest(text, &field.key, "metadata").ok(),
+        FieldSupport::Unknown if !is_empty(&field.value) && is_word(&field.key) => {
             nest(text, &field.key, "metadata").ok()
         }
-        Standing::Specified | Standing::Vendor(_) | Standing::Movable | Standing::Unknown => None,
+        FieldSupport::Specified
+        | FieldSupport::Vendor(_)
+        | FieldSupport::Movable
+        | FieldSupport::Unknown => None,
     })
 }
 

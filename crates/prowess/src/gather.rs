@@ -28,7 +28,7 @@ const CHUNK: usize = 32;
 const SHORT: Duration = Duration::from_millis(2);
 
 /// What was gathered, in no particular order.
-pub(crate) struct Gathered<T> {
+pub(crate) struct ScanResult<T> {
     /// What was made of every skill.
     pub(crate) made: Vec<T>,
     /// Where a skill lies that could not be read, with the number of its source.
@@ -42,10 +42,10 @@ pub(crate) fn gather<T: Send>(
     limits: &SizeLimits,
     listing: Listing,
     make: impl Fn(usize, DiscoveredSkill) -> T + Sync,
-) -> Gathered<T> {
+) -> ScanResult<T> {
     gather_by(sources.len(), limits, |place| {
         let visit = sources[place.source].visit(&place.folder, limits, listing);
-        Visited::new(visit, |found| make(place.source, found))
+        ScannedFolder::new(visit, |found| make(place.source, found))
     })
 }
 
@@ -53,9 +53,9 @@ pub(crate) fn gather<T: Send>(
 pub(crate) fn gather_by<T: Send>(
     sources: usize,
     limits: &SizeLimits,
-    visit: impl Fn(&Place) -> Visited<T> + Sync,
-) -> Gathered<T> {
-    let mut gathered = Gathered { made: Vec::new(), left_out: Vec::new(), findings: Vec::new() };
+    visit: impl Fn(&Place) -> ScannedFolder<T> + Sync,
+) -> ScanResult<T> {
+    let mut gathered = ScanResult { made: Vec::new(), left_out: Vec::new(), findings: Vec::new() };
     let mut places: Vec<Place> = (0..sources)
         .map(|source| Place { source, folder: PathBuf::new(), depth: 0, links: 0 })
         .collect();
@@ -73,15 +73,17 @@ pub(crate) fn gather_by<T: Send>(
         }
         left -= places.len();
         let visited = parallel(&places, |place| {
-            let Visited { step, linked, findings } = visit(place);
+            let ScannedFolder { step, linked, findings } = visit(place);
             let links = place.links + usize::from(linked);
             // A second link on the way may lead in circles.
             let deeper = place.depth < limits.depth.min(DEEPEST) && links < 2;
             let step = match step {
-                Step::Folders(folders) if deeper => Step::Folders(place.inside(folders, links)),
-                Step::Folders(_) | Step::Nothing => Step::Nothing,
-                Step::Made(made) => Step::Made(made),
-                Step::LeftOut(path) => Step::LeftOut((place.source, path)),
+                FolderContent::Folders(folders) if deeper => {
+                    FolderContent::Folders(place.inside(folders, links))
+                }
+                FolderContent::Folders(_) | FolderContent::Nothing => FolderContent::Nothing,
+                FolderContent::Made(made) => FolderContent::Made(made),
+                FolderContent::LeftOut(path) => FolderContent::LeftOut((place.source, path)),
             };
             (step, findings)
         });
@@ -89,10 +91,10 @@ pub(crate) fn gather_by<T: Send>(
         for (step, found) in visited.into_iter().flatten() {
             gathered.findings.extend(found);
             match step {
-                Step::Made(it) => gathered.made.push(it),
-                Step::LeftOut(it) => gathered.left_out.push(it),
-                Step::Folders(more) => places.extend(more),
-                Step::Nothing => {}
+                FolderContent::Made(it) => gathered.made.push(it),
+                FolderContent::LeftOut(it) => gathered.left_out.push(it),
+                FolderContent::Folders(more) => places.extend(more),
+                FolderContent::Nothing => {}
             }
         }
     }
@@ -117,8 +119,8 @@ impl Place {
 
 /// What was made of a visit.
 #[derive(Clone)]
-pub(crate) struct Visited<T> {
-    pub(crate) step: Step<T, PathBuf, PathBuf>,
+pub(crate) struct ScannedFolder<T> {
+    pub(crate) step: FolderContent<T, PathBuf, PathBuf>,
     /// Whether a link led there.
     pub(crate) linked: bool,
     pub(crate) findings: Vec<Finding>,
@@ -126,28 +128,28 @@ pub(crate) struct Visited<T> {
 
 /// What a folder is.
 #[derive(Clone)]
-pub(crate) enum Step<T, F, L> {
+pub(crate) enum FolderContent<T, F, L> {
     Made(T),
     Folders(Vec<F>),
     LeftOut(L),
     Nothing,
 }
 
-impl<T, F, L> Step<T, F, L> {
+impl<T, F, L> FolderContent<T, F, L> {
     /// The folders in it that are to be visited.
     pub(crate) fn folders(&self) -> &[F] {
         if let Self::Folders(folders) = self { folders } else { &[] }
     }
 }
 
-impl<T> Visited<T> {
+impl<T> ScannedFolder<T> {
     pub(crate) fn new(visit: Visit, make: impl FnOnce(DiscoveredSkill) -> T) -> Self {
         let Visit { what, linked, findings } = visit;
         let step = match what {
-            VisitResult::Skill(found) => Step::Made(make(*found)),
-            VisitResult::Folders(folders) => Step::Folders(folders),
-            VisitResult::LeftOut(path) => Step::LeftOut(path),
-            VisitResult::Nothing => Step::Nothing,
+            VisitResult::Skill(found) => FolderContent::Made(make(*found)),
+            VisitResult::Folders(folders) => FolderContent::Folders(folders),
+            VisitResult::LeftOut(path) => FolderContent::LeftOut(path),
+            VisitResult::Nothing => FolderContent::Nothing,
         };
         Self { step, linked, findings }
     }

@@ -16,7 +16,7 @@ pub use self::{
     evaluate::{Confusion, Evaluation, Score, TestedRequest},
     family::{NearDuplicate, NearDuplicates},
     study::{Competitor, MissReason, Probe, ProbeStatus, StudiedSkill, Study},
-    trial::{Expected, Trial, Trials},
+    trial::{ExpectedMatch, Trial, Trials},
 };
 use crate::{
     library::Library,

@@ -29,11 +29,11 @@ mod revise;
 mod validate;
 mod fix;
 mod coded;
-mod recall;
+mod scan_cache;
 mod gather;
 mod load;
 mod library;
-mod visits;
+mod scanner;
 mod live_library;
 mod library_changes;
 mod doctor;
@@ -63,7 +63,7 @@ pub use crate::{
         FittedPrompt, HistoryError, Message, Offer, PlacedSkill, Priority, Prompt, Role, Summarise,
         Usage, choose, fit, fit_again, history, request,
     },
-    definition::{Definition, DefinitionError, Step, definition, parameters},
+    definition::{CompositeStep, Definition, DefinitionError, definition, parameters},
     describe::Describer,
     disclose::{Disclosure, Level, Thresholds, ThresholdsError, disclose},
     discover::{Directory, HERE, PRESETS, Preset, preset},
@@ -78,7 +78,7 @@ pub use crate::{
     invisible::{invisible, visible, without_invisible},
     invoke::{argument_names, invoke},
     lab::{
-        Competitor, Confusion, Evaluation, Expected, Lab, MissReason, NearDuplicate,
+        Competitor, Confusion, Evaluation, ExpectedMatch, Lab, MissReason, NearDuplicate,
         NearDuplicates, Probe, ProbeStatus, Progress, Score, StudiedSkill, Study, TestedRequest,
         Trial, Trials,
     },

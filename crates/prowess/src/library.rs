@@ -11,8 +11,8 @@ use crate::{
     finding::Finding,
     load::load,
     matching::{Embedder, Searchable},
-    recall::IndexPlace,
     rule::Profile,
+    scan_cache::IndexPlace,
     skill::Skill,
     source::{Cache, Listing, SizeLimits, Source},
 };
@@ -36,7 +36,7 @@ pub struct Options {
     pub limits: SizeLimits,
     /// When the files beside a `SKILL.md` are listed.
     pub resources: Listing,
-    /// Whether a [`LiveLibrary`](crate::Keeper) reloads what changes while it runs.
+    /// Whether a [`LiveLibrary`](crate::LiveLibrary) reloads what changes while it runs.
     pub watch: bool,
     /// The lenient profile takes a folder's name for a skill that has none.
     pub profile: Profile,

@@ -95,9 +95,9 @@ fn resources(skill: &Skill) -> BTreeMap<&str, &Resource> {
 }
 
 /// Where a finding is, and what it says.
-type Said<'lib> = (&'lib OsStr, Option<usize>, &'lib str, &'lib str);
+type FindingKey<'lib> = (&'lib OsStr, Option<usize>, &'lib str, &'lib str);
 
-fn findings(library: &Library) -> BTreeMap<Said<'_>, &Finding> {
+fn findings(library: &Library) -> BTreeMap<FindingKey<'_>, &Finding> {
     let findings = library.findings().iter();
     findings.map(|it| ((it.path.as_os_str(), it.line, it.rule.code, &*it.message), it)).collect()
 }

@@ -11,11 +11,11 @@ use std::{
 };
 
 use crate::{
-    gather::Gathered,
+    gather::ScanResult,
     library::{Library, LoadError, Options},
-    load::Made,
-    source::{Heard, Touched, Watcher},
-    visits::Visits,
+    load::ParsedFile,
+    scanner::Scanner,
+    source::{TouchedFolders, WatchEvent, Watcher},
 };
 
 /// How often somebody looks at what the system does not tell of, at the most, and how much longer than
@@ -29,7 +29,7 @@ const TOLD: (Duration, u32) = (Duration::from_secs(60), 500);
 /// Holds the current library. A reload swaps it whole; whoever has the old one keeps it.
 #[derive(Debug)]
 pub struct LiveLibrary {
-    held: Arc<Held>,
+    held: Arc<LiveState>,
     watcher: Weak<Watcher>,
     /// Tells the watching thread to end, by being dropped.
     _watching: Option<Sender<()>>,
@@ -47,7 +47,7 @@ pub enum Watching {
 }
 
 #[derive(Debug)]
-struct Held {
+struct LiveState {
     current: Mutex<Arc<Library>>,
     swapped: Condvar,
     /// Held over a reload or a look, so that what was read first does not come last; whether somebody
@@ -61,11 +61,11 @@ impl LiveLibrary {
     /// Loads the library that `options` ask for, and watches it if they say so.
     pub fn start(options: &Options) -> Result<Self, LoadError> {
         if !options.watch {
-            let held = Held::new(Library::load(options)?, Watching::Off);
+            let held = LiveState::new(Library::load(options)?, Watching::Off);
             return Ok(Self { held, watcher: Weak::new(), _watching: None });
         }
         let (follower, library, watching) = Follower::new(options)?;
-        let held = Held::new(library, watching);
+        let held = LiveState::new(library, watching);
         let watcher = follower.watcher.as_ref().map_or_else(Weak::new, Arc::downgrade);
         let started = follower.start(Arc::downgrade(&held)).map_err(LoadError::Watch)?;
         Ok(Self { held, watcher, _watching: Some(started) })
@@ -113,7 +113,7 @@ impl Drop for LiveLibrary {
     }
 }
 
-impl Held {
+impl LiveState {
     fn new(library: Library, watching: Watching) -> Arc<Self> {
         Arc::new(Self {
             current: Mutex::new(Arc::new(library)),
@@ -148,7 +148,7 @@ impl Held {
 
 /// Follows the files of a library: waits, looks, and makes a new one when something is other than it was.
 struct Follower {
-    visits: Visits,
+    visits: Scanner,
     /// Who tells when to look, and where, unless the system cannot.
     watcher: Option<Arc<Watcher>>,
     /// How long the last look at everything took.
@@ -162,8 +162,8 @@ impl Follower {
             Ok(watcher) => (Some(Arc::new(watcher)), None),
             Err(why) => (None, Some(why)),
         };
-        let mut follower = Self { visits: Visits::new(options)?, watcher, took: Duration::ZERO };
-        let (gathered, refused) = follower.look(&Touched::all());
+        let mut follower = Self { visits: Scanner::new(options)?, watcher, took: Duration::ZERO };
+        let (gathered, refused) = follower.look(&TouchedFolders::all());
         let gathered = gathered.expect("whatever is seen first is new");
         let library = follower.visits.library(gathered, None);
         let watching = cannot.or(refused).map_or(Watching::Notified, Watching::Polling);
@@ -171,20 +171,20 @@ impl Follower {
     }
 
     /// Follows until the sender is dropped and the watcher told to end.
-    fn start(self, held: Weak<Held>) -> io::Result<Sender<()>> {
+    fn start(self, held: Weak<LiveState>) -> io::Result<Sender<()>> {
         let (watching, ended) = channel::<()>();
         let name = "prowess-watch".to_owned();
         thread::Builder::new().name(name).spawn(move || self.follow(&held, &ended))?;
         Ok(watching)
     }
 
-    fn follow(mut self, held: &Weak<Held>, ended: &Receiver<()>) {
+    fn follow(mut self, held: &Weak<LiveState>, ended: &Receiver<()>) {
         let mut rested = Instant::now();
         loop {
             let mut touched = match self.wait(rested, ended) {
-                Heard::Nothing => Touched::all(),
-                Heard::Change(touched) => touched,
-                Heard::End => return,
+                WatchEvent::Nothing => TouchedFolders::all(),
+                WatchEvent::Change(touched) => touched,
+                WatchEvent::End => return,
             };
             let Some(held) = held.upgrade() else { return };
             let mut is_reloaded = locked(&held.reloading);
@@ -192,7 +192,7 @@ impl Follower {
             if mem::take(&mut *is_reloaded) {
                 // What everybody sees is newer than what was seen here.
                 self.visits.distrust();
-                touched = Touched::all();
+                touched = TouchedFolders::all();
             }
             let (gathered, cannot) = self.look(&touched);
             if let Some(why) = cannot {
@@ -208,19 +208,22 @@ impl Follower {
     }
 
     /// Waits until it is time to look again.
-    fn wait(&self, rested: Instant, ended: &Receiver<()>) -> Heard {
+    fn wait(&self, rested: Instant, ended: &Receiver<()>) -> WatchEvent {
         let pause = |(least, times): (Duration, u32)| least.max(self.took * times);
         let Some(watcher) = &self.watcher else {
             return match ended.recv_timeout(pause(POLLED)) {
-                Err(RecvTimeoutError::Timeout) => Heard::Nothing,
-                _ => Heard::End,
+                Err(RecvTimeoutError::Timeout) => WatchEvent::Nothing,
+                _ => WatchEvent::End,
             };
         };
         watcher.wait(pause(if watcher.is_shared() { SHARED } else { TOLD }), rested)
     }
 
     /// Looks where something has happened; with it, why the system cannot tell of it any more.
-    fn look(&mut self, touched: &Touched) -> (Option<Gathered<Made>>, Option<String>) {
+    fn look(
+        &mut self,
+        touched: &TouchedFolders,
+    ) -> (Option<ScanResult<ParsedFile>>, Option<String>) {
         let started = Instant::now();
         let (gathered, watched) = self.visits.look(touched, self.watcher.as_ref());
         if touched.is_all {

@@ -12,13 +12,15 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     finding::{Finding, Report, Severity},
-    gather::{Gathered, Step, Visited, gather, gather_by},
+    gather::{FolderContent, ScanResult, ScannedFolder, gather, gather_by},
     library::{Library, LoadError, Options},
-    parse::{Reading, decode},
-    recall::{Came, IndexPlace, Kept, Recall, keys, state},
+    parse::{SplitDocument, decode},
     rule::{self, Profile},
+    scan_cache::{CachedSkill, CachedVisit, IndexPlace, ScanCache, keys, state},
     skill::{Home, Manifest, Origin, Scope, Skill},
-    source::{At, DiscoveredSkill, Folder, Listing, Seen, Source, VisitResult, Watcher, reason},
+    source::{
+        At, DiscoveredSkill, Folder, Listing, Source, VisitMarks, VisitResult, Watcher, reason,
+    },
     validate::{at_load, too_large},
 };
 
@@ -41,7 +43,7 @@ pub(crate) fn assemble(
     options: &Options,
     homes: &[Arc<Home>],
     mut findings: Vec<Finding>,
-    gathered: Gathered<Made>,
+    gathered: ScanResult<ParsedFile>,
     index: Option<IndexPlace>,
     before: Option<&Library>,
 ) -> Library {
@@ -57,7 +59,15 @@ pub(crate) fn assemble(
     }
     made.extend(gathered.left_out.into_iter().map(|(number, path)| {
         let (scope, path) = (homes[number].source.scope(), Arc::from(path));
-        Made { number, path, real: None, linked: false, scope, skill: None, findings: Vec::new() }
+        ParsedFile {
+            number,
+            path,
+            real: None,
+            linked: false,
+            scope,
+            skill: None,
+            findings: Vec::new(),
+        }
     }));
     let mut left_out: Vec<Arc<Path>> = Vec::new();
     for it in &mut made {
@@ -70,7 +80,8 @@ pub(crate) fn assemble(
     left_out.sort();
     left_out.dedup();
     // How a name begins decides most comparisons, without a look at the skill.
-    let mut made: Vec<(u64, Made)> = made.into_iter().map(|it| (start(it.name()), it)).collect();
+    let mut made: Vec<(u64, ParsedFile)> =
+        made.into_iter().map(|it| (start(it.name()), it)).collect();
     made.sort_unstable_by(|(a_start, a), (b_start, b)| {
         let names = a_start.cmp(b_start).then_with(|| a.name().cmp(b.name()));
         names.then_with(|| a.rank().cmp(&b.rank()))
@@ -90,34 +101,41 @@ pub(crate) fn index_place(homes: &[Arc<Home>], options: &Options) -> Option<Inde
 }
 
 /// Gathers what there is, with what is recalled of it. Says where the index is kept, too.
-fn gathered(homes: &[Arc<Home>], options: &Options) -> (Gathered<Made>, Option<IndexPlace>) {
+fn gathered(
+    homes: &[Arc<Home>],
+    options: &Options,
+) -> (ScanResult<ParsedFile>, Option<IndexPlace>) {
     let Options { limits, resources: listing, .. } = options;
     let folders = || homes.iter().filter_map(|it| it.folder.as_deref());
     let Some(cache) = options.cache.as_ref().filter(|_| folders().next().is_some()) else {
         let sources: Vec<&dyn Source> = homes.iter().map(|it| &*it.source).collect();
         let made = gather(&sources, limits, *listing, |number, found| {
-            Made::new(number, &homes[number], found, options)
+            ParsedFile::new(number, &homes[number], found, options)
         });
         return (made, None);
     };
     let (key, index) = keys(options, folders());
     let bytes = cache.read("skills", &key).unwrap_or_default();
-    let recall = Recall::new(&bytes, cache);
+    let recall = ScanCache::new(&bytes, cache);
     let gathered = gather_by(homes.len(), limits, |place| {
         let (number, path, home) = (place.source, &*place.folder, &homes[place.source]);
         // What lies behind a link depends on more than the marks tell.
         let Some(folder) = home.folder.as_deref().filter(|_| place.links == 0) else {
             let visit = home.source.visit(path, limits, *listing);
-            return Visited::new(visit, |found| Made::new(number, home, found, options));
+            return ScannedFolder::new(visit, |found| {
+                ParsedFile::new(number, home, found, options)
+            });
         };
         if let Some(came) = recall.look(place, folder) {
             let step = match came {
-                Came::Folders(folders) => Step::Folders(folders),
-                Came::Skill(kept) => Step::Made(Made::of(number, home, folder.at(path), *kept)),
+                CachedVisit::Folders(folders) => FolderContent::Folders(folders),
+                CachedVisit::Skill(kept) => {
+                    FolderContent::Made(ParsedFile::of(number, home, folder.at(path), *kept))
+                }
             };
-            return Visited { step, linked: false, findings: Vec::new() };
+            return ScannedFolder { step, linked: false, findings: Vec::new() };
         }
-        let mut seen = Seen::default();
+        let mut seen = VisitMarks::default();
         let visit = folder.visit_noting(path, limits, *listing, Some(&mut seen));
         let is_telling = visit.findings.is_empty() && recall.is_telling(&seen);
         if let VisitResult::Folders(folders) = &visit.what
@@ -125,13 +143,13 @@ fn gathered(homes: &[Arc<Home>], options: &Options) -> (Gathered<Made>, Option<I
         {
             recall.keep_folders(place, &seen, folders);
         }
-        Visited::new(visit, |found| {
+        ScannedFolder::new(visit, |found| {
             let (at, mut kept) = read(found, &*home.source, options);
             if is_telling && !kept.findings.iter().any(|it| *it.rule == rule::FILE_UNREADABLE) {
                 kept.state = state(path, &seen).filter(|_| *listing == Listing::AtOnce);
                 recall.keep_skill(place, &seen, &kept);
             }
-            Made::of(number, home, at, kept)
+            ParsedFile::of(number, home, at, kept)
         })
     });
     if let Some(bytes) = recall.renewed(cache.least) {
@@ -207,7 +225,7 @@ fn start(name: &str) -> u64 {
 
 /// What was made of one `SKILL.md`.
 #[derive(Clone)]
-pub(crate) struct Made {
+pub(crate) struct ParsedFile {
     number: usize,
     path: Arc<Path>,
     real: Option<Arc<Path>>,
@@ -217,16 +235,16 @@ pub(crate) struct Made {
     findings: Vec<Finding>,
 }
 
-impl Made {
+impl ParsedFile {
     fn new(number: usize, home: &Arc<Home>, found: DiscoveredSkill, options: &Options) -> Self {
         let (at, kept) = read(found, &*home.source, options);
         Self::of(number, home, at, kept)
     }
 
-    pub(crate) fn of(number: usize, home: &Arc<Home>, at: At, kept: Kept) -> Self {
+    pub(crate) fn of(number: usize, home: &Arc<Home>, at: At, kept: CachedSkill) -> Self {
         let scope = home.source.scope();
         let At { path, real, linked } = at;
-        let Kept { size, modified, resources, manifest, findings, state } = kept;
+        let CachedSkill { size, modified, resources, manifest, findings, state } = kept;
         let skill = manifest.map(|manifest| {
             Arc::new(Skill {
                 manifest,
@@ -255,7 +273,11 @@ impl Made {
 }
 
 /// Reads what was found: where it lies, and what it is.
-pub(crate) fn read(found: DiscoveredSkill, source: &dyn Source, options: &Options) -> (At, Kept) {
+pub(crate) fn read(
+    found: DiscoveredSkill,
+    source: &dyn Source,
+    options: &Options,
+) -> (At, CachedSkill) {
     let (mut manifest, mut findings) = manifest(&found, source, options);
     for finding in &mut findings {
         finding.path = found.path.to_path_buf();
@@ -265,7 +287,7 @@ pub(crate) fn read(found: DiscoveredSkill, source: &dyn Source, options: &Option
         findings.push(finding);
     }
     let DiscoveredSkill { path, real, linked, size, modified, resources, .. } = found;
-    let kept = Kept { size, modified, resources, manifest, findings, state: None };
+    let kept = CachedSkill { size, modified, resources, manifest, findings, state: None };
     (At { path, real, linked }, kept)
 }
 
@@ -314,7 +336,7 @@ struct ReadText {
 fn read_text(bytes: &[u8], folder: Option<&str>) -> ReadText {
     let mut report = Report::new(Profile::Lenient, Severity::Warning);
     let decoded = decode(bytes);
-    let reading = Reading::new(&decoded, &mut report);
+    let reading = SplitDocument::new(&decoded, &mut report);
     let manifest = reading.manifest(folder, &mut report);
     if let Some(manifest) = &manifest {
         at_load(&reading, manifest, &mut report);

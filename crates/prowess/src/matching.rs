@@ -51,7 +51,7 @@ pub(crate) use self::{
 };
 
 use self::{
-    build::Given,
+    build::DocumentInput,
     document::Text,
     mention::{is_named, mentions},
     query::Query,
@@ -153,10 +153,10 @@ pub fn matches_among<'lib>(
             rank::tier(&searchable.index, document, &query)
         }
     };
-    let mut ranked: Vec<Ranked> = found
+    let mut ranked: Vec<RankedDocument> = found
         .iter()
         .zip(features)
-        .map(|(&(document, _), features)| Ranked {
+        .map(|(&(document, _), features)| RankedDocument {
             document,
             tier: tier(document, &features),
             score: rank::score(&features, long) + meant.score(document),
@@ -167,7 +167,8 @@ pub fn matches_among<'lib>(
     if query.says_nothing {
         ranked.retain(|it| it.tier > Tier::Evidence || meant.nearest.contains(&it.document));
     }
-    let mention = |it: &Ranked| mentioned.iter().position(|document| *document == it.document);
+    let mention =
+        |it: &RankedDocument| mentioned.iter().position(|document| *document == it.document);
     ranked.sort_by(|a, b| {
         b.tier
             .cmp(&a.tier)
@@ -191,7 +192,7 @@ pub(crate) fn index_of(texts: &[&str]) -> Vec<u8> {
     let index = Index::new(texts.len(), &Index::default(), |at, take| {
         let text = Text { name: "name", description: &[], tags: &[], body: texts[at] };
         take(text);
-        Given { key: text.key(), known: None }
+        DocumentInput { key: text.key(), known: None }
     });
     index.unwrap_or_default().as_bytes().to_vec()
 }
@@ -203,7 +204,7 @@ pub(crate) fn search_in(bytes: Vec<u8>) -> bool {
     let found = search::search(&index, &query, CLOSELY, &[], |_| true);
     rank::features(&index, &query, &found);
     let last = index.len().saturating_sub(1);
-    Index::new(index.len(), &index, |at, _| Given {
+    Index::new(index.len(), &index, |at, _| DocumentInput {
         key: [at as u8; 16],
         known: Some((last - at) as u32),
     });
@@ -217,7 +218,7 @@ pub(crate) fn rarity(word: &str, count: u32, index: &Index) -> f32 {
 
 /// Raises the scores of each tier over those of the tiers below it, so that scores and confidences
 /// follow the order.
-fn lift(ranked: &mut [Ranked]) {
+fn lift(ranked: &mut [RankedDocument]) {
     let (mut highest, mut below, mut tier) = (f32::MIN, f32::MIN, Tier::Evidence);
     for it in ranked.iter_mut().rev() {
         if it.tier > tier {
@@ -230,7 +231,7 @@ fn lift(ranked: &mut [Ranked]) {
 
 /// A document with all that is known about it.
 #[derive(Debug, Clone)]
-pub(crate) struct Ranked {
+pub(crate) struct RankedDocument {
     pub(crate) document: u32,
     pub(crate) tier: Tier,
     pub(crate) score: f32,

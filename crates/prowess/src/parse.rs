@@ -21,7 +21,7 @@ use crate::{
 pub(crate) use self::json::yaml_json;
 pub use self::json::{FrontmatterError, frontmatter_json};
 pub(crate) use self::{
-    decode::{Decoded, Encoding, decode},
+    decode::{DecodedText, Encoding, decode},
     manifest::{OWN, SPELLINGS, canonical, is_own},
     repair::requoted,
 };
@@ -47,7 +47,7 @@ pub struct ParsedSkill {
 pub fn parse(bytes: &[u8], folder: Option<&str>, profile: Profile) -> ParsedSkill {
     let mut report = Report::new(profile, Severity::Info);
     let decoded = decode(bytes);
-    let reading = Reading::new(&decoded, &mut report);
+    let reading = SplitDocument::new(&decoded, &mut report);
     let manifest = reading.manifest(folder, &mut report);
     let instructions = instructions(&reading.document).to_owned();
     ParsedSkill { manifest, instructions, findings: report.findings }
@@ -73,14 +73,14 @@ pub(crate) fn described(bytes: &[u8]) -> Option<Box<str>> {
 
 /// A text that was split and whose fields were read.
 #[derive(Debug)]
-pub(crate) struct Reading<'t> {
+pub(crate) struct SplitDocument<'t> {
     pub(crate) document: Document<'t>,
     /// The fields; nothing when they could not be read.
     pub(crate) fields: Option<Vec<Field<'t>>>,
 }
 
-impl<'t> Reading<'t> {
-    pub(crate) fn new(decoded: &'t Decoded<'t>, report: &mut Report) -> Self {
+impl<'t> SplitDocument<'t> {
+    pub(crate) fn new(decoded: &'t DecodedText<'t>, report: &mut Report) -> Self {
         let document = split(&decoded.text);
         note_encoding(decoded, &document, report);
         note_quirks(&document, report);
@@ -208,7 +208,7 @@ fn yaml_fields(text: &str) -> Result<Vec<Field<'_>>, Fault> {
     read(text).map_err(|it| Fault::Invalid { line: it.line, what: it.what.to_owned() })
 }
 
-fn note_encoding(decoded: &Decoded<'_>, document: &Document<'_>, report: &mut Report) {
+fn note_encoding(decoded: &DecodedText<'_>, document: &Document<'_>, report: &mut Report) {
     match decoded.encoding {
         Encoding::Utf8 => {}
         Encoding::Utf8Bom => report.note(

@@ -10,7 +10,7 @@ use std::{
 use prowess_frontmatter::{Field, Value};
 
 use crate::{
-    disclose::Told,
+    disclose::RenderedBody,
     matching::Memo,
     source::{Folder, Key, Mark, ReadError, SizeLimits, Source},
 };
@@ -40,7 +40,7 @@ pub(crate) struct Home {
     pub(crate) folder: Option<Arc<Folder>>,
     pub(crate) limits: SizeLimits,
     /// What skills say, by their paths and instructions: a conversation is told the same ones again.
-    pub(crate) told: Memo<(Arc<Path>, Arc<str>), Arc<Told>>,
+    pub(crate) told: Memo<(Arc<Path>, Arc<str>), Arc<RenderedBody>>,
     /// The instructions themselves, by the files that they were read from.
     pub(crate) texts: Memo<(Arc<Path>, Mark), Arc<str>>,
 }

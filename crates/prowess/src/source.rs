@@ -30,7 +30,7 @@ pub use self::{cache::Cache, memory::Memory, walk::skill_of};
 pub(crate) use self::{
     cache::Key,
     folder::{Folder, is_link},
-    mark::{Mark, Seen},
+    mark::{Mark, VisitMarks},
     trouble::reason,
     watcher::Watcher,
 };
@@ -75,18 +75,18 @@ pub trait Source: Send + Sync + fmt::Debug {
 
 /// What a watcher has heard.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Heard {
+pub(crate) enum WatchEvent {
     /// Nothing, for as long as somebody was willing to wait.
     Nothing,
     /// Something has changed.
-    Change(Touched),
+    Change(TouchedFolders),
     /// That nobody wants to hear any more.
     End,
 }
 
 /// Where something has happened.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Touched {
+pub(crate) struct TouchedFolders {
     /// It may have been anywhere.
     pub(crate) is_all: bool,
     /// The folders whose visits looked at it.
@@ -95,7 +95,7 @@ pub(crate) struct Touched {
     pub(crate) entries: HashSet<PathBuf>,
 }
 
-impl Touched {
+impl TouchedFolders {
     /// More places than that are not worth telling apart.
     const MOST: usize = 20_000;
 

@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, schema_for};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    disclose::Told,
+    disclose::RenderedBody,
     invoke::{MAX_FILES, folded, folder, more},
     library::Library,
     shorten::one_line,
@@ -75,7 +75,7 @@ impl UsedSkill {
         Ok(Self::Found {
             name: skill.manifest.name.to_string(),
             folder: folder(skill),
-            instructions: Told::of(skill, skill.text()?).full.clone(),
+            instructions: RenderedBody::of(skill, skill.text()?).full.clone(),
             resources: skill.resources().iter().map(|it| it.path.to_string()).collect(),
         })
     }

@@ -20,7 +20,7 @@ use crate::{
     discover::Directory,
     finding::{At, Finding, Report, Severity},
     gather::gather,
-    parse::{Decoded, Reading, decode},
+    parse::{DecodedText, SplitDocument, decode},
     rule::{self, Profile, RULES},
     skill::{Manifest, Type},
     source::{DiscoveredSkill, Folder, Listing, SizeLimits, Source},
@@ -29,7 +29,7 @@ use crate::{
 use self::fields::fields;
 pub use self::name::is_plain as is_plain_name;
 pub(crate) use self::{
-    fields::{Standing, at_load, standing},
+    fields::{FieldSupport, at_load, standing},
     guidance::is_template_text,
 };
 
@@ -150,7 +150,7 @@ pub fn check_sources(
     let skills = made.len() + left_out.len();
     let mut findings = neighbours(&made, profile);
     let scripts = made.iter_mut().filter_map(|it| it.script.take()).collect();
-    let file = |it: &Made| CheckedFile {
+    let file = |it: &CheckedSkill| CheckedFile {
         path: it.path.to_path_buf(),
         real: it.real.as_deref().map(Path::to_owned),
         linked: it.linked,
@@ -174,7 +174,7 @@ fn place(finding: &Finding, profile: Profile) -> (Option<usize>, usize) {
 pub fn check_text(bytes: &[u8], folder: Option<&str>, profile: Profile) -> Vec<Finding> {
     let mut report = Report::new(profile, Severity::Info);
     let decoded = decode(bytes);
-    let reading = Reading::new(&decoded, &mut report);
+    let reading = SplitDocument::new(&decoded, &mut report);
     document(&decoded, &reading, folder, &mut report);
     let mut findings = report.findings;
     findings.sort_by_key(|it| place(it, profile));
@@ -184,8 +184,8 @@ pub fn check_text(bytes: &[u8], folder: Option<&str>, profile: Profile) -> Vec<F
 
 /// Every rule about one document; with it, the manifest if there is one.
 fn document(
-    decoded: &Decoded<'_>,
-    reading: &Reading<'_>,
+    decoded: &DecodedText<'_>,
+    reading: &SplitDocument<'_>,
     folder: Option<&str>,
     report: &mut Report,
 ) -> Option<Manifest> {
@@ -229,7 +229,7 @@ fn excerpts(text: &str, findings: &mut [Finding]) {
 }
 
 /// One checked skill.
-struct Made {
+struct CheckedSkill {
     path: Arc<Path>,
     real: Option<Arc<Path>>,
     linked: bool,
@@ -238,7 +238,7 @@ struct Made {
     script: Option<CheckedScript>,
 }
 
-impl Made {
+impl CheckedSkill {
     /// Whether the folder has another name than the skill.
     fn is_guest(&self) -> bool {
         let folder = self.path.parent().and_then(Path::file_name);
@@ -251,7 +251,7 @@ fn check_found(
     found: &DiscoveredSkill,
     profile: Profile,
     limits: &SizeLimits,
-) -> Made {
+) -> CheckedSkill {
     let mut report = Report::new(profile, Severity::Info);
     let bytes = match source.read(&found.path) {
         Ok(bytes) => bytes,
@@ -262,7 +262,7 @@ fn check_found(
     };
     let folder = found.folder_name();
     let decoded = decode(&bytes);
-    let reading = Reading::new(&decoded, &mut report);
+    let reading = SplitDocument::new(&decoded, &mut report);
     let manifest = document(&decoded, &reading, folder.as_deref(), &mut report);
     beside::rules(source, found, &reading, &mut report);
     let mut findings = report.findings;
@@ -273,7 +273,7 @@ fn check_found(
             finding.path = found.path.to_path_buf();
         }
     }
-    Made {
+    CheckedSkill {
         path: found.path.clone(),
         real: found.real.clone(),
         linked: found.linked,
@@ -283,7 +283,11 @@ fn check_found(
     }
 }
 
-fn script_of(manifest: &Manifest, reading: &Reading<'_>, path: &Path) -> Option<CheckedScript> {
+fn script_of(
+    manifest: &Manifest,
+    reading: &SplitDocument<'_>,
+    path: &Path,
+) -> Option<CheckedScript> {
     let body = &reading.document.body;
     let fences = fences(body.text);
     let script = script(&fences).filter(|_| manifest.kind == Type::Script)?;
@@ -302,11 +306,11 @@ pub(crate) fn too_large(found: &DiscoveredSkill, limits: &SizeLimits) -> Option<
 }
 
 /// Findings about skills whose names clash.
-fn neighbours(made: &[Made], profile: Profile) -> Vec<Finding> {
+fn neighbours(made: &[CheckedSkill], profile: Profile) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut seen: HashMap<String, &Made> = HashMap::new();
-    let mut similar: HashMap<String, &Made> = HashMap::new();
-    let confusable = |it: &Made, message: String| {
+    let mut seen: HashMap<String, &CheckedSkill> = HashMap::new();
+    let mut similar: HashMap<String, &CheckedSkill> = HashMap::new();
+    let confusable = |it: &CheckedSkill, message: String| {
         let severity = rule::NAME_CONFUSABLE.severity(profile)?;
         Some(Finding::new(
             &rule::NAME_CONFUSABLE,

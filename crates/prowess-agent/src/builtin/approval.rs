@@ -4,13 +4,14 @@ use std::{fmt, sync::Arc};
 
 use prowess::Call;
 use prowess_runtime::{
-    Action, Answering, Approver, ApproverReply as Approved, Outcome, OutcomeStatus, Question, Tool,
+    Action, Approver, ApproverFuture, ApproverReply as Approved, Outcome, OutcomeStatus, Question,
+    Tool,
 };
 
 use super::calling::input;
 use crate::{
     event::EventKind,
-    middleware::{Called, Middleware, NextCall},
+    middleware::{CallFuture, Middleware, NextCall},
     request::Turn,
 };
 
@@ -22,11 +23,11 @@ use crate::{
 ///
 /// ```
 /// # use std::sync::Arc;
-/// use prowess_agent::{Agent, Approval, Scripted};
-/// use prowess_runtime::Nobody;
+/// use prowess_agent::{Agent, Approval, ScriptedModel};
+/// use prowess_runtime::DenyAll;
 ///
-/// let approval = Approval::new(Arc::new(Nobody)).before(|call, _| call.name.starts_with("send_"));
-/// let agent = Agent::new(Arc::new(Scripted::new())).with(approval);
+/// let approval = Approval::new(Arc::new(DenyAll)).before(|call, _| call.name.starts_with("send_"));
+/// let agent = Agent::new(Arc::new(ScriptedModel::new())).with(approval);
 /// ```
 #[derive(Clone)]
 pub struct Approval {
@@ -63,7 +64,7 @@ impl Middleware for Approval {
         "approval"
     }
 
-    fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> Called<'a> {
+    fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> CallFuture<'a> {
         Box::pin(async move {
             let action = next.tool().and_then(|tool| action(tool, &call));
             if action.is_none_or(|action| !(self.before)(&call, &action)) {
@@ -100,7 +101,7 @@ impl Approver for RecordingApprover {
         self.approver.who_answers(question)
     }
 
-    fn ask<'a>(&'a self, question: &'a Question) -> Answering<'a> {
+    fn ask<'a>(&'a self, question: &'a Question) -> ApproverFuture<'a> {
         Box::pin(async move {
             let reply = self.approver.ask(question).await;
             if let Some(turn) = Turn::current() {

@@ -9,7 +9,7 @@ use prowess_runtime::{Outcome, OutcomeStatus};
 use crate::{
     error::TurnError,
     event::EventKind,
-    middleware::{Called, Middleware, Next, NextCall, Replied},
+    middleware::{CallFuture, Middleware, Next, NextCall, ResponseFuture},
     model::ChatResponse,
     request::{Request, Turn},
     session::SessionError,
@@ -25,11 +25,11 @@ use crate::{
 ///
 /// ```
 /// # use std::sync::Arc;
-/// use prowess_agent::{Agent, Boundary, Scripted, TurnError};
+/// use prowess_agent::{Agent, CatchErrors, ScriptedModel, TurnError};
 ///
 /// // A chat that would rather say that it took too many steps than fail.
-/// let boundary = Boundary::new().catching(|error| matches!(error, TurnError::Steps { .. }));
-/// let agent = Agent::new(Arc::new(Scripted::new())).with(boundary);
+/// let boundary = CatchErrors::new().catching(|error| matches!(error, TurnError::Steps { .. }));
+/// let agent = Agent::new(Arc::new(ScriptedModel::new())).with(boundary);
 /// ```
 #[derive(Clone, Default)]
 pub struct CatchErrors {
@@ -58,11 +58,11 @@ impl Middleware for CatchErrors {
         "boundary"
     }
 
-    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
         Box::pin(self.reply(request, next))
     }
 
-    fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> Called<'a> {
+    fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> CallFuture<'a> {
         Box::pin(async move {
             let name = call.name.clone();
             // What breaks down before there is a future is caught as well.

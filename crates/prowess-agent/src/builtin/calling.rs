@@ -16,7 +16,7 @@ use serde_json::{Value as Json, json};
 use crate::{
     error::TurnError,
     event::EventKind,
-    middleware::{Called, Middleware, Next, NextCall, Replied},
+    middleware::{CallFuture, Middleware, Next, NextCall, ResponseFuture},
     model::{ChatResponse, IS_ERROR, StopReason},
     request::{Request, Turn, is_empty},
     session::SessionError,
@@ -63,7 +63,7 @@ impl Middleware for ToolLoop {
         "calling"
     }
 
-    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
         Box::pin(self.reply(request, next))
     }
 }
@@ -174,8 +174,9 @@ impl ToolLoop {
             input: call.arguments.clone(),
         });
         let tool = turn.tool(&call.name);
-        let last =
-            |call: Call| -> Called<'_> { Box::pin(self.answer(turn, tool.as_ref(), call, stop)) };
+        let last = |call: Call| -> CallFuture<'_> {
+            Box::pin(self.answer(turn, tool.as_ref(), call, stop))
+        };
         let next =
             NextCall { middleware: turn.middleware(), turn, tool: tool.as_ref(), last: &last };
         let outcome = turn.within(next.call(call.clone())).await;

@@ -15,12 +15,12 @@ use serde_json::{Value as Json, json};
 
 use super::{
     last::Last,
-    summary::{Summaries, Summariser, Summarising, is_summary},
+    summary::{Summaries, Summariser, SummaryRequest, is_summary},
 };
 use crate::{
     error::TurnError,
     event::EventKind,
-    middleware::{Middleware, Next, Replied},
+    middleware::{Middleware, Next, ResponseFuture},
     model::{ChatResponse, Model, ModelError},
     request::{Request, SkillInHistory, Turn},
 };
@@ -36,13 +36,13 @@ use crate::{
 ///
 /// ```
 /// # use std::sync::Arc;
-/// use prowess::Window;
-/// use prowess_agent::{Agent, Fit, Scripted};
+/// use prowess::ContextWindow;
+/// use prowess_agent::{Agent, FitContext, ScriptedModel};
 ///
-/// let window = Window { tokens: 32_000, ..Window::default() };
+/// let window = ContextWindow { tokens: 32_000, ..ContextWindow::default() };
 /// // The agent's own model summarises.
-/// let fit = Fit::new(window).with_summaries(None);
-/// let agent = Agent::new(Arc::new(Scripted::new())).with(fit);
+/// let fit = FitContext::new(window).with_summaries(None);
+/// let agent = Agent::new(Arc::new(ScriptedModel::new())).with(fit);
 /// ```
 #[derive(Debug, Clone)]
 pub struct FitContext {
@@ -57,7 +57,7 @@ pub struct FitContext {
 
 /// What the texts of a session count, kept from one request to the next.
 #[derive(Default)]
-struct Counted(Mutex<Counts>);
+struct TokenCounts(Mutex<Counts>);
 
 /// How often less is told.
 const RETRIES: usize = 3;
@@ -91,13 +91,13 @@ impl Middleware for FitContext {
         "fit"
     }
 
-    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
         self.go_on(request, next)
     }
 }
 
 impl Last for FitContext {
-    fn at_last<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+    fn at_last<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
         Box::pin(self.reply(request, next))
     }
 }
@@ -152,7 +152,7 @@ impl FitContext {
         let turn = request.turn.clone();
         let told = last(&request.told).map(|it| it.call_id.clone()).collect();
         let mut summaries = Summaries::new(window.vocabulary, told);
-        let counted = turn.session.keep(Counted::default);
+        let counted = turn.session.keep(TokenCounts::default);
         let (mut rounds, mut is_marked) = (0, false);
         let mut fitted = loop {
             summaries.begin();
@@ -177,7 +177,7 @@ impl FitContext {
             };
             rounds += 1;
             let (patience, tokens) = (self.patience, window.tokens / 4 * 3);
-            let how = Summarising { turn: &turn, model, patience, tokens };
+            let how = SummaryRequest { turn: &turn, model, patience, tokens };
             let fresh = |messages: &[Message]| -> usize {
                 messages.iter().filter(|it| !is_summary(it)).map(|it| window.count(it)).sum()
             };

@@ -6,7 +6,7 @@ use prowess::{Library, Match, Memory, Options, Scope, Tier, matches};
 use prowess_runtime::{Root, RootError, Texts, texts};
 use serde_json::json;
 
-use super::retrieval::{ContextDocument, DocumentSource, Retrieving};
+use super::retrieval::{ContextDocument, DocumentSource, RetrievalFuture};
 
 /// The Markdown and text files of a folder, part by part: each heading begins one.
 ///
@@ -14,7 +14,7 @@ use super::retrieval::{ContextDocument, DocumentSource, Retrieving};
 /// common with a request, whatever their form; those that hardly fit are not given.
 #[derive(Debug)]
 pub struct Folder {
-    parts: Vec<Part>,
+    parts: Vec<FileSection>,
     library: Option<Library>,
     left_out: Vec<String>,
     /// From which confidence on a part is given.
@@ -23,7 +23,7 @@ pub struct Folder {
 
 /// A part of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Part {
+struct FileSection {
     path: String,
     heading: String,
     text: String,
@@ -38,7 +38,8 @@ impl Folder {
     /// Reads a folder.
     pub fn open(path: &Path) -> Result<Self, RootError> {
         let Texts { files, left_out } = texts(&Root::open(path)?);
-        let parts: Vec<Part> = files.iter().flat_map(|(path, text)| split(path, text)).collect();
+        let parts: Vec<FileSection> =
+            files.iter().flat_map(|(path, text)| split(path, text)).collect();
         let library = library(&parts);
         // The index is made by the first request; whoever asks need not wait for it.
         library.iter().for_each(|it| drop(matches(it, "index", 1)));
@@ -59,7 +60,7 @@ impl Folder {
         let found = found.iter().filter(is_meant);
         let document = |it: &Match<'_>| {
             let number: usize = it.skill.manifest.name.strip_prefix(NAME)?.parse().ok()?;
-            let Part { path, heading, text } = self.parts.get(number)?.clone();
+            let FileSection { path, heading, text } = self.parts.get(number)?.clone();
             Some(ContextDocument { path, heading, text, confidence: it.confidence })
         };
         found.filter_map(document).collect()
@@ -67,13 +68,13 @@ impl Folder {
 }
 
 impl DocumentSource for Folder {
-    fn retrieve<'a>(&'a self, request: &'a str, limit: usize) -> Retrieving<'a> {
+    fn retrieve<'a>(&'a self, request: &'a str, limit: usize) -> RetrievalFuture<'a> {
         Box::pin(async move { Ok(self.find(request, limit)) })
     }
 }
 
 /// The parts as skills, so that they are found like those.
-fn library(parts: &[Part]) -> Option<Library> {
+fn library(parts: &[FileSection]) -> Option<Library> {
     let skills = parts.iter().enumerate().map(|(number, part)| {
         let name = format!("{NAME}{number}");
         let description = json!(format!("{} {}", part.path, part.heading));
@@ -86,7 +87,7 @@ fn library(parts: &[Part]) -> Option<Library> {
 }
 
 /// The parts of a text: each heading begins one, and what is too long becomes several.
-fn split(path: &str, text: &str) -> Vec<Part> {
+fn split(path: &str, text: &str) -> Vec<FileSection> {
     let mut sections = Vec::new();
     let (mut above, mut start, mut at, mut is_code) = ("", 0, 0, false);
     for line in text.split_inclusive('\n') {
@@ -99,7 +100,7 @@ fn split(path: &str, text: &str) -> Vec<Part> {
         at = end;
     }
     sections.push((above, &text[start..]));
-    let part = |heading: &str, text: &str| Part {
+    let part = |heading: &str, text: &str| FileSection {
         path: path.to_owned(),
         heading: heading.to_owned(),
         text: text.trim().to_owned(),

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     error::TurnError,
     event::EventKind,
-    middleware::{Called, Middleware, Next, NextCall, Replied},
+    middleware::{CallFuture, Middleware, Next, NextCall, ResponseFuture},
     model::ChatResponse,
     request::{Request, Turn},
 };
@@ -26,14 +26,14 @@ use crate::{
 ///
 /// ```
 /// # use std::sync::Arc;
-/// use prowess_agent::{Agent, Guard, Scripted, When};
-/// use prowess_runtime::Nobody;
+/// use prowess_agent::{Agent, Guard, ScriptedModel, When};
+/// use prowess_runtime::DenyAll;
 ///
-/// let guard = Guard::new(Arc::new(Nobody))
+/// let guard = Guard::new(Arc::new(DenyAll))
 ///     .asks(When::calls("execute_*").while_active("deploy-*"))
 ///     .denies(When::calls("http_request").while_active("untrusted"))
 ///     .denies(When::replies(|text| text.contains("PRIVATE KEY").then(|| "holds a key".into())));
-/// let agent = Agent::new(Arc::new(Scripted::new())).with(guard);
+/// let agent = Agent::new(Arc::new(ScriptedModel::new())).with(guard);
 /// ```
 #[derive(Debug, Clone)]
 pub struct Guard {
@@ -61,7 +61,7 @@ type Scan = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// What is held against the rules.
 #[derive(Clone, Copy)]
-enum Seen<'a> {
+enum GuardedText<'a> {
     Call(&'a Call),
     Request(&'a str),
     Reply(&'a str),
@@ -111,7 +111,7 @@ impl When {
     }
 
     /// Why this is the case, if it is.
-    fn why(&self, turn: &Turn, seen: Seen<'_>) -> Option<String> {
+    fn why(&self, turn: &Turn, seen: GuardedText<'_>) -> Option<String> {
         let because = match &self.skill {
             Some(pattern) => {
                 let skill = turn.active().into_iter().find(|it| fits(pattern, it))?;
@@ -120,11 +120,11 @@ impl When {
             None => "a rule says so".to_owned(),
         };
         let found = match (&self.about, seen) {
-            (About::Calls(tool), Seen::Call(call)) => {
+            (About::Calls(tool), GuardedText::Call(call)) => {
                 return fits(tool, &call.name).then_some(because);
             }
-            (About::Requests(scan), Seen::Request(text)) => scan(text)?,
-            (About::Replies(scan), Seen::Reply(text)) => scan(text)?,
+            (About::Requests(scan), GuardedText::Request(text)) => scan(text)?,
+            (About::Replies(scan), GuardedText::Reply(text)) => scan(text)?,
             _ => return None,
         };
         Some(format!("it {found}, {because}"))
@@ -136,13 +136,13 @@ impl Middleware for Guard {
         "guard"
     }
 
-    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
         self.go_on(request, next)
     }
 
-    fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> Called<'a> {
+    fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> CallFuture<'a> {
         Box::pin(async move {
-            match self.judge(turn, Seen::Call(&call)).await {
+            match self.judge(turn, GuardedText::Call(&call)).await {
                 Ok(()) => next.call(call).await,
                 Err(refused) => *refused,
             }
@@ -151,7 +151,7 @@ impl Middleware for Guard {
 }
 
 impl Last for Guard {
-    fn at_last<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+    fn at_last<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
         Box::pin(self.reply(request, next))
     }
 }
@@ -162,7 +162,7 @@ impl Guard {
         let asked = prowess::request(&request.prompt.history).map(|it| it.content.clone());
         // Later steps are about the same request.
         if let Some(asked) = asked.filter(|_| turn.steps() == 0)
-            && let Err(refused) = self.judge(&turn, Seen::Request(&asked)).await
+            && let Err(refused) = self.judge(&turn, GuardedText::Request(&asked)).await
         {
             let mut messages = turn.session.messages();
             if messages.pop_if(|it| it.role == Role::User).is_some() {
@@ -171,13 +171,13 @@ impl Guard {
             return Err(refusal(*refused));
         }
         let reply = next.reply(request).await?;
-        match self.judge(&turn, Seen::Reply(&reply.message.content)).await {
+        match self.judge(&turn, GuardedText::Reply(&reply.message.content)).await {
             Ok(()) => Ok(reply),
             Err(refused) => Err(refusal(*refused)),
         }
     }
 
-    async fn judge(&self, turn: &Turn, seen: Seen<'_>) -> Result<(), Box<Outcome>> {
+    async fn judge(&self, turn: &Turn, seen: GuardedText<'_>) -> Result<(), Box<Outcome>> {
         if let Some(why) = self.denies.iter().find_map(|it| it.why(turn, seen)) {
             let message = format!("may not {} ({why})", seen.question(String::new()).what);
             turn.note(EventKind::Warned { message: message.clone() });
@@ -190,7 +190,7 @@ impl Guard {
     }
 }
 
-impl Seen<'_> {
+impl GuardedText<'_> {
     fn question(self, why: String) -> Question {
         let (what, text) = match self {
             Self::Call(call) => return question(call, why),

@@ -3,17 +3,17 @@
 use std::{fmt, sync::Arc};
 
 use crate::{
-    middleware::{Middleware, Next, Replied},
+    middleware::{Middleware, Next, ResponseFuture},
     request::Request,
 };
 
 /// A middleware that acts right before the model, wherever it stands: on what all others have added.
 pub(super) trait Last: Clone + fmt::Debug + Send + Sync + 'static {
     /// What it does there.
-    fn at_last<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a>;
+    fn at_last<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a>;
 
     /// Goes on, and acts in the end.
-    fn go_on<'a>(&self, request: Request, next: Next<'a>) -> Replied<'a> {
+    fn go_on<'a>(&self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
         Box::pin(next.reply_with(request, Arc::new(AtLast(self.clone()))))
     }
 }
@@ -26,7 +26,7 @@ impl<L: Last> Middleware for AtLast<L> {
         "last"
     }
 
-    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
         self.0.at_last(request, next)
     }
 }

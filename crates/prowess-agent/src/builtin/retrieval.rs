@@ -9,7 +9,7 @@ use super::calling::shortened;
 use crate::{
     error::TurnError,
     event::EventKind,
-    middleware::{Middleware, Next, Replied},
+    middleware::{Middleware, Next, ResponseFuture},
     model::ChatResponse,
     request::{Context, Request},
 };
@@ -19,11 +19,11 @@ use crate::{
 /// An implementer gives the best first, and nothing that has nothing to do with what was asked.
 pub trait DocumentSource: Send + Sync + fmt::Debug {
     /// Finds what there is about a request, `limit` parts of documents at the most.
-    fn retrieve<'a>(&'a self, request: &'a str, limit: usize) -> Retrieving<'a>;
+    fn retrieve<'a>(&'a self, request: &'a str, limit: usize) -> RetrievalFuture<'a>;
 }
 
 /// What was found, once it is waited for.
-pub type Retrieving<'a> = Pin<
+pub type RetrievalFuture<'a> = Pin<
     Box<
         dyn Future<Output = Result<Vec<ContextDocument>, Box<dyn Error + Send + Sync>>> + Send + 'a,
     >,
@@ -45,15 +45,15 @@ pub struct ContextDocument {
 /// Tells the model what documents say about the request, right before it.
 ///
 /// It is no part of the conversation, and is looked up anew for each request. Documents that cannot
-/// be had are a warning. Behind [`ToolLoop`](crate::Calling) it looks things up at every step, before
+/// be had are a warning. Behind [`ToolLoop`](crate::ToolLoop) it looks things up at every step, before
 /// it once a turn.
 ///
 /// ```no_run
 /// # use std::{path::Path, sync::Arc};
-/// use prowess_agent::{Agent, Folder, Retrieval, Scripted};
+/// use prowess_agent::{Agent, Folder, Retrieval, ScriptedModel};
 ///
 /// let notes = Folder::open(Path::new("notes"))?;
-/// let agent = Agent::new(Arc::new(Scripted::new())).with(Retrieval::new(Arc::new(notes)));
+/// let agent = Agent::new(Arc::new(ScriptedModel::new())).with(Retrieval::new(Arc::new(notes)));
 /// # Ok::<(), prowess_runtime::RootError>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -85,7 +85,7 @@ impl Middleware for Retrieval {
         "retrieval"
     }
 
-    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
         Box::pin(self.reply(request, next))
     }
 }

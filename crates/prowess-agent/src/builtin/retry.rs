@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 use crate::{
     error::TurnError,
     event::EventKind,
-    middleware::{Middleware, Next, Replied},
+    middleware::{Middleware, Next, ResponseFuture},
     model::{ChatResponse, ModelError},
     request::Request,
 };
@@ -31,10 +31,10 @@ use crate::{
 ///
 /// ```
 /// # use std::{sync::Arc, time::Duration};
-/// use prowess_agent::{Agent, Retry, Scripted};
+/// use prowess_agent::{Agent, Retry, ScriptedModel};
 ///
 /// let retry = Retry { attempts: 3, max_wait: Duration::from_secs(10), ..Retry::default() };
-/// let agent = Agent::new(Arc::new(Scripted::new())).with(retry);
+/// let agent = Agent::new(Arc::new(ScriptedModel::new())).with(retry);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
@@ -66,7 +66,7 @@ impl Middleware for Retry {
         "retry"
     }
 
-    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
         Box::pin(self.reply(request, next))
     }
 }

@@ -17,7 +17,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use crate::{
     error::TurnError,
     event::EventKind,
-    middleware::{Middleware, Next, Replied},
+    middleware::{Middleware, Next, ResponseFuture},
     model::ChatResponse,
     request::{Context, Request, Turn},
     session::Session,
@@ -25,7 +25,7 @@ use crate::{
 
 /// Starts the servers of a skill that becomes active, and offers their tools from then on.
 ///
-/// It stands behind [`ToolLoop`](crate::Calling), so that a skill that was taken up in one step has its
+/// It stands behind [`ToolLoop`](crate::ToolLoop), so that a skill that was taken up in one step has its
 /// tools in the next. A server runs until nobody holds the session any more, the agent is gone, or the
 /// skill is. One that cannot be started is left out, and all else goes on. A server that somebody has
 /// set may also offer skills, which the model takes up by a tool of that server alone; of those that fit
@@ -52,7 +52,7 @@ struct Household {
 /// A server, whether it runs or not.
 #[derive(Debug)]
 struct Member {
-    wanted: Wanted,
+    wanted: ServerToStart,
     /// What it goes by among the tools.
     name: String,
     server: Option<McpServer>,
@@ -68,7 +68,7 @@ struct Member {
 
 /// Who wants a server.
 #[derive(Debug)]
-enum Wanted {
+enum ServerToStart {
     /// A skill that is active.
     Brought { skill: String, path: Arc<Path>, description: McpServerConfig },
     /// Somebody, whatever is asked.
@@ -146,13 +146,13 @@ impl Servers {
             let set = self
                 .set
                 .iter()
-                .map(|it| Member::new(Wanted::Set(it.clone()), it.description.name.clone()));
+                .map(|it| Member::new(ServerToStart::Set(it.clone()), it.description.name.clone()));
             household.members.extend(set);
         }
         let is_gone = |it: &mut Member| !it.wanted.is_there(&library);
         let gone: Vec<Member> = household.members.extract_if(.., is_gone).collect();
         for mut member in gone {
-            if let Wanted::Brought { path, .. } = &member.wanted {
+            if let ServerToStart::Brought { path, .. } = &member.wanted {
                 household.seen.remove(path);
             }
             if let Some(server) = member.server.take() {
@@ -187,7 +187,9 @@ impl Servers {
                 false => description.name.clone(),
             };
             let (skill, path) = (own.to_owned(), skill.origin.path.clone());
-            household.members.push(Member::new(Wanted::Brought { skill, path, description }, name));
+            household
+                .members
+                .push(Member::new(ServerToStart::Brought { skill, path, description }, name));
         }
     }
 }
@@ -197,7 +199,7 @@ impl Middleware for Servers {
         "servers"
     }
 
-    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
         Box::pin(self.reply(request, next))
     }
 }
@@ -245,7 +247,7 @@ impl Household {
     }
 }
 
-impl Wanted {
+impl ServerToStart {
     fn is_there(&self, library: &Library) -> bool {
         match self {
             Self::Brought { skill, path, .. } => find(library, skill, path).is_some(),
@@ -255,7 +257,7 @@ impl Wanted {
 }
 
 impl Member {
-    fn new(wanted: Wanted, name: String) -> Self {
+    fn new(wanted: ServerToStart, name: String) -> Self {
         let why = String::new();
         Self { wanted, name, server: None, skills: None, retried: 0, patience: FAILURES, why }
     }
@@ -296,11 +298,11 @@ impl Member {
                     self.retried = turn.number;
                 }
                 let started = match &self.wanted {
-                    Wanted::Brought { skill, path, description } => {
+                    ServerToStart::Brought { skill, path, description } => {
                         let Some(skill) = find(library, skill, path) else { return };
                         starter.start(skill, description, &self.name, active).await
                     }
-                    Wanted::Set(set) => starter.connect(set).await,
+                    ServerToStart::Set(set) => starter.connect(set).await,
                 };
                 match started {
                     Ok(server) => {
@@ -351,10 +353,10 @@ impl Member {
     fn missed(&self) -> Option<Context> {
         let why = self.why.lines().next().filter(|_| self.server.is_none())?;
         let (server, of) = match &self.wanted {
-            Wanted::Brought { skill, description, .. } => {
+            ServerToStart::Brought { skill, description, .. } => {
                 (&description.name, format!(" of the skill `{skill}`"))
             }
-            Wanted::Set(_) => (&self.name, String::new()),
+            ServerToStart::Set(_) => (&self.name, String::new()),
         };
         let text =
             format!("The server `{server}`{of} does not run, so its tools are not there: {why}");
@@ -370,8 +372,8 @@ impl Member {
 
     fn event(&self, state: &str, message: &str) -> EventKind {
         let (server, skill) = match &self.wanted {
-            Wanted::Brought { skill, description, .. } => (&description.name, skill.clone()),
-            Wanted::Set(set) => (&set.description.name, String::new()),
+            ServerToStart::Brought { skill, description, .. } => (&description.name, skill.clone()),
+            ServerToStart::Set(set) => (&set.description.name, String::new()),
         };
         EventKind::Server {
             server: server.clone(),

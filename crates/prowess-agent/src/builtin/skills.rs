@@ -18,11 +18,11 @@ use prowess_runtime::{
 
 use self::{
     activate::{activate, note_resource},
-    look::{Looked, Stood, looked_up},
+    look::{EarlierSkill, HistoryMatches, looked_up},
 };
 use crate::{
     event::EventKind,
-    middleware::{Called, Middleware, Next, NextCall, Replied},
+    middleware::{CallFuture, Middleware, Next, NextCall, ResponseFuture},
     request::{Request, Turn},
 };
 
@@ -41,7 +41,7 @@ pub struct Skills {
     /// `use_skill`, and `find_skills` for what the list has no room for.
     tools: Vec<Arc<dyn Tool>>,
     /// The list of the last library.
-    listed: Mutex<Option<Listed>>,
+    listed: Mutex<Option<LibraryCatalog>>,
 }
 
 /// How skills are shown. The ways can be combined as one likes.
@@ -122,15 +122,15 @@ impl Middleware for Skills {
         "skills"
     }
 
-    fn model<'a>(&'a self, mut request: Request, next: Next<'a>) -> Replied<'a> {
+    fn model<'a>(&'a self, mut request: Request, next: Next<'a>) -> ResponseFuture<'a> {
         Box::pin(async move {
             self.show(&mut request).await;
             next.reply(request).await
         })
     }
 
-    fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> Called<'a> {
-        let kept = turn.session.keep(Kept::default);
+    fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> CallFuture<'a> {
+        let kept = turn.session.keep(SkillState::default);
         let Some(shown) = kept.lock().of(turn) else { return next.call(call) };
         Box::pin(async move {
             let outcome = next.call(call.clone()).await;
@@ -148,7 +148,7 @@ impl Middleware for Skills {
 
 /// What is kept for a session.
 #[derive(Default)]
-struct Kept(Mutex<State>);
+struct SkillState(Mutex<State>);
 
 #[derive(Default)]
 struct State {
@@ -160,7 +160,7 @@ struct State {
     /// How much of each skill the model was shown.
     levels: BTreeMap<String, Level>,
     /// What is shown in the turn that is being taken.
-    shown: Option<(Weak<Turn>, Arc<Shown>)>,
+    shown: Option<(Weak<Turn>, Arc<TurnSkills>)>,
     /// The skills that invisible characters were left out of, which was said.
     cleaned: BTreeSet<String>,
     /// What was taken up since the model was last asked, and how often it had been by then.
@@ -169,21 +169,21 @@ struct State {
 
 /// The skills of a turn; they stay the same from its first step to its last.
 #[derive(Debug)]
-struct Shown {
+struct TurnSkills {
     library: Arc<Library>,
     catalog: Arc<Catalog>,
     offers: Vec<Offer>,
     /// The skill that was invoked with arguments, and what it says with them.
     invoked: Option<(String, String)>,
     /// The skills whose instructions stand in the history.
-    stood: Vec<Arc<Stood>>,
+    stood: Vec<Arc<EarlierSkill>>,
     /// How many of the tools are offered.
     tools: usize,
 }
 
 /// The list of a library, which does not change.
 #[derive(Debug, Clone)]
-struct Listed {
+struct LibraryCatalog {
     library: Arc<Library>,
     catalog: Arc<Catalog>,
     /// How many of the tools it needs.
@@ -194,7 +194,7 @@ impl Skills {
     /// Adds what there is to show to a request.
     async fn show(&self, request: &mut Request) {
         let turn = request.turn.clone();
-        let kept = turn.session.keep(Kept::default);
+        let kept = turn.session.keep(SkillState::default);
         let Some(provider) = &self.provider else {
             if !std::mem::replace(&mut kept.lock().has_warned, true) {
                 let message = "there is no library, so there are no skills".to_owned();
@@ -226,8 +226,8 @@ impl Skills {
         &self,
         provider: &Arc<dyn SkillProvider>,
         request: &Request,
-        kept: &Kept,
-    ) -> Arc<Shown> {
+        kept: &SkillState,
+    ) -> Arc<TurnSkills> {
         let turn = &request.turn;
         let library = provider.library();
         note_library(turn, &library, kept);
@@ -238,7 +238,8 @@ impl Skills {
         let before = kept.lock().stood(&library);
         // Matching reads every skill the first time, and those that it shows each time.
         let work = move || {
-            let listed = known.unwrap_or_else(|| Listed::new(own.clone(), how.catalog.as_ref()));
+            let listed =
+                known.unwrap_or_else(|| LibraryCatalog::new(own.clone(), how.catalog.as_ref()));
             (listed, looked_up(&own, &said, &how, authorizer.as_deref(), &taken, &before))
         };
         let found = tokio::task::spawn_blocking(work).await;
@@ -247,12 +248,15 @@ impl Skills {
             Err(error) => {
                 turn.note(EventKind::Warned { message: format!("no skill is shown: {error}") });
                 let catalog = Arc::default();
-                (Listed { library: library.clone(), catalog, tools: 0 }, Looked::default())
+                (
+                    LibraryCatalog { library: library.clone(), catalog, tools: 0 },
+                    HistoryMatches::default(),
+                )
             }
         };
         *lock(&self.listed) = Some(listed.clone());
         looked.tell(turn, &library, kept, &self.how);
-        Arc::new(Shown {
+        Arc::new(TurnSkills {
             tools: if self.how.use_skill { listed.tools } else { 0 },
             catalog: listed.catalog,
             invoked: looked.invoked,
@@ -263,7 +267,7 @@ impl Skills {
     }
 }
 
-impl Listed {
+impl LibraryCatalog {
     fn new(library: Arc<Library>, how: Option<&Cataloging<'_>>) -> Self {
         let drawn = how.map(|it| {
             let budget = it.budget.map(|it| it.saturating_sub(Marker::TOKENS));
@@ -279,7 +283,7 @@ impl Listed {
     }
 }
 
-impl Kept {
+impl SkillState {
     fn lock(&self) -> MutexGuard<'_, State> {
         lock(&self.0)
     }
@@ -312,19 +316,19 @@ impl Kept {
 
 impl State {
     /// What is shown in a turn, once that is known.
-    fn of(&self, turn: &Turn) -> Option<Arc<Shown>> {
+    fn of(&self, turn: &Turn) -> Option<Arc<TurnSkills>> {
         let own = self.shown.as_ref().filter(|it| std::ptr::eq(it.0.as_ptr(), turn));
         own.map(|it| it.1.clone())
     }
 
     /// What stood in the history of the last turn, if that had the same library.
-    fn stood(&self, library: &Arc<Library>) -> Vec<Arc<Stood>> {
+    fn stood(&self, library: &Arc<Library>) -> Vec<Arc<EarlierSkill>> {
         let last = self.shown.as_ref().filter(|it| Arc::ptr_eq(&it.1.library, library));
         last.map(|it| it.1.stood.clone()).unwrap_or_default()
     }
 }
 
-fn note_library(turn: &Turn, library: &Arc<Library>, kept: &Kept) {
+fn note_library(turn: &Turn, library: &Arc<Library>, kept: &SkillState) {
     let before = kept.lock().library.replace(library.clone());
     if before.is_none_or(|it| !Arc::ptr_eq(&it, library)) {
         let findings = library.findings().iter();

@@ -13,7 +13,7 @@ use tracing::{Instrument as _, Span, field::Empty};
 use crate::{
     event::EventKind,
     mask::mask,
-    middleware::{Called, Middleware, Next, NextCall, Replied},
+    middleware::{CallFuture, Middleware, Next, NextCall, ResponseFuture},
     model::{StopReason, TokenUsage},
     request::{Request, Turn},
 };
@@ -90,7 +90,7 @@ impl Middleware for Spans {
         "spans"
     }
 
-    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
         let span = self.open().get(&place(&request.turn)).map(|it| it.turn.clone());
         match span {
             Some(span) => Box::pin(next.reply(request).instrument(span)),
@@ -98,7 +98,7 @@ impl Middleware for Spans {
         }
     }
 
-    fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> Called<'a> {
+    fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> CallFuture<'a> {
         let span = self.open().get(&place(turn)).and_then(|it| it.calls.get(&call.id).cloned());
         match span {
             Some(span) => Box::pin(next.call(call).instrument(span)),

@@ -6,7 +6,7 @@ use super::last::Last;
 use crate::{
     error::TurnError,
     event::EventKind,
-    middleware::{Middleware, Next, Replied},
+    middleware::{Middleware, Next, ResponseFuture},
     model::{ChatResponse, TokenUsage},
     request::{Request, Turn},
 };
@@ -18,7 +18,7 @@ use crate::{
 ///
 /// ```
 /// # use std::sync::Arc;
-/// use prowess_agent::{Agent, Budget, Price, Scripted, Spending};
+/// use prowess_agent::{Agent, Budget, Price, ScriptedModel, Spending};
 ///
 /// let spending = Spending {
 ///     steps: Some(20),
@@ -26,7 +26,7 @@ use crate::{
 ///     prices: [("scripted".to_owned(), Price { input: 3.0, output: 15.0, cached: 0.3 })].into(),
 ///     ..Spending::default()
 /// };
-/// let agent = Agent::new(Arc::new(Scripted::new())).with(spending);
+/// let agent = Agent::new(Arc::new(ScriptedModel::new())).with(spending);
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Spending {
@@ -80,13 +80,13 @@ impl Middleware for Spending {
         "spending"
     }
 
-    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+    fn model<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
         self.go_on(request, next)
     }
 }
 
 impl Last for Spending {
-    fn at_last<'a>(&'a self, request: Request, next: Next<'a>) -> Replied<'a> {
+    fn at_last<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
         Box::pin(self.reply(request, next))
     }
 }

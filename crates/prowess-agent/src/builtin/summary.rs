@@ -59,7 +59,7 @@ struct Summary {
 
 /// How a model is asked for a summary.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Summarising<'a> {
+pub(super) struct SummaryRequest<'a> {
     pub(super) turn: &'a Turn,
     pub(super) model: &'a dyn Model,
     /// How long it may take.
@@ -99,7 +99,7 @@ impl Summaries {
     /// Asks the model for what was asked for and is `worth` it, and says whether there was any.
     pub(super) async fn learn(
         &mut self,
-        how: Summarising<'_>,
+        how: SummaryRequest<'_>,
         worth: impl Fn(&[Message]) -> bool,
     ) -> bool {
         let asked = std::mem::take(self.asked.get_mut());
@@ -156,8 +156,8 @@ pub(super) fn is_summary(message: &Message) -> bool {
 }
 
 /// Has a model say in a few words what messages said; nothing if it does not.
-async fn summarise(how: Summarising<'_>, messages: &[Message], budget: usize) -> String {
-    let Summarising { turn, model, patience, tokens } = how;
+async fn summarise(how: SummaryRequest<'_>, messages: &[Message], budget: usize) -> String {
+    let SummaryRequest { turn, model, patience, tokens } = how;
     let ask = ChatRequest {
         messages: vec![
             Message::new(Role::System, instructions(budget)),

@@ -22,7 +22,7 @@ use crate::{
     request::Turn,
 };
 
-/// Writes everything that happens as JSON lines, for [`RecordedTrace`](crate::Traced) to read.
+/// Writes everything that happens as JSON lines, for [`RecordedTrace`](crate::RecordedTrace) to read.
 ///
 /// What looks like a secret is masked. A message, tool or long text that the model is told again and
 /// again is written once, as `said`, and referred to by its digest; of the messages of a step, those that
@@ -45,10 +45,10 @@ struct State {
 
 /// What a session last told its model, so that a digest is made once of what is told again.
 #[derive(Default)]
-struct Last(Mutex<Digested>);
+struct Last(Mutex<RequestDigests>);
 
 #[derive(Default)]
-struct Digested {
+struct RequestDigests {
     ask: Arc<ChatRequest>,
     /// The digest of each message.
     ids: Vec<Id>,
@@ -57,7 +57,7 @@ struct Digested {
 }
 
 /// A part of a message.
-struct Part<'m> {
+struct MessagePiece<'m> {
     from: &'m str,
     text: &'m str,
     /// The digest of a long text.
@@ -137,7 +137,7 @@ impl Trace {
             });
         }
         drop(before);
-        *last = Digested { ask: ask.clone(), ids: ids.clone(), sources: sources.clone() };
+        *last = RequestDigests { ask: ask.clone(), ids: ids.clone(), sources: sources.clone() };
         drop(last);
         let messages = ids;
         let say = |it: &ToolDefinition| self.say(tool_id(it), said, || masked(json!({"tool": it})));
@@ -158,7 +158,7 @@ impl Trace {
     fn say_message(
         &self,
         message: &Message,
-        parts: &[Part<'_>],
+        parts: &[MessagePiece<'_>],
         said: &mut BTreeSet<Id>,
     ) -> io::Result<Id> {
         let id = message_id(message, parts);
@@ -226,10 +226,10 @@ fn by_message(sources: &[PromptSource], messages: usize) -> impl Iterator<Item =
 }
 
 /// The parts of a message that came from different places.
-fn parts<'m>(message: &'m Message, sources: &'m [PromptSource]) -> Vec<Part<'m>> {
+fn parts<'m>(message: &'m Message, sources: &'m [PromptSource]) -> Vec<MessagePiece<'m>> {
     let part = |from, text: &'m str| {
         let id = (text.len() >= LONG).then(|| digest(&[text.as_bytes()]));
-        Part { from, text, id }
+        MessagePiece { from, text, id }
     };
     let text_of = |it: &PromptSource| message.content.get(it.start..it.end).unwrap_or_default();
     match sources {
@@ -239,7 +239,7 @@ fn parts<'m>(message: &'m Message, sources: &'m [PromptSource]) -> Vec<Part<'m>>
 }
 
 /// A message with its parts, masked; a long text stands elsewhere.
-fn message_json(message: &Message, parts: &[Part<'_>]) -> Json {
+fn message_json(message: &Message, parts: &[MessagePiece<'_>]) -> Json {
     let mut json = json!({"role": message.role.as_str(), "parts": null});
     if !message.calls.is_empty() {
         json["calls"] = json!(message.calls);
@@ -254,7 +254,7 @@ fn message_json(message: &Message, parts: &[Part<'_>]) -> Json {
         json["rest"] = json!(message.rest);
     }
     json = masked(json);
-    let part = |it: &Part<'_>| match &it.id {
+    let part = |it: &MessagePiece<'_>| match &it.id {
         Some(id) => json!({"from": mask(it.from), "said": hex(id)}),
         None => json!({"from": mask(it.from), "text": mask(it.text)}),
     };
@@ -267,10 +267,10 @@ fn masked(mut json: Json) -> Json {
     json
 }
 
-fn message_id(message: &Message, parts: &[Part<'_>]) -> Id {
+fn message_id(message: &Message, parts: &[MessagePiece<'_>]) -> Id {
     let rest = json!([message.calls, message.call_id, message.parts, message.rest]).to_string();
     let mut texts = vec![message.role.as_str().as_bytes(), rest.as_bytes()];
-    for Part { from, text, id } in parts {
+    for MessagePiece { from, text, id } in parts {
         texts.extend([from.as_bytes(), id.as_ref().map_or(text.as_bytes(), |it| it)]);
     }
     digest(&texts)

@@ -17,11 +17,11 @@ use super::{
     draft::Draft,
     history::taken,
     sse::{Events, TooLong},
-    trouble::{Asked, Trouble, numbers, presentable, wait},
+    trouble::{AskedServer, Trouble, numbers, presentable, wait},
 };
 use crate::{
     model::{
-        ChatRequest, ChatResponse, Delta, Model, ModelError, Replying, StopReason, TokenUsage,
+        ChatRequest, ChatResponse, Delta, Model, ModelError, ModelFuture, StopReason, TokenUsage,
     },
     request::is_empty,
 };
@@ -115,7 +115,7 @@ impl Model for Adapter {
         &'a self,
         ask: &'a ChatRequest,
         hear: &'a (dyn Fn(Delta<'_>) + Send + Sync),
-    ) -> Replying<'a> {
+    ) -> ModelFuture<'a> {
         Box::pin(async move {
             let mut manners = *self.manners();
             loop {
@@ -323,7 +323,7 @@ impl Adapter {
     fn trouble(&self, trouble: Trouble) -> ModelError {
         let host = self.host();
         let is_usual = self.base == self.provider.base_url();
-        trouble.error(&Asked {
+        trouble.error(&AskedServer {
             whom: if is_usual { self.provider.as_str() } else { &host },
             host: &host,
             url: &self.address(),
@@ -539,7 +539,7 @@ mod tests {
                     for event in events.iter().chain(&events) {
                         let (whom, host, url) = ("p", "h", "u");
                         let (model, key, variable) = ("m", "k", "K");
-                        let asked = Asked { whom, host, url, model, key, variable };
+                        let asked = AskedServer { whom, host, url, model, key, variable };
                         let _ = protocol.take(event, &mut draft).map_err(|it| it.error(&asked));
                     }
                     let reply = draft.reply("by");

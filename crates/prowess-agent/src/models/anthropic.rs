@@ -5,8 +5,8 @@ use serde_json::{Value as Json, json};
 
 use super::{
     adapter::{Flow, Protocol, ProviderQuirks},
-    draft::{Draft, Piece, What, count},
-    history::{BEGIN, Content, Said, apart, arguments, contents, parameters, parts},
+    draft::{Draft, DraftPiece, Piece, count},
+    history::{BEGIN, Content, PieceContent, apart, arguments, contents, parameters, parts},
     trouble::Trouble,
 };
 use crate::model::{ChatRequest, IS_ERROR, StopReason, ToolDefinition};
@@ -132,10 +132,10 @@ fn blocks(message: &Message, by: &str) -> Vec<Json> {
     };
     match message.role {
         Role::Assistant => {
-            let block = |part: Said<'_>| match part {
-                Said::Text(it) => text(it),
-                Said::Opaque(block) => Some(block.clone()),
-                Said::Call(call) => Some(json!({
+            let block = |part: PieceContent<'_>| match part {
+                PieceContent::Text(it) => text(it),
+                PieceContent::Opaque(block) => Some(block.clone()),
+                PieceContent::Call(call) => Some(json!({
                     "type": "tool_use",
                     "id": id(&call.id),
                     "name": call.name,
@@ -190,7 +190,7 @@ fn take_block(place: u64, block: &Json, draft: &mut Draft<'_>) {
             if kind == "thinking" {
                 draft.think(text("thinking"));
             }
-            let what = What::Opaque(block.clone());
+            let what = DraftPiece::Opaque(block.clone());
             draft.pieces.insert(place, Piece { what, ..Piece::default() });
         }
         _ => {}
@@ -213,7 +213,7 @@ fn take_delta(place: u64, delta: &Json, draft: &mut Draft<'_>) {
 
 /// Adds to a field of a block that we do not look into.
 fn add(place: u64, field: &str, text: &str, draft: &mut Draft<'_>) {
-    if let Some(Piece { what: What::Opaque(block), .. }) = draft.pieces.get_mut(&place) {
+    if let Some(Piece { what: DraftPiece::Opaque(block), .. }) = draft.pieces.get_mut(&place) {
         let had = block[field].as_str().unwrap_or_default();
         block[field] = format!("{had}{text}").into();
     }

@@ -21,13 +21,13 @@ pub(super) struct Draft<'a> {
 /// A piece of a reply.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Piece {
-    pub(super) what: What,
+    pub(super) what: DraftPiece,
     /// What its provider wants back with it.
     pub(super) rest: Map<String, Json>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum What {
+pub(super) enum DraftPiece {
     Text(String),
     Call(Call),
     /// Nothing that is for us to understand.
@@ -37,7 +37,7 @@ pub(super) enum What {
 /// The field of a message in which a provider's own stands.
 pub(super) const KEPT: &str = "kept";
 
-impl Default for What {
+impl Default for DraftPiece {
     fn default() -> Self {
         Self::Text(String::new())
     }
@@ -56,7 +56,7 @@ impl<'a> Draft<'a> {
 
     /// Adds text to the piece at this place.
     pub(super) fn say(&mut self, place: u64, text: &str) {
-        if let What::Text(said) = &mut self.pieces.entry(place).or_default().what {
+        if let DraftPiece::Text(said) = &mut self.pieces.entry(place).or_default().what {
             said.push_str(text);
             if !text.is_empty() {
                 (self.hear)(Delta::Text(text));
@@ -77,7 +77,7 @@ impl<'a> Draft<'a> {
             (self.hear)(Delta::Call(name));
         }
         let (id, name) = (id.to_owned(), name.to_owned());
-        let what = What::Call(Call { id, name, ..Call::default() });
+        let what = DraftPiece::Call(Call { id, name, ..Call::default() });
         let piece = self.pieces.entry(place).or_default();
         *piece = Piece { what, rest: Map::new() };
         piece
@@ -102,9 +102,9 @@ impl<'a> Draft<'a> {
     /// Whether nothing was said and nothing called.
     pub(super) fn is_empty(&self) -> bool {
         self.pieces.values().all(|it| match &it.what {
-            What::Text(text) => text.is_empty(),
-            What::Call(_) => false,
-            What::Opaque(_) => true,
+            DraftPiece::Text(text) => text.is_empty(),
+            DraftPiece::Call(_) => false,
+            DraftPiece::Opaque(_) => true,
         })
     }
 
@@ -114,15 +114,15 @@ impl<'a> Draft<'a> {
         let mut parts = Vec::new();
         for Piece { what, mut rest } in self.pieces.into_values() {
             match what {
-                What::Text(text) => {
+                DraftPiece::Text(text) => {
                     rest.insert("text".to_owned(), text.len().into());
                     message.content.push_str(&text);
                 }
-                What::Call(call) => {
+                DraftPiece::Call(call) => {
                     rest.insert("call".to_owned(), message.calls.len().into());
                     message.calls.push(call);
                 }
-                What::Opaque(json) => drop(rest.insert("opaque".to_owned(), json)),
+                DraftPiece::Opaque(json) => drop(rest.insert("opaque".to_owned(), json)),
             }
             parts.push(Json::Object(rest));
         }
@@ -144,7 +144,7 @@ impl<'a> Draft<'a> {
 impl Piece {
     pub(super) fn call(&mut self) -> Option<&mut Call> {
         match &mut self.what {
-            What::Call(call) => Some(call),
+            DraftPiece::Call(call) => Some(call),
             _ => None,
         }
     }

@@ -7,8 +7,8 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     adapter::{Flow, Protocol, ProviderQuirks},
-    draft::{Draft, Piece, What, count},
-    history::{BEGIN, Content, Part, Said, apart, arguments, contents, parts},
+    draft::{Draft, DraftPiece, Piece, count},
+    history::{BEGIN, Content, HistoryPiece, PieceContent, apart, arguments, contents, parts},
     trouble::Trouble,
 };
 use crate::model::{ChatRequest, StopReason, TokenUsage, ToolDefinition};
@@ -128,7 +128,7 @@ fn turns(messages: &[Message], model: &str, by: &str) -> Vec<Json> {
             Role::Assistant => {
                 let parts = parts(message, by);
                 for part in &parts {
-                    if let Said::Call(call) = part.what {
+                    if let PieceContent::Call(call) = part.what {
                         calls.insert(&call.id, (&call.name, part.rest.get("id").cloned()));
                     }
                 }
@@ -171,7 +171,7 @@ fn content(content: Content<'_>) -> Option<Json> {
 }
 
 /// What a model said, with its signatures.
-fn said(parts: Vec<Part<'_>>, model: &str) -> Vec<Json> {
+fn said(parts: Vec<HistoryPiece<'_>>, model: &str) -> Vec<Json> {
     let is_own = parts.iter().any(|it| it.rest.contains_key(SIGNATURE));
     let mut sent = Vec::new();
     let mut is_first_call = true;
@@ -179,10 +179,10 @@ fn said(parts: Vec<Part<'_>>, model: &str) -> Vec<Json> {
         let mut rest = part.rest;
         let id = rest.remove("id");
         let mut json = match part.what {
-            Said::Text("") if rest.is_empty() => continue,
-            Said::Text(text) => json!({"text": text}),
-            Said::Opaque(part) => part.clone(),
-            Said::Call(call) => {
+            PieceContent::Text("") if rest.is_empty() => continue,
+            PieceContent::Text(text) => json!({"text": text}),
+            PieceContent::Opaque(part) => part.clone(),
+            PieceContent::Call(call) => {
                 let mut made = json!({"name": call.name, "args": arguments(call)});
                 if let Some(id) = id {
                     made["id"] = id;
@@ -225,7 +225,7 @@ fn take_part(part: &Json, draft: &mut Draft<'_>) {
         }
         // A signature belongs to its own part, and to no text around it.
         let last = draft.pieces.last_key_value().filter(|(_, piece)| {
-            matches!(piece.what, What::Text(_)) && piece.rest.is_empty() && rest.is_empty()
+            matches!(piece.what, DraftPiece::Text(_)) && piece.rest.is_empty() && rest.is_empty()
         });
         let place = last.map_or_else(|| draft.next(), |it| *it.0);
         draft.say(place, text);
@@ -233,7 +233,7 @@ fn take_part(part: &Json, draft: &mut Draft<'_>) {
             piece.rest = rest;
         }
     } else if part.as_object().is_some_and(|it| !it.is_empty()) {
-        let what = What::Opaque(part.clone());
+        let what = DraftPiece::Opaque(part.clone());
         draft.pieces.insert(draft.next(), Piece { what, ..Piece::default() });
     }
 }

@@ -10,13 +10,13 @@ use crate::model::{ChatRequest, ToolDefinition};
 
 /// A part of a message that goes back to the provider that made it.
 #[derive(Debug)]
-pub(super) struct Part<'m> {
-    pub(super) what: Said<'m>,
+pub(super) struct HistoryPiece<'m> {
+    pub(super) what: PieceContent<'m>,
     pub(super) rest: Map<String, Json>,
 }
 
 #[derive(Debug)]
-pub(super) enum Said<'m> {
+pub(super) enum PieceContent<'m> {
     Text(&'m str),
     Call(&'m Call),
     Opaque(&'m Json),
@@ -72,15 +72,15 @@ pub(super) fn apart(messages: &[Message]) -> (String, &[Message]) {
 
 /// The parts of a message: as they came, if this model made it and nobody has changed it since;
 /// else its text and its calls.
-pub(super) fn parts<'m>(message: &'m Message, by: &str) -> Vec<Part<'m>> {
+pub(super) fn parts<'m>(message: &'m Message, by: &str) -> Vec<HistoryPiece<'m>> {
     kept(message, by).unwrap_or_else(|| {
-        let text = (!message.content.is_empty()).then_some(Said::Text(&message.content));
-        let said = text.into_iter().chain(message.calls.iter().map(Said::Call));
-        said.map(|what| Part { what, rest: Map::new() }).collect()
+        let text = (!message.content.is_empty()).then_some(PieceContent::Text(&message.content));
+        let said = text.into_iter().chain(message.calls.iter().map(PieceContent::Call));
+        said.map(|what| HistoryPiece { what, rest: Map::new() }).collect()
     })
 }
 
-fn kept<'m>(message: &'m Message, by: &str) -> Option<Vec<Part<'m>>> {
+fn kept<'m>(message: &'m Message, by: &str) -> Option<Vec<HistoryPiece<'m>>> {
     let kept = message.rest.get(KEPT)?;
     if kept["by"] != by {
         return None;
@@ -93,14 +93,14 @@ fn kept<'m>(message: &'m Message, by: &str) -> Option<Vec<Part<'m>>> {
             let length = usize::try_from(length.as_u64()?).ok()?;
             let (own, others) = text.split_at_checked(length)?;
             text = others;
-            Said::Text(own)
+            PieceContent::Text(own)
         } else if rest.remove("call").is_some() {
-            Said::Call(calls.next()?)
+            PieceContent::Call(calls.next()?)
         } else {
             rest.remove("opaque").filter(Json::is_object)?;
-            Said::Opaque(&part["opaque"])
+            PieceContent::Opaque(&part["opaque"])
         };
-        parts.push(Part { what, rest });
+        parts.push(HistoryPiece { what, rest });
     }
     (text.is_empty() && calls.next().is_none()).then_some(parts)
 }

@@ -5,8 +5,8 @@ use serde_json::{Map, Value as Json, json};
 
 use super::{
     adapter::{Flow, Protocol, ProviderQuirks},
-    draft::{Draft, Piece, What, count},
-    history::{Part, Said, parameters, parts},
+    draft::{Draft, DraftPiece, Piece, count},
+    history::{HistoryPiece, PieceContent, parameters, parts},
     trouble::Trouble,
 };
 use crate::model::{ChatRequest, Delta, StopReason, TokenUsage, ToolDefinition};
@@ -117,14 +117,16 @@ fn message(message: &Message, by: &str, manners: ProviderQuirks) -> Json {
     let mut sent = json!(Message { rest: Map::new(), ..message.clone() });
     let mut calls = sent.get_mut("tool_calls").and_then(Json::as_array_mut).into_iter().flatten();
     let mut thoughts = Map::new();
-    for Part { what, rest } in parts(message, by) {
+    for HistoryPiece { what, rest } in parts(message, by) {
         match what {
-            Said::Opaque(Json::Object(it)) if !message.calls.is_empty() => thoughts = it.clone(),
-            Said::Call(_) => {
+            PieceContent::Opaque(Json::Object(it)) if !message.calls.is_empty() => {
+                thoughts = it.clone();
+            }
+            PieceContent::Call(_) => {
                 let call = calls.next().and_then(Json::as_object_mut);
                 call.into_iter().for_each(|it| it.extend(rest.clone()));
             }
-            Said::Opaque(_) | Said::Text(_) => {}
+            PieceContent::Opaque(_) | PieceContent::Text(_) => {}
         }
     }
     thoughts.into_iter().for_each(|(name, thought)| sent[name] = thought);
@@ -199,9 +201,9 @@ fn take_thoughts(said: &Json, draft: &mut Draft<'_>) {
 }
 
 fn kept<'d>(draft: &'d mut Draft<'_>, name: &str, empty: fn() -> Json) -> Option<&'d mut Json> {
-    let none = || Piece { what: What::Opaque(json!({})), ..Piece::default() };
+    let none = || Piece { what: DraftPiece::Opaque(json!({})), ..Piece::default() };
     match &mut draft.pieces.entry(THOUGHTS).or_insert_with(none).what {
-        What::Opaque(Json::Object(kept)) => Some(kept.entry(name).or_insert_with(empty)),
+        DraftPiece::Opaque(Json::Object(kept)) => Some(kept.entry(name).or_insert_with(empty)),
         _ => None,
     }
 }
@@ -289,7 +291,7 @@ mod tests {
         let mut draft = Draft::new(&|_| {});
         pieces.iter().for_each(|it| take_call(it, &mut draft));
         let call = |what| match what {
-            What::Call(Call { id, name, arguments, .. }) => (id, name, arguments),
+            DraftPiece::Call(Call { id, name, arguments, .. }) => (id, name, arguments),
             other => panic!("{other:?} is no call"),
         };
         draft.pieces.into_values().map(|it| call(it.what)).collect()

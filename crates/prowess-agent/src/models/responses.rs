@@ -5,8 +5,8 @@ use serde_json::{Value as Json, json};
 
 use super::{
     adapter::{Flow, Protocol, ProviderQuirks},
-    draft::{Draft, Piece, What, count},
-    history::{Content, Part, Said, apart, contents, parameters, parts},
+    draft::{Draft, DraftPiece, Piece, count},
+    history::{Content, HistoryPiece, PieceContent, apart, contents, parameters, parts},
     openai::bearer,
     trouble::Trouble,
 };
@@ -110,16 +110,16 @@ fn items(message: &Message, by: &str) -> Vec<Json> {
     }
 }
 
-fn item(part: Part<'_>) -> Option<Json> {
+fn item(part: HistoryPiece<'_>) -> Option<Json> {
     let mut item = match part.what {
-        Said::Opaque(item) => item.clone(),
-        Said::Text("") => return None,
-        Said::Text(text) => json!({
+        PieceContent::Opaque(item) => item.clone(),
+        PieceContent::Text("") => return None,
+        PieceContent::Text(text) => json!({
             "type": "message",
             "role": "assistant",
             "content": [{"type": "output_text", "text": text, "annotations": []}],
         }),
-        Said::Call(call) => json!({
+        PieceContent::Call(call) => json!({
             "type": "function_call",
             "call_id": call.id,
             "name": call.name,
@@ -163,7 +163,7 @@ fn end_item(place: u64, item: &Json, draft: &mut Draft<'_>) {
         }
         Some("message") => {
             let had = match draft.pieces.get(&place) {
-                Some(Piece { what: What::Text(text), .. }) => text.len(),
+                Some(Piece { what: DraftPiece::Text(text), .. }) => text.len(),
                 _ => 0,
             };
             let content = item["content"].as_array().into_iter().flatten();
@@ -188,7 +188,9 @@ fn end_item(place: u64, item: &Json, draft: &mut Draft<'_>) {
             if let Some(item) = item.as_object_mut() {
                 item.remove("status");
             }
-            draft.pieces.insert(place, Piece { what: What::Opaque(item), ..Piece::default() });
+            draft
+                .pieces
+                .insert(place, Piece { what: DraftPiece::Opaque(item), ..Piece::default() });
         }
         None => {}
     }

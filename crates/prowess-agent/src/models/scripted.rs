@@ -9,7 +9,7 @@ use prowess::{Call, Message, Role};
 use serde_json::Value as Json;
 
 use crate::model::{
-    ChatRequest, ChatResponse, Delta, Model, ModelError, Replying, StopReason, TokenUsage,
+    ChatRequest, ChatResponse, Delta, Model, ModelError, ModelFuture, StopReason, TokenUsage,
 };
 
 /// A model that replies from a script, one line for each time it is asked.
@@ -83,7 +83,7 @@ impl Model for ScriptedModel {
         &'a self,
         ask: &'a ChatRequest,
         hear: &'a (dyn Fn(Delta<'_>) + Send + Sync),
-    ) -> Replying<'a> {
+    ) -> ModelFuture<'a> {
         Box::pin(async move {
             lock(&self.asked).push(ask.clone());
             let line = lock(&self.lines).pop_front();

@@ -25,7 +25,7 @@ pub(super) struct Trouble {
 
 /// Who was asked, and how.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asked<'a> {
+pub(super) struct AskedServer<'a> {
     /// What the provider is called, or its host where that is another than usual.
     pub(super) whom: &'a str,
     pub(super) host: &'a str,
@@ -127,7 +127,7 @@ impl Trouble {
     }
 
     /// What it means to whoever asked.
-    pub(super) fn error(self, asked: &Asked<'_>) -> ModelError {
+    pub(super) fn error(self, asked: &AskedServer<'_>) -> ModelError {
         let (status, wait) = (self.status, self.wait);
         let lower = self.message.to_lowercase();
         let has = |words: &[&str]| self.words.iter().any(|it| words.contains(&&**it));

@@ -35,14 +35,14 @@ pub(super) struct Turn {
     pub(super) prompt: String,
     /// The event of its end; none while it goes on, or went on when the trace stopped.
     pub(super) ended: Option<Json>,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<TraceStep>,
     /// All that happened beside asking and calling.
     pub(super) events: Vec<Json>,
 }
 
 /// The model was asked once.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Step {
+pub(super) struct TraceStep {
     pub(super) at: u64,
     pub(super) asked: Json,
     pub(super) budget: Budget,
@@ -122,7 +122,7 @@ impl RecordedTrace {
         if bytes.trim_ascii().is_empty() {
             return Err(TraceError::Empty);
         }
-        let mut reading = Reading::default();
+        let mut reading = TraceReader::default();
         let mut lines = bytes.split(|it| *it == b'\n').enumerate().peekable();
         while let Some((at, line)) = lines.next() {
             if line.trim_ascii().is_empty() {
@@ -139,7 +139,7 @@ impl RecordedTrace {
 }
 
 #[derive(Default)]
-struct Reading {
+struct TraceReader {
     traced: RecordedTrace,
     events: usize,
     is_session: bool,
@@ -150,13 +150,13 @@ struct Reading {
     /// How the next prompt was made to fit, by turn.
     fitted: BTreeMap<usize, Json>,
     /// What the model was told last, by turn.
-    told: BTreeMap<usize, Told>,
+    told: BTreeMap<usize, PromptTotals>,
     costs: Costs,
     /// How many tokens the window of a session holds, where that was said.
     windows: BTreeMap<String, u64>,
 }
 
-impl Reading {
+impl TraceReader {
     fn take(&mut self, mut event: Map<String, Json>) -> Result<(), TraceError> {
         let Some(kind) = event.get("event").and_then(Json::as_str).map(str::to_owned) else {
             self.is_session |= event.get("type").is_some_and(|it| it == "session");
@@ -226,7 +226,13 @@ impl Reading {
                 told.take(&event, &self.costs);
                 let budget = told.budget(&event, &self.costs, self.windows.get(&turn.session));
                 let at = at(&event);
-                turn.steps.push(Step { at, asked: event, budget, fitted, ..Step::default() });
+                turn.steps.push(TraceStep {
+                    at,
+                    asked: event,
+                    budget,
+                    fitted,
+                    ..TraceStep::default()
+                });
             }
             "replied" | "failed" => {
                 let mut recent = turn.steps.iter_mut().rev().take(RECENT);
@@ -249,7 +255,7 @@ impl Reading {
                     // A session that was broken off goes on with calls before the model is asked.
                     None => {
                         let (at, calls) = (call.at, vec![call]);
-                        turn.steps.push(Step { at, calls, ..Step::default() });
+                        turn.steps.push(TraceStep { at, calls, ..TraceStep::default() });
                     }
                 }
             }
@@ -299,7 +305,7 @@ impl Reading {
 /// The messages that a model was told last, and what they take. Only what changes from step to step is
 /// counted anew.
 #[derive(Default)]
-struct Told {
+struct PromptTotals {
     ids: Vec<String>,
     totals: BTreeMap<String, usize>,
 }
@@ -323,7 +329,7 @@ impl Costs {
     }
 }
 
-impl Told {
+impl PromptTotals {
     fn take(&mut self, asked: &Json, costs: &Costs) {
         let same =
             asked["same"].as_u64().and_then(|it| usize::try_from(it).ok()).unwrap_or_default();

@@ -12,11 +12,11 @@ use serde_json::{Value as Json, json};
 use super::{chat, count, prompt};
 use crate::{
     ExitStatus,
-    agent::{Unasked, Working},
+    agent::{AgentArgs, DryRunModel},
     arguments::Global,
     cli_error::CliError,
     context,
-    conversation::{self, Conversation, Turned},
+    conversation::{self, Conversation, TurnEnd},
     event_renderer::{View, judged},
     input,
     printer::Printer,
@@ -48,7 +48,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     which: Which,
     #[command(flatten)]
-    working: Working,
+    working: AgentArgs,
 }
 
 pub(crate) fn run(
@@ -168,7 +168,7 @@ fn dry_run(
 ) -> Result<ExitStatus> {
     let config = context::config(global)?;
     let model = args.working.naming.shown(&config)?;
-    let unasked = Arc::new(Unasked::new(model));
+    let unasked = Arc::new(DryRunModel::new(model));
     let view = View::Dry;
     let stack =
         args.working.stack(unasked.clone(), args.which.file(), view, global, launcher, printer)?;
@@ -178,7 +178,7 @@ fn dry_run(
     let Conversation { stack, viewer, .. } = &conversation;
     match (unasked.asked(), turned) {
         (Some(ask), _) => {
-            let sent = Sent {
+            let sent = DryRunReport {
                 ask: &ask,
                 model: &unasked,
                 scores: &viewer.scores,
@@ -199,7 +199,7 @@ fn dry_run(
             }
             Ok(ExitStatus::Success)
         }
-        (None, Turned::Failed(error)) => Err(error.into()),
+        (None, TurnEnd::Failed(error)) => Err(error.into()),
         (None, _) => {
             printer.note("nothing would be sent");
             Ok(ExitStatus::Success)
@@ -208,14 +208,14 @@ fn dry_run(
 }
 
 /// What would be sent, and why.
-struct Sent<'a> {
+struct DryRunReport<'a> {
     ask: &'a ChatRequest,
-    model: &'a Unasked,
+    model: &'a DryRunModel,
     scores: &'a [SkillScore],
     count: &'a dyn Fn(&str) -> usize,
 }
 
-impl Sent<'_> {
+impl DryRunReport<'_> {
     fn messages(&self) -> usize {
         self.ask.messages.iter().map(|it| (self.count)(&it.content)).sum()
     }

@@ -17,15 +17,15 @@ use serde_json::json;
 use super::count;
 use crate::{
     ExitStatus,
-    agent::Working,
+    agent::AgentArgs,
     arguments::Global,
     cli_error::CliError,
     context,
-    conversation::{self, Conversation, Turned, report},
+    conversation::{self, Conversation, TurnEnd, report},
     event_renderer::{EventRenderer, View, judged},
     printer::Printer,
     safe,
-    sessions::{self, Kept, Which},
+    sessions::{self, OpenSession, Which},
 };
 
 /// Talk with an agent
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     which: Which,
     #[command(flatten)]
-    working: Working,
+    working: AgentArgs,
 }
 
 /// How much of the last request is shown.
@@ -210,8 +210,8 @@ impl Chat {
             self.last = report(&turned, None, &mut conversation.viewer, printer)?;
         }
         Ok(match turned {
-            Turned::Terminated => After::End,
-            Turned::Interrupted => After::Interrupted,
+            TurnEnd::Terminated => After::End,
+            TurnEnd::Interrupted => After::Interrupted,
             _ => After::Next,
         })
     }
@@ -343,13 +343,13 @@ enum Lines {
 }
 
 struct Terminal {
-    editor: Editor<Completing, MemHistory>,
+    editor: Editor<ChatCompleter, MemHistory>,
     /// An editor that somebody could print beside waits for signals and keys alike, and misses none.
     _beside: Box<dyn ExternalPrinter>,
 }
 
 impl Lines {
-    fn new(kept: &Kept) -> Result<Self> {
+    fn new(kept: &OpenSession) -> Result<Self> {
         if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
             return Ok(Self::Pipe);
         }
@@ -360,7 +360,7 @@ impl Lines {
         Ok(Self::edited(kept).unwrap_or(Self::Plain))
     }
 
-    fn edited(kept: &Kept) -> Result<Self> {
+    fn edited(kept: &OpenSession) -> Result<Self> {
         let config = Config::builder().completion_type(CompletionType::List).build();
         let mut editor =
             Editor::with_history(config, MemHistory::new()).context("cannot read lines")?;
@@ -385,16 +385,16 @@ impl Lines {
         let ending = conversation.interrupt_at_end()?;
         // Whoever was quick with the second one means it.
         match conversation.heard() {
-            Some(Turned::Terminated) => return Ok(Input::End),
+            Some(TurnEnd::Terminated) => return Ok(Input::End),
             Some(_) => return Ok(Input::Interrupt),
             None => {}
         }
         let skills = names(&conversation.stack.provider.library());
-        editor.set_helper(Some(Completing { skills }));
+        editor.set_helper(Some(ChatCompleter { skills }));
         let read = editor.readline("> ");
         ending.abort();
         match read {
-            _ if matches!(conversation.heard(), Some(Turned::Terminated)) => Ok(Input::End),
+            _ if matches!(conversation.heard(), Some(TurnEnd::Terminated)) => Ok(Input::End),
             Ok(line) => {
                 editor.add_history_entry(&*line)?;
                 Ok(Input::Line(line))
@@ -420,11 +420,11 @@ async fn piped() -> Result<Input> {
 }
 
 /// Completes commands and the names of skills.
-struct Completing {
+struct ChatCompleter {
     skills: Vec<String>,
 }
 
-impl Completer for Completing {
+impl Completer for ChatCompleter {
     type Candidate = String;
 
     fn complete(
@@ -452,13 +452,13 @@ fn completed(skills: &[String], line: &str) -> (usize, Vec<String>) {
     (start, fits.map(|it| format!("{sign}{it}")).collect())
 }
 
-impl Hinter for Completing {
+impl Hinter for ChatCompleter {
     type Hint = String;
 }
 
-impl Highlighter for Completing {}
-impl Validator for Completing {}
-impl Helper for Completing {}
+impl Highlighter for ChatCompleter {}
+impl Validator for ChatCompleter {}
+impl Helper for ChatCompleter {}
 
 #[cfg(test)]
 mod tests {

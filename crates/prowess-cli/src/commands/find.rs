@@ -134,7 +134,7 @@ struct Finder<'a> {
 }
 
 /// A skill that was found.
-struct Found<'a> {
+struct FoundMatch<'a> {
     fit: Match<'a>,
     /// As it is shown, so that the level never contradicts it.
     confidence: f64,
@@ -143,7 +143,7 @@ struct Found<'a> {
     why: Option<Vec<Reason>>,
 }
 
-impl Found<'_> {
+impl FoundMatch<'_> {
     /// What else there is to say about it.
     fn remarks(&self) -> Vec<String> {
         let hidden = self.fit.skill.hidden_by.as_ref();
@@ -288,7 +288,7 @@ impl<'a> Finder<'a> {
     }
 
     /// Searches all skills in use, those that are hidden by another too.
-    fn find(&self, query: &str) -> Vec<Found<'a>> {
+    fn find(&self, query: &str) -> Vec<FoundMatch<'a>> {
         let in_use = |skill: &Skill| skill.manifest.is_active();
         matches_by(self.library, query, self.strategy, self.top, in_use)
             .into_iter()
@@ -298,7 +298,7 @@ impl<'a> Finder<'a> {
                 let level = self.thresholds.level(confidence).as_str();
                 let why = self.args.why.then(|| why(self.library, query, fit.skill));
                 let is_below = fit.tier != Tier::Mentioned && fit.confidence < self.activation;
-                Found { fit, confidence, level, is_below, why }
+                FoundMatch { fit, confidence, level, is_below, why }
             })
             .collect()
     }
@@ -311,7 +311,7 @@ impl<'a> Finder<'a> {
 
     /// A line a skill: name, confidence, level and description, which stands below on a narrow
     /// terminal; then what else there is to say about it.
-    fn table(&self, found: &[Found<'_>], printer: &mut Printer) -> Result<()> {
+    fn table(&self, found: &[FoundMatch<'_>], printer: &mut Printer) -> Result<()> {
         let names: Vec<String> = found
             .iter()
             .map(|it| safe::line(&self.library.address(it.fit.skill)).into_owned())
@@ -372,7 +372,7 @@ fn request(line: &[u8]) -> Result<Request<'_>, String> {
 }
 
 /// Why a skill was found, in lines of this width.
-fn reasons(found: &Found<'_>, width: usize) -> Vec<String> {
+fn reasons(found: &FoundMatch<'_>, width: usize) -> Vec<String> {
     let Some(why) = &found.why else { return Vec::new() };
     let tier = Some(found.fit.tier).filter(|it| *it > Tier::Evidence);
     let mut words: Vec<String> = tier.map(|it| it.as_str().to_owned()).into_iter().collect();
@@ -384,7 +384,7 @@ fn reasons(found: &Found<'_>, width: usize) -> Vec<String> {
     lines.iter().filter(|it| !it.is_empty()).map(|it| format!("  {it}")).collect()
 }
 
-fn answer_json<'a>(found: &'a [Found<'_>], unknown: &'a [Unknown]) -> AnswerJson<'a> {
+fn answer_json<'a>(found: &'a [FoundMatch<'_>], unknown: &'a [Unknown]) -> AnswerJson<'a> {
     let reason = |it: &'a Reason| ReasonJson {
         word: &it.word,
         other_word: it.other_word.as_deref(),

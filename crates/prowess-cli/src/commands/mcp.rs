@@ -10,13 +10,13 @@ use prowess_runtime::{
     RunSkill, Toolbox, UseSkill,
 };
 
-use self::serving::Serving;
+use self::serving::ServeArgs;
 use crate::{
     ExitStatus,
     arguments::Global,
     cli_error::CliError,
     context,
-    host::{self, Running},
+    host::{self, LimitArgs},
     printer::Printer,
     toolbox::GRACE,
     trust,
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     #[arg(long)]
     no_resources: bool,
     #[command(flatten)]
-    serving: Serving,
+    serving: ServeArgs,
 }
 
 /// What can be done about serving, other than to serve.
@@ -116,7 +116,7 @@ pub(crate) fn run(
         .with(Arc::new(UseSkill { active: active.clone() }))
         .with(Arc::new(ReadSkillFile { active: active.clone(), authorizer: authorizer.clone() }));
     if args.run {
-        let running = Running::default();
+        let running = LimitArgs::default();
         let failed = |it: Box<Outcome>| anyhow::Error::msg(it.message.unwrap_or_default());
         let executor =
             running.executor(&config, &authorizer.policy, launcher.clone()).map_err(failed)?;

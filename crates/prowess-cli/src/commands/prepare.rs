@@ -17,7 +17,7 @@ use crate::{
     arguments::Global,
     cli_error::CliError,
     completion, context, host,
-    preparing::{self, PrepareChoice, Prepared},
+    preparing::{self, PrepareChoice, PrepareResult},
     printer::Printer,
     safe,
 };
@@ -89,7 +89,7 @@ pub(crate) fn run(
             let skill = library.get(&name).ok_or_else(|| context::no_skill(&library, &name))?;
             of_skill(skill, &config)?
         }
-        (None, None) => Wanted::default(),
+        (None, None) => PrepareTarget::default(),
     };
     if args.clean {
         let keys: Vec<String> = wanted.recipes.iter().map(Recipe::key).collect();
@@ -109,7 +109,7 @@ pub(crate) fn run(
     let preparer = host::preparer(&config, launcher).context("there is no home directory")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot wait for anything")?;
-    let Wanted { name, key, folder, recipes, errors } = wanted;
+    let PrepareTarget { name, key, folder, recipes, errors } = wanted;
     let mut prepared = Vec::new();
     let mut status = ExitStatus::Success;
     for (error, hint) in &errors {
@@ -121,13 +121,13 @@ pub(crate) fn run(
         let folder = folder.clone();
         let work = preparing::prepare(&preparer, recipe, &name, folder, choice, printer);
         match runtime.block_on(work)? {
-            Prepared::Done(environment) => {
+            PrepareResult::Done(environment) => {
                 if !printer.json {
                     printer.line(preparing::summary(&name, &environment.record))?;
                 }
                 prepared.push(environment.record);
             }
-            Prepared::Declined(failed) | Prepared::Failed(failed) => status = failed,
+            PrepareResult::Declined(failed) | PrepareResult::Failed(failed) => status = failed,
         }
     }
     runtime.shutdown_background();
@@ -141,7 +141,7 @@ pub(crate) fn run(
 
 /// What is to be prepared.
 #[derive(Default)]
-struct Wanted {
+struct PrepareTarget {
     name: String,
     /// What it is: `skill` or `server`.
     key: &'static str,
@@ -152,10 +152,10 @@ struct Wanted {
 }
 
 /// What the scripts and servers of a skill need.
-fn of_skill(skill: &Skill, config: &Config) -> Result<Wanted, ScriptError> {
+fn of_skill(skill: &Skill, config: &Config) -> Result<PrepareTarget, ScriptError> {
     let search = host::interpreters(config);
     let SkillRecipes { recipes, errors } = SkillRecipes::of(skill, &search)?;
-    let mut wanted = Wanted {
+    let mut wanted = PrepareTarget {
         name: skill.manifest.name.to_string(),
         key: "skill",
         folder: skill.absolute_folder(),
@@ -169,14 +169,15 @@ fn of_skill(skill: &Skill, config: &Config) -> Result<Wanted, ScriptError> {
 }
 
 /// What a server needs that is set.
-fn of_server(label: &str, config: &Config) -> Result<Wanted, CliError> {
+fn of_server(label: &str, config: &Config) -> Result<PrepareTarget, CliError> {
     let server = super::servers::find(config, label)?;
-    let mut wanted = Wanted { name: label.to_owned(), key: "server", ..Wanted::default() };
+    let mut wanted =
+        PrepareTarget { name: label.to_owned(), key: "server", ..PrepareTarget::default() };
     wanted.add(&server.description, config);
     Ok(wanted)
 }
 
-impl Wanted {
+impl PrepareTarget {
     /// Adds what a server fetches.
     fn add(&mut self, server: &McpServerConfig, config: &Config) {
         let Transport::Program(program) = &server.transport else { return };

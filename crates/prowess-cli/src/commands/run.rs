@@ -31,10 +31,10 @@ use crate::{
     arguments::{self, Global, directory},
     completion,
     context::{self, quoted},
-    host::{self, Running},
+    host::{self, LimitArgs},
     input,
     needs::SkillNeeds,
-    preparing::{self, PrepareChoice, Prepared},
+    preparing::{self, PrepareChoice, PrepareResult},
     printer::Printer,
     safe::{self, Pieces},
     toolbox::{self, Caller, Kit},
@@ -91,7 +91,7 @@ pub(crate) struct Args {
     #[arg(long)]
     no_install: bool,
     #[command(flatten)]
-    running: Running,
+    running: LimitArgs,
 }
 
 /// How many scripts are suggested at most.
@@ -150,7 +150,7 @@ pub(crate) fn run(
             let runtime = runtime.context("cannot wait for anything")?;
             if !args.running.unsandboxed
                 && !args.no_install
-                && let What::Script(script) = &task.what
+                && let RunTarget::Script(script) = &task.what
             {
                 let folder = skill.and_then(Skill::absolute_folder);
                 let offer = offer(script, folder, &config, launcher.clone(), args, printer);
@@ -258,12 +258,12 @@ async fn offer(
     let choice = PrepareChoice { yes, ..PrepareChoice::default() };
     let skill = &script.skill;
     Ok(match preparing::prepare(&preparer, &recipe, skill, folder, choice, printer).await? {
-        Prepared::Done(environment) => {
+        PrepareResult::Done(environment) => {
             printer.note(&preparing::summary(skill, &environment.record));
             None
         }
-        Prepared::Declined(_) => None,
-        Prepared::Failed(status) => Some(status),
+        PrepareResult::Declined(_) => None,
+        PrepareResult::Failed(status) => Some(status),
     })
 }
 
@@ -353,11 +353,11 @@ fn show_plan(plan: &[PlanStep], printer: &mut Printer) -> anyhow::Result<()> {
 struct Task {
     /// The skill that it belongs to.
     manifest: Manifest,
-    what: What,
+    what: RunTarget,
     parameters: Parameters,
 }
 
-enum What {
+enum RunTarget {
     Skill(SkillRecord),
     Script(Script),
 }
@@ -379,12 +379,12 @@ impl Task {
             return Err(not_in_use(&manifest));
         }
         let what = match &args.script {
-            Some(path) => {
-                What::Script(Script::of(skill, path).map_err(|it| no_script(skill, path, &it))?)
-            }
+            Some(path) => RunTarget::Script(
+                Script::of(skill, path).map_err(|it| no_script(skill, path, &it))?,
+            ),
             None => {
                 let entry = SkillRecord::of(skill).and_then(SkillRecord::with_files);
-                What::Skill(entry.map_err(|it| Box::new(Outcome::from(&it)))?)
+                RunTarget::Skill(entry.map_err(|it| Box::new(Outcome::from(&it)))?)
             }
         };
         if args.script.is_none() && !args.arguments.is_empty() {
@@ -392,7 +392,7 @@ impl Task {
         }
         let is_composite = matches!(
             &what,
-            What::Skill(SkillRecord { definition: Definition::Composite { .. }, .. })
+            RunTarget::Skill(SkillRecord { definition: Definition::Composite { .. }, .. })
         );
         if args.plan && !is_composite {
             let message = format!("`{}` has no plan, so nothing was run", manifest.name);
@@ -400,8 +400,8 @@ impl Task {
             return Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, message).hint(hint)));
         }
         let is_script = match &what {
-            What::Skill(entry) => matches!(entry.definition, Definition::Script { .. }),
-            What::Script(_) => true,
+            RunTarget::Skill(entry) => matches!(entry.definition, Definition::Script { .. }),
+            RunTarget::Script(_) => true,
         };
         if !args.net.is_empty() && !is_script {
             let message = format!("`{}` is no script, so it connects to no host", manifest.name);
@@ -409,8 +409,8 @@ impl Task {
             return Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, message).hint(hint)));
         }
         let schema = match &what {
-            What::Skill(entry) => entry.parameters.as_ref(),
-            What::Script(_) => None,
+            RunTarget::Skill(entry) => entry.parameters.as_ref(),
+            RunTarget::Script(_) => None,
         };
         if let Some(path) = args.pairs.first().and_then(|it| file_of(skill, it))
             && args.script.is_none()
@@ -425,14 +425,14 @@ impl Task {
     /// What has to be approved.
     fn entry(&self) -> &SkillRecord {
         match &self.what {
-            What::Skill(entry) => entry,
-            What::Script(script) => &script.entry,
+            RunTarget::Skill(entry) => entry,
+            RunTarget::Script(script) => &script.entry,
         }
     }
 
     /// Says which interpreter a script runs with, and why it is that one.
     fn say_what_runs_it(&self, executor: &Executor, printer: &mut Printer) {
-        let What::Script(script) = &self.what else { return };
+        let RunTarget::Script(script) = &self.what else { return };
         let Some(program) = script.interpreter.first() else { return };
         // What cannot be found is said when it is to run.
         let Ok(found) = executor.interpreter(script) else { return };
@@ -549,13 +549,13 @@ fn is_file(args: &Args, path: &str) -> Box<Outcome> {
 }
 
 /// Says that only a file of a skill is given arguments, and what to do instead.
-fn no_arguments(skill: &Skill, what: &What) -> Box<Outcome> {
+fn no_arguments(skill: &Skill, what: &RunTarget) -> Box<Outcome> {
     let name = &skill.manifest.name;
     let script = suggested_scripts(skill).first().map(|it| quoted(it));
     let message = format!("`{name}` takes no arguments behind `--`; only a file of a skill does");
     let is_script = |it: &SkillRecord| matches!(it.definition, Definition::Script { .. });
     let hint = match (what, script) {
-        (What::Skill(entry), _) if is_script(entry) => {
+        (RunTarget::Skill(entry), _) if is_script(entry) => {
             "`KEY=VALUE` gives it a value, which its script has as `$PARAM_KEY`".to_owned()
         }
         (_, Some(script)) => format!("`--script {script} -- ARGUMENTS` runs one of its files"),
@@ -615,8 +615,8 @@ async fn attempt(
         is_running.set(true);
         let parameters = task.parameters.clone();
         let ended = match &task.what {
-            What::Skill(entry) => executor.attempt(entry, parameters, delivery).await,
-            What::Script(script) => {
+            RunTarget::Skill(entry) => executor.attempt(entry, parameters, delivery).await,
+            RunTarget::Script(script) => {
                 executor.attempt_script(script, args.given(), parameters, delivery).await
             }
         };
@@ -667,8 +667,8 @@ async fn authorize(
     let entry = task.entry();
     let tool = format!("skill_{}", task.manifest.name);
     let action = match &task.what {
-        What::Skill(entry) => Action::of(entry.clone()),
-        What::Script(_) => Action::Execute(Box::new(entry.clone())),
+        RunTarget::Skill(entry) => Action::of(entry.clone()),
+        RunTarget::Script(_) => Action::Execute(Box::new(entry.clone())),
     };
     let active = std::slice::from_ref(&task.manifest);
     let given = task.given(&args.arguments);

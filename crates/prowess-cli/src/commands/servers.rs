@@ -16,7 +16,7 @@ use crate::{
     arguments::Global,
     cli_error::CliError,
     completion, context,
-    host::{self, Running},
+    host::{self, LimitArgs},
     printer::Printer,
     safe,
 };
@@ -26,16 +26,16 @@ use crate::{
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<ServersCommand>,
     /// Only the server of this label
     #[arg(add = completion::servers())]
     label: Option<String>,
     #[command(flatten)]
-    running: Running,
+    running: LimitArgs,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
+enum ServersCommand {
     Show(Show),
     Login(login::Login),
     Logout(login::Logout),
@@ -50,7 +50,7 @@ struct Show {
     /// The file, as a path within the skill
     path: Option<String>,
     #[command(flatten)]
-    running: Running,
+    running: LimitArgs,
 }
 
 pub(crate) fn run(
@@ -60,9 +60,9 @@ pub(crate) fn run(
     printer: &mut Printer,
 ) -> Result<ExitStatus> {
     let running = match &args.what {
-        Some(What::Show(show)) => &show.running,
-        Some(What::Login(login)) => &login.running(),
-        Some(What::Logout(logout)) => &logout.running(),
+        Some(ServersCommand::Show(show)) => &show.running,
+        Some(ServersCommand::Login(login)) => &login.running(),
+        Some(ServersCommand::Logout(logout)) => &logout.running(),
         None => &args.running,
     };
     if running.unsandboxed {
@@ -80,9 +80,9 @@ pub(crate) fn run(
     let runtime = runtime.context("cannot wait for anything")?;
     let status = runtime.block_on(async {
         match &args.what {
-            Some(What::Show(show)) => desk.show(show, printer).await,
-            Some(What::Login(login)) => desk.login(login, printer).await,
-            Some(What::Logout(logout)) => desk.logout(logout, printer).await,
+            Some(ServersCommand::Show(show)) => desk.show(show, printer).await,
+            Some(ServersCommand::Login(login)) => desk.login(login, printer).await,
+            Some(ServersCommand::Logout(logout)) => desk.logout(logout, printer).await,
             None => desk.list(args.label.as_deref(), printer).await,
         }
     });
@@ -99,7 +99,7 @@ struct Desk {
 }
 
 /// What was learnt of a server.
-struct Visited {
+struct ServerContents {
     tools: Vec<String>,
     left_out: Vec<String>,
     skills: RemoteSkills,
@@ -211,12 +211,12 @@ impl Desk {
         Ok((skill, bytes))
     }
 
-    async fn visit(&self, set: &ServerSetting) -> Result<Visited, Box<Outcome>> {
+    async fn visit(&self, set: &ServerSetting) -> Result<ServerContents, Box<Outcome>> {
         let server = self.starter.connect(set).await?;
         let tools = server.tools().iter().map(|it| it.name().to_owned()).collect();
         let (skills, left_out) = (server.skills().await, server.left_out());
         server.stop().await;
-        Ok(Visited { tools, left_out, skills: skills? })
+        Ok(ServerContents { tools, left_out, skills: skills? })
     }
 
     /// Shows what was learnt of a server; `labels` is the width of the column of labels.
@@ -224,7 +224,7 @@ impl Desk {
         &self,
         set: &ServerSetting,
         labels: usize,
-        visited: &Result<Visited, Box<Outcome>>,
+        visited: &Result<ServerContents, Box<Outcome>>,
         printer: &mut Printer,
     ) -> Result<()> {
         let label = &set.description.name;
@@ -236,7 +236,7 @@ impl Desk {
         let login = login.unwrap_or_default();
         let padded = printer.name(&format!("{label:labels$}"));
         printer.line(format_args!("{padded}  {origin}{login}"))?;
-        let Visited { tools, left_out, skills } = match visited {
+        let ServerContents { tools, left_out, skills } = match visited {
             Ok(visited) => visited,
             Err(outcome) => {
                 printer.flush()?;
@@ -275,14 +275,18 @@ impl Desk {
         Ok(())
     }
 
-    fn document(&self, set: &ServerSetting, visited: &Result<Visited, Box<Outcome>>) -> Json {
+    fn document(
+        &self,
+        set: &ServerSetting,
+        visited: &Result<ServerContents, Box<Outcome>>,
+    ) -> Json {
         let mut document = json!({
             "label": set.description.name,
             "origin": set.origin.to_string(),
             "login": self.starter.login_state(set),
         });
         match visited {
-            Ok(Visited { tools, left_out, skills }) => {
+            Ok(ServerContents { tools, left_out, skills }) => {
                 document["status"] = "ok".into();
                 document["tools"] = json!(tools);
                 document["left_out"] = json!(left_out);

@@ -16,7 +16,7 @@ use prowess::{
     suggestions,
 };
 
-use self::named::Named;
+use self::named::SummaryScope;
 use super::{count, doctor::configured};
 use crate::{
     ExitStatus,
@@ -37,7 +37,7 @@ struct Summary<'a> {
     /// Whether they are the installed ones; otherwise none was detected, and they are all that are known.
     is_detected: bool,
     surroundings: &'a Surroundings,
-    named: &'a Named,
+    named: &'a SummaryScope,
     /// What a command needs to look where this one did.
     typed: String,
     /// What would help most, as commands.
@@ -64,7 +64,7 @@ pub(crate) fn run(global: &Global, printer: &mut Printer) -> Result<ExitStatus> 
     let clients = if is_detected { detected } else { CLIENTS.iter().collect() };
     let examine = || examine(&clients, &surroundings, &others);
     let mut checkup = printer.during("examining skills", examine);
-    let named = Named::of(global)?;
+    let named = SummaryScope::of(global)?;
     named.narrow(&mut checkup);
     let here = env::current_dir().unwrap_or_default();
     let advice = |it: &Suggestion<'_>| advice(it, &here, surroundings.home.as_deref());

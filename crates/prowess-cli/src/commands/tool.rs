@@ -13,7 +13,7 @@ use crate::{
     ExitStatus,
     arguments::Global,
     completion, context,
-    host::Running,
+    host::LimitArgs,
     input,
     printer::Printer,
     readable::readable,
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", add = completion::skills())]
     skill: Vec<String>,
     #[command(flatten)]
-    running: Running,
+    running: LimitArgs,
 }
 
 /// The tools that tell or run skills, beside those that skills are.

@@ -9,7 +9,7 @@ use crate::{
     ExitStatus,
     arguments::Global,
     context,
-    host::{self, Running},
+    host::{self, LimitArgs},
     markdown::wrapped,
     printer::Printer,
     safe,
@@ -49,7 +49,7 @@ pub(crate) fn run(
     let library = context::library(global, printer)?;
     let library = host::shown(library, &config, printer);
     let provider: Arc<dyn SkillProvider> = Arc::new(Arc::new(library));
-    let running = Running::default();
+    let running = LimitArgs::default();
     let kit =
         toolbox::toolbox(Caller::Person, &running, &provider, global, &[], launcher, printer)?;
     let toolbox = kit.toolbox;

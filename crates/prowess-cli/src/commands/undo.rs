@@ -131,7 +131,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let is_last = |it: &&ChangeRecord| change.is_none_or(|change| change.time() <= it.time);
     let newer = |it: &&Change| change.is_some_and(|change| it.time() > change.time());
     let passed_over = changes.iter().filter(is_here).filter(newer).filter_map(Change::file);
-    let mut skipped = Skipped(args.skip.then(|| passed_over.collect()));
+    let mut skipped = SkippedFiles(args.skip.then(|| passed_over.collect()));
     let status = match (change, &history) {
         (_, Some(history)) if renaming.first().is_some_and(is_last) => match &*renaming {
             [record] => restore(history, record, None, &skipped, printer),
@@ -167,9 +167,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
 }
 
 /// The files that `--skip` leaves as they are; nothing without it.
-struct Skipped<'c>(Option<Vec<&'c ChangeRecord>>);
+struct SkippedFiles<'c>(Option<Vec<&'c ChangeRecord>>);
 
-impl Skipped<'_> {
+impl SkippedFiles<'_> {
     /// The files, each once.
     fn paths(&self) -> Vec<&Path> {
         let mut paths: Vec<&Path> = Vec::new();
@@ -391,7 +391,7 @@ fn summary(change: &Change) -> String {
 fn restore_all<'c>(
     history: &ChangeHistory,
     records: &[&'c ChangeRecord],
-    skipped: &mut Skipped<'c>,
+    skipped: &mut SkippedFiles<'c>,
     printer: &mut Printer,
 ) -> Result<ExitStatus> {
     let (mut restored, mut has_failed) = (Vec::new(), false);
@@ -444,7 +444,7 @@ fn restore(
     history: &ChangeHistory,
     record: &ChangeRecord,
     next: Option<&Change>,
-    skipped: &Skipped<'_>,
+    skipped: &SkippedFiles<'_>,
     printer: &mut Printer,
 ) -> Result<ExitStatus> {
     let path = record.path.display().to_string();

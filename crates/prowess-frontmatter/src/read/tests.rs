@@ -13,7 +13,7 @@ fn fields(text: &str) -> String {
             .map(|it| format!("{}={}", it.key, shown(&it.value)))
             .collect::<Vec<_>>()
             .join(" "),
-        Err(Unsupported { line, what }) => format!("{line}: {what}"),
+        Err(UnsupportedYaml { line, what }) => format!("{line}: {what}"),
     }
 }
 

@@ -12,10 +12,10 @@ struct Caution {
     /// Options: `--long` also where it is cut short, `-x` also among others, `-word` and `+` as a
     /// whole or as a start.
     options: &'static [&'static str],
-    what: What,
+    what: RiskScope,
 }
 
-enum What {
+enum RiskScope {
     /// The options run or write something.
     Options,
     /// All of it does.
@@ -71,7 +71,7 @@ const CAUTIONS: &[Caution] = &[
     of(&["tcpdump"], &["-z", "-w"]),
     Caution {
         names: &["tar", "bsdtar"],
-        what: What::Tar,
+        what: RiskScope::Tar,
         options: &[
             "--checkpoint-action",
             "--to-command",
@@ -184,12 +184,12 @@ const CAUTIONS: &[Caution] = &[
             "xvfb-run",
         ],
         options: &[],
-        what: What::All,
+        what: RiskScope::All,
     },
     Caution {
         names: &["ash", "bash", "dash", "fish", "ksh", "mksh", "rbash", "sh", "zsh"],
         options: &["-c", "-s", "-i"],
-        what: What::Code(Flags {
+        what: RiskScope::Code(Flags {
             short: "abefhkmnprtuvxBCEHPT",
             with_word: "oO",
             long: &["--noprofile", "--norc", "--posix", "--verbose"],
@@ -198,7 +198,7 @@ const CAUTIONS: &[Caution] = &[
     Caution {
         names: &["python", "pypy"],
         options: &["-c", "-i"],
-        what: What::Code(Flags { short: "bBdEIOPqRsSuvx", with_word: "WX", long: &[] }),
+        what: RiskScope::Code(Flags { short: "bBdEIOPqRsSuvx", with_word: "WX", long: &[] }),
     },
     Caution {
         names: &[
@@ -206,7 +206,7 @@ const CAUTIONS: &[Caution] = &[
             "ocaml", "octave", "perl", "php", "racket", "raku", "Rscript", "ruby", "tclsh",
         ],
         options: &["-e", "-E", "-r", "-p", "-n", "-i", "--eval", "--print", "--require", "--run"],
-        what: What::Code(Flags {
+        what: RiskScope::Code(Flags {
             short: "clqtTUvwW",
             with_word: "",
             long: &[
@@ -222,7 +222,7 @@ const CAUTIONS: &[Caution] = &[
     Caution {
         names: &["sqlite", "litecli"],
         options: &["-init", "--init", "-cmd", "--cmd"],
-        what: What::Sqlite,
+        what: RiskScope::Sqlite,
     },
     Caution {
         names: &["git"],
@@ -250,25 +250,25 @@ const CAUTIONS: &[Caution] = &[
             "--submodule",
             "-x",
         ],
-        what: What::Git,
+        what: RiskScope::Git,
     },
     Caution {
         names: &["awk", "gawk", "mawk", "nawk", "original-awk"],
         options: &[],
-        what: What::Awk,
+        what: RiskScope::Awk,
     },
-    Caution { names: &["sed", "gsed"], options: &[], what: What::Sed },
+    Caution { names: &["sed", "gsed"], options: &[], what: RiskScope::Sed },
     Caution {
         names: &["find"],
         options: &["-delete", "-fprint", "-fprint0", "-fprintf", "-fls", "-files0-from"],
-        what: What::Find,
+        what: RiskScope::Find,
     },
-    Caution { names: &["uniq"], options: &[], what: What::Uniq },
-    Caution { names: &["date"], options: &["--set"], what: What::Date },
+    Caution { names: &["uniq"], options: &[], what: RiskScope::Uniq },
+    Caution { names: &["date"], options: &["--set"], what: RiskScope::Date },
 ];
 
 const fn of(names: &'static [&'static str], options: &'static [&'static str]) -> Caution {
-    Caution { names, options, what: What::Options }
+    Caution { names, options, what: RiskScope::Options }
 }
 
 /// What of git looks, or changes the repository and nothing else. Any other word may be an alias.
@@ -367,16 +367,16 @@ pub(super) fn check(
         refused(&format!("`{what}` of `{name}` may run a program or write a file"), HINT)
     };
     let bundle = match (&caution.what, rest.first()) {
-        (What::Tar, Some(first)) if !first.text.starts_with('-') => format!("-{}", first.text),
+        (RiskScope::Tar, Some(first)) if !first.text.starts_with('-') => format!("-{}", first.text),
         _ => String::new(),
     };
     if caution.options.iter().any(|it| is_option(&bundle, it)) {
         return Err(bad(&bundle[1..]));
     }
     let end = match caution.what {
-        What::Options | What::Tar => rest.iter().position(|it| it.text == "--"),
+        RiskScope::Options | RiskScope::Tar => rest.iter().position(|it| it.text == "--"),
         // What follows a script is for the script; a word behind an option may belong to that.
-        What::Code(_) => rest.first().filter(|it| !it.text.starts_with('-')).map(|_| 0),
+        RiskScope::Code(_) => rest.first().filter(|it| !it.text.starts_with('-')).map(|_| 0),
         _ => None,
     };
     for argument in &rest[..end.unwrap_or(rest.len())] {
@@ -385,12 +385,12 @@ pub(super) fn check(
         }
     }
     match caution.what {
-        What::Options | What::Tar => Ok(()),
-        What::All if !is_bare => Ok(()),
-        What::All => Err(refused(&format!("`{name}` may run or write anything"), HINT)),
-        What::Code(_) | What::Sqlite if !is_bare || is_version(rest) => Ok(()),
-        What::Code(flags) => code(family(name), flags, rest, &bad),
-        What::Sqlite => match rest.first().map(|it| &*it.text) {
+        RiskScope::Options | RiskScope::Tar => Ok(()),
+        RiskScope::All if !is_bare => Ok(()),
+        RiskScope::All => Err(refused(&format!("`{name}` may run or write anything"), HINT)),
+        RiskScope::Code(_) | RiskScope::Sqlite if !is_bare || is_version(rest) => Ok(()),
+        RiskScope::Code(flags) => code(family(name), flags, rest, &bad),
+        RiskScope::Sqlite => match rest.first().map(|it| &*it.text) {
             Some("-safe" | "--safe") => Ok(()),
             _ => Err(refused(
                 &format!(
@@ -399,11 +399,11 @@ pub(super) fn check(
                 "put `-safe` first, or list the exact command in `policy.commands`",
             )),
         },
-        What::Git if is_bare => git(rest, &bad),
-        What::Git => Ok(()),
-        What::Awk => scripts::awk(rest).map_err(|it| bad(&it)),
-        What::Sed => scripts::sed(rest).map_err(|it| bad(&it)),
-        What::Find => {
+        RiskScope::Git if is_bare => git(rest, &bad),
+        RiskScope::Git => Ok(()),
+        RiskScope::Awk => scripts::awk(rest).map_err(|it| bad(&it)),
+        RiskScope::Sed => scripts::sed(rest).map_err(|it| bad(&it)),
+        RiskScope::Find => {
             let runs = |it: &Argument| matches!(&*it.text, "-exec" | "-execdir" | "-ok" | "-okdir");
             rest.split(runs).skip(1).try_for_each(|behind| {
                 let end = behind.iter().position(|it| matches!(&*it.text, ";" | "+"));
@@ -413,7 +413,7 @@ pub(super) fn check(
                 }
             })
         }
-        What::Uniq => {
+        RiskScope::Uniq => {
             let takes_word = |it: &Argument| matches!(&*it.text, "-f" | "-s" | "-w");
             let mut operands = operands(rest, takes_word).enumerate();
             match operands.find(|(at, it)| *at > 0 || it.is_glob) {
@@ -421,7 +421,7 @@ pub(super) fn check(
                 None => Ok(()),
             }
         }
-        What::Date => {
+        RiskScope::Date => {
             let takes_word = |it: &Argument| {
                 matches!(&*it.text, "--date" | "--file" | "--reference")
                     || it.text.starts_with('-') && it.text.ends_with(['d', 'f', 'r'])

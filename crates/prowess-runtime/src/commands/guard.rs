@@ -23,7 +23,7 @@ use crate::{
     listing::entries,
     outcome::{Outcome, OutcomeStatus},
     policy::{self, guarded},
-    protected::{Way, is_protected, place},
+    protected::{ResolvedPath, is_protected, place},
     repository::acted_on,
 };
 
@@ -61,7 +61,7 @@ pub(crate) struct Guard {
     /// Whether sensitive files are put right, too: nobody has agreed to exactly this command.
     keeps_sensitive: bool,
     trash: PathBuf,
-    before: Seen,
+    before: GuardedFiles,
     is_done: bool,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Repair {
 pub(crate) struct ProtectedFiles {
     places: Vec<PathBuf>,
     named: Vec<PathBuf>,
-    seen: Seen,
+    seen: GuardedFiles,
     /// When they were first looked at, in seconds since 1970.
     since: i64,
 }
@@ -103,14 +103,14 @@ pub(crate) struct ProtectedChange {
 impl ProtectedFiles {
     /// Looks at the protected files in these directories and below, and at those that are named.
     pub(crate) fn new(places: Vec<PathBuf>, named: Vec<PathBuf>) -> Self {
-        let seen = Seen::new(&places, &named, TOLD);
+        let seen = GuardedFiles::new(&places, &named, TOLD);
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self { places, named, seen, since: since.as_secs() as i64 }
     }
 
     /// What has become of those that agents and programs act on, since this was last asked.
     pub(crate) fn changes(&mut self) -> Vec<ProtectedChange> {
-        let mut now = Seen::new(&self.places, &self.named, TOLD);
+        let mut now = GuardedFiles::new(&self.places, &self.named, TOLD);
         now.look_again(&self.seen);
         let before = std::mem::replace(&mut self.seen, now);
         let after = &self.seen;
@@ -180,7 +180,7 @@ impl ProtectedChange {
 
 /// The protected files of some directories.
 #[derive(Debug)]
-struct Seen {
+struct GuardedFiles {
     /// What is protected by its name, and all that is in it.
     files: BTreeMap<PathBuf, File>,
     /// Where each lies that is protected by its name.
@@ -233,7 +233,7 @@ impl Guard {
         let above = directory.ancestors().take_while(inside).map(Path::to_owned);
         let places: Vec<PathBuf> = roots.iter().cloned().chain(above).collect();
         named.retain(|it| inside(&&**it) && !is_protected(it));
-        let before = Seen::new(&places, &named, GUARDED);
+        let before = GuardedFiles::new(&places, &named, GUARDED);
         Self { before, places, named, keeps_sensitive, trash, is_done: false }
     }
 
@@ -285,7 +285,7 @@ impl Guard {
 
     fn put_right(&mut self, is_read_only: bool) -> Repair {
         self.is_done = true;
-        let after = Seen::new(&self.places, &self.named, GUARDED);
+        let after = GuardedFiles::new(&self.places, &self.named, GUARDED);
         // What is named may lie in a directory that was moved, and another in its place.
         let is_there = |it: &Path| self.before.tops.get(it) == after.tops.get(it);
         let is_safe =
@@ -373,7 +373,7 @@ impl Drop for Guard {
     }
 }
 
-impl Seen {
+impl GuardedFiles {
     /// Looks for them in these directories and below, as far as the extent goes, and at those that are
     /// named. A link is followed if it is one of them, and leads to something in these directories.
     fn new(places: &[PathBuf], named: &[PathBuf], extent: Extent) -> Self {
@@ -435,7 +435,7 @@ impl Seen {
         let mut left = LINKS;
         while let Some(link) = links.pop_front().filter(|_| left > 0) {
             left -= 1;
-            let Way { end, links: between } = Way::of(&link);
+            let ResolvedPath { end, links: between } = ResolvedPath::of(&link);
             for path in between.into_iter().chain([end]) {
                 let is_inside = places.iter().any(|it| path.starts_with(it) && path != *it);
                 // What leads to a directory around itself would make all of it protected.

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use crate::{authorizer::Refusal, policy::Policy, protected::Way};
+use crate::{authorizer::Refusal, policy::Policy, protected::ResolvedPath};
 
-use super::{Argument, Step, caution::is_option, git, refused};
+use super::{Argument, PlannedProgram, caution::is_option, git, refused};
 
 /// Which options leave a subcommand of git without a word of what files say.
 enum Options {
@@ -97,7 +97,11 @@ const ASKING: &[&str] =
     &["-p", "--patch", "-i", "--interactive", "-v", "--verbose", "--show-current-patch"];
 
 /// Refuses git that may tell what stands in files, where a rule denies a path of the repository.
-pub(super) fn check(step: &Step, directory: &Path, policy: &Policy) -> Result<(), Refusal> {
+pub(super) fn check(
+    step: &PlannedProgram,
+    directory: &Path,
+    policy: &Policy,
+) -> Result<(), Refusal> {
     let words: Vec<Argument> = step.seen[0][1..].iter().map(|it| Argument::plain(it)).collect();
     let (at, directory) = git::told(&words, directory);
     let top = directory.ancestors().find(|it| it.join(".git").exists()).unwrap_or(&directory);
@@ -139,6 +143,6 @@ fn is_near(pattern: &str, directory: &Path) -> bool {
         Some(at) => &pattern[..pattern[..at].rfind('/').unwrap_or(0)],
         None => pattern,
     };
-    let plain = Way::of(Path::new(plain)).end;
+    let plain = ResolvedPath::of(Path::new(plain)).end;
     plain.starts_with(directory) || directory.starts_with(&plain)
 }

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::Step;
+use super::PlannedProgram;
 use crate::listing::entries;
 
 /// How many directories are looked into.
@@ -14,14 +14,14 @@ const DIRECTORIES: usize = 50_000;
 
 /// What of git lies in some directories.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct GitDirs {
     /// Every `.git` that was found, without links.
     pub(crate) paths: Vec<PathBuf>,
     /// The first directory that was not looked into any more.
     pub(crate) unseen: Option<PathBuf>,
 }
 
-impl Kept {
+impl GitDirs {
     /// Looks for it in the roots and below, the nearest directories first. No link is followed on
     /// the way.
     pub(crate) fn new(roots: &[PathBuf]) -> Self {
@@ -68,7 +68,7 @@ const FILTERS: &[&str] = &[
 ];
 
 /// Whether a program leaves `.git` alone where it is there, because git runs beside it.
-pub(super) fn passes_by(step: &Step) -> bool {
+pub(super) fn passes_by(step: &PlannedProgram) -> bool {
     // By its own name: several of them may be one program in truth.
     let is_filter = step.program.names().take(1).any(|it| FILTERS.contains(&it));
     let searches = step.program.names().any(|it| it.ends_with("grep"));

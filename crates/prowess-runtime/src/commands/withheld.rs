@@ -9,7 +9,7 @@ use std::{
 use crate::{
     listing,
     policy::{Policy, fits},
-    protected::Way,
+    protected::ResolvedPath,
 };
 
 /// How many directories are looked into.
@@ -30,7 +30,8 @@ impl Withheld {
     /// Looks for what a policy withholds.
     pub(crate) fn new(policy: &Policy) -> Self {
         let mut withheld = Self::default();
-        for Way { end, mut links } in policy.withheld.iter().map(|it| Way::of(it)) {
+        for ResolvedPath { end, mut links } in policy.withheld.iter().map(|it| ResolvedPath::of(it))
+        {
             withheld.ways.append(&mut links);
             if end.exists() {
                 withheld.paths.insert(end);

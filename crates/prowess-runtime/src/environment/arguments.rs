@@ -27,7 +27,7 @@ pub struct ScriptArguments {
 
 /// How a relative path leads a script to what a person means by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum PathAccess {
     /// By itself: the script begins where the person is.
     Plain,
     /// By a link in the directory where the script begins.
@@ -47,9 +47,9 @@ impl ScriptArguments {
     /// or in its work directory.
     pub fn naming_files(words: &[OsString], here: &Path, directory: Option<&Path>) -> Self {
         let way = match directory {
-            None => Way::Link,
-            Some(directory) if directory == here => Way::Plain,
-            Some(_) => Way::Absolute,
+            None => PathAccess::Link,
+            Some(directory) if directory == here => PathAccess::Plain,
+            Some(_) => PathAccess::Absolute,
         };
         let mut arguments = Self::default();
         for word in words {
@@ -96,7 +96,7 @@ impl ScriptArguments {
     }
 
     /// Takes in what a word names; returns the word as the script gets it.
-    fn add(&mut self, word: &OsStr, here: &Path, way: Way) -> OsString {
+    fn add(&mut self, word: &OsStr, here: &Path, way: PathAccess) -> OsString {
         // `--input=a.pdf` names a file behind its sign.
         let bytes = word.as_bytes();
         let is_option = bytes.starts_with(b"-");
@@ -115,12 +115,12 @@ impl ScriptArguments {
         }
         match way {
             _ if path.is_absolute() => word.to_owned(),
-            Way::Plain => word.to_owned(),
-            Way::Link if is_below && plain.components().next().is_some() => {
+            PathAccess::Plain => word.to_owned(),
+            PathAccess::Link if is_below && plain.components().next().is_some() => {
                 self.links.push((plain, absolute));
                 word.to_owned()
             }
-            Way::Link | Way::Absolute => {
+            PathAccess::Link | PathAccess::Absolute => {
                 let mut word = OsStr::from_bytes(option).to_owned();
                 word.push(absolute);
                 word

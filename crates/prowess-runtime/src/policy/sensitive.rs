@@ -211,7 +211,7 @@ const ACTED_ON: Rows = &[
         &["usercustomize.py", "sitecustomize.py", "*.pth", "autorun.inf", "*.desktop"],
         "programs run it by themselves",
     ),
-    (&["*.code-workspace"], "editors act on it"),
+    (&["*.code-workspace", ".gvimrc", ".nvimrc", ".vimrc"], "editors act on it"),
     (&[".gitattributes", ".gitmodules"], "git acts on it"),
     (&[".tool-versions"], "it says which versions of programs run"),
 ];

@@ -291,7 +291,7 @@ impl Preparer {
         installer: &Installer,
         options: &PrepareOptions,
         approved: Option<&str>,
-    ) -> Result<Built, PrepareError> {
+    ) -> Result<UnplacedEnvironment, PrepareError> {
         let work = Work::within(self.store.root())?;
         let out = work.path().join("out");
         let (tree, artifacts) = (out.join(TREE), out.join(ARTIFACTS));
@@ -367,7 +367,7 @@ impl Preparer {
         if !outcome.is_ok() {
             return Err(self.failed(installer, &outcome));
         }
-        Ok(Built { out: work.path().join("out"), work })
+        Ok(UnplacedEnvironment { out: work.path().join("out"), work })
     }
 
     /// Locks what was installed, and puts it into place.
@@ -376,10 +376,10 @@ impl Preparer {
         recipe: &Recipe,
         installer: &Installer,
         options: &PrepareOptions,
-        built: Built,
+        built: UnplacedEnvironment,
         by: &str,
     ) -> Result<EnvironmentRecord, PrepareError> {
-        let Built { out, work } = built;
+        let UnplacedEnvironment { out, work } = built;
         let key = recipe.key();
         let (tree, artifacts) = (out.join(TREE), out.join(ARTIFACTS));
         refuse_links(&out).map_err(|why| PrepareError::Lock { why })?;
@@ -471,7 +471,7 @@ fn about_system() -> impl Iterator<Item = PathBuf> {
 }
 
 /// A new environment, and the directory that it lies in for now.
-struct Built {
+struct UnplacedEnvironment {
     out: PathBuf,
     work: Work,
 }

@@ -120,7 +120,7 @@ impl Client {
         let served = match line {
             Line::Stream(stream) => {
                 let (read, write) = stream.into_split();
-                let read = BufReader::new(Bounded { read, ear: ear.clone() });
+                let read = BufReader::new(BoundedReader { read, ear: ear.clone() });
                 let mut pipe = Pipe { read, write, line: Vec::new(), late: None };
                 let lifecycle = match pipe.knows_discovery(patience).await {
                     true => discovery(),
@@ -567,12 +567,12 @@ impl Ear {
 }
 
 /// What a server says, as long as it is not too much.
-struct Bounded<R> {
+struct BoundedReader<R> {
     read: R,
     ear: Arc<Ear>,
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Bounded<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for BoundedReader<R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

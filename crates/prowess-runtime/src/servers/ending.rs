@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use prowess_sandbox::Ending;
+use prowess_sandbox::ProgramEnd;
 use tokio::time::timeout;
 
 use super::{cause::Circumstances, client::Failure};
@@ -14,7 +14,7 @@ const SOON: Duration = Duration::from_secs(2);
 /// The program of a server: how it ended, and what it was given.
 #[derive(Debug, Clone)]
 pub(super) struct Process {
-    pub(super) ending: Ending,
+    pub(super) ending: ProgramEnd,
     pub(super) given: Arc<Circumstances>,
 }
 

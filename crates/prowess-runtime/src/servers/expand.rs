@@ -8,12 +8,12 @@ const FOLDER: &[&str] = &["SKILL_DIR", "CLAUDE_SKILL_DIR"];
 /// What a description can refer to: the folder of its skill, where it has a copy of it, and variables
 /// that may be passed on.
 #[derive(Debug)]
-pub(super) struct Known<'k> {
+pub(super) struct PlaceholderValues<'k> {
     pub(super) folder: Option<&'k str>,
     pub(super) variables: &'k BTreeMap<String, String>,
 }
 
-impl Known<'_> {
+impl PlaceholderValues<'_> {
     /// A text with all that it refers to; else the name of what may not be referred to. What stands
     /// behind `:-` is taken where there is no such variable.
     pub(super) fn expand(&self, text: &str) -> Result<String, String> {
@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn only_what_is_known_is_filled_in() {
         let variables = [("TOKEN".to_owned(), "${HOME}".to_owned())].into();
-        let known = Known { folder: Some("/skill"), variables: &variables };
+        let known = PlaceholderValues { folder: Some("/skill"), variables: &variables };
         let expand = |text: &str| known.expand(text);
         let some = |text: &str| Ok(text.to_owned());
         assert_eq!(expand("plain $HOME $(x) {y}"), some("plain $HOME $(x) {y}"));
@@ -55,7 +55,7 @@ mod tests {
         assert_eq!(expand("${HOME}"), Err("HOME".to_owned()));
         assert_eq!(expand("${open"), some("${open"));
         assert_eq!(expand("${}"), Err(String::new()));
-        let homeless = Known { folder: None, variables: &variables };
+        let homeless = PlaceholderValues { folder: None, variables: &variables };
         assert_eq!(homeless.expand("${SKILL_DIR}"), Err("SKILL_DIR".to_owned()));
     }
 }

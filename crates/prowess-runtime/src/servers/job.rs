@@ -27,7 +27,7 @@ use crate::proxy::{HostRemedy, Proxy};
 
 use super::{
     McpLauncher, McpServerConfig, PackageCommand, ServerProgram,
-    expand::Known,
+    expand::PlaceholderValues,
     files::{Author, FileRules, ServerFiles},
     launcher::ProjectCommand,
 };
@@ -79,7 +79,7 @@ impl McpLauncher {
         program: &ServerProgram,
     ) -> Result<Job, Box<Outcome>> {
         let description = &set.description;
-        let known = Known { folder: None, variables: &self.environment };
+        let known = PlaceholderValues { folder: None, variables: &self.environment };
         let mut texts = self.texts(description, program, &known)?;
         let file = set.origin.to_file();
         let project = file.as_deref().and_then(Path::parent).filter(|_| !set.is_trusted);
@@ -117,7 +117,10 @@ impl McpLauncher {
         let folder = give_folder(&work, COPY, files);
         let folder =
             folder.map_err(|error| Box::new(Outcome::error(OutcomeStatus::Failed, &error)))?;
-        let known = Known { folder: Some(&folder.to_string_lossy()), variables: &self.environment };
+        let known = PlaceholderValues {
+            folder: Some(&folder.to_string_lossy()),
+            variables: &self.environment,
+        };
         let mut texts = self.texts(description, program, &known)?;
         let command = match texts.command.contains('/') {
             true => Programs {
@@ -188,7 +191,7 @@ impl McpLauncher {
         &self,
         description: &McpServerConfig,
         program: &ServerProgram,
-        known: &Known<'_>,
+        known: &PlaceholderValues<'_>,
     ) -> Result<Texts, Box<Outcome>> {
         let expand = |text: &String| known.expand(text).map_err(|name| unknown(description, &name));
         let variables = program.environment.iter();

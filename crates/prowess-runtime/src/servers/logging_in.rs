@@ -3,7 +3,7 @@
 use super::{
     LoginError, LoginRequest, LoginState, Logins, McpLauncher, McpServerConfig, ServerAddress,
     Transport,
-    expand::Known,
+    expand::PlaceholderValues,
     oauth::{Bearer, LoginJob},
     remote::Remote,
     unknown,
@@ -32,7 +32,7 @@ impl McpLauncher {
         let remote = self.remote(description, address)?;
         let bearer = self.bearer(description, address, &remote);
         let bearer = bearer.map_err(|it| it.outcome(&description.name))?;
-        let known = Known { folder: None, variables: &self.environment };
+        let known = PlaceholderValues { folder: None, variables: &self.environment };
         let mut settings = address.oauth.clone();
         if let Some(secret) = &mut settings.client_secret {
             *secret = known.expand(secret).map_err(|name| unknown(description, &name))?;

@@ -54,7 +54,7 @@ pub(super) struct Remote {
 
 /// The same while it is asked.
 #[derive(Debug, Clone)]
-struct Asked {
+struct RemoteRequest {
     remote: Arc<Remote>,
     ear: Arc<Ear>,
     /// Whether it was listened to before.
@@ -64,9 +64,9 @@ struct Asked {
 /// Why nothing came of a request. Whoever asked is told by the ear.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-struct Unasked(String);
+struct RequestFailure(String);
 
-type Failed = StreamableHttpError<Unasked>;
+type RemoteError = StreamableHttpError<RequestFailure>;
 
 /// How long it takes at least until a server is listened to again, whatever it says about that.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -111,13 +111,13 @@ impl Remote {
         ear: Arc<Ear>,
     ) -> StreamableHttpClientTransport<impl StreamableHttpClient> {
         let config = StreamableHttpClientTransportConfig::with_uri(&*self.base.url);
-        let asked = Asked { remote: self, ear, is_known: Arc::default() };
+        let asked = RemoteRequest { remote: self, ear, is_known: Arc::default() };
         StreamableHttpClientTransport::with_client(asked, config)
     }
 }
 
-impl StreamableHttpClient for Asked {
-    type Error = Unasked;
+impl StreamableHttpClient for RemoteRequest {
+    type Error = RequestFailure;
 
     async fn post_message(
         &self,
@@ -126,7 +126,7 @@ impl StreamableHttpClient for Asked {
         session: Option<Arc<str>>,
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<Posted, Failed> {
+    ) -> Result<Posted, RemoteError> {
         let has_session = session.is_some();
         let own = [("content-type", JSON.to_owned()), ("accept", format!("{JSON}, {EVENTS}"))];
         let own = own.into_iter().chain(session.map(|it| (SESSION, it.to_string())));
@@ -136,7 +136,7 @@ impl StreamableHttpClient for Asked {
         let kind = incoming.header("content-type").unwrap_or_default();
         match incoming.status {
             202 | 204 => Ok(Posted::Accepted),
-            404 if has_session => Err(Failed::SessionExpired),
+            404 if has_session => Err(RemoteError::SessionExpired),
             200..300 if kind.starts_with(EVENTS) => Ok(Posted::Sse(self.events(incoming), session)),
             200..300 if kind.starts_with(JSON) => {
                 let body = self.body(&mut incoming).await?;
@@ -176,7 +176,7 @@ impl StreamableHttpClient for Asked {
         session: Arc<str>,
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), RemoteError> {
         let own = [(SESSION, session.to_string())];
         self.send(Method::DELETE, headers, own, Vec::new()).await.map(|_| ())
     }
@@ -188,12 +188,12 @@ impl StreamableHttpClient for Asked {
         last: Option<String>,
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
-    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Failed> {
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, RemoteError> {
         if self.is_known.swap(true, Ordering::Relaxed) {
             sleep(PAUSE).await;
         }
         if self.ear.is_flooded() {
-            return Err(Failed::ServerDoesNotSupportSse);
+            return Err(RemoteError::ServerDoesNotSupportSse);
         }
         let own = iter::once(("accept", EVENTS.to_owned()))
             .chain(session.map(|it| (SESSION, it.to_string())))
@@ -202,14 +202,14 @@ impl StreamableHttpClient for Asked {
         let is_stream = incoming.header("content-type").is_some_and(|it| it.starts_with(EVENTS));
         match incoming.status {
             200 if is_stream => Ok(self.events(incoming)),
-            _ => Err(Failed::ServerDoesNotSupportSse),
+            _ => Err(RemoteError::ServerDoesNotSupportSse),
         }
     }
 }
 
 const SESSION: &str = "mcp-session-id";
 
-impl Asked {
+impl RemoteRequest {
     /// Sends something, and waits for the head of the answer. What MCP says outdoes the description.
     async fn send(
         &self,
@@ -217,7 +217,7 @@ impl Asked {
         headers: HashMap<HeaderName, HeaderValue>,
         own: impl IntoIterator<Item = (&'static str, String)>,
         body: Vec<u8>,
-    ) -> Result<Incoming, Failed> {
+    ) -> Result<Incoming, RemoteError> {
         let text = |it: HeaderValue| it.to_str().unwrap_or_default().to_owned();
         let headers = headers.into_iter().map(|(name, value)| (name.to_string(), text(value)));
         let own = own.into_iter().map(|(name, value)| (name.to_owned(), value));
@@ -243,7 +243,7 @@ impl Asked {
         }
     }
 
-    async fn post(&self, method: Method, post: Post) -> Result<Incoming, Failed> {
+    async fn post(&self, method: Method, post: Post) -> Result<Incoming, RemoteError> {
         let sent = self.remote.wire.send(method, post).await;
         sent.map_err(|error| self.fail(trouble(&error)))
     }
@@ -275,13 +275,13 @@ impl Asked {
     }
 
     /// All of an answer, as long as it is not too much.
-    async fn body(&self, incoming: &mut Incoming) -> Result<Vec<u8>, Failed> {
+    async fn body(&self, incoming: &mut Incoming) -> Result<Vec<u8>, RemoteError> {
         let mut body = Vec::new();
         while let Some(bytes) =
             incoming.chunk().await.map_err(|error| self.fail(trouble(&error)))?
         {
             if !self.ear.hear(bytes.len()) {
-                return Err(Failed::Client(flood()));
+                return Err(RemoteError::Client(flood()));
             }
             body.extend(bytes);
         }
@@ -292,7 +292,8 @@ impl Asked {
     fn events(&self, incoming: Incoming) -> BoxStream<'static, Result<Sse, SseError>> {
         let ear = self.ear.clone();
         let bytes = try_unfold((incoming, ear), |(mut incoming, ear)| async move {
-            let chunk = incoming.chunk().await.map_err(|error| Unasked(error.to_string()))?;
+            let chunk =
+                incoming.chunk().await.map_err(|error| RequestFailure(error.to_string()))?;
             let Some(bytes) = chunk else { return Ok(None) };
             if !ear.hear(bytes.len()) {
                 return Err(flood());
@@ -309,10 +310,10 @@ impl Asked {
         SseStream::from_bytes_stream(bytes).map(move |it| it.map(readable)).boxed()
     }
 
-    fn fail(&self, trouble: Trouble) -> Failed {
-        let unasked = Unasked(trouble.message.clone());
+    fn fail(&self, trouble: Trouble) -> RemoteError {
+        let unasked = RequestFailure(trouble.message.clone());
         self.ear.note(Some(trouble));
-        Failed::Client(unasked)
+        RemoteError::Client(unasked)
     }
 }
 
@@ -350,8 +351,8 @@ fn no_token(bearer: &Bearer, error: &LoginError) -> Trouble {
     Trouble { status: OutcomeStatus::Failed, message, hint: hint.map(Cow::Owned) }
 }
 
-fn flood() -> Unasked {
-    Unasked("it says more than anybody wants to hear".to_owned())
+fn flood() -> RequestFailure {
+    RequestFailure("it says more than anybody wants to hear".to_owned())
 }
 
 fn nonsense(why: &str) -> Trouble {

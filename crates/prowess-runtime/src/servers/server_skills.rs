@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     outcome::{Outcome, OutcomeStatus},
-    tool::{Action, Answer, Tool},
+    tool::{Action, Tool, ToolFuture},
     tools::{FoundSkill, FoundSkills},
 };
 
@@ -27,14 +27,14 @@ use crate::{
 pub struct ServerSkills {
     name: String,
     source: Source,
-    offered: Mutex<Arc<Offered>>,
+    offered: Mutex<Arc<OfferedLibrary>>,
     /// The entries by which skills were taken up: what is read of a skill is held against its own.
     held: Arc<Mutex<BTreeMap<String, Arc<RemoteSkill>>>>,
 }
 
 /// The skills of a moment that models may take up, and what is searched for one that fits.
 #[derive(Debug)]
-struct Offered {
+struct OfferedLibrary {
     skills: RemoteSkills,
     index: OnceLock<Option<Library>>,
 }
@@ -53,7 +53,7 @@ pub(super) fn name(source: &Source) -> String {
 impl ServerSkills {
     pub(super) fn new(source: Source, skills: RemoteSkills) -> Self {
         let (name, held) = (name(&source), Arc::default());
-        Self { name, offered: Mutex::new(Offered::new(&source, skills)), source, held }
+        Self { name, offered: Mutex::new(OfferedLibrary::new(&source, skills)), source, held }
     }
 
     /// The same with the skills that there are now. What was taken up stays held to the entry that it
@@ -82,7 +82,7 @@ impl ServerSkills {
         named.collect()
     }
 
-    fn offered(&self) -> Arc<Offered> {
+    fn offered(&self) -> Arc<OfferedLibrary> {
         lock(&self.offered).clone()
     }
 
@@ -117,7 +117,7 @@ impl ServerSkills {
                 if let Ok(now) = self.source.skill(&skill.uri).await {
                     let mut skills = self.offered().skills.clone();
                     skills.replace(now);
-                    *lock(&self.offered) = Offered::new(&self.source, skills);
+                    *lock(&self.offered) = OfferedLibrary::new(&self.source, skills);
                 }
                 return *outcome;
             }
@@ -206,7 +206,7 @@ impl Tool for ServerSkills {
         }
     }
 
-    fn call<'a>(&'a self, input: Value) -> Answer<'a> {
+    fn call<'a>(&'a self, input: Value) -> ToolFuture<'a> {
         Box::pin(async move {
             match self.action(&input) {
                 Ok(action) => self.perform(action, input).await,
@@ -215,7 +215,7 @@ impl Tool for ServerSkills {
         })
     }
 
-    fn perform<'a>(&'a self, action: Action, input: Value) -> Answer<'a> {
+    fn perform<'a>(&'a self, action: Action, input: Value) -> ToolFuture<'a> {
         Box::pin(async move {
             let text = |key: &str| input[key].as_str().unwrap_or_default();
             match action {
@@ -231,7 +231,7 @@ impl Tool for ServerSkills {
     }
 }
 
-impl Offered {
+impl OfferedLibrary {
     fn new(source: &Source, mut skills: RemoteSkills) -> Arc<Self> {
         skills.skills.retain(|it| !it.hides_from_models() && !source.authorizer.denies(it));
         for skill in &mut skills.skills {

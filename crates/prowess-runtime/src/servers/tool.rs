@@ -23,7 +23,7 @@ use crate::{
     authorizer::Authorizer,
     outcome::{Outcome, OutcomeStatus},
     schema::Schema,
-    tool::{Action, Answer, Tool},
+    tool::{Action, Tool, ToolFuture},
 };
 
 /// A tool of a server that a skill brought.
@@ -176,7 +176,7 @@ impl Tool for ServerTool {
         })
     }
 
-    fn call<'a>(&'a self, input: Value) -> Answer<'a> {
+    fn call<'a>(&'a self, input: Value) -> ToolFuture<'a> {
         Box::pin(self.ask(input))
     }
 }

@@ -35,7 +35,7 @@ use super::{Files, StateAfter, StoreError, WriteFailure};
 /// A call that changes the disk, or brings a change to it.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum DiskStep {
     Create,
     Write,
     Sync,
@@ -46,10 +46,10 @@ pub enum Step {
 
 /// What is asked before every step; a test stops there, as a process that dies would.
 #[derive(Default)]
-pub(super) struct Steps(pub(super) Option<Box<dyn Fn(Step) -> io::Result<()> + Send + Sync>>);
+pub(super) struct Steps(pub(super) Option<Box<dyn Fn(DiskStep) -> io::Result<()> + Send + Sync>>);
 
 impl Steps {
-    fn before(&self, step: Step) -> io::Result<()> {
+    fn before(&self, step: DiskStep) -> io::Result<()> {
         self.0.as_ref().map_or(Ok(()), |ask| ask(step))
     }
 }
@@ -61,7 +61,7 @@ impl fmt::Debug for Steps {
 }
 
 /// A directory that nobody else writes to as long as this is held.
-pub(super) struct Locked<'s> {
+pub(super) struct LockedDirectory<'s> {
     pub(super) root: Root,
     steps: &'s Steps,
     _locks: [Option<File>; 2],
@@ -74,7 +74,7 @@ const COURTESY: Duration = Duration::from_secs(5);
 /// How deep unfinished work is taken away; what lies deeper is not ours.
 const MAX_DEPTH: usize = 64;
 
-impl<'s> Locked<'s> {
+impl<'s> LockedDirectory<'s> {
     /// Opens a directory and waits until no other writer has it. Whoever can read the directory could hold
     /// a lock on it for ever: where a file in `state` can be locked, which nobody else can open, that one is
     /// not waited for any longer than a change takes.
@@ -120,13 +120,13 @@ impl<'s> Locked<'s> {
             Err(error) if error.is_missing() => None,
             Err(error) => return Err(unusable(&shown, error)),
         };
-        let staged = Staged::new(self)?;
+        let staged = StagedName::new(self)?;
         self.write(self.root.as_fd(), &staged.name, bytes, mode).map_err(failed)?;
         let parent = path.parent().unwrap_or(Path::new(""));
         let name = path.file_name().unwrap_or_default();
-        self.steps.before(Step::Create).map_err(failed)?;
+        self.steps.before(DiskStep::Create).map_err(failed)?;
         let parent = self.root.make_directory(parent).map_err(|it| unusable(&shown, it))?;
-        self.steps.before(Step::Rename).map_err(failed)?;
+        self.steps.before(DiskStep::Rename).map_err(failed)?;
         rustix::fs::renameat(self.root.as_fd(), &staged.name, parent.as_fd(), name)
             .map_err(|errno| failed(errno.into()))?;
         staged.keep();
@@ -136,7 +136,7 @@ impl<'s> Locked<'s> {
     /// Puts a new folder with its files where there is none.
     pub(super) fn place(&self, name: &str, files: &Files) -> Result<(), StoreError> {
         let shown = self.root.path().join(name);
-        let staged = Staged::new(self)?;
+        let staged = StagedName::new(self)?;
         self.fill(Path::new(&staged.name), files)
             .map_err(|source| failed(&shown, StateAfter::Unchanged, source))?;
         self.rename((&self.root, &staged.name), (&self.root, name))?;
@@ -153,7 +153,7 @@ impl<'s> Locked<'s> {
         let (old, new) = (old.as_ref(), new.as_ref());
         let shown = to.path().join(new);
         self.steps
-            .before(Step::Rename)
+            .before(DiskStep::Rename)
             .and_then(|()| Ok(rename_noreplace(from.as_fd(), old, to.as_fd(), new)?))
             .map_err(|source| failed(&shown, StateAfter::Unchanged, source))?;
         self.sync(&shown, to, from)
@@ -162,26 +162,26 @@ impl<'s> Locked<'s> {
     /// Takes something away for good, with all that lies in it.
     pub(super) fn discard(&self, directory: &Root, name: &str) -> Result<(), StoreError> {
         // Half of it must not be taken for the whole if this is as far as it gets.
-        let staged = Staged::new(self)?;
+        let staged = StagedName::new(self)?;
         self.rename((directory, name), (&self.root, &staged.name))
     }
 
     /// Makes a folder with files, and brings all of it to the disk.
     fn fill(&self, folder: &Path, files: &Files) -> io::Result<()> {
-        self.steps.before(Step::Create)?;
+        self.steps.before(DiskStep::Create)?;
         rustix::fs::mkdirat(self.root.as_fd(), folder, Mode::from(0o777))?;
         let mut folders = BTreeSet::from([folder.to_owned()]);
         for (path, bytes) in files {
             let path = folder.join(path);
             let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { continue };
-            self.steps.before(Step::Create)?;
+            self.steps.before(DiskStep::Create)?;
             let directory = self.root.make_directory(parent).map_err(into_io)?;
             self.write(directory.as_fd(), name, bytes, None)?;
             let above = parent.ancestors().take_while(|it| it.starts_with(folder));
             folders.extend(above.map(PathBuf::from));
         }
         for folder in folders {
-            self.steps.before(Step::SyncDirectory)?;
+            self.steps.before(DiskStep::SyncDirectory)?;
             let directory = self.root.directory(&folder, Links::Never).map_err(into_io)?;
             rustix::fs::fsync(directory.as_fd())?;
         }
@@ -198,15 +198,15 @@ impl<'s> Locked<'s> {
     ) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let usual = if bytes.starts_with(b"#!") { 0o777 } else { 0o666 };
-        self.steps.before(Step::Create)?;
+        self.steps.before(DiskStep::Create)?;
         let file = rustix::fs::openat(directory, name, flags | OFlags::NOFOLLOW, usual.into())?;
         let mut file = File::from(file);
         if let Some(mode) = mode {
             rustix::fs::fchmod(&file, mode)?;
         }
-        self.steps.before(Step::Write)?;
+        self.steps.before(DiskStep::Write)?;
         file.write_all(bytes)?;
-        self.steps.before(Step::Sync)?;
+        self.steps.before(DiskStep::Sync)?;
         file.sync_all()
     }
 
@@ -215,7 +215,7 @@ impl<'s> Locked<'s> {
         let other = (from.path() != to.path()).then_some(from);
         for directory in [Some(to), other].into_iter().flatten() {
             self.steps
-                .before(Step::SyncDirectory)
+                .before(DiskStep::SyncDirectory)
                 .and_then(|()| Ok(rustix::fs::fsync(directory.as_fd())?))
                 .map_err(|source| failed(shown, StateAfter::Unsafe, source))?;
         }
@@ -235,7 +235,7 @@ impl<'s> Locked<'s> {
     }
 
     fn remove(&self, directory: BorrowedFd<'_>, name: &OsStr, depth: usize) -> io::Result<()> {
-        self.steps.before(Step::Remove)?;
+        self.steps.before(DiskStep::Remove)?;
         match rustix::fs::unlinkat(directory, name, AtFlags::empty()) {
             Err(Errno::ISDIR | Errno::PERM) if depth < MAX_DEPTH => {}
             removed => return Ok(removed?),
@@ -245,20 +245,20 @@ impl<'s> Locked<'s> {
         for name in names(inside.as_fd())? {
             self.remove(inside.as_fd(), &name, depth + 1)?;
         }
-        self.steps.before(Step::Remove)?;
+        self.steps.before(DiskStep::Remove)?;
         Ok(rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR)?)
     }
 }
 
 /// A hidden name for something unfinished. What has it is gone when this is dropped.
-struct Staged<'l, 's> {
-    locked: &'l Locked<'s>,
+struct StagedName<'l, 's> {
+    locked: &'l LockedDirectory<'s>,
     name: OsString,
     kept: bool,
 }
 
-impl<'l, 's> Staged<'l, 's> {
-    fn new(locked: &'l Locked<'s>) -> Result<Self, StoreError> {
+impl<'l, 's> StagedName<'l, 's> {
+    fn new(locked: &'l LockedDirectory<'s>) -> Result<Self, StoreError> {
         let mut random = [0_u8; 8];
         rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())
             .map_err(|errno| failed(locked.root.path(), StateAfter::Unchanged, errno.into()))?;
@@ -271,7 +271,7 @@ impl<'l, 's> Staged<'l, 's> {
     }
 }
 
-impl Drop for Staged<'_, '_> {
+impl Drop for StagedName<'_, '_> {
     fn drop(&mut self) {
         if !self.kept {
             let _ = self.locked.remove(self.locked.root.as_fd(), &self.name, 0);
@@ -320,12 +320,12 @@ pub(super) fn make(path: &Path, steps: &Steps) -> io::Result<()> {
     }
     let parent = path.parent().unwrap_or(Path::new("/"));
     make(parent, steps)?;
-    steps.before(Step::Create)?;
+    steps.before(DiskStep::Create)?;
     match std::fs::create_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
         made => made?,
     }
-    steps.before(Step::SyncDirectory)?;
+    steps.before(DiskStep::SyncDirectory)?;
     File::open(parent)?.sync_all()
 }
 

@@ -12,7 +12,7 @@ use rustix::fs::{AtFlags, FileType};
 
 use super::{
     DOCUMENT, Files, StateAfter, Store, StoreContents, StoreError,
-    disk::{Locked, Step, Steps, failed, make},
+    disk::{DiskStep, LockedDirectory, Steps, failed, make},
     document, path,
     trash::{self, Thrown, deleted_from},
 };
@@ -68,7 +68,10 @@ impl FileStore {
     /// The same store, which asks before every step that changes the disk.
     #[doc(hidden)]
     #[must_use]
-    pub fn with_steps(self, ask: impl Fn(Step) -> io::Result<()> + Send + Sync + 'static) -> Self {
+    pub fn with_steps(
+        self,
+        ask: impl Fn(DiskStep) -> io::Result<()> + Send + Sync + 'static,
+    ) -> Self {
         Self { steps: Steps(Some(Box::new(ask))), ..self }
     }
 
@@ -78,17 +81,19 @@ impl FileStore {
     }
 
     /// The directory, which is made if need be, for this writer alone.
-    fn lock_made(&self) -> Result<Locked<'_>, StoreError> {
+    fn lock_made(&self) -> Result<LockedDirectory<'_>, StoreError> {
         make(&self.path, &self.steps)
             .map_err(|it| failed(&self.path, StateAfter::Unchanged, it))?;
-        Locked::open(&self.path, self.state.as_deref(), self.patience, &self.steps)
+        LockedDirectory::open(&self.path, self.state.as_deref(), self.patience, &self.steps)
     }
 
     /// The directory for this writer alone, to change what is in it; `error` when it is not there.
-    fn lock(&self, error: StoreError) -> Result<Locked<'_>, StoreError> {
+    fn lock(&self, error: StoreError) -> Result<LockedDirectory<'_>, StoreError> {
         match self.path.try_exists() {
             Ok(false) => Err(error),
-            _ => Locked::open(&self.path, self.state.as_deref(), self.patience, &self.steps),
+            _ => {
+                LockedDirectory::open(&self.path, self.state.as_deref(), self.patience, &self.steps)
+            }
         }
     }
 
@@ -224,19 +229,19 @@ fn no_place(root: &Root, thrown: &Thrown) -> StoreError {
 }
 
 /// A skill that was found, and what its `SKILL.md` held at that moment.
-struct Found {
+struct StoredSkill {
     /// Its `SKILL.md` within the store.
     document: PathBuf,
     bytes: Vec<u8>,
     entry: SkillRecord,
 }
 
-impl Found {
+impl StoredSkill {
     fn folder(&self) -> &Path {
         self.document.parent().unwrap_or(Path::new(""))
     }
 
-    fn write(self, locked: &Locked<'_>, bytes: &[u8]) -> Result<SkillRecord, StoreError> {
+    fn write(self, locked: &LockedDirectory<'_>, bytes: &[u8]) -> Result<SkillRecord, StoreError> {
         if bytes == self.bytes {
             return Ok(self.entry);
         }
@@ -254,7 +259,7 @@ impl Found {
 
 /// Finds a skill by its name, which need not be that of its folder. The one whose folder has its
 /// name comes first, so that no other folder can take its place.
-fn find(root: &Root, name: &str) -> Result<Found, StoreError> {
+fn find(root: &Root, name: &str) -> Result<StoredSkill, StoreError> {
     let own = is_folder_name(name).then(|| open(root, &Path::new(name).join(DOCUMENT)));
     if let Some(Ok(found)) = &own
         && &*found.entry.manifest.name == name
@@ -275,11 +280,11 @@ fn find(root: &Root, name: &str) -> Result<Found, StoreError> {
     Err(StoreError::NoSuchSkill { name: name.to_owned(), nearest })
 }
 
-fn open(root: &Root, document: &Path) -> Result<Found, StoreError> {
+fn open(root: &Root, document: &Path) -> Result<StoredSkill, StoreError> {
     let bytes = read(root, document)?;
     let path = root.path().join(document);
     match document::entry(&bytes, &path) {
-        Ok(entry) => Ok(Found { document: document.to_owned(), bytes, entry }),
+        Ok(entry) => Ok(StoredSkill { document: document.to_owned(), bytes, entry }),
         Err(finding) => Err(StoreError::Broken { path, why: finding.message }),
     }
 }
@@ -335,7 +340,11 @@ fn taken(root: &Root, name: &str, folder: impl AsRef<Path>) -> StoreError {
     StoreError::AlreadyThere { name: name.to_owned(), folder: root.path().join(folder) }
 }
 
-fn place(locked: &Locked<'_>, name: &str, files: &Files) -> Result<SkillRecord, StoreError> {
+fn place(
+    locked: &LockedDirectory<'_>,
+    name: &str,
+    files: &Files,
+) -> Result<SkillRecord, StoreError> {
     if kind(&locked.root, DOCUMENT).is_some() {
         return Err(StoreError::IsSkill { path: locked.root.path().to_owned() });
     }

@@ -21,7 +21,7 @@ use rustix::io::Errno;
 
 use super::{
     DOCUMENT, StateAfter, StoreError,
-    disk::{self, Locked, failed, unusable},
+    disk::{self, LockedDirectory, failed, unusable},
     document,
     file::{is_folder_name, read},
 };
@@ -52,7 +52,7 @@ pub(super) struct Thrown {
 
 /// Moves a folder, or a link, to the trash: to the one of the host, if it has one.
 pub(super) fn put(
-    locked: &Locked<'_>,
+    locked: &LockedDirectory<'_>,
     state: Option<&Path>,
     folder: &OsStr,
 ) -> Result<(), StoreError> {
@@ -62,7 +62,7 @@ pub(super) fn put(
     }
 }
 
-fn put_inside(locked: &Locked<'_>, folder: &OsStr) -> Result<(), StoreError> {
+fn put_inside(locked: &LockedDirectory<'_>, folder: &OsStr) -> Result<(), StoreError> {
     let shown = locked.root.path().join(TRASH);
     let trash =
         locked.root.make_directory(Path::new(TRASH)).map_err(|error| unusable(&shown, error))?;
@@ -76,7 +76,11 @@ fn put_inside(locked: &Locked<'_>, folder: &OsStr) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn put_outside(locked: &Locked<'_>, trash: &Path, folder: &OsStr) -> Result<(), StoreError> {
+fn put_outside(
+    locked: &LockedDirectory<'_>,
+    trash: &Path,
+    folder: &OsStr,
+) -> Result<(), StoreError> {
     let store = locked.root.path();
     let unable = |source| StoreError::NoTrash { path: trash.to_owned(), source };
     fs::DirBuilder::new().recursive(true).mode(0o700).create(trash).map_err(unable)?;
@@ -102,7 +106,7 @@ fn put_outside(locked: &Locked<'_>, trash: &Path, folder: &OsStr) -> Result<(), 
 
 /// Moves something to another directory, also on another disk: there it is whole before it is gone here.
 fn move_over(
-    locked: &Locked<'_>,
+    locked: &LockedDirectory<'_>,
     (from, old): (&Root, &OsStr),
     to: &Path,
     new: &str,
@@ -161,7 +165,7 @@ fn entry_name(kept: &[String], folder: &OsStr) -> String {
 
 /// Finds what was deleted last from a store, or the last of a name.
 pub(super) fn latest(
-    locked: &Locked<'_>,
+    locked: &LockedDirectory<'_>,
     state: Option<&Path>,
     name: Option<&str>,
 ) -> Result<Thrown, StoreError> {
@@ -260,7 +264,7 @@ fn origin(trash: &Root, entry: &str) -> Option<PathBuf> {
 
 impl Thrown {
     /// Puts it back where it was.
-    pub(super) fn restore(&self, locked: &Locked<'_>) -> Result<(), StoreError> {
+    pub(super) fn restore(&self, locked: &LockedDirectory<'_>) -> Result<(), StoreError> {
         let Some(entry) = &self.entry else {
             return locked.rename((&self.root, &self.name), (&locked.root, &self.folder));
         };

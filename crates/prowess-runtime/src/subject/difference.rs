@@ -8,7 +8,7 @@ use std::{
 
 use similar::{ChangeTag, TextDiff};
 
-use super::{LOADED, Part, rank};
+use super::{FileDigest, LOADED, rank};
 
 /// How many lines are shown of all files together, and how many files are named before them.
 const LINES: usize = 200;
@@ -22,7 +22,7 @@ const LINE: usize = 200;
 /// How long it may take to find the shortest difference; after that it is a longer one.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-type Files = BTreeMap<String, Part>;
+type Files = BTreeMap<String, FileDigest>;
 
 /// Names every file that has changed, what the skill says and runs first, then shows how: of each file as much of what is new as of what
 /// is gone. Whatever is left out is counted.
@@ -91,7 +91,7 @@ pub(crate) fn shortened(text: &str) -> String {
 /// is one alone.
 pub(super) fn listed(files: &Files) -> Option<String> {
     let telling = telling(files);
-    let mut files: Vec<(&String, &Part)> = files.iter().filter(|it| it.0 != LOADED).collect();
+    let mut files: Vec<(&String, &FileDigest)> = files.iter().filter(|it| it.0 != LOADED).collect();
     files.sort_by_cached_key(|(path, part)| part.rank(path, &telling));
     let mut out = String::new();
     for (path, part) in files.iter().take(NAMES) {
@@ -105,11 +105,11 @@ pub(super) fn listed(files: &Files) -> Option<String> {
 
 /// What may name other files: what a skill says, and what it can run.
 fn telling(files: &Files) -> Vec<&str> {
-    let tells = |(path, part): &(&String, &Part)| part.rank(path, &[]) < 2;
+    let tells = |(path, part): &(&String, &FileDigest)| part.rank(path, &[]) < 2;
     files.iter().filter(tells).filter_map(|it| it.1.text.as_deref()).collect()
 }
 
-impl Part {
+impl FileDigest {
     /// What is looked at first; what others name counts as they do.
     fn rank(&self, path: &str, telling: &[&str]) -> u8 {
         let mode = u32::from_str_radix(&self.mode, 8).unwrap_or(0);
@@ -124,8 +124,8 @@ impl Part {
 /// One file that is not what it was.
 struct Change<'f> {
     path: &'f str,
-    before: Option<&'f Part>,
-    after: Option<&'f Part>,
+    before: Option<&'f FileDigest>,
+    after: Option<&'f FileDigest>,
 }
 
 struct Line {
@@ -147,7 +147,7 @@ impl Change<'_> {
     /// Its name, and what cannot be shown in lines.
     fn named(&self) -> String {
         let name = plain(self.path);
-        let size = |it: &Part| format!("{} bytes", it.size);
+        let size = |it: &FileDigest| format!("{} bytes", it.size);
         let (what, sizes) = match (self.before, self.after) {
             (Some(before), Some(after)) => {
                 ("has changed", format!("{} → {}", before.size, size(after)))
@@ -170,7 +170,7 @@ impl Change<'_> {
 
     /// What it said and what it says, where both are known.
     fn texts(&self) -> Option<(&str, &str)> {
-        fn text(part: Option<&Part>) -> Option<&str> {
+        fn text(part: Option<&FileDigest>) -> Option<&str> {
             part.map_or(Some(""), |it| it.text.as_deref())
         }
         Some((text(self.before)?, text(self.after)?))

@@ -19,12 +19,12 @@ use super::{input, schema};
 use crate::{
     active::Active,
     authorizer::Authorizer,
-    commands::{self, Guard, Kept, Plan, Withheld},
+    commands::{self, GitDirs, Guard, Plan, Withheld},
     outcome::{Outcome, OutcomeStatus},
     policy::{Approvals, Decision, Policy, PolicyRule},
-    protected::Way,
+    protected::ResolvedPath,
     repository,
-    tool::{Action, Answer, CommandPreview, Tool},
+    tool::{Action, CommandPreview, Tool, ToolFuture},
 };
 
 /// The tool `execute_command`.
@@ -225,13 +225,13 @@ impl ExecuteCommand {
             }
             _ => {}
         }
-        let kept = if plan.has_git() { Kept::default() } else { Kept::new(&roots) };
+        let kept = if plan.has_git() { GitDirs::default() } else { GitDirs::new(&roots) };
         let mut withheld = Withheld::new(&policy);
         let is_agreed = passed.is_some_and(|it| it.is_agreed);
         let hidden = self.hidden_secrets(&plan, is_agreed, &roots);
         withheld.paths.extend(hidden.0.iter().cloned());
         let guard = plan.writes().then(|| {
-            let protected = self.policy.protected.iter().map(|it| Way::of(it));
+            let protected = self.policy.protected.iter().map(|it| ResolvedPath::of(it));
             let mut named: Vec<PathBuf> =
                 protected.flat_map(|it| it.links.into_iter().chain([it.end])).collect();
             named.append(&mut withheld.ways);
@@ -319,7 +319,7 @@ impl Tool for ExecuteCommand {
         Ok(Action::Command { directory: self.place(&input), line: input.command, preview })
     }
 
-    fn call<'a>(&'a self, given: Value) -> Answer<'a> {
+    fn call<'a>(&'a self, given: Value) -> ToolFuture<'a> {
         Box::pin(async move {
             match input(&given) {
                 Ok(input) => self.run(input, None).await.unwrap_or_else(|it| *it),
@@ -328,7 +328,7 @@ impl Tool for ExecuteCommand {
         })
     }
 
-    fn perform<'a>(&'a self, action: Action, given: Value) -> Answer<'a> {
+    fn perform<'a>(&'a self, action: Action, given: Value) -> ToolFuture<'a> {
         Box::pin(async move {
             let Action::Command { preview, .. } = action else { return self.call(given).await };
             match input(&given) {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{input, schema};
 use crate::{
     outcome::{Outcome, OutcomeStatus},
-    tool::{Action, Answer, Tool},
+    tool::{Action, Tool, ToolFuture},
 };
 
 /// The tool `execute_sql`.
@@ -64,7 +64,7 @@ impl Tool for ExecuteSql {
         Ok(Action::Query(input::<Input>(given)?.sql))
     }
 
-    fn call<'a>(&'a self, given: Value) -> Answer<'a> {
+    fn call<'a>(&'a self, given: Value) -> ToolFuture<'a> {
         Box::pin(async move {
             let Input { sql, params } = match input(&given) {
                 Ok(input) => input,

@@ -19,10 +19,10 @@ use super::{blocking, input, schema};
 use crate::{
     change::{FileChange, FileState},
     change_history::{ChangeHistory, LARGEST},
-    content::{Page, Part, digest},
+    content::{FileChunk, Page, digest},
     outcome::{Outcome, OutcomeStatus},
     roots::{Place, Roots},
-    tool::{Action, Answer, Tool},
+    tool::{Action, Tool, ToolFuture},
 };
 
 /// The tool `file_operations`.
@@ -124,18 +124,18 @@ impl Tool for FileOperations {
         })
     }
 
-    fn call<'a>(&'a self, given: Value) -> Answer<'a> {
+    fn call<'a>(&'a self, given: Value) -> ToolFuture<'a> {
         self.answer(None, given)
     }
 
-    fn perform<'a>(&'a self, action: Action, given: Value) -> Answer<'a> {
+    fn perform<'a>(&'a self, action: Action, given: Value) -> ToolFuture<'a> {
         self.answer(Some(action), given)
     }
 }
 
 impl FileOperations {
     /// Does what is asked for; a file is only written if it holds what it held when it was let pass.
-    fn answer<'a>(&'a self, action: Option<Action>, given: Value) -> Answer<'a> {
+    fn answer<'a>(&'a self, action: Option<Action>, given: Value) -> ToolFuture<'a> {
         let (roots, history) = (self.roots.clone(), self.history.clone());
         let (before, passed) = match action {
             Some(Action::Write(change)) => (change.before.digest(), None),
@@ -191,7 +191,7 @@ pub(super) fn read(
     })?;
     let mut told = || -> io::Result<_> {
         let size = file.metadata()?.len();
-        Ok(Part::read(&mut file, offset, page)?.answer(size))
+        Ok(FileChunk::read(&mut file, offset, page)?.answer(size))
     };
     Ok(Outcome::ok(about(path, told().map_err(|error| failed(path, &error))?)))
 }

@@ -12,7 +12,7 @@ use crate::{
     outcome::Outcome,
     provider::SkillProvider,
     retriever::Retriever,
-    tool::{Action, Answer, Tool},
+    tool::{Action, Tool, ToolFuture},
 };
 
 /// The tool `find_skills`.
@@ -95,7 +95,7 @@ impl Tool for FindSkills {
         input::<Input>(given).map(|_| Action::Tell)
     }
 
-    fn call<'a>(&'a self, given: Value) -> Answer<'a> {
+    fn call<'a>(&'a self, given: Value) -> ToolFuture<'a> {
         let (library, thresholds) = (self.provider.library(), self.thresholds);
         Box::pin(blocking(move || {
             let Input { query } = input(&given)?;

@@ -21,7 +21,7 @@ use crate::{
     content::{Content, text_end},
     outcome::{Outcome, OutcomeStatus},
     secret::{KnownSecret, secret_in},
-    tool::{Action, Answer, Tool},
+    tool::{Action, Tool, ToolFuture},
 };
 
 /// The tool `http_request`. What a server answers is well, whatever its status says.
@@ -170,7 +170,7 @@ impl Tool for HttpRequest {
         Ok(Action::Fetch { method: method.to_string(), url: url.into(), body })
     }
 
-    fn call<'a>(&'a self, given: Value) -> Answer<'a> {
+    fn call<'a>(&'a self, given: Value) -> ToolFuture<'a> {
         Box::pin(async move {
             let request = match self.request(&given) {
                 Ok(request) => request,

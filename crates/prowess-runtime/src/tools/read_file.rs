@@ -22,10 +22,10 @@ use super::{
 };
 use crate::{
     active::Active,
-    content::Part,
+    content::FileChunk,
     outcome::{Outcome, OutcomeStatus},
     roots::Roots,
-    tool::{Action, Answer, Tool},
+    tool::{Action, Tool, ToolFuture},
 };
 
 /// The tool `read_file`. What it has read of skills it keeps for five minutes, unless the file is
@@ -55,14 +55,14 @@ struct Reader {
     active: Arc<Active>,
     roots: Arc<Roots>,
     clock: Box<dyn Fn() -> Instant + Send + Sync>,
-    kept: Mutex<HashMap<Key, Kept>>,
+    kept: Mutex<HashMap<Key, CachedFile>>,
 }
 
 /// The `SKILL.md` of a skill, and the path of a resource within it.
 type Key = (Arc<Path>, Box<str>);
 
 #[derive(Clone)]
-struct Kept {
+struct CachedFile {
     bytes: Arc<[u8]>,
     stamp: Option<Stamp>,
     made: Instant,
@@ -72,7 +72,7 @@ struct Kept {
 type Stamp = (u64, u64, u64, i64, i64, i64, i64);
 
 /// A resource of an active skill.
-struct Found {
+struct ActiveResource {
     skill: Skill,
     resource: Box<str>,
 }
@@ -119,11 +119,11 @@ impl Tool for ReadFile {
         }
     }
 
-    fn call<'a>(&'a self, given: Value) -> Answer<'a> {
+    fn call<'a>(&'a self, given: Value) -> ToolFuture<'a> {
         self.perform(Action::Tell, given)
     }
 
-    fn perform<'a>(&'a self, action: Action, given: Value) -> Answer<'a> {
+    fn perform<'a>(&'a self, action: Action, given: Value) -> ToolFuture<'a> {
         let reader = self.0.clone();
         let active = reader.active();
         Box::pin(blocking(move || {
@@ -163,7 +163,7 @@ impl Reader {
 
     /// The resource that a path means. Nothing if no active skill has one; an outcome if several
     /// have.
-    fn find(&self, active: &Active, path: &str) -> Result<Option<Found>, Box<Outcome>> {
+    fn find(&self, active: &Active, path: &str) -> Result<Option<ActiveResource>, Box<Outcome>> {
         let skills = active.skills();
         let mut found = MEANINGS
             .iter()
@@ -181,10 +181,10 @@ impl Reader {
         Ok(found.pop())
     }
 
-    fn bytes(&self, found: &Found) -> Result<Arc<[u8]>, prowess::ReadError> {
+    fn bytes(&self, found: &ActiveResource) -> Result<Arc<[u8]>, prowess::ReadError> {
         let key = (found.skill.origin.path.clone(), found.resource.clone());
         let (now, stamp) = ((self.clock)(), found.stamp());
-        let is_good = |it: &&Kept| it.stamp == stamp && now < it.made + LIFETIME;
+        let is_good = |it: &&CachedFile| it.stamp == stamp && now < it.made + LIFETIME;
         if let Some(kept) = self.kept().get(&key).filter(is_good) {
             return Ok(kept.bytes.clone());
         }
@@ -196,19 +196,19 @@ impl Reader {
             kept.clear();
         }
         if bytes.len() <= MAX_BYTES {
-            kept.insert(key, Kept { bytes: bytes.clone(), stamp, made: now });
+            kept.insert(key, CachedFile { bytes: bytes.clone(), stamp, made: now });
         }
         Ok(bytes)
     }
 
-    fn kept(&self) -> MutexGuard<'_, HashMap<Key, Kept>> {
+    fn kept(&self) -> MutexGuard<'_, HashMap<Key, CachedFile>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn tell(found: &Found, bytes: &[u8], input: &Input) -> Result<Outcome, Box<Outcome>> {
+fn tell(found: &ActiveResource, bytes: &[u8], input: &Input) -> Result<Outcome, Box<Outcome>> {
     let page = page(input.limit)?;
-    let part = Part::read(&mut io::Cursor::new(bytes), input.offset, page);
+    let part = FileChunk::read(&mut io::Cursor::new(bytes), input.offset, page);
     let part = part.expect("nothing stands between us and our memory");
     let mut answer = about(&input.path, part.answer(bytes.len() as u64));
     answer["skill"] = found.skill.manifest.name.as_ref().into();
@@ -254,17 +254,18 @@ const MEANINGS: [Meaning; 4] = [
 ];
 
 /// The resources that a path means in one way.
-fn all(skills: &[Skill], path: &str, means: Meaning) -> Vec<Found> {
+fn all(skills: &[Skill], path: &str, means: Meaning) -> Vec<ActiveResource> {
     let path = path.trim_start_matches("./");
     let found = |skill: &Skill| {
         let meant = skill.resources().iter().filter(|it| means(skill, &it.path, path));
-        let found = meant.map(|it| Found { skill: skill.clone(), resource: it.path.clone() });
+        let found =
+            meant.map(|it| ActiveResource { skill: skill.clone(), resource: it.path.clone() });
         found.collect::<Vec<_>>()
     };
     skills.iter().flat_map(found).collect()
 }
 
-impl Found {
+impl ActiveResource {
     /// Words that mean just this resource.
     fn address(&self) -> String {
         format!("{}/{}", self.skill.manifest.name, self.resource)

@@ -16,9 +16,9 @@ use super::{
 use crate::{
     active::Active,
     authorizer::Authorizer,
-    content::Part,
+    content::FileChunk,
     outcome::{Outcome, OutcomeStatus},
-    tool::{Action, Answer, Tool},
+    tool::{Action, Tool, ToolFuture},
 };
 
 /// The tool `read_skill_file`: for whoever has no other way to the files of a skill.
@@ -98,7 +98,7 @@ impl Tool for ReadSkillFile {
         Ok(Action::Resource { path: folder.join(path), bytes: bytes.into() })
     }
 
-    fn call<'a>(&'a self, given: Value) -> Answer<'a> {
+    fn call<'a>(&'a self, given: Value) -> ToolFuture<'a> {
         Box::pin(async move {
             match self.action(&given) {
                 Ok(action) => self.perform(action, given).await,
@@ -107,14 +107,14 @@ impl Tool for ReadSkillFile {
         })
     }
 
-    fn perform<'a>(&'a self, action: Action, given: Value) -> Answer<'a> {
+    fn perform<'a>(&'a self, action: Action, given: Value) -> ToolFuture<'a> {
         Box::pin(blocking(move || {
             let input: Input = input(&given)?;
             let Action::Resource { bytes, .. } = action else {
                 return Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, "nothing else is read")));
             };
             let page = page(input.limit)?;
-            let part = Part::read(&mut io::Cursor::new(&bytes), input.offset, page);
+            let part = FileChunk::read(&mut io::Cursor::new(&bytes), input.offset, page);
             let part = part.expect("nothing stands between us and our memory");
             Ok(Outcome::ok(about(&input.path, part.answer(bytes.len() as u64))))
         }))

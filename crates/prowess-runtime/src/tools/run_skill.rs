@@ -16,7 +16,7 @@ use crate::{
     parameters::Parameters,
     script::Script,
     subject::Subject,
-    tool::{Action, Answer, Readiness, Tool},
+    tool::{Action, ReadyFuture, Tool, ToolFuture},
 };
 
 /// The tool `run_skill`: one tool for all skills that do something, however many there are.
@@ -79,7 +79,7 @@ impl Tool for RunSkill {
         Ok(Action::Execute(Box::new(entry)))
     }
 
-    fn call<'a>(&'a self, given: Value) -> Answer<'a> {
+    fn call<'a>(&'a self, given: Value) -> ToolFuture<'a> {
         Box::pin(async move {
             match self.action(&given) {
                 Ok(action) => self.perform(action, given).await,
@@ -88,11 +88,11 @@ impl Tool for RunSkill {
         })
     }
 
-    fn perform<'a>(&'a self, action: Action, given: Value) -> Answer<'a> {
+    fn perform<'a>(&'a self, action: Action, given: Value) -> ToolFuture<'a> {
         Box::pin(async move { self.run(action, &given).await.unwrap_or_else(|it| *it) })
     }
 
-    fn get_ready<'a>(&'a self, _act: &'a Action, given: &'a Value) -> Readiness<'a> {
+    fn get_ready<'a>(&'a self, _act: &'a Action, given: &'a Value) -> ReadyFuture<'a> {
         Box::pin(async move {
             let Ok(Input { name, script: Some(path), .. }) = input(given) else { return };
             let library = self.library();

@@ -9,7 +9,7 @@ use crate::{
     entry::SkillRecord,
     executor::Executor,
     outcome::{Outcome, OutcomeStatus},
-    tool::{Action, Answer, Tool},
+    tool::{Action, Tool, ToolFuture},
 };
 
 /// The longest name that every model takes.
@@ -95,11 +95,11 @@ impl Tool for SkillTool {
         Ok(Action::of(entry))
     }
 
-    fn call<'a>(&'a self, input: Value) -> Answer<'a> {
+    fn call<'a>(&'a self, input: Value) -> ToolFuture<'a> {
         self.run(Cow::Borrowed(&self.entry), input)
     }
 
-    fn perform<'a>(&'a self, action: Action, input: Value) -> Answer<'a> {
+    fn perform<'a>(&'a self, action: Action, input: Value) -> ToolFuture<'a> {
         match action {
             Action::Execute(entry) => self.run(Cow::Owned(*entry), input),
             _ => self.call(input),
@@ -113,7 +113,7 @@ impl Tool for SkillTool {
 
 impl SkillTool {
     /// Executes the entry, or tells what it says.
-    fn run<'a>(&'a self, entry: Cow<'a, SkillRecord>, input: Value) -> Answer<'a> {
+    fn run<'a>(&'a self, entry: Cow<'a, SkillRecord>, input: Value) -> ToolFuture<'a> {
         Box::pin(async move {
             match (&entry.definition, parameters(input)) {
                 (_, Err(outcome)) => *outcome,

@@ -11,7 +11,7 @@ use crate::{
     entry::SkillRecord,
     outcome::{Outcome, OutcomeStatus},
     skill_folder::SkillFolder,
-    tool::{Action, Answer, Tool},
+    tool::{Action, Tool, ToolFuture},
 };
 
 /// The tool `use_skill`.
@@ -49,7 +49,7 @@ impl Tool for UseSkill {
         Ok(Action::Disclose(Box::new(entry)))
     }
 
-    fn call<'a>(&'a self, given: Value) -> Answer<'a> {
+    fn call<'a>(&'a self, given: Value) -> ToolFuture<'a> {
         Box::pin(async move {
             match self.action(&given) {
                 Ok(action) => self.perform(action, given).await,
@@ -58,7 +58,7 @@ impl Tool for UseSkill {
         })
     }
 
-    fn perform<'a>(&'a self, action: Action, given: Value) -> Answer<'a> {
+    fn perform<'a>(&'a self, action: Action, given: Value) -> ToolFuture<'a> {
         let active = self.active();
         Box::pin(blocking(move || activate(&active, action, &input(&given)?)))
     }

@@ -34,7 +34,7 @@ pub(super) struct Draft<'a> {
     catalog_tokens: usize,
     tool_tokens: usize,
     skills: Vec<Slot>,
-    history: Vec<Entry>,
+    history: Vec<DraftMessage>,
     steps: Vec<FitChange>,
 }
 
@@ -56,16 +56,16 @@ struct Block {
 }
 
 /// A message, and whether it is told.
-struct Entry {
+struct DraftMessage {
     message: Message,
     tokens: usize,
-    standing: Standing,
+    standing: MessageKind,
     is_kept: bool,
 }
 
 /// What may be done with a message.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum MessageKind {
     /// It stays as it is.
     System,
     /// It stays, and is shortened when nothing else helps.
@@ -95,9 +95,10 @@ impl<'a> Draft<'a> {
         let mut offers = prompt.skills;
         offers.sort_by_key(|it| it.priority);
         let history = Arc::unwrap_or_clone(prompt.history).into_iter();
-        let mut history: Vec<Entry> = history.map(|it| Entry::new(it, &mut tokens)).collect();
+        let mut history: Vec<DraftMessage> =
+            history.map(|it| DraftMessage::new(it, &mut tokens)).collect();
         if let Some(request) = history.iter_mut().rfind(|it| is_request(&it.message)) {
-            request.standing = Standing::Request;
+            request.standing = MessageKind::Request;
         }
         let mut draft = Self {
             window,
@@ -139,7 +140,7 @@ impl<'a> Draft<'a> {
         self.usage().total().saturating_sub(self.window.tokens - self.window.tokens / 20)
     }
 
-    pub(super) fn record(&mut self, step: FitStep, take: Step<'a>) {
+    pub(super) fn record(&mut self, step: FitStep, take: DraftStep<'a>) {
         let before = self.usage().total();
         let what = take(self);
         let after = self.usage().total();
@@ -162,11 +163,11 @@ impl<'a> Draft<'a> {
 }
 
 /// A step does something and says what it did.
-pub(super) type Step<'a> = fn(&mut Draft<'a>) -> String;
+pub(super) type DraftStep<'a> = fn(&mut Draft<'a>) -> String;
 
 impl<'a> Draft<'a> {
     /// What is done over how much of the window.
-    pub(super) const STEPS: [(FitStep, u128, Step<'a>); 7] = [
+    pub(super) const STEPS: [(FitStep, u128, DraftStep<'a>); 7] = [
         (FitStep::Compress, 80, Self::compress),
         (FitStep::Evict, 90, Self::evict_inactive),
         (FitStep::KeepRecent, 95, Self::squeeze),
@@ -248,8 +249,8 @@ impl<'a> Draft<'a> {
         let mut cut = vec![false; self.history.len()];
         for (is_request, least) in [(false, SHORT), (false, SHORTEST), (true, SHORTEST)] {
             for (at, entry) in self.history.iter_mut().enumerate().filter(|it| it.1.is_kept) {
-                let may = entry.standing != Standing::System
-                    && (entry.standing == Standing::Request) == is_request;
+                let may = entry.standing != MessageKind::System
+                    && (entry.standing == MessageKind::Request) == is_request;
                 if excess == 0 || !may || entry.tokens <= least + MESSAGE {
                     continue;
                 }
@@ -297,7 +298,7 @@ impl<'a> Draft<'a> {
     /// what lies after it, each in its place. Earlier summaries of the same prompt are made anew, so
     /// that none is a summary of a summary.
     fn summarise_before(&mut self, keep: usize, budget: usize) -> String {
-        self.history.retain(|it| it.standing != Standing::Summary);
+        self.history.retain(|it| it.standing != MessageKind::Summary);
         for entry in &mut self.history {
             entry.is_kept = true;
         }
@@ -306,7 +307,7 @@ impl<'a> Draft<'a> {
         while self.history.get(start).is_some_and(|it| it.message.role == Role::Tool) {
             start -= 1;
         }
-        let request = self.history.iter().position(|it| it.standing == Standing::Request);
+        let request = self.history.iter().position(|it| it.standing == MessageKind::Request);
         let middle = request.unwrap_or(0).min(start);
         let old: usize =
             self.history[..start].iter().filter(|it| it.is_turn()).map(|it| it.tokens).sum();
@@ -323,8 +324,8 @@ impl<'a> Draft<'a> {
             }
             let share = part(budget, tokens, old).min(tokens / 2);
             let made = summary(&messages, share, self.window, self.summarise);
-            let made = Entry::new(made, |it| self.window.vocabulary.count(it));
-            let made = Entry { standing: Standing::Summary, ..made };
+            let made = DraftMessage::new(made, |it| self.window.vocabulary.count(it));
+            let made = DraftMessage { standing: MessageKind::Summary, ..made };
             // A few short words are not made shorter by a summary.
             if made.tokens < tokens {
                 count += turns.len();
@@ -394,14 +395,15 @@ impl Slot {
     }
 }
 
-impl Entry {
+impl DraftMessage {
     fn new(message: Message, tokens: impl FnMut(&str) -> usize) -> Self {
-        let standing = if message.role == Role::System { Standing::System } else { Standing::Turn };
+        let standing =
+            if message.role == Role::System { MessageKind::System } else { MessageKind::Turn };
         Self { tokens: count(&message, tokens), message, standing, is_kept: true }
     }
 
     fn is_turn(&self) -> bool {
-        self.standing == Standing::Turn
+        self.standing == MessageKind::Turn
     }
 }
 

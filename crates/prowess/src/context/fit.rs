@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     catalog::block,
-    disclose::{Level, Told},
+    disclose::{Level, RenderedBody},
     invoke::{filled, with_files},
     marker::Marker,
     shorten::{defused, one_line},
@@ -226,7 +226,7 @@ impl Offer {
             let instructions = skill.text()?;
             let arguments = chosen.arguments.as_deref();
             let invoked = arguments.map(|it| filled(skill, &instructions, Some(it)));
-            let told = Told::of(skill, instructions);
+            let told = RenderedBody::of(skill, instructions);
             if chosen.level >= Level::Full {
                 let full = invoked.unwrap_or_else(|| told.full.clone());
                 contents.push((Level::Full, with_files(skill, full)));

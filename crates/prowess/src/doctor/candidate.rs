@@ -118,7 +118,7 @@ impl Candidate {
     fn read(bytes: &[u8], found: &DiscoveredSkill, directory: usize) -> (Self, bool) {
         let mut report = Report::new(Profile::Lenient, Severity::Info);
         let decoded = decode(bytes);
-        let reading = parse::Reading::new(&decoded, &mut report);
+        let reading = parse::SplitDocument::new(&decoded, &mut report);
         let document = &reading.document;
         let noted =
             |rules: &[&rule::Rule]| report.findings.iter().find(|it| rules.contains(&it.rule));

@@ -14,7 +14,7 @@ use super::{
 };
 
 /// The way that a client takes to a candidate, and how early it looks there.
-pub(super) struct Seen<'a> {
+pub(super) struct ClientView<'a> {
     pub(super) rank: usize,
     pub(super) leaf: Leaf<'a>,
     pub(super) diagnosis: Diagnosis,
@@ -38,7 +38,7 @@ pub(super) fn diagnose(
             surroundings.directories(spot).into_iter().map(move |it| (rank, it))
         })
         .collect();
-    let mut seen: Vec<Option<Seen<'_>>> = look.candidates.iter().map(|_| None).collect();
+    let mut seen: Vec<Option<ClientView<'_>>> = look.candidates.iter().map(|_| None).collect();
     for (rank, directory) in &directories {
         for sprig in look.inside(directory) {
             let candidate = &look.candidates[sprig.candidate];
@@ -51,7 +51,7 @@ pub(super) fn diagnose(
             let path = Some(directory.join(leaf.within).join(&candidate.spelt));
             let notes = judge(client, candidate, Some(&leaf));
             let diagnosis = Diagnosis::new(client, path, notes);
-            *known = Some(Seen { rank: *rank, leaf, diagnosis });
+            *known = Some(ClientView { rank: *rank, leaf, diagnosis });
         }
     }
     resolve(client, look, &mut seen);

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     discover::Directory,
     finding::{Finding, Severity},
-    gather::{Step, Visited, gather_by},
+    gather::{FolderContent, ScannedFolder, gather_by},
     rule,
     source::{DEEPEST, Folder, Listing, Search, SizeLimits, Source as _, is_link, reason},
 };
@@ -149,11 +149,15 @@ impl Look {
         let folders = &self.folders;
         let gathered = gather_by(folders.len(), limits, |place| {
             if seen.fetch_add(1, Ordering::Relaxed) >= MAX_FOLDERS {
-                return Visited { step: Step::Nothing, linked: false, findings: Vec::new() };
+                return ScannedFolder {
+                    step: FolderContent::Nothing,
+                    linked: false,
+                    findings: Vec::new(),
+                };
             }
             let folder = &folders[place.source];
             let visit = folder.visit(&place.folder, limits, Listing::OnDemand);
-            Visited::new(visit, |found| {
+            ScannedFolder::new(visit, |found| {
                 let link = match found.linked {
                     false => Link::None,
                     true if is_link(&found.path) => Link::Document,

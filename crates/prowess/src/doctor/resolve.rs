@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use super::{
     Diagnosis, VerdictReason,
     client::{Clash, Client},
-    diagnose::Seen,
+    diagnose::ClientView,
     look::Look,
     verdict::Verdict,
 };
@@ -34,7 +34,7 @@ pub(super) fn adopt(copies: &[Vec<usize>], diagnoses: &mut [Diagnosis]) {
 }
 
 /// Notes at every skill that a client finds what becomes of it because of others of its name.
-pub(super) fn resolve(client: &'static Client, look: &Look, seen: &mut [Option<Seen<'_>>]) {
+pub(super) fn resolve(client: &'static Client, look: &Look, seen: &mut [Option<ClientView<'_>>]) {
     if client.clash == Clash::Both {
         return;
     }
@@ -78,10 +78,10 @@ pub(super) fn resolve(client: &'static Client, look: &Look, seen: &mut [Option<S
 
 /// The candidates that go by one name in a client, where there are several, in the order in which it looks at them.
 /// Those that it refuses are nobody's rivals.
-fn rivals(client: &Client, look: &Look, seen: &[Option<Seen<'_>>]) -> Vec<Vec<usize>> {
+fn rivals(client: &Client, look: &Look, seen: &[Option<ClientView<'_>>]) -> Vec<Vec<usize>> {
     let mut named: BTreeMap<String, Vec<(usize, usize)>> = BTreeMap::new();
     for (number, it) in seen.iter().enumerate() {
-        let Some(Seen { rank, leaf, diagnosis }) = it else { continue };
+        let Some(ClientView { rank, leaf, diagnosis }) = it else { continue };
         if diagnosis.verdict < Verdict::Refused {
             let candidate = &look.candidates[number];
             let own = candidate.name.clone().filter(|_| !client.by_folder);

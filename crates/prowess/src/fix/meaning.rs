@@ -4,10 +4,10 @@ use prowess_frontmatter::{Kind, Value};
 
 use crate::{
     finding::{Report, Severity},
-    parse::{Reading, canonical, decode, is_own},
+    parse::{SplitDocument, canonical, decode, is_own},
     rule::{self, Profile},
     skill::AllowedTools,
-    validate::{Standing, standing},
+    validate::{FieldSupport, standing},
 };
 
 /// What a text says: equal before and after a fix.
@@ -26,7 +26,7 @@ impl Meaning {
     pub(super) fn of(bytes: &[u8]) -> Option<Self> {
         let mut report = Report::new(Profile::Lenient, Severity::Info);
         let decoded = decode(bytes);
-        let Reading { document, fields: read } = Reading::new(&decoded, &mut report);
+        let SplitDocument { document, fields: read } = SplitDocument::new(&decoded, &mut report);
         if report.findings.iter().any(|it| std::ptr::eq(it.rule, &rule::YAML_RESCUED)) {
             return None;
         }
@@ -51,7 +51,7 @@ impl Meaning {
                 key => match value {
                     Value::Map(inner) if key == "metadata" => {
                         fields.extend(inner.iter().map(|it| {
-                            let is_moved = standing(&it.key) == Standing::Movable
+                            let is_moved = standing(&it.key) == FieldSupport::Movable
                                 && is_own(it)
                                 && !at_top.iter().any(|key| key == canonical(&it.key));
                             let key = match is_moved {
@@ -61,7 +61,7 @@ impl Meaning {
                             (key, shown(&it.value))
                         }));
                     }
-                    _ if standing(key) == Standing::Unknown => {
+                    _ if standing(key) == FieldSupport::Unknown => {
                         fields.push((nested(key), shown(value)));
                     }
                     _ => fields.push((key.to_owned(), shown(value))),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Expected, Lab, Progress, Trial, mapped};
+use super::{ExpectedMatch, Lab, Progress, Trial, mapped};
 use crate::skill::Skill;
 
 /// What came of requests whose skills are known.
@@ -66,11 +66,11 @@ impl<'lib> Lab<'lib> {
         for TestedRequest { trial, matched, passed, .. } in &evaluation.tested {
             let matched = matched.and_then(|it| place(it.0));
             let expected = match &trial.expected {
-                Expected::AnyOf(_) if *passed => matched,
-                Expected::AnyOf(skills) => skills.first().and_then(|it| place(it)),
-                Expected::Not(_) | Expected::Nothing => None,
+                ExpectedMatch::AnyOf(_) if *passed => matched,
+                ExpectedMatch::AnyOf(skills) => skills.first().and_then(|it| place(it)),
+                ExpectedMatch::Not(_) | ExpectedMatch::Nothing => None,
             };
-            if let Expected::Not(_) = trial.expected
+            if let ExpectedMatch::Not(_) = trial.expected
                 && *passed
             {
                 // Nobody said what it should match, only what it should not.
@@ -120,12 +120,12 @@ impl<'lib> Lab<'lib> {
         let place = |skill: &Skill| matches.iter().position(|it| std::ptr::eq(it.skill, skill));
         let is = |skill: &Skill| first.is_some_and(|it| std::ptr::eq(it.skill, skill));
         let (passed, place) = match &trial.expected {
-            Expected::AnyOf(skills) => {
+            ExpectedMatch::AnyOf(skills) => {
                 let best = skills.iter().filter_map(|it| place(it)).min();
                 (skills.iter().any(|it| is(it)), best)
             }
-            Expected::Not(skill) => (!is(skill), place(skill)),
-            Expected::Nothing => (first.is_none(), None),
+            ExpectedMatch::Not(skill) => (!is(skill), place(skill)),
+            ExpectedMatch::Nothing => (first.is_none(), None),
         };
         TestedRequest {
             trial: trial.clone(),

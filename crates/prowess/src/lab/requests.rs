@@ -39,7 +39,7 @@ const NEGATIVE: [&str; 4] =
 /// A file of requests.
 #[derive(Default)]
 pub(super) struct Requests {
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<RequestEntry>,
     /// The skill that all of it is about.
     pub(super) skill: Option<Json>,
     /// What cannot be read.
@@ -47,7 +47,7 @@ pub(super) struct Requests {
 }
 
 /// A request as it stands in a file.
-pub(super) struct Entry {
+pub(super) struct RequestEntry {
     pub(super) json: Json,
     /// Counted from 1.
     pub(super) line: usize,
@@ -90,7 +90,7 @@ impl Requests {
     }
 }
 
-impl Entry {
+impl RequestEntry {
     /// The request itself.
     pub(super) fn request(&self) -> Option<&str> {
         let field = || REQUEST.iter().find_map(|it| self.field(&[it])?.as_str());
@@ -168,7 +168,7 @@ fn lines(text: &str) -> Requests {
     let mut requests = Requests::default();
     for (text, line) in text.lines().zip(1..).filter(|it| !it.0.trim().is_empty()) {
         match serde_json::from_str(text) {
-            Ok(json) => requests.entries.push(Entry { json, line, should: None }),
+            Ok(json) => requests.entries.push(RequestEntry { json, line, should: None }),
             Err(error) => requests.faults.push((Some(line), not_json(&error))),
         }
     }
@@ -176,16 +176,16 @@ fn lines(text: &str) -> Requests {
 }
 
 /// The requests of lists that were read from a text, with their lines.
-fn placed(text: &str, lists: Vec<(Vec<&RawValue>, Option<bool>)>) -> Vec<Entry> {
+fn placed(text: &str, lists: Vec<(Vec<&RawValue>, Option<bool>)>) -> Vec<RequestEntry> {
     let ends: Vec<usize> = text.match_indices('\n').map(|it| it.0).collect();
     let raws =
         lists.into_iter().flat_map(|(list, should)| list.into_iter().map(move |it| (it, should)));
     let entry = |(raw, should): (&RawValue, _)| {
         let at = raw.get().as_ptr().addr().saturating_sub(text.as_ptr().addr());
         let line = ends.partition_point(|it| *it < at) + 1;
-        Entry { json: serde_json::from_str(raw.get()).unwrap_or_default(), line, should }
+        RequestEntry { json: serde_json::from_str(raw.get()).unwrap_or_default(), line, should }
     };
-    let mut entries: Vec<Entry> = raws.map(entry).collect();
+    let mut entries: Vec<RequestEntry> = raws.map(entry).collect();
     entries.sort_by_key(|it| it.line);
     entries
 }
@@ -208,7 +208,7 @@ fn csv(table: Table) -> Requests {
     let entry = |(line, cells): (usize, Vec<String>)| {
         let fields = table.header.iter().zip(cells);
         let fields = fields.filter_map(|(name, cell)| Some((name.clone(), value(name, cell)?)));
-        Entry { json: Json::Object(fields.collect::<Map<_, _>>()), line, should: None }
+        RequestEntry { json: Json::Object(fields.collect::<Map<_, _>>()), line, should: None }
     };
     let open = table.open.map(|line| (Some(line), "a quote is not closed".to_owned()));
     Requests {
@@ -248,7 +248,7 @@ fn yaml(text: &str) -> Result<Requests, Fault> {
             };
             let json = parse::yaml_json(&text, item).unwrap_or_default();
             let line = line.unwrap_or(field.line).saturating_sub(above).max(1);
-            requests.entries.push(Entry { json, line, should });
+            requests.entries.push(RequestEntry { json, line, should });
         }
     }
     if has_list { Ok(requests) } else { Err(no_list()) }

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use super::{
     Lab, can_be_matched,
-    requests::{Entry, Requests, SKILL},
+    requests::{RequestEntry, Requests, SKILL},
 };
 use crate::{
     finding::{Finding, Severity},
@@ -27,12 +27,12 @@ pub struct Trial<'lib> {
     /// The request.
     pub request: String,
     /// What should come of it.
-    pub expected: Expected<'lib>,
+    pub expected: ExpectedMatch<'lib>,
 }
 
 /// What should come of a request.
 #[derive(Debug, Clone)]
-pub enum Expected<'lib> {
+pub enum ExpectedMatch<'lib> {
     /// It matches one of these skills.
     AnyOf(Vec<&'lib Skill>),
     /// It matches anything but this skill.
@@ -153,10 +153,10 @@ impl<'lib> Lab<'lib> {
     /// The request of an entry, and what should come of it.
     fn expected(
         &self,
-        entry: &Entry,
+        entry: &RequestEntry,
         whole: Option<&Json>,
         about: About<'lib>,
-    ) -> Result<(String, Expected<'lib>), Wrong> {
+    ) -> Result<(String, ExpectedMatch<'lib>), Wrong> {
         let request = entry
             .request()
             .ok_or(Wrong::Form("there is no request, which is called `query` or `prompt`"))?;
@@ -167,7 +167,10 @@ impl<'lib> Lab<'lib> {
         let names: Vec<&str> = match entry.field(&SKILL).or(whole.filter(|_| beside.is_none())) {
             None => Vec::new(),
             Some(Json::Null) => {
-                return Ok((request.to_owned(), beside.map_or(Expected::Nothing, Expected::Not)));
+                return Ok((
+                    request.to_owned(),
+                    beside.map_or(ExpectedMatch::Nothing, ExpectedMatch::Not),
+                ));
             }
             Some(Json::String(name)) => vec![name],
             Some(Json::Array(names)) => names.iter().filter_map(Json::as_str).collect(),
@@ -184,8 +187,8 @@ impl<'lib> Lab<'lib> {
         }
         let expected = match (&skills[..], should) {
             ([], _) => return Err(Wrong::Form("it does not say which `skill` is expected")),
-            ([first, ..], false) => Expected::Not(first),
-            (_, true) => Expected::AnyOf(skills),
+            ([first, ..], false) => ExpectedMatch::Not(first),
+            (_, true) => ExpectedMatch::AnyOf(skills),
         };
         Ok((request.to_owned(), expected))
     }
@@ -199,7 +202,7 @@ impl<'lib> Trials<'lib> {
     }
 }
 
-impl Expected<'_> {
+impl ExpectedMatch<'_> {
     /// Whether a request can come out as expected at all.
     pub fn is_possible(&self) -> bool {
         match self {

@@ -8,7 +8,7 @@ use super::{
     matches_among,
     mention::{mentioned, mentions},
     names::nearest,
-    searchable::Matched,
+    searchable::CachedMatch,
 };
 use crate::{library::Library, skill::Skill};
 
@@ -145,11 +145,11 @@ fn remembered<'lib>(
 ) -> Vec<Match<'lib>> {
     let matched = library.searchable().matched.get((request.to_owned(), most), |_| {
         let matched = |Match { skill, confidence, score, tier }| {
-            Some(Matched { place: library.place_in(skill)?, confidence, score, tier })
+            Some(CachedMatch { place: library.place_in(skill)?, confidence, score, tier })
         };
         find().into_iter().filter_map(matched).collect()
     });
-    let found = |Matched { place, confidence, score, tier }| Match {
+    let found = |CachedMatch { place, confidence, score, tier }| Match {
         skill: &library.skills[place],
         confidence,
         score,

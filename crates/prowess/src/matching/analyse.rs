@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, hash::BuildHasherDefault};
 
-use super::words::{AsIs, Found, Term, chunks, hash, terms};
+use super::words::{AsIs, ChunkTerm, Term, chunks, hash, terms};
 
 /// Remembers what became of every chunk it has seen, and numbers the terms as they come.
 #[derive(Debug, Default)]
@@ -11,22 +11,22 @@ pub(crate) struct Analyser {
     pub(crate) terms: Vec<Term>,
     numbers: HashMap<Term, u32, BuildHasherDefault<AsIs>>,
     /// What became of each chunk, by its hash.
-    known: HashMap<u64, Known, BuildHasherDefault<AsIs>>,
+    known: HashMap<u64, ChunkTerms, BuildHasherDefault<AsIs>>,
     /// The terms of chunks that have several.
-    several: Vec<Numbered>,
+    several: Vec<NumberedTerm>,
 }
 
 /// What became of a chunk. Most have one term, which is not worth a second look into memory.
 #[derive(Debug, Clone, Copy)]
-enum Known {
-    One(Numbered),
+enum ChunkTerms {
+    One(NumberedTerm),
     /// Where its terms begin, and how many there are.
     Several(u32, u16),
 }
 
 /// A term as a chunk has it, by its number.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Numbered {
+pub(crate) struct NumberedTerm {
     pub(crate) number: u32,
     pub(crate) is_stop: bool,
     pub(crate) is_extra: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Numbered {
 
 impl Analyser {
     /// Gives every term of a text, in order.
-    pub(crate) fn analyse(&mut self, text: &str, mut take: impl FnMut(Numbered)) {
+    pub(crate) fn analyse(&mut self, text: &str, mut take: impl FnMut(NumberedTerm)) {
         chunks(text, |chunk| {
             let key = hash(chunk.as_bytes());
             let known = match self.known.get(&key) {
@@ -42,8 +42,8 @@ impl Analyser {
                 None => self.learn(key, chunk),
             };
             match known {
-                Known::One(it) => take(it),
-                Known::Several(from, count) => {
+                ChunkTerms::One(it) => take(it),
+                ChunkTerms::Several(from, count) => {
                     let several = self.several[from as usize..].iter().copied();
                     several.take(count.into()).for_each(&mut take);
                 }
@@ -52,21 +52,21 @@ impl Analyser {
     }
 
     #[cold]
-    fn learn(&mut self, key: u64, chunk: &str) -> Known {
+    fn learn(&mut self, key: u64, chunk: &str) -> ChunkTerms {
         let from = self.several.len();
-        terms(chunk, |Found { term, is_stop, is_extra }, _| {
+        terms(chunk, |ChunkTerm { term, is_stop, is_extra }, _| {
             let number = *self.numbers.entry(term).or_insert_with(|| {
                 self.terms.push(term);
                 self.terms.len() as u32 - 1
             });
-            self.several.push(Numbered { number, is_stop, is_extra });
+            self.several.push(NumberedTerm { number, is_stop, is_extra });
         });
         let known = match self.several[from..] {
             [one] => {
                 self.several.pop();
-                Known::One(one)
+                ChunkTerms::One(one)
             }
-            ref several => Known::Several(from as u32, several.len() as u16),
+            ref several => ChunkTerms::Several(from as u32, several.len() as u16),
         };
         self.known.insert(key, known);
         known

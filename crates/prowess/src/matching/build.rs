@@ -23,7 +23,7 @@ const BATCH: usize = 64;
 
 /// What is known about a document before it is indexed.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Given {
+pub(crate) struct DocumentInput {
     /// What its text is told from others by from now on.
     pub(crate) key: Key,
     /// The document of an older index that has the same text.
@@ -36,7 +36,7 @@ impl Index {
     pub(crate) fn new(
         count: usize,
         old: &Self,
-        with: impl Fn(usize, &mut dyn FnMut(Text<'_>)) -> Given + Sync,
+        with: impl Fn(usize, &mut dyn FnMut(Text<'_>)) -> DocumentInput + Sync,
     ) -> Option<Self> {
         let threads = thread::available_parallelism()
             .map_or(1, |it| it.get())
@@ -45,19 +45,19 @@ impl Index {
         let next = AtomicUsize::new(0);
         let work = || {
             let (mut analyser, mut tally) = (Analyser::default(), Tally::default());
-            let mut worked = Worked::default();
+            let mut worked = WorkerResult::default();
             loop {
                 let from = next.fetch_add(BATCH, Ordering::Relaxed);
                 if from >= count {
-                    return Worked { terms: analyser.terms, ..worked };
+                    return WorkerResult { terms: analyser.terms, ..worked };
                 }
                 for at in from..count.min(from + BATCH) {
                     let mut document = Document::default();
-                    let Given { key, known } = with(at, &mut |text| {
+                    let DocumentInput { key, known } = with(at, &mut |text| {
                         document = Document::new(text, &mut analyser, &mut tally);
                     });
                     match known {
-                        Some(place) => worked.known.push(Known { at, place, key }),
+                        Some(place) => worked.known.push(IndexedDocument { at, place, key }),
                         None => worked.documents.push((at, Document { key, ..document })),
                     }
                 }
@@ -72,12 +72,12 @@ impl Index {
             })
         };
         let known: Vec<_> = worked.iter_mut().flat_map(|it| mem::take(&mut it.known)).collect();
-        let is_same = |it: &Known| old.keys().get(it.at) == Some(&it.key);
+        let is_same = |it: &IndexedDocument| old.keys().get(it.at) == Some(&it.key);
         if count > 0 && known.len() == count && old.len() == count && known.iter().all(is_same) {
             return None;
         }
         if !known.is_empty() {
-            worked.push(Worked::again(old, &known));
+            worked.push(WorkerResult::again(old, &known));
         }
         Some(merged(worked))
     }
@@ -85,26 +85,26 @@ impl Index {
 
 /// What a worker made.
 #[derive(Debug, Default)]
-struct Worked {
+struct WorkerResult {
     /// Documents with their places; their terms are numbers.
     documents: Vec<(usize, Document)>,
     /// Every term, by its number.
     terms: Vec<Term>,
-    known: Vec<Known>,
+    known: Vec<IndexedDocument>,
 }
 
 /// A document that is known.
 #[derive(Debug, Clone, Copy)]
-struct Known {
+struct IndexedDocument {
     at: usize,
     /// Its place in the old index.
     place: u32,
     key: Key,
 }
 
-impl Worked {
+impl WorkerResult {
     /// What a worker would have made of texts that an index has; its ids are the numbers.
-    fn again(old: &Index, known: &[Known]) -> Self {
+    fn again(old: &Index, known: &[IndexedDocument]) -> Self {
         let mut uses = vec![0_u32; old.len()];
         known.iter().for_each(|it| uses[it.place as usize] += 1);
         let mut documents: Vec<Document> = Vec::new();
@@ -119,7 +119,7 @@ impl Worked {
                 }
             });
         }
-        let mut again = |&Known { at, place, key }: &Known| {
+        let mut again = |&IndexedDocument { at, place, key }: &IndexedDocument| {
             let left = &mut uses[place as usize];
             *left -= 1;
             let counted = &mut documents[place as usize];
@@ -134,7 +134,7 @@ impl Worked {
     }
 }
 
-fn merged(mut worked: Vec<Worked>) -> Index {
+fn merged(mut worked: Vec<WorkerResult>) -> Index {
     let (terms, counts) = give_ids(&mut worked);
     let mut documents: Vec<_> = worked.into_iter().flat_map(|it| it.documents).collect();
     documents.sort_unstable_by_key(|it| it.0);
@@ -162,10 +162,10 @@ struct Met {
 
 /// Puts ids in place of the numbers of all documents. Returns for each id its term, and in how many
 /// documents it stands.
-fn give_ids(worked: &mut [Worked]) -> (Vec<Term>, Vec<u32>) {
+fn give_ids(worked: &mut [WorkerResult]) -> (Vec<Term>, Vec<u32>) {
     let mut ids: Vec<Vec<u32>> = worked.iter().map(|it| vec![0; it.terms.len()]).collect();
     let mut met: Vec<Met> = Vec::new();
-    for (worker, (Worked { documents, terms, .. }, counts)) in
+    for (worker, (WorkerResult { documents, terms, .. }, counts)) in
         worked.iter().zip(&mut ids).enumerate()
     {
         let numbers = documents.iter().flat_map(|it| &it.1.terms);
@@ -186,7 +186,7 @@ fn give_ids(worked: &mut [Worked]) -> (Vec<Term>, Vec<u32>) {
     for (id, (_, same)) in (0..).zip(&all) {
         same.iter().for_each(|it| ids[it.worker][it.number] = id);
     }
-    for (Worked { documents, .. }, ids) in worked.iter_mut().zip(&ids) {
+    for (WorkerResult { documents, .. }, ids) in worked.iter_mut().zip(&ids) {
         for (_, Document { terms, words, .. }) in documents {
             terms.iter_mut().chain(words).for_each(|it| *it = ids[*it as usize]);
         }

@@ -1,6 +1,6 @@
 //! How likely it is that a skill is the right one.
 
-use super::{Ranked, Tier, index::Index, query::Query, rank, weights};
+use super::{RankedDocument, Tier, index::Index, query::Query, rank, weights};
 
 /// What a confidence goes by. The weights stand in the same order.
 pub const SIGNALS: [&str; 10] = [
@@ -28,8 +28,8 @@ const RIVAL: f32 = 0.6;
 pub(crate) type Signals = [f32; SIGNALS.len()];
 
 /// The confidences of ranked skills, never rising.
-pub(crate) fn confidences(index: &Index, query: &Query, ranked: &[Ranked]) -> Vec<f64> {
-    let rest: Vec<&Ranked> = ranked.iter().filter(|it| it.tier < Tier::Mentioned).collect();
+pub(crate) fn confidences(index: &Index, query: &Query, ranked: &[RankedDocument]) -> Vec<f64> {
+    let rest: Vec<&RankedDocument> = ranked.iter().filter(|it| it.tier < Tier::Mentioned).collect();
     let signals = signals(index, query, &rest);
     let first = signals.map_or(0.0, |it| logistic(&it, &weights::CONFIDENCE));
     let best = rest.first().map_or(0.0, |it| it.score);
@@ -49,7 +49,7 @@ pub(crate) fn confidences(index: &Index, query: &Query, ranked: &[Ranked]) -> Ve
 }
 
 /// What speaks for the first being right.
-pub(crate) fn signals(index: &Index, query: &Query, ranked: &[&Ranked]) -> Option<Signals> {
+pub(crate) fn signals(index: &Index, query: &Query, ranked: &[&RankedDocument]) -> Option<Signals> {
     let first = ranked.first()?;
     let second = ranked[1..].iter().find(|it| !is_double(index, first.document, it.document));
     // Whoever is farther behind than this is no rival, so that a skill that only shares words with a

@@ -1,10 +1,10 @@
 //! What the index knows about one skill.
 
 use super::{
-    analyse::{Analyser, Numbered},
+    analyse::{Analyser, NumberedTerm},
     index::Key,
 };
-use crate::recall::digest;
+use crate::scan_cache::digest;
 
 /// The text of a skill, part by part.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +31,7 @@ pub(crate) const PARTS: usize = 4;
 
 /// How much the words of a part count, and how far a long one is held against them.
 #[derive(Debug, Clone, Copy)]
-struct Part {
+struct FieldWeight {
     weight: f32,
     /// How far the length counts, from 0 to 1.
     by_length: f32,
@@ -47,11 +47,18 @@ struct Part {
 }
 
 /// The weights of retrieval over real skills; their optimum is flat.
-const WEIGHTS: [Part; PARTS] = [
-    Part { weight: 5.0, by_length: 0.3, usual: 3.0, counted: 32, kept: 32, repeats: 32 },
-    Part { weight: 5.0, by_length: 0.25, usual: 26.0, counted: 256, kept: 256, repeats: 3 },
-    Part { weight: 3.0, by_length: 0.5, usual: 6.0, counted: 64, kept: 64, repeats: 2 },
-    Part { weight: 1.0, by_length: 0.75, usual: 560.0, counted: 16_384, kept: 1024, repeats: 8 },
+const WEIGHTS: [FieldWeight; PARTS] = [
+    FieldWeight { weight: 5.0, by_length: 0.3, usual: 3.0, counted: 32, kept: 32, repeats: 32 },
+    FieldWeight { weight: 5.0, by_length: 0.25, usual: 26.0, counted: 256, kept: 256, repeats: 3 },
+    FieldWeight { weight: 3.0, by_length: 0.5, usual: 6.0, counted: 64, kept: 64, repeats: 2 },
+    FieldWeight {
+        weight: 1.0,
+        by_length: 0.75,
+        usual: 560.0,
+        counted: 16_384,
+        kept: 1024,
+        repeats: 8,
+    },
 ];
 /// How soon more of the same word stops counting.
 const SATURATION: f32 = 2.0;
@@ -81,10 +88,10 @@ impl Document {
         let mut words = Vec::new();
         let texts = [&[text.name][..], text.description, text.tags, &[text.body]];
         for (part, texts) in texts.into_iter().enumerate() {
-            let Part { counted, kept, repeats, .. } = WEIGHTS[part];
+            let FieldWeight { counted, kept, repeats, .. } = WEIGHTS[part];
             let (start, mut length) = (words.len(), 0);
             for text in texts {
-                analyser.analyse(text, |Numbered { number, is_stop, is_extra }| {
+                analyser.analyse(text, |NumberedTerm { number, is_stop, is_extra }| {
                     // The words of a name all count: some names have no others.
                     if (is_stop && part != NAME) || length >= counted {
                         return;
@@ -117,14 +124,14 @@ impl Document {
 /// What terms count in the document at hand, by their numbers; empty between documents.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    terms: Vec<Tallied>,
+    terms: Vec<TermWeight>,
     /// Those that were counted in this part, and those that were weighed in this document.
     counted: Vec<u32>,
     weighed: Vec<u32>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Tallied {
+struct TermWeight {
     /// How often it stands in this part.
     count: f32,
     /// What it weighs in the parts before.
@@ -134,7 +141,7 @@ struct Tallied {
 impl Tally {
     fn count(&mut self, number: u32, times: f32) {
         if self.terms.len() <= number as usize {
-            self.terms.resize((number as usize + 1).next_power_of_two(), Tallied::default());
+            self.terms.resize((number as usize + 1).next_power_of_two(), TermWeight::default());
         }
         let term = &mut self.terms[number as usize];
         if term.count == 0.0 {
@@ -146,7 +153,7 @@ impl Tally {
     /// Ends a part: what was counted is weighed.
     fn weigh(&mut self, weigh: impl Fn(f32) -> f32) {
         for number in self.counted.drain(..) {
-            let Tallied { count, weight } = &mut self.terms[number as usize];
+            let TermWeight { count, weight } = &mut self.terms[number as usize];
             if *weight == 0.0 {
                 self.weighed.push(number);
             }
@@ -163,7 +170,7 @@ impl Tally {
 
 /// What a term weighs that stands `count` times in a part of this length.
 pub(crate) fn weight(part: usize, count: f32, length: usize) -> f32 {
-    let Part { weight, by_length, usual, .. } = WEIGHTS[part];
+    let FieldWeight { weight, by_length, usual, .. } = WEIGHTS[part];
     count * weight / (1.0 - by_length + by_length * length as f32 / usual)
 }
 

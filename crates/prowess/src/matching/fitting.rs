@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{CLOSELY, Ranked, Tier, confidence, rank, search};
+use super::{CLOSELY, RankedDocument, Tier, confidence, rank, search};
 use crate::library::Library;
 
 use super::words;
@@ -37,9 +37,9 @@ pub fn signals(
 ) -> Option<Signals> {
     let searchable = library.searchable();
     let query = searchable.query(request);
-    let ranked: Vec<Ranked> = scored
+    let ranked: Vec<RankedDocument> = scored
         .iter()
-        .map(|&(document, score, features)| Ranked {
+        .map(|&(document, score, features)| RankedDocument {
             document,
             tier: Tier::Evidence,
             score,

@@ -47,7 +47,7 @@ pub(super) struct Sections {
 }
 
 /// Adds a section to some bytes.
-type Put<'s> = &'s dyn Fn(&mut Vec<u8>);
+type WriteSection<'s> = &'s dyn Fn(&mut Vec<u8>);
 
 impl From<Sections> for Index {
     fn from(sections: Sections) -> Self {
@@ -57,7 +57,7 @@ impl From<Sections> for Index {
         let mut bytes = Vec::with_capacity(TABLE + size);
         bytes.resize(TABLE, 0);
         let mut ends = [0; SECTIONS];
-        let put: [Put<'_>; SECTIONS] = [
+        let put: [WriteSection<'_>; SECTIONS] = [
             &|it| it.extend_from_slice(keys.as_flattened()),
             &|it| it.extend(word_starts.iter().flat_map(|it| it.to_le_bytes())),
             &|it| it.extend(terms.iter().flat_map(|it| it.0.to_le_bytes())),

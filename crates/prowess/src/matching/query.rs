@@ -28,7 +28,7 @@ const MISTYPED: f32 = 0.8;
 #[derive(Debug, Default)]
 pub(crate) struct Query {
     /// The terms to look for, each once, in the order of the request.
-    pub(crate) terms: Vec<Wanted>,
+    pub(crate) terms: Vec<QueryTerm>,
     /// The words of the request in their order, as places in `terms`; nothing where a word is not
     /// looked for.
     pub(crate) words: Vec<Option<u8>>,
@@ -44,7 +44,7 @@ pub(crate) struct Query {
 
 /// A term that is looked for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct QueryTerm {
     /// [`NOWHERE`] for a word that is looked for only by other words for it.
     pub(crate) id: u32,
     /// How telling it is.
@@ -86,7 +86,7 @@ impl Query {
         let replaceable = replaceable(&said, index);
         let has_other = |term: Term| replaceable.iter().any(|it| it.said.contains(&term));
         let mut query = Self { says_nothing: said.iter().all(|it| it.is_stop), ..Self::default() };
-        let mut terms: Vec<(Term, Wanted)> = Vec::new();
+        let mut terms: Vec<(Term, QueryTerm)> = Vec::new();
         let mut missing: Vec<Term> = Vec::new();
         for word in &said {
             if let Some(known) = terms.iter_mut().find(|it| it.0 == word.term) {
@@ -105,7 +105,7 @@ impl Query {
             let weight = factor * background::weight(&words::stem(meant), count, index.len());
             match id {
                 Some(id) => {
-                    terms.push((word.term, Wanted { id, weight, is_extra: word.is_extra }));
+                    terms.push((word.term, QueryTerm { id, weight, is_extra: word.is_extra }));
                 }
                 None if !missing.contains(&word.term) && missing.len() < MOST => {
                     missing.push(word.term);
@@ -255,7 +255,7 @@ fn replaceable(said: &[Word], index: &Index) -> Vec<Replaceable> {
 }
 
 /// The other words for those of a request that are looked for.
-fn others(replaceable: &[Replaceable], terms: &[(Term, Wanted)]) -> Vec<OtherWord> {
+fn others(replaceable: &[Replaceable], terms: &[(Term, QueryTerm)]) -> Vec<OtherWord> {
     let mut others: Vec<OtherWord> = Vec::new();
     for Replaceable { said, others: own } in replaceable {
         let places = || (0..terms.len()).filter(|at| said.contains(&terms[*at].0));
@@ -274,7 +274,7 @@ fn others(replaceable: &[Replaceable], terms: &[(Term, Wanted)]) -> Vec<OtherWor
     others
 }
 
-fn keep_most_telling(terms: &mut Vec<(Term, Wanted)>) {
+fn keep_most_telling(terms: &mut Vec<(Term, QueryTerm)>) {
     if terms.len() > MOST {
         let mut weights: Vec<f32> = terms.iter().map(|it| it.1.weight).collect();
         weights.sort_unstable_by(|a, b| b.total_cmp(a));

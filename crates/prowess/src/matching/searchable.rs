@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     Tier, background,
-    build::Given,
+    build::DocumentInput,
     document::Text,
     embed::{Embedder, Meanings, nearest},
     index::{Index, Key},
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     disclose::description,
-    recall::{IndexPlace, state_now},
+    scan_cache::{IndexPlace, state_now},
     skill::Skill,
 };
 
@@ -32,14 +32,14 @@ pub(crate) struct Searchable {
     meanings: Option<(Arc<Embedder>, Meanings)>,
     /// What requests matched, by what was asked for and how many at the most: a conversation comes
     /// back to the last ones.
-    pub(crate) matched: Memo<(String, usize), Vec<Matched>>,
+    pub(crate) matched: Memo<(String, usize), Vec<CachedMatch>>,
     /// The words of names; only needed where a word is not known.
     names: OnceLock<Names>,
 }
 
 /// A match, as it is remembered.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Matched {
+pub(crate) struct CachedMatch {
     /// The place of the skill.
     pub(crate) place: usize,
     pub(crate) confidence: f64,
@@ -48,7 +48,7 @@ pub(crate) struct Matched {
 }
 
 /// Words of a request for which skills may have another, as they are explained.
-pub(crate) struct Replaced {
+pub(crate) struct ReplacedPhrase {
     /// The words, in the order of the request.
     pub(crate) said: Vec<Term>,
     pub(crate) text: String,
@@ -57,7 +57,7 @@ pub(crate) struct Replaced {
 }
 
 /// A word of a request, as it is explained.
-pub(crate) struct Asked {
+pub(crate) struct RequestWord {
     pub(crate) text: String,
     /// What is looked for, which is another word's where this one is mistyped.
     pub(crate) term: Term,
@@ -89,12 +89,12 @@ impl Searchable {
             if let Some(key) = skill.state
                 && let Some(known) = place(at, &key)
             {
-                return Given { key, known: Some(known) };
+                return DocumentInput { key, known: Some(known) };
             }
             with_text(skill, |text| {
                 if kept.is_none() {
                     take(text);
-                    return Given::default();
+                    return DocumentInput::default();
                 }
                 let key = text.key();
                 let known = place(at, &key);
@@ -104,7 +104,7 @@ impl Searchable {
                 // What was read is what the files say that the skill was loaded from, if they are
                 // still the same.
                 let state = skill.state.filter(|it| state_now(skill).as_ref() == Some(it));
-                Given { key: state.unwrap_or(key), known }
+                DocumentInput { key: state.unwrap_or(key), known }
             })
         });
         if let Some(index) = &index
@@ -126,8 +126,8 @@ impl Searchable {
     }
 
     /// The words of a request that are looked for, each once.
-    pub(crate) fn read(&self, request: &str) -> Vec<Asked> {
-        let mut asked: Vec<Asked> = Vec::new();
+    pub(crate) fn read(&self, request: &str) -> Vec<RequestWord> {
+        let mut asked: Vec<RequestWord> = Vec::new();
         for Word { term, text, is_extra, .. } in read_with(request, &self.index, |it| self.near(it))
         {
             let is_known = is_extra || self.index.id(term).is_some();
@@ -138,19 +138,23 @@ impl Searchable {
                 let count = self.index.id(term).map_or(0, |it| self.index.count(it));
                 let weight = background::weight(&stem, count, self.index.len());
                 let stem = stem.into_owned();
-                asked.push(Asked { text, term, stem, weight, is_extra });
+                asked.push(RequestWord { text, term, stem, weight, is_extra });
             }
         }
         asked
     }
 
     /// The words of a request for which skills may have others.
-    pub(crate) fn replaced(&self, request: &str) -> Vec<Replaced> {
+    pub(crate) fn replaced(&self, request: &str) -> Vec<ReplacedPhrase> {
         let said = read_with(request, &self.index, |it| self.near(it));
         let replaced = phrases(&said).map(|(said, phrase)| {
             let texts: Vec<&str> = said.iter().map(|it| &*it.text).collect();
             let terms = said.iter().map(|it| it.term).collect();
-            Replaced { said: terms, text: texts.join(" "), others: phrase.other_words().collect() }
+            ReplacedPhrase {
+                said: terms,
+                text: texts.join(" "),
+                others: phrase.other_words().collect(),
+            }
         });
         replaced.collect()
     }
@@ -167,10 +171,10 @@ impl Searchable {
     }
 
     /// What a request means next to every skill; nothing without embeddings.
-    pub(crate) fn meant(&self, request: &str) -> Meant {
-        let Some((embedder, meanings)) = &self.meanings else { return Meant::default() };
+    pub(crate) fn meant(&self, request: &str) -> MeaningScores {
+        let Some((embedder, meanings)) = &self.meanings else { return MeaningScores::default() };
         let near = meanings.near(embedder, &self.index, request);
-        Meant { nearest: nearest(&near), weight: embedder.weight, near }
+        MeaningScores { nearest: nearest(&near), weight: embedder.weight, near }
     }
 }
 
@@ -189,14 +193,14 @@ fn with_text<T>(skill: &Skill, take: impl FnOnce(Text<'_>) -> T) -> T {
 
 /// How near every skill is to a request in meaning.
 #[derive(Debug, Default)]
-pub(crate) struct Meant {
+pub(crate) struct MeaningScores {
     /// The nearest ones.
     pub(crate) nearest: Vec<u32>,
     near: Vec<f32>,
     weight: f32,
 }
 
-impl Meant {
+impl MeaningScores {
     /// What it counts for a skill.
     pub(crate) fn score(&self, document: u32) -> f32 {
         self.near.get(document as usize).map_or(0.0, |it| self.weight * it.max(0.0))

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, fmt, hash::BuildHasherDefault};
 
 use super::{
-    searchable::{Asked, Replaced},
+    searchable::{ReplacedPhrase, RequestWord},
     words::{self, AsIs, Starts, Term, hash},
 };
 use crate::{library::Library, skill::Skill};
@@ -74,15 +74,16 @@ pub fn why(library: &Library, request: &str, skill: &Skill) -> Vec<Reason> {
     let replaced = searchable.replaced(request);
     let others = replaced.iter().flat_map(|it| &it.others);
     let stems = asked.iter().map(|it| &*it.stem).chain(others.map(|it| it.0));
-    let found = Found::new(skill, &stems.collect::<Vec<_>>());
-    let (parts, words): (Vec<Asked>, Vec<Asked>) = asked.into_iter().partition(|it| it.is_extra);
+    let found = FieldWords::new(skill, &stems.collect::<Vec<_>>());
+    let (parts, words): (Vec<RequestWord>, Vec<RequestWord>) =
+        asked.into_iter().partition(|it| it.is_extra);
     let total: f32 = words.iter().map(|it| it.weight).sum();
     let share = |weight: f32| f64::from(weight / total.max(1e-6)).min(1.0);
-    let reason = |it: &Asked| {
+    let reason = |it: &RequestWord| {
         let (_, fields) = found.of(it.term)?;
         Some(Reason { word: it.text.clone(), other_word: None, fields, share: share(it.weight) })
     };
-    let other = |Replaced { said, text, others }: &Replaced| {
+    let other = |ReplacedPhrase { said, text, others }: &ReplacedPhrase| {
         let own = words.iter().filter(|it| said.contains(&it.term));
         let is_whole = own.clone().all(|it| found.of(it.term).is_some());
         let ((word, fields), counts) = others
@@ -103,9 +104,9 @@ pub fn why(library: &Library, request: &str, skill: &Skill) -> Vec<Reason> {
 }
 
 /// The words of a skill that are asked for, by the parts in which they stand.
-struct Found([(MatchedField, Vec<(Term, String)>); 7]);
+struct FieldWords([(MatchedField, Vec<(Term, String)>); 7]);
 
-impl Found {
+impl FieldWords {
     fn new(skill: &Skill, stems: &[&str]) -> Self {
         let manifest = &skill.manifest;
         let dialect = manifest.dialect();

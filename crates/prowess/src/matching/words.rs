@@ -96,7 +96,7 @@ pub(crate) fn joined(word: &str, is_known: impl Fn(Term) -> bool) -> impl Iterat
 
 /// A term as a chunk has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct ChunkTerm {
     pub(crate) term: Term,
     pub(crate) is_stop: bool,
     /// Whether it stands beside the words of the text, as `github` does beside `git` and `hub`, and
@@ -179,7 +179,7 @@ fn dense<'t>(text: &'t str, start: usize, take: &mut impl FnMut(&'t str)) -> usi
 }
 
 /// Gives the terms of one chunk, each with the word that it stands for.
-pub(crate) fn terms(chunk: &str, mut take: impl FnMut(Found, &str)) {
+pub(crate) fn terms(chunk: &str, mut take: impl FnMut(ChunkTerm, &str)) {
     let folded;
     let chunk = if chunk.is_ascii() {
         chunk
@@ -191,7 +191,7 @@ pub(crate) fn terms(chunk: &str, mut take: impl FnMut(Found, &str)) {
         let word = word.to_lowercase();
         let is_stop = is_stop(&word);
         let term = Term::new(&word);
-        take(Found { term, is_stop, is_extra }, &word);
+        take(ChunkTerm { term, is_stop, is_extra }, &word);
     };
     if chunk.ends_with(['#', '+']) {
         give(chunk, false);

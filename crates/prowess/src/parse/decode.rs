@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// A text, and how its bytes had to be read.
 #[derive(Debug)]
-pub(crate) struct Decoded<'b> {
+pub(crate) struct DecodedText<'b> {
     /// The text, without a byte order mark; a bad byte is U+FFFD.
     pub(crate) text: Cow<'b, str>,
     pub(crate) encoding: Encoding,
@@ -30,7 +30,7 @@ pub(crate) struct Invalid {
 }
 
 /// Decodes UTF-8 with or without a byte order mark, and UTF-16 in either byte order.
-pub(crate) fn decode(bytes: &[u8]) -> Decoded<'_> {
+pub(crate) fn decode(bytes: &[u8]) -> DecodedText<'_> {
     let mut decoded = decode_lines(bytes);
     let first = decoded.text.bytes().find(|byte| matches!(byte, b'\n' | b'\r'));
     if first == Some(b'\r') && !decoded.text.contains('\n') {
@@ -40,7 +40,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Decoded<'_> {
     decoded
 }
 
-fn decode_lines(bytes: &[u8]) -> Decoded<'_> {
+fn decode_lines(bytes: &[u8]) -> DecodedText<'_> {
     match bytes {
         [0xFF, 0xFE, rest @ ..] => utf16(rest, u16::from_le_bytes),
         [0xFE, 0xFF, rest @ ..] => utf16(rest, u16::from_be_bytes),
@@ -51,19 +51,21 @@ fn decode_lines(bytes: &[u8]) -> Decoded<'_> {
     }
 }
 
-fn utf8(bytes: &[u8], encoding: Encoding) -> Decoded<'_> {
+fn utf8(bytes: &[u8], encoding: Encoding) -> DecodedText<'_> {
     match str::from_utf8(bytes) {
-        Ok(text) => Decoded { text: Cow::Borrowed(text), encoding, lone_cr: false, invalid: None },
+        Ok(text) => {
+            DecodedText { text: Cow::Borrowed(text), encoding, lone_cr: false, invalid: None }
+        }
         Err(error) => {
             let at = error.valid_up_to();
             let line = 1 + bytes[..at].iter().filter(|byte| **byte == b'\n').count();
             let invalid = Some(Invalid { at, byte: bytes[at], line });
-            Decoded { text: String::from_utf8_lossy(bytes), encoding, lone_cr: false, invalid }
+            DecodedText { text: String::from_utf8_lossy(bytes), encoding, lone_cr: false, invalid }
         }
     }
 }
 
-fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Decoded<'_> {
+fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> DecodedText<'_> {
     let units = bytes.chunks_exact(2).map(|pair| unit([pair[0], pair[1]]));
     let text: String =
         char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
@@ -73,5 +75,5 @@ fn utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Decoded<'_> {
         byte: bytes.get(at * 2).copied().unwrap_or_default(),
         line: 1 + text[..at].matches('\n').count(),
     });
-    Decoded { text: Cow::Owned(text), encoding: Encoding::Utf16, lone_cr: false, invalid }
+    DecodedText { text: Cow::Owned(text), encoding: Encoding::Utf16, lone_cr: false, invalid }
 }

@@ -2,7 +2,7 @@
 
 use prowess_frontmatter::{Field, Kind, Scalar, Value};
 
-use super::Reading;
+use super::SplitDocument;
 use crate::{
     finding::{At, Report},
     name::unfit as unfit_name,
@@ -10,13 +10,13 @@ use crate::{
     skill::{AllowedTools, Dialect, Manifest, Status, Type},
 };
 
-impl Reading<'_> {
+impl SplitDocument<'_> {
     /// The manifest; nothing when no skill can be made of what was read, with a finding that says why.
     pub(crate) fn manifest(&self, folder: Option<&str>, report: &mut Report) -> Option<Manifest> {
         let fields = self.fields.as_deref()?;
         self.note_duplicates(fields, report);
         let mut typing =
-            Typing { reading: self, report, manifest: Manifest::default(), usable: true };
+            ManifestBuilder { reading: self, report, manifest: Manifest::default(), usable: true };
         let mut unknown = Vec::new();
         for (number, field) in fields.iter().enumerate() {
             let first =
@@ -32,7 +32,7 @@ impl Reading<'_> {
         }
         typing.take_nested(fields);
         typing.require(folder);
-        let Typing { mut manifest, usable, .. } = typing;
+        let ManifestBuilder { mut manifest, usable, .. } = typing;
         manifest.unknown = unknown.into_boxed_slice();
         usable.then_some(manifest)
     }
@@ -169,14 +169,14 @@ fn plain(word: &str) -> String {
     word.trim().to_ascii_lowercase()
 }
 
-struct Typing<'r, 't> {
-    reading: &'r Reading<'t>,
+struct ManifestBuilder<'r, 't> {
+    reading: &'r SplitDocument<'t>,
     report: &'r mut Report,
     manifest: Manifest,
     usable: bool,
 }
 
-impl Typing<'_, '_> {
+impl ManifestBuilder<'_, '_> {
     /// Takes a field into the manifest; false when it is to be kept as written.
     fn take(&mut self, field: &Field<'_>) -> bool {
         match canonical(&field.key) {

@@ -88,7 +88,7 @@ fn colon(text: &str, line: usize) -> Option<usize> {
 }
 
 /// An entry as it was meant, and what was done to it.
-type Mended = (String, Option<Change>);
+type MendedLine = (String, Option<Change>);
 
 /// Mends every top-level entry that cannot be read by itself; the others stay to the byte.
 fn mended(text: &str) -> (String, Vec<Change>) {
@@ -164,7 +164,7 @@ fn key_length(line: &str) -> Option<usize> {
 }
 
 /// Mends one entry; one that has no key stays as it is.
-fn mend(entry: &str) -> Mended {
+fn mend(entry: &str) -> MendedLine {
     let first = entry.lines().next().unwrap_or_default();
     let Some(colon) = key_length(first) else { return (entry.to_owned(), None) };
     let key = &first[..colon];
@@ -198,7 +198,7 @@ fn mend(entry: &str) -> Mended {
 }
 
 /// A name is one line; what stands under it belongs to nothing.
-fn mend_name(entry: &str, value: &str, rest: &[&str]) -> Mended {
+fn mend_name(entry: &str, value: &str, rest: &[&str]) -> MendedLine {
     // Brackets around a name are a placeholder that somebody forgot, not a name.
     if value.starts_with(['[', '{']) {
         return (entry.to_owned(), None);
@@ -230,7 +230,7 @@ fn stray_hint(line: &str) -> &'static str {
 }
 
 /// The lines under `key: >` that were not indented, or less than the first of them.
-fn mend_block(first: &str, key: &str, rest: &[&str]) -> Mended {
+fn mend_block(first: &str, key: &str, rest: &[&str]) -> MendedLine {
     let mut text = format!("{first}\n");
     let lines = || rest.iter().map(|it| indentation(it, usize::MAX));
     let least = lines().find(|it| !it.1.is_empty()).map_or(0, |it| it.0);
@@ -251,7 +251,7 @@ fn is_block_header(value: &str) -> bool {
 }
 
 /// Puts a value in quotes, with the lines that go on with it.
-fn quote(key: &str, value: &str, rest: &[&str]) -> Mended {
+fn quote(key: &str, value: &str, rest: &[&str]) -> MendedLine {
     let fault = fault(value, rest);
     // An indicator with text behind it on the same line was meant as the start of that text.
     let misplaced = value.starts_with(['|', '>']) && value[1..].starts_with([' ', '-', '+']);
@@ -330,7 +330,7 @@ fn fault(value: &str, rest: &[&str]) -> Fault {
 }
 
 /// Mends the lines under a key: tabs become spaces, values that cannot be read are quoted.
-fn mend_nested(entry: &str) -> Mended {
+fn mend_nested(entry: &str) -> MendedLine {
     let mut out = String::new();
     let mut change = None;
     // How far the key of a block is indented, and how far its text.

@@ -10,7 +10,7 @@ use std::{
 use proptest::{collection::vec, prelude::*};
 use prowess_frontmatter::{Field, Value, read, split};
 
-use super::{Reading, decode, yaml};
+use super::{SplitDocument, decode, yaml};
 use crate::{
     finding::{Report, Severity},
     rule::Profile,
@@ -58,7 +58,7 @@ impl Tally {
             let bytes = fs::read(path).unwrap();
             let decoded = decode(&bytes);
             let mut report = Report::new(Profile::Lenient, Severity::Info);
-            let reading = Reading::new(&decoded, &mut report);
+            let reading = SplitDocument::new(&decoded, &mut report);
             let (Some(block), Some(_)) = (reading.document.frontmatter, &reading.fields) else {
                 tally.left_out += 1;
                 continue;

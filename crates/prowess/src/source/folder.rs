@@ -18,9 +18,9 @@ use rustix::{
 
 use super::{
     At, DiscoveredSkill, Listing, ReadError, Search, SizeLimits, Source, Stamp, Visit, VisitResult,
-    mark::{Mark, SETTLED, Seen},
+    mark::{Mark, SETTLED, VisitMarks},
     open::{
-        Entries, Entry, FILE, fill, is_inside, list, modified, open_beneath, open_contained,
+        Entries, FILE, FolderEntry, fill, is_inside, list, modified, open_beneath, open_contained,
         open_directory, open_file, read_all,
     },
     repository::{Repository, has_output, is_hidden, is_link_of_note},
@@ -172,7 +172,7 @@ impl Folder {
         folder: &Path,
         limits: &SizeLimits,
         listing: Listing,
-        mut seen: Option<&mut Seen>,
+        mut seen: Option<&mut VisitMarks>,
     ) -> Visit {
         if listing == Listing::OnDemand
             && let Some(found) = self.glance(folder, limits, seen.as_deref_mut())
@@ -228,7 +228,7 @@ impl Folder {
         limits: &SizeLimits,
         listing: Listing,
         findings: &mut Vec<Finding>,
-        mut seen: Option<&mut Seen>,
+        mut seen: Option<&mut VisitMarks>,
     ) -> Result<(VisitResult, bool), Trouble> {
         let (directory, linked) = self.enter(folder)?;
         if let Some(seen) = seen.as_deref_mut() {
@@ -324,7 +324,7 @@ impl Folder {
         &self,
         folder: &Path,
         limits: &SizeLimits,
-        seen: Option<&mut Seen>,
+        seen: Option<&mut VisitMarks>,
     ) -> Option<DiscoveredSkill> {
         if folder.as_os_str().is_empty() || self.repository.is_some() && is_hidden(folder) {
             return None;
@@ -392,7 +392,7 @@ impl Folder {
     fn head(
         &self,
         directory: &OwnedFd,
-        entry: &Entry,
+        entry: &FolderEntry,
         path: &Path,
         limits: &SizeLimits,
     ) -> Result<Head, Trouble> {
@@ -506,7 +506,7 @@ fn joined(root: &Path, folder: &Path, name: &str) -> PathBuf {
 }
 
 /// Which entry is the `SKILL.md`: the exact name before any other spelling.
-pub(super) fn document(names: &[Entry]) -> Option<usize> {
+pub(super) fn document(names: &[FolderEntry]) -> Option<usize> {
     let exact = names.iter().position(|it| &*it.name == "SKILL.md");
     exact.or_else(|| {
         let spelt =

@@ -23,13 +23,13 @@ type Time = (i64, u32);
 
 /// What a visit looked at, by the paths within the folder that was visited.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct VisitMarks {
     pub(crate) marks: Vec<(Box<str>, Mark)>,
     /// Whether something was there that no mark tells, such as a link.
     pub(crate) is_more: bool,
 }
 
-impl Seen {
+impl VisitMarks {
     /// The mark of the `SKILL.md`.
     pub(crate) fn document(&self) -> Option<&Mark> {
         self.marks.iter().find(|it| it.0.eq_ignore_ascii_case("SKILL.md")).map(|it| &it.1)

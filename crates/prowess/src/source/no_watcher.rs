@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::Heard;
+use super::WatchEvent;
 
 /// There is none.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Watcher {
         match *self {}
     }
 
-    pub(crate) fn wait(&self, _: Duration, _: Instant) -> Heard {
+    pub(crate) fn wait(&self, _: Duration, _: Instant) -> WatchEvent {
         match *self {}
     }
 

@@ -122,7 +122,7 @@ fn open_without_links(_: impl AsFd, _: &Path, _: OFlags) -> Option<Result<OwnedF
 }
 
 /// One entry of a directory.
-pub(super) struct Entry {
+pub(super) struct FolderEntry {
     /// The name; with replacement characters where it is no text.
     pub(super) name: Box<str>,
     pub(super) is_text: bool,
@@ -132,7 +132,7 @@ pub(super) struct Entry {
 /// The entries of a directory, and the directory.
 pub(super) struct Entries {
     pub(super) directory: OwnedFd,
-    pub(super) names: Vec<Entry>,
+    pub(super) names: Vec<FolderEntry>,
 }
 
 /// The entries of a directory.
@@ -142,7 +142,7 @@ pub(super) fn list(directory: OwnedFd) -> Result<Entries, Trouble> {
         if !matches!(name, b"." | b"..") {
             let text = String::from_utf8_lossy(name);
             let is_text = matches!(text, Cow::Borrowed(_));
-            names.push(Entry { name: text.into(), is_text, kind });
+            names.push(FolderEntry { name: text.into(), is_text, kind });
         }
     })?;
     Ok(Entries { directory, names })

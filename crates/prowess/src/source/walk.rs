@@ -11,8 +11,8 @@ use rustix::fs::{AtFlags, FileType, Stat};
 use super::{
     MAX_DEPTH, MAX_ENTRIES, SizeLimits,
     folder::{Folder, document},
-    mark::{Mark, Seen},
-    open::{Entries, Entry, list, modified, open_contained, open_directory, open_inside},
+    mark::{Mark, VisitMarks},
+    open::{Entries, FolderEntry, list, modified, open_contained, open_directory, open_inside},
     trouble::{Role, Trouble, finding},
 };
 use crate::{
@@ -29,11 +29,11 @@ pub(super) fn walk(
     entries: Entries,
     limits: &SizeLimits,
     findings: &mut Vec<Finding>,
-    noted: Option<&mut Seen>,
+    noted: Option<&mut VisitMarks>,
 ) -> (Vec<Resource>, u64) {
     let (resources, omitted, seen) = (Vec::new(), 0, 0);
     let mut walk = Walk { folder, skill, limits, findings, noted, resources, omitted, seen };
-    walk.entries(entries, &Way { path: String::new(), depth: 0, linked: false });
+    walk.entries(entries, &FolderPath { path: String::new(), depth: 0, linked: false });
     walk.resources.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     (walk.resources, walk.omitted)
 }
@@ -44,7 +44,7 @@ struct Walk<'a> {
     limits: &'a SizeLimits,
     findings: &'a mut Vec<Finding>,
     /// What was looked at, where somebody wants to know.
-    noted: Option<&'a mut Seen>,
+    noted: Option<&'a mut VisitMarks>,
     resources: Vec<Resource>,
     /// How many bytes the files have that are too large.
     omitted: u64,
@@ -53,21 +53,21 @@ struct Walk<'a> {
 }
 
 /// The way to a folder of the skill.
-struct Way {
+struct FolderPath {
     path: String,
     depth: usize,
     /// Whether a link is on it.
     linked: bool,
 }
 
-impl Way {
+impl FolderPath {
     fn to(&self, name: &str) -> String {
         if self.path.is_empty() { name.to_owned() } else { format!("{}/{name}", self.path) }
     }
 }
 
 impl Walk<'_> {
-    fn entries(&mut self, mut entries: Entries, way: &Way) {
+    fn entries(&mut self, mut entries: Entries, way: &FolderPath) {
         // What is left out at the limit must not depend on the order on disk.
         entries.names.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         for entry in &entries.names {
@@ -98,9 +98,9 @@ impl Walk<'_> {
     fn entry(
         &mut self,
         directory: &OwnedFd,
-        entry: &Entry,
+        entry: &FolderEntry,
         path: &str,
-        way: &Way,
+        way: &FolderPath,
     ) -> Result<(), Trouble> {
         if !entry.is_text {
             return Err(Trouble::NotText);
@@ -125,7 +125,7 @@ impl Walk<'_> {
     }
 
     /// Follows a link, but not a second one on the same way, nor one to a folder that holds it.
-    fn link(&mut self, path: &str, way: &Way) -> Result<(), Trouble> {
+    fn link(&mut self, path: &str, way: &FolderPath) -> Result<(), Trouble> {
         if let Some(noted) = &mut self.noted {
             noted.is_more = true;
         }
@@ -153,7 +153,7 @@ impl Walk<'_> {
         &mut self,
         directory: OwnedFd,
         path: &str,
-        way: &Way,
+        way: &FolderPath,
         linked: bool,
     ) -> Result<(), Trouble> {
         if way.depth == MAX_DEPTH {
@@ -174,7 +174,7 @@ impl Walk<'_> {
                 "move its folder up, or name its parent as a directory",
             );
         }
-        self.entries(entries, &Way { path: path.to_owned(), depth: way.depth + 1, linked });
+        self.entries(entries, &FolderPath { path: path.to_owned(), depth: way.depth + 1, linked });
         Ok(())
     }
 

@@ -18,7 +18,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::{Heard, Touched};
+use super::{TouchedFolders, WatchEvent};
 
 /// How long it has to be quiet before somebody looks, so that one look sees all that belongs together.
 const QUIET: Duration = Duration::from_millis(100);
@@ -59,11 +59,11 @@ pub(crate) struct Watcher {
     bell: OwnedFd,
     /// Tells that something was mounted or unmounted, where that can be known.
     mounts: Option<File>,
-    watched: Mutex<Watched>,
+    watched: Mutex<WatchTable>,
 }
 
 #[derive(Debug, Default)]
-struct Watched {
+struct WatchTable {
     watches: HashMap<i32, Watch>,
     /// The watches that each visit has asked for, by the folder that was visited.
     visits: HashMap<Arc<Path>, Vec<i32>>,
@@ -99,7 +99,7 @@ enum Sound {
 
 /// What somebody wants to hear of a folder.
 #[derive(Clone, Copy)]
-enum Wanted<'a> {
+enum WatchReason<'a> {
     /// All that happens, for whoever visits this folder.
     For(&'a Path),
     /// What happens to this name.
@@ -139,7 +139,7 @@ impl Watcher {
 
     /// Watches all that happens in a folder, for whoever visits one.
     pub(crate) fn watch(&self, visited: &Path, folder: &Path) {
-        self.add(folder, Wanted::For(visited));
+        self.add(folder, WatchReason::For(visited));
     }
 
     /// Watches all that leads to a directory, which need not be there: each name on the way, also behind
@@ -159,7 +159,7 @@ impl Watcher {
             let rest = steps.as_path();
             left = match step {
                 Some(Component::Normal(name)) => {
-                    self.add(&here, Wanted::Name(name));
+                    self.add(&here, WatchReason::Name(name));
                     match std::fs::read_link(here.join(name)) {
                         Ok(target) if links < LINKS => {
                             links += 1;
@@ -191,21 +191,21 @@ impl Watcher {
 
     /// Waits for a change, and then until it is quiet, but not longer than `patience` for the first
     /// and not less than until `rested` for the second.
-    pub(crate) fn wait(&self, patience: Duration, rested: Instant) -> Heard {
+    pub(crate) fn wait(&self, patience: Duration, rested: Instant) -> WatchEvent {
         let mut until = Instant::now() + patience;
         let mut longest = None;
-        let mut touched = Touched::default();
+        let mut touched = TouchedFolders::default();
         loop {
             let matters = match self.listen(until) {
-                Some(Sound::Bell) => return Heard::End,
+                Some(Sound::Bell) => return WatchEvent::End,
                 Some(Sound::Mount) => {
                     let is_other = self.watched().is_elsewhere();
                     touched.is_all |= is_other;
                     is_other
                 }
                 Some(Sound::Told) => self.take(&mut touched),
-                None if longest.is_none() => return Heard::Nothing,
-                None => return Heard::Change(touched),
+                None if longest.is_none() => return WatchEvent::Nothing,
+                None => return WatchEvent::Change(touched),
             };
             if matters {
                 let now = Instant::now();
@@ -220,12 +220,12 @@ impl Watcher {
         let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
     }
 
-    fn add(&self, folder: &Path, wanted: Wanted<'_>) {
+    fn add(&self, folder: &Path, wanted: WatchReason<'_>) {
         let mut watched = self.watched();
         if watched.refused.is_some() {
             return;
         }
-        let flags = if matches!(wanted, Wanted::Name(_)) { NAMES } else { ALL };
+        let flags = if matches!(wanted, WatchReason::Name(_)) { NAMES } else { ALL };
         match inotify::add_watch(&self.inotify, folder, flags | WatchFlags::MASK_ADD) {
             Ok(number) => watched.add(number, wanted),
             Err(errno @ (Errno::NOSPC | Errno::NOMEM | Errno::MFILE)) => {
@@ -262,7 +262,7 @@ impl Watcher {
     }
 
     /// Takes in all that has been told; whether any of it matters.
-    fn take(&self, touched: &mut Touched) -> bool {
+    fn take(&self, touched: &mut TouchedFolders) -> bool {
         let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
         let mut told = inotify::Reader::new(&self.inotify, &mut buffer);
         let mut matters = false;
@@ -274,12 +274,12 @@ impl Watcher {
         matters
     }
 
-    fn watched(&self) -> MutexGuard<'_, Watched> {
+    fn watched(&self) -> MutexGuard<'_, WatchTable> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Watched {
+impl WatchTable {
     /// Forgets what the visits to these folders wanted, or all of it.
     fn forget(&mut self, visited: Option<&[PathBuf]>) {
         let Some(visited) = visited else {
@@ -298,12 +298,12 @@ impl Watched {
         }
     }
 
-    fn add(&mut self, number: i32, wanted: Wanted<'_>) {
+    fn add(&mut self, number: i32, wanted: WatchReason<'_>) {
         let watch = self.watches.entry(number).or_default();
         match wanted {
-            Wanted::Name(name) => watch.names.push(name.to_owned()),
-            Wanted::For(visited) if watch.visits.iter().any(|it| **it == *visited) => {}
-            Wanted::For(visited) => {
+            WatchReason::Name(name) => watch.names.push(name.to_owned()),
+            WatchReason::For(visited) if watch.visits.iter().any(|it| **it == *visited) => {}
+            WatchReason::For(visited) => {
                 let known = self.visits.get_key_value(visited).map(|it| it.0.clone());
                 let visited = known.unwrap_or_else(|| visited.into());
                 watch.visits.push(visited.clone());
@@ -323,7 +323,7 @@ impl Watched {
         number: i32,
         events: ReadFlags,
         name: Option<&OsStr>,
-        touched: &mut Touched,
+        touched: &mut TouchedFolders,
     ) -> bool {
         if events.contains(ReadFlags::QUEUE_OVERFLOW) {
             touched.is_all = true;
@@ -382,11 +382,11 @@ mod tests {
         let folder = tempfile::tempdir().expect("there is room");
         let watcher = watching(&folder.path().join("wanted"));
         std::fs::write(folder.path().join("other"), "x").expect("it can be written");
-        assert_eq!(watcher.wait(QUIET, Instant::now()), Heard::Nothing);
+        assert_eq!(watcher.wait(QUIET, Instant::now()), WatchEvent::Nothing);
         std::fs::create_dir(folder.path().join("wanted")).expect("it can be made");
-        assert_eq!(watcher.wait(LONG, Instant::now()), Heard::Change(Touched::all()));
+        assert_eq!(watcher.wait(LONG, Instant::now()), WatchEvent::Change(TouchedFolders::all()));
         watcher.end();
-        assert_eq!(watcher.wait(LONG, Instant::now()), Heard::End);
+        assert_eq!(watcher.wait(LONG, Instant::now()), WatchEvent::End);
     }
 
     #[test]
@@ -400,6 +400,6 @@ mod tests {
             std::fs::write(&path, "").expect("it can be written");
             std::fs::remove_file(&path).expect("it can be removed");
         }
-        assert_eq!(watcher.wait(LONG, Instant::now()), Heard::Change(Touched::all()));
+        assert_eq!(watcher.wait(LONG, Instant::now()), WatchEvent::Change(TouchedFolders::all()));
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use super::{body::prose, hidden};
 use crate::{
     finding::{At, Report},
-    parse::Reading,
+    parse::SplitDocument,
     rule,
     skill::Resource,
     source::{DiscoveredSkill, Source},
@@ -23,7 +23,7 @@ const MAX_BROKEN: usize = 50;
 pub(super) fn rules(
     source: &dyn Source,
     found: &DiscoveredSkill,
-    reading: &Reading<'_>,
+    reading: &SplitDocument<'_>,
     report: &mut Report,
 ) {
     let (files, total) = (resources(found).len() + 1, found.total());
@@ -45,7 +45,7 @@ pub(super) fn rules(
 /// Notes the links of the instructions that lead nowhere, each target once; returns the others.
 fn references(
     found: &DiscoveredSkill,
-    reading: &Reading<'_>,
+    reading: &SplitDocument<'_>,
     report: &mut Report,
 ) -> BTreeSet<String> {
     let body = reading.document.body;
@@ -245,7 +245,7 @@ const MAX_READ: u64 = 256 * 1024;
 fn unmentioned(
     source: &dyn Source,
     found: &DiscoveredSkill,
-    reading: &Reading<'_>,
+    reading: &SplitDocument<'_>,
     report: &mut Report,
 ) {
     if report.wants(&rule::RESOURCE_UNMENTIONED).is_none() {

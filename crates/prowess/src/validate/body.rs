@@ -3,7 +3,7 @@
 use crate::{
     definition::{definition, is_closing, opening, parameters},
     finding::{At, Report},
-    parse::Reading,
+    parse::SplitDocument,
     rule,
     skill::{Manifest, Type},
     tokens::Tokenizer,
@@ -12,7 +12,7 @@ use crate::{
 const MAX_LINES: usize = 500;
 const MAX_TOKENS: usize = 5000;
 
-pub(super) fn rules(reading: &Reading<'_>, manifest: Option<&Manifest>, report: &mut Report) {
+pub(super) fn rules(reading: &SplitDocument<'_>, manifest: Option<&Manifest>, report: &mut Report) {
     let body = reading.document.body;
     if body.text.trim().is_empty() {
         report.note(

@@ -5,7 +5,7 @@ use prowess_frontmatter::{Field, Kind, Style, Value};
 use super::{guidance::is_template_text, hidden, name};
 use crate::{
     finding::{At, Report},
-    parse::{Reading, SPELLINGS, canonical},
+    parse::{SPELLINGS, SplitDocument, canonical},
     rule::{self, Profile},
     skill::{AllowedTools, Manifest},
 };
@@ -43,7 +43,7 @@ const SHORTEST_LIST: usize = 250;
 
 /// Who knows a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum FieldSupport {
     /// The specification.
     Specified,
     /// The clients that have added it.
@@ -57,20 +57,20 @@ pub(crate) enum Standing {
 }
 
 /// Says who knows the field of a key.
-pub(crate) fn standing(key: &str) -> Standing {
+pub(crate) fn standing(key: &str) -> FieldSupport {
     if SPECIFIED.contains(&key) {
-        return Standing::Specified;
+        return FieldSupport::Specified;
     }
     if MOVABLE.contains(&canonical(key)) {
-        return Standing::Movable;
+        return FieldSupport::Movable;
     }
-    let vendor = VENDOR.iter().find(|it| it.0 == key).map(|it| Standing::Vendor(it.1));
-    let meant = || SPELLINGS.iter().find(|it| it.0 == key).map(|it| Standing::Misspelt(it.1));
-    vendor.or_else(meant).unwrap_or(Standing::Unknown)
+    let vendor = VENDOR.iter().find(|it| it.0 == key).map(|it| FieldSupport::Vendor(it.1));
+    let meant = || SPELLINGS.iter().find(|it| it.0 == key).map(|it| FieldSupport::Misspelt(it.1));
+    vendor.or_else(meant).unwrap_or(FieldSupport::Unknown)
 }
 
 /// The rules that a library applies to every skill it loads: those about its name and length.
-pub(crate) fn at_load(reading: &Reading<'_>, manifest: &Manifest, report: &mut Report) {
+pub(crate) fn at_load(reading: &SplitDocument<'_>, manifest: &Manifest, report: &mut Report) {
     let at = |key: &str| {
         let field = reading.fields.iter().flatten().find(|it| it.key == key);
         field.map_or(At::FILE, |it| reading.at(it))
@@ -86,7 +86,7 @@ pub(crate) fn at_load(reading: &Reading<'_>, manifest: &Manifest, report: &mut R
 
 /// Every rule about fields; `folder` is the name of the folder where it is known.
 pub(crate) fn fields(
-    reading: &Reading<'_>,
+    reading: &SplitDocument<'_>,
     manifest: Option<&Manifest>,
     folder: Option<&str>,
     report: &mut Report,
@@ -145,10 +145,10 @@ fn text<'f>(field: &'f Field<'_>) -> Option<&'f str> {
     }
 }
 
-fn unknown(reading: &Reading<'_>, fields: &[Field<'_>], report: &mut Report) {
+fn unknown(reading: &SplitDocument<'_>, fields: &[Field<'_>], report: &mut Report) {
     let mut others: Vec<&Field<'_>> = Vec::new();
     for field in fields {
-        let known = standing(&field.key) == Standing::Specified
+        let known = standing(&field.key) == FieldSupport::Specified
             || others.iter().any(|it| it.key == field.key);
         if !known {
             others.push(field);
@@ -171,14 +171,14 @@ fn unknown(reading: &Reading<'_>, fields: &[Field<'_>], report: &mut Report) {
     for field in others {
         let (at, key) = (At::line(reading.line(field)), &field.key);
         match standing(key) {
-            Standing::Specified => {}
-            Standing::Misspelt(right) => report.note(
+            FieldSupport::Specified => {}
+            FieldSupport::Misspelt(right) => report.note(
                 &rule::UNKNOWN_FIELD,
                 at,
                 || format!("`{key}` is a misspelling of `{right}`"),
                 "correct it: most clients read only the other",
             ),
-            Standing::Vendor(clients) => report.note(
+            FieldSupport::Vendor(clients) => report.note(
                 &rule::VENDOR_FIELD,
                 at,
                 || {
@@ -188,7 +188,7 @@ fn unknown(reading: &Reading<'_>, fields: &[Field<'_>], report: &mut Report) {
                 },
                 "leave it if the skill is for those",
             ),
-            Standing::Movable => report.note(
+            FieldSupport::Movable => report.note(
                 &rule::UNKNOWN_FIELD,
                 at,
                 || {
@@ -198,7 +198,7 @@ fn unknown(reading: &Reading<'_>, fields: &[Field<'_>], report: &mut Report) {
                 },
                 "move it under `metadata`, where it is read as well",
             ),
-            Standing::Unknown => report.note(
+            FieldSupport::Unknown => report.note(
                 &rule::UNKNOWN_FIELD,
                 at,
                 || format!("`{key}` is not a field of the specification"),
@@ -261,7 +261,7 @@ fn compatibility(value: &Value<'_>, at: At, report: &mut Report) {
     report.note(&rule::COMPATIBILITY, at, || message, hint);
 }
 
-fn metadata(reading: &Reading<'_>, field: &Field<'_>, report: &mut Report) {
+fn metadata(reading: &SplitDocument<'_>, field: &Field<'_>, report: &mut Report) {
     let Value::Map(fields) = &field.value else { return };
     for nested in fields {
         let at = At::line(reading.line(nested));
@@ -313,7 +313,7 @@ fn is_spaced(text: &str) -> bool {
 }
 
 /// A comment behind a plain value is often meant as part of it.
-fn comment(reading: &Reading<'_>, field: &Field<'_>, report: &mut Report) {
+fn comment(reading: &SplitDocument<'_>, field: &Field<'_>, report: &mut Report) {
     let Value::Scalar(scalar) = &field.value else { return };
     let Some(block) = reading.document.frontmatter else { return };
     if scalar.style != Style::Plain || field.span.is_empty() {
@@ -339,7 +339,7 @@ fn comment(reading: &Reading<'_>, field: &Field<'_>, report: &mut Report) {
 /// Text that a template left for the author to fill in.
 fn placeholder(
     manifest: &Manifest,
-    reading: &Reading<'_>,
+    reading: &SplitDocument<'_>,
     fields: &[Field<'_>],
     report: &mut Report,
 ) {

@@ -3,12 +3,12 @@
 use super::body::prose;
 use crate::{
     finding::{At, Report},
-    parse::Reading,
+    parse::SplitDocument,
     rule,
     skill::Manifest,
 };
 
-pub(super) fn rules(reading: &Reading<'_>, manifest: &Manifest, report: &mut Report) {
+pub(super) fn rules(reading: &SplitDocument<'_>, manifest: &Manifest, report: &mut Report) {
     let fields = reading.fields.as_deref().unwrap_or_default();
     let description = fields.iter().find(|it| it.key == "description");
     let dialect = manifest.dialect();

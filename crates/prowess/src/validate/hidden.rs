@@ -8,11 +8,11 @@ use crate::{
     definition::fences,
     finding::{At, Report},
     invisible::{hidden, is_plain, is_selector, visible},
-    parse::Reading,
+    parse::SplitDocument,
     rule,
 };
 
-pub(super) fn characters(reading: &Reading<'_>, report: &mut Report) {
+pub(super) fn characters(reading: &SplitDocument<'_>, report: &mut Report) {
     if report.wants(&rule::HIDDEN_CHARACTERS).is_none() {
         return;
     }
@@ -50,7 +50,7 @@ pub(super) fn names<'p>(paths: impl Iterator<Item = &'p str>, report: &mut Repor
 }
 
 /// Notes words in code that mix Latin letters with some that look like them.
-pub(super) fn look_alikes(reading: &Reading<'_>, report: &mut Report) {
+pub(super) fn look_alikes(reading: &SplitDocument<'_>, report: &mut Report) {
     let body = reading.document.body;
     if body.text.is_ascii() {
         return;

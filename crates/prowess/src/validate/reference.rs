@@ -10,14 +10,18 @@ use prowess_frontmatter::{Block, Field, Style, Value};
 use super::is_repaired;
 use crate::{
     finding::{At, Report},
-    parse::{Decoded, Encoding, Reading, yaml_map},
+    parse::{DecodedText, Encoding, SplitDocument, yaml_map},
     rule::{self, Profile},
 };
 
 const DASHES: &str = "---";
 
 /// Notes why the reference library would not read a text; returns whether it would not.
-pub(super) fn refused(decoded: &Decoded<'_>, reading: &Reading<'_>, report: &mut Report) -> bool {
+pub(super) fn refused(
+    decoded: &DecodedText<'_>,
+    reading: &SplitDocument<'_>,
+    report: &mut Report,
+) -> bool {
     let Some(block) = reading.document.frontmatter else { return true };
     if report.profile == Profile::Reference {
         if decoded.encoding != Encoding::Utf8 || decoded.invalid.is_some() {

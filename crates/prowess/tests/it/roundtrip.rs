@@ -2,7 +2,7 @@
 
 use proptest::{collection::vec, option, prelude::*};
 use prowess::{
-    AllowedTools, Definition, Dialect, Manifest, Profile, Status, Step, Type, definition,
+    AllowedTools, CompositeStep, Definition, Dialect, Manifest, Profile, Status, Type, definition,
     frontmatter::{Field, Scalar, Style, Value},
     parameters, parse, render, render_definition,
 };
@@ -270,7 +270,7 @@ fn schemas() -> impl Strategy<Value = Json> {
 }
 
 fn definitions() -> impl Strategy<Value = (Type, Definition)> {
-    let step = (word(), schemas()).prop_map(|(tool, params)| Step {
+    let step = (word(), schemas()).prop_map(|(tool, params)| CompositeStep {
         tool: tool.into(),
         params: params.as_object().cloned().unwrap_or_default(),
     });

@@ -9,7 +9,7 @@ use prowess::{
 use prowess_runtime::Outcome;
 use serde_json::{Value as Json, json};
 
-use super::{Kept, Shown, disclosed};
+use super::{SkillState, TurnSkills, disclosed};
 use crate::{
     event::EventKind,
     request::{SkillInHistory, Turn},
@@ -18,8 +18,8 @@ use crate::{
 /// Tells the instructions of a skill that the model takes up, unless they stand before it.
 pub(super) async fn activate(
     turn: &Turn,
-    kept: &Kept,
-    shown: &Arc<Shown>,
+    kept: &SkillState,
+    shown: &Arc<TurnSkills>,
     call: &Call,
     outcome: Outcome,
 ) -> Outcome {
@@ -75,7 +75,7 @@ fn used(outcome: &Outcome) -> Option<UsedSkill> {
 }
 
 /// Where the instructions of a skill stand in what the model was last told, if they do.
-fn place(turn: &Turn, shown: &Shown, name: &str, instructions: &str) -> Option<&'static str> {
+fn place(turn: &Turn, shown: &TurnSkills, name: &str, instructions: &str) -> Option<&'static str> {
     let invoked = shown.invoked.as_ref().filter(|it| it.0 == name);
     let opening = turn.session.marker().opening();
     let heading = |level: &str| format!("{opening}\n{level} Skill: {name}\n");

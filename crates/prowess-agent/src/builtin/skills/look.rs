@@ -8,7 +8,7 @@ use prowess::{
 };
 use prowess_runtime::{Active, Authorizer};
 
-use super::{Kept, SkillOptions};
+use super::{SkillOptions, SkillState};
 use crate::{
     event::{EventKind, SkillScore},
     request::{SkillInHistory, Turn},
@@ -16,14 +16,14 @@ use crate::{
 
 /// What was found for a history.
 #[derive(Default)]
-pub(super) struct Looked {
+pub(super) struct HistoryMatches {
     query: Option<String>,
     scores: Vec<SkillScore>,
     unknown: Vec<Unknown>,
     /// Each with by what it came to be shown.
     pub(super) offers: Vec<(Offer, &'static str)>,
     pub(super) invoked: Option<(String, String)>,
-    pub(super) stood: Vec<Arc<Stood>>,
+    pub(super) stood: Vec<Arc<EarlierSkill>>,
     /// The skills that stand in full before the model, as the library knows them.
     active: Vec<String>,
     /// What could not be read.
@@ -38,7 +38,7 @@ pub(super) struct Looked {
 
 /// A skill whose instructions stood in the result of a call.
 #[derive(Debug)]
-pub(super) struct Stood {
+pub(super) struct EarlierSkill {
     /// What its file said.
     source: String,
     /// What the result says.
@@ -57,12 +57,12 @@ pub(super) fn looked_up(
     how: &SkillOptions,
     authorizer: Option<&Authorizer>,
     taken: &[(String, String)],
-    before: &[Arc<Stood>],
-) -> Looked {
+    before: &[Arc<EarlierSkill>],
+) -> HistoryMatches {
     let explicit = || Matching { strategy: Strategy::Explicit, rule: None, ..how.matching.clone() };
     let matching = if how.matched { how.matching.clone() } else { explicit() };
     let mut choice = choose(library, history, &matching, how.thresholds);
-    let mut looked = Looked::default();
+    let mut looked = HistoryMatches::default();
     let mut again: Vec<&Path> = Vec::new();
     let is_lost = |call: &str| results(history, call).next().is_none();
     let lost = taken.iter().filter(|it| is_lost(&it.0)).count();
@@ -76,7 +76,7 @@ pub(super) fn looked_up(
         let Some(skill) = library.get(name).filter(|it| it.manifest.is_active()) else { continue };
         let Ok(source) = skill.instructions() else { continue };
         let known = before.iter().find(|it| it.stands(history, call, &source)).cloned();
-        let look = || Stood::look(skill, history, call, source);
+        let look = || EarlierSkill::look(skill, history, call, source);
         let Some(stood) = known.map(Some).or_else(look) else { continue };
         let is_it = |it: &ChosenSkill<'_>| it.skill.is_at(&skill.origin.path);
         if let Some(stood) = stood {
@@ -97,7 +97,7 @@ pub(super) fn looked_up(
     looked
 }
 
-impl Stood {
+impl EarlierSkill {
     /// A skill that was taken up, if its instructions stand in the result of a call as they are now;
     /// nothing at all if it can no longer be taken up.
     fn look(
@@ -147,7 +147,7 @@ fn in_full(skill: &Skill) -> ChosenSkill<'_> {
     ChosenSkill { skill, priority: Priority::Active, level: Level::Full, arguments: None }
 }
 
-impl Looked {
+impl HistoryMatches {
     /// Reads what was chosen, with what speaks for it.
     fn take(
         &mut self,
@@ -246,7 +246,7 @@ impl Looked {
         &self,
         turn: &Turn,
         library: &Arc<Library>,
-        kept: &Kept,
+        kept: &SkillState,
         how: &SkillOptions,
     ) {
         if let Some(query) = &self.query {
@@ -289,7 +289,7 @@ impl Looked {
                 turn.activate(&offer.name);
             }
         }
-        for Stood { told, .. } in self.stood.iter().map(|it| &**it) {
+        for EarlierSkill { told, .. } in self.stood.iter().map(|it| &**it) {
             turn.activate(&told.offer.name);
             turn.tell(told.clone());
         }

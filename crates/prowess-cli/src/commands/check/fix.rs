@@ -114,7 +114,7 @@ pub(super) fn all(
         let group = history.and_then(ChangeHistory::group).filter(|_| !is_here(file));
         let undone_by = group.map(str::to_owned);
         let mut fixed = FixedFile { path: file.path.clone(), undone_by, ..FixedFile::default() };
-        let fixing = Fixing { args, file, found, profile, limits, for_people, history };
+        let fixing = FileFix { args, file, found, profile, limits, for_people, history };
         fixed.error = fixing.run(&checked.roots, &mut fixed).err();
         fixed.says_something().then_some(fixed)
     });
@@ -224,7 +224,7 @@ pub(super) fn show(args: &FixArgs, files: &[FixedFile], printer: &mut Printer) -
 }
 
 /// One file on its way.
-struct Fixing<'f> {
+struct FileFix<'f> {
     args: &'f FixArgs,
     file: &'f CheckedFile,
     found: Vec<&'f Finding>,
@@ -234,7 +234,7 @@ struct Fixing<'f> {
     history: Option<&'f ChangeHistory>,
 }
 
-impl Fixing<'_> {
+impl FileFix<'_> {
     fn run(&self, roots: &[PathBuf], fixed: &mut FixedFile) -> Result<()> {
         let cannot = || format!("cannot fix `{}`", self.file.path.display());
         let real = self.real();

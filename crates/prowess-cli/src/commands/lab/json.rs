@@ -1,7 +1,7 @@
 //! What the lab found out, as one document.
 
 use prowess::{
-    Expected, MissReason, Probe, Reason, Score, Skill, StudiedSkill, TestedRequest, why,
+    ExpectedMatch, MissReason, Probe, Reason, Score, Skill, StudiedSkill, TestedRequest, why,
 };
 use serde_json::{Value as Json, json};
 
@@ -112,9 +112,9 @@ pub(super) fn because(because: MissReason<'_>) -> String {
 
 fn failure(it: &TestedRequest<'_>, why: Vec<String>) -> Json {
     let (expected, not) = match &it.trial.expected {
-        Expected::AnyOf(skills) => (skills.iter().map(|it| name(it)).collect(), None),
-        Expected::Not(skill) => (Vec::new(), Some(name(skill))),
-        Expected::Nothing => (Vec::new(), None),
+        ExpectedMatch::AnyOf(skills) => (skills.iter().map(|it| name(it)).collect(), None),
+        ExpectedMatch::Not(skill) => (Vec::new(), Some(name(skill))),
+        ExpectedMatch::Nothing => (Vec::new(), None),
     };
     json!({
         "path": it.trial.path.to_string_lossy(),

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use prowess::{
-    Confusion, Evaluation, Expected, NearDuplicates, ProbeStatus, Skill, StudiedSkill,
+    Confusion, Evaluation, ExpectedMatch, NearDuplicates, ProbeStatus, Skill, StudiedSkill,
     TestedRequest,
 };
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
@@ -145,12 +145,12 @@ impl Page<'_> {
         let request = safe::cut(&safe::line(&it.trial.request), self.width.saturating_sub(4) * 2);
         self.text(2, &format!("“{request}”"))?;
         let expected = match &it.trial.expected {
-            Expected::AnyOf(skills) => {
+            ExpectedMatch::AnyOf(skills) => {
                 let names: Vec<&str> = skills.iter().map(|it| &*it.manifest.name).collect();
                 names.join(" or ")
             }
-            Expected::Not(skill) => format!("not {}", skill.manifest.name),
-            Expected::Nothing => "no skill".to_owned(),
+            ExpectedMatch::Not(skill) => format!("not {}", skill.manifest.name),
+            ExpectedMatch::Nothing => "no skill".to_owned(),
         };
         let matched = match it.matched {
             Some((skill, sure)) => format!("{} ({})", skill.manifest.name, percent(sure)),
@@ -158,8 +158,8 @@ impl Page<'_> {
         };
         let rank = match (&it.trial.expected, it.rank) {
             (expected, _) if !expected.is_possible() => "; only people can invoke it".to_owned(),
-            (Expected::AnyOf(_), Some(rank)) => format!("; it came {}", ordinal(rank)),
-            (Expected::AnyOf(_), None) => "; it was not found".to_owned(),
+            (ExpectedMatch::AnyOf(_), Some(rank)) => format!("; it came {}", ordinal(rank)),
+            (ExpectedMatch::AnyOf(_), None) => "; it was not found".to_owned(),
             _ => String::new(),
         };
         self.text(4, &format!("expected {expected}, matched {matched}{rank}"))?;

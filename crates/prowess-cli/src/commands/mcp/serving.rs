@@ -31,7 +31,7 @@ const OTHERS: u64 = 256;
 /// Where and to whom skills are served, as it is typed.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Over HTTP")]
-pub(crate) struct Serving {
+pub(crate) struct ServeArgs {
     /// Serve any number of clients over HTTP instead, by default at 127.0.0.1:8765
     #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1, default_missing_value = "127.0.0.1", value_parser = address)]
     pub(crate) http: Option<SocketAddr>,
@@ -48,7 +48,7 @@ pub(crate) struct Serving {
     allow_host: Vec<String>,
 }
 
-impl Serving {
+impl ServeArgs {
     /// Serves until the client leaves or somebody ends the program. A server that runs skills does so for
     /// whoever has the token, and makes one if none is set.
     pub(crate) fn serve(

@@ -16,7 +16,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use super::{Desk, find};
 use crate::{
     ExitStatus, completion,
-    host::Running,
+    host::LimitArgs,
     printer::{self, Printer},
     safe,
 };
@@ -56,16 +56,16 @@ pub(super) struct Logout {
 }
 
 impl Login {
-    pub(super) fn running(&self) -> Running {
-        let mut running = Running::default();
+    pub(super) fn running(&self) -> LimitArgs {
+        let mut running = LimitArgs::default();
         (running.env, running.yes) = (self.env.clone(), self.yes);
         running
     }
 }
 
 impl Logout {
-    pub(super) fn running(&self) -> Running {
-        let mut running = Running::default();
+    pub(super) fn running(&self) -> LimitArgs {
+        let mut running = LimitArgs::default();
         running.env = self.env.clone();
         running
     }

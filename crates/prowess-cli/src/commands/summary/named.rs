@@ -11,13 +11,13 @@ use prowess::{Checkup, Location};
 use crate::{arguments::Global, context, surroundings::absolute};
 
 /// What was typed to be shown; everything where nothing was.
-pub(super) struct Named {
+pub(super) struct SummaryScope {
     pub(super) directories: Vec<PathBuf>,
     include: Vec<String>,
     exclude: Vec<String>,
 }
 
-impl Named {
+impl SummaryScope {
     pub(super) fn of(global: &Global) -> Result<Self> {
         let directories = match global.dir.is_empty() && global.preset.is_empty() {
             true => Vec::new(),

@@ -13,30 +13,30 @@ use std::{
 
 use crate::{
     finding::Finding,
-    gather::{Gathered, Place, Visited, gather_by},
+    gather::{Place, ScanResult, ScannedFolder, gather_by},
     library::{Library, LoadError, Options},
-    load::{Made, assemble, index_place, open, read, require_sources},
-    recall::{Recall, state},
+    load::{ParsedFile, assemble, index_place, open, read, require_sources},
     rule,
+    scan_cache::{ScanCache, state},
     skill::Home,
-    source::{Folder, Listing, Seen, Touched, Visit, VisitResult, Watcher},
+    source::{Folder, Listing, TouchedFolders, Visit, VisitMarks, VisitResult, Watcher},
 };
 
 /// What was seen in every folder of the sources when it was visited last.
 #[derive(Default)]
-pub(crate) struct Visits {
+pub(crate) struct Scanner {
     options: Options,
     homes: Vec<Arc<Home>>,
     /// What was in the way of the directories themselves, once somebody has looked.
     findings: Option<Vec<Finding>>,
     /// For each source, the visits by their folders.
-    known: Vec<HashMap<PathBuf, Known>>,
+    known: Vec<HashMap<PathBuf, KnownVisit>>,
 }
 
-struct Known {
+struct KnownVisit {
     /// What tells what was seen from anything else.
     imprint: u64,
-    came: Visited<Made>,
+    came: ScannedFolder<ParsedFile>,
     /// Whether it may come to something else although nothing has happened there, as behind a link.
     is_loose: bool,
     /// Whether something has happened there since.
@@ -45,7 +45,7 @@ struct Known {
     is_met: AtomicBool,
 }
 
-impl Visits {
+impl Scanner {
     /// Nothing has been seen yet.
     pub(crate) fn new(options: &Options) -> Result<Self, LoadError> {
         require_sources(options)?;
@@ -56,9 +56,9 @@ impl Visits {
     /// that there is, if anything is other than it was; and why the watcher cannot hear of all of it.
     pub(crate) fn look(
         &mut self,
-        touched: &Touched,
+        touched: &TouchedFolders,
         watcher: Option<&Arc<Watcher>>,
-    ) -> (Option<Gathered<Made>>, Result<(), String>) {
+    ) -> (Option<ScanResult<ParsedFile>>, Result<(), String>) {
         let again = (!touched.is_all).then(|| self.doubt(touched));
         let mut look = || {
             let is_other = touched.is_all && self.open(watcher);
@@ -77,14 +77,18 @@ impl Visits {
     }
 
     /// Makes a library of what a look has gathered.
-    pub(crate) fn library(&self, gathered: Gathered<Made>, before: Option<&Library>) -> Library {
+    pub(crate) fn library(
+        &self,
+        gathered: ScanResult<ParsedFile>,
+        before: Option<&Library>,
+    ) -> Library {
         let Self { options, homes, findings, .. } = self;
         let findings = findings.clone().unwrap_or_default();
         assemble(options, homes, findings, gathered, index_place(homes, options), before)
     }
 
     /// Doubts what was seen where something has happened; the folders that are to be visited again.
-    fn doubt(&mut self, touched: &Touched) -> Vec<PathBuf> {
+    fn doubt(&mut self, touched: &TouchedFolders) -> Vec<PathBuf> {
         let mut again = Vec::new();
         for (home, known) in self.homes.iter().zip(&mut self.known) {
             let Some(folder) = &home.folder else {
@@ -136,14 +140,14 @@ impl Visits {
 
     /// Visits every folder that is in doubt or not known; all that there is, and whether anything is other
     /// than it was.
-    fn visit(&mut self, watcher: Option<&Arc<Watcher>>) -> (Gathered<Made>, bool) {
+    fn visit(&mut self, watcher: Option<&Arc<Watcher>>) -> (ScanResult<ParsedFile>, bool) {
         let Options { limits, resources: listing, cache, .. } = &self.options;
-        let recall = cache.as_ref().map(|it| Recall::new(&[], it));
+        let recall = cache.as_ref().map(|it| ScanCache::new(&[], it));
         // What is found now may say other things at the same place.
         let homes: Vec<Arc<Home>> = self.homes.iter().map(|it| Arc::new(it.again())).collect();
         let watched = |it: &Arc<Home>| it.folder.as_ref().map(|it| it.watched_by(watcher));
         let watched: Vec<Option<Folder>> = homes.iter().map(watched).collect();
-        let new: Mutex<Vec<(usize, PathBuf, Known)>> = Mutex::default();
+        let new: Mutex<Vec<(usize, PathBuf, KnownVisit)>> = Mutex::default();
         let is_other = AtomicBool::new(false);
         let gathered = gather_by(homes.len(), limits, |place| {
             let known = self.known[place.source].get(&place.folder);
@@ -153,7 +157,7 @@ impl Visits {
                     return known.came.clone();
                 }
             }
-            let mut seen = Seen::default();
+            let mut seen = VisitMarks::default();
             let home = &homes[place.source];
             let visit = match &watched[place.source] {
                 Some(folder) => {
@@ -171,7 +175,7 @@ impl Visits {
                 }
             };
             let (is_doubted, is_met) = (false, AtomicBool::new(true));
-            let known = Known { imprint, came: came.clone(), is_loose, is_doubted, is_met };
+            let known = KnownVisit { imprint, came: came.clone(), is_loose, is_doubted, is_met };
             let mut new = new.lock().unwrap_or_else(PoisonError::into_inner);
             new.push((place.source, place.folder.clone(), known));
             came
@@ -191,24 +195,24 @@ impl Visits {
         place: &Place,
         home: &Arc<Home>,
         visit: Visit,
-        seen: &Seen,
-        recall: Option<&Recall<'_>>,
-    ) -> Visited<Made> {
+        seen: &VisitMarks,
+        recall: Option<&ScanCache<'_>>,
+    ) -> ScannedFolder<ParsedFile> {
         let is_telling = place.links == 0
             && visit.findings.is_empty()
             && self.options.resources == Listing::AtOnce
             && recall.is_some_and(|it| it.is_telling(seen));
-        Visited::new(visit, |found| {
+        ScannedFolder::new(visit, |found| {
             let (at, mut kept) = read(found, &*home.source, &self.options);
             let is_unread = kept.findings.iter().any(|it| *it.rule == rule::FILE_UNREADABLE);
             kept.state = (is_telling && !is_unread).then(|| state(&place.folder, seen)).flatten();
-            Made::of(place.source, home, at, kept)
+            ParsedFile::of(place.source, home, at, kept)
         })
     }
 }
 
 /// What tells a visit from one that has come to something else.
-fn imprint(visit: &Visit, seen: &Seen) -> u64 {
+fn imprint(visit: &Visit, seen: &VisitMarks) -> u64 {
     let mut hasher = DefaultHasher::new();
     visit.linked.hash(&mut hasher);
     match &visit.what {

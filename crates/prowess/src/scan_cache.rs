@@ -11,7 +11,7 @@
 //! |---|---|
 //! | the source and the folder | a number, a text |
 //! | what was looked at | a list of paths within the folder, each with its mark |
-//! | what it came to | the folders in it, or a [`Kept`] skill |
+//! | what it came to | the folders in it, or a [`CachedSkill`] skill |
 
 use std::{
     collections::HashMap,
@@ -26,25 +26,25 @@ use std::{
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    coded::{Coded, put_text, slice, text},
+    coded::{Codec, put_text, slice, text},
     disclose::METADATA_FILE,
     finding::Finding,
     gather::Place,
     library::Options,
     skill::{Manifest, Resource, Skill},
-    source::{Cache, Folder, Key, Mark, Seen},
+    source::{Cache, Folder, Key, Mark, VisitMarks},
 };
 
 /// What was made of folders before, and what is made of them now.
-pub(crate) struct Recall<'b> {
-    known: HashMap<(u32, &'b str), Known<'b>>,
+pub(crate) struct ScanCache<'b> {
+    known: HashMap<(u32, &'b str), CacheEntry<'b>>,
     new: Mutex<New>,
     /// When this look at the sources began.
     moment: SystemTime,
     settled: Duration,
 }
 
-struct Known<'b> {
+struct CacheEntry<'b> {
     entry: &'b [u8],
     /// What follows the source and the folder.
     body: &'b [u8],
@@ -58,15 +58,15 @@ struct New {
 }
 
 /// What a visit came to.
-pub(crate) enum Came {
+pub(crate) enum CachedVisit {
     /// A folder with these folders in it.
     Folders(Vec<PathBuf>),
     /// A skill, or what was to be one.
-    Skill(Box<Kept>),
+    Skill(Box<CachedSkill>),
 }
 
 /// What is kept of a skill.
-pub(crate) struct Kept {
+pub(crate) struct CachedSkill {
     pub(crate) size: u64,
     pub(crate) modified: Option<SystemTime>,
     pub(crate) resources: Option<Vec<Resource>>,
@@ -76,7 +76,7 @@ pub(crate) struct Kept {
     pub(crate) state: Option<Key>,
 }
 
-impl<'b> Recall<'b> {
+impl<'b> ScanCache<'b> {
     /// Reads what is kept. What makes no sense is not known.
     pub(crate) fn new(mut bytes: &'b [u8], cache: &Cache) -> Self {
         let count = u32::take(&mut bytes).unwrap_or_default() as usize;
@@ -90,7 +90,7 @@ impl<'b> Recall<'b> {
     }
 
     /// What a folder came to, if all that was looked at is as it was.
-    pub(crate) fn look(&self, at: &Place, folder: &Folder) -> Option<Came> {
+    pub(crate) fn look(&self, at: &Place, folder: &Folder) -> Option<CachedVisit> {
         let path = at.folder.to_str()?;
         let known = self.known.get(&(at.source as u32, path))?;
         let mut bytes = known.body;
@@ -108,7 +108,7 @@ impl<'b> Recall<'b> {
 
     /// How many visits are told that can be understood.
     pub(crate) fn told(&self) -> usize {
-        let is_told = |known: &&Known<'_>| {
+        let is_told = |known: &&CacheEntry<'_>| {
             let bytes = &mut { known.body };
             <Vec<(Box<str>, Mark)>>::take(bytes).and_then(|_| came(bytes)).is_some()
         };
@@ -116,22 +116,22 @@ impl<'b> Recall<'b> {
     }
 
     /// Whether what was seen tells all about a folder, beyond doubt.
-    pub(crate) fn is_telling(&self, seen: &Seen) -> bool {
+    pub(crate) fn is_telling(&self, seen: &VisitMarks) -> bool {
         let is_settled = |it: &(_, Mark)| it.1.is_settled(self.moment, self.settled);
         !seen.is_more && !seen.marks.is_empty() && seen.marks.iter().all(is_settled)
     }
 
     /// Keeps which folders a folder has.
-    pub(crate) fn keep_folders(&self, at: &Place, seen: &Seen, folders: &Vec<PathBuf>) {
+    pub(crate) fn keep_folders(&self, at: &Place, seen: &VisitMarks, folders: &Vec<PathBuf>) {
         self.keep(at, seen, FOLDERS, folders);
     }
 
     /// Keeps what was made of a skill.
-    pub(crate) fn keep_skill(&self, at: &Place, seen: &Seen, kept: &Kept) {
+    pub(crate) fn keep_skill(&self, at: &Place, seen: &VisitMarks, kept: &CachedSkill) {
         self.keep(at, seen, SKILL, kept);
     }
 
-    fn keep(&self, at: &Place, seen: &Seen, what: u8, came: &impl Coded) {
+    fn keep(&self, at: &Place, seen: &VisitMarks, what: u8, came: &impl Codec) {
         let Some(path) = at.folder.to_str() else { return };
         let mut body = Vec::new();
         (at.source as u32).put(&mut body);
@@ -167,13 +167,13 @@ impl<'b> Recall<'b> {
 const LEAST: usize = 16;
 
 /// Takes an entry off the front: where it belongs, and the rest of it.
-fn entry<'b>(bytes: &mut &'b [u8]) -> Option<((u32, &'b str), Known<'b>)> {
+fn entry<'b>(bytes: &mut &'b [u8]) -> Option<((u32, &'b str), CacheEntry<'b>)> {
     let start = *bytes;
     let length = u32::take(bytes)? as usize;
     let mut body = slice(bytes, length)?;
     let place = (u32::take(&mut body)?, text(&mut body)?);
     let entry = &start[..start.len() - bytes.len()];
-    Some((place, Known { entry, body, is_used: AtomicBool::new(false) }))
+    Some((place, CacheEntry { entry, body, is_used: AtomicBool::new(false) }))
 }
 
 fn join(place: &mut String, folder: &str, path: &str) {
@@ -189,17 +189,17 @@ fn join(place: &mut String, folder: &str, path: &str) {
 const FOLDERS: u8 = 0;
 const SKILL: u8 = 1;
 
-fn came(bytes: &mut &[u8]) -> Option<Came> {
+fn came(bytes: &mut &[u8]) -> Option<CachedVisit> {
     match u8::take(bytes)? {
-        FOLDERS => Coded::take(bytes).map(Came::Folders),
-        SKILL => Coded::take(bytes).map(|it| Came::Skill(Box::new(it))),
+        FOLDERS => Codec::take(bytes).map(CachedVisit::Folders),
+        SKILL => Codec::take(bytes).map(|it| CachedVisit::Skill(Box::new(it))),
         _ => None,
     }
 }
 
 /// What the text of a skill for the index is told from others by: the folder, which may give it its
 /// name, and the files that it is read from.
-pub(crate) fn state(folder: &Path, seen: &Seen) -> Option<Key> {
+pub(crate) fn state(folder: &Path, seen: &VisitMarks) -> Option<Key> {
     let mark = |name: &str| seen.marks.iter().find(|it| *it.0 == *name).map(|it| it.1);
     Some(state_of(folder.to_str()?, &mark("SKILL.md")?, mark(METADATA_FILE)))
 }

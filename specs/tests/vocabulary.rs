@@ -1,0 +1,101 @@
+//! Keeps the vocabulary: one name for one exported type, nouns for types, and a short glossary.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::architecture::{code_of, crates, root};
+
+/// Names that say nothing about a type.
+const EMPTY: &[&str] = &["What", "Part", "Kept", "Told", "Way", "Entry"];
+/// Participles that do not end in `ed`.
+const PARTICIPLES: &[&str] = &[
+    "Begun", "Built", "Came", "Chosen", "Done", "Drawn", "Found", "Given", "Gone", "Heard", "Held",
+    "Known", "Left", "Lost", "Made", "Meant", "Said", "Seen", "Sent", "Shown", "Spent", "Stood",
+    "Taken", "Told", "Written",
+];
+/// How many rows the glossary may have.
+const ROWS: usize = 60;
+
+#[test]
+fn no_two_crates_export_a_type_of_one_name() {
+    let mut exported: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for crate_name in crates() {
+        for (path, code) in code_of(&crate_name) {
+            if path.as_os_str() == "lib.rs" {
+                for name in exports(&code) {
+                    exported.entry(name).or_default().insert(crate_name.clone());
+                }
+            }
+        }
+    }
+    assert!(exported.len() > 200, "{exported:?}");
+    exported.retain(|_, crates| crates.len() > 1);
+    assert_eq!(exported, BTreeMap::new());
+}
+
+#[test]
+fn a_type_is_named_by_a_noun() {
+    let mut found = BTreeSet::new();
+    let mut count = 0;
+    for crate_name in crates() {
+        for (path, code) in code_of(&crate_name) {
+            for name in types(&code) {
+                count += 1;
+                if EMPTY.contains(&name) || is_participle(name) {
+                    found.insert(format!("{crate_name}/{}: {name}", path.display()));
+                }
+            }
+        }
+    }
+    assert!(count > 900, "{count}");
+    assert_eq!(found, BTreeSet::new());
+}
+
+#[test]
+fn the_glossary_is_short_and_has_no_word_twice() {
+    let text = std::fs::read_to_string(root().join("GLOSSARY.md")).unwrap();
+    let rows: Vec<&str> = text.lines().filter(|it| it.starts_with("| **")).collect();
+    assert!((10..=ROWS).contains(&rows.len()), "{}", rows.len());
+    let words = rows.iter().filter_map(|it| it.split('|').nth(1));
+    let words: Vec<&str> = words.flat_map(|it| it.split(',')).map(str::trim).collect();
+    let known: BTreeSet<&str> = words.iter().copied().collect();
+    assert_eq!(words.len(), known.len(), "{words:?}");
+}
+
+#[test]
+fn names_are_told_apart() {
+    let code = "pub use crate::{\n    a::{First, make},\n    b::Second,\n};\npub use other::Third;\npub struct Fourth;\nstruct Fifth;";
+    assert_eq!(exports(code), ["First", "Second", "Fourth"].map(str::to_owned).into());
+    assert_eq!(
+        types("pub(crate) enum One {}\nstruct Two<T>(T);\n    type Three = u8;"),
+        ["One", "Two"]
+    );
+    let names = ["Listed", "Made", "Feed", "LockedPackage", "Seed", "Embed"];
+    assert_eq!(names.map(is_participle), [true, true, false, false, false, false]);
+}
+
+/// The types that a `lib.rs` exports of its own modules.
+fn exports(code: &str) -> BTreeSet<String> {
+    let uses = code.split("pub use crate::").skip(1).filter_map(|it| it.split(';').next());
+    let names = uses.flat_map(|it| it.split(|c: char| !c.is_alphanumeric() && c != '_'));
+    let names =
+        names.filter(|it| it.starts_with(char::is_uppercase) && it.contains(char::is_lowercase));
+    let own = code.lines().filter(|it| it.starts_with("pub ")).flat_map(types);
+    names.chain(own).map(str::to_owned).collect()
+}
+
+/// The types that are defined at the top of modules.
+fn types(code: &str) -> Vec<&str> {
+    let defined = code.lines().filter(|it| !it.starts_with(' ')).filter_map(|line| {
+        let mut words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
+        words.find(|it| ["struct", "enum", "trait", "type"].contains(it))?;
+        words.next()
+    });
+    defined.filter(|it| it.starts_with(char::is_uppercase)).collect()
+}
+
+/// Whether a name is one word, and a participle.
+fn is_participle(name: &str) -> bool {
+    let is_one = name.matches(char::is_uppercase).count() == 1;
+    let regular = name.ends_with("ed") && !name.ends_with("eed") && name != "Embed";
+    is_one && (regular || PARTICIPLES.contains(&name))
+}
