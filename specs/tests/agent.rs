@@ -826,7 +826,7 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
             assert!(told.contains("Deploy the app to a server"), "{told}");
             assert!(!told.contains("# Deploying"), "{told}");
             let warned = watch.warnings().join("\n");
-            assert!(warned.contains("`deploy` needs approval before it is told"), "{warned}");
+            assert!(warned.contains("`deploy` needs approval before it is shown"), "{warned}");
             assert!(warned.contains("there is no skill `invoice`"), "{warned}");
             // The model asks, and somebody agrees for good.
             asks("asking").await;

@@ -204,7 +204,7 @@ fn lock() -> BTreeMap<String, BTreeSet<String>> {
         let name = package.lines().find(|it| it.starts_with("name = ")).map(quoted).unwrap();
         let listed = package.lines().skip_while(|it| !it.starts_with("dependencies = ["));
         let used = listed.skip(1).take_while(|it| !it.starts_with(']'));
-        // A name that stands there twice has its version behind it.
+        // A name that is there twice has its version behind it.
         let used = used.map(|it| quoted(it).split(' ').next().unwrap_or_default().to_owned());
         lock.entry(name).or_default().extend(used);
     }

@@ -300,7 +300,7 @@ mod a_file_is_written_only_after_a_yes {
         // A flag leaves it to the person who is there.
         let ran = at_terminal(&world, "n\n", "file_operations", &writing(".env", "x"), "--yes");
         assert_eq!((ran.code, questions(&ran)), (Some(1), 1), "{}", ran.stdout());
-        assert!(ran.stdout().contains("it may hold secrets"), "{}", ran.stdout());
+        assert!(ran.stdout().contains("it may contain secrets"), "{}", ran.stdout());
         let ran = at_terminal(&world, "a\n", "file_operations", &writing(".env", "x"), "--yes");
         assert_eq!((ran.code, &*read(&world, ".env")), (Some(0), "x"), "{}", ran.stdout());
         assert_eq!(write(&world, ".env", "y", &[]).code, Some(0));
@@ -1218,7 +1218,7 @@ mod a_file_with_secrets_is_read_only_after_a_yes {
                 let ran = command(&world, line, more);
                 let said = format!("{}{}", ran.stdout(), ran.stderr);
                 assert_eq!(ran.code, Some(1), "{line}: {said}");
-                assert!(said.contains("which may hold secrets"), "{line}: {said}");
+                assert!(said.contains("which may contain secrets"), "{line}: {said}");
                 assert!(said.contains("only an answer at a terminal"), "{line}: {said}");
                 assert!(!said.contains(SECRET), "{line}: {said}");
             }
@@ -1252,7 +1252,7 @@ mod a_file_with_secrets_is_read_only_after_a_yes {
             assert!(said.contains("hunter2 in a plain file"), "{line}: {said}");
             assert!(!said.contains(SECRET), "{line}: {said}");
             assert!(
-                said.contains("which may hold secrets; a command that names one"),
+                said.contains("which may contain secrets; a command that names one"),
                 "{line}: {said}"
             );
         }

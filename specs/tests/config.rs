@@ -769,7 +769,7 @@ mod a_project_cannot_take_what_is_its_user_s {
         for root in ["/", "~", "..", "data/../../outside", "link", "nowhere/../../x", "/nowhere"] {
             world.write("project/prowess.toml", with(root));
             let stderr = refused(&world, &["config", "--cwd", "project"]);
-            assert!(stderr.contains("must lie in the directory of this file"), "{stderr}");
+            assert!(stderr.contains("must be in the directory of this file"), "{stderr}");
             assert!(stderr.contains("prowess.toml:3"), "{stderr}");
             assert!(stderr.contains("the user's own file or one that `--config`"), "{stderr}");
             let named = world.run(["config", "--config", "project/prowess.toml"]);

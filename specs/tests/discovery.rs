@@ -18,7 +18,7 @@ mod nothing_is_scanned_that_nobody_named {
         let error = Library::load(&Options::default()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "no directory is configured: name the directories that hold skills"
+            "no directory is configured: name the directories with skills"
         );
         let world = World::new()
             .skill("lies-around", "a")

@@ -1018,7 +1018,7 @@ mod what_skills_bring_is_found_by_its_name {
             let message = outcome.message.unwrap().replace(path, "PATH");
             match path.contains(".git") {
                 true => assert_eq!(message, "`PATH` is protected: no tool uses it"),
-                false => assert_eq!(message, "`PATH` does not lie in a directory that may be used"),
+                false => assert_eq!(message, "`PATH` is not in a directory that may be used"),
             }
         }
         for path in [

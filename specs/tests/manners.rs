@@ -595,7 +595,7 @@ mod every_fault_has_one_form {
             ),
             (
                 "sessions --remove x --remove-older 3d",
-                "`--remove` cannot stand beside `--remove-older`",
+                "`--remove` cannot be used with `--remove-older`",
                 "`prowess sessions --help` says what can be typed",
             ),
             (

@@ -156,7 +156,7 @@ mod a_plugin_becomes_a_skill {
             .file("one/index.js", "x");
         let ran = migrate(&world, &["one"]);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-        let why = "what a skill may do is said by the policy of whoever runs it";
+        let why = "what a skill may do is up to the policy of the user who runs it";
         let wanted = ["network", "fs"].map(|it| format!("the permission `{it}`: {why}"));
         assert_eq!(lost(&ran.json()), wanted);
         let library = world.load();
@@ -244,15 +244,15 @@ mod a_plugin_becomes_a_skill {
         let lost = lost(&ran.json());
         let wanted = [
             "`.env`: it is hidden",
-            "`config.env`: it may hold secrets; the skill says which settings there are",
-            "`id_rsa`: it may hold secrets",
+            "`config.env`: it may contain secrets; the skill says which settings there are",
+            "`id_rsa`: it may contain secrets",
             "`node_modules`: programs make it again",
-            "`store.p12`: it may hold secrets",
-            "`lib/Credentials-prod.json`: it may hold secrets",
-            "`lib/secrets.yaml`: it may hold secrets",
-            "`lib/service-account.json`: it may hold secrets",
-            "`lib/tls.KEY`: it may hold secrets",
-            "`lib/token-mine.txt`: it may hold secrets",
+            "`store.p12`: it may contain secrets",
+            "`lib/Credentials-prod.json`: it may contain secrets",
+            "`lib/secrets.yaml`: it may contain secrets",
+            "`lib/service-account.json`: it may contain secrets",
+            "`lib/tls.KEY`: it may contain secrets",
+            "`lib/token-mine.txt`: it may contain secrets",
             "`huge.bin`: it is larger than 102400 bytes",
             "`webSocketPush`: nothing here knows what it means",
             "`version`: it is not a text",
@@ -309,7 +309,7 @@ mod a_plugin_becomes_a_skill {
             "a value in `tools[0].description`",
             "a value in `tools[0].example.secret`",
             "a value in `tools[0].inputSchema.properties.api_key.default`",
-            "`id.txt`: it holds a private key",
+            "`id.txt`: it has a private key",
         ] {
             assert!(lost.iter().any(|it| it.starts_with(said)), "{said}: {lost:#?}");
         }

@@ -1250,7 +1250,7 @@ mod what_goes_wrong_has_a_kind {
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let nobody = model(connection(format!("http://{free}"))).unwrap();
         let error = super::error(&*nobody, &question());
-        assert_eq!(error.to_string(), format!("`{free}` cannot be reached: nobody listens there"));
+        assert_eq!(error.to_string(), format!("`{free}` cannot be reached: connection refused"));
         assert!(matches!(error, ModelError::Absent { .. }) && error.is_passing());
         assert!(error.hint().unwrap().contains("start the server"));
     }

@@ -987,7 +987,7 @@ mod a_script_runs_with_what_was_approved_and_cannot_change_it {
             let ran =
                 run(&world, &["run", "pdf", "--script", "poison.py", "--yes", "--write", above]);
             assert_ne!(ran.code, Some(0), "{}", ran.stdout());
-            assert!(ran.stderr.contains("because environments lie in"), "{}", ran.stderr);
+            assert!(ran.stderr.contains("because environments are in"), "{}", ran.stderr);
         }
         assert_eq!(script(&world, "say.py").stdout(), "tiny\n");
     }

@@ -1017,7 +1017,7 @@ mod why_a_server_did_not_start_is_told {
             "{}",
             ran.stderr
         );
-        let by_hand = "which may hold secrets: add it to `read` in `[servers.x]` by hand if";
+        let by_hand = "which may contain secrets: add it to `read` in `[servers.x]` by hand if";
         assert!(ran.stderr.contains(by_hand), "{}", ran.stderr);
         let said = stage.prowess(&["servers", "--json"]).json().to_string();
         for text in [&*ran.stderr, &*said] {

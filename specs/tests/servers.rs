@@ -799,7 +799,7 @@ mod a_server_can_run_somewhere_else {
                 for_ever(client, &[b'x'; 1 << 20], Duration::ZERO)
             });
             let message = starts(&floods).message.unwrap();
-            assert!(message.contains("says more than anybody wants to hear"), "{kind}: {message}");
+            assert!(message.contains("sends too much"), "{kind}: {message}");
         }
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let url = format!("http://{free}/mcp");
@@ -833,7 +833,7 @@ mod a_server_can_run_somewhere_else {
             ("hang", OutcomeStatus::TimedOut, "did not answer for 2 s"),
             ("fail", OutcomeStatus::Failed, "answers with 503: come back later"),
             ("break", OutcomeStatus::Failed, "does not listen any more"),
-            ("flood", OutcomeStatus::Failed, "says more than anybody wants to hear"),
+            ("flood", OutcomeStatus::Failed, "sends too much"),
         ] {
             assert_eq!(stage.text(&far, "echo", json!({})), "fine", "before {name}");
             assert!(far.is_alive());
@@ -962,20 +962,12 @@ mod a_bad_server_is_an_outcome {
                 OutcomeStatus::TimedOut,
                 "was not ready after 2 s",
             ),
-            (
-                "while True: print('x' * 100)",
-                OutcomeStatus::Failed,
-                "says more than anybody wants to hear",
-            ),
-            (
-                "while True: print('x' * 100, end='')",
-                OutcomeStatus::Failed,
-                "says more than anybody wants to hear",
-            ),
+            ("while True: print('x' * 100)", OutcomeStatus::Failed, "sends too much"),
+            ("while True: print('x' * 100, end='')", OutcomeStatus::Failed, "sends too much"),
             (
                 "while True: print('{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":\"' + 'x' * 10000 + '\"}}')",
                 OutcomeStatus::Failed,
-                "says more than anybody wants to hear",
+                "sends too much",
             ),
             (
                 "import json, sys\nfor line in sys.stdin: print(json.dumps({'jsonrpc': '2.0', 'id': json.loads(line)['id'], 'error': {'code': -1, 'message': 'not today'}}), flush=True)",
@@ -1093,7 +1085,7 @@ mod a_bad_server_is_an_outcome {
         for (name, status, words) in [
             ("die", OutcomeStatus::Failed, "has ended: it exited with 3"),
             ("hang", OutcomeStatus::TimedOut, "did not answer for 3 s"),
-            ("flood", OutcomeStatus::Failed, "says more than anybody wants to hear"),
+            ("flood", OutcomeStatus::Failed, "sends too much"),
             ("deny", OutcomeStatus::Failed, "no luck"),
         ] {
             let server = stage.start_with(&starter).unwrap();

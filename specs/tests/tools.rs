@@ -699,13 +699,13 @@ mod a_person_can_call_any_tool {
         for input in inputs {
             let ran = world.run(["tool", "read_file", input]);
             assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{input}");
-            assert!(ran.stderr.contains("stands there twice"), "{}", ran.stderr);
+            assert!(ran.stderr.contains("is there twice"), "{}", ran.stderr);
         }
         let ran = world.run(["run", "debug", "--params", r#"{"a": {"b": 1, "b": 2}}"#]);
         assert_eq!(ran.code, Some(1));
-        assert!(ran.stderr.contains("`b` stands there twice"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`b` is there twice"), "{}", ran.stderr);
         let ran = world.run(["run", "debug", r#"a={"b": 1, "b": 2}"#]);
-        assert!(ran.stderr.contains("`b` stands there twice"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`b` is there twice"), "{}", ran.stderr);
         let ran = world.run(["run", "debug", "--params", r#"{"a": "\ud800"}"#]);
         assert!(
             !ran.stderr.contains("number") && ran.stderr.contains("hex escape"),

@@ -187,7 +187,7 @@ pub enum ModelError {
         message: String,
     },
     /// Whoever asks is not known, or may not ask.
-    #[error("`{provider}` lets nobody in: {message}")]
+    #[error("`{provider}` refused the credentials: {message}")]
     Auth {
         /// Whose model it is, or who was asked in its place.
         provider: String,
@@ -263,7 +263,7 @@ pub enum ModelError {
         message: String,
     },
     /// Nobody listens where it should be.
-    #[error("`{host}` cannot be reached: nobody listens there")]
+    #[error("`{host}` cannot be reached: connection refused")]
     Absent {
         /// Who was to be reached.
         host: String,
@@ -302,7 +302,7 @@ fn base_url(url: &str) -> &str {
 
 /// What to do where too much is told.
 pub(crate) const WINDOW: &str =
-    "`--window`, or the setting `window.tokens`, says how many tokens the model holds";
+    "`--window`, or the setting `window.tokens`, says how many tokens the model takes";
 
 impl ModelError {
     /// Whether the same request may come out well a little later.
@@ -354,9 +354,7 @@ impl ModelError {
             Self::RateLimited { .. } => "wait, or ask another model with `--model`".to_owned(),
             Self::TooLong { .. } => WINDOW.to_owned(),
             Self::Auth { variable, .. } => {
-                format!(
-                    "is `{variable}` set, and right? `--key-file` names a file that holds the key"
-                )
+                format!("is `{variable}` set, and right? `--key-file` names a file with the key")
             }
             Self::Unpaid { .. } => {
                 "look at the credits of that account, or ask another model with `--model`"

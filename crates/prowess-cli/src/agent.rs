@@ -200,7 +200,7 @@ impl AgentArgs {
         };
         if price.is_none() && self.max_cost.is_some() {
             let hint = "set `model.input_price` and `model.output_price`, of a million tokens each";
-            return Err(CliError::unable("nobody knows what the model costs").hint(hint));
+            return Err(CliError::unable("no price is configured for the model").hint(hint));
         }
         Ok(Spending {
             turn: Budget {

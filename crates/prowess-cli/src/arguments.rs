@@ -115,7 +115,7 @@ pub(crate) struct Global {
     /// Whether there are skills in some of them.
     #[arg(skip)]
     pub(crate) leaves_out_skills: bool,
-    /// A directory that holds skills; may be given several times, the first is taken first
+    /// A directory with skills; can be given several times, and the first one wins
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Where to look")]
     pub(crate) dir: Vec<PathBuf>,
     /// The directories of a client, such as `claude` or `agents`; may be given several times
@@ -145,7 +145,7 @@ pub(crate) struct Global {
     /// Read every file anew, and keep nothing of it for the next time
     #[arg(long, global = true, help_heading = "Everywhere")]
     pub(crate) no_cache: bool,
-    /// Whose rules hold
+    /// Which rules apply
     #[arg(long, global = true, value_enum, value_name = "PROFILE", default_value_t = ProfileName::Spec, help_heading = "Everywhere")]
     pub(crate) profile: ProfileName,
     /// Print one JSON document
@@ -214,7 +214,7 @@ pub(crate) enum StrategyName {
     Explicit,
     /// All of them
     Always,
-    /// As explicit: the model takes up what it needs
+    /// As explicit: the model loads what it needs
     Model,
 }
 

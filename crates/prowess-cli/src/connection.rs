@@ -73,12 +73,11 @@ impl ModelArgs {
         if key.is_none() && base_url.is_none() {
             let variable = provider.variable();
             let message = format!("there is no key for `{}`", provider.as_str());
-            return Err(CliError::unable(message).hint(format!(
-                "set `{variable}`, or name a file that holds the key with `--key-file`"
-            )));
+            return Err(CliError::unable(message)
+                .hint(format!("set `{variable}`, or name a file with the key by `--key-file`")));
         }
         if key.is_some() && base_url.as_deref().is_some_and(is_overheard) {
-            printer.warning("the key is sent without encryption, and whoever is on the way can read it: `https://` hides it");
+            printer.warning("the key is sent without encryption, and anyone on the way can read it: `https://` hides it");
         }
         let Some(name) = self.name(provider, base_url.as_deref(), set) else {
             let hint = "`--model NAME` names it; a server lists those that it has under `/models`";
@@ -226,10 +225,8 @@ impl ModelArgs {
     fn scripted(&self) -> Result<Arc<dyn Model>, CliError> {
         let Some(path) = &self.model else {
             let hint = r#"each line of the file is one reply, such as `{"says": "Hello"}` or `{"calls": [{"name": "use_skill", "input": {"name": "debug"}}]}`"#;
-            return Err(CliError::unable(
-                "a scripted model says what stands in a file, which `--model` names",
-            )
-            .hint(hint));
+            return Err(CliError::unable("a scripted model replays a file, which `--model` names")
+                .hint(hint));
         };
         let text = fs::read_to_string(path).map_err(|error| {
             let error = error.to_string();

@@ -98,7 +98,7 @@ pub(crate) fn provider(global: &Global, printer: &mut Printer) -> Result<Arc<dyn
     Ok(Arc::new(Arc::new(library)))
 }
 
-/// Says that changes are looked for, because the system cannot tell of them.
+/// Says that changes are looked for, because the system cannot report them.
 fn tell_polling(why: &str, printer: &mut Printer) {
     printer.warning(&format!("changes are looked for again and again, because {why}"));
 }

@@ -275,7 +275,7 @@ fn answered(answer: &AgentAnswer, printer: &mut Printer) -> ExitStatus {
             ExitStatus::Success
         }
         StopReason::Filtered => {
-            printer.fault("the provider of the model held the answer back");
+            printer.fault("the provider withheld the answer");
             ExitStatus::Failure
         }
         _ => ExitStatus::Success,

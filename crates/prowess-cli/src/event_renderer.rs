@@ -236,7 +236,7 @@ impl EventRenderer {
             && self.view == View::Stream
         {
             self.end_line(printer)?;
-            printer.note("the reply broke off: what stands above is said again");
+            printer.note("the reply was interrupted; it starts again below");
             self.said = 0;
         }
         if let EventKind::Retried { wait, message, .. } = &what

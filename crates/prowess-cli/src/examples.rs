@@ -71,7 +71,7 @@ const EXAMPLES: &[Examples] = &[
     (
         "prompt",
         &[
-            ("prowess prompt 'open a PR'", "what a model would be told"),
+            ("prowess prompt 'open a PR'", "what a model would be sent"),
             ("prowess prompt --history chat.json --window 8000", "how a talk fits in 8000 tokens"),
         ],
     ),
@@ -234,7 +234,7 @@ const EXAMPLES: &[Examples] = &[
             ("prowess trust . --revoke", "take it back"),
         ],
     ),
-    ("sandbox", &[("prowess sandbox", "what holds scripts on this machine")]),
+    ("sandbox", &[("prowess sandbox", "which sandbox features this machine supports")]),
     (
         "completions",
         &[

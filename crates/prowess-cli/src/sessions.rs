@@ -104,7 +104,7 @@ impl Which {
         if place(&path(name)?) != place(other) {
             return Ok(());
         }
-        let message = format!("`{}` cannot hold both the session and the trace", other.display());
+        let message = format!("`{}` cannot be both the session and the trace", other.display());
         Err(CliError::typed(message).hint("name another file for `--trace`").into())
     }
 

@@ -98,7 +98,7 @@ pub(crate) fn fault(error: &Error, words: &[String]) -> CliError {
                 _ if argument.is_empty() => {
                     format!("`{name}` takes `{}` or a command, not both", others.join("` and `"))
                 }
-                false => format!("`{argument}` cannot stand beside `{}`", others.join("` and `")),
+                false => format!("`{argument}` cannot be used with `{}`", others.join("` and `")),
             })
             .hint(help)
         }

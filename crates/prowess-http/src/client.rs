@@ -354,7 +354,7 @@ fn parse(text: &str) -> Result<Url, HttpError> {
         "http" | "https" if url.username().is_empty() && url.password().is_none() => {
             return Ok(url);
         }
-        "http" | "https" => "the URL holds a user name or password".to_owned(),
+        "http" | "https" => "the URL has a user name or password".to_owned(),
         scheme => format!("`{scheme}:` is not used, only `http:` and `https:`"),
     };
     Err(HttpError::Url { why })

@@ -16,7 +16,7 @@ pub enum FetchError {
         scheme: String,
     },
     /// The URL holds a user name or password.
-    #[error("the URL holds a user name or password")]
+    #[error("the URL has a user name or password")]
     Userinfo,
     /// The URL cannot be used.
     #[error("the URL cannot be used")]

@@ -489,7 +489,7 @@ fn subject(requested: &ActionRequest<'_>, plan: Option<&Plan>) -> Result<Subject
     }
     match (requested.action.entry(), plan) {
         (Some(entry), _) => Subject::of(entry).map_err(|error| Refusal {
-            message: format!("{error}, so that nobody can approve it"),
+            message: format!("{error}, so it cannot be approved"),
             hint: format!("look at the files of `{}`", entry.manifest.name),
         }),
         (_, Some(plan)) => {
@@ -677,7 +677,7 @@ fn why(
         }
         Ground::Secret(_) if let Some(plan) = plan => return names_secrets(plan),
         Ground::Secret(why) => why,
-        Ground::Sends => "nobody has listed this host in `policy.hosts`",
+        Ground::Sends => "this host is not listed in `policy.hosts`",
         Ground::Sensitive(why) => why,
         Ground::Network if is_changed => "the skill or its hosts changed since they were approved",
         Ground::Network => "whatever it sends there leaves this machine",
@@ -705,7 +705,7 @@ fn names_secrets(plan: &Plan) -> String {
     let names: Vec<String> = plan.secrets.iter().map(|it| format!("`{}`", it.display())).collect();
     match names.is_empty() {
         true => String::new(),
-        false => format!("it names {}, which may hold secrets", names.join(" and ")),
+        false => format!("it names {}, which may contain secrets", names.join(" and ")),
     }
 }
 

@@ -346,7 +346,7 @@ impl ChangeHistory {
             return Ok(());
         }
         let shown = self.directory.display();
-        let why = format!("`{shown}` is somebody else's or can be written by others");
+        let why = format!("`{shown}` belongs to another user or can be written by others");
         Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
     }
 

@@ -110,7 +110,7 @@ pub(crate) fn plan(line: &str, directory: &Path, policy: &Policy) -> Result<Plan
         && let Some(other) = parts.iter().find(|it| !is_git(it) && !kept::passes_by(it))
     {
         let message = format!(
-            "`{}` could read what lies in `.git`, which is there for the `git` beside it",
+            "`{}` could read what is in `.git`, which is there for the `git` beside it",
             other.seen[0][0]
         );
         return Err(refused(&message, "run git by itself, or with what only filters its output"));
@@ -232,7 +232,7 @@ fn contained(directory: &Path, policy: &Policy) -> Result<PathBuf, Refusal> {
         }
         false => format!("commands may run in {}", roots.join(", ")),
     };
-    Err(refused(&format!("`{shown}` lies in no directory that commands may run in"), &hint))
+    Err(refused(&format!("`{shown}` is in no directory that commands may run in"), &hint))
 }
 
 fn steps(script: &ShellScript, place: &mut Place<'_>) -> Result<Vec<PlannedProgram>, Refusal> {

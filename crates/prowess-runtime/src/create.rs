@@ -23,7 +23,7 @@ pub enum CreateError {
     #[error("the script is refused: line {} is `{}` ({})", .0.line, .0.command, .0.kind.as_str())]
     Hazard(Hazard),
     /// Its script holds a character that no script can have.
-    #[error("the script is refused: it holds a NUL character")]
+    #[error("the script is refused: it has a NUL character")]
     Nul,
     /// Its template cannot be read.
     #[error("the template cannot be read")]

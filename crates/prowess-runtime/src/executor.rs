@@ -512,7 +512,7 @@ impl Executor {
         let Some(writes) = store.reached_by(&self.writes) else { return Ok(()) };
         let (writes, root) = (writes.display(), store.root().display());
         let message =
-            format!("a script may not write `{writes}`, because environments lie in `{root}`");
+            format!("a script may not write `{writes}`, because environments are in `{root}`");
         Err(Outcome::bad(OutcomeStatus::Refused, message)
             .hint("let it write a directory below")
             .into())

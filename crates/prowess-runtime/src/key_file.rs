@@ -15,7 +15,7 @@ pub enum KeyFileError {
     #[error("the key cannot be read")]
     Read(#[source] io::Error),
     /// It is a directory, a device or the like.
-    #[error("what should hold the key is not an ordinary file")]
+    #[error("the key file is not an ordinary file")]
     Kind,
     /// Others could read or change it.
     #[error("others than you can read or change the file of the key (mode {mode:03o})")]
@@ -24,10 +24,10 @@ pub enum KeyFileError {
         mode: u32,
     },
     /// It belongs to somebody else.
-    #[error("the file of the key belongs to somebody else")]
+    #[error("the key file belongs to another user")]
     Owner,
     /// It holds nothing, more than one line, or what is no text.
-    #[error("the file holds no key: one line of text is wanted")]
+    #[error("the file has no key: it needs one line of text")]
     Content,
 }
 

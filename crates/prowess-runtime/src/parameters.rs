@@ -164,7 +164,7 @@ impl Parameters {
                 (None, value) => value.to_string(),
             };
             if text.contains('\0') || name.contains('\0') {
-                mismatches.push(mismatch(name, "has a NUL in it, which no variable can hold"));
+                mismatches.push(mismatch(name, "has a NUL in it, which no variable can have"));
             }
             let Some(variable) = variable else { continue };
             let taken = variable.len() + text.len() + 2;
@@ -207,12 +207,12 @@ impl From<&ParametersError> for Outcome {
             ParametersError::Mismatches(mismatches) => {
                 Self { output: Some(json!({ "mismatches": mismatches })), ..outcome }
             }
-            ParametersError::Schema(_) => outcome.hint("it stands under `## Parameters`"),
+            ParametersError::Schema(_) => outcome.hint("it is under `## Parameters`"),
         }
     }
 }
 
-/// The members of a JSON object, each as written. No name stands there twice.
+/// The members of a JSON object, each as written. No name is there twice.
 struct Members(Vec<(String, Box<RawValue>)>);
 
 impl<'de> Deserialize<'de> for Members {
@@ -230,7 +230,7 @@ impl<'de> Deserialize<'de> for Members {
                 let mut names = BTreeSet::new();
                 while let Some((name, text)) = map.next_entry::<String, _>()? {
                     if !names.insert(name.clone()) {
-                        return Err(de::Error::custom(format!("`{name}` stands there twice")));
+                        return Err(de::Error::custom(format!("`{name}` is there twice")));
                     }
                     members.push((name, text));
                 }
@@ -375,10 +375,10 @@ mod tests {
         };
         assert_eq!(add(r#"{"a": 1.50, "b": [1e2]}"#), r#"{"a":1.50,"b":[1e2]}"#);
         assert_eq!(add(r#"{"a": 2}"#), "`a` is given twice");
-        assert!(add(r#"{"c": 1, "c": 2}"#).contains("`c` stands there twice"));
+        assert!(add(r#"{"c": 1, "c": 2}"#).contains("`c` is there twice"));
         assert_eq!(add(r#"{"d": 1e400}"#), "`d` cannot be taken: number out of range");
         assert!(add(r#"{"d": "\ud800"}"#).contains("hex escape"));
-        assert!(add(r#"{"d": [{"x": 1, "x": 1}]}"#).contains("`x` stands there twice"));
+        assert!(add(r#"{"d": [{"x": 1, "x": 1}]}"#).contains("`x` is there twice"));
         assert!(add(r#"{"e": 123456789012345678901}"#).starts_with("`e` has more digits"));
         assert!(add("[1]").ends_with("`{\"name\": \"value\"}`, and this is a list"));
         assert!(add("{").contains("and this is no JSON: EOF"));

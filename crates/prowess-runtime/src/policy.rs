@@ -178,7 +178,7 @@ pub(crate) enum Ground {
     Writes,
     /// It writes a file that is asked about each time, for this reason.
     Sensitive(&'static str),
-    /// It reads a file that may hold secrets, for this reason.
+    /// It reads a file that may contain secrets, for this reason.
     Secret(&'static str),
     /// It sends something to a host that nobody has listed.
     Sends,
@@ -278,7 +278,7 @@ impl Policy {
             return Ruling::Ask(Ground::Network);
         }
         if plan.is_some_and(|it| !it.secrets.is_empty()) {
-            let ground = Ground::Secret("it names a file that may hold secrets");
+            let ground = Ground::Secret("it names a file that may contain secrets");
             let is_denied =
                 self.secret_reads == Decision::Deny || self.approvals == Approvals::Never;
             return if is_denied { Ruling::Deny(ground) } else { Ruling::Ask(ground) };

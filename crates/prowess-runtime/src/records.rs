@@ -372,7 +372,7 @@ impl Records {
                 fs::rename(directory.join(BOOK), &aside)?;
                 let aside = aside.display();
                 self.fault(format!(
-                    "the approvals made no sense ({error}); they lie in `{aside}` now, and nothing is approved"
+                    "the approvals made no sense ({error}); they are in `{aside}` now, and nothing is approved"
                 ));
                 Ok(Book::default())
             }
@@ -425,7 +425,7 @@ fn open(directory: &Path) -> io::Result<Book> {
     if !is_own(&metadata, 0o022) || !is_own(&fs::metadata(directory)?, 0o002) {
         let shown = directory.display();
         let why = format!(
-            "`{BOOK}` in `{shown}`, or that directory, is somebody else's or can be written by others"
+            "`{BOOK}` in `{shown}`, or that directory, belongs to another user or can be written by others"
         );
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }

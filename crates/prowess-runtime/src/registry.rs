@@ -112,7 +112,7 @@ impl Registry {
         self.loaded().tools.clone()
     }
 
-    /// The tools of the host and of the skills that are loaded; no name stands there twice.
+    /// The tools of the host and of the skills that are loaded; no name is there twice.
     pub fn all_tools(&self) -> Vec<Arc<dyn Tool>> {
         self.base.iter().chain(&self.loaded().tools).cloned().collect()
     }

@@ -107,7 +107,7 @@ impl Roots {
     }
 
     fn outside(&self, path: &str) -> Box<Outcome> {
-        let message = format!("`{path}` does not lie in a directory that may be used");
+        let message = format!("`{path}` is not in a directory that may be used");
         let roots: Vec<String> = self.paths().map(|it| format!("`{}`", it.display())).collect();
         let hint = match &roots[..] {
             [] => "`--root` or `policy.roots` names the directories that may be used".to_owned(),

@@ -263,7 +263,7 @@ impl<'s> Walk<'s> {
             return Ok(*measured);
         }
         if !reference.starts_with('#') {
-            return Err(refused("only what stands in the schema itself is looked at"));
+            return Err(refused("only the schema itself is looked at"));
         }
         let target = target(self.root, reference).ok_or_else(|| refused("it is not there"))?;
         self.open.push(reference);
@@ -452,7 +452,7 @@ mod tests {
 
     #[test]
     fn no_reference_is_fetched_or_followed_without_end() {
-        let outside = "only what stands in the schema itself is looked at";
+        let outside = "only the schema itself is looked at";
         for (schema, reason) in [
             (json!({"$ref": "http://127.0.0.1:1/x.json"}), outside),
             (json!({"properties": {"a": {"$ref": "file:///etc/passwd"}}}), outside),

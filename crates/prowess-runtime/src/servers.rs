@@ -575,9 +575,7 @@ impl McpServer {
                 ended.into()
             }
             None if closed.is_ok() => Outcome::ok(Value::Null),
-            None => {
-                Outcome::bad(OutcomeStatus::TimedOut, "it did not say that it has heard of the end")
-            }
+            None => Outcome::bad(OutcomeStatus::TimedOut, "it did not confirm the end"),
         }
     }
 

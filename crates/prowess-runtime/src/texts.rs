@@ -58,7 +58,7 @@ pub fn texts(root: &Root) -> Texts {
             match kind {
                 _ if is_passed_over => {}
                 FileType::Directory if path.components().count() < DEPTH => directories.push(path),
-                FileType::Directory => texts.leave_out(&path, "it lies too deep"),
+                FileType::Directory => texts.leave_out(&path, "it is nested too deeply"),
                 FileType::RegularFile if is_text(&path) => match read(root, &path) {
                     Ok(text) if text.len() <= room => {
                         room -= text.len();

@@ -239,7 +239,7 @@ fn given(path: &Path) -> Result<OsString, SandboxError> {
     let path = fs::canonicalize(path).map_err(failed)?;
     let own = ["/proc", "/sys", "/dev"].iter().find(|it| path.starts_with(it));
     let rule = match own {
-        Some(own) => format!("no script is given what lies in `{own}`"),
+        Some(own) => format!("no script is given what is in `{own}`"),
         None if path == Path::new("/") => "no script is given the whole root".to_owned(),
         None => return Ok(path.into()),
     };

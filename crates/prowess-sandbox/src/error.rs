@@ -7,7 +7,7 @@ use std::{io, path::PathBuf};
 #[non_exhaustive]
 pub enum SandboxError {
     /// This machine cannot confine a program.
-    #[error("no script is run, because this machine cannot hold it: {reason}")]
+    #[error("no sandbox is available on this machine, so nothing was run: {reason}")]
     Unavailable {
         /// The features that it lacks.
         reason: String,

@@ -41,14 +41,14 @@ fn unavailable() -> SandboxError {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Job, Launcher, Limits, Sandbox, SandboxError, SandboxLevel, Work};
+    use crate::{Job, Launcher, RunLimits, Sandbox, SandboxError, SandboxLevel, Work};
 
     #[test]
     fn nothing_runs_where_it_was_not_built() {
         let sandbox = Sandbox::new(Launcher::hook(), SandboxLevel::Landlock);
         assert_eq!(sandbox.probe().level, SandboxLevel::None);
         for sandbox in [sandbox.clone(), sandbox.without()] {
-            let job = Job::new(vec!["true".into()], Work::new().unwrap(), Limits::default());
+            let job = Job::new(vec!["true".into()], Work::new().unwrap(), RunLimits::default());
             let error = sandbox.start(job).unwrap_err();
             assert!(matches!(error, SandboxError::Unavailable { .. }), "{error}");
         }

@@ -139,7 +139,7 @@ async fn leaves_nothing(
     // What sets a variable: an assignment, and where writing is allowed also `INTO`.
     let variables = if statement.access == Access::Write { "@" } else { ":=" };
     if let Some(name) = KEEPING.iter().chain([&variables]).find(|it| names(&statement.sql, it)) {
-        return Err(SqlError::SessionState(format!("`{name}` may not stand in it")));
+        return Err(SqlError::SessionState(format!("`{name}` is not allowed in it")));
     }
     if statement.access == Access::Read {
         return Ok(());
@@ -220,7 +220,7 @@ async fn ordinary(connection: &mut MySqlConnection, statement: &Statement) -> Re
         return Ok(());
     }
     let refused = |may| SqlError::Privileged { user, may };
-    let may = format!("it holds {} on the whole server", held.join(", "));
+    let may = format!("it has {} on the whole server", held.join(", "));
     if statement.access == Access::Write || !is_mariadb(connection).await.map_err(failed)? {
         return Err(refused(may));
     }

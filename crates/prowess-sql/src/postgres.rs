@@ -188,7 +188,7 @@ async fn leaves_nothing(
     statement: &Statement,
 ) -> Result<(), SqlError> {
     if let Some(name) = named(&statement.sql, &[KEEPING, REACHING].concat()) {
-        return Err(SqlError::SessionState(format!("`{name}` may not stand in it")));
+        return Err(SqlError::SessionState(format!("`{name}` is not allowed in it")));
     }
     if statement.access == Access::Read {
         return Ok(());
@@ -220,7 +220,7 @@ async fn ask(
     if statement.access == Access::Read
         && let Some(name) = named(&statement.sql, REACHING)
     {
-        return Err(SqlError::ReadOnly(format!("`{name}` may not stand in it")));
+        return Err(SqlError::ReadOnly(format!("`{name}` is not allowed in it")));
     }
     if let Some(name) =
         named(&statement.sql, PASSWORDS).filter(|_| privileges == Privileges::Limited)

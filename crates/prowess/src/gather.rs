@@ -68,7 +68,7 @@ pub(crate) fn gather_by<T: Send>(
                 Severity::Warning,
                 Path::new(""),
                 format!("there are more than {MAX_FOLDERS} folders; the others are not searched"),
-                "name the folders that hold skills",
+                "name the folders with skills",
             ));
         }
         left -= places.len();

@@ -66,7 +66,7 @@ pub struct Library {
 #[non_exhaustive]
 pub enum LoadError {
     /// Nothing is scanned that nobody named.
-    #[error("no directory is configured: name the directories that hold skills")]
+    #[error("no directory is configured: name the directories with skills")]
     NoDirectories,
     /// The thread that was to follow changes could not be started.
     #[error("cannot watch the skills")]

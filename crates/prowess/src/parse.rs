@@ -257,7 +257,9 @@ fn note_quirks(document: &Document<'_>, report: &mut Report) {
     }
     for quirk in &document.quirks {
         let (line, message) = match quirk {
-            Quirk::BlankLinesBefore(line) => (*line, "blank lines stand before the frontmatter"),
+            Quirk::BlankLinesBefore(line) => {
+                (*line, "there are blank lines before the frontmatter")
+            }
             Quirk::Padded(line) => (*line, "the delimiter has spaces around its dashes"),
             Quirk::OddClosing(line) => {
                 (*line, "the frontmatter is not closed by exactly three dashes")

@@ -88,7 +88,7 @@ rules! {
     YAML_REPAIRED "yaml-repaired" W E E "a value that YAML would misread is quoted";
     YAML_RESCUED "yaml-rescued" W E E "all of the frontmatter can be read";
     YAML_STRICT "yaml-strict" N I E "the frontmatter is YAML that the reference validator reads";
-    DUPLICATE_KEY "duplicate-key" E E E "a key stands once";
+    DUPLICATE_KEY "duplicate-key" E E E "a key is used once";
     COMMENT_CUT "comment-cut" W W N "a value with ` #` in it is quoted";
     // Its fields, in the order of the reference library.
     UNKNOWN_FIELD "unknown-field" N W E "the fields are those of the specification";
@@ -106,7 +106,7 @@ rules! {
     NAME_RESERVED "name-reserved" I W N "the name leaves `claude` and `anthropic` alone, which uploads refuse";
     NAME_WINDOWS "name-windows" W W N "the name can be a folder on Windows";
     NAME_CONFUSABLE "name-confusable" W W N "no other name differs in case or look-alike characters alone";
-    SAME_CONTENT "same-content" I I N "a skill stands once";
+    SAME_CONTENT "same-content" I I N "a skill is there once";
     NAME_TAKEN "name-taken" W W N "no other skill has the name";
     DESCRIPTION_MISSING "description-missing" E E E "there is a description";
     DESCRIPTION_NOT_TEXT "description-not-text" W E N "the description is text";
@@ -137,7 +137,7 @@ rules! {
     REFERENCE_CHAIN "reference-chain" N I N "references do not link on to further references";
     REFERENCE_CONTENTS "reference-contents" N I N "a long reference begins with its contents";
     RESOURCE_UNMENTIONED "resource-unmentioned" N I N "the instructions mention the files of the skill";
-    NESTED_SKILL "nested-skill" W W N "no skill lies inside another";
+    NESTED_SKILL "nested-skill" W W N "no skill is inside another";
     RESOURCE_TOO_LARGE "resource-too-large" W W N "a resource is within the size limit";
     RESOURCE_UNREADABLE "resource-unreadable" W W N "a resource can be read";
     RESOURCE_NOT_REGULAR "resource-not-regular" W W N "a resource is an ordinary file";

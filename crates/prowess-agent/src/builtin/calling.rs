@@ -400,7 +400,7 @@ mod tests {
         assert_eq!(read(r#""{\"a\": 1}""#).expect("it is JSON"), json!({"a": 1}));
         assert_eq!(read("\"words\"").expect("it is JSON"), json!("words"));
         for twice in [r#"{"a": 1, "a": 2}"#, r#""{\"a\": 1, \"a\": 2}""#] {
-            assert!(read(twice).is_err_and(|it| it.to_string().contains("`a` stands there twice")));
+            assert!(read(twice).is_err_and(|it| it.to_string().contains("`a` is there twice")));
         }
     }
 }

@@ -282,7 +282,7 @@ impl Adapter {
     fn finish(&self, draft: Draft<'_>) -> Result<ChatResponse, ModelError> {
         if draft.stop == Some(StopReason::Filtered) && draft.is_empty() {
             let message = match &*draft.why {
-                "" => "the reply was held back",
+                "" => "the reply was withheld",
                 why => why,
             };
             let message = presentable(message, &self.key);

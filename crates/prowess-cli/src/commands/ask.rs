@@ -24,7 +24,7 @@ use crate::{
     sessions::Which,
 };
 
-/// Ask an agent: it takes up the skills that fit, calls tools, and answers
+/// Ask an agent: it loads the skills that fit, calls tools, and answers
 ///
 /// The answer goes to stdout, as it comes on a terminal and in one piece into a pipe. What the agent does
 /// goes to stderr: skills that it uses, files that it writes and commands that it runs, a line each; `-v`
@@ -119,9 +119,7 @@ impl Args {
         let asked = self.asked();
         let from_stdin = self.file.iter().chain(&asked).filter(|it| *it == "-").count();
         if from_stdin > 1 {
-            return Err(
-                CliError::typed("stdin can be read once, and `-` stands there twice").into()
-            );
+            return Err(CliError::typed("stdin can be read once, and `-` is there twice").into());
         }
         let mut prompt = match asked.as_deref() {
             Some("-") => input::text("-")?,

@@ -56,7 +56,7 @@ impl Args {
     fn format(&self, printer: &Printer) -> Result<Format> {
         match (self.format, printer.json) {
             (Some(_), true) => {
-                let fault = CliError::unable("`--format` and `--json` cannot stand together");
+                let fault = CliError::unable("`--format` and `--json` cannot be used together");
                 Err(fault.hint("`--format json` is the same as `--json`").into())
             }
             (None, true) => Ok(Format::Json),
@@ -205,7 +205,7 @@ fn add_dangers(checked: &mut CheckResult, profile: Profile) {
     let Some((rule, severity)) = weight else { return };
     for CheckedScript { path, line, text } in &checked.scripts {
         let Some(hazard) = lint(text) else { continue };
-        let hint = "nobody can run it like this; change what it does";
+        let hint = "it cannot be run like this; change what it does";
         let excerpt =
             text.lines().nth(hazard.line.saturating_sub(1)).filter(|it| it.len() <= MAX_EXCERPT);
         let message = format!("the script {} (`{}`)", hazard.kind.description(), hazard.command);

@@ -169,7 +169,7 @@ fn approve(config: &Config, yes: bool, printer: &mut Printer) -> Result<ExitStat
 /// Whether the person at the terminal agrees to what a project's file asks for.
 fn is_agreed(path: &str) -> Result<bool> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        let fault = CliError::unable("nobody is there to be asked, so nothing is approved");
+        let fault = CliError::unable("there is no terminal to ask at, so nothing is approved");
         return Err(fault
             .hint("read the file, then `prowess config --approve --yes` approves it")
             .into());

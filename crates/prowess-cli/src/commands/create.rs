@@ -80,8 +80,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         let error = error.into();
         let status = at_fault(&error, printer);
         if let Some(name) = bare_name(&error).filter(|_| kind == Type::Template) {
-            printer
-                .hint(&format!("`{{{{.{name}}}}}` stands for the value of the parameter `{name}`"));
+            printer.hint(&format!(
+                "`{{{{.{name}}}}}` is replaced by the value of the parameter `{name}`"
+            ));
         }
         return Ok(status);
     }

@@ -59,7 +59,7 @@ pub(crate) struct Args {
     /// Print the names alone, one a line
     #[arg(long, conflicts_with_all = ["json", "queries", "why"])]
     short: bool,
-    /// Say which words of the request stand where in each skill
+    /// Say which words of the request are where in each skill
     #[arg(long)]
     why: bool,
     /// By what they are found [default: semantic]

@@ -86,8 +86,8 @@ pub(crate) fn run(
 ) -> Result<ExitStatus> {
     if let Some(Other::Install(install)) = &args.command {
         if !args.is_bare() {
-            let hint = "what the server is to be given stands behind it, as `-- --watch`";
-            return Err(CliError::unable("`install` serves nobody").hint(hint).into());
+            let hint = "put the server's arguments after it, as in `-- --watch`";
+            return Err(CliError::unable("`install` takes no serving flags").hint(hint).into());
         }
         return install::run(install, global, printer);
     }

@@ -19,7 +19,7 @@ use crate::{
     report, safe, trust,
 };
 
-/// Show what a model would be told, and how it fits into its window
+/// Show what a model would be sent, and how it fits into its window
 ///
 /// On a terminal it shows how full the window is, which skills are in it, and what was done to make
 /// it fit; `-v` adds the text. In a pipe the text goes to stdout and the rest to stderr.
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     /// What was said so far: a JSON array of `{"role","content"}`, or one a line; `-` reads stdin
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::AnyPath)]
     history: Option<String>,
-    /// What the model is told first: a text, or `@FILE`
+    /// The system prompt: a text, or `@FILE`
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     system: String,
     /// Count tokens as this model does; by estimate for one whose vocabulary is not public
@@ -171,7 +171,7 @@ fn offers(choice: &Choice<'_>, authorizer: &Authorizer, printer: &mut Printer) -
         match authorizer.offer(chosen) {
             Ok((offer, asks)) => {
                 if asks {
-                    printer.note(&format!("skill `{name}` needs approval before it is told"));
+                    printer.note(&format!("skill `{name}` needs approval before it is shown"));
                 }
                 offers.push(offer);
             }

@@ -764,7 +764,7 @@ fn advise(
             printer.hint("`--net HOST` lets it reach a host");
         }
     } else if args.script.is_some() && outcome.status == OutcomeStatus::Invalid {
-        printer.hint("what a script is given as arguments stands behind `--`");
+        printer.hint("arguments of a script come after `--`");
     }
 }
 

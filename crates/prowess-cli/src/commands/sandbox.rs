@@ -3,7 +3,7 @@ use prowess_sandbox::{FeatureCheck, Launcher, Sandbox, SandboxLevel};
 
 use crate::{ExitStatus, markdown::wrapped, printer::Printer};
 
-/// Show what this machine gives to hold scripts
+/// Show which sandbox features this machine supports
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 

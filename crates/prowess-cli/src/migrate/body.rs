@@ -138,7 +138,7 @@ impl Body {
         }
         if !scripts.is_empty() {
             let names: Vec<String> = scripts.iter().map(|it| format!("`{it}`")).collect();
-            self.line(format_args!("Its programs lie beside this file: {}.", names.join(", ")));
+            self.line(format_args!("Its programs are next to this file: {}.", names.join(", ")));
         }
     }
 }

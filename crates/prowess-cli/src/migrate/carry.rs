@@ -46,7 +46,7 @@ pub(super) fn taken(
         let most = limits.max_file_size.min(left);
         let bytes = root.file(Path::new(&path), Links::Never).map(|file| read(file, most));
         let why = match bytes {
-            Ok(Ok(Some(bytes))) if is_private_key(&bytes) => "it holds a private key".to_owned(),
+            Ok(Ok(Some(bytes))) if is_private_key(&bytes) => "it has a private key".to_owned(),
             Ok(Ok(Some(bytes))) => {
                 left -= bytes.len() as u64;
                 files.insert(path, bytes);
@@ -156,15 +156,15 @@ fn refused(path: &Path, kind: FileType, depth: usize) -> Option<&'static str> {
     } else if !path.to_str().is_some_and(is_plain) {
         Some("its name is no text that a skill can have")
     } else if name.ends_with(".env") {
-        Some("it may hold secrets; the skill says which settings there are")
+        Some("it may contain secrets; the skill says which settings there are")
     } else if !is_folder && is_secret(&name) {
-        Some("it may hold secrets")
+        Some("it may contain secrets")
     } else if name == "skill.md" {
         Some("only the text of a skill can be called that")
     } else if is_folder && MADE.contains(&&*name) {
         Some("programs make it again")
     } else if is_folder && depth + 1 == DEEPEST {
-        Some("it lies too deep")
+        Some("it is nested too deeply")
     } else {
         None
     }

@@ -105,7 +105,7 @@ impl Plugin {
                 for name in names {
                     self.lose(
                         format!("the permission `{name}`"),
-                        "what a skill may do is said by the policy of whoever runs it",
+                        "what a skill may do is up to the policy of the user who runs it",
                     );
                 }
             }

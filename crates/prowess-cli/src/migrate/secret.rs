@@ -53,7 +53,7 @@ pub(super) fn is_private_key(bytes: &[u8]) -> bool {
 fn visit(place: &str, key: &str, value: &mut Json, lost: &mut Vec<LostItem>) {
     let is_secret = is_name(key);
     let mut lose = |place: &str| {
-        let why = "it may be a secret; whoever runs the skill sets it".to_owned();
+        let why = "it may be a secret; the user who runs the skill sets it".to_owned();
         lost.push(LostItem { what: format!("a value in `{place}`"), why });
     };
     match value {

@@ -269,7 +269,7 @@ impl Guard {
         let (message, hint) = match repair.is_whole {
             true => {
                 let trash = trash.display();
-                (WROTE, format!("nothing is lost: what was there last lies in `{trash}`"))
+                (WROTE, format!("nothing is lost: the last content is in `{trash}`"))
             }
             false => (STAYS, "look at each file before anything acts on it".to_owned()),
         };

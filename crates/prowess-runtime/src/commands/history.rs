@@ -121,8 +121,8 @@ pub(super) fn check(
     }
     let line = step.seen[0][1..].join(" ");
     Err(refused(
-        &format!("`git {line}` may tell what `{denied}` has said, which is not to be read"),
-        "`git log`, `git log --stat` and `git status` tell what has happened to which files",
+        &format!("`git {line}` may show the content of `{denied}`, which may not be read"),
+        "`git log`, `git log --stat` and `git status` show which files have changed",
     ))
 }
 

@@ -88,7 +88,7 @@ fn nearest(from: &Path, passed_over: &mut Vec<(PathBuf, &'static str)>) -> Optio
         if inside.is_some_and(|inside| at <= inside) {
             passed_over.push((file, "it came with a skill"));
         } else if !is_own(&file) {
-            passed_over.push((file, "it belongs to somebody else"));
+            passed_over.push((file, "it belongs to another user"));
         } else if is_open(&file) {
             passed_over.push((file, "anybody can write it"));
         } else {

@@ -98,7 +98,7 @@ pub struct PolicySettings {
     /// What happens to a command that is not listed: a refusal or a question. A project can make it
     /// stricter only.
     pub unlisted_commands: Setting<UnlistedCommands>,
-    /// What happens before a tool reads a file that may hold secrets: nothing, a question, or a refusal.
+    /// What happens before a tool reads a file that may contain secrets: nothing, a question, or a refusal.
     /// A project can make it stricter only.
     pub secret_reads: Setting<Decision>,
     /// What happens before a request that does more than get something goes to a host that is not

@@ -105,7 +105,7 @@ impl Config {
             row("policy.unlisted_commands", &mut policy.unlisted_commands, Stricter, None, "\"deny\"",
                 "What happens to a command that is not in `policy.commands`: it is refused, or you are asked about exactly this command."),
             row("policy.secret_reads", &mut policy.secret_reads, Stricter, None, "\"deny\"",
-                "What happens before a tool reads a file that may hold secrets, such as `.env` or a private key: nothing, a question, or a refusal."),
+                "What happens before a tool reads a file that may contain secrets, such as `.env` or a private key: nothing, a question, or a refusal."),
             row("policy.sends", &mut policy.sends, Stricter, None, "\"deny\"",
                 "What happens before `http_request` sends anything but GET or HEAD to a host that is not in `policy.hosts`: nothing, a question, or a refusal."),
             row("policy.environment", &mut policy.environment, Nothing, Some("--env"), "[\"GITHUB_TOKEN\"]",

@@ -677,7 +677,7 @@ impl Value for RootPath {
         if reader.owner != Owner::Project || is_inside(&path, &reader.directory) {
             return Some(Self(path));
         }
-        let message = format!("{key} must lie in the directory of this file");
+        let message = format!("{key} must be in the directory of this file");
         let hint = "the user's own file or one that `--config` names can name others".to_owned();
         reader.note(&item.span().unwrap_or_default(), message, Some(hint));
         None

@@ -48,7 +48,7 @@ const SECRETS: Rows = &[
             "*.auto.tfvars",
             "terraform.tfvars",
         ],
-        "it may hold secrets",
+        "it may contain secrets",
     ),
     (
         &[
@@ -149,7 +149,7 @@ const NO_SECRETS: &[&str] = &[
 
 /// Files that are asked about when they are written, and not when they are read.
 const NAMES: Rows = &[
-    (&["*.env.*", "credentials*", "secrets*"], "it may hold secrets"),
+    (&["*.env.*", "credentials*", "secrets*"], "it may contain secrets"),
     (
         &[
             "*.pem",
@@ -245,7 +245,7 @@ pub(crate) fn holds_secrets(folder: &Path) -> bool {
     })
 }
 
-/// Why a file is guarded while a command runs that nobody has seen: it may hold secrets, or agents and
+/// Why a file is guarded while a command runs that nobody has seen: it may contain secrets, or agents and
 /// programs act on it. Nothing for any other, and for what dependencies bring.
 pub(crate) fn guarded(path: &Path) -> Option<&'static str> {
     let is_brought = |it: &OsStr| DEPENDENCIES.iter().any(|own| it == *own);

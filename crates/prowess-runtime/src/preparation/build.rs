@@ -90,7 +90,7 @@ pub struct PrepareOptions {
 #[non_exhaustive]
 pub enum PrepareError {
     /// Somebody has not agreed.
-    #[error("the packages are not installed, because nobody agreed to it")]
+    #[error("the packages are not installed, because that was not approved")]
     Refused {
         /// Whether somebody was there who has said no.
         is_answered: bool,

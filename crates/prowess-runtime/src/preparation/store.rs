@@ -184,7 +184,7 @@ impl EnvironmentStore {
             .map_err(|error| changed(&format!("its record makes no sense: {error}")))?;
         let lock = read(&folder.join(LOCK), LOCK_SIZE).map_err(io)?;
         let Some((approved, _)) = self.records.environment(key) else {
-            return Err(changed("nobody has approved it, or that was revoked"));
+            return Err(changed("it is not approved, or the approval was revoked"));
         };
         if approved != digest(&lock) || approved != record.lock {
             return Err(changed("its lock file has changed"));

@@ -296,7 +296,7 @@ impl Circumstances {
         let mut homes = self.home.as_deref().into_iter().chain(HOMES.iter().map(Path::new));
         if homes.any(|it| it.starts_with(path)) {
             return Some(
-                "which holds all of a home: name the directories that it needs".to_owned(),
+                "which is a whole home directory: name the directories that it needs".to_owned(),
             );
         }
         let withheld = &self.policy.withheld;
@@ -317,11 +317,11 @@ impl Circumstances {
         let such = such.map(|it| format!(" such as `{}`", self.shown(&it))).unwrap_or_default();
         let entry = &self.entry;
         is_secret.then(|| {
-            format!("which may hold secrets{such}: add it to `{key}` in {entry} by hand if that is meant")
+            format!("which may contain secrets{such}: add it to `{key}` in {entry} by hand if that is meant")
         })
     }
 
-    /// A file that may hold secrets: this one, or one that lies in this directory.
+    /// A file that may contain secrets: this one, or one that lies in this directory.
     fn secret_in(&self, path: &Path) -> Option<PathBuf> {
         let is_secret = |it: &Path| self.policy.known_secret(it).is_some();
         let inside =
@@ -512,7 +512,7 @@ mod tests {
             ("BRAVE_API_KEY environment variable is required".to_owned(), "`BRAVE_API_KEY`"),
             (
                 format!("Error: ENOENT: no such file or directory, open '{}'", at(".ssh")),
-                "which may hold secrets: add it to `read` in `[servers.x]` by hand if that is meant",
+                "which may contain secrets: add it to `read` in `[servers.x]` by hand if that is meant",
             ),
         ];
         for (text, words) in table {

@@ -64,7 +64,7 @@ pub(super) struct Caller {
 pub(super) enum Failure {
     /// It has ended, or does not listen any more.
     Gone,
-    /// It says more than anybody wants to hear.
+    /// It sends too much.
     Flood,
     /// It says that it cannot.
     Said(String),
@@ -485,7 +485,7 @@ impl Caller {
                 let bytes = BASE64_STANDARD.decode(blob);
                 bytes.map_err(|_| Failure::Nonsense("its bytes are not in base64".to_owned()))
             }
-            _ => Err(Failure::Nonsense("it tells something else than was asked for".to_owned())),
+            _ => Err(Failure::Nonsense("it answered something else than was asked for".to_owned())),
         }
     }
 

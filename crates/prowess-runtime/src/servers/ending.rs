@@ -35,7 +35,7 @@ pub(super) async fn explained(
             }
         }
         Failure::Trouble(trouble) => return trouble.outcome(server),
-        Failure::Flood => "says more than anybody wants to hear".to_owned(),
+        Failure::Flood => "sends too much".to_owned(),
         Failure::Said(message) => format!("says: {message}"),
         Failure::Nonsense(message) => format!("does not speak MCP: {message}"),
     };

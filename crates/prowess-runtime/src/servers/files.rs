@@ -105,7 +105,7 @@ impl FileRules<'_> {
         if let Some(unseen) = unseen.or(withheld.unseen) {
             let (unseen, looked) = (unseen.display(), shown(&looked));
             return Err(format!(
-                "{looked} holds too much to be looked through for files with secrets, as far as `{unseen}`"
+                "{looked} has too much to be searched for files with secrets, as far as `{unseen}`"
             ));
         }
         // A person's own entry may name a file with secrets, and nothing that is withheld.

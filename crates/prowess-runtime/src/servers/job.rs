@@ -156,7 +156,7 @@ impl McpLauncher {
             let root = fs::canonicalize(store.root()).unwrap_or_else(|_| store.root().to_owned());
             if let Some(writes) = store.reached_by(&files.writes) {
                 let (writes, root) = (writes.display(), root.display());
-                let why = format!("`write` names `{writes}`, and environments lie in `{root}`");
+                let why = format!("`write` names `{writes}`, and environments are in `{root}`");
                 return Err(invalid(description, &why));
             }
             files.withheld.retain(|it| *it != root);
@@ -286,7 +286,7 @@ impl McpLauncher {
             }
             Some(Err(why)) => return Err(refused(description, &why)),
             None if CONTAINERS.contains(&command) => {
-                let why = format!("what `{command}` starts is not held by the sandbox");
+                let why = format!("what `{command}` starts is not confined by the sandbox");
                 return Err(refused(description, &why));
             }
             None => {}

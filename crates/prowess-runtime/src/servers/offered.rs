@@ -201,7 +201,7 @@ impl RemoteFile {
 /// The files of a skill below `base`, if they are all of them, each once.
 fn files(base: &str, listed: &Value) -> Result<Vec<RemoteFile>, String> {
     if listed == "dynamic" {
-        return Err("it is made anew each time, so that nobody can approve it".to_owned());
+        return Err("it is made anew each time, so it cannot be approved".to_owned());
     }
     let listed = listed.as_array().ok_or("its files are not listed")?;
     if listed.len() > FILES {
@@ -213,7 +213,7 @@ fn files(base: &str, listed: &Value) -> Result<Vec<RemoteFile>, String> {
     for file in listed {
         let uri = file["uri"].as_str().ok_or("the URI of a file is no text")?;
         let of = |why: &str| format!("its file `{}`: {why}", shown(uri));
-        let below = uri.strip_prefix(base).ok_or_else(|| of("it lies outside of the skill"))?;
+        let below = uri.strip_prefix(base).ok_or_else(|| of("it is outside of the skill"))?;
         parts(uri).map_err(|why| of(&why))?;
         let path = below.split('/').map(part).collect::<Result<Vec<_>, _>>();
         let path = path.map_err(|it| of(&it))?.join("/");

@@ -352,7 +352,7 @@ fn no_token(bearer: &Bearer, error: &LoginError) -> Trouble {
 }
 
 fn flood() -> RequestFailure {
-    RequestFailure("it says more than anybody wants to hear".to_owned())
+    RequestFailure("it sends too much".to_owned())
 }
 
 fn nonsense(why: &str) -> Trouble {

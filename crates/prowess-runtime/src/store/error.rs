@@ -184,7 +184,7 @@ impl StoreError {
             Self::Broken { .. } => "`prowess check` says what is wrong with it".to_owned(),
             Self::NotEdited { .. } => "edit it by hand".to_owned(),
             Self::NotOurs { .. } => "look at what is there, and take it away by hand".to_owned(),
-            Self::IsSkill { .. } => "name the directory that the skill lies in".to_owned(),
+            Self::IsSkill { .. } => "name the directory that the skill is in".to_owned(),
             Self::NothingToUndo { name: Some(name) } => format!("`{name}` was not removed from here, or too long ago"),
             Self::NoTrash { .. } => "check the permissions of that directory, or set `XDG_STATE_HOME` to one that you can write".to_owned(),
             Self::Busy { .. } => "try again, or look for a process that hangs".to_owned(),

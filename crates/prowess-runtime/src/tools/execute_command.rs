@@ -220,7 +220,7 @@ impl ExecuteCommand {
                 return Err(Outcome::bad(OutcomeStatus::Refused, message).into());
             }
             None if let Some(secret) = plan.secrets.iter().find(|it| self.keeps_secret(it)) => {
-                let message = format!("it names `{}`, which may hold secrets", secret.display());
+                let message = format!("it names `{}`, which may contain secrets", secret.display());
                 return Err(Outcome::bad(OutcomeStatus::Refused, message).into());
             }
             _ => {}
@@ -349,7 +349,9 @@ fn without(hidden: &[PathBuf]) -> Option<String> {
     names.extend((more > 0).then(|| format!("{more} more")));
     (!names.is_empty()).then(|| {
         let names = names.join(", ");
-        format!("reading {names}, which may hold secrets; a command that names one is asked about")
+        format!(
+            "reading {names}, which may contain secrets; a command that names one is asked about"
+        )
     })
 }
 

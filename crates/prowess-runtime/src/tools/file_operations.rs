@@ -306,7 +306,7 @@ impl Hindrance {
             ))
             .hint("read it again"),
             Self::Unkept(error) => refused(format!(
-                "what `{path}` holds could not be kept, so nothing was written: {error}"
+                "the content of `{path}` could not be saved, so nothing was written: {error}"
             )),
         })
     }

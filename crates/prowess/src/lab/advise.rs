@@ -257,7 +257,7 @@ fn advice(
             format!("say more: {words} words that say something are too few to be found by")
         }
         MissReason::Common(others) => format!(
-            "name what it is about: every word of its description stands in at least {others} others"
+            "name what it is about: every word of its description is in at least {others} others"
         ),
         MissReason::Shadowed(other) => {
             format!("say what {} does not do, and when this one is meant", name(other))
@@ -276,9 +276,9 @@ fn advice(
         return advice;
     }
     if let (Some(competitor), false) = (studied.thieves.first(), studied.shared.is_empty()) {
-        let stand = if studied.shared.len() == 1 { "stands" } else { "stand" };
+        let verb = if studied.shared.len() == 1 { "is" } else { "are" };
         let shared = quoted(&studied.shared, "and");
-        advice.push(format!("{shared} {stand} in {} as well", name(competitor.skill)));
+        advice.push(format!("{shared} {verb} in {} as well", name(competitor.skill)));
     }
     if !studied.own.is_empty() {
         let own = quoted(&studied.own, "or");

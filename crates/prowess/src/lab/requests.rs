@@ -82,7 +82,7 @@ impl Requests {
         };
         match read {
             Ok(requests) if requests.entries.is_empty() && requests.faults.is_empty() => {
-                Self { faults: vec![(None, "it holds no request".to_owned())], ..requests }
+                Self { faults: vec![(None, "it has no request".to_owned())], ..requests }
             }
             Ok(requests) => requests,
             Err(fault) => Self { faults: vec![fault], ..Self::default() },

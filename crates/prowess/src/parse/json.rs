@@ -44,7 +44,7 @@ pub enum FrontmatterError {
     #[error("the frontmatter is not a map of `key: value` lines")]
     NotMap,
     /// A key stands twice in one map.
-    #[error("the key `{key}` stands a second time in line {line} of the frontmatter")]
+    #[error("the key `{key}` is there a second time in line {line} of the frontmatter")]
     Duplicate {
         /// The key.
         key: String,

@@ -46,11 +46,11 @@ impl SplitDocument<'_> {
                     || match canonical(&field.key) {
                         "requires-approval" => {
                             format!(
-                                "`{}` stands twice; approval is required if one says so",
+                                "`{}` is there twice; approval is required if one says so",
                                 field.key
                             )
                         }
-                        _ => format!("`{}` stands twice; the first is taken", field.key),
+                        _ => format!("`{}` is there twice; the first is taken", field.key),
                     },
                     "keep one of them",
                 );

@@ -44,7 +44,7 @@ pub(super) fn repaired<'t>(
         &rule::YAML_INVALID,
         At::line(block.line + line - 1),
         format!("the frontmatter is not YAML: {what}"),
-        "quote values that hold `: `, ` #` or begin with a bracket, and indent with spaces",
+        "quote values that have `: ` or ` #` in them or begin with a bracket, and indent with spaces",
     );
     None
 }

@@ -13,7 +13,7 @@ pub(crate) enum Watcher {}
 
 impl Watcher {
     pub(crate) fn new() -> Result<Self, String> {
-        Err("this system does not tell of them".to_owned())
+        Err("this system does not report them".to_owned())
     }
 
     pub(crate) fn during<T>(

@@ -157,7 +157,7 @@ impl Walk<'_> {
         linked: bool,
     ) -> Result<(), Trouble> {
         if way.depth == MAX_DEPTH {
-            let message = "the folder lies too deep; its files are left out".to_owned();
+            let message = "the folder is nested too deeply; its files are left out".to_owned();
             self.note(&rule::TOO_DEEP, path, message, "keep resources one or two folders deep");
             return Ok(());
         }
@@ -170,7 +170,7 @@ impl Walk<'_> {
             self.note(
                 &rule::NESTED_SKILL,
                 &format!("{path}/SKILL.md"),
-                "this skill lies inside another, so that it is not found".to_owned(),
+                "this skill is inside another, so it is not found".to_owned(),
                 "move its folder up, or name its parent as a directory",
             );
         }

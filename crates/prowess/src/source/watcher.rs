@@ -360,7 +360,7 @@ fn why(errno: Errno) -> String {
         Errno::MFILE => "too many programs watch already (`sysctl` raises \
                          `fs.inotify.max_user_instances`)"
             .to_owned(),
-        errno => format!("the system cannot tell of them: {errno}"),
+        errno => format!("the system cannot report them: {errno}"),
     }
 }
 

@@ -77,7 +77,7 @@ fn references(
                 &rule::REFERENCE_OUTSIDE,
                 at,
                 || format!("the link leads to another skill by its path: `{}`", link.target),
-                "name the other skill instead; its folder may lie elsewhere",
+                "name the other skill instead; its folder may be elsewhere",
             ),
             None => report.note(
                 &rule::REFERENCE_OUTSIDE,

@@ -44,7 +44,7 @@ pub(super) fn rules(reading: &SplitDocument<'_>, manifest: Option<&Manifest>, re
             report.note(
                 &rule::PLACEHOLDER,
                 At::line(body.line + number),
-                || "this line still holds the text of a template".to_owned(),
+                || "this line still has the text of a template".to_owned(),
                 "fill it in",
             );
         }

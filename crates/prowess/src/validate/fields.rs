@@ -354,7 +354,7 @@ fn placeholder(
             report.note(
                 &rule::PLACEHOLDER,
                 reading.at(field),
-                || format!("`{key}` still holds the text of a template"),
+                || format!("`{key}` still has the text of a template"),
                 "fill it in",
             );
         }

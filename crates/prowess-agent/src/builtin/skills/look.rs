@@ -135,8 +135,8 @@ fn tell_to_run(offer: &mut Offer, skill: &Skill) {
     if let Some((Level::Full, text)) = offer.contents.first_mut() {
         let name = &skill.manifest.name;
         let text_end = format!(
-            "\n\nThe user asks to run this skill: call `run_skill` with the name `{name}`, and with what \
-             stands behind the name in the request as its parameters.\n"
+            "\n\nThe user asks to run this skill: call `run_skill` with the name `{name}`, and pass \
+             what follows the name in the request as its parameters.\n"
         );
         text.truncate(text.trim_end().len());
         text.push_str(&text_end);
@@ -182,7 +182,7 @@ impl HistoryMatches {
                     if asks && by == "mentioned" {
                         let name = &skill.manifest.name;
                         self.held_back.push(format!(
-                            "skill `{name}` needs approval before it is told; `use_skill` asks for it"
+                            "skill `{name}` needs approval before it is shown; `use_skill` asks for it"
                         ));
                     }
                     if chosen.level == Level::Full {

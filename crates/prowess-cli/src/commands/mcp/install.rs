@@ -207,7 +207,7 @@ fn may_write(args: &Args, diff: &str, printer: &mut Printer) -> Result<bool> {
         return Ok(true);
     }
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        let fault = CliError::unable("nobody is there to be asked, so nothing is written");
+        let fault = CliError::unable("there is no terminal to ask at, so nothing is written");
         return Err(fault.hint("`--yes` writes without asking").into());
     }
     if printer.json {

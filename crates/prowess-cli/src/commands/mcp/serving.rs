@@ -96,9 +96,7 @@ impl ServeArgs {
             let stop = stop()?;
             let http = HttpServer::bind(address, http).await.map_err(|error| match error {
                 ServeError::Open(_) => CliError::unable(error.to_string())
-                    .hint(format!(
-                        "name a file that holds a token with `--token-file`, or set `{TOKEN}`"
-                    ))
+                    .hint(format!("name a file with a token by `--token-file`, or set `{TOKEN}`"))
                     .into(),
                 error => anyhow::Error::new(error),
             })?;

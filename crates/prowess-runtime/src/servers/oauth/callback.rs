@@ -148,7 +148,7 @@ impl RedirectAnswer {
     fn read(query: &str, state: &Secret) -> Option<Self> {
         let value = |name: &str| {
             let mut values = form_urlencoded::parse(query.as_bytes()).filter(|it| it.0 == name);
-            // What stands there twice says two things.
+            // What is there twice says two things.
             let value = values.next().map(|it| it.1.into_owned());
             if values.next().is_some() { None } else { value }
         };

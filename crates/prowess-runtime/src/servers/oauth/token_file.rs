@@ -185,7 +185,7 @@ impl Logins {
         };
         let metadata = directory.metadata()?;
         if metadata.uid() != geteuid().as_raw() {
-            return Err(io::Error::other("its directory belongs to somebody else"));
+            return Err(io::Error::other("its directory belongs to another user"));
         }
         if metadata.mode() & 0o077 != 0 {
             fchmod(&directory, Mode::RWXU)?;

@@ -45,7 +45,7 @@ impl Web {
         let bad = |why: &str| LoginError::Malformed { what, why: why.to_owned() };
         let url = Url::parse(text).map_err(|_| bad("it is not a URL"))?;
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(bad("it holds a user name or password"));
+            return Err(bad("it has a user name or password"));
         }
         if url.fragment().is_some() {
             return Err(bad("it has a fragment"));

@@ -97,7 +97,7 @@ const SCALARS: &[(&str, &str)] = &[
     ("[&x a, *x]", "line 1 of the frontmatter has an alias"),
     ("!!str 1", "line 1 of the frontmatter has a tag"),
     ("{<<: {a: 1}}", "line 1 of the frontmatter has a merge key"),
-    ("{a: 1, b: 2, 'a': 3}", "the key `a` stands a second time in line 1 of the frontmatter"),
+    ("{a: 1, b: 2, 'a': 3}", "the key `a` is there a second time in line 1 of the frontmatter"),
 ];
 
 #[test]
@@ -141,11 +141,11 @@ fn keys_are_text_in_the_order_written() {
     }
     assert_eq!(
         json("a: 1\nb:\n  c: 1\n  c: 2"),
-        "the key `c` stands a second time in line 4 of the frontmatter"
+        "the key `c` is there a second time in line 4 of the frontmatter"
     );
     assert_eq!(
         json("a: 1\n'a': 2"),
-        "the key `a` stands a second time in line 2 of the frontmatter"
+        "the key `a` is there a second time in line 2 of the frontmatter"
     );
 }
 

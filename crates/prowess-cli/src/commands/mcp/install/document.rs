@@ -101,7 +101,7 @@ impl Document {
             Err(_) => None,
         };
         if now.as_deref() != self.found.as_ref().map(|_| &*self.text) {
-            let message = format!("`{shown}` was changed by somebody else meanwhile");
+            let message = format!("`{shown}` was changed by another program meanwhile");
             return Err(CliError::unable(message).hint("it is left alone; try again").into());
         }
         draft.persist(&self.target).map_err(|it| it.error).with_context(cannot)?;

@@ -36,7 +36,7 @@ pub(super) fn get(text: &str, way: &[&str]) -> Result<Option<Json>, Broken> {
 pub(super) fn remove(text: &str, way: &[&str]) -> Result<String, Broken> {
     let [above @ .., name] = way else { return Ok(text.to_owned()) };
     let root = parse(text)?;
-    // Whether a name stands there twice is seen on the way to it.
+    // Whether a name is there twice is seen on the way to it.
     descend(text, &root, way)?;
     let (node, []) = descend(text, &root, above)? else { return Ok(text.to_owned()) };
     let members = node.members();
@@ -270,7 +270,7 @@ impl<'t> Parser<'t> {
         self.trivia()?;
         let start = self.at;
         let Some(depth) = depth.checked_sub(1) else {
-            return Err(self.broken("values lie too deep inside each other"));
+            return Err(self.broken("values are nested too deeply"));
         };
         let kind = match self.peek() {
             Some(b'{') => self.object(depth)?,

@@ -74,7 +74,7 @@ fn read(text: &str) -> Result<Json, Broken> {
         let (line, what) = match error {
             FrontmatterError::Invalid { line, what } => (line, what),
             FrontmatterError::Unsafe { line, what } => (line, format!("it has {what}")),
-            FrontmatterError::Duplicate { line, key } => (line, format!("`{key}` stands twice")),
+            FrontmatterError::Duplicate { line, key } => (line, format!("`{key}` is there twice")),
             FrontmatterError::Key { line, key } => (line, format!("the key `{key}` is no text")),
             error => return Broken::whole(error.to_string().replace("frontmatter", "file")),
         };
@@ -89,7 +89,7 @@ fn place<'a>(said: &'a mut Json, way: &[&str]) -> Result<&'a mut Json, Broken> {
             *said = Json::Object(Map::new());
         }
         let map = said.as_object_mut();
-        let map = map.ok_or_else(|| Broken::whole(format!("no map is there to hold `{key}`")))?;
+        let map = map.ok_or_else(|| Broken::whole(format!("there is no map for `{key}`")))?;
         Ok(map.entry(*key).or_insert(Json::Null))
     })
 }
