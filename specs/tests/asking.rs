@@ -572,6 +572,22 @@ mod what_a_tool_wrote_can_be_undone {
     }
 
     #[test]
+    fn undo_loses_nothing_and_needs_no_settings_of_the_project() {
+        let world = World::new();
+        assert_eq!(write(&world, "new.txt", "precious", &["--yes"]).code, Some(0));
+        assert_eq!(world.run(["config"]).code, Some(0));
+        fs::write(world.path("prowess.toml"), "x").unwrap();
+        assert_eq!(world.run(["config"]).code, Some(2));
+        let ran = undo(&world, &[]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(!world.path("new.txt").exists());
+        assert!(ran.stderr.contains("settings of the project are ignored"), "{}", ran.stderr);
+        let kept = ran.stderr.split("its content is in `").nth(1).unwrap();
+        let kept = kept.replace("\n  ", "").split('`').next().unwrap().to_owned();
+        assert_eq!(fs::read_to_string(kept).unwrap(), "precious");
+    }
+
+    #[test]
     fn undo_takes_the_last_change_whatever_it_was() {
         let world = World::new().skill("one", "a").file("a", "a1").file("b", "b1");
         assert_eq!(write(&world, "a", "a2", &["--yes"]).code, Some(0));

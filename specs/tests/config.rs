@@ -171,7 +171,7 @@ mod settings_come_from_several_places_the_nearest_one_first {
         if std::os::unix::fs::chown(world.path("prowess.toml"), Some(65534), None).is_ok() {
             let ran = world.run(["config", "--json", "--cwd", "below"]);
             assert_eq!(setting(&ran, "skill.depth").0, 32);
-            assert!(ran.stderr.contains("belongs to somebody else"), "{}", ran.stderr);
+            assert!(ran.stderr.contains("belongs to another user"), "{}", ran.stderr);
             let named = world.run(["config", "--json", "--config", "prowess.toml"]);
             assert_eq!(setting(&named, "skill.depth").0, 6);
         } else {

@@ -444,7 +444,7 @@ mod the_program_says_it_to_people_and_to_programs {
         assert!(said.contains("Claude Code      1 loaded, 1 hidden\n"), "{said}");
         let hidden = run(&world, &["--client", "claude-code"]);
         assert_eq!(hidden.code, Some(0));
-        let said_of = "but does not show all of it (see `prowess doctor NAME`): steep-tea";
+        let said_of = "but some are truncated or hidden (see `prowess doctor NAME`): steep-tea";
         assert!(hidden.stdout().contains(said_of), "{}", hidden.stdout());
         assert!(said.contains("refused   goose,") && said.contains("→ put the value"), "{said}");
         assert!(!said.contains("brew-coffee"), "{said}");

@@ -437,7 +437,7 @@ mod only_hosts_that_may_be_asked_are {
             "https://:hunter2@example.com/".to_owned(),
         ] {
             let outcome = get(&tool, &url);
-            refused(&outcome, "holds a user name or password");
+            refused(&outcome, "has a user name or password");
             assert!(!format!("{outcome:?}").contains("hunter2"));
             assert!(!format!("{:?}", tool.action(&json!({ "url": url }))).contains("hunter2"));
         }

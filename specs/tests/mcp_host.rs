@@ -495,7 +495,7 @@ mod what_cannot_be_held_to_its_word_is_refused {
         host.list(vec![json!({"uri": "x".repeat(9 * 1024 * 1024)})]);
         let (code, server) = docs(&world);
         assert_eq!(code, Some(1));
-        assert!(server["message"].as_str().unwrap().contains("than anybody wants"), "{server}");
+        assert!(server["message"].as_str().unwrap().contains("sends too much"), "{server}");
     }
 
     #[test]

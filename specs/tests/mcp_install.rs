@@ -201,7 +201,7 @@ mod a_client_learns_how_to_start_the_server {
         }
         let ran = world.run(["mcp", "--run", "install", "--client", "cursor", "--yes"]);
         assert_eq!(ran.code, Some(2));
-        assert!(ran.stderr.contains("behind it, as `-- --watch`"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("as in `-- --watch`"), "{}", ran.stderr);
         assert!(!world.path(CURSOR).exists());
     }
 
@@ -468,16 +468,16 @@ mod nothing_is_written_that_nobody_wants {
                 "{\"mcpServers\": {},\n\"mcpServers\": {}}",
                 "mcp.json:2`: `mcpServers` is there twice",
             ),
-            ("cursor", &deep, "mcp.json:2`: values lie too deep"),
+            ("cursor", &deep, "mcp.json:2`: values are nested too deeply"),
             ("codex", "a = 1\nb = \n", "config.toml:2`: "),
             ("codex", "a = 1\na = 2\n", "config.toml:2`: "),
             ("codex", "a = 1\r\nb = 2\n", "config.toml`: it cannot be kept as it is written"),
             ("codex", "mcp_servers = 1\n", "config.toml`: `mcp_servers` is not a table"),
             ("goose", "a: 1\nb: [\n", "config.yaml:2`: "),
-            ("goose", "a: 1\na: 2\n", "config.yaml:2`: `a` stands twice"),
+            ("goose", "a: 1\na: 2\n", "config.yaml:2`: `a` is there twice"),
             ("goose", "a: &x 1\nb: *x\n", "config.yaml:2`: it has an alias"),
             ("goose", "a: 1\n---\nb: 2\n", "config.yaml:2`: it has marks of documents"),
-            ("goose", "extensions: [a]\n", "config.yaml`: no map is there to hold `prowess`"),
+            ("goose", "extensions: [a]\n", "config.yaml`: there is no map for `prowess`"),
             ("goose", "extensions: {a: {cmd: b}}\n", "config.yaml`: it is not written line by"),
             ("goose", "a: 1\r\nb: 2\n", "config.yaml`: it is not written line by"),
         ] {
@@ -559,7 +559,7 @@ mod nothing_is_written_that_nobody_wants {
         ) | script -qfec "$0 mcp install --client cursor" log"#;
         let ran = world.run_script(script);
         assert_eq!(ran.code, Some(2), "{}", ran.stdout());
-        assert!(ran.stdout().contains("changed by somebody else"), "{}", ran.stdout());
+        assert!(ran.stdout().contains("changed by another program"), "{}", ran.stdout());
         assert_eq!(text(&world, CURSOR), "{\"new\": 1}");
         let files: Vec<_> = fs::read_dir(world.path("home/.cursor")).unwrap().collect();
         assert_eq!(files.len(), 1, "a draft is left: {files:?}");

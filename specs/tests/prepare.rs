@@ -929,7 +929,7 @@ mod a_script_runs_with_what_was_approved_and_cannot_change_it {
         let approvals = approvals["approvals"].as_array().unwrap();
         let own = approvals.iter().find(|it| it["kind"] == "environment").unwrap();
         assert_well(&world.run(["approvals", "--revoke", own["id"].as_str().unwrap()]));
-        refused("nobody has approved it");
+        refused("it is not approved");
         assert_well(&prepare(&world, &["--update"]));
         assert_eq!(script(&world, "say.py").stdout(), "tiny\n");
     }

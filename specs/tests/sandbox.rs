@@ -543,10 +543,10 @@ mod a_script_reaches_only_the_files_that_it_is_given {
         let paths = [
             ("/nowhere/at/all", "No such file or directory (os error 2)"),
             ("/", "no script is given the whole root"),
-            ("/proc", "no script is given what lies in `/proc`"),
-            ("/proc/self", "no script is given what lies in `/proc`"),
-            ("/dev/null", "no script is given what lies in `/dev`"),
-            ("/sys/kernel", "no script is given what lies in `/sys`"),
+            ("/proc", "no script is given what is in `/proc`"),
+            ("/proc/self", "no script is given what is in `/proc`"),
+            ("/dev/null", "no script is given what is in `/dev`"),
+            ("/sys/kernel", "no script is given what is in `/sys`"),
         ];
         for (path, why) in paths {
             let paths = || vec![path.into()];

@@ -266,7 +266,7 @@ mod files_and_input_reach_a_script {
         assert!(ran.stderr.contains("not handed over: AGENTS.md"), "{}", ran.stderr);
         assert!(world.path("o/made.txt").exists() && !world.path("o/AGENTS.md").exists());
         let ran = run(&world, &[], &[&words[..], &["made.txt"]].concat());
-        assert!(ran.stderr.contains("stands behind `--`"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("come after `--`"), "{}", ran.stderr);
         for path in ["scripts/make.py", "make.py"] {
             let ran = run(&world, &[], &[path, "a b.txt"]);
             assert_eq!(ran.code, Some(1));

@@ -1204,7 +1204,7 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
             tool(open(&stage.owner, access, privileges).unwrap(), access)
         };
         let superuser = "`postgres` is no ordinary user of the database: it is a superuser";
-        let root = "`root@127.0.0.1` is no ordinary user of the database: it holds ALL PRIVILEGES \
+        let root = "`root@127.0.0.1` is no ordinary user of the database: it has ALL PRIVILEGES \
                     on the whole server";
         for (stage, message) in [(&postgres, superuser), (&mariadb, root)] {
             let writing = owner(stage, Access::Write, Privileges::Limited);

@@ -15,7 +15,7 @@ use prowess_runtime::{
     ApproveAll, Approver, ApproverFuture, ApproverReply, Coverage, DenyAll, Question,
 };
 
-use crate::{printer, safe};
+use crate::{pending, printer, safe};
 
 /// Whoever can be asked: the flag, the person at the terminal, or nobody. What the flag does not
 /// answer is asked at the terminal.
@@ -82,6 +82,7 @@ impl Approver for Person {
         let (one, shown, choices) = (self.0.clone(), shown(question), choices(question));
         let coverage = question.coverage.clone();
         Box::pin(async move {
+            pending::all_shown().await;
             let waiting = AnswerWait::default();
             let is_over = waiting.0.clone();
             let asked = tokio::task::spawn_blocking(move || {
@@ -177,7 +178,7 @@ fn shown(question: &Question) -> String {
         let _ = write!(out, "It would be given:\n{}", whole(given));
     }
     let (what, why) = (safe::shown(&safe::line(what)), safe::line(why));
-    let asked = format!("May prowess {what}? It is asked because {why}.");
+    let asked = format!("May prowess {what}? You are asked because {why}.");
     let _ = writeln!(out, "{}", printer::by_words(&asked));
     out
 }

@@ -115,6 +115,9 @@ pub(crate) struct Global {
     /// Whether there are skills in some of them.
     #[arg(skip)]
     pub(crate) leaves_out_skills: bool,
+    /// Whether the settings of the project are ignored, because they cannot be read.
+    #[arg(skip)]
+    pub(crate) ignores_project_file: bool,
     /// A directory with skills; can be given several times, and the first one wins
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Where to look")]
     pub(crate) dir: Vec<PathBuf>,

@@ -365,7 +365,7 @@ pub(crate) fn places(global: &Global) -> Places {
     let from = |path: &Path| global.cwd.as_ref().map_or(path.to_owned(), |it| it.join(path));
     Places {
         only: global.config.as_deref().map(from),
-        from: Some(from(Path::new("."))),
+        from: (!global.ignores_project_file).then(|| from(Path::new("."))),
         records: host::state(),
         ..host::user_places()
     }

@@ -14,7 +14,7 @@ use prowess_runtime::{Outcome, OutcomeStatus};
 use serde_json::{Value as Json, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::{approver::is_noted, highlight::Highlighter, printer::Printer, safe};
+use crate::{approver::is_noted, highlight::Highlighter, pending, printer::Printer, safe};
 
 /// How what happens is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,8 +106,16 @@ const BRIEF: usize = 100;
 /// How much of the reason of a refusal is shown: paths are long, and the reason stands behind them.
 const REASON: usize = 1000;
 
+fn send(sender: &UnboundedSender<UiEvent>, event: UiEvent) {
+    pending::add();
+    // Whoever is gone does not want to know.
+    if sender.send(event).is_err() {
+        pending::done();
+    }
+}
+
 impl EventSender {
-    /// A layer, where it tells things, and the layer that writes the trace there, where one is wanted.
+    /// Middleware, where it tells things, and the layer that writes the trace there, where one is wanted.
     /// The secrets are masked in both, whole or in pieces.
     pub(crate) fn new(
         view: View,
@@ -117,8 +125,7 @@ impl EventSender {
         let lines = sender.clone();
         let trace = matches!(view, View::Events | View::Document).then(|| {
             let trace = Trace::new(move |line| {
-                // Whoever is gone does not want to know.
-                let _ = lines.send(UiEvent::Line(line.to_owned()));
+                send(&lines, UiEvent::Line(line.to_owned()));
                 Ok(())
             });
             trace.without(secrets.clone())
@@ -140,13 +147,13 @@ impl Middleware for EventSender {
             // A trace has no pieces; whoever follows the events wants them.
             for piece in pieces.take(what) {
                 let line = serde_json::to_string(&turn.event(&piece)).unwrap_or_default();
-                let _ = self.sender.send(UiEvent::Line(line));
+                send(&self.sender, UiEvent::Line(line));
             }
             if what.is_piece() {
                 return;
             }
         }
-        let _ = self.sender.send(UiEvent::What(Box::new(what.clone())));
+        send(&self.sender, UiEvent::What(Box::new(what.clone())));
     }
 }
 
@@ -201,8 +208,14 @@ impl EventRenderer {
     }
 
     /// Shows something that happened.
-    pub(crate) fn show(&mut self, sight: UiEvent, printer: &mut Printer) -> Result<()> {
-        let what = match sight {
+    pub(crate) fn show(&mut self, event: UiEvent, printer: &mut Printer) -> Result<()> {
+        let shown = self.show_event(event, printer);
+        pending::done();
+        shown
+    }
+
+    fn show_event(&mut self, event: UiEvent, printer: &mut Printer) -> Result<()> {
+        let what = match event {
             UiEvent::What(what) => *what,
             UiEvent::Line(line) if self.view == View::Events => {
                 printer.line(safe::json(&line))?;

@@ -13,6 +13,7 @@ mod suggest;
 mod cli_error;
 mod connection;
 mod sessions;
+mod pending;
 mod approver;
 mod registries;
 mod host;

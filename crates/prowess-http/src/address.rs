@@ -65,7 +65,7 @@ const PRIVATE: &str = "a private network";
 const LOOPBACK: &str = "this machine";
 const LINK: &str = "the local link";
 const TRANSITION: &str = "an address inside an address";
-const DOCUMENTATION: &str = "an address of documentation";
+const DOCUMENTATION: &str = "an address that is reserved for documentation";
 const MULTICAST: &str = "many machines at once";
 const RESERVED: &str = "a reserved address";
 

@@ -162,7 +162,9 @@ impl ChangeHistory {
 
     /// Restores what a file held before a change, and its mode, or removes it if it was new, with the
     /// folders that were made for it and are empty. A file that has changed since then is left alone.
-    pub fn undo(&self, record: &ChangeRecord) -> Result<(), UndoError> {
+    ///
+    /// Returns where the content of a removed file is kept: it may have been moved there from another place.
+    pub fn undo(&self, record: &ChangeRecord) -> Result<Option<PathBuf>, UndoError> {
         let path = &record.path;
         let kept = record.size.map(|_| self.content_path(record.time));
         let moved = || UndoError::Moved { path: path.clone(), kept: kept.clone() };
@@ -182,8 +184,9 @@ impl ChangeHistory {
             let before = before.file_name().and_then(OsStr::to_str).ok_or_else(moved)?;
             root.rename(name, before)?;
             self.forget(record.time);
-            return Ok(());
+            return Ok(None);
         }
+        let mut removed = None;
         let is_ours = |file: File| Ok::<_, io::Error>(digest_of(file)? == record.after);
         let is_undone = match &record.before {
             Some(before) => {
@@ -205,6 +208,7 @@ impl ChangeHistory {
                 file => {
                     let is_ours = is_ours(file?)?;
                     if is_ours {
+                        removed = Some(self.keep_removed(record)?);
                         fs::remove_file(path)?;
                     }
                     is_ours
@@ -220,7 +224,31 @@ impl ChangeHistory {
             let _ = made.map(fs::remove_dir).find(Result::is_err);
         }
         self.forget(record.time);
-        Ok(())
+        Ok(removed)
+    }
+
+    /// Keeps the content of a file that is about to be removed, and lets the oldest of those go.
+    fn keep_removed(&self, record: &ChangeRecord) -> io::Result<PathBuf> {
+        let _lock = locked(&self.directory)?;
+        self.own()?;
+        let kept = self.directory.join(format!("{:020}.removed", record.time));
+        fs::copy(&record.path, &kept)?;
+        fs::set_permissions(&kept, fs::Permissions::from_mode(0o600))?;
+        let mut others: Vec<PathBuf> = fs::read_dir(&self.directory)?
+            .filter_map(|it| Some(it.ok()?.path()))
+            .filter(|it| it.extension().is_some_and(|it| it == "removed") && *it != kept)
+            .collect();
+        others.sort_unstable_by(|a, b| b.cmp(a));
+        let mut room = BYTES.saturating_sub(fs::metadata(&kept)?.len());
+        for (at, other) in others.iter().enumerate() {
+            let size = fs::symlink_metadata(other).map_or(0, |it| it.len());
+            if at + 1 >= CHANGES || size > room {
+                let _ = fs::remove_file(other);
+            } else {
+                room -= size;
+            }
+        }
+        Ok(kept)
     }
 
     /// Whether a file still is as it was after a change, or is gone, so that the change can be undone.

@@ -42,8 +42,9 @@ const REASONS: usize = 8;
 /// Find the skills that fit a request
 ///
 /// Skills that are mentioned (`@name`, `$name`, or `/name` at the start) come first, then those whose
-/// name was said, then those for which most speaks. Exits 1 when no skill fits. In a pipe or file each skill is one line
-/// of fields between tabs: name, confidence, level, the whole description, and what else is to be said.
+/// name is in the request, then the most likely ones. Exits 1 when nothing matches at all; a note says when only weak
+/// matches were found. In a pipe or file each skill is one line of fields between tabs: name, confidence, level, the whole
+/// description, and remarks.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// What is asked for; several words need no quotes

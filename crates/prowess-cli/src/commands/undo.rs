@@ -83,6 +83,14 @@ impl Change {
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
+    let mut global = global.clone();
+    // It may be the settings that are to be undone.
+    if let Err(error) = context::config(&global) {
+        global.ignores_project_file = true;
+        context::config(&global)?;
+        printer.warning(&format!("the settings of the project are ignored: {error:#}"));
+    }
+    let global = &global;
     let shelf = context::shelf_of_removed(args.name.as_deref(), global, printer)?;
     let history = host::history();
     let mut changes: Vec<Change> = Vec::new();
@@ -397,7 +405,7 @@ fn restore_all<'c>(
     let (mut restored, mut has_failed) = (Vec::new(), false);
     for record in records {
         match (history.undo(record), &mut skipped.0) {
-            (Ok(()), _) => restored.push(*record),
+            (Ok(_), _) => restored.push(*record),
             (Err(error), Some(skipped)) if is_changed(&error) => skipped.push(record),
             (Err(error), _) => {
                 printer.fault(&format!("{:#}", anyhow::Error::from(error)));
@@ -448,25 +456,10 @@ fn restore(
     printer: &mut Printer,
 ) -> Result<ExitStatus> {
     let path = record.path.display().to_string();
-    if let Err(error) = history.undo(record) {
-        let kept = match &error {
-            UndoError::Changed { kept, .. } | UndoError::Moved { kept, .. } => kept.clone(),
-            _ => None,
-        };
-        printer.fault(&format!("{:#}", anyhow::Error::from(error)));
-        if let Some(kept) = kept {
-            printer.hint(&format!("its previous content is in `{}`", kept.display()));
-        }
-        match next {
-            Some(next) => printer.hint(&format!(
-                "`prowess undo --skip` skips it, and undoes {}: {}",
-                if next.group().is_some() { "what belongs to this change" } else { "this change" },
-                line(next).trim_start()
-            )),
-            None => printer.hint("`prowess undo --list` lists the other changes"),
-        }
-        return Ok(ExitStatus::Failure);
-    }
+    let removed = match history.undo(record) {
+        Ok(removed) => removed,
+        Err(error) => return Ok(not_undone(error, next, printer)),
+    };
     if printer.json {
         printer.document(&skipped.add_to(undone(record)))?;
         return Ok(ExitStatus::Success);
@@ -476,9 +469,35 @@ fn restore(
             printer.note(&format!("`{path}` is `{}` again", before.display()));
         }
         Some(_) => printer.note(&format!("`{path}` is as it was before")),
-        None => printer.note(&format!("`{path}` is removed: it was new")),
+        None => {
+            printer.note(&format!("`{path}` is removed: it was new"));
+            if let Some(kept) = removed {
+                printer.hint(&format!("its content is in `{}`", kept.display()));
+            }
+        }
     }
     Ok(ExitStatus::Success)
+}
+
+/// Says why a change could not be undone, and what else can be.
+fn not_undone(error: UndoError, next: Option<&Change>, printer: &mut Printer) -> ExitStatus {
+    let kept = match &error {
+        UndoError::Changed { kept, .. } | UndoError::Moved { kept, .. } => kept.clone(),
+        _ => None,
+    };
+    printer.fault(&format!("{:#}", anyhow::Error::from(error)));
+    if let Some(kept) = kept {
+        printer.hint(&format!("its previous content is in `{}`", kept.display()));
+    }
+    match next {
+        Some(next) => printer.hint(&format!(
+            "`prowess undo --skip` skips it, and undoes {}: {}",
+            if next.group().is_some() { "what belongs to this change" } else { "this change" },
+            line(next).trim_start()
+        )),
+        None => printer.hint("`prowess undo --list` lists the other changes"),
+    }
+    ExitStatus::Failure
 }
 
 fn bring_back(

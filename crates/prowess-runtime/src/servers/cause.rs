@@ -301,6 +301,11 @@ impl Circumstances {
         }
         let withheld = &self.policy.withheld;
         let secret = self.secret_in(path);
+        if key == "write"
+            && (is_protected(path) || path.components().any(|it| it.as_os_str() == ".git"))
+        {
+            return Some("which other programs act on: no server writes it".to_owned());
+        }
         let is_secret = secret.is_some()
             || is_protected(path)
             || holds_secrets(path)

@@ -71,11 +71,11 @@ impl WriteWatch {
             named.chain((more > 0).then(|| format!("and {more} more"))).collect();
         let remedy = match self.keep(&changes) {
             Some((group, kept)) if kept == changes.len() => {
-                format!("`prowess undo {group}` puts them back")
+                format!("`prowess undo {group}` undoes that")
             }
             Some((group, kept)) => {
                 let all = changes.len();
-                format!("`prowess undo {group}` puts {kept} of {all} back; look at the others")
+                format!("`prowess undo {group}` undoes {kept} of {all}; look at the others")
             }
             None => "look at each before anything acts on it".to_owned(),
         };

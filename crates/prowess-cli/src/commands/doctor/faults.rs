@@ -48,7 +48,7 @@ pub(super) fn faults(checkup: &Checkup, printer: &mut Printer) -> Result<()> {
     let words = match faulty.len() {
         0 if is_unread(checkup) => "every client loads what can be read".to_owned(),
         0 if !partly.is_empty() => format!(
-            "every client loads what it finds, but does not show all of it (see `prowess doctor NAME`): {}",
+            "no client refuses a skill, but some are truncated or hidden (see `prowess doctor NAME`): {}",
             partly.join(", ")
         ),
         0 if undecided => "every client loads what it finds, as far as is known".to_owned(),
