@@ -467,7 +467,7 @@ mod nothing_runs_before_the_policy_allows_it {
         }
         let ran = world.run_at_narrow_terminal(40, "n\n", "run greet --dir skills");
         let said = ran.stdout().replace('\r', "");
-        let question = "May prowess run the skill `greet`? It is\nasked because the skill requires\napproval.\n";
+        let question = "May prowess run the skill `greet`? You\nare asked because the skill requires\napproval.\n";
         assert!(said.contains(question), "{said}");
     }
 
