@@ -494,14 +494,17 @@ mod tests {
                 "OSError: [Errno 30] Read-only file system: 'given/a.txt'".to_owned(),
                 "add `write = [\"~/given\"]`",
             ),
-            (format!("Cannot access directory {}, skipping", home.display()), "all of a home"),
+            (
+                format!("Cannot access directory {}, skipping", home.display()),
+                "a whole home directory",
+            ),
             (
                 format!("OSError: [Errno 30] Read-only file system: '{}'", at("x.txt")),
-                "all of a home",
+                "a whole home directory",
             ),
             (format!("ENOENT '{}'", at(".config/app")), "add `read = [\"~/.config/app\"]`"),
             (format!("ENOENT '{}'", at("state/inside")), "kept from servers"),
-            (format!("ENOENT '{}'", at("app")), "hold secrets such as `~/app/.env`"),
+            (format!("ENOENT '{}'", at("app")), "contain secrets such as `~/app/.env`"),
             (
                 "Error: getaddrinfo ENOTFOUND api.github.com".to_owned(),
                 "add `hosts = [\"api.github.com\"]`",
@@ -542,7 +545,7 @@ mod tests {
             for text in [format!("EACCES '{}'", at(kept)), format!("ENOENT '/tmp/own/work/{kept}'")]
             {
                 let said = cause(&text).unwrap_or_default();
-                assert!(said.contains("may hold secrets"), "{text}: {said}");
+                assert!(said.contains("may contain secrets"), "{text}: {said}");
                 assert!(!said.contains(" = ["), "{said}");
             }
         }
