@@ -1,4 +1,4 @@
-//! What stands between an agent and its model: middleware, the first outermost.
+//! Middleware: steps between an agent and its model, the first outermost.
 
 use std::{fmt, future::Future, pin::Pin, sync::Arc};
 

@@ -192,7 +192,7 @@ impl Session {
         self.record(Line::Compacted { messages })
     }
 
-    /// What a middleware keeps for this conversation, in memory; the first who asks for it makes it.
+    /// The state of a middleware for this conversation, in memory; the first use makes it.
     pub fn keep<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> T) -> Arc<T> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let known = kept.iter().find_map(|it| it.clone().downcast().ok());

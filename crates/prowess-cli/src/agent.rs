@@ -81,7 +81,7 @@ pub(crate) struct Stack {
     pub(crate) authorizer: Arc<Authorizer>,
     /// What starts servers; nothing where none is started.
     pub(crate) servers: Option<Arc<Servers>>,
-    pub(crate) sights: UnboundedReceiver<UiEvent>,
+    pub(crate) events: UnboundedReceiver<UiEvent>,
     pub(crate) window: ContextWindow,
     /// What must not be shown.
     pub(crate) secrets: KnownSecrets,
@@ -128,9 +128,9 @@ impl AgentArgs {
         let system = self.system.as_deref().map_or_else(|| Ok(SYSTEM.to_owned()), input::text)?;
         let system = format!("{}\n\n{}", system.trim_end(), surroundings());
         let secrets = self.naming.secrets(&config);
-        let (lookout, shown, sights) = EventSender::new(view, &secrets);
+        let (sender, shown, events) = EventSender::new(view, &secrets);
         // What was said is told before what ends it.
-        let mut agent = Agent::new(model).with_system(system).with(lookout);
+        let mut agent = Agent::new(model).with_system(system).with(sender);
         if let Some(tokens) = self.max_output.or(config.model.max_output.value) {
             agent = agent.with_max_output(tokens.get());
         }
@@ -156,7 +156,7 @@ impl AgentArgs {
             .with(spending)
             .with(FitContext::new(window).with_summaries(None))
             .with(Retry::default());
-        Ok(Stack { agent, provider, authorizer, servers, sights, window, secrets })
+        Ok(Stack { agent, provider, authorizer, servers, events, window, secrets })
     }
 
     fn window(&self, model: &str, config: &Config) -> ContextWindow {

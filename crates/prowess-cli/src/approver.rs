@@ -41,7 +41,7 @@ pub(crate) fn is_noted(message: &str) -> bool {
     noted.iter().any(|what| message.contains(&**what))
 }
 
-/// What was refused because nobody could be asked, and is told.
+/// Refusals, for want of somebody to ask, that were noted.
 static NOTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// Somebody who has answered ahead, and the person who is asked what that does not cover.

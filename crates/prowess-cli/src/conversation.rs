@@ -60,7 +60,7 @@ impl Signals {
 pub(crate) struct Conversation {
     pub(crate) stack: Stack,
     pub(crate) kept: OpenSession,
-    pub(crate) viewer: EventRenderer,
+    pub(crate) renderer: EventRenderer,
     runtime: Runtime,
     signals: Signals,
     sending: Option<SpanExporter>,
@@ -78,7 +78,7 @@ impl Conversation {
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         let runtime = runtime.context("cannot wait for anything")?;
         let signals = runtime.block_on(async { Signals::listen() })?;
-        Ok(Self { stack, kept, viewer: EventRenderer::new(view), runtime, signals, sending })
+        Ok(Self { stack, kept, renderer: EventRenderer::new(view), runtime, signals, sending })
     }
 
     /// Asks for something, or goes on where the session was broken off, and shows what happens. A
@@ -88,8 +88,8 @@ impl Conversation {
         prompt: Option<String>,
         printer: &mut Printer,
     ) -> Result<TurnEnd> {
-        let Self { stack, kept, viewer, runtime, signals, .. } = self;
-        let Stack { agent, sights, .. } = stack;
+        let Self { stack, kept, renderer, runtime, signals, .. } = self;
+        let Stack { agent, events, .. } = stack;
         let turn = async {
             match prompt {
                 Some(prompt) => agent.ask(&kept.session, prompt).await.map(Some),
@@ -104,7 +104,7 @@ impl Conversation {
                     biased;
                     _ = signals.interrupt.recv() => break anyhow::Ok(TurnEnd::Interrupted),
                     _ = signals.terminate.recv() => break Ok(TurnEnd::Terminated),
-                    Some(sight) = sights.recv() => viewer.show(sight, printer)?,
+                    Some(event) = events.recv() => renderer.show(event, printer)?,
                     // What the model says may be held back, so that no write would tell.
                     _ = looks.tick() => if printer.is_closed() {
                         return Err(io::Error::from(io::ErrorKind::BrokenPipe).into());
@@ -117,10 +117,10 @@ impl Conversation {
                 }
             }
         })?;
-        while let Ok(sight) = sights.try_recv() {
-            viewer.show(sight, printer)?;
+        while let Ok(event) = events.try_recv() {
+            renderer.show(event, printer)?;
         }
-        viewer.end(printer)?;
+        renderer.end(printer)?;
         Ok(turned)
     }
 
@@ -203,12 +203,12 @@ impl Conversation {
 pub(crate) fn report(
     turned: &TurnEnd,
     again: Option<&str>,
-    viewer: &mut EventRenderer,
+    renderer: &mut EventRenderer,
     printer: &mut Printer,
 ) -> Result<ExitStatus> {
     let status = match turned {
         TurnEnd::Answered(answer) => {
-            viewer.answer(&answer.message.content, printer)?;
+            renderer.answer(&answer.message.content, printer)?;
             return Ok(answered(answer, printer));
         }
         TurnEnd::Over => {
@@ -237,7 +237,7 @@ pub(crate) fn report(
 
 /// A turn as a document, with all that happened in it.
 pub(crate) fn document(turned: &TurnEnd, conversation: &Conversation) -> Json {
-    let Conversation { kept, viewer, stack, .. } = conversation;
+    let Conversation { kept, renderer, stack, .. } = conversation;
     let shown = |answer: &AgentAnswer| stack.secrets.mask(&answer.message.content).into_owned();
     let (answer, error) = match turned {
         TurnEnd::Answered(answer) => (Some(shown(answer)), None),
@@ -246,14 +246,14 @@ pub(crate) fn document(turned: &TurnEnd, conversation: &Conversation) -> Json {
         TurnEnd::Interrupted => (None, Some("it was interrupted".to_owned())),
         TurnEnd::Terminated => (None, Some("it was terminated".to_owned())),
     };
-    let events = viewer.lines.iter().filter_map(|it| serde_json::from_str(it).ok());
+    let events = renderer.lines.iter().filter_map(|it| serde_json::from_str(it).ok());
     json!({
         "answer": answer,
         "error": error,
         "session": kept.name,
-        "usage": viewer.turn_spent,
-        "cost": viewer.turn_cost,
-        "steps": viewer.steps,
+        "usage": renderer.turn_spent,
+        "cost": renderer.turn_cost,
+        "steps": renderer.steps,
         "events": events.collect::<Vec<Json>>(),
     })
 }

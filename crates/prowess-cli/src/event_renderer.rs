@@ -138,7 +138,7 @@ impl EventSender {
 
 impl Middleware for EventSender {
     fn name(&self) -> &str {
-        "lookout"
+        "events"
     }
 
     fn note(&self, turn: &Turn, what: &EventKind) {

@@ -149,7 +149,7 @@ pub(crate) async fn prepare(
 #[derive(Default)]
 struct DistinctLines {
     seen: HashSet<String>,
-    /// What has come of the next line, of stdout and of stderr.
+    /// The beginning of the next line, of stdout and of stderr.
     unfinished: [(Pieces, String); 2],
 }
 
@@ -164,7 +164,7 @@ impl DistinctLines {
         self.distinct(&whole)
     }
 
-    /// What stood without the end of a line.
+    /// Text without the end of a line.
     fn rest(&mut self) -> String {
         let rest = mem::take(&mut self.unfinished).map(|(_, line)| line);
         let lines = rest.iter().filter(|it| !it.is_empty()).map(|it| format!("{it}\n"));

@@ -15,7 +15,7 @@ pub(crate) enum Reach {
 
 /// Addresses that begin with the same bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Network {
+pub(crate) struct AddressBlock {
     pub(crate) base: IpAddr,
     pub(crate) bits: u32,
 }
@@ -36,7 +36,7 @@ impl Reach {
     }
 }
 
-impl Network {
+impl AddressBlock {
     /// Whether every address in it leads to the internet.
     pub(crate) fn is_public(self) -> bool {
         let overlaps =
@@ -70,10 +70,10 @@ const MULTICAST: &str = "many machines at once";
 const RESERVED: &str = "a reserved address";
 
 /// The addresses of the internet that were given out so far, those of IPv6.
-const GLOBAL: Network = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
+const GLOBAL: AddressBlock = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
 
 /// Networks that are not the internet; the first that contains an address counts.
-const NETWORKS: &[(Network, Reach)] = {
+const NETWORKS: &[(AddressBlock, Reach)] = {
     use Reach::{Internal, Special};
     &[
         (v4([169, 254, 169, 254], 32), Special(METADATA)),
@@ -118,14 +118,14 @@ const NETWORKS: &[(Network, Reach)] = {
     ]
 };
 
-const fn v4(base: [u8; 4], bits: u32) -> Network {
+const fn v4(base: [u8; 4], bits: u32) -> AddressBlock {
     let [a, b, c, d] = base;
-    Network { base: IpAddr::V4(Ipv4Addr::new(a, b, c, d)), bits }
+    AddressBlock { base: IpAddr::V4(Ipv4Addr::new(a, b, c, d)), bits }
 }
 
-const fn v6(base: [u16; 8], bits: u32) -> Network {
+const fn v6(base: [u16; 8], bits: u32) -> AddressBlock {
     let [a, b, c, d, e, f, g, h] = base;
-    Network { base: IpAddr::V6(Ipv6Addr::new(a, b, c, d, e, f, g, h)), bits }
+    AddressBlock { base: IpAddr::V6(Ipv6Addr::new(a, b, c, d, e, f, g, h)), bits }
 }
 
 /// An address of IPv4 behind `0:5efe` or `200:5efe`, in any network.

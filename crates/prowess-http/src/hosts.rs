@@ -8,7 +8,7 @@ use std::{
 use url::{Host, Url};
 
 use crate::{
-    address::{Network, Reach},
+    address::{AddressBlock, Reach},
     error::FetchError,
     ports::service,
     resolver::Resolver,
@@ -71,7 +71,7 @@ enum Meaning {
     Internet,
     Name(String),
     Below(String),
-    Network(Network),
+    Network(AddressBlock),
 }
 
 /// The addresses that an allowed host may lead to.
@@ -309,11 +309,11 @@ impl Meaning {
             let base: IpAddr = base.parse().ok()?;
             let most = if base.is_ipv4() { 32 } else { 128 };
             let bits = bits.parse().ok().filter(|it| *it <= most)?;
-            return Some(Self::Network(Network { base, bits }));
+            return Some(Self::Network(AddressBlock { base, bits }));
         }
         let literal = |base: IpAddr| {
             let base = base.to_canonical();
-            Self::Network(Network { base, bits: if base.is_ipv4() { 32 } else { 128 } })
+            Self::Network(AddressBlock { base, bits: if base.is_ipv4() { 32 } else { 128 } })
         };
         if let Ok(address) = text.parse() {
             return Some(literal(address));

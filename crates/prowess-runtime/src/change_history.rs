@@ -208,7 +208,8 @@ impl ChangeHistory {
                 file => {
                     let is_ours = is_ours(file?)?;
                     if is_ours {
-                        removed = Some(self.keep_removed(record)?);
+                        removed =
+                            Some(self.keep_removed(record.time, root.file(name, Links::Never)?)?);
                         fs::remove_file(path)?;
                     }
                     is_ours
@@ -228,25 +229,21 @@ impl ChangeHistory {
     }
 
     /// Keeps the content of a file that is about to be removed, and lets the oldest of those go.
-    fn keep_removed(&self, record: &ChangeRecord) -> io::Result<PathBuf> {
+    fn keep_removed(&self, time: u64, mut file: File) -> io::Result<PathBuf> {
         let _lock = locked(&self.directory)?;
         self.own()?;
-        let kept = self.directory.join(format!("{:020}.removed", record.time));
-        fs::copy(&record.path, &kept)?;
-        fs::set_permissions(&kept, fs::Permissions::from_mode(0o600))?;
+        let kept = self.directory.join(format!("{time:020}.removed"));
+        let mut options = OpenOptions::new();
+        let mut copy = options.write(true).create_new(true).mode(0o600).open(&kept)?;
+        io::copy(&mut file, &mut copy)?;
+        copy.sync_all()?;
         let mut others: Vec<PathBuf> = fs::read_dir(&self.directory)?
             .filter_map(|it| Some(it.ok()?.path()))
             .filter(|it| it.extension().is_some_and(|it| it == "removed") && *it != kept)
             .collect();
-        others.sort_unstable_by(|a, b| b.cmp(a));
-        let mut room = BYTES.saturating_sub(fs::metadata(&kept)?.len());
-        for (at, other) in others.iter().enumerate() {
-            let size = fs::symlink_metadata(other).map_or(0, |it| it.len());
-            if at + 1 >= CHANGES || size > room {
-                let _ = fs::remove_file(other);
-            } else {
-                room -= size;
-            }
+        others.sort_unstable();
+        for other in too_much(&others, fs::metadata(&kept)?.len(), PathBuf::clone) {
+            let _ = fs::remove_file(other);
         }
         Ok(kept)
     }
@@ -327,7 +324,8 @@ impl ChangeHistory {
             self.forget(time);
             return Err(error);
         }
-        self.prune(&times, content.map_or(0, |it| it.len() as u64));
+        let size = content.map_or(0, |it| it.len() as u64);
+        too_much(&times, size, |it| self.content_path(*it)).for_each(|it| self.forget(*it));
         Ok(time)
     }
 
@@ -335,19 +333,6 @@ impl ChangeHistory {
     pub fn forget(&self, time: u64) {
         for path in [self.facts_path(time), self.content_path(time)] {
             let _ = fs::remove_file(path);
-        }
-    }
-
-    /// Lets the oldest go, as far as there are too many or they are too large.
-    fn prune(&self, old: &[u64], new: u64) {
-        let mut room = BYTES.saturating_sub(new);
-        for (at, time) in old.iter().rev().enumerate() {
-            let size = fs::symlink_metadata(self.content_path(*time)).map_or(0, |it| it.len());
-            if at + 1 >= CHANGES || size > room {
-                self.forget(*time);
-            } else {
-                room -= size;
-            }
         }
     }
 
@@ -396,6 +381,17 @@ impl ChangeHistory {
     fn content_path(&self, time: u64) -> PathBuf {
         self.directory.join(format!("{time:020}.before"))
     }
+}
+
+/// The oldest of what is kept, the oldest first, that are too many or too large beside a new one.
+fn too_much<T>(kept: &[T], new: u64, file: impl Fn(&T) -> PathBuf) -> impl Iterator<Item = &T> {
+    let mut room = BYTES.saturating_sub(new);
+    kept.iter().rev().enumerate().filter_map(move |(at, it)| {
+        let size = fs::symlink_metadata(file(it)).map_or(0, |it| it.len());
+        let is_too_much = at + 1 >= CHANGES || size > room;
+        room -= if is_too_much { 0 } else { size };
+        is_too_much.then_some(it)
+    })
 }
 
 /// Reads a file of ours, no more of it than this.

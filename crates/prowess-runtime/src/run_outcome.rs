@@ -37,7 +37,7 @@ impl From<RunResult> for Outcome {
 }
 
 impl From<&SandboxError> for Outcome {
-    /// What a caller is told about a script that could not be started.
+    /// The outcome of a script that could not be started.
     fn from(error: &SandboxError) -> Self {
         let status = match error {
             SandboxError::Unavailable { .. } => OutcomeStatus::Refused,
@@ -70,7 +70,7 @@ impl From<Result<RunResult, Arc<SandboxError>>> for Outcome {
     }
 }
 
-/// What is missing without namespaces, and some programs need.
+/// Things that some programs need and that are missing without namespaces.
 const SHARED_MEMORY: &str = "shared memory and named semaphores, as `multiprocessing` of Python uses them, are \
                              there at the level *strong* alone; `prowess sandbox` shows what that needs";
 

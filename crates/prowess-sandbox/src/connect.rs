@@ -21,7 +21,7 @@ use rustix::{
 
 use crate::{
     level::SandboxLevel,
-    order::{Component, Failure},
+    order::{Component, StartFailure},
     sys::{self, Notification},
     tree,
 };
@@ -33,7 +33,7 @@ const BUFFER: usize = 48 * 1024;
 const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// Listens where a script of this level runs: in its own namespace, where there is one.
-pub(crate) fn listen(level: SandboxLevel) -> Result<TcpListener, Failure> {
+pub(crate) fn listen(level: SandboxLevel) -> Result<TcpListener, StartFailure> {
     if level == SandboxLevel::Strong {
         sys::raise_loopback().map_err(Component::Namespaces.failed("raise the loopback"))?;
     }

@@ -5,13 +5,13 @@ use std::time::Duration;
 use crate::{
     level::SandboxLevel,
     limits::RunLimits,
-    order::{Exit, RunEnd, Stop},
+    order::{Exit, RunEnd, StopCause},
     output::CapturedText,
     result::{RunResult, RunStatus},
     streams::Streams,
 };
 
-/// What came of a run, but for its files and connections.
+/// The outcome of a run, without its files and connections.
 pub(crate) fn result(
     ended: RunEnd,
     limits: &RunLimits,
@@ -50,26 +50,26 @@ pub(crate) fn result(
     }
 }
 
-fn stopped(stop: Stop, limits: &RunLimits) -> (RunStatus, Option<String>) {
+fn stopped(stop: StopCause, limits: &RunLimits) -> (RunStatus, Option<String>) {
     let (status, message) = match stop {
-        Stop::Unwanted => (RunStatus::Cancelled, "nobody waited for it any more".to_owned()),
-        Stop::Time => {
+        StopCause::Unwanted => (RunStatus::Cancelled, "nobody waited for it any more".to_owned()),
+        StopCause::Time => {
             (RunStatus::TimedOut, format!("it took longer than {}", seconds(limits.timeout)))
         }
-        Stop::Idle => {
+        StopCause::Idle => {
             let idle = seconds(limits.idle.unwrap_or_default());
             (RunStatus::TimedOut, format!("it printed nothing for {idle}"))
         }
-        Stop::Memory => {
+        StopCause::Memory => {
             (RunStatus::Killed, format!("it took more than {} of memory", bytes(limits.memory)))
         }
-        Stop::Work => {
+        StopCause::Work => {
             (RunStatus::Killed, format!("it wrote more than {} of files", bytes(limits.work)))
         }
-        Stop::Processes => {
+        StopCause::Processes => {
             (RunStatus::Killed, format!("it had more than {} processes", limits.processes))
         }
-        Stop::Hidden => (
+        StopCause::Hidden => (
             RunStatus::Killed,
             "its memory and files could not be counted: it ran a program that it may not read"
                 .to_owned(),

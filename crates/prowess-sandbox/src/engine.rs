@@ -106,7 +106,7 @@ impl Engine {
         SandboxError::Launcher { program: self.launcher.path().into(), source }
     }
 
-    /// What the launcher is told about a job.
+    /// The order that the launcher gets for a job.
     fn order(&self, job: &Job) -> Result<Order, SandboxError> {
         let harmless = |(name, value): (&String, &String)| environment::is_harmless(name, value);
         if let Some((name, _)) = job.env.iter().find(|it| !harmless(*it)) {

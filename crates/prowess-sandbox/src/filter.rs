@@ -8,7 +8,7 @@ use crate::{level::SandboxLevel, sys::Instruction};
 
 /// What to do about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum CallVerdict {
     /// Let it go on.
     Allow,
     /// Refuse it, and tell whoever asked for the run.
@@ -33,7 +33,7 @@ struct Rule {
     call: c_long,
     name: &'static str,
     tests: Vec<Test>,
-    verdict: Verdict,
+    verdict: CallVerdict,
 }
 
 /// Holds when the masked argument is, or is not, this value.
@@ -51,7 +51,7 @@ pub(crate) struct Filter(Vec<Rule>);
 
 /// How the filter of a level may differ.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Setting {
+pub(crate) struct FilterSetting {
     pub(crate) level: SandboxLevel,
     /// Whether the kernel keeps signals inside by itself.
     pub(crate) signals_scoped: bool,
@@ -86,7 +86,7 @@ macro_rules! rule {
 }
 
 impl Filter {
-    pub(crate) fn new(setting: Setting) -> Self {
+    pub(crate) fn new(setting: FilterSetting) -> Self {
         let mut rules = if setting.network { network() } else { Vec::new() };
         rules.extend(everywhere());
         rules.extend(privileged_files());
@@ -96,7 +96,7 @@ impl Filter {
         if setting.level == SandboxLevel::Landlock {
             rules.extend(without_namespaces());
             if setting.counts_memory {
-                rules.extend(rules!(Verdict::Group; SYS_setsid SYS_setpgid));
+                rules.extend(rules!(CallVerdict::Group; SYS_setsid SYS_setpgid));
             }
             if !setting.signals_scoped {
                 rules.extend(signals());
@@ -108,14 +108,18 @@ impl Filter {
     /// A filter that comes on top when the listener of the first has been handed over: what sends
     /// descriptors, which would be open in no process on their way.
     pub(crate) fn last() -> Self {
-        Self(rules!(Verdict::Quiet(EPERM); SYS_sendmsg SYS_sendmmsg))
+        Self(rules!(CallVerdict::Quiet(EPERM); SYS_sendmsg SYS_sendmmsg))
     }
 
     /// What to do about a call, and what it is called.
-    pub(crate) fn verdict(&self, call: c_long, arguments: &[u64; 6]) -> (Verdict, &'static str) {
+    pub(crate) fn verdict(
+        &self,
+        call: c_long,
+        arguments: &[u64; 6],
+    ) -> (CallVerdict, &'static str) {
         let fits =
             |rule: &&Rule| rule.call == call && rule.tests.iter().all(|it| it.holds(arguments));
-        self.0.iter().find(fits).map_or((Verdict::Allow, ""), |it| (it.verdict, it.name))
+        self.0.iter().find(fits).map_or((CallVerdict::Allow, ""), |it| (it.verdict, it.name))
     }
 
     /// The program for the kernel. With a listener, that is asked about calls which are refused.
@@ -131,8 +135,8 @@ impl Filter {
         ];
         for rule in &self.0 {
             let action = match rule.verdict {
-                Verdict::Allow => libc::SECCOMP_RET_ALLOW,
-                Verdict::Quiet(number) => errno(number),
+                CallVerdict::Allow => libc::SECCOMP_RET_ALLOW,
+                CallVerdict::Quiet(number) => errno(number),
                 _ if listener => libc::SECCOMP_RET_USER_NOTIF,
                 _ => errno(EPERM),
             };
@@ -167,44 +171,46 @@ impl Test {
 /// Calls from here on were not known when this list was written. (The x32 ABI has its own far above.)
 const FIRST_UNKNOWN: u32 = 463;
 
+/// The namespaces of the level *strong*, none of which a script makes itself.
+pub(crate) const NAMESPACES: c_int = libc::CLONE_NEWUSER
+    | libc::CLONE_NEWNS
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWCGROUP;
+
 fn everywhere() -> Vec<Rule> {
-    const NAMESPACES: c_int = libc::CLONE_NEWUSER
-        | libc::CLONE_NEWNS
-        | libc::CLONE_NEWPID
-        | libc::CLONE_NEWNET
-        | libc::CLONE_NEWIPC
-        | libc::CLONE_NEWUTS
-        | libc::CLONE_NEWCGROUP;
     let unix = libc::AF_UNIX as u32;
     // Of the types of sockets, these bits are left for streams and sequenced packets alone. A
     // datagram could be sent to any address without connecting first.
     let (type_bits, stream) = (0b1011, libc::SOCK_STREAM as u32);
     let mut rules = vec![
-        rule!(Verdict::Deny; SYS_clone, not(0, NAMESPACES as u32, 0)),
+        rule!(CallVerdict::Deny; SYS_clone, not(0, NAMESPACES as u32, 0)),
         // A thread with descriptors of its own: those of a process are looked at once.
-        rule!(Verdict::Quiet(EINVAL); SYS_clone, bits(0, THREAD | FILES, THREAD)),
-        rule!(Verdict::Quiet(EINVAL); SYS_close_range, not(2, CLOSE_RANGE_UNSHARE, 0)),
+        rule!(CallVerdict::Quiet(EINVAL); SYS_clone, bits(0, THREAD | FILES, THREAD)),
+        rule!(CallVerdict::Quiet(EINVAL); SYS_close_range, not(2, CLOSE_RANGE_UNSHARE, 0)),
         // A table in the kernel, as large as one asks for.
-        rule!(Verdict::Quiet(EINVAL); SYS_prctl, is(0, FUTEX_HASH)),
+        rule!(CallVerdict::Quiet(EINVAL); SYS_prctl, is(0, FUTEX_HASH)),
         // Names of mappings, which nobody counts.
-        rule!(Verdict::Quiet(EINVAL); SYS_prctl, is(0, SET_VMA)),
+        rule!(CallVerdict::Quiet(EINVAL); SYS_prctl, is(0, SET_VMA)),
         // These locks live on in a mapping, where nobody sees them.
-        rule!(Verdict::Quiet(EINVAL); SYS_fcntl, is(1, libc::F_OFD_SETLK as u32)),
-        rule!(Verdict::Quiet(EINVAL); SYS_fcntl, is(1, libc::F_OFD_SETLKW as u32)),
-        rule!(Verdict::Deny; SYS_socket, not(0, !0, unix)),
-        rule!(Verdict::Deny; SYS_socket, not(1, type_bits, stream)),
-        rule!(Verdict::Deny; SYS_socketpair, not(0, !0, unix)),
-        rule!(Verdict::Deny; SYS_socketpair, not(1, type_bits, stream)),
-        rule!(Verdict::Deny; SYS_ioctl, is(1, libc::TIOCSTI as u32)),
-        rule!(Verdict::Deny; SYS_ioctl, is(1, libc::TIOCLINUX as u32)),
+        rule!(CallVerdict::Quiet(EINVAL); SYS_fcntl, is(1, libc::F_OFD_SETLK as u32)),
+        rule!(CallVerdict::Quiet(EINVAL); SYS_fcntl, is(1, libc::F_OFD_SETLKW as u32)),
+        rule!(CallVerdict::Deny; SYS_socket, not(0, !0, unix)),
+        rule!(CallVerdict::Deny; SYS_socket, not(1, type_bits, stream)),
+        rule!(CallVerdict::Deny; SYS_socketpair, not(0, !0, unix)),
+        rule!(CallVerdict::Deny; SYS_socketpair, not(1, type_bits, stream)),
+        rule!(CallVerdict::Deny; SYS_ioctl, is(1, libc::TIOCSTI as u32)),
+        rule!(CallVerdict::Deny; SYS_ioctl, is(1, libc::TIOCLINUX as u32)),
         // Those that hold a script are not below it, but are seen by it.
-        rule!(Verdict::Deny; SYS_prlimit64, not(0, !0, 0)),
+        rule!(CallVerdict::Deny; SYS_prlimit64, not(0, !0, 0)),
         // As if it were done: who lets nobody look into it would not be counted.
-        rule!(Verdict::Quiet(0); SYS_prctl, is(0, libc::PR_SET_DUMPABLE as u32)),
-        rule!(Verdict::Allow; SYS_personality, is(0, 0)),
-        rule!(Verdict::Allow; SYS_personality, is(0, u32::MAX)),
+        rule!(CallVerdict::Quiet(0); SYS_prctl, is(0, libc::PR_SET_DUMPABLE as u32)),
+        rule!(CallVerdict::Allow; SYS_personality, is(0, 0)),
+        rule!(CallVerdict::Allow; SYS_personality, is(0, u32::MAX)),
     ];
-    rules.extend(rules!(Verdict::Deny;
+    rules.extend(rules!(CallVerdict::Deny;
         SYS_connect SYS_bind SYS_listen SYS_accept SYS_accept4
         SYS_ptrace SYS_process_vm_readv SYS_process_vm_writev SYS_process_madvise SYS_kcmp
         SYS_pidfd_getfd SYS_process_mrelease
@@ -220,28 +226,28 @@ fn everywhere() -> Vec<Rule> {
         // What these make outlives its makers, or is counted nowhere.
         SYS_shmget SYS_msgget SYS_semget SYS_mq_open
     ));
-    rules.extend(rules!(Verdict::Quiet(EPERM); SYS_memfd_create SYS_memfd_secret SYS_mbind));
+    rules.extend(rules!(CallVerdict::Quiet(EPERM); SYS_memfd_create SYS_memfd_secret SYS_mbind));
     // Rules about files are memory of the kernel, and the script has those that it needs.
-    rules.extend(rules!(Verdict::Quiet(ENOSYS);
+    rules.extend(rules!(CallVerdict::Quiet(ENOSYS);
         SYS_landlock_create_ruleset SYS_landlock_add_rule SYS_landlock_restrict_self
     ));
     // What waits in a socket is memory of nobody's; sockets are counted as large as they are made.
     rules.extend(OPTIONS.map(|option| {
         let tests = (is(1, libc::SOL_SOCKET as u32), is(2, option as u32));
-        rule!(Verdict::Quiet(EPERM); SYS_setsockopt, tests.0, tests.1)
+        rule!(CallVerdict::Quiet(EPERM); SYS_setsockopt, tests.0, tests.1)
     }));
-    rules.extend(rules!(Verdict::Quiet(ENOSYS);
+    rules.extend(rules!(CallVerdict::Quiet(ENOSYS);
         // It hides its flags behind a pointer; programs use `clone` when it is not there.
         SYS_clone3
         SYS_io_uring_setup SYS_io_uring_enter SYS_io_uring_register
     ));
     // It takes gigabytes before anybody looks; programs write when it is not there.
-    rules.extend(rules!(Verdict::Quiet(ENOTSUP); SYS_fallocate));
-    rules.extend(RESERVE.map(|it| rule!(Verdict::Quiet(ENOTSUP); SYS_ioctl, is(1, it))));
+    rules.extend(rules!(CallVerdict::Quiet(ENOTSUP); SYS_fallocate));
+    rules.extend(RESERVE.map(|it| rule!(CallVerdict::Quiet(ENOTSUP); SYS_ioctl, is(1, it))));
     // Not every disk counts them to a file.
-    rules.extend(rules!(Verdict::Quiet(ENOTSUP); SYS_setxattr SYS_lsetxattr SYS_fsetxattr));
+    rules.extend(rules!(CallVerdict::Quiet(ENOTSUP); SYS_setxattr SYS_lsetxattr SYS_fsetxattr));
     #[cfg(target_arch = "x86_64")]
-    rules.extend(rules!(Verdict::Deny;
+    rules.extend(rules!(CallVerdict::Deny;
         SYS_kexec_file_load SYS_iopl SYS_ioperm SYS_uselib SYS_ustat SYS_sysfs SYS__sysctl SYS_modify_ldt
     ));
     rules
@@ -253,22 +259,22 @@ fn network() -> Vec<Rule> {
     let stream = bits(1, SOCKET_TYPE, libc::SOCK_STREAM as u32);
     let mut rules = vec![
         // Of all protocols, others could connect to several addresses at once.
-        rule!(Verdict::Allow; SYS_socket, is(0, ipv4), stream, is(2, 0)),
-        rule!(Verdict::Allow; SYS_socket, is(0, ipv4), stream, is(2, tcp)),
+        rule!(CallVerdict::Allow; SYS_socket, is(0, ipv4), stream, is(2, 0)),
+        rule!(CallVerdict::Allow; SYS_socket, is(0, ipv4), stream, is(2, tcp)),
         // Programs look whether there is IPv6, and which interfaces there are.
-        rule!(Verdict::Quiet(EAFNOSUPPORT); SYS_socket, is(0, libc::AF_INET6 as u32)),
-        rule!(Verdict::Quiet(EAFNOSUPPORT); SYS_socket, is(0, libc::AF_NETLINK as u32)),
+        rule!(CallVerdict::Quiet(EAFNOSUPPORT); SYS_socket, is(0, libc::AF_INET6 as u32)),
+        rule!(CallVerdict::Quiet(EAFNOSUPPORT); SYS_socket, is(0, libc::AF_NETLINK as u32)),
         // This connects as well, and sends at once.
-        rule!(Verdict::Deny; SYS_sendto, not(3, libc::MSG_FASTOPEN as u32, 0)),
+        rule!(CallVerdict::Deny; SYS_sendto, not(3, libc::MSG_FASTOPEN as u32, 0)),
         // What could lead packets elsewhere: routes, devices, protocols on top.
-        rule!(Verdict::Quiet(ENOPROTOOPT); SYS_setsockopt, is(1, libc::SOL_IP as u32)),
-        rule!(Verdict::Quiet(ENOPROTOOPT); SYS_setsockopt, is(1, tcp), is(2, TCP_ULP)),
+        rule!(CallVerdict::Quiet(ENOPROTOOPT); SYS_setsockopt, is(1, libc::SOL_IP as u32)),
+        rule!(CallVerdict::Quiet(ENOPROTOOPT); SYS_setsockopt, is(1, tcp), is(2, TCP_ULP)),
     ];
     rules.extend(DEVICES.map(|option| {
         let tests = (is(1, libc::SOL_SOCKET as u32), is(2, option as u32));
-        rule!(Verdict::Quiet(EPERM); SYS_setsockopt, tests.0, tests.1)
+        rule!(CallVerdict::Quiet(EPERM); SYS_setsockopt, tests.0, tests.1)
     }));
-    rules.extend(rules!(Verdict::Connect; SYS_connect));
+    rules.extend(rules!(CallVerdict::Connect; SYS_connect));
     rules
 }
 
@@ -277,12 +283,12 @@ fn kernel_memory() -> Vec<Rule> {
     let shared = (libc::MAP_SHARED | libc::MAP_ANONYMOUS) as u32;
     let kinds = (libc::MAP_TYPE | libc::MAP_ANONYMOUS) as u32;
     let mut rules = vec![
-        rule!(Verdict::Share; SYS_mmap, bits(3, kinds, shared)),
-        rule!(Verdict::Quiet(EPERM); SYS_fcntl, is(1, libc::F_SETPIPE_SZ as u32)),
+        rule!(CallVerdict::Share; SYS_mmap, bits(3, kinds, shared)),
+        rule!(CallVerdict::Quiet(EPERM); SYS_fcntl, is(1, libc::F_SETPIPE_SZ as u32)),
     ];
     // Pages that a pipe or socket holds, each of which may be part of a large one; programs copy when
     // these are not there.
-    rules.extend(rules!(Verdict::Quiet(ENOSYS); SYS_splice SYS_tee SYS_vmsplice SYS_sendfile));
+    rules.extend(rules!(CallVerdict::Quiet(ENOSYS); SYS_splice SYS_tee SYS_vmsplice SYS_sendfile));
     rules
 }
 
@@ -292,22 +298,22 @@ fn privileged_files() -> Vec<Rule> {
     let privileged = |argument| not(argument, PRIVILEGED, 0);
     let creates = |argument| not(argument, (libc::O_CREAT | O_TMPFILE) as u32, 0);
     let mut rules = vec![
-        rule!(Verdict::Deny; SYS_fchmod, privileged(1)),
-        rule!(Verdict::Deny; SYS_fchmodat, privileged(2)),
-        rule!(Verdict::Deny; SYS_openat, creates(2), privileged(3)),
-        rule!(Verdict::Deny; SYS_mknodat, privileged(2)),
+        rule!(CallVerdict::Deny; SYS_fchmod, privileged(1)),
+        rule!(CallVerdict::Deny; SYS_fchmodat, privileged(2)),
+        rule!(CallVerdict::Deny; SYS_openat, creates(2), privileged(3)),
+        rule!(CallVerdict::Deny; SYS_mknodat, privileged(2)),
     ];
     #[cfg(target_arch = "x86_64")]
     rules.extend([
-        rule!(Verdict::Deny; SYS_chmod, privileged(1)),
-        rule!(Verdict::Deny; SYS_open, creates(1), privileged(2)),
-        rule!(Verdict::Deny; SYS_creat, privileged(1)),
-        rule!(Verdict::Deny; SYS_mknod, privileged(1)),
+        rule!(CallVerdict::Deny; SYS_chmod, privileged(1)),
+        rule!(CallVerdict::Deny; SYS_open, creates(1), privileged(2)),
+        rule!(CallVerdict::Deny; SYS_creat, privileged(1)),
+        rule!(CallVerdict::Deny; SYS_mknod, privileged(1)),
     ]);
     // It hides its mode behind a pointer; programs use `openat` when it is not there.
-    rules.extend(rules!(Verdict::Quiet(ENOSYS); SYS_openat2));
+    rules.extend(rules!(CallVerdict::Quiet(ENOSYS); SYS_openat2));
     let fchmodat2 = "SYS_fchmodat2";
-    let verdict = Verdict::Quiet(ENOSYS);
+    let verdict = CallVerdict::Quiet(ENOSYS);
     rules.push(Rule { call: FCHMODAT2, name: fchmodat2, tests: Vec::new(), verdict });
     rules
 }
@@ -316,41 +322,41 @@ fn privileged_files() -> Vec<Rule> {
 /// guard, and other processes.
 fn without_namespaces() -> Vec<Rule> {
     let mut rules = vec![
-        rule!(Verdict::Deny; SYS_ioctl, is(1, SET_FLAGS)),
-        rule!(Verdict::Deny; SYS_ioctl, is(1, SET_XATTR)),
-        rule!(Verdict::Deny; SYS_sched_setaffinity, not(0, !0, 0)),
-        rule!(Verdict::Deny; SYS_sched_setscheduler, not(0, !0, 0)),
-        rule!(Verdict::Deny; SYS_sched_setparam, not(0, !0, 0)),
-        rule!(Verdict::Deny; SYS_sched_setattr, not(0, !0, 0)),
-        rule!(Verdict::Deny; SYS_migrate_pages, not(0, !0, 0)),
-        rule!(Verdict::Deny; SYS_move_pages, not(0, !0, 0)),
-        rule!(Verdict::Deny; SYS_setpriority, not(0, !0, libc::PRIO_PROCESS)),
-        rule!(Verdict::Deny; SYS_setpriority, not(1, !0, 0)),
+        rule!(CallVerdict::Deny; SYS_ioctl, is(1, SET_FLAGS)),
+        rule!(CallVerdict::Deny; SYS_ioctl, is(1, SET_XATTR)),
+        rule!(CallVerdict::Deny; SYS_sched_setaffinity, not(0, !0, 0)),
+        rule!(CallVerdict::Deny; SYS_sched_setscheduler, not(0, !0, 0)),
+        rule!(CallVerdict::Deny; SYS_sched_setparam, not(0, !0, 0)),
+        rule!(CallVerdict::Deny; SYS_sched_setattr, not(0, !0, 0)),
+        rule!(CallVerdict::Deny; SYS_migrate_pages, not(0, !0, 0)),
+        rule!(CallVerdict::Deny; SYS_move_pages, not(0, !0, 0)),
+        rule!(CallVerdict::Deny; SYS_setpriority, not(0, !0, libc::PRIO_PROCESS)),
+        rule!(CallVerdict::Deny; SYS_setpriority, not(1, !0, 0)),
     ];
-    rules.extend(rules!(Verdict::Metadata;
+    rules.extend(rules!(CallVerdict::Metadata;
         SYS_fchmod SYS_fchmodat SYS_fchown SYS_fchownat SYS_utimensat
     ));
-    rules.extend(rules!(Verdict::Deny; SYS_ioprio_set));
-    rules.extend(rules!(Verdict::Quiet(ENOTSUP);
+    rules.extend(rules!(CallVerdict::Deny; SYS_ioprio_set));
+    rules.extend(rules!(CallVerdict::Quiet(ENOTSUP);
         SYS_setxattr SYS_lsetxattr SYS_fsetxattr SYS_removexattr SYS_lremovexattr SYS_fremovexattr
         SYS_getxattr SYS_lgetxattr SYS_fgetxattr SYS_listxattr SYS_llistxattr SYS_flistxattr
     ));
-    rules.extend(rules!(Verdict::Quiet(EPERM); SYS_inotify_add_watch));
+    rules.extend(rules!(CallVerdict::Quiet(EPERM); SYS_inotify_add_watch));
     #[cfg(target_arch = "x86_64")]
     {
-        rules.extend(rules!(Verdict::Metadata; SYS_chmod SYS_chown SYS_lchown));
-        rules.extend(rules!(Verdict::Deny; SYS_utime SYS_utimes SYS_futimesat));
+        rules.extend(rules!(CallVerdict::Metadata; SYS_chmod SYS_chown SYS_lchown));
+        rules.extend(rules!(CallVerdict::Deny; SYS_utime SYS_utimes SYS_futimesat));
     }
     rules
 }
 
 /// What sends a signal, for kernels that do not keep signals inside.
 fn signals() -> Vec<Rule> {
-    let mut rules = rules!(Verdict::Signal; SYS_kill SYS_tkill SYS_tgkill SYS_rt_sigqueueinfo SYS_rt_tgsigqueueinfo);
-    rules.extend(rules!(Verdict::Quiet(ENOSYS); SYS_pidfd_send_signal));
+    let mut rules = rules!(CallVerdict::Signal; SYS_kill SYS_tkill SYS_tgkill SYS_rt_sigqueueinfo SYS_rt_tgsigqueueinfo);
+    rules.extend(rules!(CallVerdict::Quiet(ENOSYS); SYS_pidfd_send_signal));
     // A file can send them as well, to whoever is said to own it.
-    rules.extend(OWNERS.map(|it| rule!(Verdict::Deny; SYS_fcntl, is(1, it as u32))));
-    rules.extend([FIOSETOWN, SIOCSPGRP].map(|it| rule!(Verdict::Deny; SYS_ioctl, is(1, it))));
+    rules.extend(OWNERS.map(|it| rule!(CallVerdict::Deny; SYS_fcntl, is(1, it as u32))));
+    rules.extend([FIOSETOWN, SIOCSPGRP].map(|it| rule!(CallVerdict::Deny; SYS_ioctl, is(1, it))));
     rules
 }
 
@@ -450,8 +456,8 @@ mod tests {
         Filter::new(setting(level))
     }
 
-    fn setting(level: SandboxLevel) -> Setting {
-        Setting { level, signals_scoped: true, counts_memory: true, network: false }
+    fn setting(level: SandboxLevel) -> FilterSetting {
+        FilterSetting { level, signals_scoped: true, counts_memory: true, network: false }
     }
 
     /// What the kernel would make of a call.
@@ -483,7 +489,7 @@ mod tests {
         let interesting =
             [0, 1, 2, 5, 0o755, 0o4755, 0x40, 0x5412, 0x1_0000_5412, 0x1000_0011, u64::MAX];
         for (level, network) in LEVELS.into_iter().flat_map(|it| [(it, false), (it, true)]) {
-            let filter = Filter::new(Setting { network, ..setting(level) });
+            let filter = Filter::new(FilterSetting { network, ..setting(level) });
             let (asking, alone) = (filter.compile(true), filter.compile(false));
             assert!(asking.len() < 4096);
             for call in 0..FIRST_UNKNOWN {
@@ -493,13 +499,17 @@ mod tests {
                     let (verdict, _) = filter.verdict(call.into(), &arguments);
                     let given = run(&asking, ARCH, call, &arguments);
                     let wanted = match verdict {
-                        Verdict::Allow => libc::SECCOMP_RET_ALLOW,
-                        Verdict::Quiet(number) => errno(number),
+                        CallVerdict::Allow => libc::SECCOMP_RET_ALLOW,
+                        CallVerdict::Quiet(number) => errno(number),
                         _ => libc::SECCOMP_RET_USER_NOTIF,
                     };
                     assert_eq!(given, wanted, "{level} {call} {arguments:?}");
                     let allowed = run(&alone, ARCH, call, &arguments) == libc::SECCOMP_RET_ALLOW;
-                    assert_eq!(allowed, verdict == Verdict::Allow, "{level} {call} {arguments:?}");
+                    assert_eq!(
+                        allowed,
+                        verdict == CallVerdict::Allow,
+                        "{level} {call} {arguments:?}"
+                    );
                 }
             }
         }
@@ -524,63 +534,70 @@ mod tests {
     fn files_of_others_are_guarded_by_the_filter_where_nothing_else_guards_them() {
         let verdict = |level, call| filter(level).verdict(call, &[0; 6]).0;
         for call in [libc::SYS_fchmod, libc::SYS_fchownat, libc::SYS_utimensat] {
-            assert_eq!(verdict(SandboxLevel::Strong, call), Verdict::Allow);
-            assert_eq!(verdict(SandboxLevel::Landlock, call), Verdict::Metadata);
+            assert_eq!(verdict(SandboxLevel::Strong, call), CallVerdict::Allow);
+            assert_eq!(verdict(SandboxLevel::Landlock, call), CallVerdict::Metadata);
         }
         let verdict = |signals_scoped, call, argument: i32| {
-            let filter = Filter::new(Setting { signals_scoped, ..setting(SandboxLevel::Landlock) });
+            let filter =
+                Filter::new(FilterSetting { signals_scoped, ..setting(SandboxLevel::Landlock) });
             filter.verdict(call, &[0, argument as u64, 0, 0, 0, 0]).0
         };
         let both = |call, argument| [true, false].map(|it| verdict(it, call, argument));
-        assert_eq!(both(libc::SYS_kill, 0), [Verdict::Allow, Verdict::Signal]);
+        assert_eq!(both(libc::SYS_kill, 0), [CallVerdict::Allow, CallVerdict::Signal]);
         // A file can be told to send a signal.
         for command in [libc::F_SETOWN, 10, 15] {
-            assert_eq!(both(libc::SYS_fcntl, command), [Verdict::Allow, Verdict::Deny]);
+            assert_eq!(both(libc::SYS_fcntl, command), [CallVerdict::Allow, CallVerdict::Deny]);
         }
-        assert_eq!(both(libc::SYS_ioctl, 0x8901), [Verdict::Allow, Verdict::Deny]);
-        assert_eq!(both(libc::SYS_fcntl, libc::F_GETFL), [Verdict::Allow, Verdict::Allow]);
+        assert_eq!(both(libc::SYS_ioctl, 0x8901), [CallVerdict::Allow, CallVerdict::Deny]);
+        assert_eq!(both(libc::SYS_fcntl, libc::F_GETFL), [CallVerdict::Allow, CallVerdict::Allow]);
     }
 
     #[test]
     fn with_a_network_there_are_sockets_of_tcp_and_no_others() {
         let verdict = |network, call, arguments: [i32; 4]| {
             let [a, b, c, d] = arguments.map(|it| it as u64);
-            let filter = Filter::new(Setting { network, ..setting(SandboxLevel::Strong) });
+            let filter = Filter::new(FilterSetting { network, ..setting(SandboxLevel::Strong) });
             filter.verdict(call, &[a, b, c, d, 0, 0]).0
         };
         let sockets = [
-            ([libc::AF_INET, libc::SOCK_STREAM, 0, 0], Verdict::Allow),
-            ([libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_NONBLOCK, 6, 0], Verdict::Allow),
-            ([libc::AF_INET, libc::SOCK_STREAM, 262, 0], Verdict::Deny),
-            ([libc::AF_INET, libc::SOCK_STREAM, 132, 0], Verdict::Deny),
-            ([libc::AF_INET, libc::SOCK_SEQPACKET, 0, 0], Verdict::Deny),
-            ([libc::AF_INET, libc::SOCK_DGRAM, 0, 0], Verdict::Deny),
-            ([libc::AF_INET, libc::SOCK_RAW, 6, 0], Verdict::Deny),
-            ([libc::AF_INET6, libc::SOCK_STREAM, 0, 0], Verdict::Quiet(EAFNOSUPPORT)),
-            ([libc::AF_PACKET, libc::SOCK_RAW, 0, 0], Verdict::Deny),
-            ([libc::AF_UNIX, libc::SOCK_DGRAM, 0, 0], Verdict::Deny),
+            ([libc::AF_INET, libc::SOCK_STREAM, 0, 0], CallVerdict::Allow),
+            ([libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_NONBLOCK, 6, 0], CallVerdict::Allow),
+            ([libc::AF_INET, libc::SOCK_STREAM, 262, 0], CallVerdict::Deny),
+            ([libc::AF_INET, libc::SOCK_STREAM, 132, 0], CallVerdict::Deny),
+            ([libc::AF_INET, libc::SOCK_SEQPACKET, 0, 0], CallVerdict::Deny),
+            ([libc::AF_INET, libc::SOCK_DGRAM, 0, 0], CallVerdict::Deny),
+            ([libc::AF_INET, libc::SOCK_RAW, 6, 0], CallVerdict::Deny),
+            ([libc::AF_INET6, libc::SOCK_STREAM, 0, 0], CallVerdict::Quiet(EAFNOSUPPORT)),
+            ([libc::AF_PACKET, libc::SOCK_RAW, 0, 0], CallVerdict::Deny),
+            ([libc::AF_UNIX, libc::SOCK_DGRAM, 0, 0], CallVerdict::Deny),
         ];
         for (arguments, wanted) in sockets {
             assert_eq!(verdict(true, libc::SYS_socket, arguments), wanted, "{arguments:?}");
         }
-        assert_eq!(verdict(false, libc::SYS_socket, sockets[0].0), Verdict::Deny);
-        assert_eq!(verdict(true, libc::SYS_connect, [3, 0, 0, 0]), Verdict::Connect);
-        assert_eq!(verdict(false, libc::SYS_connect, [3, 0, 0, 0]), Verdict::Deny);
+        assert_eq!(verdict(false, libc::SYS_socket, sockets[0].0), CallVerdict::Deny);
+        assert_eq!(verdict(true, libc::SYS_connect, [3, 0, 0, 0]), CallVerdict::Connect);
+        assert_eq!(verdict(false, libc::SYS_connect, [3, 0, 0, 0]), CallVerdict::Deny);
         let fast_open = [3, 0, 0, libc::MSG_FASTOPEN];
-        assert_eq!(verdict(true, libc::SYS_sendto, fast_open), Verdict::Deny);
-        assert_eq!(verdict(true, libc::SYS_sendto, [3, 0, 0, libc::MSG_NOSIGNAL]), Verdict::Allow);
+        assert_eq!(verdict(true, libc::SYS_sendto, fast_open), CallVerdict::Deny);
+        assert_eq!(
+            verdict(true, libc::SYS_sendto, [3, 0, 0, libc::MSG_NOSIGNAL]),
+            CallVerdict::Allow
+        );
     }
 
     #[test]
     fn what_a_control_group_counts_is_not_asked_about() {
-        let group = Setting { counts_memory: false, ..setting(SandboxLevel::Landlock) };
+        let group = FilterSetting { counts_memory: false, ..setting(SandboxLevel::Landlock) };
         let shared = (libc::MAP_SHARED | libc::MAP_ANONYMOUS) as u64;
         for (call, argument) in
             [(libc::SYS_mmap, shared), (libc::SYS_setsid, 0), (libc::SYS_splice, 0)]
         {
             let arguments = [0, 0, 0, argument, 0, 0];
-            assert_eq!(Filter::new(group).verdict(call, &arguments).0, Verdict::Allow);
-            assert_ne!(filter(SandboxLevel::Landlock).verdict(call, &arguments).0, Verdict::Allow);
+            assert_eq!(Filter::new(group).verdict(call, &arguments).0, CallVerdict::Allow);
+            assert_ne!(
+                filter(SandboxLevel::Landlock).verdict(call, &arguments).0,
+                CallVerdict::Allow
+            );
         }
     }
 }

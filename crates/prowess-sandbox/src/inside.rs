@@ -26,11 +26,11 @@ use rustix::{
 use crate::{
     connect,
     environment::environment,
-    filter::{Filter, LISTEN, Setting},
+    filter::{Filter, FilterSetting, LISTEN},
     level::SandboxLevel,
     limits::RunLimits,
     mounts::{self, USER},
-    order::{Component, Exit, Failure, Order},
+    order::{Component, Exit, Order, StartFailure},
     rules,
     sys::{self, Fork},
     tree,
@@ -45,7 +45,7 @@ pub(crate) enum StartMessage {
         /// The version of the kernel's rules about files.
         rules: i32,
     },
-    Failed(Failure),
+    Failed(StartFailure),
 }
 
 /// How a script is to be held at one level.
@@ -70,7 +70,7 @@ impl Attempt {
 
     /// The filter of system calls of this attempt, with a version of the kernel's rules.
     pub(crate) fn filter(&self, rules: i32) -> Filter {
-        Filter::new(Setting {
+        Filter::new(FilterSetting {
             level: self.level,
             signals_scoped: rules >= rules::SIGNALS,
             counts_memory: self.counts,
@@ -83,15 +83,6 @@ impl Attempt {
 const SPARE: u64 = 512;
 /// How often it is looked at least whether somebody has ended.
 const REAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
-
-/// The namespaces of the level *strong*.
-pub(crate) const NAMESPACES: i32 = libc::CLONE_NEWUSER
-    | libc::CLONE_NEWNS
-    | libc::CLONE_NEWPID
-    | libc::CLONE_NEWNET
-    | libc::CLONE_NEWIPC
-    | libc::CLONE_NEWUTS
-    | libc::CLONE_NEWCGROUP;
 
 /// Becomes the script, or says why not. Returns only in that case, and in the process that holds the
 /// script, when that has ended.
@@ -156,7 +147,7 @@ fn enter_script(
     }
 }
 
-fn prepare(order: &Order, attempt: &Attempt) -> Result<(), Failure> {
+fn prepare(order: &Order, attempt: &Attempt) -> Result<(), StartFailure> {
     dies_with_parent()?;
     map_user(attempt).map_err(Component::Namespaces.failed("map a user"))?;
     let _ = rustix::system::sethostname(b"sandbox");
@@ -166,7 +157,7 @@ fn prepare(order: &Order, attempt: &Attempt) -> Result<(), Failure> {
 }
 
 /// Takes on whoever loses its parent below.
-fn adopt() -> Result<(), Failure> {
+fn adopt() -> Result<(), StartFailure> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(Component::Process.failed("adopt processes"))
 }
@@ -176,7 +167,7 @@ fn become_script(
     attempt: &Attempt,
     line: &OwnedFd,
     socket: Option<TcpListener>,
-) -> Result<(), Failure> {
+) -> Result<(), StartFailure> {
     let level = attempt.level;
     dies_with_parent()?;
     rustix::process::setsid().map_err(Component::Process.failed("start a session"))?;
@@ -212,7 +203,7 @@ fn become_script(
 
 /// Gives up all that a script does not need; returns the version of the kernel's rules about files,
 /// and where refused calls are heard of.
-fn confine(order: &Order, attempt: &Attempt) -> Result<(i32, Option<OwnedFd>), Failure> {
+fn confine(order: &Order, attempt: &Attempt) -> Result<(i32, Option<OwnedFd>), StartFailure> {
     let level = attempt.level;
     drop_capabilities().map_err(Component::Process.failed("drop capabilities"))?;
     rustix::thread::set_no_new_privs(true)
@@ -237,7 +228,7 @@ fn confine(order: &Order, attempt: &Attempt) -> Result<(i32, Option<OwnedFd>), F
 }
 
 /// Lets the kernel kill this process when the one that made it ends.
-fn dies_with_parent() -> Result<(), Failure> {
+fn dies_with_parent() -> Result<(), StartFailure> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(Component::Process.failed("be bound to the supervisor"))
 }

@@ -17,7 +17,7 @@ use rustix::{io::Errno, process::Pid};
 
 use crate::{
     connect,
-    filter::{Filter, Verdict},
+    filter::{CallVerdict, Filter},
     limits::RunLimits,
     metadata::{self, Own},
     order::Order,
@@ -27,7 +27,7 @@ use crate::{
 
 /// Where notifications of a filter come from.
 #[derive(Debug)]
-pub(crate) struct Listener {
+pub(crate) struct CallListener {
     fd: OwnedFd,
     filter: Filter,
     /// The files that are the script's own.
@@ -52,7 +52,7 @@ const NOTED: usize = 32;
 /// How many sizes are known: of more mappings than that, each counts as the smallest.
 const SIZES: usize = 4096;
 
-impl Listener {
+impl CallListener {
     pub(crate) fn new(
         fd: OwnedFd,
         filter: Filter,
@@ -93,12 +93,14 @@ impl Listener {
         let call = c_long::from(notification.data.nr);
         let (verdict, name) = self.filter.verdict(call, &notification.data.args);
         let answer = match verdict {
-            Verdict::Allow => Answer::Continue,
-            Verdict::Signal if self.is_inside(notification.data.args[0] as i32) => Answer::Continue,
-            Verdict::Group if self.has_room() => Answer::Continue,
-            Verdict::Share if self.can_share(notification.data.args[1]) => Answer::Continue,
-            Verdict::Share => Answer::Fail(ENOMEM),
-            Verdict::Metadata => match metadata::change(&notification, &self.own) {
+            CallVerdict::Allow => Answer::Continue,
+            CallVerdict::Signal if self.is_inside(notification.data.args[0] as i32) => {
+                Answer::Continue
+            }
+            CallVerdict::Group if self.has_room() => Answer::Continue,
+            CallVerdict::Share if self.can_share(notification.data.args[1]) => Answer::Continue,
+            CallVerdict::Share => Answer::Fail(ENOMEM),
+            CallVerdict::Metadata => match metadata::change(&notification, &self.own) {
                 Ok(()) => Answer::Done,
                 Err(errno) => {
                     if errno == Errno::PERM {
@@ -107,8 +109,8 @@ impl Listener {
                     Answer::Fail(errno.raw_os_error())
                 }
             },
-            Verdict::Connect if let Some(done) = self.connect(&notification) => done,
-            Verdict::Deny | Verdict::Signal | Verdict::Group | Verdict::Connect => {
+            CallVerdict::Connect if let Some(done) = self.connect(&notification) => done,
+            CallVerdict::Deny | CallVerdict::Signal | CallVerdict::Group | CallVerdict::Connect => {
                 let what = described(name, &notification);
                 // The C library asks there for every user's name.
                 if !what.contains("/nscd/") {
@@ -116,7 +118,7 @@ impl Listener {
                 }
                 Answer::Fail(EPERM)
             }
-            Verdict::Quiet(number) => Answer::Fail(number),
+            CallVerdict::Quiet(number) => Answer::Fail(number),
         };
         let _ = sys::answer(self.fd.as_fd(), notification.id, answer);
     }
@@ -170,7 +172,7 @@ impl Listener {
     }
 }
 
-impl AsFd for Listener {
+impl AsFd for CallListener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }

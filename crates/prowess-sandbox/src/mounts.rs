@@ -16,7 +16,7 @@ use std::{
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind_recursive, unmount};
 
 use crate::{
-    order::{Component, Failure, Order},
+    order::{Component, Order, StartFailure},
     sys,
     system::SYSTEM,
 };
@@ -49,7 +49,7 @@ pub(crate) const DEVICES: &[&str] =
 pub(crate) const USER: u32 = 1000;
 
 /// Builds the root and makes it ours. The process has namespaces of its own.
-pub(crate) fn enter(order: &Order) -> Result<(), Failure> {
+pub(crate) fn enter(order: &Order) -> Result<(), StartFailure> {
     let failed = |what: &'static str| Component::Root.failed::<io::Error>(what);
     let root = order.root();
     let tree = Tree { root: &root };

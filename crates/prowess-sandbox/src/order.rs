@@ -64,9 +64,9 @@ pub(crate) enum Reply {
     /// It ran, and no process of it is left.
     Ended(RunEnd),
     /// It could not be run.
-    Failed(Failure),
+    Failed(StartFailure),
     /// The machine gives none of the levels.
-    Unavailable(Vec<(SandboxLevel, Failure)>),
+    Unavailable(Vec<(SandboxLevel, StartFailure)>),
 }
 
 /// How a run ended.
@@ -76,7 +76,7 @@ pub(crate) struct RunEnd {
     /// What else the machine gives.
     pub(crate) given: MachineFeatures,
     pub(crate) exit: Exit,
-    pub(crate) stopped: Option<Stop>,
+    pub(crate) stopped: Option<StopCause>,
     /// What was refused, each thing once.
     pub(crate) denied: Vec<String>,
 }
@@ -109,7 +109,7 @@ pub(crate) enum Exit {
 
 /// Why a run was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Stop {
+pub(crate) enum StopCause {
     /// Nobody waits for it any more.
     Unwanted,
     Time,
@@ -123,7 +123,7 @@ pub(crate) enum Stop {
 
 /// What could not be done, and why.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Failure {
+pub(crate) struct StartFailure {
     pub(crate) component: Component,
     /// What could not be done.
     pub(crate) what: String,
@@ -173,8 +173,8 @@ impl Component {
     pub(crate) fn failed<E: Into<io::Error>>(
         self,
         what: impl Into<String>,
-    ) -> impl FnOnce(E) -> Failure {
-        move |error| Failure {
+    ) -> impl FnOnce(E) -> StartFailure {
+        move |error| StartFailure {
             component: self,
             what: what.into(),
             errno: error.into().raw_os_error(),
@@ -182,7 +182,7 @@ impl Component {
     }
 }
 
-impl Failure {
+impl StartFailure {
     pub(crate) fn error(&self) -> io::Error {
         self.errno.map_or_else(|| io::ErrorKind::Other.into(), io::Error::from_raw_os_error)
     }

@@ -7,7 +7,7 @@ use crate::{
     launcher::Launcher,
     level::SandboxLevel,
     limits::RunLimits,
-    order::{Component, Enforcement, Failure, MachineFeatures, Order, Reply, receive, send},
+    order::{Component, Enforcement, MachineFeatures, Order, Reply, StartFailure, receive, send},
     supervisor::LOOK,
     support::{FeatureCheck, SandboxSupport},
     work::Work,
@@ -25,7 +25,7 @@ pub(crate) fn probe(launcher: &Launcher) -> SandboxSupport {
     }
 }
 
-fn attempt(launcher: &Launcher, level: SandboxLevel) -> Result<MachineFeatures, Failure> {
+fn attempt(launcher: &Launcher, level: SandboxLevel) -> Result<MachineFeatures, StartFailure> {
     let start = |launcher: &Launcher| -> io::Result<Reply> {
         let work = Work::new()?;
         let order = Order {
@@ -67,13 +67,13 @@ fn attempt(launcher: &Launcher, level: SandboxLevel) -> Result<MachineFeatures, 
 
 /// What the two attempts say about each part, in the order in which they are tried.
 fn checks(
-    strong: &Result<MachineFeatures, Failure>,
-    landlock: &Result<MachineFeatures, Failure>,
+    strong: &Result<MachineFeatures, StartFailure>,
+    landlock: &Result<MachineFeatures, StartFailure>,
 ) -> Vec<FeatureCheck> {
     let best = strong.as_ref().or(landlock.as_ref()).ok();
     let check = |name,
                  component: Component,
-                 needed: &[&Result<MachineFeatures, Failure>],
+                 needed: &[&Result<MachineFeatures, StartFailure>],
                  detail: &str| {
         let failed =
             needed.iter().find_map(|it| it.as_ref().err().filter(|it| it.component == component));
@@ -137,8 +137,8 @@ fn limits(best: Option<&MachineFeatures>) -> FeatureCheck {
 }
 
 /// Why no level could be reached, and what to do about it.
-pub(crate) fn unavailable(missing: &[(SandboxLevel, Failure)]) -> SandboxError {
-    let reason = |(level, it): &(SandboxLevel, Failure)| {
+pub(crate) fn unavailable(missing: &[(SandboxLevel, StartFailure)]) -> SandboxError {
+    let reason = |(level, it): &(SandboxLevel, StartFailure)| {
         format!("`{level}` cannot {}: {}", it.what, why(it))
     };
     let reasons: Vec<String> = missing.iter().map(reason).collect();
@@ -148,7 +148,7 @@ pub(crate) fn unavailable(missing: &[(SandboxLevel, Failure)]) -> SandboxError {
     SandboxError::Unavailable { reason: reasons.join("; "), remedy }
 }
 
-fn why(failure: &Failure) -> String {
+fn why(failure: &StartFailure) -> String {
     let error = failure.error().to_string();
     error.split(" (os error").next().unwrap_or(&error).to_lowercase()
 }
@@ -179,7 +179,7 @@ impl Machine {
 }
 
 /// What to do about a part that is missing, in one line.
-fn remedy(failure: &Failure, machine: &Machine) -> String {
+fn remedy(failure: &StartFailure, machine: &Machine) -> String {
     let advice = match failure.component {
         Component::Namespaces | Component::Root if machine.no_user_namespaces => {
             "run `sysctl user.max_user_namespaces=10000` as root"

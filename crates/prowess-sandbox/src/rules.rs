@@ -14,7 +14,7 @@ use landlock::{
 use crate::{
     level::SandboxLevel,
     mounts::{DEVICES, ETC},
-    order::{Component, Failure, Order},
+    order::{Component, Order, StartFailure},
     system::SYSTEM,
 };
 
@@ -27,7 +27,7 @@ pub(crate) const SIGNALS: i32 = 6;
 
 /// Puts the rules on this process and all that come of it, as far as the kernel has them; returns
 /// which version it has.
-pub(crate) fn restrict(order: &Order, level: SandboxLevel) -> Result<i32, Failure> {
+pub(crate) fn restrict(order: &Order, level: SandboxLevel) -> Result<i32, StartFailure> {
     let failed = |error| Component::Rules.failed::<io::Error>("use Landlock")(error);
     let status = apply(order, level).map_err(|error| failed(io::Error::other(error)))?;
     let number = |errno| failed(io::Error::from_raw_os_error(errno));

@@ -31,12 +31,13 @@ use rustix::{
 use crate::{
     cgroup::{ControlGroup, GroupEntry},
     connect, disk,
-    inside::{self, Attempt, NAMESPACES, StartMessage},
+    filter::NAMESPACES,
+    inside::{self, Attempt, StartMessage},
     level::SandboxLevel,
-    listener::Listener,
+    listener::CallListener,
     order::{
-        CANCEL, Component, Enforcement, Exit, Failure, IDLE, MachineFeatures, Order, Reply, RunEnd,
-        Stop, framed, receive, receive_descriptor, send,
+        CANCEL, Component, Enforcement, Exit, IDLE, MachineFeatures, Order, Reply, RunEnd,
+        StartFailure, StopCause, framed, receive, receive_descriptor, send,
     },
     sys::{self, Fork},
     tree,
@@ -162,7 +163,7 @@ struct Run<'o> {
     first: Pid,
     /// Where it says how the script ended.
     ended: OwnedFd,
-    listener: Option<Listener>,
+    listener: Option<CallListener>,
     /// What it may connect to, until that is handed over.
     socket: Option<OwnedFd>,
     /// What counts its memory and processes; nothing where we do.
@@ -175,7 +176,7 @@ struct Run<'o> {
     filters: u64,
     deadline: Instant,
     next_look: Instant,
-    stopped: Option<(Stop, Instant)>,
+    stopped: Option<(StopCause, Instant)>,
     /// How many looks in a row have found somebody who lets nobody look.
     hidden: u32,
     denied: BTreeSet<String>,
@@ -198,7 +199,7 @@ enum Event {
 impl<'o> Run<'o> {
     /// Starts the script at a level, in a control group where one can be had. Returns when it runs, or
     /// says why it does not.
-    fn start(order: &'o Order, level: SandboxLevel) -> io::Result<Result<Self, Failure>> {
+    fn start(order: &'o Order, level: SandboxLevel) -> io::Result<Result<Self, StartFailure>> {
         if let Some(group) = ControlGroup::new(&order.limits) {
             match Self::start_in(order, level, Some(group))? {
                 Err(failure) if failure.component == Component::Group => {}
@@ -212,7 +213,7 @@ impl<'o> Run<'o> {
         order: &'o Order,
         level: SandboxLevel,
         group: Option<ControlGroup>,
-    ) -> io::Result<Result<Self, Failure>> {
+    ) -> io::Result<Result<Self, StartFailure>> {
         let flags = SocketFlags::CLOEXEC;
         let (line, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
         set_socket_timeout(&line, Timeout::Recv, Some(START))?;
@@ -260,7 +261,7 @@ impl<'o> Run<'o> {
         let given = MachineFeatures { rules, listener: listener.is_some(), limits };
         let proxy = socket.as_ref().map(connect::local_address).transpose()?;
         let listener =
-            listener.map(|it| Listener::new(it, attempt.filter(rules), order, first, proxy));
+            listener.map(|it| CallListener::new(it, attempt.filter(rules), order, first, proxy));
         if !attempt.bounds_processes() {
             // A fork loop would leave us no turn to count in.
             sys::raise_priority();
@@ -296,7 +297,7 @@ impl<'o> Run<'o> {
                     let mut word = [CANCEL];
                     // Who has ended cannot say so.
                     let _ = control.read(&mut word);
-                    self.stop(if word == [IDLE] { Stop::Idle } else { Stop::Unwanted });
+                    self.stop(if word == [IDLE] { StopCause::Idle } else { StopCause::Unwanted });
                 }
                 (Event::Called, Some(listener)) => listener.answer(&mut self.denied),
                 (Event::Silent, _) => self.listener = None,
@@ -309,7 +310,7 @@ impl<'o> Run<'o> {
         let late = || {
             let ran_out = self.group.as_ref().is_some_and(ControlGroup::ran_out);
             let written = || self.work_size() > self.order.limits.work;
-            ran_out.then_some(Stop::Memory).or_else(|| written().then_some(Stop::Work))
+            ran_out.then_some(StopCause::Memory).or_else(|| written().then_some(StopCause::Work))
         };
         let stopped = self.stopped.map(|it| it.0).or_else(late);
         let Self { level, given, denied, .. } = self;
@@ -358,11 +359,11 @@ impl<'o> Run<'o> {
             return;
         }
         if now >= self.deadline {
-            return self.stop(Stop::Time);
+            return self.stop(StopCause::Time);
         }
         if !self.bounded && now >= self.next_count {
             if self.is_crowded() {
-                return self.stop(Stop::Processes);
+                return self.stop(StopCause::Processes);
             }
             self.next_count = Instant::now() + COUNT.max(now.elapsed() * 2 * SHARE);
         }
@@ -383,13 +384,13 @@ impl<'o> Run<'o> {
             None => held.memory > limits.memory,
         };
         if ran_out {
-            self.stop(Stop::Memory);
+            self.stop(StopCause::Memory);
         } else if self.group.is_none() && self.is_crowded() {
-            self.stop(Stop::Processes);
+            self.stop(StopCause::Processes);
         } else if written > limits.work {
-            self.stop(Stop::Work);
+            self.stop(StopCause::Work);
         } else if self.hidden >= HIDDEN {
-            self.stop(Stop::Hidden);
+            self.stop(StopCause::Hidden);
         }
         let took = now.elapsed();
         let left = limits.work.saturating_sub(written) as f64 / FASTEST as f64;
@@ -399,10 +400,10 @@ impl<'o> Run<'o> {
 
     /// Asks all processes to end; they are killed when they take too long. What goes on growing is
     /// killed at once.
-    fn stop(&mut self, why: Stop) {
+    fn stop(&mut self, why: StopCause) {
         let now = Instant::now();
         if self.stopped.is_none() {
-            let patient = matches!(why, Stop::Time | Stop::Idle);
+            let patient = matches!(why, StopCause::Time | StopCause::Idle);
             self.stopped = Some((why, if patient { now + GRACE } else { now }));
             if patient {
                 tree::signal(&self.processes(), Signal::TERM);
@@ -457,7 +458,7 @@ impl<'o> Run<'o> {
     }
 
     fn view(&self) -> View<'_> {
-        let shared = self.listener.as_ref().map_or(&[][..], Listener::shared);
+        let shared = self.listener.as_ref().map_or(&[][..], CallListener::shared);
         View {
             level: self.level,
             limits: &self.order.limits,
@@ -494,7 +495,7 @@ struct StartReport {
 }
 
 /// Hears what a process on its way in says, or what failed. The line closes when the script begins.
-fn hear(line: &OwnedFd) -> Result<StartReport, Failure> {
+fn hear(line: &OwnedFd) -> Result<StartReport, StartFailure> {
     let mut ready = None;
     loop {
         let mut text = vec![0; 64 * 1024];

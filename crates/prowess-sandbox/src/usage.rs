@@ -46,7 +46,7 @@ pub(crate) struct UncountedMemory<'r> {
 
 /// What processes hold.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Usage {
+pub(crate) struct ProcessUsage {
     /// Bytes of memory; where a control group counts it, those that it does not count.
     pub(crate) memory: u64,
     /// Bytes on disk, of files without a name.
@@ -59,7 +59,7 @@ pub(crate) struct Usage {
 
 /// What these processes hold together. Files of theirs count where they are deleted and lie on the same
 /// disk as the base.
-pub(crate) fn usage(processes: &[Pid], view: &View<'_>) -> Usage {
+pub(crate) fn usage(processes: &[Pid], view: &View<'_>) -> ProcessUsage {
     let disk = fs::metadata(view.base).map(|it| it.dev()).ok();
     let mut seen = ProcessTotals { disk, ..ProcessTotals::default() };
     let mut spaces = Vec::new();
@@ -79,7 +79,7 @@ pub(crate) fn usage(processes: &[Pid], view: &View<'_>) -> Usage {
             spaces.push(space);
         }
     }
-    Usage {
+    ProcessUsage {
         memory: view.memory.map_or(seen.kernel, |it| seen.memory(&spaces, it, view)),
         deleted: seen.room(view.limits.file),
         layers: seen.layers.unwrap_or(0),

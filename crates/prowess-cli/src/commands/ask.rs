@@ -89,8 +89,8 @@ pub(crate) fn run(
             let name = conversation.kept.name.as_ref();
             let model = args.working.naming.typed();
             let again = name.map(|it| printer.led(&format!("`prowess ask --resume {it}{model}`")));
-            let viewer = &mut conversation.viewer;
-            conversation::report(&turned, again.as_deref(), viewer, printer)?
+            let renderer = &mut conversation.renderer;
+            conversation::report(&turned, again.as_deref(), renderer, printer)?
         }
     };
     printer.flush()?;
@@ -173,13 +173,13 @@ fn dry_run(
     invocable(prompt.as_deref(), &stack.provider.library())?;
     let mut conversation = Conversation::new(stack, args.which.replayed()?, view, printer)?;
     let turned = conversation.turn(prompt, printer)?;
-    let Conversation { stack, viewer, .. } = &conversation;
+    let Conversation { stack, renderer, .. } = &conversation;
     match (unasked.asked(), turned) {
         (Some(ask), _) => {
             let sent = DryRunReport {
                 ask: &ask,
                 model: &unasked,
-                scores: &viewer.scores,
+                scores: &renderer.scores,
                 count: &|text| stack.window.vocabulary.count(text),
             };
             if printer.json {

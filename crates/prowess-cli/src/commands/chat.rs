@@ -173,17 +173,17 @@ impl Chat {
             "why" => tell(name, self.why(), printer)?,
             "budget" => tell(name, self.budget(), printer)?,
             "trace" => {
-                let story = self.conversation.viewer.story.iter();
+                let story = self.conversation.renderer.story.iter();
                 tell(name, story.map(|it| safe::line(it).into_owned()).collect(), printer)?;
             }
             "clear" => {
                 self.conversation.close_servers(printer);
-                let Conversation { kept, viewer, .. } = &mut self.conversation;
+                let Conversation { kept, renderer, .. } = &mut self.conversation;
                 kept.discard_if_unused();
                 // A conversation that is not kept is followed by another one that is not.
                 let keep = if kept.name.is_some() { self.keep } else { 0 };
                 *kept = sessions::fresh(keep, printer);
-                *viewer = EventRenderer::new(viewer.view());
+                *renderer = EventRenderer::new(renderer.view());
                 printer.note("a new conversation begins");
             }
             _ => {
@@ -204,10 +204,10 @@ impl Chat {
         let turned = conversation.turn(prompt, printer)?;
         if printer.json {
             printer.json_line(&conversation::document(&turned, conversation))?;
-            conversation.viewer.lines.clear();
+            conversation.renderer.lines.clear();
             self.last = conversation::ended(&turned);
         } else {
-            self.last = report(&turned, None, &mut conversation.viewer, printer)?;
+            self.last = report(&turned, None, &mut conversation.renderer, printer)?;
         }
         Ok(match turned {
             TurnEnd::Terminated => After::End,
@@ -223,9 +223,9 @@ impl Chat {
     }
 
     fn skills(&self, printer: &Printer) -> Vec<String> {
-        let Conversation { stack, kept, viewer, .. } = &self.conversation;
+        let Conversation { stack, kept, renderer, .. } = &self.conversation;
         let taken = kept.session.taken();
-        let shown = viewer.scores.iter().filter(|it| it.level.is_some()).map(|it| &*it.name);
+        let shown = renderer.scores.iter().filter(|it| it.level.is_some()).map(|it| &*it.name);
         let standing: Vec<&str> = shown.chain(taken.iter().map(|it| &*it.1)).collect();
         let library = stack.provider.library();
         let skills = library.skills().map(|it| &it.manifest);
@@ -242,17 +242,18 @@ impl Chat {
     }
 
     fn why(&self) -> Vec<String> {
-        let viewer = &self.conversation.viewer;
-        match (viewer.scores.is_empty(), viewer.steps) {
+        let renderer = &self.conversation.renderer;
+        match (renderer.scores.is_empty(), renderer.steps) {
             (true, 0) => vec!["nothing was asked since this program began".to_owned()],
             (true, _) => vec!["no skill fits the last request".to_owned()],
-            _ => viewer.scores.iter().map(|it| safe::line(&judged(it)).into_owned()).collect(),
+            _ => renderer.scores.iter().map(|it| safe::line(&judged(it)).into_owned()).collect(),
         }
     }
 
     fn budget(&self) -> Vec<String> {
-        let (viewer, window) = (&self.conversation.viewer, self.conversation.stack.window.tokens);
-        let Some((window, tokens)) = &viewer.fitted else {
+        let (renderer, window) =
+            (&self.conversation.renderer, self.conversation.stack.window.tokens);
+        let Some((window, tokens)) = &renderer.fitted else {
             let mut lines = vec![format!(
                 "nothing was asked since this program began; the window holds {window} tokens"
             )];
@@ -271,8 +272,8 @@ impl Chat {
             let share = tokens as f64 / (*window).max(1) as f64 * 100.0;
             lines.push(format!("{name:7}  {tokens:>8} tokens  {share:>5.1} %"));
         }
-        lines.push(format!("so far: {} ({} cached)", viewer.spent, viewer.spent.cached));
-        lines.extend(viewer.cost.map(|cost| format!("that costs {cost:.4}")));
+        lines.push(format!("so far: {} ({} cached)", renderer.spent, renderer.spent.cached));
+        lines.extend(renderer.cost.map(|cost| format!("that costs {cost:.4}")));
         lines
     }
 }

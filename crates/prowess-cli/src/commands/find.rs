@@ -145,13 +145,13 @@ struct FoundMatch<'a> {
 }
 
 impl FoundMatch<'_> {
-    /// What else there is to say about it.
-    fn remarks(&self) -> Vec<String> {
+    /// What else there is to say about it; that it is below the threshold only if nothing else says so.
+    fn remarks(&self, is_said: bool) -> Vec<String> {
         let hidden = self.fit.skill.hidden_by.as_ref();
         let hidden = hidden.map(|it| format!("hidden by {}", safe::line(&it.to_string_lossy())));
         let is_for_people = self.fit.skill.manifest.hides_from_model();
         let people = is_for_people.then(|| "for people only: the model does not see it".to_owned());
-        let below = self.is_below.then(|| BELOW.to_owned());
+        let below = (self.is_below && !is_said).then(|| BELOW.to_owned());
         below.into_iter().chain(hidden).chain(people).collect()
     }
 }
@@ -330,7 +330,7 @@ impl<'a> Finder<'a> {
             let description = safe::line(&found.fit.skill.manifest.description);
             let taken = widest.max(name.width()) + 2 + numbers.len() + 2;
             let line = format!("{}{pad}  {numbers}", printer.name(&name));
-            let remarks = found.remarks();
+            let remarks = found.remarks(is_all_below && printer.is_terminal);
             if !printer.is_terminal {
                 let fields = [percent.trim(), found.level, &description].join("\t");
                 let why = reasons(found, usize::MAX);
@@ -350,7 +350,7 @@ impl<'a> Finder<'a> {
                     printer.line(format_args!("{}\n  {description}", line.trim_end()))?;
                 }
             }
-            for remark in remarks.iter().filter(|it| !(is_all_below && *it == BELOW)) {
+            for remark in remarks {
                 printer.line(printer.dim(&format!("  {remark}")))?;
             }
             for line in reasons(found, printer.width.unwrap_or(usize::MAX)) {

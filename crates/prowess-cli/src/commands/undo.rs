@@ -73,7 +73,7 @@ impl Change {
         self.file()?.group.as_deref()
     }
 
-    /// What `prowess undo` takes it back by, with all of its group.
+    /// The id by which `prowess undo` takes it back, with all of its group.
     fn id(&self) -> String {
         match self {
             Self::File(record) => record.group.clone().unwrap_or_else(|| record.id()),
@@ -378,7 +378,7 @@ fn line(change: &Change) -> String {
     }
 }
 
-/// What was done, and where.
+/// A change, and its place.
 fn summary(change: &Change) -> String {
     let shown = |path: &Path| safe::line(&path.display().to_string()).into_owned();
     match change {

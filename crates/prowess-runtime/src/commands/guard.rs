@@ -189,7 +189,7 @@ struct GuardedFiles {
     tops: BTreeMap<PathBuf, Home>,
     /// What is not protected, but asked about each time a tool writes it.
     sensitive: BTreeSet<PathBuf>,
-    /// What links lead to that are protected or sensitive, and what is protected for that alone. It
+    /// Targets of protected or sensitive links, which are protected for that alone. A target
     /// need not be there.
     led: BTreeMap<PathBuf, PathBuf>,
     /// How many bytes can still be kept: of what is protected, and of what is sensitive.
@@ -471,7 +471,7 @@ impl GuardedFiles {
         }
     }
 
-    /// What is known of a path and what lies in it.
+    /// The files that are known at a path and in it.
     fn below<'s>(&'s self, path: &'s Path) -> impl Iterator<Item = (&'s PathBuf, &'s File)> {
         let (from, to) = (Bound::Included(path), Bound::Unbounded);
         self.files.range::<Path, _>((from, to)).take_while(move |it| it.0.starts_with(path))

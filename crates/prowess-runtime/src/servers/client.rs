@@ -250,7 +250,7 @@ fn discovery() -> ClientLifecycleMode {
 struct Pipe<R, W> {
     read: R,
     write: W,
-    /// What was read of a line that has not ended yet.
+    /// The beginning of a line that has not ended yet.
     line: Vec<u8>,
     /// Whether it knows 2026-07-28, as it said when it was taken for an older one already.
     late: Option<bool>,

@@ -66,7 +66,7 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
             ProbeStatus::NeverFound | ProbeStatus::Contested => {}
         }
         let because = self.because(studied);
-        let competitor = studied.thieves.first().map(|it| it.skill);
+        let competitor = studied.competitors.first().map(|it| it.skill);
         studied.shared = competitor.map_or_else(Vec::new, |it| self.shared(studied.skill, it));
         studied.own = self.own(studied.skill);
         studied.because = Some(because);
@@ -84,8 +84,8 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
             others.min().unwrap_or(0) as usize
         });
         let common = (self.index.len() / COMMON.0).max(COMMON.1);
-        let lost: usize = studied.thieves.iter().map(|it| it.takes).sum();
-        match &studied.thieves[..] {
+        let lost: usize = studied.competitors.iter().map(|it| it.takes).sum();
+        match &studied.competitors[..] {
             _ if is_template_text(&manifest.description) => MissReason::Placeholder,
             _ if words == 0 => MissReason::Wordless,
             [first, ..] if self.are_family(studied.skill, first.skill) => {
@@ -99,7 +99,7 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
                 MissReason::Unsure(surest.fold(0.0, f64::max))
             }
             [first, ..] if first.takes * 2 >= lost => MissReason::Shadowed(first.skill),
-            thieves => MissReason::Crowded(thieves.len()),
+            competitors => MissReason::Crowded(competitors.len()),
         }
     }
 
@@ -275,7 +275,7 @@ fn advice(
     if is_placeholder {
         return advice;
     }
-    if let (Some(competitor), false) = (studied.thieves.first(), studied.shared.is_empty()) {
+    if let (Some(competitor), false) = (studied.competitors.first(), studied.shared.is_empty()) {
         let verb = if studied.shared.len() == 1 { "is" } else { "are" };
         let shared = quoted(&studied.shared, "and");
         advice.push(format!("{shared} {verb} in {} as well", name(competitor.skill)));

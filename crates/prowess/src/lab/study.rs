@@ -31,7 +31,7 @@ pub struct StudiedSkill<'lib> {
     /// How many of these requests match it.
     pub won: usize,
     /// The skills that requests match instead, those that take most first.
-    pub thieves: Vec<Competitor<'lib>>,
+    pub competitors: Vec<Competitor<'lib>>,
     /// Words that it shares with the first of these, the most telling first.
     pub shared: Vec<String>,
     /// Words of its instructions that no other skill is described by, or hardly any where there are many;
@@ -133,7 +133,7 @@ impl<'lib> Lab<'lib> {
             because: None,
             probes: Vec::new(),
             won: 0,
-            thieves: Vec::new(),
+            competitors: Vec::new(),
             shared: Vec::new(),
             own: Vec::new(),
             advice: Vec::new(),
@@ -148,7 +148,7 @@ impl<'lib> Lab<'lib> {
         }
         let requests = probes(&skill.manifest).into_iter();
         studied.probes = requests.map(|it| self.probe(skill, it)).collect();
-        studied.thieves = self.thieves(skill, &studied.probes);
+        studied.competitors = self.competitors(skill, &studied.probes);
         let is_found = |it: &Probe<'_>| {
             it.rank.is_some_and(|it| it <= FOUND_WITHIN) && it.confidence >= self.threshold
         };
@@ -176,25 +176,25 @@ impl<'lib> Lab<'lib> {
     }
 
     /// Who is matched instead of a skill; those that take as many stay in the order of the requests.
-    fn thieves(&self, skill: &Skill, probes: &[Probe<'lib>]) -> Vec<Competitor<'lib>> {
-        let mut thieves: Vec<Competitor<'lib>> = Vec::new();
+    fn competitors(&self, skill: &Skill, probes: &[Probe<'lib>]) -> Vec<Competitor<'lib>> {
+        let mut competitors: Vec<Competitor<'lib>> = Vec::new();
         for probe in probes {
             let Some((first, confidence)) = probe.first else { continue };
             if std::ptr::eq(first, skill) || confidence < self.threshold {
                 continue;
             }
             let lead = confidence - probe.confidence;
-            match thieves.iter_mut().find(|it| std::ptr::eq(it.skill, first)) {
+            match competitors.iter_mut().find(|it| std::ptr::eq(it.skill, first)) {
                 Some(competitor) => {
                     competitor.lead += lead;
                     competitor.takes += 1;
                 }
-                None => thieves.push(Competitor { skill: first, takes: 1, lead }),
+                None => competitors.push(Competitor { skill: first, takes: 1, lead }),
             }
         }
-        thieves.iter_mut().for_each(|it| it.lead /= it.takes as f64);
-        thieves.sort_by_key(|it| std::cmp::Reverse(it.takes));
-        thieves
+        competitors.iter_mut().for_each(|it| it.lead /= it.takes as f64);
+        competitors.sort_by_key(|it| std::cmp::Reverse(it.takes));
+        competitors
     }
 }
 

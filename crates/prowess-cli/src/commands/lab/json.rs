@@ -87,7 +87,7 @@ fn studied(it: &StudiedSkill<'_>) -> Json {
         "because": it.because.map(because),
         "won": it.won,
         "probes": it.probes.iter().map(probe).collect::<Vec<_>>(),
-        "thieves": it.thieves.iter().map(competitor).collect::<Vec<_>>(),
+        "thieves": it.competitors.iter().map(competitor).collect::<Vec<_>>(),
         "shared": it.shared,
         "own": it.own,
         "advice": it.advice,
