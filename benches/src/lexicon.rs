@@ -118,7 +118,7 @@ impl Table {
 mod tests {
     use super::*;
 
-    const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/prowess/src/matching");
+    const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/prowess/src/index");
 
     #[test]
     fn the_table_of_the_library_is_the_one_of_its_lexicon() {

@@ -48,6 +48,19 @@ const ARROWS: &[(&str, &[&str])] = &[
 const LEAVES: &[&str] =
     &["prowess-sandbox", "prowess-template", "prowess-shell", "prowess-http", "prowess-sql"];
 
+/// The crates whose modules are in the order of the data path.
+const ORDERED: &[&str] = &[
+    "prowess-frontmatter",
+    "prowess-sandbox",
+    "prowess-template",
+    "prowess-shell",
+    "prowess-http",
+    "prowess-sql",
+    "prowess",
+    "prowess-mcp",
+    "prowess-agent",
+];
+
 #[test]
 fn every_crate_uses_only_what_it_may() {
     for crate_name in crates() {
@@ -75,19 +88,16 @@ fn the_leaf_crates_know_nothing_of_skills() {
 }
 
 #[test]
-fn the_modules_of_the_leaf_crates_form_no_cycle() {
-    for crate_name in LEAVES {
-        let mut left = module_uses(crate_name);
-        assert!(left.len() > 2, "{left:?}");
-        // A module that uses no other one that is left is in no cycle.
-        while let Some(free) = left
-            .iter()
-            .find(|(_, uses)| !uses.iter().any(|it| left.contains_key(it)))
-            .map(|it| it.0.clone())
-        {
-            left.remove(&free);
+fn each_module_uses_only_those_listed_before_it() {
+    for crate_name in ORDERED {
+        let order = modules(crate_name);
+        assert!(order.len() > 2, "`{crate_name}` has the modules {order:?}");
+        let place = |module: &str| order.iter().position(|it| it == module);
+        for (module, uses) in module_uses(crate_name) {
+            for used in uses.iter().filter(|it| place(it) > place(&module)) {
+                panic!("in `{crate_name}`, `{module}` uses `{used}`, which is listed behind it");
+            }
         }
-        assert!(left.is_empty(), "modules of `{crate_name}` use each other: {left:#?}");
     }
 }
 
@@ -111,7 +121,7 @@ fn the_library_is_neither_async_nor_a_client_nor_a_program() {
 #[test]
 fn only_the_source_opens_files() {
     for (path, code) in library_code() {
-        let own = path.starts_with("source") || path == Path::new("source.rs");
+        let own = path.starts_with("read/source") || path == Path::new("read/source.rs");
         for word in ["fs", "File"].iter().filter(|_| !own) {
             let lines = lines_with(&code, word);
             assert!(lines.is_empty(), "{} names `{word}`: {lines:#?}", path.display());
@@ -214,7 +224,7 @@ fn lock() -> BTreeMap<String, BTreeSet<String>> {
 /// The files of the library below `src`, each with its code.
 fn library_code() -> Vec<(PathBuf, String)> {
     let files = code_of("prowess");
-    assert!(files.iter().any(|it| it.0 == Path::new("source/folder.rs")));
+    assert!(files.iter().any(|it| it.0 == Path::new("read/source/folder.rs")));
     files
 }
 
@@ -237,6 +247,17 @@ pub(crate) fn code_of(crate_name: &str) -> Vec<(PathBuf, String)> {
     let is_root = |path: &Path| path == Path::new("lib.rs") || path == Path::new("main.rs");
     assert!(files.iter().any(|it| is_root(&it.0)));
     files
+}
+
+/// The modules of a crate in the order of its `lib.rs`.
+fn modules(crate_name: &str) -> Vec<String> {
+    let files = code_of(crate_name);
+    let (_, code) = files.iter().find(|it| it.0 == Path::new("lib.rs")).unwrap();
+    let module = |line: &str| {
+        let line = line.strip_prefix("pub ").unwrap_or(line);
+        Some(line.strip_prefix("mod ")?.strip_suffix(';')?.to_owned())
+    };
+    code.lines().filter_map(module).collect()
 }
 
 /// The modules at the top of a crate, each with those that it uses.

@@ -7,9 +7,9 @@ use prowess::{Message, Role};
 use crate::{
     error::TurnError,
     event::EventKind,
+    middleware::request::{Request, Turn},
     middleware::{Middleware, Next},
     model::{ChatResponse, Model, StopReason, TokenUsage},
-    request::{Request, Turn},
     session::Session,
 };
 

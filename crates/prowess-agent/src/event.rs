@@ -1,19 +1,16 @@
 //! What happens on the way, for whoever looks on.
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::{sync::Arc, time::Duration};
 
 use prowess::{Marker, Message, Offer, Role};
 use prowess_runtime::Outcome;
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use crate::{
-    model::{ChatRequest, ChatResponse, Delta, TokenUsage},
-    request::{CONTEXT, Turn},
-};
+use crate::model::{ChatRequest, ChatResponse, Delta, TokenUsage};
+
+/// The name under which a context speaks.
+pub(crate) const CONTEXT: &str = "context";
 
 /// Something that happened, with when and where.
 #[derive(Debug, Clone, Serialize)]
@@ -278,19 +275,6 @@ pub struct PromptSource {
     /// Where it came from: `system`, `catalog`, `skill:<name>`, `summary`, `user`, `assistant`,
     /// `tool:<name>`, or what a middleware calls it, such as `retrieval:notes.md`.
     pub from: String,
-}
-
-impl Event<'_> {
-    pub(crate) fn now<'a>(turn: &'a Turn, what: &'a EventKind) -> Event<'a> {
-        let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Event {
-            at: at.as_millis().try_into().unwrap_or(u64::MAX),
-            session: turn.session.id(),
-            turn: turn.number,
-            step: turn.steps(),
-            what,
-        }
-    }
 }
 
 impl EventKind {

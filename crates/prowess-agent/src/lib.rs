@@ -1,6 +1,6 @@
 //! An agent: it is asked for something, takes up the skills for it, calls tools, and answers.
 //!
-//! The modules stand in the order a request passes through them. Everything on the way is a
+//! The modules are in the order a request passes through them, and each uses only those before it. Everything on the way is a
 //! [`Middleware`], and each is of use without the others. Nothing here starts a process, opens a file,
 //! prints, or reads the environment.
 //!
@@ -34,14 +34,13 @@
 //! ```
 #![warn(missing_docs)]
 
+mod model;
+mod mask;
 mod event;
 mod session;
-mod request;
 mod error;
-mod mask;
 mod middleware;
 mod builtin;
-mod model;
 mod models;
 mod agent;
 mod page;
@@ -58,7 +57,10 @@ pub use crate::{
     error::TurnError,
     event::{Event, EventKind, PromptSource, SkillScore},
     mask::{KnownSecrets, Masking, mask},
-    middleware::{CallFuture, Middleware, Next, NextCall, ResponseFuture},
+    middleware::{
+        CallFuture, Middleware, Next, NextCall, ResponseFuture,
+        request::{Context, Request, SkillInHistory, Turn},
+    },
     model::{
         ChatRequest, ChatResponse, Delta, Model, ModelError, ModelFuture, StopReason, TokenUsage,
         ToolDefinition,
@@ -66,7 +68,6 @@ pub use crate::{
     models::{ApiKey, ConnectionError, ModelConnection, ModelProvider, ScriptedModel, model},
     otlp::{Collector, CollectorError, CollectorProtocol, Otlp, SpanExporter},
     page::HtmlPage,
-    request::{Context, Request, SkillInHistory, Turn},
     session::{Session, SessionError},
     trace::{RecordedTrace, Summary, TotalOfTool, TraceError, UseOfSkill},
 };

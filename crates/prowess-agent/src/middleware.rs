@@ -1,5 +1,7 @@
 //! Middleware: steps between an agent and its model, the first outermost.
 
+pub(crate) mod request;
+
 use std::{fmt, future::Future, pin::Pin, sync::Arc};
 
 use prowess::Call;
@@ -8,8 +10,8 @@ use prowess_runtime::{Outcome, Tool};
 use crate::{
     error::TurnError,
     event::EventKind,
+    middleware::request::{Request, Turn},
     model::{ChatResponse, Model},
-    request::{Request, Turn},
 };
 
 /// A reply, or why there is none, once it is waited for.

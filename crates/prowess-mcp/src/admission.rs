@@ -5,8 +5,6 @@ use std::net::{IpAddr, SocketAddr};
 use http::{HeaderMap, HeaderValue, Request, StatusCode, Uri, header, uri::Authority};
 use sha2::{Digest as _, Sha256};
 
-use crate::http::Http;
-
 /// Who is let in.
 #[derive(Debug)]
 pub(crate) struct Admission {
@@ -38,13 +36,18 @@ pub(crate) enum AdmissionError {
 }
 
 impl Admission {
-    pub(crate) fn new(address: SocketAddr, http: &Http) -> Self {
+    pub(crate) fn new(
+        address: SocketAddr,
+        hosts: &[String],
+        origins: &[String],
+        token: Option<&str>,
+    ) -> Self {
         Self {
             address: address.ip(),
             port: address.port(),
-            hosts: http.hosts.clone(),
-            origins: http.origins.clone(),
-            token: http.token.as_ref().map(|it| Sha256::digest(it).into()),
+            hosts: hosts.to_vec(),
+            origins: origins.to_vec(),
+            token: token.map(|it| Sha256::digest(it).into()),
         }
     }
 

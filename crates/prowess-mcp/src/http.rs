@@ -172,7 +172,7 @@ impl Door {
             .with_max_request_body_bytes(frame::LONGEST);
         let each = move || Ok(server.for_another());
         Self {
-            admission: Admission::new(address, http),
+            admission: Admission::new(address, &http.hosts, &http.origins, http.token.as_deref()),
             service: StreamableHttpService::new(each, manager.clone(), config),
             manager,
             address,

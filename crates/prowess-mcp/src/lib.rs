@@ -5,23 +5,23 @@
 //! words of the protocol.
 #![warn(missing_docs)]
 
-mod server_state;
 mod instructions;
-mod server;
-mod tools;
-mod prompts;
-mod completion;
+mod server_state;
 mod uri;
 mod paging;
 mod publishable;
 mod entry;
+mod media_type;
+mod tools;
+mod prompts;
 mod discovery;
 mod resources;
+mod completion;
 mod directory;
-mod media_type;
-mod extension;
 mod watch;
 mod frame;
+mod extension;
+mod server;
 mod stdio;
 mod admission;
 mod sessions;

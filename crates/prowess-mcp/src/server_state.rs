@@ -63,7 +63,8 @@ impl ServerState {
         match last.as_ref() {
             Some((of, text)) if Arc::ptr_eq(of, &library) => text.clone(),
             _ => {
-                let text = instructions(&library, &self.telling, &self.marker);
+                let ServeOptions { budget, vocabulary, .. } = self.telling;
+                let text = instructions(&library, budget, vocabulary, &self.marker);
                 *last = Some((library, text.clone()));
                 text
             }

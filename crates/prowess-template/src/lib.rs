@@ -17,26 +17,26 @@
 //! Functions of the host, template files and `html/template` are not in this crate.
 #![warn(missing_docs)]
 
-mod error;
 mod unicode;
 mod quote;
+mod error;
 mod float;
 mod literal;
-mod lex;
-mod tree;
-mod draft;
-mod parse;
-mod pipe;
 mod value;
 mod format;
+mod lex;
 mod printf;
 mod escape;
 mod shell;
 mod compare;
 mod functions;
-mod eval;
+mod tree;
+mod draft;
+mod parse;
+mod pipe;
 mod range;
 mod exec;
+mod eval;
 
 use serde_json::Value;
 

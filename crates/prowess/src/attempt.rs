@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 
 use crate::{
-    gather::Place,
-    matching::{index_of, search_in},
-    parse::parse,
-    rule::Profile,
-    scan_cache::{CachedSkill, ScanCache},
-    source::{Cache, VisitMarks},
+    finding::rule::Profile,
+    index::{index_of, search_in},
+    read::{
+        gather::Place,
+        parse::parse,
+        scan_cache::{CachedSkill, ScanCache},
+        source::{Cache, VisitMarks},
+    },
 };
 
 /// What would be kept of some texts: of the visits, and as an index.

@@ -25,7 +25,7 @@ pub use message::{Call, Message, Role};
 pub use read::{HistoryError, history};
 pub use summarise::Summarise;
 
-use crate::tokens::Tokenizer;
+use crate::text::tokens::Tokenizer;
 
 /// What a message costs beside its text: its role, and where it begins and ends.
 const MESSAGE: usize = 4;

@@ -1,11 +1,8 @@
 //! What other clients would make of skills: who finds one, who loads it, and who does not.
 //!
-//! What is known of clients is a table, `clients.rs`; nothing here knows any of them.
+//! What is known of clients is the table in `clients`; nothing here knows any of them.
 
-mod verdict;
 mod symptom;
-mod client;
-mod clients;
 mod surroundings;
 mod candidate;
 mod look;
@@ -21,15 +18,16 @@ use std::{
 
 use self::{candidate::Candidate, diagnose::diagnose, look::Look, resolve::adopt};
 pub use self::{
-    client::{Citation, Clash, Client, Fact, Spot, VARIABLES},
-    clients::CLIENTS,
     location::{DirectoryReader, Location, SkillTrouble},
     suggestion::{Suggestion, suggestions},
     surroundings::Surroundings,
-    symptom::{Form, Letters, NameToChange, Symptom},
-    verdict::Verdict,
+    symptom::NameToChange,
 };
-use crate::{discover::Directory, finding::Finding, skill::Status};
+use crate::{
+    clients::{CLIENTS, Citation, Client, Symptom, Verdict},
+    finding::Finding,
+    read::{manifest::Status, source::Directory},
+};
 
 /// What clients would make of the skills that lie on this machine.
 #[derive(Debug)]
@@ -102,11 +100,6 @@ pub struct CrowdedClient {
     pub characters: usize,
     /// How many of them it shows.
     pub room: usize,
-}
-
-/// Finds a client by its name.
-pub fn client(name: &str) -> Option<&'static Client> {
-    CLIENTS.iter().find(|it| it.name == name)
 }
 
 /// Looks into the directories of clients, and into some others, and says what the clients would make of what lies there.

@@ -1,12 +1,14 @@
 //! What a rule noticed.
 
+pub(crate) mod rule;
+
 use std::{
     borrow::Cow,
     fmt,
     path::{Path, PathBuf},
 };
 
-use crate::rule::{Profile, Rule};
+use crate::finding::rule::{Profile, Rule};
 
 /// What a rule noticed about a skill or a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -21,7 +21,7 @@ pub use self::{
 use crate::{
     library::Library,
     matching::{Match, matches_among},
-    skill::Skill,
+    read::skill::Skill,
 };
 
 /// How many items a thread takes before somebody is told how far it has come.

@@ -1,7 +1,8 @@
 //! Skills for agents: read them, check them, gather them into a library, match and disclose them.
 //!
-//! The modules stand in the order a skill passes through them. Nothing here is async, prints, or
-//! reads the environment; only `source` opens files; and a malformed skill is never an `Err`.
+//! The modules are in the order a skill passes through them, and each uses only those before it.
+//! Nothing here is async, prints, or reads the environment; only `read::source` opens files; and a
+//! malformed skill is never an `Err`.
 //!
 //! ```
 //! use prowess::{Library, Options};
@@ -14,40 +15,17 @@
 //! ```
 #![warn(missing_docs)]
 
-mod discover;
-mod source;
-mod bundled;
-mod rule;
-mod name;
-mod invisible;
+mod text;
 mod finding;
-mod skill;
-mod definition;
-mod parse;
-mod render;
-mod revise;
-mod validate;
-mod fix;
-mod coded;
-mod scan_cache;
-mod gather;
-mod load;
+mod clients;
+mod read;
+mod check;
+mod index;
 mod library;
-mod scanner;
-mod live_library;
-mod library_changes;
-mod doctor;
 mod matching;
-mod tokens;
-mod shorten;
-mod marker;
-mod invoke;
-mod disclose;
-mod describe;
-mod catalog;
-mod use_skill;
-mod activated;
+mod disclosure;
 mod context;
+mod doctor;
 mod lab;
 #[doc(hidden)]
 pub mod attempt;
@@ -55,58 +33,74 @@ pub mod attempt;
 #[doc(hidden)]
 pub use crate::matching::fitting;
 pub use crate::{
-    activated::ActivatedSkills,
-    bundled::bundled,
-    catalog::{Catalog, Cataloging, Format, block, catalog},
+    check::{
+        fix::{FixedText, fix, has_fix},
+        render::{render, render_definition},
+        revise::{ReviseError, revise, revise_status},
+        validate::{
+            CheckError, CheckResult, CheckedFile, CheckedScript, check, check_directories,
+            check_sources, check_text,
+        },
+    },
+    clients::{
+        CLIENTS, Citation, Clash, Client, Fact, Form, Letters, Spot, Symptom, VARIABLES, Verdict,
+        client,
+    },
     context::{
         Call, Choice, ChosenSkill, ContextWindow, Counts, Extract, FitChange, FitError, FitStep,
         FittedPrompt, HistoryError, Message, Offer, PlacedSkill, Priority, Prompt, Role, Summarise,
         Usage, choose, fit, fit_again, history, request,
     },
-    definition::{CompositeStep, Definition, DefinitionError, definition, parameters},
-    describe::Describer,
-    disclose::{Disclosure, Level, Thresholds, ThresholdsError, disclose},
-    discover::{Directory, HERE, PRESETS, Preset, preset},
-    doctor::{
-        CLIENTS, Checkup, Citation, Clash, Client, CrowdedClient, Diagnosis, DirectoryReader,
-        ExaminedSkill, Fact, Form, Letters, Location, NameToChange, SkillTrouble, Spot, Suggestion,
-        Surroundings, Symptom, VARIABLES, Verdict, VerdictReason, client, common_spot, examine,
-        installed, suggestions,
+    disclosure::{
+        activated::ActivatedSkills,
+        catalog::{Catalog, Cataloging, Format, block, catalog},
+        describe::Describer,
+        disclose::{Disclosure, Level, Thresholds, ThresholdsError, disclose},
+        invoke::{argument_names, invoke},
+        marker::Marker,
+        use_skill::{UseSkillInput, UsedSkill, use_skill},
     },
-    finding::{Finding, Severity},
-    fix::{FixedText, fix, has_fix},
-    invisible::{invisible, visible, without_invisible},
-    invoke::{argument_names, invoke},
+    doctor::{
+        Checkup, CrowdedClient, Diagnosis, DirectoryReader, ExaminedSkill, Location, NameToChange,
+        SkillTrouble, Suggestion, Surroundings, VerdictReason, common_spot, examine, installed,
+        suggestions,
+    },
+    finding::{
+        Finding, Severity,
+        rule::{Profile, RULES, Rule, rule},
+    },
+    index::{Embedder, EmbedderError, Tier, nearest},
     lab::{
         Competitor, Confusion, Evaluation, ExpectedMatch, Lab, MissReason, NearDuplicate,
         NearDuplicates, Probe, ProbeStatus, Progress, Score, StudiedSkill, Study, TestedRequest,
         Trial, Trials,
     },
-    library::{Library, LoadError, Options},
-    library_changes::{LibraryChange, library_changes},
-    live_library::{LiveLibrary, Watching},
-    marker::Marker,
+    library::{
+        Library, LoadError, Options,
+        changes::{LibraryChange, library_changes},
+        live_library::{LiveLibrary, Watching},
+    },
     matching::{
-        Activate, Activation, Embedder, EmbedderError, Match, MatchedField, Matching, Reason,
-        Strategy, Tier, Unknown, activate, matches, matches_among, matches_by, nearest, why,
+        Activate, Activation, Match, MatchedField, Matching, Reason, Strategy, Unknown, activate,
+        matches, matches_among, matches_by, why,
     },
-    parse::{FrontmatterError, ParsedSkill, frontmatter_json, parse},
-    render::{render, render_definition},
-    revise::{ReviseError, revise, revise_status},
-    rule::{Profile, RULES, Rule, rule},
-    shorten::{brief_line, defused},
-    skill::{
-        AllowedTools, Dialect, Manifest, Origin, Resource, ResourceKind, Scope, Skill, Status, Type,
+    read::{
+        bundled::bundled,
+        definition::{CompositeStep, Definition, DefinitionError, definition, parameters},
+        manifest::{AllowedTools, Dialect, Manifest, Status, Type},
+        name::is_plain_name,
+        parse::{FrontmatterError, ParsedSkill, frontmatter_json, parse},
+        skill::{Origin, Skill},
+        source::{
+            Cache, DEEPEST, Directory, DiscoveredSkill, HERE, Listing, Memory, PRESETS, Preset,
+            ReadError, Resource, ResourceKind, Scope, Search, SizeLimits, Source, Stamp, Visit,
+            VisitResult, preset, skill_of,
+        },
     },
-    source::{
-        Cache, DEEPEST, DiscoveredSkill, Listing, Memory, ReadError, Search, SizeLimits, Source,
-        Stamp, Visit, VisitResult, skill_of,
-    },
-    tokens::Tokenizer,
-    use_skill::{UseSkillInput, UsedSkill, use_skill},
-    validate::{
-        CheckError, CheckResult, CheckedFile, CheckedScript, check, check_directories,
-        check_sources, check_text, is_plain_name,
+    text::{
+        invisible::{invisible, visible, without_invisible},
+        shorten::{brief_line, defused},
+        tokens::Tokenizer,
     },
 };
 pub use prowess_frontmatter as frontmatter;

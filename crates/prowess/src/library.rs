@@ -1,5 +1,10 @@
 //! The library: all skills of one moment.
 
+pub(crate) mod load;
+pub(crate) mod scanner;
+pub(crate) mod live_library;
+pub(crate) mod changes;
+
 use std::{
     io,
     path::{Component, Path, PathBuf},
@@ -7,14 +12,14 @@ use std::{
 };
 
 use crate::{
-    discover::Directory,
-    finding::Finding,
-    load::load,
-    matching::{Embedder, Searchable},
-    rule::Profile,
-    scan_cache::IndexPlace,
-    skill::Skill,
-    source::{Cache, Listing, SizeLimits, Source},
+    finding::{Finding, rule::Profile},
+    index::{Embedder, Searchable},
+    library::load::load,
+    read::{
+        scan_cache::IndexPlace,
+        skill::Skill,
+        source::{Cache, Directory, Listing, SizeLimits, Source},
+    },
 };
 
 /// What a library is loaded from, and how.

@@ -3,64 +3,29 @@
 //! The first look scores every skill that has a word of the request, the second looks closely at
 //! the best hundred, and then a confidence is given to each.
 
-mod han;
-mod fold;
-mod short;
-mod stem;
-mod endings;
-mod stop;
-mod words;
-mod said;
-mod analyse;
-mod document;
-mod packed;
-mod index;
-mod build;
-mod names;
-mod background;
-mod lexicon;
-mod query;
-mod search;
-mod embed;
-mod rank;
-mod weights;
-mod confidence;
 mod mention;
 mod keyword;
 mod why;
 mod activate;
-mod memo;
-mod searchable;
 #[doc(hidden)]
 pub mod fitting;
 
+pub(crate) use self::mention::{invoked, mentioned};
 pub use self::{
     activate::{Activate, Activation, Matching, Strategy, Unknown, activate, matches_by},
-    embed::{Embedder, EmbedderError},
-    names::nearest,
     why::{MatchedField, Reason, why},
 };
-pub(crate) use self::{
-    index::{Index, Words},
-    memo::Memo,
-    mention::{invoked, mentioned},
-    said::said_for,
-    searchable::Searchable,
-    stop::is_stop,
-    words::{Term, chunks, each_word, hash, telling},
-};
 
-use self::{
-    build::DocumentInput,
-    document::Text,
-    mention::{is_named, mentions},
-    query::Query,
-    rank::Features,
+use self::mention::{is_named, mentions};
+use crate::{
+    index::{
+        CLOSELY, RankedDocument, Tier, confidence,
+        rank::{self, Features},
+        search,
+    },
+    library::Library,
+    read::skill::Skill,
 };
-use crate::{library::Library, skill::Skill};
-
-/// How many skills are looked at closely.
-const CLOSELY: usize = 100;
 
 /// How far a tier is over the one below it, at the least.
 const LIFT: f32 = 2.0;
@@ -79,35 +44,6 @@ pub struct Match<'lib> {
     pub score: f64,
     /// How its name stands to the request.
     pub tier: Tier,
-}
-
-/// How the name of a skill stands to a request. A higher tier always comes first.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tier {
-    /// What speaks for the skill adds up.
-    #[default]
-    Evidence,
-    /// All words of the request stand in its name.
-    Partial,
-    /// The words of the request are those of its name, in other forms.
-    Alike,
-    /// Its name is written out in the request.
-    Named,
-    /// It is mentioned: `@name`, `$name`, `/name`.
-    Mentioned,
-}
-
-impl Tier {
-    /// The word for it, as in `--json`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Evidence => "evidence",
-            Self::Partial => "partial",
-            Self::Alike => "alike",
-            Self::Named => "named",
-            Self::Mentioned => "mentioned",
-        }
-    }
 }
 
 /// Finds the skills that fit a request, best first, `top` at the most; equal ones stay in the order
@@ -187,35 +123,6 @@ pub fn matches_among<'lib>(
     matches.take(top).collect()
 }
 
-/// The bytes of an index over some texts.
-pub(crate) fn index_of(texts: &[&str]) -> Vec<u8> {
-    let index = Index::new(texts.len(), &Index::default(), |at, take| {
-        let text = Text { name: "name", description: &[], tags: &[], body: texts[at] };
-        take(text);
-        DocumentInput { key: text.key(), known: None }
-    });
-    index.unwrap_or_default().as_bytes().to_vec()
-}
-
-/// Searches an index that was kept as these bytes, and renews it; says whether they are one.
-pub(crate) fn search_in(bytes: Vec<u8>) -> bool {
-    let Some(index) = Index::kept(bytes) else { return false };
-    let query = Query::new("alpha beta", &index, |_| None);
-    let found = search::search(&index, &query, CLOSELY, &[], |_| true);
-    rank::features(&index, &query, &found);
-    let last = index.len().saturating_sub(1);
-    Index::new(index.len(), &index, |at, _| DocumentInput {
-        key: [at as u8; 16],
-        known: Some((last - at) as u32),
-    });
-    true
-}
-
-/// How telling a word is that stands in `count` skills of an index.
-pub(crate) fn rarity(word: &str, count: u32, index: &Index) -> f32 {
-    background::weight(&words::stem(word), count, index.len())
-}
-
 /// Raises the scores of each tier over those of the tiers below it, so that scores and confidences
 /// follow the order.
 fn lift(ranked: &mut [RankedDocument]) {
@@ -227,13 +134,4 @@ fn lift(ranked: &mut [RankedDocument]) {
         it.score = it.score.max(below + LIFT);
         highest = highest.max(it.score);
     }
-}
-
-/// A document with all that is known about it.
-#[derive(Debug, Clone)]
-pub(crate) struct RankedDocument {
-    pub(crate) document: u32,
-    pub(crate) tier: Tier,
-    pub(crate) score: f32,
-    pub(crate) features: Features,
 }

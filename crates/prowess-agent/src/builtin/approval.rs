@@ -11,8 +11,8 @@ use prowess_runtime::{
 use super::calling::input;
 use crate::{
     event::EventKind,
+    middleware::request::Turn,
     middleware::{CallFuture, Middleware, NextCall},
-    request::Turn,
 };
 
 /// Asks somebody before a call: unless told otherwise, before every one that does more than look.

@@ -9,9 +9,9 @@ use prowess_runtime::{Outcome, OutcomeStatus};
 use crate::{
     error::TurnError,
     event::EventKind,
+    middleware::request::{Request, Turn},
     middleware::{CallFuture, Middleware, Next, NextCall, ResponseFuture},
     model::ChatResponse,
-    request::{Request, Turn},
     session::SessionError,
 };
 

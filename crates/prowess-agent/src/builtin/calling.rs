@@ -16,9 +16,9 @@ use serde_json::{Value as Json, json};
 use crate::{
     error::TurnError,
     event::EventKind,
+    middleware::request::{Request, Turn, is_empty},
     middleware::{CallFuture, Middleware, Next, NextCall, ResponseFuture},
     model::{ChatResponse, IS_ERROR, StopReason},
-    request::{Request, Turn, is_empty},
     session::SessionError,
 };
 

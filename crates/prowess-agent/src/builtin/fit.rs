@@ -20,9 +20,9 @@ use super::{
 use crate::{
     error::TurnError,
     event::EventKind,
+    middleware::request::{Request, SkillInHistory, Turn},
     middleware::{Middleware, Next, ResponseFuture},
     model::{ChatResponse, Model, ModelError},
-    request::{Request, SkillInHistory, Turn},
 };
 
 /// Makes every request fit into a window, by [`prowess::fit`]: over 80 % of it old messages are

@@ -12,9 +12,9 @@ use super::{
 use crate::{
     error::TurnError,
     event::EventKind,
+    middleware::request::{Request, Turn},
     middleware::{CallFuture, Middleware, Next, NextCall, ResponseFuture},
     model::ChatResponse,
-    request::{Request, Turn},
 };
 
 /// Holds rules against what is asked, what is called and what is replied.

@@ -3,8 +3,8 @@
 use std::{fmt, sync::Arc};
 
 use crate::{
+    middleware::request::Request,
     middleware::{Middleware, Next, ResponseFuture},
-    request::Request,
 };
 
 /// A middleware that acts right before the model, wherever it stands: on what all others have added.

@@ -2,7 +2,10 @@
 
 use tracing::{Level, debug, error, info, warn};
 
-use crate::{event::EventKind, middleware::Middleware, request::Turn};
+use crate::{
+    event::EventKind,
+    middleware::{Middleware, request::Turn},
+};
 
 /// Logs what happens through the crate `tracing`, one line each, with the target `prowess`.
 ///

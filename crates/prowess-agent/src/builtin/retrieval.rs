@@ -9,9 +9,9 @@ use super::calling::shortened;
 use crate::{
     error::TurnError,
     event::EventKind,
+    middleware::request::{Context, Request},
     middleware::{Middleware, Next, ResponseFuture},
     model::ChatResponse,
-    request::{Context, Request},
 };
 
 /// Whoever has documents to look things up in.

@@ -11,9 +11,9 @@ use tokio::time::{Instant, sleep};
 use crate::{
     error::TurnError,
     event::EventKind,
+    middleware::request::Request,
     middleware::{Middleware, Next, ResponseFuture},
     model::{ChatResponse, ModelError},
-    request::Request,
 };
 
 /// Asks the model again when it failed for a reason that may pass: too many requests, trouble of its

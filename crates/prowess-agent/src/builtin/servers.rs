@@ -17,9 +17,9 @@ use tokio::sync::Mutex as AsyncMutex;
 use crate::{
     error::TurnError,
     event::EventKind,
+    middleware::request::{Context, Request, Turn},
     middleware::{Middleware, Next, ResponseFuture},
     model::ChatResponse,
-    request::{Context, Request, Turn},
     session::Session,
 };
 

@@ -22,8 +22,8 @@ use self::{
 };
 use crate::{
     event::EventKind,
+    middleware::request::{Request, Turn},
     middleware::{CallFuture, Middleware, Next, NextCall, ResponseFuture},
-    request::{Request, Turn},
 };
 
 /// Shows the model the skills that a request needs, and lets it take up others.

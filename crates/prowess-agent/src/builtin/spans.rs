@@ -13,9 +13,9 @@ use tracing::{Instrument as _, Span, field::Empty};
 use crate::{
     event::EventKind,
     mask::mask,
+    middleware::request::{Request, Turn},
     middleware::{CallFuture, Middleware, Next, NextCall, ResponseFuture},
     model::{StopReason, TokenUsage},
-    request::{Request, Turn},
 };
 
 /// The target of all spans and events.

@@ -6,9 +6,9 @@ use super::last::Last;
 use crate::{
     error::TurnError,
     event::EventKind,
+    middleware::request::{Request, Turn},
     middleware::{Middleware, Next, ResponseFuture},
     model::{ChatResponse, TokenUsage},
-    request::{Request, Turn},
 };
 
 /// Stops before the next request once a limit is reached, and says after each one what was spent.

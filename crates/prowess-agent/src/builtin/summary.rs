@@ -12,9 +12,9 @@ use tokio::time::timeout;
 
 use super::calling::shortened;
 use crate::{
-    event::EventKind,
+    event::{CONTEXT, EventKind},
+    middleware::request::Turn,
     model::{ChatRequest, Model, TokenUsage},
-    request::{CONTEXT, Turn},
 };
 
 /// How much of one message a model is given to summarise, in bytes.

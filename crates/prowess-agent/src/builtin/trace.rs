@@ -17,9 +17,8 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     event::{Event, EventKind, PromptSource},
     mask::{KnownSecrets, mask, mask_json},
-    middleware::Middleware,
+    middleware::{Middleware, request::Turn},
     model::{ChatRequest, ToolDefinition},
-    request::Turn,
 };
 
 /// Writes everything that happens as JSON lines, for [`RecordedTrace`](crate::RecordedTrace) to read.

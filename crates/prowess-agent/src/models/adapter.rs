@@ -20,10 +20,10 @@ use super::{
     trouble::{AskedServer, Trouble, numbers, presentable, wait},
 };
 use crate::{
+    middleware::request::is_empty,
     model::{
         ChatRequest, ChatResponse, Delta, Model, ModelError, ModelFuture, StopReason, TokenUsage,
     },
-    request::is_empty,
 };
 
 /// A model that is asked over a wire.

@@ -2,11 +2,13 @@
 
 use super::message::{Message, Role};
 use crate::{
-    disclose::{Level, Thresholds},
+    disclosure::{
+        disclose::{Level, Thresholds},
+        use_skill::UseSkillInput,
+    },
     library::Library,
     matching::{Match, Matching, Strategy, Unknown, activate, invoked, mentioned},
-    skill::Skill,
-    use_skill::UseSkillInput,
+    read::skill::Skill,
 };
 
 /// How many requests before the last one are recent.

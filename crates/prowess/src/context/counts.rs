@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::{matching::hash, tokens::Tokenizer};
+use crate::{index::hash, text::tokens::Tokenizer};
 
 /// How many tokens texts have: those of the last prompt that was made to fit with it, so that what is
 /// told again and again is counted once.

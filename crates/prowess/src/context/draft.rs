@@ -13,7 +13,7 @@ use super::{
     shorten::{part, shorten},
     summarise::{Summarise, summary},
 };
-use crate::{disclose::Level, marker::Marker};
+use crate::disclosure::{disclose::Level, marker::Marker};
 
 /// How many messages stay whole when everything is squeezed.
 const SQUEEZED: usize = 5;

@@ -6,7 +6,7 @@ use super::{
     message::{Message, Role},
     summarise::{Summarise, is_summary, without_header},
 };
-use crate::tokens::Tokenizer;
+use crate::text::tokens::Tokenizer;
 
 /// How much of a message is looked at: its head and its tail, in bytes.
 const HEAD: usize = 4096;

@@ -15,12 +15,14 @@ use super::{
     summarise::Summarise,
 };
 use crate::{
-    catalog::block,
-    disclose::{Level, RenderedBody},
-    invoke::{filled, with_files},
-    marker::Marker,
-    shorten::{defused, one_line},
-    source::ReadError,
+    disclosure::{
+        catalog::block,
+        disclose::{Level, rendered},
+        invoke::{filled, with_files},
+        marker::Marker,
+    },
+    read::source::ReadError,
+    text::shorten::{defused, one_line},
 };
 
 /// All that a model could be told.
@@ -226,7 +228,7 @@ impl Offer {
             let instructions = skill.text()?;
             let arguments = chosen.arguments.as_deref();
             let invoked = arguments.map(|it| filled(skill, &instructions, Some(it)));
-            let told = RenderedBody::of(skill, instructions);
+            let told = rendered(skill, instructions);
             if chosen.level >= Level::Full {
                 let full = invoked.unwrap_or_else(|| told.full.clone());
                 contents.push((Level::Full, with_files(skill, full)));

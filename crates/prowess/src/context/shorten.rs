@@ -8,7 +8,7 @@ use super::{
     ContextWindow,
     message::{Call, Message},
 };
-use crate::tokens::Tokenizer;
+use crate::text::tokens::Tokenizer;
 
 /// Cuts a text to at most `budget` tokens: the head stays, a note says how much is missing, the tail
 /// stays.

@@ -10,17 +10,19 @@ use std::{
 
 use prowess_frontmatter::{Field, Quirk, Value};
 
-use super::{
-    look::{Leaf, Link},
-    symptom::{OPEN, Symptom},
-};
+use super::look::{Leaf, Link};
 use crate::{
-    finding::{Report, Severity},
-    load::whole_characters,
-    parse::{self, Encoding, canonical, decode, requoted},
-    rule::{self, Profile},
-    skill::Status,
-    source::{DiscoveredSkill, Folder, Source as _},
+    clients::{Symptom, symptom::OPEN},
+    finding::{
+        Report, Severity,
+        rule::{self, Profile},
+    },
+    library::load::whole_characters,
+    read::{
+        manifest::Status,
+        parse::{self, Encoding, canonical, decode, requoted},
+        source::{DiscoveredSkill, Folder, Source as _},
+    },
 };
 
 /// A `SKILL.md`, with what clients ask of it.

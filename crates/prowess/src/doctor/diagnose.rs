@@ -5,13 +5,11 @@ use std::path::PathBuf;
 use super::{
     Diagnosis, VerdictReason,
     candidate::Candidate,
-    client::{Citation, Client},
     look::{Leaf, Look},
     resolve::resolve,
     surroundings::Surroundings,
-    symptom::{OPEN, Symptom},
-    verdict::Verdict,
 };
+use crate::clients::{Citation, Client, Symptom, Verdict, symptom::OPEN};
 
 /// The way that a client takes to a candidate, and how early it looks there.
 pub(super) struct ClientView<'a> {

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::{Checkup, Diagnosis, ExaminedSkill, VerdictReason, client::Client, verdict::Verdict};
+use super::{Checkup, Diagnosis, ExaminedSkill, VerdictReason};
+use crate::clients::{Client, Verdict};
 
 /// A directory that has skills.
 #[derive(Debug)]

@@ -12,18 +12,16 @@ use std::{
 
 use sha2::{Digest as _, Sha256};
 
-use super::{
-    candidate::Candidate,
-    client::{Client, Spot},
-    location::Location,
-    surroundings::Surroundings,
-};
+use super::{candidate::Candidate, location::Location, surroundings::Surroundings};
 use crate::{
-    discover::Directory,
-    finding::{Finding, Severity},
-    gather::{FolderContent, ScannedFolder, gather_by},
-    rule,
-    source::{DEEPEST, Folder, Listing, Search, SizeLimits, Source as _, is_link, reason},
+    clients::{Client, Spot},
+    finding::{Finding, Severity, rule},
+    read::{
+        gather::{FolderContent, ScannedFolder, gather_by},
+        source::{
+            DEEPEST, Directory, Folder, Listing, Search, SizeLimits, Source as _, is_link, reason,
+        },
+    },
 };
 
 /// How many folders are looked into, so that a tree that is no library does not hold anybody up.

@@ -2,13 +2,8 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use super::{
-    Diagnosis, VerdictReason,
-    client::{Clash, Client},
-    diagnose::ClientView,
-    look::Look,
-    verdict::Verdict,
-};
+use super::{Diagnosis, VerdictReason, diagnose::ClientView, look::Look};
+use crate::clients::{Clash, Client, Verdict};
 
 /// Has a client that does not find a skill take a copy of it that it finds.
 pub(super) fn adopt(copies: &[Vec<usize>], diagnoses: &mut [Diagnosis]) {

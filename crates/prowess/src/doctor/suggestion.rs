@@ -4,12 +4,11 @@ use std::path::{Path, PathBuf};
 
 use super::{
     Checkup, Diagnosis, ExaminedSkill,
-    client::{Client, Spot},
     location::Location,
     surroundings::Surroundings,
-    symptom::{NameToChange, Symptom, misnamed},
-    verdict::Verdict,
+    symptom::{NameToChange, misnamed},
 };
+use crate::clients::{Client, Spot, Symptom, Verdict};
 
 /// Something that helps, with the number of skills that it helps.
 #[derive(Debug)]

@@ -5,8 +5,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{client::Spot, clients::CLIENTS};
-use crate::{discover::Directory, skill::Scope, source::Search};
+use crate::{
+    clients::{CLIENTS, Client, Spot},
+    read::source::{Directory, Scope, Search, is_there},
+};
 
 /// Where clients are started, and where they keep what is the user's.
 #[derive(Debug, Clone, Default)]
@@ -83,5 +85,24 @@ impl Surroundings {
             Some(rest) => self.home.as_ref().map(|it| it.join(rest)),
             None => Some(PathBuf::from(path)),
         }
+    }
+}
+
+impl Client {
+    /// What shows that it is installed for this user or used in this project: a path of its own, or its program.
+    pub fn installed_at(&self, surroundings: &Surroundings) -> Option<PathBuf> {
+        let paths = |it: &&'static str| {
+            let spot = Spot { path: it, upwards: true };
+            let mut paths = surroundings.directories(&spot);
+            // Of a folder in the home, only what belongs to the user says something.
+            let home = surroundings.home.as_ref().map(|home| home.join(it));
+            paths.retain(|it| !spot.is_in_project() || Some(it) != home.as_ref());
+            paths
+        };
+        let programs = self.programs.iter();
+        let programs =
+            programs.flat_map(|name| surroundings.path.iter().map(move |it| it.join(name)));
+        let mut all = self.markers.iter().flat_map(paths).chain(programs);
+        all.find(|it| is_there(it))
     }
 }

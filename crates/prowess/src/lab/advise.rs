@@ -7,9 +7,9 @@ use super::{
     study::{MissReason, ProbeStatus, StudiedSkill},
 };
 use crate::{
-    matching::{Index, Searchable, Term, chunks, each_word, is_stop, rarity, telling},
-    skill::Skill,
-    validate::is_template_text,
+    check::validate::is_template_text,
+    index::{Index, Searchable, Term, chunks, each_word, is_stop, rarity, telling},
+    read::skill::Skill,
 };
 
 /// A description of fewer words that say something is short.

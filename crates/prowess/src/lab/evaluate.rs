@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{ExpectedMatch, Lab, Progress, Trial, mapped};
-use crate::skill::Skill;
+use crate::read::skill::Skill;
 
 /// What came of requests whose skills are known.
 #[derive(Debug, Clone, Default)]

@@ -4,8 +4,8 @@ use std::{cmp::Ordering, collections::HashMap, slice};
 
 use super::{Lab, probe::probes};
 use crate::{
-    matching::{Index, Words},
-    skill::Skill,
+    index::{Index, Words},
+    read::skill::Skill,
 };
 
 /// Skills whose texts are almost the same, the one that requests match first.

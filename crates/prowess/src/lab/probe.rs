@@ -1,8 +1,8 @@
 //! Requests that somebody might make who means a skill, in the words of its author.
 
 use crate::{
-    matching::{said_for, telling},
-    skill::Manifest,
+    index::{said_for, telling},
+    read::manifest::Manifest,
 };
 
 /// How many probes are made of a skill at the most, and how many of them of phrases that its author

@@ -9,7 +9,7 @@ use prowess_frontmatter::Value;
 use serde_json::{Map, Value as Json, value::RawValue};
 
 use super::csv::Table;
-use crate::parse;
+use crate::read::parse;
 
 /// What a request is called, and the skill that it is for.
 const REQUEST: [&str; 9] = [

@@ -3,7 +3,7 @@
 use super::{
     Lab, NearDuplicates, Progress, advise::Advisor, can_be_matched, mapped, probe::probes,
 };
-use crate::skill::Skill;
+use crate::read::skill::Skill;
 
 /// What the lab has found out about a library.
 #[derive(Debug, Clone)]

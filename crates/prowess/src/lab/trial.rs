@@ -9,12 +9,9 @@ use super::{
     requests::{RequestEntry, Requests, SKILL},
 };
 use crate::{
-    finding::{Finding, Severity},
-    matching::nearest,
-    parse::decode,
-    rule,
-    skill::Skill,
-    source::SizeLimits,
+    finding::{Finding, Severity, rule},
+    index::nearest,
+    read::{parse::decode, skill::Skill, source::SizeLimits},
 };
 
 /// A request, and what should come of it.

@@ -3,14 +3,16 @@
 use std::{fmt, sync::Arc};
 
 use super::{
-    Match, Tier,
+    Match,
     keyword::keyword,
     matches_among,
     mention::{mentioned, mentions},
-    names::nearest,
-    searchable::CachedMatch,
 };
-use crate::{library::Library, skill::Skill};
+use crate::{
+    index::{Tier, nearest, searchable::CachedMatch},
+    library::Library,
+    read::skill::Skill,
+};
 
 /// How many matches are kept for those who want to see what else was considered.
 const CONSIDERED: usize = 10;

@@ -4,11 +4,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{CLOSELY, RankedDocument, Tier, confidence, rank, search};
+use crate::index::{CLOSELY, RankedDocument, Tier, confidence, rank, search, words};
 use crate::library::Library;
 
-use super::words;
-pub use super::{confidence::SIGNALS, rank::FEATURES};
+pub use crate::index::{confidence::SIGNALS, rank::FEATURES};
 
 pub type Features = [f32; FEATURES.len()];
 pub type Signals = [f32; SIGNALS.len()];

@@ -2,8 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{Match, Tier, confidence::NAMED, mention::mentions, query::read, words};
-use crate::{library::Library, skill::Skill};
+use super::{Match, mention::mentions};
+use crate::{
+    index::{Tier, confidence::NAMED, query::read, words},
+    library::Library,
+    read::skill::Skill,
+};
 
 /// Finds skills by the words of a request: those whose whole name is one of them, then those with
 /// one of them in their name, then those with one of them in their description.

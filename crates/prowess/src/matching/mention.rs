@@ -2,8 +2,7 @@
 
 use std::{borrow::Cow, ops::Range};
 
-use super::words;
-use crate::{library::Library, skill::Skill};
+use crate::{index::words, library::Library, read::skill::Skill};
 
 /// How many names of a request are looked up: nobody mentions more, and each costs a look at all
 /// skills.

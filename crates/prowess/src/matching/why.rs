@@ -2,11 +2,14 @@
 
 use std::{collections::HashSet, fmt, hash::BuildHasherDefault};
 
-use super::{
-    searchable::{ReplacedPhrase, RequestWord},
-    words::{self, AsIs, Starts, Term, hash},
+use crate::{
+    index::{
+        searchable::{ReplacedPhrase, RequestWord},
+        words::{self, AsIs, Starts, Term, hash},
+    },
+    library::Library,
+    read::skill::Skill,
 };
-use crate::{library::Library, skill::Skill};
 
 /// A word of the request that a skill has, or another word for it.
 #[derive(Debug, Clone, PartialEq)]

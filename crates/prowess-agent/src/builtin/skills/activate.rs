@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 use super::{SkillState, TurnSkills, disclosed};
 use crate::{
     event::EventKind,
-    request::{SkillInHistory, Turn},
+    middleware::request::{SkillInHistory, Turn},
 };
 
 /// Tells the instructions of a skill that the model takes up, unless they stand before it.

@@ -11,7 +11,7 @@ use prowess_runtime::{Active, Authorizer};
 use super::{SkillOptions, SkillState};
 use crate::{
     event::{EventKind, SkillScore},
-    request::{SkillInHistory, Turn},
+    middleware::request::{SkillInHistory, Turn},
 };
 
 /// What was found for a history.

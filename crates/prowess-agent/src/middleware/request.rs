@@ -1,0 +1,361 @@
+//! A request on its way to the model, and the turn that it belongs to.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Instant, SystemTime, UNIX_EPOCH},
+};
+
+use prowess::{FittedPrompt, Message, Offer, Prompt, Role};
+use prowess_runtime::{Active, Tool, plain_schema};
+use serde_json::json;
+
+use crate::{
+    error::TurnError,
+    event::{CONTEXT, Event, EventKind, sources},
+    middleware::Middleware,
+    model::{ChatRequest, ChatResponse, Delta, Model, TokenUsage, ToolDefinition},
+    session::{Session, SessionError},
+};
+
+/// A request on its way to the model. Middleware add to it; what one adds is seen by those behind it.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The turn that it belongs to.
+    pub turn: Arc<Turn>,
+    /// All that the model could be told; its tools are filled in at the end.
+    pub prompt: Prompt,
+    /// The tools that the model can call. A name stays with the tool that had it first.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// What the model is told before the request of the person, and is no part of the conversation.
+    pub context: Vec<Context>,
+    /// Skills whose instructions stand in the history as the result of a call. Whoever takes the call
+    /// out of it tells them again.
+    pub told: Vec<SkillInHistory>,
+    /// What is told of the prompt, where that was made to fit; else all of it.
+    pub fitted: Option<FittedPrompt>,
+    /// How many tokens the model may reply with.
+    pub max_output: Option<usize>,
+    /// How freely it replies.
+    pub temperature: Option<f64>,
+}
+
+/// Something that a middleware tells the model beside the conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Context {
+    /// Where it came from, such as `retrieval:notes.md`.
+    pub from: String,
+    /// What it says.
+    pub text: String,
+}
+
+/// A skill whose instructions stand in the history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkillInHistory {
+    /// The call whose result they are.
+    pub call_id: String,
+    /// The skill.
+    pub offer: Arc<Offer>,
+}
+
+/// From what a person asks to the answer.
+#[derive(Debug)]
+pub struct Turn {
+    /// What was said so far.
+    pub session: Session,
+    /// Which one of its session it is, from 1.
+    pub number: usize,
+    began: Instant,
+    steps: AtomicUsize,
+    spent: Mutex<BTreeMap<String, TokenUsage>>,
+    active: Mutex<Vec<String>>,
+    offered: Mutex<Vec<Arc<dyn Tool>>>,
+    told: Mutex<Vec<SkillInHistory>>,
+    asked: Mutex<Arc<ChatRequest>>,
+    skills: Mutex<Option<Arc<Active>>>,
+    middleware: Arc<[Arc<dyn Middleware>]>,
+}
+
+/// The tools that were last offered, each as it was described first.
+#[derive(Default)]
+struct DescribedTools(Mutex<Vec<(Arc<dyn Tool>, ToolDefinition)>>);
+
+tokio::task_local! {
+    static CURRENT: Arc<Turn>;
+}
+
+impl Turn {
+    pub(crate) fn new(session: Session, middleware: Arc<[Arc<dyn Middleware>]>) -> Self {
+        Self {
+            number: session.turns(),
+            session,
+            began: Instant::now(),
+            steps: AtomicUsize::new(0),
+            spent: Mutex::default(),
+            active: Mutex::default(),
+            offered: Mutex::default(),
+            told: Mutex::default(),
+            asked: Mutex::default(),
+            skills: Mutex::default(),
+            middleware,
+        }
+    }
+
+    /// How often the model was asked.
+    pub fn steps(&self) -> usize {
+        self.steps.load(Ordering::Relaxed)
+    }
+
+    /// What all its replies took.
+    pub fn spent(&self) -> TokenUsage {
+        lock(&self.spent).values().copied().sum()
+    }
+
+    /// What the replies of each model took, by its name.
+    pub fn spent_on(&self) -> BTreeMap<String, TokenUsage> {
+        lock(&self.spent).clone()
+    }
+
+    /// Counts what a reply of a model took, for this turn and for its session.
+    pub(crate) fn spend(&self, model: &str, spent: TokenUsage) -> Result<(), SessionError> {
+        *lock(&self.spent).entry(model.to_owned()).or_default() += spent;
+        self.session.spend(model, spent)
+    }
+
+    /// When it began.
+    pub fn began(&self) -> Instant {
+        self.began
+    }
+
+    /// The middleware, the outermost first.
+    pub fn middleware(&self) -> &[Arc<dyn Middleware>] {
+        &self.middleware
+    }
+
+    /// Says that a skill is active from now on.
+    pub fn activate(&self, skill: &str) {
+        let mut active = lock(&self.active);
+        if !active.iter().any(|it| it == skill) {
+            active.push(skill.to_owned());
+        }
+    }
+
+    /// The skills that are active, in the order in which they came to be.
+    pub fn active(&self) -> Vec<String> {
+        lock(&self.active).clone()
+    }
+
+    /// The tool of this name, among those that the model was last offered.
+    pub fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
+        lock(&self.offered).iter().find(|it| it.name() == name).cloned()
+    }
+
+    /// The names of the tools that the model was last offered.
+    pub fn tools(&self) -> Vec<String> {
+        lock(&self.offered).iter().map(|it| it.name().to_owned()).collect()
+    }
+
+    /// What the model was last asked; nothing at all before the first time.
+    pub fn asked(&self) -> Arc<ChatRequest> {
+        lock(&self.asked).clone()
+    }
+
+    /// Says that the instructions of a skill stand in the history; a skill stands there once.
+    pub fn tell(&self, told: SkillInHistory) {
+        let mut all = lock(&self.told);
+        all.retain(|it| it.offer.name != told.offer.name);
+        all.push(told);
+    }
+
+    /// The skills whose instructions stand in the history.
+    pub fn told(&self) -> Vec<SkillInHistory> {
+        lock(&self.told).clone()
+    }
+
+    pub(crate) fn offer(&self, tools: &[Arc<dyn Tool>]) {
+        *lock(&self.offered) = tools.to_vec();
+    }
+
+    /// Tells every middleware what happened.
+    pub fn note(&self, what: EventKind) {
+        self.middleware.iter().for_each(|it| it.note(self, &what));
+    }
+
+    /// The turn whose call is being answered, for approvers that know of none.
+    pub fn current() -> Option<Arc<Self>> {
+        CURRENT.try_with(Arc::clone).ok()
+    }
+
+    /// Has tools and the gate go by these skills in this turn.
+    pub(crate) fn go_by(&self, active: Arc<Active>) {
+        *lock(&self.skills) = Some(active);
+    }
+
+    pub(crate) async fn within<T>(self: &Arc<Self>, future: impl Future<Output = T>) -> T {
+        let active = lock(&self.skills).clone();
+        let future = CURRENT.scope(self.clone(), future);
+        match active {
+            Some(active) => active.within(future).await,
+            None => future.await,
+        }
+    }
+
+    /// What happened, with when and where.
+    pub fn event<'a>(&'a self, what: &'a EventKind) -> Event<'a> {
+        let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Event {
+            at: at.as_millis().try_into().unwrap_or(u64::MAX),
+            session: self.session.id(),
+            turn: self.number,
+            step: self.steps(),
+            what,
+        }
+    }
+}
+
+impl Request {
+    pub(crate) fn new(turn: Arc<Turn>, system: String) -> Self {
+        let history = turn.session.history();
+        Self {
+            turn,
+            prompt: Prompt { system, history, ..Prompt::default() },
+            tools: Vec::new(),
+            context: Vec::new(),
+            told: Vec::new(),
+            fitted: None,
+            max_output: None,
+            temperature: None,
+        }
+    }
+
+    /// Adds a tool, unless another has its name.
+    pub fn offer(&mut self, tool: Arc<dyn Tool>) {
+        if self.tools.iter().all(|it| it.name() != tool.name()) {
+            self.tools.push(tool);
+        }
+    }
+
+    /// The tools as a model is told of them. A tool is described in the same words throughout a
+    /// session, so that a provider can remember what stands before the conversation.
+    pub fn offered(&self) -> Vec<ToolDefinition> {
+        let described = self.turn.session.keep(DescribedTools::default);
+        let mut described = lock(&described.0);
+        let described: &mut Vec<(Arc<dyn Tool>, ToolDefinition)> = &mut described;
+        let known = std::mem::take(described);
+        for tool in &self.tools {
+            let offered = match known.iter().find(|it| Arc::ptr_eq(&it.0, tool)) {
+                Some((_, offered)) => offered.clone(),
+                None => ToolDefinition {
+                    name: tool.name().to_owned(),
+                    description: tool.description().into_owned(),
+                    input_schema: plain_schema(tool.input_schema()),
+                },
+            };
+            described.push((tool.clone(), offered));
+        }
+        described.iter().map(|it| it.1.clone()).collect()
+    }
+
+    /// The prompt with all that belongs to it: the tools, and the context before the request.
+    pub fn filled(&self) -> Prompt {
+        self.filled_by(None::<fn(usize, &mut Message)>)
+    }
+
+    /// Does the same, and does something to each message of the history on the way, by its place.
+    pub(crate) fn filled_by(&self, mark: Option<impl FnMut(usize, &mut Message)>) -> Prompt {
+        let mut prompt = self.prompt.clone();
+        if let Some(mut mark) = mark {
+            let history = Arc::make_mut(&mut prompt.history).iter_mut();
+            history.enumerate().for_each(|(at, it)| mark(at, it));
+        }
+        prompt.tools = self.offered().iter().map(|it| json!(it)).collect();
+        prompt.marker = self.has_texts().then(|| self.turn.session.marker());
+        if self.context.is_empty() {
+            return prompt;
+        }
+        let request = prowess::request(&prompt.history).map(std::ptr::from_ref);
+        let at = request.and_then(|it| prompt.history.iter().position(|its| std::ptr::eq(its, it)));
+        let context = self.context.iter().map(|it| {
+            let mut message = Message::new(Role::User, &*it.text);
+            message.rest.insert("name".to_owned(), json!(CONTEXT));
+            message.rest.insert("from".to_owned(), json!(it.from));
+            message
+        });
+        let at = at.unwrap_or(prompt.history.len());
+        Arc::make_mut(&mut prompt.history).splice(at..at, context);
+        prompt
+    }
+
+    /// Whether the model reads what skills or documents say.
+    fn has_texts(&self) -> bool {
+        let Self { prompt, context, .. } = self;
+        let opening = self.turn.session.known_marker().map(|it| it.opening());
+        let is_fenced = |text: &str| opening.as_ref().is_some_and(|it| text.contains(&**it));
+        !prompt.skills.is_empty()
+            || !prompt.catalog.is_empty()
+            || context.iter().any(|it| is_fenced(&it.text))
+            || prompt.history.iter().any(|it| it.role == Role::Tool && is_fenced(&it.content))
+    }
+
+    /// Asks the model for a reply to what is there.
+    pub(crate) async fn ask(self, model: &dyn Model) -> Result<ChatResponse, TurnError> {
+        let turn = self.turn.clone();
+        let tools = self.offered();
+        turn.offer(&self.tools);
+        let (max_output, temperature) = (self.max_output, self.temperature);
+        let mut messages = match self.fitted {
+            Some(fitted) => fitted.messages,
+            None => self.filled().whole(),
+        };
+        let Prompt { skills, catalog, .. } = self.prompt;
+        // A model may have nothing to say, but most providers take no message that says nothing.
+        messages.retain(|it| it.role != Role::Assistant || !is_empty(it));
+        let ask = Arc::new(ChatRequest { messages, tools, max_output, temperature });
+        *lock(&turn.asked) = ask.clone();
+        let step = turn.steps.fetch_add(1, Ordering::Relaxed) + 1;
+        turn.note(EventKind::Asked {
+            step,
+            model: model.name().to_owned(),
+            provider: model.provider().to_owned(),
+            sources: sources(
+                &ask.messages,
+                &skills,
+                &catalog,
+                turn.session.known_marker().as_ref(),
+            ),
+            ask: ask.clone(),
+        });
+        let start = Instant::now();
+        let hear = |delta: Delta<'_>| turn.note(EventKind::heard(delta));
+        let reply = model.reply(&ask, &hear).await;
+        let took = start.elapsed();
+        match reply {
+            Ok(reply) => {
+                if let Some(message) = reply.remark.clone() {
+                    turn.note(EventKind::Warned { message });
+                }
+                let counted = turn.spend(model.name(), reply.spent);
+                turn.note(EventKind::Replied { step, reply: reply.clone(), took });
+                counted?;
+                Ok(reply)
+            }
+            Err(error) => {
+                let (message, kind) = (error.to_string(), error.kind().to_owned());
+                turn.note(EventKind::Failed { step, message, kind, took });
+                Err(error.into())
+            }
+        }
+    }
+}
+
+/// Whether a message says nothing at all.
+pub(crate) fn is_empty(message: &Message) -> bool {
+    message.content.trim().is_empty() && message.calls.is_empty() && message.parts.is_empty()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

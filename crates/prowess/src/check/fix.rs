@@ -1,0 +1,322 @@
+//! Fixes: what a rule has found is put right, and nothing else changes.
+//!
+//! A fix is kept only if the text still says the same and what was found is gone. Nothing is
+//! guessed: a text whose fields could not be read, or only in part, is left alone.
+//!
+//! | rules without a fix | why |
+//! |---|---|
+//! | `line-endings`, but for a lone CR | CRLF is what some editors write, and most clients read it |
+//! | about names, descriptions, placeholders, hidden characters, bytes that are no text, `comment-cut` | only the author knows what was meant |
+//! | `frontmatter-missing`, `-unclosed`, `-too-large`, `yaml-invalid`, `-unsafe`, `-not-map`, `-rescued` | what cannot be read is not written |
+//! | `metadata-nested`, `license-not-text`, `allowed-tools-not-text`, `field-type` | a text in place of a list or map says something else |
+//! | `vendor-field` | those clients read the field where it stands |
+//! | about instructions, scripts, other files, folders and the library | only the frontmatter is edited |
+
+mod meaning;
+
+use prowess_frontmatter::{
+    Field, Kind, Scalar, Style, Value, delimit, nest, quote, read, remove, remove_repeats, rename,
+    set, split, write,
+};
+
+use self::meaning::{Meaning, is_empty, tags, tools};
+use crate::{
+    check::{
+        revise::{marked, text_of},
+        validate::{FieldSupport, check_text, standing},
+    },
+    finding::{
+        Finding,
+        rule::{self, Profile, Rule},
+    },
+    read::parse::{Encoding, canonical, decode, is_own, requoted},
+};
+
+/// A text, and what was put right in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FixedText {
+    /// The text: what it was, to the byte, where nothing could be fixed.
+    pub bytes: Vec<u8>,
+    /// What was found before and is not found any more.
+    pub findings: Vec<Finding>,
+    /// The rules whose fix was not kept, because the text would have said something else.
+    pub left: Vec<&'static Rule>,
+}
+
+/// Puts right what the rules of a profile find in the bytes of a `SKILL.md`, where that is safe.
+/// What was fixed once stays as it is the next time.
+///
+/// ```
+/// use prowess::{Profile, fix};
+///
+/// let text = "---\nname: pdf\ndescription: Use when: a PDF is read\n---\n";
+/// let fixed = fix(text.as_bytes(), Profile::Spec);
+/// let quoted = text.replace("Use when: a PDF is read", "'Use when: a PDF is read'");
+/// assert_eq!(fixed.bytes, quoted.as_bytes());
+/// assert_eq!(fixed.findings[0].rule.code, "yaml-repaired");
+/// ```
+pub fn fix(bytes: &[u8], profile: Profile) -> FixedText {
+    let mut fixed = FixedText { bytes: bytes.to_vec(), findings: Vec::new(), left: Vec::new() };
+    let Some(mut meaning) = Meaning::of(bytes) else { return fixed };
+    let before = check_text(bytes, None, profile);
+    let mut findings = before.clone();
+    for _ in 0..PASSES {
+        let start = fixed.bytes.clone();
+        fixed.left.clear();
+        for fix in FIXES.iter().filter(|it| it.holds_in(profile)) {
+            if !findings.iter().any(|it| fix.clears(it)) {
+                continue;
+            }
+            let edited = (fix.edit)(&fixed.bytes).filter(|it| *it != fixed.bytes);
+            let Some(bytes) = edited else { continue };
+            let after = check_text(&bytes, None, profile);
+            let said = Meaning::of(&bytes).filter(|it| Fix::keeps(&meaning, it));
+            match said.filter(|_| fix.is_better(&findings, &after)) {
+                Some(said) => (fixed.bytes, findings, meaning) = (bytes, after, said),
+                None => fixed.left.push(fix.rule),
+            }
+        }
+        if fixed.bytes == start {
+            break;
+        }
+    }
+    fixed.findings = gone(before, &findings);
+    fixed
+}
+
+/// How often all fixes are tried: one may make room for another that comes before it.
+const PASSES: usize = 4;
+
+/// Whether [`fix`] may put right what a rule finds; whether it does depends on the text.
+pub fn has_fix(rule: &Rule, profile: Profile) -> bool {
+    FIXES.iter().any(|it| it.is_for(rule) && it.holds_in(profile))
+}
+
+/// How the faults that one rule finds are put right.
+struct Fix {
+    rule: &'static Rule,
+    /// The bytes without them; nothing where that cannot be done.
+    edit: fn(&[u8]) -> Option<Vec<u8>>,
+}
+
+/// Every fix there is. What makes a text readable, and makes room for others, is tried first.
+static FIXES: &[Fix] = &[
+    Fix { rule: &rule::ENCODING_UTF16, edit: as_utf8 },
+    Fix { rule: &rule::BYTE_ORDER_MARK, edit: without_mark },
+    Fix { rule: &rule::LINE_ENDINGS, edit: with_lf },
+    Fix { rule: &rule::FRONTMATTER_DELIMITER, edit: |it| edited(it, delimited) },
+    Fix { rule: &rule::YAML_REPAIRED, edit: |it| edited(it, repaired) },
+    Fix { rule: &rule::DUPLICATE_KEY, edit: |it| edited(it, without_repeats) },
+    Fix { rule: &rule::METADATA_NOT_MAP, edit: |it| edited(it, without_empty) },
+    Fix { rule: &rule::COMPATIBILITY, edit: |it| edited(it, without_empty) },
+    Fix { rule: &rule::YAML_STRICT, edit: |it| edited(it, with_lines) },
+    Fix { rule: &rule::UNKNOWN_FIELD, edit: |it| edited(it, with_known_fields) },
+    Fix { rule: &rule::NAME_NOT_TEXT, edit: |it| edited(it, with_texts) },
+    Fix { rule: &rule::DESCRIPTION_NOT_TEXT, edit: |it| edited(it, with_texts) },
+    Fix { rule: &rule::SCALAR_NOT_TEXT, edit: |it| edited(it, with_texts) },
+    Fix { rule: &rule::ALLOWED_TOOLS_FORM, edit: |it| edited(it, with_spaced_tools) },
+    Fix { rule: &rule::TAGS_NOT_LIST, edit: |it| edited(it, with_listed_tags) },
+];
+
+/// The rules that are asked only of a text whose fields can all be read: what they find was there before.
+static ADVICE: &[&Rule] = &[&rule::DESCRIPTION_WHEN, &rule::ARGUMENT_HINT, &rule::UNPINNED_PACKAGE];
+
+impl Fix {
+    fn is_for(&self, rule: &Rule) -> bool {
+        std::ptr::eq(self.rule, rule)
+    }
+
+    fn clears(&self, finding: &Finding) -> bool {
+        self.is_for(finding.rule)
+    }
+
+    /// A client that is lenient about fields has nothing to clear.
+    fn holds_in(&self, profile: Profile) -> bool {
+        profile != Profile::Lenient || !self.is_for(&rule::UNKNOWN_FIELD)
+    }
+
+    /// Whether a text says what it said before.
+    fn keeps(before: &Meaning, after: &Meaning) -> bool {
+        (&before.instructions, &before.fields, before.hashes)
+            == (&after.instructions, &after.fields, after.hashes)
+    }
+
+    /// Whether less is found of what was to be cleared, and nothing that was not found before: unless
+    /// a fix behind this one clears it, it is advice, which is given once all fields can be read, or
+    /// it can be seen only now that the frontmatter is YAML.
+    fn is_better(&self, before: &[Finding], after: &[Finding]) -> bool {
+        // The reference library names all unknown fields in one finding.
+        let weight = |it: &Finding| match self.is_for(&rule::UNKNOWN_FIELD) {
+            true => it.message.len(),
+            false => 1,
+        };
+        let count = |findings: &[Finding]| -> usize {
+            findings.iter().filter(|it| self.clears(it)).map(weight).sum()
+        };
+        let is_known = |finding: &Finding| {
+            let mut behind = FIXES.iter().skip_while(|it| !self.is_for(it.rule));
+            before.iter().any(|it| std::ptr::eq(it.rule, finding.rule))
+                || behind.any(|it| it.clears(finding))
+                || ADVICE.iter().any(|it| std::ptr::eq(*it, finding.rule))
+        };
+        count(after) < count(before)
+            && (self.is_for(&rule::YAML_REPAIRED) || after.iter().all(is_known))
+    }
+}
+
+/// What was found before, is not found after, and has a fix.
+fn gone(before: Vec<Finding>, after: &[Finding]) -> Vec<Finding> {
+    let mut left: Vec<_> = after.iter().map(|it| (it.rule.code, &it.message)).collect();
+    let mut is_left = |finding: &Finding| {
+        let found = left.iter().position(|it| *it == (finding.rule.code, &finding.message));
+        found.map(|at| left.swap_remove(at)).is_some()
+    };
+    let has_fix = |finding: &Finding| FIXES.iter().any(|it| it.clears(finding));
+    before.into_iter().filter(|it| !is_left(it) && has_fix(it)).collect()
+}
+
+fn as_utf8(bytes: &[u8]) -> Option<Vec<u8>> {
+    let decoded = decode(bytes);
+    let is_whole = decoded.invalid.is_none() && bytes.len().is_multiple_of(2);
+    (decoded.encoding == Encoding::Utf16 && is_whole).then(|| decoded.text.into_owned().into())
+}
+
+fn without_mark(bytes: &[u8]) -> Option<Vec<u8>> {
+    bytes.strip_prefix("\u{FEFF}".as_bytes()).map(<[u8]>::to_vec)
+}
+
+/// A lone CR ends no line for most readers. CRLF does, and stays as the author's editor wants it.
+fn with_lf(bytes: &[u8]) -> Option<Vec<u8>> {
+    let is_cr = |it: &u8| *it == b'\r';
+    let ended = || bytes.iter().map(|it| if is_cr(it) { b'\n' } else { *it }).collect();
+    decode(bytes).lone_cr.then(ended)
+}
+
+/// Edits the text of a `SKILL.md`; bytes behind it that are no text stay.
+fn edited(bytes: &[u8], edit: fn(&str, &[Field<'_>]) -> Option<String>) -> Option<Vec<u8>> {
+    let (text, tail) = text_of(bytes).ok()?;
+    let block = split(marked(text).1).frontmatter?;
+    let text = edit(text, &read(block.text).unwrap_or_default())?;
+    Some([text.as_bytes(), tail].concat())
+}
+
+fn delimited(text: &str, _: &[Field<'_>]) -> Option<String> {
+    delimit(text).ok()
+}
+
+fn repaired(text: &str, _: &[Field<'_>]) -> Option<String> {
+    let (mark, plain) = marked(text);
+    let block = split(plain).frontmatter?;
+    let (opening, rest) = plain.split_at(block.start);
+    Some([mark, opening, &requoted(block.text)?, &rest[block.text.len()..]].concat())
+}
+
+fn without_repeats(text: &str, fields: &[Field<'_>]) -> Option<String> {
+    all(text, fields, |text, field| {
+        let is_repeated = fields.iter().filter(|it| it.key == field.key).nth(1).is_some();
+        is_repeated.then(|| remove_repeats(text, &field.key).ok())?
+    })
+}
+
+fn without_empty(text: &str, fields: &[Field<'_>]) -> Option<String> {
+    all(text, fields, |text, field| match &*field.key {
+        "metadata" | "compatibility" if is_empty(&field.value) => remove(text, &field.key).ok(),
+        _ => None,
+    })
+}
+
+fn with_known_fields(text: &str, fields: &[Field<'_>]) -> Option<String> {
+    all(text, fields, |text, field| match standing(&field.key) {
+        FieldSupport::Misspelt(right) => rename(text, &field.key, right).ok(),
+        // A value that would not be understood there says something else at the top level.
+        FieldSupport::Movable if is_own(field) => nest(text, &field.key, "metadata").ok(),
+        FieldSupport::Unknown if !is_empty(&field.value) && is_word(&field.key) => {
+            nest(text, &field.key, "metadata").ok()
+        }
+        FieldSupport::Specified
+        | FieldSupport::Vendor(_)
+        | FieldSupport::Movable
+        | FieldSupport::Unknown => None,
+    })
+}
+
+/// Whether a key is the name of a field, and no prose with a colon in it, number or such.
+fn is_word(key: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let scalar = Scalar { text: key.into(), style: Style::Plain };
+    key.chars().all(is_part) && scalar.kind() == Kind::Text
+}
+
+fn with_texts(text: &str, fields: &[Field<'_>]) -> Option<String> {
+    all(text, fields, |text, field| match (canonical(&field.key), &field.value) {
+        ("metadata", Value::Map(inner)) => all(text, inner, |text, nested| {
+            let is_quoted = is_odd(nested) && !is_typed(nested);
+            is_quoted.then(|| quote(text, &[&field.key, &nested.key]).ok())?
+        }),
+        (
+            "name" | "description" | "license" | "compatibility" | "version" | "author" | "source"
+            | "created-by",
+            _,
+        ) if is_odd(field) => quote(text, &[&field.key]).ok(),
+        _ => None,
+    })
+}
+
+/// Whether a scalar is no text to every reader.
+fn is_odd(field: &Field<'_>) -> bool {
+    matches!(&field.value, Value::Scalar(it) if !matches!(it.kind(), Kind::Text | Kind::Null))
+}
+
+/// Whether every reader sees the same number or boolean: in quotes it would become text to those who
+/// count on it. A number with a fraction may be a version, of which readers lose digits.
+fn is_typed(field: &Field<'_>) -> bool {
+    matches!(&field.value, Value::Scalar(it) if matches!(it.kind(), Kind::Integer | Kind::Bool))
+}
+
+fn with_spaced_tools(text: &str, fields: &[Field<'_>]) -> Option<String> {
+    let field = fields.iter().find(|it| it.key == "allowed-tools")?;
+    let tools = tools(&field.value)?.to_text().filter(|it| !it.is_empty())?;
+    set(text, &field.key, &Value::from(&*tools)).ok()
+}
+
+/// A line for each value, in place of brackets.
+fn with_lines(text: &str, fields: &[Field<'_>]) -> Option<String> {
+    let text = with_spaced_tools(text, fields).unwrap_or_else(|| text.to_owned());
+    let (mark, plain) = marked(&text);
+    let block = split(plain).frontmatter?;
+    let end = if block.text.contains("\r\n") { "\r\n" } else { "\n" };
+    let mut out = mark.to_owned() + &plain[..block.start];
+    let mut at = 0;
+    for field in &read(block.text).ok()? {
+        let written = block.text.get(field.span.clone())?;
+        let is_collection = matches!(field.value, Value::List(_) | Value::Map(_));
+        if !is_collection || !written.contains(['[', '{']) {
+            continue;
+        }
+        let behind = &block.text[field.span.end..];
+        let line = behind.find(end).map_or(behind.len(), |it| it + end.len());
+        // What is not blank there is a comment, or part of a value.
+        if !behind[..line].trim().is_empty() {
+            continue;
+        }
+        out.push_str(&block.text[at..field.key_span.start]);
+        out.push_str(&write(std::slice::from_ref(field)).replace('\n', end));
+        at = field.span.end + line;
+    }
+    out.push_str(&plain[block.start + at..]);
+    Some(out)
+}
+
+fn with_listed_tags(text: &str, fields: &[Field<'_>]) -> Option<String> {
+    let field = fields.iter().find(|it| it.key == "tags")?;
+    set(text, &field.key, &tags(&field.value)?).ok()
+}
+
+/// Edits one field after the other; those for which there is no edit stay.
+fn all(
+    text: &str,
+    fields: &[Field<'_>],
+    edit: impl Fn(&str, &Field<'_>) -> Option<String>,
+) -> Option<String> {
+    Some(fields.iter().fold(text.to_owned(), |text, field| edit(&text, field).unwrap_or(text)))
+}

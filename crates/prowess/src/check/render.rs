@@ -1,0 +1,172 @@
+//! From a manifest and a body back to a `SKILL.md`.
+
+use std::fmt::Write as _;
+
+use prowess_frontmatter::{Field, Scalar, Style, Value, write};
+use serde_json::{Value as Json, json};
+
+use crate::read::{
+    definition::Definition,
+    manifest::{Manifest, Status, Type},
+    parse::{canonical, is_own},
+};
+
+/// Renders a `SKILL.md`. Parsing what was rendered and rendering it again gives the same bytes.
+pub fn render(manifest: &Manifest, instructions: &str) -> String {
+    let mut text = String::from("---\n");
+    text.push_str(&write(&fields(manifest)));
+    text.push_str("---\n");
+    text.push_str(&body_text(instructions));
+    text
+}
+
+/// What stands behind the closing delimiter: a blank line and the instructions, if there are any.
+pub(crate) fn body_text(instructions: &str) -> String {
+    let instructions = instructions.trim_start_matches(['\n', '\r']);
+    let end = if instructions.ends_with('\n') { "" } else { "\n" };
+    if instructions.is_empty() { String::new() } else { format!("\n{instructions}{end}") }
+}
+
+/// Renders the body of a skill from what it executes: blocks for a machine, plain text for a model.
+pub fn render_definition(definition: &Definition, parameters: Option<&Json>) -> String {
+    let mut body = String::new();
+    match definition {
+        Definition::Instruction { content } => return content.clone(),
+        Definition::Script { script } => block(&mut body, "sh", script),
+        Definition::Template { template } => block(&mut body, "template", template),
+        Definition::Composite { steps } => {
+            for (number, step) in steps.iter().enumerate() {
+                let _ = writeln!(body, "### Step {}\n", number + 1);
+                block(
+                    &mut body,
+                    "json",
+                    &pretty(&json!({ "tool": step.tool, "params": step.params })),
+                );
+                body.push('\n');
+            }
+            body.truncate(body.trim_end().len());
+            body.push('\n');
+        }
+    }
+    if let Some(parameters) = parameters {
+        body.push_str("\n## Parameters\n\n");
+        block(&mut body, "json", &pretty(parameters));
+    }
+    body
+}
+
+fn pretty(json: &Json) -> String {
+    serde_json::to_string_pretty(json).expect("a JSON value can always be written")
+}
+
+/// A code block whose fence is longer than any inside it.
+fn block(body: &mut String, language: &str, text: &str) {
+    let longest = text
+        .lines()
+        .map(|it| it.trim_start().len() - it.trim_start().trim_start_matches('`').len())
+        .max();
+    let fence = "`".repeat(longest.unwrap_or(0).max(2) + 1);
+    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    let _ = writeln!(body, "{fence}{language}\n{text}{end}{fence}");
+}
+
+/// The fields of a manifest, in the order in which they are written.
+pub(crate) fn fields(manifest: &Manifest) -> Vec<Field<'_>> {
+    let mut out = Fields(Vec::new());
+    let dialect = manifest.dialect();
+    out.text("name", Some(&manifest.name));
+    out.text("description", Some(&manifest.description));
+    let (mut nested, at_top) = own_fields(manifest);
+    out.0.extend(at_top);
+    out.text("license", manifest.license.as_deref());
+    out.text("compatibility", manifest.compatibility.as_deref());
+    match manifest.allowed_tools.to_text() {
+        Some(tools) if tools.is_empty() => {}
+        Some(tools) => out.put("allowed-tools", text(tools)),
+        None => out.list("allowed-tools", &manifest.allowed_tools.0),
+    }
+    nested.extend(manifest.metadata.iter().cloned());
+    if !nested.is_empty() {
+        out.put("metadata", Value::Map(nested));
+    }
+    out.bool("disable-model-invocation", dialect.disable_model_invocation);
+    out.bool("user-invocable", dialect.user_invocable);
+    out.text("argument-hint", dialect.argument_hint.as_deref());
+    out.text("when_to_use", dialect.when_to_use.as_deref());
+    out.list("paths", &dialect.paths);
+    out.text("context", dialect.context.as_deref());
+    out.text("agent", dialect.agent.as_deref());
+    out.text("model", dialect.model.as_deref());
+    out.text("effort", dialect.effort.as_deref());
+    if let Some(hooks) = &dialect.hooks {
+        out.put("hooks", hooks.clone());
+    }
+    out.list("requires", &dialect.requires);
+    out.list("triggers", &dialect.triggers);
+    out.0.extend(manifest.unknown.iter().cloned());
+    out.0
+}
+
+/// The fields that the specification does not have: those written under `metadata`, and those that
+/// have to stand at the top level because the author uses the key there for something else.
+fn own_fields(manifest: &Manifest) -> (Vec<Field<'_>>, Vec<Field<'_>>) {
+    let noted = |key: &str| manifest.metadata.iter().find(|it| canonical(&it.key) == key);
+    // Without a word at the top level, the one under `metadata` would count.
+    let is_contradicted = |key: &str| noted(key).is_some_and(is_own);
+    let mut own = Fields(Vec::new());
+    if manifest.kind != Type::default() || is_contradicted("type") {
+        own.text("type", Some(manifest.kind.as_str()));
+    }
+    if manifest.status() != Status::default() || is_contradicted("status") {
+        own.text("status", Some(manifest.status().as_str()));
+    }
+    own.text("version", manifest.version.as_deref());
+    own.text("author", manifest.author.as_deref());
+    let is_plain = |it: &str| it.trim() == it && !it.is_empty() && !it.contains([',', '\n']);
+    let are_plain = manifest.tags.iter().all(|it| is_plain(it));
+    if are_plain && !manifest.tags.is_empty() && noted("tags").is_none() {
+        own.put("tags", text(manifest.tags.join(", ")));
+    }
+    own.text("source", manifest.source.as_deref());
+    own.text("created-by", manifest.created_by.as_deref());
+    own.text("requires-approval", manifest.requires_approval.then_some("true"));
+    let (mut at_top, nested): (Vec<_>, Vec<_>) =
+        own.0.into_iter().partition(|it| noted(&it.key).is_some());
+    if !are_plain || noted("tags").is_some() {
+        let mut tags = Fields(Vec::new());
+        tags.list("tags", &manifest.tags);
+        at_top.extend(tags.0);
+    }
+    (nested, at_top)
+}
+
+struct Fields<'m>(Vec<Field<'m>>);
+
+impl<'m> Fields<'m> {
+    fn put(&mut self, key: &'static str, value: Value<'m>) {
+        self.0.push(Field::new(key, value));
+    }
+
+    fn text(&mut self, key: &'static str, value: Option<&'m str>) {
+        if let Some(value) = value {
+            self.put(key, Value::from(value));
+        }
+    }
+
+    fn list(&mut self, key: &'static str, values: &'m [Box<str>]) {
+        if !values.is_empty() {
+            self.put(key, Value::List(values.iter().map(|it| Value::from(&**it)).collect()));
+        }
+    }
+
+    fn bool(&mut self, key: &'static str, value: Option<bool>) {
+        if let Some(value) = value {
+            let word = if value { "true" } else { "false" };
+            self.put(key, Value::Scalar(Scalar { text: word.into(), style: Style::Plain }));
+        }
+    }
+}
+
+fn text(text: String) -> Value<'static> {
+    Value::Scalar(Scalar { text: text.into(), style: Style::Quoted })
+}

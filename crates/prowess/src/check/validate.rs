@@ -1,0 +1,368 @@
+//! The rules, applied: to the fields of a frontmatter, to a body, to the files of a folder, and to
+//! skills that lie side by side.
+
+mod name;
+mod fields;
+mod reference;
+mod hidden;
+mod body;
+mod guidance;
+mod beside;
+
+use std::{
+    collections::{HashMap, HashSet},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use crate::{
+    finding::{
+        At, Finding, Report, Severity,
+        rule::{self, Profile, RULES},
+    },
+    read::{
+        definition::{fences, script},
+        gather::gather,
+        manifest::{Manifest, Type},
+        parse::{DecodedText, SplitDocument, decode},
+        source::{Directory, DiscoveredSkill, Folder, Listing, SizeLimits, Source},
+    },
+};
+
+use self::fields::fields;
+pub(crate) use self::{
+    fields::{FieldSupport, at_load, standing},
+    guidance::is_template_text,
+};
+
+/// What was checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckResult {
+    /// How many skills there were, good and bad.
+    pub skills: usize,
+    /// What is wrong with them.
+    pub findings: Vec<Finding>,
+    /// What those of type script execute, for whoever can tell what a script does.
+    pub scripts: Vec<CheckedScript>,
+    /// Their files, sorted by path; one that several ways lead to stands here once.
+    pub files: Vec<CheckedFile>,
+    /// The directories on disk that nothing led out of, with all links resolved.
+    pub roots: Vec<PathBuf>,
+}
+
+/// A `SKILL.md` that was checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckedFile {
+    /// The file as a person would name it, and as findings do.
+    pub path: PathBuf,
+    /// The same file with all links resolved; nothing for one that is not on disk.
+    pub real: Option<PathBuf>,
+    /// Whether a link led there.
+    pub linked: bool,
+}
+
+/// What a script skill executes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckedScript {
+    /// The `SKILL.md` that it stands in.
+    pub path: PathBuf,
+    /// The line of its first line there, counted from 1.
+    pub line: usize,
+    /// The script.
+    pub text: String,
+}
+
+/// There was nothing to check.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckError {
+    /// The path does not exist or cannot be opened.
+    #[error("cannot open `{}`", path.display())]
+    Open {
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// There is no skill at the path.
+    #[error("there is no skill in `{}`", path.display())]
+    NoSkill {
+        /// The path.
+        path: PathBuf,
+    },
+}
+
+/// Checks the skills at each path: a skill's folder, its file, or a folder of skills. A link from one
+/// may lead into another.
+pub fn check(
+    paths: &[PathBuf],
+    profile: Profile,
+    limits: &SizeLimits,
+) -> Result<CheckResult, CheckError> {
+    let directories: Vec<Directory> = paths.iter().map(Directory::new).collect();
+    check_directories(&directories, profile, limits)
+}
+
+/// Does the same for directories with resolved paths, each searched as it says.
+pub fn check_directories(
+    directories: &[Directory],
+    profile: Profile,
+    limits: &SizeLimits,
+) -> Result<CheckResult, CheckError> {
+    let opened = |path: &Path, source| CheckError::Open { path: path.to_owned(), source };
+    let meant = directories
+        .iter()
+        .map(|it| Folder::meant(&it.path).map_err(|error| opened(&it.path, error)));
+    let (folders, roots): (Vec<PathBuf>, Vec<PathBuf>) =
+        meant.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+    let allowed: Arc<[PathBuf]> = roots.into();
+    let folders = folders.into_iter().zip(directories).map(|(folder, directory)| {
+        let failed = |error| opened(&folder, error);
+        Folder::open(directory, folder.clone(), allowed.clone(), limits).map_err(failed)
+    });
+    let mut folders = folders.collect::<Result<Vec<_>, _>>()?;
+    // The same folder by another name holds nothing new.
+    let mut seen = HashSet::new();
+    folders.retain(|it| seen.insert(it.real().to_owned()));
+    let sources: Vec<&dyn Source> = folders.iter().map(|it| it as &dyn Source).collect();
+    let mut checked = check_sources(&sources, profile, limits);
+    checked.roots = allowed.to_vec();
+    if checked.skills == 0 && checked.findings.is_empty() {
+        let path = directories.first().map(|it| it.path.clone()).unwrap_or_default();
+        return Err(CheckError::NoSkill { path });
+    }
+    Ok(checked)
+}
+
+/// Checks the skills of sources, such as those that came with the program.
+pub fn check_sources(
+    sources: &[&dyn Source],
+    profile: Profile,
+    limits: &SizeLimits,
+) -> CheckResult {
+    let gathered = gather(sources, limits, Listing::AtOnce, |number, found| {
+        check_found(sources[number], &found, profile, limits)
+    });
+    let mut made = gathered.made;
+    // The same file by two ways is one skill.
+    made.sort_by(|a, b| (a.linked, a.is_guest(), &a.path).cmp(&(b.linked, b.is_guest(), &b.path)));
+    let mut seen = HashSet::new();
+    made.retain(|it| it.real.as_ref().is_none_or(|real| seen.insert(real.clone())));
+    let left_out: HashSet<&PathBuf> = gathered.left_out.iter().map(|it| &it.1).collect();
+    let skills = made.len() + left_out.len();
+    let mut findings = neighbours(&made, profile);
+    let scripts = made.iter_mut().filter_map(|it| it.script.take()).collect();
+    let file = |it: &CheckedSkill| CheckedFile {
+        path: it.path.to_path_buf(),
+        real: it.real.as_deref().map(Path::to_owned),
+        linked: it.linked,
+    };
+    let mut files: Vec<CheckedFile> = made.iter().map(file).collect();
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    findings.extend(made.into_iter().flat_map(|it| it.findings));
+    findings.extend(gathered.findings.into_iter().filter_map(|it| weighed(it, profile)));
+    findings.sort_by(|a, b| (&a.path, place(a, profile)).cmp(&(&b.path, place(b, profile))));
+    findings.dedup();
+    CheckResult { skills, findings, scripts, files, roots: Vec::new() }
+}
+
+/// Where a finding stands among those of a file: the reference library reports in the order of its
+/// rules, everybody else in that of lines.
+fn place(finding: &Finding, profile: Profile) -> (Option<usize>, usize) {
+    (finding.line.filter(|_| profile != Profile::Reference), order(finding))
+}
+
+/// Checks one text, without the folder around it.
+pub fn check_text(bytes: &[u8], folder: Option<&str>, profile: Profile) -> Vec<Finding> {
+    let mut report = Report::new(profile, Severity::Info);
+    let decoded = decode(bytes);
+    let reading = SplitDocument::new(&decoded, &mut report);
+    document(&decoded, &reading, folder, &mut report);
+    let mut findings = report.findings;
+    findings.sort_by_key(|it| place(it, profile));
+    excerpts(&decoded.text, &mut findings);
+    findings
+}
+
+/// Every rule about one document; with it, the manifest if there is one.
+fn document(
+    decoded: &DecodedText<'_>,
+    reading: &SplitDocument<'_>,
+    folder: Option<&str>,
+    report: &mut Report,
+) -> Option<Manifest> {
+    let manifest = reading.manifest(folder, report);
+    let refused =
+        report.profile != Profile::Lenient && reference::refused(decoded, reading, report);
+    // The reference library says nothing more about what it cannot read.
+    let stops = report.profile == Profile::Reference && refused;
+    if reading.fields.is_some() && !stops {
+        fields(reading, manifest.as_ref(), folder, report);
+        hidden::characters(reading, report);
+        hidden::look_alikes(reading, report);
+    }
+    if let Some(manifest) = manifest.as_ref().filter(|_| report.profile == Profile::Spec) {
+        guidance::rules(reading, manifest, report);
+    }
+    if reading.document.frontmatter.is_some() {
+        body::rules(reading, manifest.as_ref(), report);
+    }
+    manifest
+}
+
+fn is_repaired(report: &Report) -> bool {
+    let repaired = [&rule::YAML_REPAIRED, &rule::YAML_RESCUED];
+    report.findings.iter().any(|it| repaired.iter().any(|rule| std::ptr::eq(*rule, it.rule)))
+}
+
+/// The longest line that is shown with a finding, in bytes.
+const MAX_EXCERPT: usize = 8192;
+
+/// Gives each finding the line that it is about.
+fn excerpts(text: &str, findings: &mut [Finding]) {
+    if findings.is_empty() {
+        return;
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    for finding in findings {
+        let line = finding.line.and_then(|it| lines.get(it.checked_sub(1)?));
+        finding.excerpt = line.filter(|it| it.len() <= MAX_EXCERPT).map(|it| (*it).into());
+    }
+}
+
+/// One checked skill.
+struct CheckedSkill {
+    path: Arc<Path>,
+    real: Option<Arc<Path>>,
+    linked: bool,
+    name: Option<Box<str>>,
+    findings: Vec<Finding>,
+    script: Option<CheckedScript>,
+}
+
+impl CheckedSkill {
+    /// Whether the folder has another name than the skill.
+    fn is_guest(&self) -> bool {
+        let folder = self.path.parent().and_then(Path::file_name);
+        folder.is_none_or(|it| self.name.as_deref().is_none_or(|name| it != name))
+    }
+}
+
+fn check_found(
+    source: &dyn Source,
+    found: &DiscoveredSkill,
+    profile: Profile,
+    limits: &SizeLimits,
+) -> CheckedSkill {
+    let mut report = Report::new(profile, Severity::Info);
+    let bytes = match source.read(&found.path) {
+        Ok(bytes) => bytes,
+        Err(error) => {
+            report.fatal(&rule::FILE_UNREADABLE, At::FILE, error.to_string(), "check the file");
+            found.head.clone()
+        }
+    };
+    let folder = found.folder_name();
+    let decoded = decode(&bytes);
+    let reading = SplitDocument::new(&decoded, &mut report);
+    let manifest = document(&decoded, &reading, folder.as_deref(), &mut report);
+    beside::rules(source, found, &reading, &mut report);
+    let mut findings = report.findings;
+    excerpts(&decoded.text, &mut findings);
+    findings.extend(too_large(found, limits).and_then(|it| weighed(it, profile)));
+    for finding in &mut findings {
+        if finding.path.as_os_str().is_empty() {
+            finding.path = found.path.to_path_buf();
+        }
+    }
+    CheckedSkill {
+        path: found.path.clone(),
+        real: found.real.clone(),
+        linked: found.linked,
+        script: manifest.as_ref().and_then(|it| script_of(it, &reading, &found.path)),
+        name: manifest.map(|it| it.name),
+        findings,
+    }
+}
+
+fn script_of(
+    manifest: &Manifest,
+    reading: &SplitDocument<'_>,
+    path: &Path,
+) -> Option<CheckedScript> {
+    let body = &reading.document.body;
+    let fences = fences(body.text);
+    let script = script(&fences).filter(|_| manifest.kind == Type::Script)?;
+    let (path, line, text) = (path.to_owned(), body.line + script.line, script.text.clone());
+    Some(CheckedScript { path, line, text })
+}
+
+/// The finding about a skill whose files are too large together.
+pub(crate) fn too_large(found: &DiscoveredSkill, limits: &SizeLimits) -> Option<Finding> {
+    let (total, limit) = (found.total(), limits.max_skill_size);
+    let message = || format!("the skill has {total} bytes, more than {limit}, and is left out");
+    let hint = "make it smaller, or raise the limit on the size of a skill";
+    (total > limit).then(|| {
+        Finding::new(&rule::SKILL_TOO_LARGE, Severity::Error, &found.path, message(), hint)
+    })
+}
+
+/// Findings about skills whose names clash.
+fn neighbours(made: &[CheckedSkill], profile: Profile) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut seen: HashMap<String, &CheckedSkill> = HashMap::new();
+    let mut similar: HashMap<String, &CheckedSkill> = HashMap::new();
+    let confusable = |it: &CheckedSkill, message: String| {
+        let severity = rule::NAME_CONFUSABLE.severity(profile)?;
+        Some(Finding::new(
+            &rule::NAME_CONFUSABLE,
+            severity,
+            &it.path,
+            message,
+            "rename one of them",
+        ))
+    };
+    for it in made {
+        let Some(name) = &it.name else { continue };
+        let Some(first) = seen.get(&name::folded(name)) else {
+            seen.insert(name::folded(name), it);
+            let other = similar.entry(name::similar(name)).or_insert(it);
+            let other_name = other.name.as_deref().unwrap_or_default();
+            let message = match name::pretended(name) {
+                _ if !std::ptr::eq(*other, it) => {
+                    format!("`{name}` looks like `{other_name}` of `{}`", other.path.display())
+                }
+                Some(known) => format!("`{name}` looks like `{known}`, a name that many know"),
+                None => continue,
+            };
+            findings.extend(confusable(it, message));
+            continue;
+        };
+        let same = first.name.as_deref() == Some(&**name);
+        let rule = if same { &rule::NAME_TAKEN } else { &rule::NAME_CONFUSABLE };
+        let first_name = first.name.as_deref().unwrap_or_default();
+        let message = if same {
+            format!("`{name}` is the name of `{}` too", first.path.display())
+        } else {
+            format!("`{name}` looks like `{first_name}` of `{}`", first.path.display())
+        };
+        if let Some(severity) = rule.severity(profile) {
+            findings.push(Finding::new(rule, severity, &it.path, message, "rename one of them"));
+        }
+    }
+    findings
+}
+
+/// A source's finding, weighed by the profile; what leaves a skill out stays an error.
+fn weighed(mut finding: Finding, profile: Profile) -> Option<Finding> {
+    let severity = finding.rule.severity(profile)?;
+    finding.severity = finding.severity.max(severity);
+    Some(finding)
+}
+
+fn order(finding: &Finding) -> usize {
+    RULES.iter().position(|it| std::ptr::eq(*it, finding.rule)).unwrap_or(RULES.len())
+}
+
+#[cfg(test)]
+mod tests;

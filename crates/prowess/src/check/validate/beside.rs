@@ -1,0 +1,409 @@
+//! The rules about the files beside a `SKILL.md`, and about links to them.
+
+use std::{collections::BTreeSet, path::Path};
+
+use serde_json::Value as Json;
+
+use super::{body::prose, hidden};
+use crate::{
+    finding::{At, Report, rule},
+    read::{
+        parse::SplitDocument,
+        source::{DiscoveredSkill, Resource, Source},
+    },
+};
+
+/// What every MCP host must accept.
+const MAX_FILES: usize = 512;
+const MAX_BYTES: u64 = 16 * 1024 * 1024;
+
+/// How many broken links of one skill are reported one by one.
+const MAX_BROKEN: usize = 50;
+
+pub(super) fn rules(
+    source: &dyn Source,
+    found: &DiscoveredSkill,
+    reading: &SplitDocument<'_>,
+    report: &mut Report,
+) {
+    let (files, total) = (resources(found).len() + 1, found.total());
+    if files > MAX_FILES || total > MAX_BYTES {
+        let message = || {
+            format!(
+                "the skill has {files} files and {total} bytes; MCP hosts need to accept only {MAX_FILES} and {MAX_BYTES}"
+            )
+        };
+        report.note(&rule::SKILL_TOO_MANY_FILES, At::FILE, message, "leave out what is not needed");
+    }
+    hidden::names(resources(found).iter().map(|it| &*it.path), report);
+    let linked = references(found, reading, report);
+    chains(source, found, &linked, report);
+    unmentioned(source, found, reading, report);
+    evals(source, found, report);
+}
+
+/// Notes the links of the instructions that lead nowhere, each target once; returns the others.
+fn references(
+    found: &DiscoveredSkill,
+    reading: &SplitDocument<'_>,
+    report: &mut Report,
+) -> BTreeSet<String> {
+    let body = reading.document.body;
+    let mut seen = BTreeSet::new();
+    let mut linked = BTreeSet::new();
+    let mut broken = 0;
+    for link in links(body.text) {
+        if !seen.insert(link.target) {
+            continue;
+        }
+        let path = link.inside();
+        if let Some(path) = path.as_ref().filter(|it| exists(found, it)) {
+            linked.insert(path.clone());
+            continue;
+        }
+        broken += 1;
+        if broken > MAX_BROKEN {
+            continue;
+        }
+        let at = At::columns(body.line + link.line, link.column, link.column + link.target.len());
+        match path {
+            Some(path) => report.note(
+                &rule::REFERENCE_MISSING,
+                at,
+                || format!("there is no file `{path}` in the skill"),
+                "correct the link or add the file",
+            ),
+            None if link.target.ends_with("SKILL.md") => report.note(
+                &rule::REFERENCE_OUTSIDE,
+                at,
+                || format!("the link leads to another skill by its path: `{}`", link.target),
+                "name the other skill instead; its folder may be elsewhere",
+            ),
+            None => report.note(
+                &rule::REFERENCE_OUTSIDE,
+                at,
+                || format!("the link leads out of the skill: `{}`", link.target),
+                "copy the file into the skill, and link to it by a relative path",
+            ),
+        }
+    }
+    if broken > MAX_BROKEN {
+        let more = broken - MAX_BROKEN;
+        let message = || format!("{more} more links lead nowhere");
+        report.note(
+            &rule::REFERENCE_MISSING,
+            At::line(body.line),
+            message,
+            "correct the others first",
+        );
+    }
+    linked
+}
+
+/// The resources, sorted by path.
+fn resources(found: &DiscoveredSkill) -> &[Resource] {
+    found.resources.as_deref().unwrap_or_default()
+}
+
+/// Whether a path is that of a file or folder of the skill.
+fn exists(found: &DiscoveredSkill, path: &str) -> bool {
+    let folder = format!("{path}/");
+    let next = resources(found).partition_point(|it| *it.path < *folder);
+    let in_folder = resources(found).get(next).is_some_and(|it| it.path.starts_with(&folder));
+    let is_file = resources(found).binary_search_by(|it| (*it.path).cmp(path)).is_ok();
+    is_document(found, path) || path.is_empty() || is_file || in_folder
+}
+
+/// Whether a path is that of the `SKILL.md`.
+fn is_document(found: &DiscoveredSkill, path: &str) -> bool {
+    found.path.file_name().is_some_and(|it| it.to_string_lossy() == *path)
+}
+
+/// References that lead to further references, which a model may not follow.
+fn chains(
+    source: &dyn Source,
+    found: &DiscoveredSkill,
+    linked: &BTreeSet<String>,
+    report: &mut Report,
+) {
+    if report.wants(&rule::REFERENCE_CHAIN).is_none() {
+        return;
+    }
+    for path in linked.iter().filter(|it| it.ends_with(".md")) {
+        let Ok(bytes) = source.read_beside(&found.path, path) else { continue };
+        let text = String::from_utf8_lossy(&bytes);
+        contents(path, &text, report);
+        let folder = path.rsplit_once('/').map_or("", |it| it.0);
+        let deeper = links(&text).find_map(|link| {
+            let joined = if folder.is_empty() {
+                link.target.to_owned()
+            } else {
+                format!("{folder}/{}", link.target)
+            };
+            let target = normal(&joined)?;
+            let further = target.ends_with(".md") && !is_document(found, &target);
+            (further && !linked.contains(&target) && exists(found, &target)).then_some(target)
+        });
+        if let Some(target) = deeper {
+            let message =
+                || format!("`{path}` links on to `{target}`, which the instructions do not name");
+            report.note(
+                &rule::REFERENCE_CHAIN,
+                At::FILE,
+                message,
+                "link to it from the instructions as well",
+            );
+        }
+    }
+}
+
+/// From how many lines on a reference needs a list of what is in it.
+const LONG_REFERENCE: usize = 300;
+/// Within how many lines it is looked for.
+const CONTENTS_WITHIN: usize = 60;
+
+/// What a list of contents is called.
+const TITLES: &[&str] = &[
+    "contents",
+    "toc",
+    "index",
+    "overview",
+    "sections",
+    "目录",
+    "目次",
+    "목차",
+    "inhalt",
+    "sommaire",
+    "índice",
+    "содержание",
+];
+
+/// Notes a long reference without contents: a model that reads its beginning does not know the rest.
+fn contents(path: &str, text: &str, report: &mut Report) {
+    let lines = text.lines().count();
+    if lines <= LONG_REFERENCE {
+        return;
+    }
+    let beginning = || text.lines().take(CONTENTS_WITHIN);
+    let is_title = |line: &str| {
+        let line = line.to_lowercase();
+        line.starts_with(['#', '*']) && TITLES.iter().any(|it| line.contains(it))
+    };
+    let links = beginning().filter(|it| it.contains("](#")).count();
+    if links < 3 && !beginning().any(is_title) {
+        report.note(
+            &rule::REFERENCE_CONTENTS,
+            At::FILE,
+            || format!("`{path}` has {lines} lines and no contents at its beginning"),
+            "list its sections at the top, so that a model can go to the right one",
+        );
+    }
+}
+
+/// Files that nobody has to mention: about the skill, or read by programs.
+const UNMENTIONED: &[&str] = &[
+    "license",
+    "licence",
+    "notice",
+    "readme",
+    "changelog",
+    "contributing",
+    "authors",
+    "metadata.",
+    "package",
+    "requirements",
+    "pyproject",
+    "setup.",
+    "makefile",
+    "dockerfile",
+    "tsconfig",
+    "go.mod",
+    "go.sum",
+    "cargo.",
+    "uv.lock",
+    "yarn.lock",
+    "__init__",
+    "skill.",
+    "agents.md",
+    "claude.md",
+    "conftest",
+    ".",
+];
+
+/// Folders whose files are found by programs and tests.
+const OF_PROGRAMS: &[&str] =
+    &["evals", "tests", "test", "mcp", "agents", "node_modules", "__pycache__"];
+
+/// What a client shows of a skill: names its icons.
+const INTERFACE: &str = "agents/openai.yaml";
+
+/// How many files of a skill are read for what they lead to, and how large each may be in bytes.
+const MAX_READS: usize = 64;
+const MAX_READ: u64 = 256 * 1024;
+
+/// Notes files that nothing leads to: neither the instructions, nor a file that they lead to.
+fn unmentioned(
+    source: &dyn Source,
+    found: &DiscoveredSkill,
+    reading: &SplitDocument<'_>,
+    report: &mut Report,
+) {
+    if report.wants(&rule::RESOURCE_UNMENTIONED).is_none() {
+        return;
+    }
+    let read = |path: &str| {
+        let bytes = source.read_beside(&found.path, path).ok()?;
+        Some(String::from_utf8_lossy(&bytes).to_lowercase())
+    };
+    let mut rest: Vec<&Resource> =
+        resources(found).iter().filter(|it| !is_of_program(&it.path)).collect();
+    let mut texts = vec![reading.document.body.text.to_lowercase()];
+    if !rest.is_empty() && exists(found, INTERFACE) {
+        texts.splice(..0, read(INTERFACE));
+    }
+    let mut reads = MAX_READS;
+    while let Some(text) = texts.pop() {
+        let (reached, others): (Vec<&Resource>, _) =
+            rest.into_iter().partition(|it| leads_to(&text, &it.path));
+        rest = others;
+        if rest.is_empty() {
+            return;
+        }
+        let readable = reached.iter().filter(|it| it.is_text && it.size <= MAX_READ).take(reads);
+        let before = texts.len();
+        texts.extend(readable.filter_map(|it| read(&it.path)));
+        reads -= texts.len() - before;
+    }
+    let Some(first) = rest.first().map(|it| &it.path) else { return };
+    let message = || match rest.len() {
+        1 => format!("nothing in the instructions leads to `{first}`"),
+        2 => format!("nothing in the instructions leads to `{first}` and 1 more file"),
+        more => {
+            format!("nothing in the instructions leads to `{first}` and {} more files", more - 1)
+        }
+    };
+    report.note(
+        &rule::RESOURCE_UNMENTIONED,
+        At::FILE,
+        message,
+        "say what the file is for and when to read or run it, or leave it out",
+    );
+}
+
+/// Whether a file is found by a program, or is about the skill.
+fn is_of_program(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
+    UNMENTIONED.iter().any(|it| name.starts_with(it))
+        || path.split('/').any(|it| OF_PROGRAMS.contains(&it) || it.starts_with('.'))
+}
+
+/// Whether a text in lower case names a file, or the folder that it lies in.
+fn leads_to(text: &str, path: &str) -> bool {
+    let path = path.to_lowercase();
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", &path));
+    let stem = name.split('.').next().unwrap_or(name);
+    let top = folder.split('/').next().unwrap_or("");
+    let leads = |it: &str| it.len() > 2 && text.contains(it);
+    leads(name)
+        || leads(stem)
+        || (!folder.is_empty()
+            && (leads(folder) || leads(&format!("{top}/")) || leads(&format!("`{top}`"))))
+}
+
+/// `evals/evals.json` in either of the spellings that are in use.
+fn evals(source: &dyn Source, found: &DiscoveredSkill, report: &mut Report) {
+    let known = exists(found, "evals/evals.json");
+    let Some(bytes) =
+        known.then(|| source.read_beside(&found.path, "evals/evals.json").ok()).flatten()
+    else {
+        return;
+    };
+    let fault = match serde_json::from_slice::<Json>(&bytes) {
+        Err(error) => Some(format!("`evals/evals.json` is not JSON: {error}")),
+        Ok(json) => {
+            let evals = json.get("evals").and_then(Json::as_array);
+            match evals {
+                None => Some("`evals/evals.json` has no list `evals`".to_owned()),
+                Some(evals) => evals
+                    .iter()
+                    .any(|it| it.get("prompt").and_then(Json::as_str).is_none())
+                    .then(|| "an entry of `evals/evals.json` has no `prompt`".to_owned()),
+            }
+        }
+    };
+    if let Some(message) = fault {
+        report.note(
+            &rule::EVALS,
+            At::FILE,
+            || message,
+            "see the specification's guide to evaluations",
+        );
+    }
+}
+
+/// A link to a file.
+struct Link<'t> {
+    target: &'t str,
+    /// Counted from 0.
+    line: usize,
+    column: usize,
+}
+
+impl Link<'_> {
+    /// The path inside the skill; nothing when the link leads out of it.
+    fn inside(&self) -> Option<String> {
+        if Path::new(self.target).is_absolute() || self.target.starts_with('~') {
+            return None;
+        }
+        normal(self.target)
+    }
+}
+
+/// A relative path without `.` and `..`; nothing when it leaves its folder.
+fn normal(path: &str) -> Option<String> {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+/// How long the target of a link may be.
+const MAX_TARGET: usize = 256;
+
+/// The Markdown links of a text that lead to files, those in code left out.
+fn links(text: &str) -> impl Iterator<Item = Link<'_>> {
+    prose(text).flat_map(|(line, content)| {
+        let starts = content.match_indices("](").map(|it| it.0 + 2);
+        let (mut counted, mut ticks) = (0, 0);
+        starts.filter_map(move |column| {
+            // An odd number of backticks before it: the link stands in code.
+            ticks +=
+                content.bytes().take(column).skip(counted).filter(|byte| *byte == b'`').count();
+            counted = column;
+            let rest = &content[column..];
+            let window = rest.as_bytes().iter().take(MAX_TARGET);
+            let length = window.take_while(|byte| !matches!(byte, b')' | b' ' | b'#')).count();
+            let target = rest.get(..length)?.trim_matches(['<', '>']);
+            (is_file(target) && ticks % 2 == 0).then_some(Link { target, line, column })
+        })
+    })
+}
+
+/// Whether a link's target is meant as a file: not an address, a command or a placeholder, and with
+/// a folder or an ending.
+fn is_file(target: &str) -> bool {
+    let address = target.contains([':', '@', '?']) || target.starts_with("//");
+    let placeholder = target.contains(['{', '$', '%', '*', '…']);
+    let name = target.rsplit('/').next().unwrap_or(target);
+    // `/deploy` is a command or a page; `/etc/hosts.conf` is a file.
+    let path =
+        if target.starts_with('/') { name.contains('.') } else { target.contains(['/', '.']) };
+    let host = !target.contains('/')
+        && [".com", ".org", ".net", ".io", ".dev", ".ai"].iter().any(|it| name.ends_with(it));
+    !target.is_empty() && !address && !host && !placeholder && path
+}

@@ -1,0 +1,367 @@
+//! The rules about the fields of a frontmatter.
+
+use prowess_frontmatter::{Field, Kind, Style, Value};
+
+use super::{guidance::is_template_text, hidden, name};
+use crate::{
+    finding::{
+        At, Report,
+        rule::{self, Profile},
+    },
+    read::{
+        manifest::{AllowedTools, Manifest},
+        name::is_plain_name,
+        parse::{SPELLINGS, SplitDocument, canonical},
+    },
+};
+
+const SPECIFIED: &[&str] =
+    &["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
+
+/// Fields that single clients have added, and who reads them.
+const VENDOR: &[(&str, &str)] = &[
+    ("agent", "Claude Code"),
+    ("argument-hint", "Claude Code and VS Code"),
+    ("author", "catalogs"),
+    ("context", "Claude Code and VS Code"),
+    ("disable-model-invocation", "Claude Code, Cursor, VS Code, OpenHands, OpenClaw and pi"),
+    ("effort", "Claude Code"),
+    ("hooks", "Claude Code"),
+    ("model", "Claude Code"),
+    ("paths", "Claude Code, Cursor and OpenHands"),
+    ("requires", "OpenClaw and sisu"),
+    ("tags", "catalogs"),
+    ("triggers", "OpenHands"),
+    ("user-invocable", "Claude Code, VS Code and OpenClaw"),
+    ("version", "catalogs"),
+    ("when_to_use", "Claude Code"),
+];
+
+/// Fields that Prowess and lango have added. Prowess reads them under `metadata` too, where they are
+/// valid everywhere.
+const MOVABLE: &[&str] = &["created-by", "requires-approval", "source", "status", "type"];
+
+const MAX_DESCRIPTION: usize = 1024;
+const MAX_COMPATIBILITY: usize = 500;
+/// The shortest that a client cuts a description to in its list.
+const SHORTEST_LIST: usize = 250;
+
+/// Who knows a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FieldSupport {
+    /// The specification.
+    Specified,
+    /// The clients that have added it.
+    Vendor(&'static str),
+    /// Prowess, which also reads it under `metadata`.
+    Movable,
+    /// Nobody, but it is meant as this one.
+    Misspelt(&'static str),
+    /// Nobody.
+    Unknown,
+}
+
+/// Says who knows the field of a key.
+pub(crate) fn standing(key: &str) -> FieldSupport {
+    if SPECIFIED.contains(&key) {
+        return FieldSupport::Specified;
+    }
+    if MOVABLE.contains(&canonical(key)) {
+        return FieldSupport::Movable;
+    }
+    let vendor = VENDOR.iter().find(|it| it.0 == key).map(|it| FieldSupport::Vendor(it.1));
+    let meant = || SPELLINGS.iter().find(|it| it.0 == key).map(|it| FieldSupport::Misspelt(it.1));
+    vendor.or_else(meant).unwrap_or(FieldSupport::Unknown)
+}
+
+/// The rules that a library applies to every skill it loads: those about its name and length.
+pub(crate) fn at_load(reading: &SplitDocument<'_>, manifest: &Manifest, report: &mut Report) {
+    let at = |key: &str| {
+        let field = reading.fields.iter().flatten().find(|it| it.key == key);
+        field.map_or(At::FILE, |it| reading.at(it))
+    };
+    if !is_plain_name(&manifest.name) {
+        name::rules(&manifest.name, None, at("name"), report);
+    }
+    if manifest.description.len() > MAX_DESCRIPTION {
+        description(&manifest.description, at("description"), report);
+    }
+    hidden::text(&manifest.description, || at("description"), report);
+}
+
+/// Every rule about fields; `folder` is the name of the folder where it is known.
+pub(crate) fn fields(
+    reading: &SplitDocument<'_>,
+    manifest: Option<&Manifest>,
+    folder: Option<&str>,
+    report: &mut Report,
+) {
+    let Some(fields) = reading.fields.as_deref() else { return };
+    unknown(reading, fields, report);
+    for (number, field) in fields.iter().enumerate() {
+        // Of two with the same key the first is taken.
+        if fields[..number].iter().any(|it| it.key == field.key) {
+            continue;
+        }
+        let at = reading.at(field);
+        match &*field.key {
+            "name" => {
+                // A name with control characters has left the skill out already.
+                if let Some(text) = text(field).filter(|it| !it.contains(char::is_control)) {
+                    if text.trim() != text && report.profile != Profile::Reference {
+                        let message = || "the name has blanks around it".to_owned();
+                        report.note(&rule::NAME_CHARACTERS, at, message, "take them out");
+                    }
+                    name::rules(text.trim(), folder, at, report);
+                }
+                comment(reading, field, report);
+            }
+            "description" => {
+                if let Some(text) = text(field) {
+                    description(text.trim(), at, report);
+                }
+                comment(reading, field, report);
+            }
+            "when_to_use" => comment(reading, field, report),
+            "compatibility" => compatibility(&field.value, at, report),
+            "license" if matches!(field.value, Value::List(_) | Value::Map(_)) => {
+                report.note(
+                    &rule::LICENSE_NOT_TEXT,
+                    at,
+                    || "`license` is not text".to_owned(),
+                    "name the license, such as `MIT`",
+                );
+            }
+            "metadata" => metadata(reading, field, report),
+            "allowed-tools" => allowed_tools(&field.value, at, report),
+            _ => {}
+        }
+    }
+    if let Some(manifest) = manifest {
+        placeholder(manifest, reading, fields, report);
+    }
+}
+
+fn text<'f>(field: &'f Field<'_>) -> Option<&'f str> {
+    if field.value.is_null() {
+        None
+    } else {
+        field.value.as_text().filter(|it| !it.trim().is_empty())
+    }
+}
+
+fn unknown(reading: &SplitDocument<'_>, fields: &[Field<'_>], report: &mut Report) {
+    let mut others: Vec<&Field<'_>> = Vec::new();
+    for field in fields {
+        let known = standing(&field.key) == FieldSupport::Specified
+            || others.iter().any(|it| it.key == field.key);
+        if !known {
+            others.push(field);
+        }
+    }
+    if report.profile == Profile::Reference {
+        let Some(first) = others.first() else { return };
+        let mut names: Vec<&str> = others.iter().map(|it| &*it.key).collect();
+        names.sort_unstable();
+        names.dedup();
+        let message = || format!("fields that are not in the specification: {}", names.join(", "));
+        report.note(
+            &rule::UNKNOWN_FIELD,
+            At::line(reading.line(first)),
+            message,
+            "move them under `metadata`",
+        );
+        return;
+    }
+    for field in others {
+        let (at, key) = (At::line(reading.line(field)), &field.key);
+        match standing(key) {
+            FieldSupport::Specified => {}
+            FieldSupport::Misspelt(right) => report.note(
+                &rule::UNKNOWN_FIELD,
+                at,
+                || format!("`{key}` is a misspelling of `{right}`"),
+                "correct it: most clients read only the other",
+            ),
+            FieldSupport::Vendor(clients) => report.note(
+                &rule::VENDOR_FIELD,
+                at,
+                || {
+                    format!(
+                        "`{key}` is read by {clients}; others ignore it, and the reference validator refuses it"
+                    )
+                },
+                "leave it if the skill is for those",
+            ),
+            FieldSupport::Movable => report.note(
+                &rule::UNKNOWN_FIELD,
+                at,
+                || {
+                    format!(
+                        "`{key}` is not a field of the specification, and the reference validator refuses the skill"
+                    )
+                },
+                "move it under `metadata`, where it is read as well",
+            ),
+            FieldSupport::Unknown => report.note(
+                &rule::UNKNOWN_FIELD,
+                at,
+                || format!("`{key}` is not a field of the specification"),
+                match field.value {
+                    Value::List(_) | Value::Map(_) => "move it under `metadata`, as one text",
+                    Value::Scalar(_) | Value::Empty => "move it under `metadata`",
+                },
+            ),
+        }
+    }
+}
+
+fn description(text: &str, at: At, report: &mut Report) {
+    let length = text.chars().count();
+    if length > MAX_DESCRIPTION {
+        let message =
+            || format!("the description has {length} characters, more than {MAX_DESCRIPTION}");
+        report.note(
+            &rule::DESCRIPTION_TOO_LONG,
+            at,
+            message,
+            "say what it does and when to use it; the rest belongs below",
+        );
+    } else if length > SHORTEST_LIST {
+        let message = || {
+            format!(
+                "the description has {length} characters; some clients list only the first {SHORTEST_LIST}"
+            )
+        };
+        report.note(&rule::DESCRIPTION_CUT, at, message, "put what matters most first");
+    }
+    if text.contains(['<', '>']) {
+        let message = || {
+            "the description has angle brackets, which uploads to the Claude API refuse".to_owned()
+        };
+        report.note(&rule::DESCRIPTION_BRACKETS, at, message, "write it without them");
+    }
+}
+
+fn compatibility(value: &Value<'_>, at: At, report: &mut Report) {
+    let hint = "describe what the skill needs in 1 to 500 characters, or take the field out";
+    let message = match value {
+        Value::List(_) | Value::Map(_) => "`compatibility` is not text".to_owned(),
+        Value::Empty | Value::Scalar(_) => {
+            let length = value
+                .as_text()
+                .filter(|_| !value.is_null())
+                .map_or(0, |it| it.trim().chars().count());
+            match length {
+                1..=MAX_COMPATIBILITY => return,
+                // The reference library takes an empty one.
+                0 if report.profile == Profile::Reference => return,
+                0 => "`compatibility` is empty".to_owned(),
+                _ => format!(
+                    "`compatibility` has {length} characters, more than {MAX_COMPATIBILITY}"
+                ),
+            }
+        }
+    };
+    report.note(&rule::COMPATIBILITY, at, || message, hint);
+}
+
+fn metadata(reading: &SplitDocument<'_>, field: &Field<'_>, report: &mut Report) {
+    let Value::Map(fields) = &field.value else { return };
+    for nested in fields {
+        let at = At::line(reading.line(nested));
+        match &nested.value {
+            Value::List(_) | Value::Map(_) => report.note(
+                &rule::METADATA_NESTED,
+                at,
+                || {
+                    format!(
+                        "the value of `metadata.{}` is not text; some clients then drop the skill",
+                        nested.key
+                    )
+                },
+                "write it as one quoted text",
+            ),
+            Value::Scalar(scalar) if !matches!(scalar.kind(), Kind::Text | Kind::Null) => report
+                .note(
+                    &rule::SCALAR_NOT_TEXT,
+                    at,
+                    || {
+                        format!(
+                            "the value of `metadata.{}` is not text to every reader: `{}`",
+                            nested.key, scalar.text
+                        )
+                    },
+                    "put it in quotes",
+                ),
+            Value::Scalar(_) | Value::Empty => {}
+        }
+    }
+}
+
+fn allowed_tools(value: &Value<'_>, at: At, report: &mut Report) {
+    let hint = "write one text with spaces between the tools, such as `allowed-tools: Read Grep`";
+    let message = match value {
+        Value::List(_) => "`allowed-tools` is a list; the specification has one text",
+        Value::Scalar(scalar) if !is_spaced(&scalar.text) => {
+            "`allowed-tools` has commas; the specification has spaces alone"
+        }
+        _ => return,
+    };
+    report.note(&rule::ALLOWED_TOOLS_FORM, at, || message.to_owned(), hint);
+}
+
+/// Whether nothing but spaces stands between the tools of a text.
+fn is_spaced(text: &str) -> bool {
+    let tools = AllowedTools::from_text(text).0.join(" ");
+    tools.split_whitespace().eq(text.split_whitespace())
+}
+
+/// A comment behind a plain value is often meant as part of it.
+fn comment(reading: &SplitDocument<'_>, field: &Field<'_>, report: &mut Report) {
+    let Value::Scalar(scalar) = &field.value else { return };
+    let Some(block) = reading.document.frontmatter else { return };
+    if scalar.style != Style::Plain || field.span.is_empty() {
+        return;
+    }
+    let behind = block.text.get(field.span.end..).unwrap_or("").lines().next().unwrap_or("");
+    if behind.trim_start().starts_with('#') {
+        report.note(
+            &rule::COMMENT_CUT,
+            reading.at(field),
+            || {
+                format!(
+                    "the value of `{}` ends before `{}`, which YAML takes for a comment",
+                    field.key,
+                    behind.trim()
+                )
+            },
+            "put the whole value in quotes",
+        );
+    }
+}
+
+/// Text that a template left for the author to fill in.
+fn placeholder(
+    manifest: &Manifest,
+    reading: &SplitDocument<'_>,
+    fields: &[Field<'_>],
+    report: &mut Report,
+) {
+    for (key, text) in [("name", &manifest.name), ("description", &manifest.description)] {
+        let whole = |open, close| text.starts_with(open) && text.ends_with(close);
+        let left = match key {
+            "description" => is_template_text(text),
+            _ => whole("{{", "}}") || whole("[", "]") || text.starts_with("TODO"),
+        };
+        let field = fields.iter().find(|it| it.key == key).filter(|_| left);
+        if let Some(field) = field {
+            report.note(
+                &rule::PLACEHOLDER,
+                reading.at(field),
+                || format!("`{key}` still has the text of a template"),
+                "fill it in",
+            );
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! The rule about characters that nobody sees.
+
+use std::{borrow::Cow, fmt::Write as _};
+
+use prowess_frontmatter::{Style, Value};
+
+use crate::{
+    finding::{At, Report, rule},
+    read::{definition::fences, parse::SplitDocument},
+    text::invisible::{hidden, is_plain, is_selector, visible},
+};
+
+pub(super) fn characters(reading: &SplitDocument<'_>, report: &mut Report) {
+    if report.wants(&rule::HIDDEN_CHARACTERS).is_none() {
+        return;
+    }
+    let blocks = [reading.document.frontmatter, Some(reading.document.body)];
+    for block in blocks.into_iter().flatten() {
+        if let Some(hidden) = Hidden::find(block.text) {
+            let line = block.line + block.text[..hidden.at].matches('\n').count();
+            hidden.note(At::line(line), report);
+        }
+    }
+    // An escape such as `\u202e` hides nothing in the file, but in the text that is made of it.
+    for field in reading.fields.iter().flatten() {
+        let at = At::line(reading.line(field));
+        if matches!(field.key, Cow::Owned(_)) {
+            text(&field.key, || at, report);
+        }
+        escaped(&field.value, at, report);
+    }
+}
+
+/// Notes what is hidden in the names of the files beside a `SKILL.md`.
+pub(super) fn names<'p>(paths: impl Iterator<Item = &'p str>, report: &mut Report) {
+    for path in paths {
+        if let Some((_, c)) = hidden(path).next() {
+            let code = u32::from(c);
+            let message = || {
+                format!(
+                    "the name of the file `{}` has an invisible character, U+{code:04X}",
+                    visible(path)
+                )
+            };
+            report.note(&rule::HIDDEN_CHARACTERS, At::FILE, message, "rename the file");
+        }
+    }
+}
+
+/// Notes words in code that mix Latin letters with some that look like them.
+pub(super) fn look_alikes(reading: &SplitDocument<'_>, report: &mut Report) {
+    let body = reading.document.body;
+    if body.text.is_ascii() {
+        return;
+    }
+    for fence in fences(body.text) {
+        let words = fence.text.split(|c: char| !c.is_alphanumeric());
+        let other = |c: char| matches!(c, '\u{370}'..='\u{3FF}' | '\u{400}'..='\u{4FF}');
+        let mut mixed =
+            words.filter(|it| it.contains(other) && it.contains(|c: char| c.is_ascii_alphabetic()));
+        if let Some(word) = mixed.next() {
+            report.note(
+                &rule::HIDDEN_CHARACTERS,
+                At::line(body.line + fence.line - 1),
+                || format!("the word `{word}` in this block mixes Latin letters with others that look like them"),
+                "write it in one script",
+            );
+        }
+    }
+}
+
+/// Notes what is hidden in a text that was made of the file, such as a description.
+pub(super) fn text(text: &str, at: impl FnOnce() -> At, report: &mut Report) {
+    if let Some(hidden) = Hidden::find(text) {
+        hidden.note(at(), report);
+    }
+}
+
+fn escaped(value: &Value<'_>, at: At, report: &mut Report) {
+    match value {
+        Value::Scalar(scalar)
+            if scalar.style == Style::Quoted && matches!(scalar.text, Cow::Owned(_)) =>
+        {
+            if let Some(hidden) = Hidden::find(&scalar.text) {
+                hidden.note(at, report);
+            }
+        }
+        Value::List(items) => items.iter().for_each(|it| escaped(it, at, report)),
+        Value::Map(fields) => fields.iter().for_each(|it| escaped(&it.value, at, report)),
+        Value::Scalar(_) | Value::Empty => {}
+    }
+}
+
+/// What is hidden in a text.
+struct Hidden {
+    /// Where the first character is.
+    at: usize,
+    message: String,
+}
+
+impl Hidden {
+    fn find(text: &str) -> Option<Self> {
+        if is_plain(text) {
+            return None;
+        }
+        let found: Vec<(usize, char)> = hidden(text).collect();
+        let (at, first) = *found.first()?;
+        let code = u32::from(first);
+        let others = match found.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more like it"),
+        };
+        let mut message = format!("there is an invisible character here, U+{code:04X}{others}");
+        let tags: Vec<u8> = found.iter().filter_map(|it| tag(it.1)).collect();
+        if let Some(spelt) = spelt(&tags) {
+            let _ = write!(message, "; the tag characters spell `{spelt}`");
+        }
+        let selectors = found.iter().map(|it| it.1).filter(|it| is_selector(*it));
+        let bytes: Vec<u8> = selectors.filter_map(selected).collect();
+        if !bytes.is_empty() {
+            let plural = if bytes.len() == 1 { "" } else { "s" };
+            let _ = write!(message, "; {} variation selector{plural}", bytes.len());
+            if let Some(spelt) = spelt(&bytes).filter(|_| bytes.len() > 3) {
+                let _ = write!(message, ", which spell `{spelt}`");
+            }
+        }
+        Some(Self { at, message })
+    }
+
+    fn note(self, at: At, report: &mut Report) {
+        let hint = "take it out: what a person sees should be what a model reads";
+        report.note(&rule::HIDDEN_CHARACTERS, at, || self.message, hint);
+    }
+}
+
+/// How many characters are shown of what hidden characters spell.
+const SPELT: usize = 120;
+
+/// What bytes spell, if it is something that can be read.
+fn spelt(bytes: &[u8]) -> Option<String> {
+    let text = String::from_utf8(bytes.to_vec()).ok()?;
+    let is_read = |c: char| !c.is_control() && c != '`';
+    let text: String = text.chars().map(|it| if is_read(it) { it } else { ' ' }).collect();
+    let text = visible(text.trim()).into_owned();
+    let has_words = text.chars().any(char::is_alphanumeric);
+    has_words.then(|| match text.char_indices().nth(SPELT) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    })
+}
+
+/// The ASCII character that a tag character stands for.
+fn tag(c: char) -> Option<u8> {
+    u8::try_from(u32::from(c).checked_sub(0xE0000)?).ok().filter(|it| (0x20..0x7F).contains(it))
+}
+
+/// The byte that a variation selector stands for where one hides a text in them.
+fn selected(c: char) -> Option<u8> {
+    let byte = match c {
+        '\u{FE00}'..='\u{FE0F}' => u32::from(c) - 0xFE00,
+        '\u{E0100}'..='\u{E01EF}' => u32::from(c) - 0xE0100 + 16,
+        _ => 0,
+    };
+    u8::try_from(byte).ok()
+}

@@ -1,0 +1,154 @@
+//! The rules about a name.
+
+use std::{collections::HashMap, sync::LazyLock};
+
+use unicode_normalization::{UnicodeNormalization as _, char::is_combining_mark};
+
+use crate::{
+    finding::{
+        At, Report,
+        rule::{self, Profile},
+    },
+    read::name::{MAX_LENGTH, is_reserved_on_windows, unfit},
+};
+
+pub(super) fn rules(name: &str, folder: Option<&str>, at: At, report: &mut Report) {
+    let hint = "use lowercase letters and digits joined by single hyphens, such as `create-pr`";
+    let normal: String = name.trim().nfkc().collect();
+    let length = normal.chars().count();
+    if length > MAX_LENGTH {
+        let message = || format!("the name has {length} characters, more than {MAX_LENGTH}");
+        report.note(&rule::NAME_TOO_LONG, at, message, "shorten it, and the folder with it");
+    }
+    if normal.to_lowercase() != normal {
+        report.note(&rule::NAME_CASE, at, || format!("the name `{normal}` is not lowercase"), hint);
+    }
+    if normal.starts_with('-') || normal.ends_with('-') {
+        let message = || format!("the name `{normal}` begins or ends with a hyphen");
+        report.note(&rule::NAME_EDGE, at, message, hint);
+    }
+    if normal.contains("--") {
+        report.note(
+            &rule::NAME_HYPHENS,
+            at,
+            || format!("the name `{normal}` has two hyphens in a row"),
+            hint,
+        );
+    }
+    let marks = report.profile == Profile::Lenient;
+    let allowed = |c: char| c.is_alphanumeric() || c == '-' || (marks && is_combining_mark(c));
+    if let Some(odd) = normal.chars().find(|c| !allowed(*c)) {
+        let message =
+            || format!("the name `{normal}` has a character that is not allowed: `{odd}`");
+        report.note(&rule::NAME_CHARACTERS, at, message, hint);
+    }
+    if let Some(folder) = folder.filter(|it| it.nfkc().collect::<String>() != normal) {
+        let message = || format!("the name `{normal}` is not that of its folder, `{folder}`");
+        report.note(
+            &rule::NAME_FOLDER,
+            at,
+            message,
+            "give both the same name: some clients go by one of them, some by the other, some want both",
+        );
+    }
+    if !name.is_ascii() {
+        let message = || {
+            format!("the name `{normal}` has characters beyond ASCII, which most clients refuse")
+        };
+        report.note(&rule::NAME_NOT_ASCII, at, message, "use `a` to `z`, digits and hyphens");
+    }
+    if let Some(word) = ["claude", "anthropic"].iter().find(|it| normal.contains(**it)) {
+        let message =
+            || format!("the name has the word `{word}`, which uploads to the Claude API refuse");
+        report.note(
+            &rule::NAME_RESERVED,
+            at,
+            message,
+            "choose another name if it is to be uploaded",
+        );
+    }
+    if is_reserved_on_windows(&normal) && unfit(&normal).is_none() {
+        let message = || format!("a folder cannot be called `{normal}` on Windows");
+        report.note(
+            &rule::NAME_WINDOWS,
+            at,
+            message,
+            "choose another name, such as one of two words",
+        );
+    }
+}
+
+/// A name with everything taken out that the eye passes over; two that come out equal look alike.
+pub(super) fn folded(name: &str) -> String {
+    let look_alike = |c: char| match c {
+        'а' => 'a',
+        'е' => 'e',
+        'о' => 'o',
+        'р' => 'p',
+        'с' => 'c',
+        'х' => 'x',
+        'у' => 'y',
+        'і' | 'ı' => 'i',
+        '_' | ' ' => '-',
+        c => c,
+    };
+    name.nfkc().flat_map(char::to_lowercase).map(look_alike).collect()
+}
+
+/// A name with letters and digits that look like others replaced by those; two that come out equal are
+/// easily taken for each other.
+pub(super) fn similar(name: &str) -> String {
+    const PAIRS: &[(&str, &str)] = &[("rn", "m"), ("vv", "w")];
+    let folded = PAIRS.iter().fold(folded(name), |name, (pair, letter)| name.replace(pair, letter));
+    let single = |c: char| match c {
+        '0' => 'o',
+        '1' | 'i' => 'l',
+        'q' => 'g',
+        c => c,
+    };
+    folded.chars().map(single).collect()
+}
+
+/// Names that many people know, which others may want to be taken for.
+const WELL_KNOWN: &[&str] = &[
+    "airtable",
+    "anthropic",
+    "atlassian",
+    "claude",
+    "cloudflare",
+    "confluence",
+    "datadog",
+    "docker",
+    "figma",
+    "firebase",
+    "github",
+    "gitlab",
+    "gmail",
+    "google",
+    "kubernetes",
+    "linear",
+    "microsoft",
+    "mongodb",
+    "notion",
+    "openai",
+    "playwright",
+    "postgres",
+    "sentry",
+    "shopify",
+    "skill-creator",
+    "slack",
+    "stripe",
+    "supabase",
+    "terraform",
+    "vercel",
+];
+
+/// The same by what they come out as.
+static KNOWN: LazyLock<HashMap<String, &str>> =
+    LazyLock::new(|| WELL_KNOWN.iter().map(|it| (similar(it), *it)).collect());
+
+/// The well-known name that a name, or a part of it, looks like and is not.
+pub(super) fn pretended(name: &str) -> Option<&'static str> {
+    let looks = |part: &str| KNOWN.get(&similar(part)).copied().filter(|it| *it != part);
+    looks(name).or_else(|| name.split(['-', '_']).find_map(looks))
+}

@@ -1,0 +1,178 @@
+//! What the reference library `skills-ref` refuses to read, although it is YAML.
+//!
+//! It splits a text at the first two `---`, wherever they stand, and reads what is between them with
+//! StrictYAML: no flow style, no tabs between tokens, maps side by side indented alike.
+
+use std::ops::Range;
+
+use prowess_frontmatter::{Block, Field, Style, Value};
+
+use super::is_repaired;
+use crate::{
+    finding::{
+        At, Report,
+        rule::{self, Profile},
+    },
+    read::parse::{DecodedText, Encoding, SplitDocument, yaml_map},
+};
+
+const DASHES: &str = "---";
+
+/// Notes why the reference library would not read a text; returns whether it would not.
+pub(super) fn refused(
+    decoded: &DecodedText<'_>,
+    reading: &SplitDocument<'_>,
+    report: &mut Report,
+) -> bool {
+    let Some(block) = reading.document.frontmatter else { return true };
+    if report.profile == Profile::Reference {
+        if decoded.encoding != Encoding::Utf8 || decoded.invalid.is_some() {
+            return true;
+        }
+        if delimiters(&decoded.text, block, report) {
+            return true;
+        }
+    }
+    let Some(fields) = reading.fields.as_deref().filter(|_| !is_repaired(report)) else {
+        return true;
+    };
+    let tab = || tab(block.text, fields).map(|at| (at, "there is a tab between the values"));
+    let found = strict(block.text, fields, report.profile).or_else(tab);
+    let Some((at, what)) = found else { return false };
+    let line = block.line + block.text[..at].matches('\n').count();
+    report.note(
+        &rule::YAML_STRICT,
+        At::line(line),
+        || format!("{what}, which the reference validator refuses"),
+        "write a text on one line, or a line for each value",
+    );
+    true
+}
+
+/// Whether the delimiters are others than those the reference library looks for.
+fn delimiters(text: &str, block: Block<'_>, report: &mut Report) -> bool {
+    let hint = "write `---` alone on its line, the first one in line 1";
+    let opening = text.get(..block.start).unwrap_or_default();
+    let Some(rest) = text.strip_prefix(DASHES).filter(|_| !opening.contains('\t')) else {
+        let message = "the file does not begin with a line `---`";
+        report.note(&rule::FRONTMATTER_DELIMITER, At::line(1), || message.to_owned(), hint);
+        return true;
+    };
+    let end = block.start + block.text.len();
+    let closing = rest.find(DASHES).map(|it| it + DASHES.len());
+    // Blanks may stand before the closing one.
+    let Some(closing) =
+        closing.filter(|it| text.get(end..*it).is_none_or(|it| it.trim().is_empty()))
+    else {
+        let line = block.line + block.text.matches('\n').count();
+        let message = "the frontmatter is not closed by `---`";
+        report.note(&rule::FRONTMATTER_DELIMITER, At::line(line), || message.to_owned(), hint);
+        return true;
+    };
+    if closing >= end {
+        return false;
+    }
+    // Dashes within a value end the frontmatter.
+    let read = yaml_map(&text[DASHES.len()..closing]).unwrap_or_default();
+    let has = |key: &str| read.iter().any(|it| it.key == key && !it.value.is_null());
+    if has("name") && has("description") {
+        return false;
+    }
+    let line = 1 + text[..closing].matches('\n').count();
+    let message =
+        "the reference validator takes the `---` in this line for the end of the frontmatter";
+    report.note(
+        &rule::YAML_STRICT,
+        At::line(line),
+        || message.to_owned(),
+        "write no `---` within a value",
+    );
+    true
+}
+
+/// The first thing that StrictYAML does not read, and where it stands.
+fn strict(text: &str, fields: &[Field<'_>], profile: Profile) -> Option<(usize, &'static str)> {
+    let mut column = None;
+    for field in fields {
+        // In other profiles, all other fields have rules of their own for such values.
+        let is_said = profile != Profile::Reference && field.key != "metadata";
+        if field.key_span.is_empty() || is_said {
+            continue;
+        }
+        let written = text.get(field.span.clone()).unwrap_or_default();
+        let start = field.key_span.start;
+        let found = match &field.value {
+            Value::List(_) | Value::Map(_) if written.starts_with(['[', '{']) => {
+                Some((start, "the value is in brackets (flow style)"))
+            }
+            Value::Map(inner) => {
+                let indent = inner.first().map(|it| {
+                    let before = &text[..it.key_span.start];
+                    before.len() - before.rfind('\n').map_or(0, |it| it + 1)
+                });
+                if indent.is_some() && column.is_some() && indent != column {
+                    return Some((start, "the map is indented otherwise than the one before it"));
+                }
+                column = column.or(indent);
+                strict(text, inner, Profile::Reference)
+            }
+            Value::List(items) => in_list(text, written, start, items),
+            Value::Scalar(_) | Value::Empty => None,
+        };
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
+fn in_list(
+    text: &str,
+    written: &str,
+    start: usize,
+    items: &[Value<'_>],
+) -> Option<(usize, &'static str)> {
+    let is_flow = |line: &str| {
+        let item = line.trim_start_matches([' ', '-']);
+        line.trim_start().starts_with('-') && item.starts_with(['[', '{'])
+    };
+    if items.iter().any(|it| matches!(it, Value::List(_) | Value::Map(_)))
+        && written.lines().any(is_flow)
+    {
+        return Some((start, "an item is in brackets (flow style)"));
+    }
+    items.iter().find_map(|it| match it {
+        Value::Map(fields) => strict(text, fields, Profile::Reference),
+        _ => None,
+    })
+}
+
+/// The first tab that is neither in a quoted or block scalar nor in a comment.
+fn tab(text: &str, fields: &[Field<'_>]) -> Option<usize> {
+    let mut free = Vec::new();
+    literal(fields, &mut free);
+    let is_free = |at: usize| {
+        let line = &text[text[..at].rfind('\n').map_or(0, |it| it + 1)..at];
+        let is_comment = line.trim_start().starts_with('#') || line.contains(" #");
+        is_comment || free.iter().any(|it| it.contains(&at))
+    };
+    text.match_indices('\t').map(|it| it.0).find(|at| !is_free(*at))
+}
+
+/// Where characters stand for themselves.
+fn literal(fields: &[Field<'_>], spans: &mut Vec<Range<usize>>) {
+    for field in fields {
+        match &field.value {
+            Value::Scalar(it) if it.style != Style::Plain => spans.push(field.span.clone()),
+            Value::Map(inner) => literal(inner, spans),
+            Value::List(items) => {
+                let is_quoted =
+                    |it: &Value<'_>| matches!(it, Value::Scalar(it) if it.style != Style::Plain);
+                if items.iter().any(is_quoted) {
+                    spans.push(field.span.clone());
+                }
+            }
+            Value::Scalar(_) | Value::Empty => {}
+        }
+    }
+}

@@ -1,0 +1,953 @@
+//! Every client that is known, with who says what about it and when that was looked up.
+//!
+//! A new client is one entry here. What is not written down is not known; nothing is guessed.
+
+use super::{
+    client::{Citation, Clash, Client, Fact, Spot},
+    symptom::{Form, Letters, Symptom::*},
+    verdict::Verdict,
+};
+use crate::clients::Symptom;
+
+/// What the rules of the specification about a name ask for.
+const NAME: Symptom = NameForm(Form::Words);
+const FOLDER: Symptom = NameNotFolder(Letters::Exact);
+
+/// What nobody has written more about than where it looks.
+const PLAIN: Client = Client {
+    name: "",
+    label: "",
+    markers: &[],
+    programs: &[],
+    spots: &[],
+    clash: Clash::Unknown,
+    by_folder: false,
+    room: None,
+    facts: &[],
+    source: SKILLS_CLI,
+};
+
+/// Every client: those of which most is known or that most people use, then the others by name.
+pub static CLIENTS: &[Client] = &[
+    Client {
+        name: "claude-code",
+        label: "Claude Code",
+        markers: &["$CLAUDE_CONFIG_DIR", "~/.claude.json", ".claude"],
+        programs: &["claude"],
+        spots: &[at("$CLAUDE_CONFIG_DIR/skills"), up(".claude/skills")],
+        clash: Clash::First,
+        by_folder: true,
+        room: Some(8_000),
+        facts: &[
+            loads(CLAUDE_CODE, &[NameMissing, NAME, FOLDER, DescriptionMissing, FolderLink]),
+            cuts(CLAUDE_CODE, &[DescriptionOver(1536)]),
+            hides(CLAUDE_CODE, &[NotForModels, NotForPeople, NotYaml, Garbled]),
+        ],
+        source: CLAUDE_CODE,
+    },
+    Client {
+        name: "codex",
+        label: "Codex",
+        markers: &["$CODEX_HOME", "/etc/codex", ".codex"],
+        programs: &["codex"],
+        spots: &[
+            up(".codex/skills"),
+            up(".agents/skills"),
+            at("$CODEX_HOME/skills"),
+            at("~/.agents/skills"),
+            at("/etc/codex/skills"),
+        ],
+        clash: Clash::Both,
+        room: Some(8_000),
+        facts: &[
+            loads(CODEX, &[AtRoot, FolderLink, NotYaml, NameMissing, NAME, FOLDER]),
+            loads(CODEX, &[MetadataNested, NotForModels, NotForPeople]),
+            cuts(CODEX, &[DescriptionOver(1024), BodyOver(8_000)]),
+            refuses(CODEX, &[NotUtf8, ByteOrderMark, NoFrontmatter, NameOver(64)]),
+            refuses(CODEX, &[DescriptionMissing]),
+            misses(CODEX, &[Deeper(6), FileLink, FileName]),
+        ],
+        source: CODEX,
+        ..PLAIN
+    },
+    Client {
+        name: "gemini",
+        label: "Gemini CLI",
+        markers: &["~/.gemini/settings.json", "~/.gemini/skills", ".gemini"],
+        programs: &["gemini"],
+        spots: &[
+            at(".agents/skills"),
+            at(".gemini/skills"),
+            at("~/.agents/skills"),
+            at("~/.gemini/skills"),
+        ],
+        clash: Clash::First,
+        facts: &[
+            loads(GEMINI, &[AtRoot, NotYaml, DuplicateKey, NAME, NameOver(64), FOLDER]),
+            loads(GEMINI, &[DescriptionOver(1024), MetadataNested, NotForModels, NotForPeople]),
+            loads(GEMINI_DOCS, &[FolderLink]),
+            asks(GEMINI_MANAGER, &[InProject]),
+            refuses(GEMINI, &[ByteOrderMark, NoFrontmatter, Delimiters]),
+            refuses(GEMINI, &[NameMissing, DescriptionMissing]),
+            misses(GEMINI, &[Deeper(1), FileName]),
+        ],
+        source: GEMINI_MANAGER,
+        ..PLAIN
+    },
+    Client {
+        name: "cursor",
+        label: "Cursor",
+        markers: &["~/.cursor", ".cursor"],
+        programs: &["cursor", "cursor-agent"],
+        spots: &[
+            at(".agents/skills"),
+            at(".cursor/skills"),
+            at(".claude/skills"),
+            at(".codex/skills"),
+            at("~/.agents/skills"),
+            at("~/.cursor/skills"),
+            at("~/.claude/skills"),
+            at("~/.codex/skills"),
+        ],
+        facts: &[loads(CURSOR, &[NotForPeople]), hides(CURSOR, &[NotForModels])],
+        source: CURSOR,
+        ..PLAIN
+    },
+    Client {
+        name: "vscode",
+        label: "VS Code",
+        markers: &["~/.vscode", "$XDG_CONFIG_HOME/Code"],
+        programs: &["code"],
+        spots: &[
+            at(".github/skills"),
+            at(".agents/skills"),
+            at(".claude/skills"),
+            at("~/.copilot/skills"),
+            at("~/.agents/skills"),
+            at("~/.claude/skills"),
+        ],
+        clash: Clash::First,
+        by_folder: true,
+        facts: &[
+            loads(VSCODE, &[NameMissing, NAME, NameOver(64), FOLDER, DescriptionMissing]),
+            loads(VSCODE_LOCATOR, &[FolderLink, FileLink]),
+            cuts(VSCODE, &[DescriptionOver(1024)]),
+            hides(VSCODE, &[NotForModels, NotForPeople]),
+            misses(VSCODE_LOCATOR, &[AtRoot, Deeper(1), FileName]),
+        ],
+        source: VSCODE_LOCATIONS,
+        ..PLAIN
+    },
+    Client {
+        name: "copilot",
+        label: "GitHub Copilot CLI",
+        markers: &["$COPILOT_HOME", ".github/skills"],
+        programs: &["copilot"],
+        spots: &[
+            at(".github/skills"),
+            at(".agents/skills"),
+            at(".claude/skills"),
+            up(".github/skills"),
+            at("$COPILOT_HOME/skills"),
+            at("~/.agents/skills"),
+        ],
+        clash: Clash::First,
+        facts: &[
+            loads(COPILOT, &[FOLDER]),
+            hides(COPILOT_REFERENCE, &[NotForModels, NotForPeople]),
+            doubts(COPILOT_REFERENCE, &[NameForm(Form::Spaced)]),
+            misses(COPILOT, &[FileName]),
+        ],
+        source: COPILOT_REFERENCE,
+        ..PLAIN
+    },
+    Client {
+        name: "opencode",
+        label: "OpenCode",
+        markers: &["$XDG_CONFIG_HOME/opencode", ".opencode"],
+        programs: &["opencode"],
+        spots: &[
+            up(".opencode/skills"),
+            up(".opencode/skill"),
+            up(".claude/skills"),
+            up(".agents/skills"),
+            at("$XDG_CONFIG_HOME/opencode/skills"),
+            at("$XDG_CONFIG_HOME/opencode/skill"),
+            at("~/.claude/skills"),
+            at("~/.agents/skills"),
+        ],
+        clash: Clash::Random,
+        facts: &[
+            loads(OPENCODE, &[AtRoot, Deeper(1), FolderLink, NAME, NameOver(64), FOLDER]),
+            loads(OPENCODE, &[DescriptionOver(1024), MetadataNested, NotForModels, NotForPeople]),
+            loads(OPENCODE_MARKDOWN, &[NotYaml]),
+            hides(OPENCODE, &[DescriptionMissing]),
+            misses(OPENCODE, &[FileName]),
+        ],
+        source: OPENCODE,
+        ..PLAIN
+    },
+    Client {
+        name: "goose",
+        label: "goose",
+        markers: &["$XDG_CONFIG_HOME/goose", ".goose"],
+        spots: &[
+            at(".agents/skills"),
+            at(".goose/skills"),
+            at(".claude/skills"),
+            at("~/.agents/skills"),
+            at("$XDG_CONFIG_HOME/goose/skills"),
+            at("~/.claude/skills"),
+            at("~/.config/agents/skills"),
+        ],
+        clash: Clash::First,
+        facts: &[
+            loads(GOOSE, &[AtRoot, Deeper(1), FolderLink, FileLink, NameOver(64), FOLDER]),
+            loads(GOOSE, &[DescriptionMissing, DescriptionOver(1024), MetadataNested]),
+            loads(GOOSE, &[NotForModels, NotForPeople]),
+            loads(GOOSE_SOURCES, &[ByteOrderMark, Delimiters]),
+            cuts(GOOSE_SOURCES, &[DashesInside]),
+            refuses(GOOSE_SOURCES, &[NoFrontmatter, NotYaml]),
+            refuses(GOOSE, &[NotUtf8, NameMissing, NameForm(Form::NoSlash)]),
+            misses(GOOSE, &[FileName]),
+        ],
+        source: GOOSE,
+        ..PLAIN
+    },
+    Client {
+        name: "openclaw",
+        label: "OpenClaw",
+        markers: &["$OPENCLAW_STATE_DIR"],
+        programs: &["openclaw"],
+        spots: &[
+            at("skills"),
+            at(".agents/skills"),
+            at("~/.agents/skills"),
+            at("$OPENCLAW_STATE_DIR/skills"),
+        ],
+        clash: Clash::First,
+        facts: &[
+            loads(OPENCLAW, &[NotYaml, MetadataNested, NameMissing, NAME, NameOver(64), FOLDER]),
+            loads(OPENCLAW, &[FolderLink]),
+            loads(OPENCLAW_LOADER, &[AtRoot, DescriptionOver(1024)]),
+            hides(OPENCLAW, &[NotForModels, NotForPeople]),
+            refuses(OPENCLAW_LOADER, &[FileLink, DescriptionMissing]),
+            misses(OPENCLAW, &[Deeper(6), ProjectLink]),
+            misses(OPENCLAW_LOADER, &[FileName]),
+        ],
+        source: OPENCLAW,
+        ..PLAIN
+    },
+    Client {
+        name: "pi",
+        label: "pi",
+        markers: &["~/.pi/agent", ".pi"],
+        spots: &[
+            at(".pi/skills"),
+            up(".agents/skills"),
+            at("~/.pi/agent/skills"),
+            at("~/.agents/skills"),
+        ],
+        facts: &[
+            loads(PI, &[Deeper(1), FolderLink, FileLink, NameMissing, NAME, NameOver(64), FOLDER]),
+            loads(PI, &[DescriptionOver(1024), MetadataNested, NotForPeople]),
+            hides(PI, &[NotForModels]),
+            refuses(PI, &[NoFrontmatter, NotYaml, DescriptionMissing]),
+            misses(PI, &[FileName]),
+        ],
+        source: PI,
+        ..PLAIN
+    },
+    Client {
+        name: "deepagents",
+        label: "Deep Agents CLI",
+        markers: &["~/.deepagents", ".deepagents"],
+        programs: &["deepagents"],
+        spots: &[
+            at(".claude/skills"),
+            at("~/.claude/skills"),
+            at(".agents/skills"),
+            at(".deepagents/skills"),
+            at("~/.agents/skills"),
+            at("~/.deepagents/agent/skills"),
+        ],
+        clash: Clash::First,
+        facts: &[
+            loads(DEEPAGENTS, &[DuplicateKey, NAME, NameOver(64), FOLDER]),
+            loads(DEEPAGENTS, &[MetadataNested, NotForModels, NotForPeople]),
+            cuts(DEEPAGENTS, &[DescriptionOver(1024)]),
+            refuses(DEEPAGENTS, &[FileOver(10 * 1024 * 1024), NotUtf8, NoFrontmatter, NotYaml]),
+            refuses(DEEPAGENTS, &[ByteOrderMark, NameMissing, DescriptionMissing]),
+            misses(DEEPAGENTS, &[AtRoot, Deeper(1), FileName]),
+        ],
+        source: DEEPAGENTS_CLI,
+        ..PLAIN
+    },
+    Client {
+        name: "cline",
+        label: "Cline",
+        markers: &["~/.cline", ".cline", ".clinerules"],
+        programs: &["cline"],
+        spots: &[
+            at("~/.cline/skills"),
+            at(".claude/skills"),
+            at(".cline/skills"),
+            at(".clinerules/skills"),
+        ],
+        clash: Clash::First,
+        facts: &[
+            loads(CLINE, &[FolderLink, FileLink, NAME, NameOver(64), DescriptionOver(1024)]),
+            loads(CLINE, &[MetadataNested, NotForModels, NotForPeople]),
+            refuses(CLINE, &[ByteOrderMark, NoFrontmatter, Delimiters, NotYaml, DuplicateKey]),
+            refuses(CLINE, &[NameMissing, FOLDER, DescriptionMissing]),
+            misses(CLINE, &[AtRoot, Deeper(1), FileName]),
+        ],
+        source: CLINE,
+        ..PLAIN
+    },
+    Client {
+        name: "agent-framework",
+        label: "Microsoft Agent Framework",
+        facts: &[
+            loads(AGENT_FRAMEWORK, &[ByteOrderMark, NotYaml, DuplicateKey, MetadataNested]),
+            loads(AGENT_FRAMEWORK, &[NotForModels, NotForPeople]),
+            refuses(AGENT_FRAMEWORK, &[NoFrontmatter, NameMissing, NAME, NameOver(64), FOLDER]),
+            refuses(AGENT_FRAMEWORK, &[DescriptionMissing, DescriptionOver(1024)]),
+            misses(AGENT_FRAMEWORK, &[FolderLink, FileLink, FileName]),
+        ],
+        source: AGENT_FRAMEWORK,
+        ..PLAIN
+    },
+    Client {
+        name: "adk",
+        label: "Google ADK",
+        facts: &[
+            loads(ADK, &[NotForModels, NotForPeople]),
+            refuses(ADK, &[NoFrontmatter, NotYaml, NameMissing, NAME, FOLDER]),
+            refuses(ADK, &[DescriptionMissing, DescriptionOver(1024)]),
+        ],
+        source: ADK,
+        ..PLAIN
+    },
+    Client { name: "spring-ai", label: "Spring AI", source: SPRING_AI, ..PLAIN },
+    Client {
+        name: "crush",
+        label: "Crush",
+        markers: &["$XDG_CONFIG_HOME/crush", ".crush"],
+        programs: &["crush"],
+        spots: &[
+            up(".agents/skills"),
+            up(".crush/skills"),
+            up(".claude/skills"),
+            up(".cursor/skills"),
+            at("$XDG_CONFIG_HOME/crush/skills"),
+            at("$XDG_CONFIG_HOME/agents/skills"),
+            at("~/.agents/skills"),
+            at("~/.claude/skills"),
+        ],
+        facts: &[
+            loads(CRUSH, &[Deeper(1), FolderLink, ByteOrderMark, Delimiters, NotForPeople]),
+            hides(CRUSH, &[NotForModels]),
+            refuses(CRUSH, &[NoFrontmatter, NotYaml, DuplicateKey, MetadataNested]),
+            refuses(CRUSH, &[NameMissing, NameForm(Form::AnyCase), NameOver(64)]),
+            refuses(CRUSH, &[NameNotFolder(Letters::AnyCase)]),
+            refuses(CRUSH, &[DescriptionMissing, DescriptionOver(1024)]),
+            misses(CRUSH, &[FileName]),
+        ],
+        source: CRUSH_CONFIG,
+        ..PLAIN
+    },
+    Client {
+        name: "hermes",
+        label: "Hermes Agent",
+        markers: &["$HERMES_HOME", ".hermes"],
+        spots: &[at(".hermes/skills"), at(".agents/skills"), at("$HERMES_HOME/skills")],
+        clash: Clash::First,
+        facts: &[asks(HERMES, &[InProject])],
+        source: HERMES,
+        ..PLAIN
+    },
+    Client {
+        name: "kilo",
+        label: "Kilo Code",
+        markers: &["~/.kilo", "~/.kilocode", ".kilo", ".kilocode"],
+        programs: &["kilo", "kilocode"],
+        spots: &[
+            up(".kilo/skills"),
+            up(".kilocode/skills"),
+            at("~/.kilo/skills"),
+            up(".agents/skills"),
+            up(".claude/skills"),
+            at("~/.agents/skills"),
+            at("~/.claude/skills"),
+        ],
+        clash: Clash::First,
+        facts: &[
+            loads(KILO, &[AtRoot, Deeper(1), FolderLink, NAME, NameOver(64), FOLDER]),
+            loads(KILO, &[DescriptionOver(1024), MetadataNested, NotForModels, NotForPeople]),
+            hides(KILO, &[DescriptionMissing]),
+            refuses(KILO, &[NameMissing]),
+            misses(KILO, &[FileName]),
+        ],
+        source: KILO,
+        ..PLAIN
+    },
+    Client {
+        name: "kimi",
+        label: "Kimi CLI",
+        markers: &["~/.kimi", ".kimi"],
+        programs: &["kimi"],
+        spots: &[
+            at(".kimi/skills"),
+            at(".claude/skills"),
+            at(".codex/skills"),
+            at(".agents/skills"),
+            at("~/.kimi/skills"),
+            at("~/.claude/skills"),
+            at("~/.codex/skills"),
+            at("~/.config/agents/skills"),
+            at("~/.agents/skills"),
+        ],
+        clash: Clash::First,
+        facts: &[
+            loads(KIMI, &[FolderLink, FileLink, NameMissing, NAME, NameOver(64), FOLDER]),
+            loads(KIMI, &[NoFrontmatter, DescriptionMissing, DescriptionOver(1024)]),
+            loads(KIMI, &[MetadataNested, NotForModels, NotForPeople]),
+            refuses(KIMI, &[NotUtf8, NotYaml]),
+            misses(KIMI, &[AtRoot, Deeper(1), FileName]),
+        ],
+        source: KIMI_DOCS,
+        ..PLAIN
+    },
+    Client {
+        name: "kimi-code",
+        label: "Kimi Code",
+        markers: &["$KIMI_CODE_HOME", ".kimi-code"],
+        spots: &[
+            up(".kimi-code/skills"),
+            up(".agents/skills"),
+            at("$KIMI_CODE_HOME/skills"),
+            at("~/.agents/skills"),
+        ],
+        clash: Clash::First,
+        facts: &[
+            loads(KIMI_CODE_SCAN, &[Deeper(1), FolderLink, FileLink]),
+            hides(KIMI_CODE, &[NotForModels]),
+            refuses(KIMI_CODE, &[NoFrontmatter, NameMissing, DescriptionMissing]),
+            misses(KIMI_CODE_SCAN, &[AtRoot, FileName]),
+        ],
+        source: KIMI_CODE,
+        ..PLAIN
+    },
+    Client {
+        name: "kiro",
+        label: "Kiro",
+        markers: &["~/.kiro", ".kiro"],
+        programs: &["kiro", "kiro-cli"],
+        spots: &[at(".kiro/skills"), at("~/.kiro/skills")],
+        clash: Clash::First,
+        source: KIRO,
+        ..PLAIN
+    },
+    Client {
+        name: "openhands",
+        label: "OpenHands",
+        markers: &["~/.openhands", ".openhands"],
+        programs: &["openhands"],
+        spots: &[
+            at(".agents/skills"),
+            at(".openhands/skills"),
+            at(".openhands/microagents"),
+            at("~/.agents/skills"),
+            at("~/.openhands/skills"),
+            at("~/.openhands/microagents"),
+        ],
+        clash: Clash::First,
+        facts: &[
+            loads(OPENHANDS_FIND, &[FolderLink, FileLink, FileName]),
+            loads(OPENHANDS, &[NoFrontmatter, DuplicateKey, NameMissing, DescriptionMissing]),
+            loads(OPENHANDS, &[MetadataNested, NotForPeople]),
+            cuts(OPENHANDS, &[DescriptionOver(1024)]),
+            hides(OPENHANDS, &[NotForModels]),
+            refuses(OPENHANDS, &[NotUtf8, NotYaml]),
+            refuses(OPENHANDS_FIND, &[NAME, NameOver(64), FOLDER]),
+            misses(OPENHANDS_FIND, &[AtRoot, Deeper(1)]),
+        ],
+        source: OPENHANDS,
+        ..PLAIN
+    },
+    Client {
+        name: "qwen",
+        label: "Qwen Code",
+        markers: &["$QWEN_HOME", ".qwen"],
+        programs: &["qwen"],
+        spots: &[
+            at(".qwen/skills"),
+            at(".agents/skills"),
+            at("$QWEN_HOME/skills"),
+            at("~/.agents/skills"),
+        ],
+        clash: Clash::First,
+        facts: &[
+            loads(QWEN, &[FolderLink, FileLink, ByteOrderMark, FOLDER]),
+            loads(QWEN, &[DescriptionOver(1024), MetadataNested]),
+            hides(QWEN, &[NotForModels, NotForPeople]),
+            refuses(QWEN, &[NoFrontmatter, Delimiters, NameMissing, DescriptionMissing]),
+            misses(QWEN, &[AtRoot, Deeper(1), FileName]),
+        ],
+        source: QWEN_MANAGER,
+        ..PLAIN
+    },
+    Client {
+        name: "roo",
+        label: "Roo Code",
+        markers: &["~/.roo", ".roo"],
+        spots: &[
+            at(".roo/skills"),
+            at(".agents/skills"),
+            at("~/.roo/skills"),
+            at("~/.agents/skills"),
+        ],
+        clash: Clash::First,
+        facts: &[
+            loads(ROO, &[FolderLink, FileLink, MetadataNested, NotForModels, NotForPeople]),
+            refuses(ROO, &[NoFrontmatter, NotYaml, DuplicateKey, NameMissing, NAME, NameOver(64)]),
+            refuses(ROO, &[FOLDER, DescriptionMissing, DescriptionOver(1024)]),
+            misses(ROO, &[AtRoot, Deeper(1), FileName]),
+        ],
+        source: ROO,
+        ..PLAIN
+    },
+    Client {
+        name: "vibe",
+        label: "Mistral Vibe",
+        markers: &["$VIBE_HOME", ".vibe"],
+        spots: &[at(".vibe/skills"), at("$VIBE_HOME/skills")],
+        clash: Clash::First,
+        facts: &[
+            loads(VIBE, &[FolderLink, FileLink, FOLDER]),
+            loads(VIBE_MODELS, &[MetadataNested, NotForModels]),
+            asks(VIBE_TRUST, &[InProject]),
+            hides(VIBE_MODELS, &[NotForPeople]),
+            refuses(VIBE, &[NoFrontmatter, NotYaml]),
+            refuses(VIBE_MODELS, &[NameMissing, NameForm(Form::Dotted), NameOver(64)]),
+            refuses(VIBE_MODELS, &[DescriptionMissing, DescriptionOver(1024)]),
+            misses(VIBE, &[AtRoot, Deeper(1), FileName]),
+        ],
+        source: VIBE,
+        ..PLAIN
+    },
+    Client {
+        name: "windsurf",
+        label: "Windsurf",
+        markers: &["~/.codeium/windsurf", ".windsurf"],
+        programs: &["windsurf"],
+        spots: &[
+            at(".windsurf/skills"),
+            at(".agents/skills"),
+            at("~/.codeium/windsurf/skills"),
+            at("~/.agents/skills"),
+        ],
+        source: WINDSURF,
+        ..PLAIN
+    },
+    Client {
+        name: "droid",
+        label: "Factory Droid",
+        markers: &["~/.factory", ".factory"],
+        programs: &["droid"],
+        spots: &[
+            at(".factory/skills"),
+            at(".agents/skills"),
+            at("~/.factory/skills"),
+            at("~/.agents/skills"),
+        ],
+        facts: &[misses(DROID, &[FileName]), hides(DROID, &[NotForModels, NotForPeople])],
+        source: SKILLS_CLI,
+        ..PLAIN
+    },
+    Client {
+        name: "warp",
+        label: "Warp",
+        markers: &["~/.warp", ".warp"],
+        programs: &["warp-terminal"],
+        spots: &[
+            up(".agents/skills"),
+            up(".warp/skills"),
+            up(".claude/skills"),
+            up(".codex/skills"),
+            up(".cursor/skills"),
+            up(".gemini/skills"),
+            up(".copilot/skills"),
+            up(".factory/skills"),
+            up(".github/skills"),
+            up(".opencode/skills"),
+            at("~/.agents/skills"),
+            at("~/.warp/skills"),
+            at("~/.claude/skills"),
+            at("~/.codex/skills"),
+            at("~/.cursor/skills"),
+            at("~/.gemini/skills"),
+            at("~/.copilot/skills"),
+            at("~/.factory/skills"),
+            at("~/.github/skills"),
+            at("~/.opencode/skills"),
+        ],
+        clash: Clash::Both,
+        facts: &[
+            loads(WARP_FIND, &[FolderLink, FileLink]),
+            loads(WARP, &[NoFrontmatter, NameMissing, NAME, NameOver(64), FOLDER]),
+            loads(WARP, &[DescriptionMissing, NotForModels, NotForPeople]),
+            cuts(WARP, &[DescriptionOver(512)]),
+            refuses(WARP, &[NotUtf8]),
+            misses(WARP_FIND, &[AtRoot, Deeper(1), FileName]),
+        ],
+        source: WARP_DOCS,
+        ..PLAIN
+    },
+    Client {
+        name: "zed",
+        label: "Zed",
+        markers: &["$XDG_CONFIG_HOME/zed", ".zed"],
+        programs: &["zed", "zeditor"],
+        spots: &[at(".agents/skills"), at("~/.agents/skills")],
+        clash: Clash::First,
+        room: Some(50_000),
+        facts: &[
+            loads(ZED, &[FolderLink]),
+            asks(ZED, &[InProject]),
+            hides(ZED, &[NotForModels]),
+            refuses(ZED, &[NAME, NameOver(64)]),
+            misses(ZED, &[Deeper(1)]),
+        ],
+        source: ZED,
+        ..PLAIN
+    },
+    Client {
+        name: "amp",
+        label: "Amp",
+        markers: &["$XDG_CONFIG_HOME/amp"],
+        programs: &["amp"],
+        spots: &[
+            at(".agents/skills"),
+            at(".claude/skills"),
+            at("~/.agents/skills"),
+            at("$XDG_CONFIG_HOME/agents/skills"),
+            at("$XDG_CONFIG_HOME/amp/skills"),
+            at("~/.claude/skills"),
+        ],
+        source: AGENTX,
+        ..PLAIN
+    },
+    Client {
+        name: "augment",
+        label: "Augment",
+        markers: &["~/.augment", ".augment"],
+        programs: &["auggie"],
+        spots: &[
+            at(".augment/skills"),
+            at(".claude/skills"),
+            at(".agents/skills"),
+            at("~/.augment/skills"),
+            at("~/.claude/skills"),
+            at("~/.agents/skills"),
+        ],
+        source: AUGMENT,
+        ..PLAIN
+    },
+    Client {
+        name: "continue",
+        label: "Continue",
+        markers: &["~/.continue", ".continue"],
+        spots: &[at(".continue/skills"), at(".claude/skills"), at("~/.continue/skills")],
+        facts: &[refuses(CONTINUE, &[NoFrontmatter, NameMissing, DescriptionMissing])],
+        source: CONTINUE,
+        ..PLAIN
+    },
+    Client {
+        name: "rovodev",
+        label: "Rovo Dev",
+        markers: &["~/.rovodev", ".rovodev"],
+        spots: &[
+            at("~/.rovodev/skills"),
+            at("~/.agents/skills"),
+            at(".rovodev/skills"),
+            at(".agents/skills"),
+        ],
+        source: ROVODEV,
+        ..PLAIN
+    },
+    plain("adal", "AdaL", &[at(".adal/skills"), at("~/.adal/skills")], &[".adal", "~/.adal"]),
+    plain(
+        "aider-desk",
+        "AiderDesk",
+        &[at(".aider-desk/skills"), at("~/.aider-desk/skills")],
+        &[".aider-desk", "~/.aider-desk"],
+    ),
+    plain(
+        "antigravity",
+        "Antigravity",
+        &[at(".agents/skills"), at("~/.gemini/antigravity/skills")],
+        &["~/.gemini/antigravity"],
+    ),
+    plain(
+        "antigravity-cli",
+        "Antigravity CLI",
+        &[at(".agents/skills"), at("~/.gemini/antigravity-cli/skills")],
+        &["~/.gemini/antigravity-cli"],
+    ),
+    plain("bob", "IBM Bob", &[at(".bob/skills"), at("~/.bob/skills")], &[".bob", "~/.bob"]),
+    plain(
+        "codebuddy",
+        "CodeBuddy",
+        &[at(".codebuddy/skills"), at("~/.codebuddy/skills")],
+        &[".codebuddy", "~/.codebuddy"],
+    ),
+    plain(
+        "command-code",
+        "Command Code",
+        &[at(".commandcode/skills"), at("~/.commandcode/skills")],
+        &[".commandcode", "~/.commandcode"],
+    ),
+    plain(
+        "cortex",
+        "Cortex Code",
+        &[at(".cortex/skills"), at("~/.snowflake/cortex/skills")],
+        &[".cortex", "~/.snowflake/cortex"],
+    ),
+    plain(
+        "devin",
+        "Devin for Terminal",
+        &[at(".devin/skills"), at("$XDG_CONFIG_HOME/devin/skills")],
+        &[".devin", "$XDG_CONFIG_HOME/devin"],
+    ),
+    plain(
+        "firebender",
+        "Firebender",
+        &[at(".agents/skills"), at("~/.firebender/skills")],
+        &["~/.firebender"],
+    ),
+    plain(
+        "forgecode",
+        "ForgeCode",
+        &[at(".forge/skills"), at("~/.forge/skills")],
+        &[".forge", "~/.forge"],
+    ),
+    plain("grok", "Grok Build", &[at(".grok/skills"), at("~/.grok/skills")], &[".grok", "~/.grok"]),
+    plain(
+        "iflow",
+        "iFlow CLI",
+        &[at(".iflow/skills"), at("~/.iflow/skills")],
+        &[".iflow", "~/.iflow"],
+    ),
+    plain("junie", "Junie", &[at(".junie/skills"), at("~/.junie/skills")], &[".junie", "~/.junie"]),
+    plain("kode", "Kode", &[at(".kode/skills"), at("~/.kode/skills")], &[".kode", "~/.kode"]),
+    plain(
+        "lingma",
+        "Lingma",
+        &[at(".lingma/skills"), at("~/.lingma/skills")],
+        &[".lingma", "~/.lingma"],
+    ),
+    plain(
+        "mcpjam",
+        "MCPJam",
+        &[at(".mcpjam/skills"), at("~/.mcpjam/skills")],
+        &[".mcpjam", "~/.mcpjam"],
+    ),
+    plain(
+        "minimax",
+        "MiniMax Code",
+        &[at(".minimax/skills"), at("~/.minimax/skills")],
+        &[".minimax", "~/.minimax"],
+    ),
+    plain("mux", "Mux", &[at(".mux/skills"), at("~/.mux/skills")], &[".mux", "~/.mux"]),
+    plain(
+        "neovate",
+        "Neovate",
+        &[at(".neovate/skills"), at("~/.neovate/skills")],
+        &[".neovate", "~/.neovate"],
+    ),
+    plain("ona", "Ona", &[at(".ona/skills"), at("~/.ona/skills")], &[".ona", "~/.ona"]),
+    plain("pochi", "Pochi", &[at(".pochi/skills"), at("~/.pochi/skills")], &[".pochi", "~/.pochi"]),
+    plain(
+        "posit",
+        "Posit Assistant",
+        &[at(".posit/assistant/skills"), at("~/.posit/assistant/skills")],
+        &[".posit", "~/.posit"],
+    ),
+    plain("qoder", "Qoder", &[at(".qoder/skills"), at("~/.qoder/skills")], &[".qoder", "~/.qoder"]),
+    plain(
+        "replit",
+        "Replit",
+        &[at(".agents/skills"), at("$XDG_CONFIG_HOME/agents/skills")],
+        &[".replit"],
+    ),
+    plain(
+        "tabnine",
+        "Tabnine CLI",
+        &[at(".tabnine/agent/skills"), at("~/.tabnine/agent/skills")],
+        &[".tabnine", "~/.tabnine"],
+    ),
+    plain("trae", "Trae", &[at(".trae/skills"), at("~/.trae/skills")], &[".trae", "~/.trae"]),
+    plain("zcode", "ZCode", &[at(".zcode/skills"), at("~/.zcode/skills")], &[".zcode", "~/.zcode"]),
+    plain(
+        "zencoder",
+        "Zencoder",
+        &[at(".zencoder/skills"), at("~/.zencoder/skills")],
+        &[".zencoder", "~/.zencoder"],
+    ),
+];
+
+const fn plain(
+    name: &'static str,
+    label: &'static str,
+    spots: &'static [Spot],
+    markers: &'static [&'static str],
+) -> Client {
+    Client { name, label, spots, markers, ..PLAIN }
+}
+
+/// A directory of the user or the system, or of the folder that a client is started in.
+const fn at(path: &'static str) -> Spot {
+    Spot { path, upwards: false }
+}
+
+/// A directory of that folder, or of one above it in its repository.
+const fn up(path: &'static str) -> Spot {
+    Spot { path, upwards: true }
+}
+
+const fn loads(source: &'static Citation, symptoms: &'static [Symptom]) -> Fact {
+    Fact { verdict: Verdict::Loads, symptoms, source }
+}
+
+const fn asks(source: &'static Citation, symptoms: &'static [Symptom]) -> Fact {
+    Fact { verdict: Verdict::Asks, symptoms, source }
+}
+
+const fn cuts(source: &'static Citation, symptoms: &'static [Symptom]) -> Fact {
+    Fact { verdict: Verdict::Cut, symptoms, source }
+}
+
+const fn hides(source: &'static Citation, symptoms: &'static [Symptom]) -> Fact {
+    Fact { verdict: Verdict::Hidden, symptoms, source }
+}
+
+const fn doubts(source: &'static Citation, symptoms: &'static [Symptom]) -> Fact {
+    Fact { verdict: Verdict::Unknown, symptoms, source }
+}
+
+const fn refuses(source: &'static Citation, symptoms: &'static [Symptom]) -> Fact {
+    Fact { verdict: Verdict::Refused, symptoms, source }
+}
+
+const fn misses(source: &'static Citation, symptoms: &'static [Symptom]) -> Fact {
+    Fact { verdict: Verdict::Unseen, symptoms, source }
+}
+
+/// Declares who says something, where, and when that was looked up.
+macro_rules! citations {
+    ($($name:ident $checked:literal $url:literal;)*) => {
+        $(const $name: &Citation = &Citation { url: $url, checked: $checked };)*
+    };
+}
+
+citations! {
+    ADK "2026-08-22" "https://github.com/google/adk-python";
+    AGENTX "2026-11-15" "https://github.com/sageox/agentx/blob/main/skills/roots.go";
+    AGENT_FRAMEWORK "2026-11-15" "https://github.com/microsoft/agent-framework/blob/main/python/packages/core/agent_framework/_skills.py";
+    AUGMENT "2026-11-15" "https://docs.augmentcode.com/cli/skills";
+    CLAUDE_CODE "2026-08-22" "https://code.claude.com/docs/en/skills";
+    CLINE "2026-11-15" "https://github.com/cline/cline/blob/main/src/core/context/instructions/user-instructions/skills.ts";
+    CODEX "2026-08-22" "https://github.com/openai/codex/blob/main/codex-rs/core-skills/src/loader.rs";
+    CONTINUE "2026-11-15" "https://github.com/continuedev/continue/blob/main/extensions/cli/src/util/loadMarkdownSkills.ts";
+    COPILOT "2026-11-15" "https://docs.github.com/en/copilot/how-tos/copilot-on-github/customize-copilot/customize-cloud-agent/add-skills";
+    COPILOT_REFERENCE "2026-11-15" "https://docs.github.com/en/copilot/reference/copilot-cli-reference/cli-command-reference#skills-reference";
+    CRUSH "2026-11-15" "https://github.com/charmbracelet/crush/blob/main/internal/skills/skills.go";
+    CRUSH_CONFIG "2026-11-15" "https://github.com/charmbracelet/crush/blob/main/internal/config/load.go";
+    CURSOR "2026-08-22" "https://cursor.com/docs/context/skills";
+    DEEPAGENTS "2026-11-15" "https://github.com/langchain-ai/deepagents/blob/main/libs/deepagents/deepagents/middleware/skills.py";
+    DEEPAGENTS_CLI "2026-11-15" "https://reference.langchain.com/python/deepagents-code/skills/load/list_skills";
+    DROID "2026-11-15" "https://docs.factory.ai/harness/skills";
+    GEMINI "2026-11-15" "https://github.com/google-gemini/gemini-cli/blob/main/packages/core/src/skills/skillLoader.ts";
+    GEMINI_DOCS "2026-11-15" "https://geminicli.com/docs/cli/using-agent-skills";
+    GEMINI_MANAGER "2026-11-15" "https://github.com/google-gemini/gemini-cli/blob/main/packages/core/src/skills/skillManager.ts";
+    GOOSE "2026-11-15" "https://github.com/block/goose/blob/main/crates/goose/src/skills/mod.rs";
+    GOOSE_SOURCES "2026-11-15" "https://github.com/block/goose/blob/main/crates/goose/src/sources.rs";
+    HERMES "2026-11-15" "https://github.com/NousResearch/hermes-agent/blob/main/agent/skill_utils.py";
+    KILO "2026-11-15" "https://github.com/Kilo-Org/kilocode/blob/main/packages/opencode/src/skill/index.ts";
+    KIMI "2026-11-15" "https://github.com/MoonshotAI/kimi-cli/blob/main/src/kimi_cli/skill/__init__.py";
+    KIMI_CODE "2026-11-15" "https://moonshotai.github.io/kimi-code/en/customization/skills";
+    KIMI_CODE_SCAN "2026-11-15" "https://github.com/MoonshotAI/kimi-code/blob/main/packages/agent-core/src/skill/scanner.ts";
+    KIMI_DOCS "2026-11-15" "https://moonshotai.github.io/kimi-cli/zh/customization/skills.md";
+    KIRO "2026-11-15" "https://kiro.dev/docs/skills";
+    OPENCLAW "2026-11-15" "https://docs.openclaw.ai/tools/skills";
+    OPENCLAW_LOADER "2026-11-15" "https://github.com/openclaw/openclaw/blob/main/src/agents/skills/local-loader.ts";
+    OPENCODE "2026-08-19" "https://github.com/anomalyco/opencode/blob/dev/packages/opencode/src/skill/index.ts";
+    OPENCODE_MARKDOWN "2026-11-15" "https://github.com/anomalyco/opencode/blob/dev/packages/opencode/src/config/markdown.ts";
+    OPENHANDS "2026-11-15" "https://github.com/OpenHands/software-agent-sdk/blob/main/openhands-sdk/openhands/sdk/skills/skill.py";
+    OPENHANDS_FIND "2026-11-15" "https://github.com/OpenHands/software-agent-sdk/blob/main/openhands-sdk/openhands/sdk/skills/utils.py";
+    PI "2026-11-15" "https://github.com/badlogic/pi-mono/blob/main/packages/coding-agent/src/core/skills.ts";
+    QWEN "2026-11-15" "https://github.com/QwenLM/qwen-code/blob/main/packages/core/src/skills/skill-load.ts";
+    QWEN_MANAGER "2026-11-15" "https://github.com/QwenLM/qwen-code/blob/main/packages/core/src/skills/skill-manager.ts";
+    ROO "2026-11-15" "https://github.com/RooCodeInc/Roo-Code/blob/main/src/services/skills/SkillsManager.ts";
+    ROVODEV "2026-11-15" "https://support.atlassian.com/rovo/docs/extend-rovo-dev-cli-with-agent-skills";
+    SKILLS_CLI "2026-11-15" "https://github.com/vercel-labs/skills/blob/main/README.md#supported-agents";
+    SPRING_AI "2026-08-22" "https://github.com/spring-ai-community/spring-ai-agent-utils";
+    VIBE "2026-11-15" "https://github.com/mistralai/mistral-vibe/blob/main/vibe/core/skills/manager.py";
+    VIBE_MODELS "2026-11-15" "https://github.com/mistralai/mistral-vibe/blob/main/vibe/core/skills/models.py";
+    VIBE_TRUST "2026-11-15" "https://github.com/mistralai/mistral-vibe/blob/main/vibe/core/paths/config_paths.py";
+    VSCODE "2026-11-15" "https://github.com/microsoft/vscode/blob/main/src/vs/workbench/contrib/chat/common/promptSyntax/service/promptsServiceImpl.ts";
+    VSCODE_LOCATIONS "2026-11-15" "https://github.com/microsoft/vscode/blob/main/src/vs/workbench/contrib/chat/common/promptSyntax/config/promptFileLocations.ts";
+    VSCODE_LOCATOR "2026-11-15" "https://github.com/microsoft/vscode/blob/main/src/vs/workbench/contrib/chat/common/promptSyntax/utils/promptFilesLocator.ts";
+    WARP "2026-11-15" "https://github.com/warpdotdev/warp/blob/master/crates/ai/src/skills/parse_skill.rs";
+    WARP_DOCS "2026-11-15" "https://docs.warp.dev/agent-platform/capabilities/skills";
+    WARP_FIND "2026-11-15" "https://github.com/warpdotdev/warp/blob/master/crates/ai/src/skills/read_skills.rs";
+    WINDSURF "2026-11-15" "https://docs.windsurf.com/windsurf/cascade/skills";
+    ZED "2026-11-15" "https://zed.dev/docs/ai/skills";
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::{PRESETS, clients::VARIABLES};
+
+    #[test]
+    fn every_client_has_a_name_of_its_own_and_says_where_that_is_known_from() {
+        let names: BTreeSet<&str> = CLIENTS.iter().map(|it| it.name).collect();
+        assert_eq!(names.len(), CLIENTS.len());
+        for client in CLIENTS {
+            let facts = client.facts.iter().map(|it| it.source);
+            for source in facts.chain([client.source]) {
+                assert!(source.url.starts_with("https://"), "{}", client.name);
+                assert_eq!(source.checked.len(), "2026-11-15".len(), "{}", client.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_variable_in_a_path_has_a_usual_value() {
+        let paths = CLIENTS.iter().flat_map(|it| it.spots).map(|it| it.path);
+        for path in paths.filter(|it| it.starts_with('$')) {
+            let name = path[1..].split('/').next();
+            assert!(VARIABLES.iter().any(|it| Some(it.0) == name), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_preset_of_a_client_names_directories_that_the_client_looks_into() {
+        let mut compared = 0;
+        for preset in PRESETS {
+            let name = if preset.name == "claude" { "claude-code" } else { preset.name };
+            let Some(client) = crate::clients::client(name) else { continue };
+            let usual: Vec<String> = client.spots.iter().map(Spot::usual).collect();
+            for directory in preset.directories {
+                assert!(usual.iter().any(|it| it == directory), "{name} {directory}");
+                compared += 1;
+            }
+        }
+        assert!(compared > 20);
+    }
+}

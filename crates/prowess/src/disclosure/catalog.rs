@@ -1,0 +1,386 @@
+//! The catalog: what a model is shown of a library before it has asked for anything.
+
+use std::{borrow::Cow, collections::HashMap, fmt::Write as _, ops::Range};
+
+use crate::{
+    disclosure::marker::Marker,
+    library::Library,
+    read::skill::Skill,
+    text::{
+        shorten::{defused, longest, one_line, shortened},
+        tokens::Tokenizer,
+    },
+};
+
+/// How many characters of a description are shown at the most; the specification allows no more.
+const MAX_DESCRIPTION: usize = 1024;
+/// Fewer hundredths of a token of a description say nothing.
+const LEAST: usize = 500;
+
+/// How a catalog is written.
+#[derive(Debug, Clone)]
+pub struct Cataloging<'c> {
+    /// In which form.
+    pub format: Format,
+    /// How many tokens it may take; any number when not given.
+    pub budget: Option<usize>,
+    /// Whose tokens they are.
+    pub vocabulary: Tokenizer,
+    /// How a skill is taken up: what stands above the list.
+    pub activation: &'c str,
+    /// How the skills are found that are left out: what stands behind their number.
+    pub search: &'c str,
+    /// The names of the skills that matter most, the best first: they are the last to be shortened or
+    /// left out. The order of the catalog does not change.
+    pub first: &'c [&'c str],
+}
+
+/// The form of a catalog.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Format {
+    /// A line with the name of each: about six tokens a skill.
+    Names,
+    /// A line with name and description of each.
+    #[default]
+    List,
+    /// `<available_skills>`, with name, description and location of each.
+    Xml,
+}
+
+/// A catalog, and what became of the skills.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Catalog {
+    /// What the model is shown; empty when there is nothing to show.
+    pub text: String,
+    /// How long it is.
+    pub tokens: usize,
+    /// How many skills it names.
+    pub shown: usize,
+    /// How many of them have lost some of their description.
+    pub shortened: usize,
+    /// How many are left out.
+    pub dropped: usize,
+    /// Where the entries are in the text: what skills say of themselves.
+    entries: Range<usize>,
+}
+
+impl Catalog {
+    /// The text with its entries between markers. A pair takes [`Marker::TOKENS`] at the most, which is
+    /// in no budget.
+    pub fn fenced(&self, marker: &Marker) -> String {
+        let Range { start, end } = self.entries;
+        if self.text.is_empty() {
+            return String::new();
+        }
+        let entries = marker.fence(&self.text[start..end]);
+        format!("{}{entries}\n{}", &self.text[..start], &self.text[end..])
+    }
+}
+
+impl Default for Cataloging<'_> {
+    fn default() -> Self {
+        Self {
+            format: Format::default(),
+            budget: None,
+            vocabulary: Tokenizer::default(),
+            activation: "When one of these skills fits the task, call `use_skill` with its name first and follow its instructions.",
+            search: "search for them with `find_skills`",
+            first: &[],
+        }
+    }
+}
+
+/// Writes the catalog of a library: the active skills that a model may take up, in the order of
+/// their names. With none there is no text at all.
+///
+/// A budget is never exceeded, and as far as it goes it is used: more of it never shows less.
+/// Descriptions are shortened first, all to the same number of tokens, so that short ones stay whole;
+/// then as many as there is no room for are left out; and only then names are, from the end of the
+/// alphabet, which the last line says. A skill that is added at the end changes nothing before
+/// it unless the others have to be shortened further. Those that matter most ([`Cataloging::first`])
+/// share up to half of the room before the others do.
+pub fn catalog(library: &Library, how: &Cataloging<'_>) -> Catalog {
+    let skills: Vec<&Skill> = library.skills().filter(|it| it.manifest.is_for_models()).collect();
+    if skills.is_empty() {
+        return Catalog::default();
+    }
+    let drawn = how.drawn(&skills);
+    let (mut text, mut entries) = (String::new(), 0..0);
+    if !drawn.lines.is_empty() || !drawn.note.is_empty() {
+        let (head, tail) = how.frame();
+        entries = head.len()..head.len() + drawn.lines.len();
+        text = head + &drawn.lines + tail + &drawn.note;
+    }
+    Catalog {
+        tokens: how.vocabulary.count(&text),
+        text,
+        shown: drawn.shown,
+        shortened: drawn.shortened,
+        dropped: skills.len() - drawn.shown,
+        entries,
+    }
+}
+
+/// Writes a skill as it stands in a system prompt.
+pub fn block(name: &str, description: &str, content: &str) -> String {
+    format!("## Skill: {name}\n{description}\n\n{content}")
+}
+
+/// What is shown of a skill, each part on one line.
+struct CatalogEntry {
+    name: String,
+    description: String,
+    location: String,
+    is_cut: bool,
+}
+
+impl CatalogEntry {
+    /// A skill without its description, which may stand in a file of its own.
+    fn bare(skill: &Skill, format: Format) -> Self {
+        let location = || {
+            let folder = skill.absolute_folder();
+            let file = skill.origin.path.file_name().unwrap_or_default();
+            let path = folder.as_deref().unwrap_or(skill.folder()).join(file);
+            one_line(&path.display().to_string())
+        };
+        Self {
+            name: one_line(&skill.manifest.name),
+            description: String::new(),
+            location: if format == Format::Xml { location() } else { String::new() },
+            is_cut: false,
+        }
+    }
+
+    fn described(self, skill: &Skill) -> Self {
+        let whole = one_line(&skill.description());
+        let description = shortened(&whole, MAX_DESCRIPTION, |it| it.chars().count());
+        let is_cut = matches!(description, Cow::Owned(_));
+        Self { description: description.into_owned(), is_cut, ..self }
+    }
+}
+
+/// The entries of a catalog as they are written.
+#[derive(Default)]
+struct RenderedEntries {
+    lines: String,
+    shown: usize,
+    shortened: usize,
+    /// What is said about those that are left out.
+    note: String,
+}
+
+impl RenderedEntries {
+    fn push(&mut self, line: &str, is_cut: bool) {
+        self.lines.push_str(line);
+        self.shown += 1;
+        self.shortened += usize::from(is_cut);
+    }
+}
+
+impl Cataloging<'_> {
+    /// Writes as much as the budget allows. Each line is counted once, in hundredths of a token, which
+    /// add up.
+    fn drawn(&self, skills: &[&Skill]) -> RenderedEntries {
+        let Some(budget) = self.budget else {
+            let mut drawn = RenderedEntries::default();
+            for skill in skills {
+                let entry = self.entry(skill);
+                drawn.push(&self.line(&entry, &entry.description), entry.is_cut);
+            }
+            return drawn;
+        };
+        let count = |text: &str| self.vocabulary.hundredths(text);
+        let (head, tail) = self.frame();
+        let room = budget.saturating_mul(100).saturating_sub(count(&head) + count(tail));
+        let (order, ranked) = self.order(skills);
+        let mut left = room;
+        let mut bare = Vec::new();
+        for at in &order {
+            let line = self.line(&CatalogEntry::bare(skills[*at], self.format), "");
+            let cost = count(&line);
+            bare.push((line, cost));
+            // However many there are, no more are looked at than there is room for.
+            let Some(rest) = left.checked_sub(cost) else {
+                return self.dropped(&order, &bare, room, skills);
+            };
+            left = rest;
+        }
+        let entries: Vec<CatalogEntry> = order.iter().map(|at| self.entry(skills[*at])).collect();
+        let whole: Vec<String> = entries.iter().map(|it| self.line(it, &it.description)).collect();
+        let costs = whole.iter().zip(&bare).map(|(line, bare)| count(line).saturating_sub(bare.1));
+        let costs: Vec<usize> = costs.collect();
+        let least = entries.first().zip(bare.first()).map_or(0, |(entry, bare)| {
+            LEAST + count(&self.line(entry, "x")).saturating_sub(bare.1)
+        });
+        let allowed = allowances(&costs, ranked, left, least);
+        let mut lines: Vec<(usize, Cow<'_, str>, bool)> = Vec::new();
+        for (number, entry) in entries.iter().enumerate() {
+            let (allowed, own) = (allowed[number], &bare[number]);
+            let (line, is_cut) = if costs[number] <= allowed {
+                (Cow::Borrowed(&*whole[number]), entry.is_cut)
+            } else if allowed < least {
+                (Cow::Borrowed(&*own.0), true)
+            } else {
+                let cost = |it: &str| count(&self.line(entry, it)).saturating_sub(own.1);
+                let fitting = longest(&entry.description, allowed, cost);
+                (Cow::Owned(self.line(entry, &fitting)), true)
+            };
+            lines.push((order[number], line, is_cut));
+        }
+        lines.sort_unstable_by_key(|it| it.0);
+        let mut drawn = RenderedEntries::default();
+        lines.iter().for_each(|(_, line, is_cut)| drawn.push(line, *is_cut));
+        drawn
+    }
+
+    /// The skills in the order in which they get room, and how many of them matter most.
+    fn order(&self, skills: &[&Skill]) -> (Vec<usize>, usize) {
+        let places: HashMap<&str, usize> = match self.first {
+            [] => HashMap::new(),
+            _ => skills.iter().enumerate().map(|(at, it)| (&*it.manifest.name, at)).collect(),
+        };
+        let mut is_first = vec![false; skills.len()];
+        let mut order: Vec<usize> = Vec::with_capacity(skills.len());
+        for at in self.first.iter().filter_map(|it| places.get(it)) {
+            if !std::mem::replace(&mut is_first[*at], true) {
+                order.push(*at);
+            }
+        }
+        let ranked = order.len();
+        order.extend((0..skills.len()).filter(|at| !is_first[*at]));
+        (order, ranked)
+    }
+
+    /// What is shown of a skill.
+    fn entry(&self, skill: &Skill) -> CatalogEntry {
+        let entry = CatalogEntry::bare(skill, self.format);
+        if self.format == Format::Names { entry } else { entry.described(skill) }
+    }
+
+    /// As many names as there is room for beside the note about the others.
+    fn dropped(
+        &self,
+        order: &[usize],
+        bare: &[(String, usize)],
+        room: usize,
+        skills: &[&Skill],
+    ) -> RenderedEntries {
+        let mut drawn = RenderedEntries::default();
+        let note = |dropped: usize| {
+            let skills = if dropped == 1 { "skill is" } else { "skills are" };
+            format!("{dropped} more {skills} not listed; {}.\n", self.search)
+        };
+        // The number of those left out has no more digits than that of all.
+        let reserved = self.vocabulary.hundredths(&note(skills.len()));
+        let Some(mut left) = room.checked_sub(reserved) else { return drawn };
+        let mut lines = Vec::new();
+        for ((line, cost), at) in bare.iter().zip(order) {
+            let Some(rest) = left.checked_sub(*cost) else { break };
+            left = rest;
+            lines.push((*at, line));
+        }
+        lines.sort_unstable_by_key(|it| it.0);
+        for (at, line) in lines {
+            let manifest = &skills[at].manifest;
+            drawn.push(line, self.format != Format::Names && !manifest.description.is_empty());
+        }
+        drawn.note = note(skills.len() - drawn.shown);
+        drawn
+    }
+
+    /// What stands before and behind the entries.
+    fn frame(&self) -> (String, &'static str) {
+        match self.format {
+            Format::Names | Format::List => (format!("## Skills\n\n{}\n\n", self.activation), ""),
+            Format::Xml => ("<available_skills>\n".to_owned(), "</available_skills>\n"),
+        }
+    }
+
+    /// One entry; without a description when that is empty.
+    fn line(&self, entry: &CatalogEntry, description: &str) -> String {
+        let CatalogEntry { name, location, .. } = entry;
+        match self.format {
+            Format::Names => format!("{}\n", defused(name)),
+            Format::List if description.is_empty() => format!("- {}\n", defused(name)),
+            Format::List => format!("- {}: {}\n", defused(name), defused(description)),
+            Format::Xml => {
+                let mut text = String::from("<skill>\n");
+                let parts =
+                    [("name", &**name), ("description", description), ("location", location)];
+                for (tag, value) in parts.into_iter().filter(|it| !it.1.is_empty()) {
+                    let _ = writeln!(text, "<{tag}>{}</{tag}>", escaped(value));
+                }
+                text + "</skill>\n"
+            }
+        }
+    }
+}
+
+/// What each may take of the room, of which the first ones share up to half before the others do.
+/// Nobody has less when there is more room.
+fn allowances(costs: &[usize], ranked: usize, room: usize, least: usize) -> Vec<usize> {
+    let mut allowed = vec![0; costs.len()];
+    let (first, others) = costs.split_at(ranked);
+    let (own, rest) = allowed.split_at_mut(ranked);
+    let most = cap(first, room / 2).max(cap(costs, room));
+    // As long as the first ones have too little, the others have nothing.
+    let Some(left) = share(first, most, room, least, own) else { return allowed };
+    let even = cap(others, left);
+    share(others, even, left, least, rest);
+    if even == usize::MAX {
+        // What the others do not need is for the first ones.
+        let left = room - others.iter().sum::<usize>();
+        share(first, cap(first, left).max(most), left, least, own);
+    }
+    allowed
+}
+
+/// Lets each take as much as `cap` says; where that would be too little to say anything, the first of
+/// them take the least that does, as long as there is room. Returns what is left if that is enough for
+/// all of them.
+fn share(
+    costs: &[usize],
+    cap: usize,
+    room: usize,
+    least: usize,
+    allowed: &mut [usize],
+) -> Option<usize> {
+    let mut left = room;
+    for (cost, allowed) in costs.iter().zip(allowed) {
+        let most = cap.max(least);
+        left = left.checked_sub(most.min(*cost))?;
+        *allowed = most;
+    }
+    Some(left)
+}
+
+/// The most tokens that each may take so that all together take no more than `room`.
+fn cap(costs: &[usize], room: usize) -> usize {
+    let mut costs = costs.to_vec();
+    costs.sort_unstable();
+    let mut left = room;
+    for (number, cost) in costs.iter().enumerate() {
+        let share = left / (costs.len() - number);
+        if *cost > share {
+            return share;
+        }
+        left -= cost;
+    }
+    usize::MAX
+}
+
+/// A text as it stands between two tags.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&apos;"),
+            c => out.push(c),
+        }
+    }
+    out
+}

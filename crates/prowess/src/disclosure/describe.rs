@@ -1,0 +1,192 @@
+//! The description provider: tools by name, each described as far as a confidence asks for.
+
+use std::{
+    collections::HashMap,
+    fmt,
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::{Duration, Instant},
+};
+
+use crate::{
+    disclosure::disclose::{Disclosure, Level, Thresholds, disclose},
+    library::Library,
+    read::source::{ReadError, Stamp},
+};
+
+/// How many disclosures are kept, and how many bytes of them.
+const MAX_ENTRIES: usize = 65_536;
+const MAX_BYTES: usize = 16 * 1024 * 1024;
+
+/// Describes tools that are skills, and keeps what it has read: metadata for good, a brief for 30
+/// minutes, a full text for 15. Whatever is kept goes when its `SKILL.md` is edited or the library
+/// is another one. What is missing is looked for anew each time.
+pub struct Describer {
+    library: Box<dyn Fn() -> Arc<Library> + Send + Sync>,
+    thresholds: Thresholds,
+    clock: Box<dyn Fn() -> Instant + Send + Sync>,
+    kept: Mutex<DescriptionCache>,
+}
+
+impl Describer {
+    /// Makes a describer of what gives the library of the moment, such as `move || keeper.library()`.
+    pub fn new(library: impl Fn() -> Arc<Library> + Send + Sync + 'static) -> Self {
+        Self {
+            library: Box::new(library),
+            thresholds: Thresholds::default(),
+            clock: Box::new(Instant::now),
+            kept: Mutex::default(),
+        }
+    }
+
+    /// Takes other thresholds than 0.15 and 0.7.
+    #[must_use]
+    pub fn with_thresholds(self, thresholds: Thresholds) -> Self {
+        Self { thresholds, ..self }
+    }
+
+    /// Takes another clock than the system's.
+    #[must_use]
+    pub fn with_clock(self, clock: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
+        Self { clock: Box::new(clock), ..self }
+    }
+
+    /// Describes a tool as far as a confidence asks for; without one, by its metadata. Nothing for a
+    /// name that [stands for](Library::for_tool) no active skill.
+    pub fn resolve(
+        &self,
+        tool_name: &str,
+        confidence: Option<f64>,
+    ) -> Result<Option<Arc<Disclosure>>, ReadError> {
+        let level = confidence.map_or(Level::Metadata, |it| self.thresholds.level(it));
+        self.describe(tool_name, level)
+    }
+
+    /// Describes a tool that is about to be executed: always in full.
+    pub fn for_execution(&self, tool_name: &str) -> Result<Option<Arc<Disclosure>>, ReadError> {
+        self.describe(tool_name, Level::Full)
+    }
+
+    fn describe(&self, name: &str, level: Level) -> Result<Option<Arc<Disclosure>>, ReadError> {
+        let library = (self.library)();
+        let Some(skill) = library.for_tool(name) else { return Ok(None) };
+        let path = &skill.origin.path;
+        let (now, stamp) = ((self.clock)(), skill.home.source.stamp(path));
+        let key = (path.clone(), level);
+        if let Some(disclosure) = self.kept().get(&library, &key, stamp, now) {
+            return Ok(Some(disclosure));
+        }
+        let disclosure = Arc::new(disclose(skill, level)?);
+        let entry = CachedDisclosure { disclosure: disclosure.clone(), stamp, made: now };
+        self.kept().put(&library, key, entry);
+        Ok(Some(disclosure))
+    }
+
+    fn kept(&self) -> MutexGuard<'_, DescriptionCache> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Describer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Describer").field("thresholds", &self.thresholds).finish_non_exhaustive()
+    }
+}
+
+/// What was read from one library.
+#[derive(Default)]
+struct DescriptionCache {
+    library: Weak<Library>,
+    entries: HashMap<(Arc<Path>, Level), CachedDisclosure>,
+    bytes: usize,
+}
+
+struct CachedDisclosure {
+    disclosure: Arc<Disclosure>,
+    stamp: Option<Stamp>,
+    made: Instant,
+}
+
+impl DescriptionCache {
+    fn get(
+        &mut self,
+        library: &Arc<Library>,
+        key: &(Arc<Path>, Level),
+        stamp: Option<Stamp>,
+        now: Instant,
+    ) -> Option<Arc<Disclosure>> {
+        if self.library.as_ptr() != Arc::as_ptr(library) {
+            *self = Self { library: Arc::downgrade(library), ..Self::default() };
+        }
+        let entry = self.entries.get(key).filter(|it| it.stamp == stamp)?;
+        let age = now.saturating_duration_since(entry.made);
+        lifetime(key.1).is_none_or(|it| age < it).then(|| entry.disclosure.clone())
+    }
+
+    /// Keeps a disclosure, unless the library has been swapped while it was read.
+    fn put(&mut self, library: &Arc<Library>, key: (Arc<Path>, Level), entry: CachedDisclosure) {
+        let bytes = entry.bytes();
+        if self.library.as_ptr() != Arc::as_ptr(library) || bytes > MAX_BYTES {
+            return;
+        }
+        // What is kept for the shortest time goes first.
+        for level in [Level::Full, Level::Brief, Level::Metadata] {
+            if self.entries.len() < MAX_ENTRIES && self.bytes + bytes <= MAX_BYTES {
+                break;
+            }
+            self.entries.retain(|it, _| it.1 != level);
+            self.bytes = self.entries.values().map(CachedDisclosure::bytes).sum();
+        }
+        self.bytes += bytes;
+        if let Some(old) = self.entries.insert(key, entry) {
+            self.bytes -= old.bytes();
+        }
+    }
+}
+
+impl CachedDisclosure {
+    fn bytes(&self) -> usize {
+        let resources = self.disclosure.resources.iter().map(|it| it.path.len() + 64);
+        self.disclosure.text.len() + resources.sum::<usize>() + 256
+    }
+}
+
+/// How long a disclosure is kept; nothing is for good.
+fn lifetime(level: Level) -> Option<Duration> {
+    match level {
+        Level::Metadata => None,
+        Level::Brief => Some(Duration::from_mins(30)),
+        Level::Full => Some(Duration::from_mins(15)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{library::Options, read::bundled::bundled};
+
+    #[test]
+    fn what_is_kept_has_a_bound_and_metadata_goes_last() {
+        let options = Options { sources: vec![bundled()], ..Options::default() };
+        let library = Arc::new(Library::load(&options).unwrap());
+        let mut kept =
+            DescriptionCache { library: Arc::downgrade(&library), ..DescriptionCache::default() };
+        let mut put = |name: &str, level, length| {
+            let (text, resources) = ("x".repeat(length), Vec::new());
+            let disclosure = Arc::new(Disclosure { level, text, tokens: 0, resources });
+            let entry = CachedDisclosure { disclosure, stamp: None, made: Instant::now() };
+            kept.put(&library, (Path::new(name).into(), level), entry);
+            let levels = [Level::Metadata, Level::Full];
+            let bytes: usize = kept.entries.values().map(CachedDisclosure::bytes).sum();
+            assert!(kept.bytes == bytes && bytes <= MAX_BYTES, "{} of {bytes}", kept.bytes);
+            levels.map(|level| kept.entries.keys().filter(|it| it.1 == level).count())
+        };
+        assert_eq!(put("a", Level::Metadata, 100), [1, 0]);
+        assert_eq!(put("a", Level::Full, MAX_BYTES / 2), [1, 1]);
+        assert_eq!(put("a", Level::Full, MAX_BYTES / 3), [1, 1]);
+        assert_eq!(put("b", Level::Full, MAX_BYTES / 3), [1, 2]);
+        assert_eq!(put("c", Level::Full, MAX_BYTES / 2), [1, 1]);
+        assert_eq!(put("d", Level::Full, MAX_BYTES), [1, 1]);
+        assert_eq!(put("e", Level::Metadata, MAX_BYTES - 300), [1, 0]);
+    }
+}

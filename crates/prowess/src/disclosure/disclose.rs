@@ -1,0 +1,102 @@
+//! As much of a skill as is asked for.
+
+mod brief;
+mod thresholds;
+
+pub use self::thresholds::{Thresholds, ThresholdsError};
+
+use std::sync::Arc;
+
+use crate::{
+    disclosure::invoke::{filled, invoke},
+    read::{
+        skill::{MEMORABLE, RenderedBody, Skill},
+        source::{ReadError, Resource},
+    },
+    text::{
+        invisible::visible,
+        shorten::{defused, one_line, shortened, to_sentence},
+        tokens::Tokenizer,
+    },
+};
+
+/// How many tokens of a skill are shown as metadata, about.
+const METADATA: usize = 50;
+/// How many of them are the description's, however long the name is.
+const DESCRIPTION: usize = 20;
+
+/// How much of a skill is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// Its name and description, in about 50 tokens.
+    Metadata,
+    /// Its parameters and first instructions as well, in about 200 tokens.
+    Brief,
+    /// All of its instructions, and the names of its files.
+    Full,
+}
+
+/// As much of a skill as was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Disclosure {
+    /// How much that is.
+    pub level: Level,
+    /// What the model is told.
+    pub text: String,
+    /// How long it is to a model, by estimate.
+    pub tokens: usize,
+    /// The files it can ask for.
+    pub resources: Vec<Resource>,
+}
+
+/// Renders the instructions of a skill, once for as long as they stay the same.
+pub(crate) fn rendered(skill: &Skill, instructions: Arc<str>) -> Arc<RenderedBody> {
+    let render = |instructions: &str| {
+        let full = filled(skill, instructions, None);
+        Arc::new(RenderedBody { brief: brief::brief(&full), full })
+    };
+    if instructions.len() > MEMORABLE {
+        return render(&instructions);
+    }
+    skill.home.rendered.get((skill.origin.path.clone(), instructions), |key| render(&key.1))
+}
+
+impl Level {
+    /// The word for it, as in `--level`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Metadata => "metadata",
+            Self::Brief => "brief",
+            Self::Full => "full",
+        }
+    }
+}
+
+/// Discloses a skill. The instructions are read only when the level needs them.
+pub fn disclose(skill: &Skill, level: Level) -> Result<Disclosure, ReadError> {
+    let text = match level {
+        Level::Metadata => metadata(skill),
+        Level::Brief => metadata(skill) + &rendered(skill, skill.text()?).brief,
+        Level::Full => full(skill)?,
+    };
+    let tokens = Tokenizer::Estimate.count(&text);
+    Ok(Disclosure { level, text, tokens, resources: skill.resources().to_vec() })
+}
+
+/// Everything that the skill says, its description first.
+fn full(skill: &Skill) -> Result<String, ReadError> {
+    let (name, description) = (&skill.manifest.name, &skill.manifest.description);
+    let description = visible(description);
+    let description = defused(&description);
+    Ok(format!("# {}\n\n{description}\n\n{}", one_line(name), invoke(skill, None)?))
+}
+
+/// The name and the description.
+fn metadata(skill: &Skill) -> String {
+    let description = one_line(&skill.description());
+    let description = defused(&description);
+    let heading = format!("# {}\n\n", one_line(&skill.manifest.name));
+    let count = |text: &str| Tokenizer::Estimate.count(text);
+    let room = METADATA.saturating_sub(count(&heading)).max(DESCRIPTION);
+    format!("{heading}{}\n", to_sentence(shortened(&description, room, count)))
+}

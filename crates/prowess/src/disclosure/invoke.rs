@@ -1,0 +1,315 @@
+//! A skill as a model is told it: arguments filled in, paths absolute, its files named.
+
+use std::collections::{HashMap, HashSet};
+
+use prowess_frontmatter::Value;
+
+use crate::{
+    read::{
+        manifest::Manifest,
+        skill::Skill,
+        source::{ReadError, Resource, ResourceKind},
+    },
+    text::{invisible::visible, shorten::one_line},
+};
+
+/// How many files of a skill are named.
+pub(crate) const MAX_FILES: usize = 50;
+/// How many arguments can have a name.
+const MAX_NAMES: usize = 64;
+/// From how many bytes on nothing more is filled in, so that a few words cannot become gigabytes.
+const MAX_FILLED: usize = 4 * 1024 * 1024;
+/// What stands for the folder of the skill.
+const FOLDER: [&str; 3] = ["${CLAUDE_SKILL_DIR}", "${SKILL_DIR}", "{baseDir}"];
+
+/// Reads the instructions of a skill as they are told to a model, with a list of its files and without
+/// invisible characters.
+///
+/// With `arguments`, `$ARGUMENTS` is all of them as typed, `$ARGUMENTS[0]` and `$0` the first one,
+/// and `$name` the one whose place `name` has in the frontmatter's `arguments`; they are taken
+/// apart as a shell would. One that was not given stays as it is written, or is empty where it has a
+/// name. `\$0` is written as `$0`. Where none of this stands, the arguments come last. What is filled
+/// in is not looked at again, and nothing is ever run.
+///
+/// Paths of the skill's own files are made absolute where the skill lies on disk: in links, where
+/// they begin with `./`, and wherever they have a folder.
+pub fn invoke(skill: &Skill, arguments: Option<&str>) -> Result<String, ReadError> {
+    Ok(with_files(skill, filled(skill, &skill.text()?, arguments)))
+}
+
+/// The names that the frontmatter of a skill gives its arguments, in their order.
+pub fn argument_names(manifest: &Manifest) -> Vec<&str> {
+    let declared = manifest.unknown.iter().find(|it| it.key == "arguments");
+    let mut names: Vec<&str> = match declared.map(|it| &it.value) {
+        Some(Value::List(items)) => items.iter().filter_map(Value::as_text).collect(),
+        Some(value) => value.as_text().unwrap_or("").split_whitespace().collect(),
+        None => Vec::new(),
+    };
+    names.truncate(MAX_NAMES);
+    names
+}
+
+/// Instructions with arguments filled in and paths absolute, without invisible characters and the list
+/// of files.
+pub(crate) fn filled(skill: &Skill, instructions: &str, arguments: Option<&str>) -> String {
+    let place = Place {
+        folder: folder(skill),
+        on_disk: skill.absolute_folder().is_some(),
+        resources: skill.resources(),
+    };
+    let given = arguments.map(|it| Arguments::new(it, &skill.manifest));
+    fill(&visible(instructions), &place, given.as_ref())
+}
+
+/// What is told of a skill, and behind it the list of its files.
+pub(crate) fn with_files(skill: &Skill, mut told: String) -> String {
+    if !told.is_empty() && !told.ends_with('\n') {
+        told.push('\n');
+    }
+    told.push_str(&files(skill));
+    told
+}
+
+/// The folder of a skill, absolute where it lies on disk.
+pub(crate) fn folder(skill: &Skill) -> String {
+    let folder = skill.absolute_folder();
+    folder.as_deref().unwrap_or(skill.folder()).display().to_string()
+}
+
+/// Names the files of a skill with kind and size; nothing for a skill that has none.
+fn files(skill: &Skill) -> String {
+    let resources = skill.resources();
+    if resources.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\nFiles of this skill, in `{}`:\n", one_line(&folder(skill)));
+    let lines = folded(resources.iter().map(|it| &*it.path));
+    for (name, count) in lines.iter().take(MAX_FILES) {
+        let is_it = |it: &&Resource| match count {
+            1 => *it.path == **name,
+            _ => pattern(&it.path).as_deref() == Some(name),
+        };
+        let size: u64 = resources.iter().filter(is_it).map(|it| it.size).sum();
+        let (name, kind) = (one_line(name), ResourceKind::of(name).as_str());
+        text.push_str(&match count {
+            1 => format!("- {name} ({kind}, {size} bytes)\n"),
+            _ => format!("- {name} ({count} files, {size} bytes together)\n"),
+        });
+    }
+    text.push_str(&more(&lines));
+    text
+}
+
+/// From how many files on those of one folder and ending are one line.
+const MANY: usize = 10;
+
+/// The lines of a list of files, in their order, each with how many it stands for: many assets of one folder and ending,
+/// which nobody reads one by one, are one line such as `schemas/*.xsd`.
+pub(crate) fn folded<'p>(paths: impl Iterator<Item = &'p str> + Clone) -> Vec<(String, usize)> {
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    paths.clone().filter_map(pattern).for_each(|it| *counts.entry(it).or_default() += 1);
+    counts.retain(|_, it| *it >= MANY);
+    let mut is_told: HashSet<String> = HashSet::new();
+    let mut lines = Vec::new();
+    for path in paths {
+        match pattern(path).and_then(|it| counts.get(&it).map(|count| (it, *count))) {
+            Some((pattern, count)) if is_told.insert(pattern.clone()) => {
+                lines.push((pattern, count));
+            }
+            Some(_) => {}
+            None => lines.push((path.to_owned(), 1)),
+        }
+    }
+    lines
+}
+
+/// The line that says how many files are not named, where there are any.
+pub(crate) fn more(lines: &[(String, usize)]) -> String {
+    match lines.iter().skip(MAX_FILES).map(|it| it.1).sum::<usize>() {
+        0 => String::new(),
+        more => format!("- … and {more} more\n"),
+    }
+}
+
+/// What stands for an asset and all others of its folder and ending.
+fn pattern(path: &str) -> Option<String> {
+    let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
+    let (_, ending) =
+        file.rsplit_once('.').filter(|_| ResourceKind::of(path) == ResourceKind::Asset)?;
+    Some(if folder.is_empty() { format!("*.{ending}") } else { format!("{folder}/*.{ending}") })
+}
+
+/// Goes over a text once, so that nothing that was filled in is filled in again.
+fn fill(text: &str, place: &Place<'_>, arguments: Option<&Arguments<'_>>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let (mut at, mut is_filled) = (0, false);
+    while at < text.len() && out.len() <= MAX_FILLED {
+        let rest = &text[at..];
+        let token = |rest: &str| arguments.and_then(|it| it.token(rest));
+        let plain = place.plain(text, at);
+        at += if plain > 0 {
+            out.push_str(&rest[..plain]);
+            plain
+        } else if rest.starts_with(is_path) {
+            let end = rest.find(|c| !is_path(c)).unwrap_or(rest.len());
+            place.write(&text[..at], &rest[..end], &rest[end..], &mut out);
+            end
+        } else if let Some((length, value)) = token(rest) {
+            is_filled |= value.is_some();
+            out.push_str(value.unwrap_or(&rest[..length]));
+            length
+        } else if let Some((length, _)) = rest.strip_prefix('\\').and_then(token) {
+            out.push_str(&rest[1..=length]);
+            length + 1
+        } else if let Some(word) = FOLDER.iter().find(|it| rest.starts_with(**it)) {
+            out.push_str(&place.folder);
+            word.len()
+        } else {
+            // What could begin something, and does not.
+            out.push_str(&rest[..1]);
+            1
+        };
+    }
+    out.push_str(&text[at..]);
+    match arguments {
+        Some(given) if !is_filled && !given.all.is_empty() => {
+            format!("{}\n\nARGUMENTS: {}\n", out.trim_end(), given.all)
+        }
+        _ => out,
+    }
+}
+
+/// Where the files of a skill lie.
+struct Place<'s> {
+    folder: String,
+    on_disk: bool,
+    /// Sorted by path.
+    resources: &'s [Resource],
+}
+
+impl Place<'_> {
+    /// How many bytes from a place on are told as they are: nothing in them is filled in, and none of
+    /// them is a path.
+    fn plain(&self, text: &str, at: usize) -> usize {
+        let rest = &text[at..];
+        let has_paths = self.on_disk && !self.resources.is_empty();
+        let is_linked = |end: usize| is_link(&text[..at + end]) && rest[end..].starts_with(is_path);
+        if has_paths && is_linked(0) {
+            return 0;
+        }
+        let mut from = 0;
+        while let Some(found) = rest[from..].find(['$', '\\', '{', '/', '(', '<']) {
+            let found = from + found;
+            from = found + 1;
+            match rest.as_bytes()[found] {
+                b'$' | b'\\' | b'{' => return found,
+                b'/' if has_paths => return rest[..found].trim_end_matches(is_path).len(),
+                b'(' | b'<' if has_paths && is_linked(from) => return from,
+                _ => {}
+            }
+        }
+        rest.len()
+    }
+
+    /// Writes what may be a path, absolute if it is one of a resource.
+    fn write(&self, before: &str, run: &str, behind: &str, out: &mut String) {
+        let written = run.trim_end_matches('.');
+        let path = written.strip_prefix("./").unwrap_or(written);
+        let is_link = is_link(before);
+        // A bare `README.md` is more often a file of the project.
+        let is_path = is_link || path != written || path.contains('/');
+        let is_part = before.ends_with([':', '$', '}', '\\']) || behind.starts_with("](");
+        let is_known = || self.resources.binary_search_by(|it| (*it.path).cmp(path)).is_ok();
+        if self.on_disk && is_path && !is_part && is_known() {
+            out.push_str(&self.folder);
+            out.push('/');
+            out.push_str(path);
+            out.push_str(&run[written.len()..]);
+        } else {
+            out.push_str(run);
+        }
+    }
+}
+
+/// Whether a text ends where the target of a link begins.
+fn is_link(before: &str) -> bool {
+    before.ends_with("](") || before.ends_with("](<")
+}
+
+/// Whether a character goes on with a path; one that goes on further than a resource is another.
+fn is_path(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '~' | '+' | '@' | '%' | '*')
+}
+
+/// What was typed behind the name of a skill.
+struct Arguments<'a> {
+    all: &'a str,
+    each: Vec<String>,
+    /// The names of the first ones.
+    names: Vec<&'a str>,
+}
+
+impl<'a> Arguments<'a> {
+    fn new(text: &'a str, manifest: &'a Manifest) -> Self {
+        Self { all: text.trim(), each: split(text), names: argument_names(manifest) }
+    }
+
+    /// The placeholder that a text begins with: its length, and what is filled in if anything is.
+    fn token(&self, text: &str) -> Option<(usize, Option<&str>)> {
+        let word = text.strip_prefix('$')?;
+        let end = word.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(word.len());
+        if &word[..end] == "ARGUMENTS" {
+            return Some(match index(&word[end..]) {
+                Some(index) => (end + index.len() + 3, self.at(index)),
+                None => (end + 1, Some(self.all)),
+            });
+        }
+        if is_number(&word[..end]) {
+            return Some((end + 1, self.at(&word[..end])));
+        }
+        let ends = |name: &str| {
+            let behind = word.strip_prefix(name).map(|it| it.chars().next());
+            behind.is_some_and(|it| it.is_none_or(|c| !c.is_alphanumeric() && c != '_'))
+        };
+        let named = self.names.iter().enumerate().filter(|it| !it.1.is_empty() && ends(it.1));
+        let (place, name) = named.max_by_key(|it| it.1.len())?;
+        Some((name.len() + 1, Some(self.each.get(place).map_or("", |it| it))))
+    }
+
+    fn at(&self, index: &str) -> Option<&str> {
+        self.each.get(index.parse::<usize>().ok()?).map(String::as_str)
+    }
+}
+
+/// The number in the brackets that a text begins with.
+fn index(text: &str) -> Option<&str> {
+    let inside = text.strip_prefix('[')?;
+    let end = inside.find(|c: char| !c.is_ascii_digit())?;
+    (end > 0 && inside[end..].starts_with(']')).then(|| &inside[..end])
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit())
+}
+
+/// Takes arguments apart as a shell would; a quote that is never closed goes on to the end.
+fn split(text: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match quote {
+            None if c.is_whitespace() => words.extend(word.take()),
+            None if matches!(c, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            Some(mark) if c == mark => quote = None,
+            None | Some('"') if c == '\\' => {
+                word.get_or_insert_default().push(chars.next().unwrap_or('\\'));
+            }
+            _ => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}

@@ -1,0 +1,75 @@
+//! The index over the skills of a library: words, search, ranking features and confidence.
+//!
+//! It knows skills, not libraries: what is asked of a library is in `matching`.
+
+mod han;
+mod fold;
+mod short;
+mod stem;
+mod endings;
+mod stop;
+pub(crate) mod words;
+mod said;
+mod analyse;
+mod document;
+mod packed;
+mod index;
+mod build;
+mod names;
+mod background;
+mod lexicon;
+pub(crate) mod query;
+pub(crate) mod search;
+mod embed;
+pub(crate) mod rank;
+mod weights;
+pub(crate) mod confidence;
+pub(crate) mod searchable;
+
+pub use self::{
+    embed::{Embedder, EmbedderError},
+    names::nearest,
+    rank::Tier,
+};
+pub(crate) use self::{
+    index::{Index, Words},
+    rank::RankedDocument,
+    said::said_for,
+    searchable::Searchable,
+    stop::is_stop,
+    words::{Term, chunks, each_word, hash, telling},
+};
+
+use self::{build::DocumentInput, document::Text, query::Query};
+
+/// How many skills are looked at closely.
+pub(crate) const CLOSELY: usize = 100;
+
+/// The bytes of an index over some texts.
+pub(crate) fn index_of(texts: &[&str]) -> Vec<u8> {
+    let index = Index::new(texts.len(), &Index::default(), |at, take| {
+        let text = Text { name: "name", description: &[], tags: &[], body: texts[at] };
+        take(text);
+        DocumentInput { key: text.key(), known: None }
+    });
+    index.unwrap_or_default().as_bytes().to_vec()
+}
+
+/// Searches an index that was kept as these bytes, and renews it; says whether they are one.
+pub(crate) fn search_in(bytes: Vec<u8>) -> bool {
+    let Some(index) = Index::kept(bytes) else { return false };
+    let query = Query::new("alpha beta", &index, |_| None);
+    let found = search::search(&index, &query, CLOSELY, &[], |_| true);
+    rank::features(&index, &query, &found);
+    let last = index.len().saturating_sub(1);
+    Index::new(index.len(), &index, |at, _| DocumentInput {
+        key: [at as u8; 16],
+        known: Some((last - at) as u32),
+    });
+    true
+}
+
+/// How telling a word is that stands in `count` skills of an index.
+pub(crate) fn rarity(word: &str, count: u32, index: &Index) -> f32 {
+    background::weight(&words::stem(word), count, index.len())
+}

@@ -1,0 +1,372 @@
+//! The index: which terms stand in which skills.
+
+use std::fmt;
+
+use super::{
+    document::{BODY, DESCRIPTION, NAME, PARTS},
+    packed,
+    words::Term,
+};
+pub(crate) use crate::read::source::Key;
+
+/// Which terms stand in which documents, and the words of every document in their order.
+///
+/// All of it is one row of bytes, so that an index that was kept is used as it was read. Numbers are
+/// little-endian. Whatever the bytes are, asking gives some answer: an index that was kept need not
+/// be walked through before it is used.
+#[derive(Default)]
+pub(crate) struct Index {
+    /// Where each of the [`Sections`] ends, and then they.
+    bytes: Vec<u8>,
+    ends: [usize; SECTIONS],
+}
+
+/// How many sections there are.
+const SECTIONS: usize = 6;
+/// How many bytes say where they end.
+const TABLE: usize = 8 * SECTIONS;
+/// How many units the words of a document can take; no document has more words than it keeps.
+const MOST_UNITS: u32 = 4096;
+
+/// What an index is made of, in the order in which it lies there.
+#[derive(Debug, Default)]
+pub(super) struct Sections {
+    /// What each document was made of; only told apart where the index is to be kept.
+    pub(super) keys: Vec<Key>,
+    /// Where the words of each document begin; one more at the end.
+    pub(super) word_starts: Vec<u32>,
+    /// The term of every id: the common ones, sorted, and then the others, sorted.
+    pub(super) terms: Vec<Term>,
+    /// Where the postings of each id begin; for a term of one document that one, [`ALONE`].
+    pub(super) starts: Vec<u32>,
+    /// For each id how many documents it stands in, then each of them as the distance from the one
+    /// before, with its impact.
+    pub(super) postings: Vec<u8>,
+    /// For each document the lengths of its parts and the ids of its words.
+    pub(super) words: Vec<u16>,
+}
+
+/// Adds a section to some bytes.
+type WriteSection<'s> = &'s dyn Fn(&mut Vec<u8>);
+
+impl From<Sections> for Index {
+    fn from(sections: Sections) -> Self {
+        let Sections { keys, word_starts, terms, starts, postings, words } = sections;
+        let numbers = word_starts.len() + terms.len() + starts.len();
+        let size = 16 * keys.len() + 4 * numbers + postings.len() + 2 * words.len();
+        let mut bytes = Vec::with_capacity(TABLE + size);
+        bytes.resize(TABLE, 0);
+        let mut ends = [0; SECTIONS];
+        let put: [WriteSection<'_>; SECTIONS] = [
+            &|it| it.extend_from_slice(keys.as_flattened()),
+            &|it| it.extend(word_starts.iter().flat_map(|it| it.to_le_bytes())),
+            &|it| it.extend(terms.iter().flat_map(|it| it.0.to_le_bytes())),
+            &|it| it.extend(starts.iter().flat_map(|it| it.to_le_bytes())),
+            &|it| it.extend_from_slice(&postings),
+            &|it| it.extend(words.iter().flat_map(|it| it.to_le_bytes())),
+        ];
+        for (section, put) in put.into_iter().enumerate() {
+            put(&mut bytes);
+            ends[section] = bytes.len();
+            bytes[8 * section..][..8].copy_from_slice(&(ends[section] as u64).to_le_bytes());
+        }
+        Self { bytes, ends }
+    }
+}
+
+impl Index {
+    /// An index as it was kept; nothing where the bytes are none.
+    pub(crate) fn kept(bytes: Vec<u8>) -> Option<Self> {
+        let mut ends = [0; SECTIONS];
+        let mut start = TABLE;
+        for (end, own) in ends.iter_mut().zip(bytes.get(..TABLE)?.as_chunks().0) {
+            *end = usize::try_from(u64::from_le_bytes(*own)).ok()?;
+            if *end < start || *end > bytes.len() {
+                return None;
+            }
+            start = *end;
+        }
+        let index = Self { bytes, ends };
+        let starts = index.word_starts().iter().map(|it| number(*it));
+        let lengths = starts.clone().zip(starts.skip(1)).map(|(from, to)| to.checked_sub(from));
+        let is_sound = index.keys().len() == index.len()
+            && index.ids() == index.starts().len()
+            && lengths.into_iter().all(|it| it.is_some_and(|it| it <= MOST_UNITS));
+        is_sound.then_some(index)
+    }
+
+    /// The bytes that [`kept`](Self::kept) takes.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// How many documents there are.
+    pub(crate) fn len(&self) -> usize {
+        self.word_starts().len().saturating_sub(1)
+    }
+
+    /// How many ids there are.
+    pub(crate) fn ids(&self) -> usize {
+        self.terms().len()
+    }
+
+    pub(crate) fn id(&self, term: Term) -> Option<u32> {
+        let (common, rare) = self.terms().split_at(self.ids().min(COMMON));
+        let find = |terms: &[[u8; 4]]| terms.binary_search_by_key(&term.0, |it| number(*it));
+        let at = find(common).or_else(|_| find(rare).map(|at| common.len() + at));
+        at.ok().map(|it| it as u32)
+    }
+
+    /// The term of an id.
+    pub(crate) fn term(&self, id: u32) -> Option<Term> {
+        self.terms().get(id as usize).map(|it| Term(number(*it)))
+    }
+
+    /// In how many documents a term stands.
+    pub(crate) fn count(&self, id: u32) -> u32 {
+        match self.start(id) {
+            Some(start) if start & ALONE != 0 => 1,
+            Some(start) => packed::take(&mut self.postings_from(start)).unwrap_or(0),
+            None => 0,
+        }
+    }
+
+    /// Gives the documents of a term, each with the term's impact.
+    #[inline]
+    pub(crate) fn postings(&self, id: u32, mut take: impl FnMut(u32, u8)) {
+        let Some(start) = self.start(id) else { return };
+        if start & ALONE != 0 {
+            return take((start & !ALONE) >> 8, start as u8);
+        }
+        let mut packed = self.postings_from(start);
+        let count = packed::take(&mut packed).unwrap_or(0);
+        let mut document = 0_u32;
+        for _ in 0..count {
+            let Some(distance) = packed::take(&mut packed) else { return };
+            let Some((impact, rest)) = packed.split_first() else { return };
+            packed = rest;
+            document = document.wrapping_add(distance);
+            take(document, *impact);
+        }
+    }
+
+    /// The words of a document in their order.
+    pub(crate) fn words(&self, document: u32) -> Words<'_> {
+        let at = |at: usize| self.word_starts().get(at).map_or(0, |it| number(*it) as usize);
+        let own = at(document as usize)..at(document as usize + 1);
+        let mut words = Numbers(self.section(5).as_chunks().0.get(own).unwrap_or_default());
+        let mut numbers = || std::array::from_fn(|_| words.next().unwrap_or(0) as usize);
+        Words { kept: numbers(), lengths: numbers(), words }
+    }
+
+    /// What each document was made of.
+    pub(crate) fn keys(&self) -> &[Key] {
+        self.section(0).as_chunks().0
+    }
+
+    /// How many bytes it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn section(&self, number: usize) -> &[u8] {
+        let start = if number == 0 { TABLE } else { self.ends[number - 1] };
+        self.bytes.get(start..self.ends[number]).unwrap_or_default()
+    }
+
+    fn word_starts(&self) -> &[[u8; 4]] {
+        self.section(1).as_chunks().0
+    }
+
+    fn terms(&self) -> &[[u8; 4]] {
+        self.section(2).as_chunks().0
+    }
+
+    fn starts(&self) -> &[[u8; 4]] {
+        self.section(3).as_chunks().0
+    }
+
+    fn start(&self, id: u32) -> Option<u32> {
+        self.starts().get(id as usize).map(|it| number(*it))
+    }
+
+    fn postings_from(&self, start: u32) -> &[u8] {
+        self.section(4).get(start as usize..).unwrap_or_default()
+    }
+}
+
+fn number(bytes: [u8; 4]) -> u32 {
+    u32::from_le_bytes(bytes)
+}
+
+impl fmt::Debug for Index {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Index({} documents, {} bytes)", self.len(), self.bytes())
+    }
+}
+
+/// The bit that tells a document, with the impact in its last byte, from the start of postings.
+/// Half of all terms stand in one document, and so take no room for postings.
+pub(super) const ALONE: u32 = 1 << 31;
+
+/// The words of a document.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Words<'i> {
+    /// How many words of each part follow.
+    pub(crate) kept: [usize; PARTS],
+    /// How many words each part has.
+    pub(crate) lengths: [usize; PARTS],
+    /// Their ids.
+    pub(crate) words: Numbers<'i>,
+}
+
+impl<'i> Words<'i> {
+    /// The words of the name.
+    pub(crate) fn name(self) -> impl Iterator<Item = u32> + Clone + 'i {
+        self.words.take(self.kept[NAME])
+    }
+
+    /// The words of the description.
+    pub(crate) fn description(self) -> impl Iterator<Item = u32> + 'i {
+        self.words.skip(self.kept[NAME]).take(self.kept[DESCRIPTION])
+    }
+
+    /// The words of name, description and tags.
+    pub(crate) fn described(self) -> impl Iterator<Item = u32> + 'i {
+        self.words.take(self.kept[..BODY].iter().sum())
+    }
+}
+
+/// Numbers in a row: one unit for a small one, two for others, of which the first says so by its
+/// high bits. Nearly all are small, so that reading them is fast.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Numbers<'i>(&'i [[u8; 2]]);
+
+/// How many ids are small.
+pub(crate) const COMMON: usize = HIGH as usize;
+/// Where the units begin that are the high part of a number.
+const HIGH: u16 = 0xF800;
+/// The largest number; whatever is larger is taken for it.
+const LARGEST: u32 = ((u16::MAX - HIGH) as u32) << 16 | 0xFFFF;
+
+impl Numbers<'_> {
+    pub(crate) fn put(units: &mut Vec<u16>, number: u32) {
+        if number < u32::from(HIGH) {
+            units.push(number as u16);
+        } else {
+            let number = number.min(LARGEST);
+            units.extend([HIGH + (number >> 16) as u16, number as u16]);
+        }
+    }
+}
+
+/// Ids to look for among [`Numbers`], in so little room that it can be asked all the time: a bit for
+/// each that is small, and for the others one that they share with some.
+#[derive(Debug)]
+pub(crate) struct Sieve(Box<[u64; 2 * UNITS / 64]>);
+
+const UNITS: usize = 1 << 16;
+/// How many units are passed at once.
+pub(crate) const RUN: usize = 8;
+
+impl Default for Sieve {
+    fn default() -> Self {
+        let mut sieve = Self(Box::new([0; 2 * UNITS / 64]));
+        // What begins a number of two units has to be looked at.
+        sieve.0[usize::from(HIGH) / 64..UNITS / 64].fill(u64::MAX);
+        sieve
+    }
+}
+
+impl Sieve {
+    pub(crate) fn insert(&mut self, id: u32) {
+        let place = Self::place(id);
+        self.0[place / 64] |= 1 << (place % 64);
+    }
+
+    pub(crate) fn remove(&mut self, id: u32) {
+        let place = Self::place(id);
+        self.0[place / 64] &= !(1 << (place % 64));
+    }
+
+    /// Whether an id may be one of them.
+    #[inline]
+    pub(crate) fn has(&self, id: u32) -> bool {
+        self.bit(Self::place(id)) & 1 == 1
+    }
+
+    fn place(id: u32) -> usize {
+        if id < u32::from(HIGH) { id as usize } else { UNITS + id as usize % UNITS }
+    }
+
+    fn bit(&self, place: usize) -> u64 {
+        self.0[place / 64] >> (place % 64)
+    }
+
+    fn has_any(&self, units: &[[u8; 2]; RUN]) -> bool {
+        let bit = |it: &[u8; 2]| self.bit(usize::from(u16::from_le_bytes(*it)));
+        units.iter().fold(0, |any, it| any | bit(it)) & 1 == 1
+    }
+}
+
+impl Numbers<'_> {
+    /// How many numbers there are at the most.
+    pub(crate) fn most(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Passes over runs of numbers that are not looked for, `most` numbers at the most; says how many.
+    #[inline]
+    pub(crate) fn pass(&mut self, most: usize, sieve: &Sieve) -> usize {
+        let runs = self.0.as_chunks().0.iter().take(most / RUN);
+        let passed = RUN * runs.take_while(|it| !sieve.has_any(it)).count();
+        self.0 = &self.0[passed..];
+        passed
+    }
+}
+
+impl Iterator for Numbers<'_> {
+    type Item = u32;
+
+    #[inline]
+    fn next(&mut self) -> Option<u32> {
+        let (unit, rest) = self.0.split_first()?;
+        self.0 = rest;
+        let unit = u16::from_le_bytes(*unit);
+        if unit < HIGH {
+            return Some(u32::from(unit));
+        }
+        let (low, rest) = rest.split_first()?;
+        self.0 = rest;
+        Some(u32::from(unit - HIGH) << 16 | u32::from(u16::from_le_bytes(*low)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_looked_for_is_never_passed() {
+        let ids: Vec<u32> = (0..5000).map(|it| it * 7919 % 100_003).collect();
+        let mut units = Vec::new();
+        ids.iter().for_each(|it| Numbers::put(&mut units, *it));
+        let units: Vec<[u8; 2]> = units.into_iter().map(u16::to_le_bytes).collect();
+        for wanted in [ids[0], ids[77], ids[4999], 63_487, 63_488, 99_999] {
+            let mut sieve = Sieve::default();
+            sieve.insert(wanted);
+            let (mut numbers, mut at, mut found) = (Numbers(&units), 0, Vec::new());
+            loop {
+                at += numbers.pass(ids.len() - at, &sieve);
+                let Some(id) = numbers.next() else { break };
+                assert_eq!(id, ids[at]);
+                found.extend((sieve.has(id) && id == wanted).then_some(at));
+                at += 1;
+            }
+            let is_it = |at: &usize| ids[*at] == wanted;
+            assert_eq!(found, (0..ids.len()).filter(is_it).collect::<Vec<_>>());
+            sieve.remove(wanted);
+            assert!(!sieve.has(wanted));
+        }
+    }
+}

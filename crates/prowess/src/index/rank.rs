@@ -1,0 +1,346 @@
+//! The second look: what speaks for each of the best, and how it adds up.
+
+use std::cell::RefCell;
+
+use super::{
+    document::{BODY, DESCRIPTION, NAME, PARTS, saturated, weight},
+    index::{Index, RUN, Sieve, Words},
+    query::{MOST, MOST_OTHERS, NOWHERE, Query},
+    weights::{LONG, SHORT},
+};
+
+/// What speaks for a skill; each about from 0 to 1. The weights stand in the same order.
+pub const FEATURES: [&str; 17] = [
+    "score of the first look",
+    "impact in name, description and tags",
+    "impact in the body",
+    "words found anywhere",
+    "words found in name, description and tags",
+    "words found in the name",
+    "words of the name found",
+    "the whole name",
+    "neighbours next to each other in the description",
+    "neighbours near each other in the description",
+    "any two near each other in the description",
+    "best passage of the description",
+    "neighbours next to each other anywhere",
+    "neighbours near each other anywhere",
+    "any two near each other anywhere",
+    "best passage",
+    "length of the body",
+];
+
+/// The places of those that confidence goes by as well.
+pub(crate) const ANYWHERE: usize = 3;
+pub(crate) const IN_META: usize = 4;
+pub(crate) const IN_NAME: usize = 5;
+pub(crate) const NAME_FOUND: usize = 6;
+pub(crate) const WHOLE_NAME: usize = 7;
+
+pub(crate) type Features = [f32; FEATURES.len()];
+
+/// How many words apart two words may stand that are near each other.
+const NEAR: u32 = 6;
+/// How many words a passage has.
+const PASSAGE: [u32; PARTS] = [0, 20, 0, 50];
+
+thread_local! {
+    static DESK: RefCell<Desk> = RefCell::default();
+}
+
+/// What is needed again and again, kept so that nothing is allocated.
+#[derive(Default)]
+struct Desk {
+    /// For each id its place in the query, from 1; 0 for none.
+    places: Vec<u8>,
+    /// The ids that have one.
+    sieve: Sieve,
+    /// The words of a part that are looked for: where, and which.
+    hits: [Vec<(u32, u8)>; PARTS],
+}
+
+impl Desk {
+    fn place(&self, id: u32) -> u8 {
+        if self.sieve.has(id) { self.places.get(id as usize).copied().unwrap_or(0) } else { 0 }
+    }
+}
+
+/// Looks at the skills that scored best.
+pub(crate) fn features(index: &Index, query: &Query, found: &[(u32, f32)]) -> Vec<Features> {
+    let pairs = Pairs::new(query);
+    DESK.with_borrow_mut(|desk| {
+        if desk.places.len() < index.ids() {
+            desk.places.resize(index.ids(), 0);
+        }
+        for (place, id) in (1..).zip(query.ids()).filter(|it| it.1 != NOWHERE) {
+            desk.places[id as usize] = place;
+            desk.sieve.insert(id);
+        }
+        let features = found.iter().map(|it| look(index, query, &pairs, desk, *it)).collect();
+        for id in query.ids().filter(|it| *it != NOWHERE) {
+            desk.places[id as usize] = 0;
+            desk.sieve.remove(id);
+        }
+        features
+    })
+}
+
+/// How what speaks for a skill adds up; `long` says how long the request is, from 0 to 1.
+pub(crate) fn score(features: &Features, long: f32) -> f32 {
+    let weights = SHORT.iter().zip(&LONG).map(|(short, far)| short + (far - short) * long);
+    features.iter().zip(weights).map(|(feature, weight)| feature * weight).sum()
+}
+
+/// How the name of a skill stands to a request.
+pub(crate) fn tier(index: &Index, document: u32, query: &Query) -> Tier {
+    let said = || query.terms.iter().filter(|it| !it.is_extra);
+    let name: Vec<u32> = index.words(document).name().collect();
+    if query.unknown > 0.0 || said().count() == 0 || !said().all(|it| name.contains(&it.id)) {
+        Tier::Evidence
+    } else if name.iter().all(|own| said().any(|it| it.id == *own)) {
+        Tier::Alike
+    } else {
+        Tier::Partial
+    }
+}
+
+fn look(
+    index: &Index,
+    query: &Query,
+    pairs: &Pairs,
+    desk: &mut Desk,
+    (document, score): (u32, f32),
+) -> Features {
+    let Words { kept, lengths, mut words } = index.words(document);
+    let name = words;
+    let mut counts = [[0_u16; MOST + MOST_OTHERS]; PARTS];
+    for part in 0..PARTS {
+        desk.hits[part].clear();
+        let (mut at, end) = (0, kept[part].min(words.most()));
+        while at < end {
+            at += words.pass(end - at, &desk.sieve);
+            let run = at..end.min(at + RUN);
+            for (at, id) in run.clone().zip(words.by_ref()) {
+                let place = desk.place(id);
+                if place > 0 {
+                    counts[part][place as usize - 1] += 1;
+                    if let Some(place) = query.word_at(place - 1) {
+                        desk.hits[part].push((at as u32, place));
+                    }
+                }
+            }
+            at = run.end;
+        }
+    }
+    // Words that no skill has count as not found.
+    let total = (query.total + query.unknown).max(1e-6);
+    let found = |at: usize| {
+        let weigh = |part: usize| weight(part, f32::from(counts[part][at]), lengths[part]);
+        let (meta, body) = ((NAME..BODY).map(weigh).sum::<f32>(), weigh(BODY));
+        let is_there = [meta + body > 0.0, meta > 0.0, counts[NAME][at] > 0];
+        let [anywhere, in_meta, in_name] = is_there.map(|it| f32::from(u8::from(it)));
+        [saturated(meta), saturated(body), anywhere, in_meta, in_name]
+    };
+    let mut sums = [0.0_f32; 5];
+    for (at, wanted) in query.terms.iter().enumerate().filter(|it| !it.1.is_extra) {
+        let mut best = found(at);
+        for (other, it) in (query.terms.len()..).zip(&query.others) {
+            if it.instead_of & (1 << at) != 0 {
+                let instead = found(other).map(|found| found * it.share);
+                best = std::array::from_fn(|at| best[at].max(instead[at]));
+            }
+        }
+        let share = wanted.weight / total;
+        sums.iter_mut().zip(best).for_each(|(sum, found)| *sum += share * found);
+    }
+    let [meta_impact, body_impact, anywhere, in_meta, in_name] = sums;
+    let score = score / total;
+    let [_, description, _, body] = &desk.hits;
+    let [next, near, any] = pairs.together(query, description);
+    let [body_next, body_near, body_any] = pairs.together(query, body);
+    let passages = [(description, DESCRIPTION), (body, BODY)]
+        .map(|(hits, part)| passage(query, hits, PASSAGE[part]) / total);
+    [
+        score,
+        meta_impact,
+        body_impact,
+        anywhere,
+        in_meta,
+        in_name,
+        name_found(index, name.take(kept[NAME]), query, desk),
+        whole_name(name.take(kept[NAME]), query, &desk.hits[NAME]),
+        next,
+        near,
+        any / total,
+        passages[0],
+        next.max(body_next),
+        near.max(body_near),
+        any.max(body_any) / total,
+        passages[0].max(passages[1]),
+        (lengths[BODY] as f32).ln_1p() / 7.0,
+    ]
+}
+
+/// How much of a name was found, the rarer its words the more.
+fn name_found(index: &Index, name: impl Iterator<Item = u32>, query: &Query, desk: &Desk) -> f32 {
+    let (mut all, mut found) = (0.0, 0.0);
+    for id in name {
+        let telling = rarity(index, id);
+        all += telling;
+        found += telling * query.share(desk.place(id));
+    }
+    if all > 0.0 { found / all } else { 0.0 }
+}
+
+/// How rare a term is in this library alone.
+fn rarity(index: &Index, id: u32) -> f32 {
+    (index.len() as f32 / index.count(id).max(1) as f32).ln_1p()
+}
+
+/// Which words stand together in the query: next to each other, or with one between.
+struct Pairs {
+    /// For every place, the places that follow it.
+    next: [u32; MOST],
+    near: [u32; MOST],
+    next_total: f32,
+    near_total: f32,
+}
+
+impl Pairs {
+    fn new(query: &Query) -> Self {
+        let (mut next, mut near) = ([0_u32; MOST], [0_u32; MOST]);
+        for (gap, pairs) in [(1, &mut next), (2, &mut near)] {
+            for window in query.words.windows(gap + 1) {
+                if let (Some(a), Some(b)) = (window[0], window[gap])
+                    && a != b
+                {
+                    pairs[a as usize] |= 1 << b;
+                }
+            }
+        }
+        for (near, next) in near.iter_mut().zip(&next) {
+            *near |= next;
+        }
+        let total = |pairs: &[u32; MOST]| {
+            let all = pairs.iter().enumerate().flat_map(|(a, following)| {
+                (0..MOST).filter(move |b| following & (1 << b) != 0).map(move |b| (a, b))
+            });
+            all.map(|(a, b)| both(query, a, b)).sum::<f32>().max(1e-6)
+        };
+        let (next_total, near_total) = (total(&next), total(&near));
+        Self { next, near, next_total, near_total }
+    }
+
+    /// How much of what stands together in the query stands together in a text: next to each other
+    /// and near each other, as shares; and what any two words count that are near each other.
+    fn together(&self, query: &Query, hits: &[(u32, u8)]) -> [f32; 3] {
+        let (mut next_seen, mut near_seen, mut any_seen) =
+            ([0_u32; MOST], [0_u32; MOST], [0_u32; MOST]);
+        let [mut next, mut near, mut any] = [0.0; 3];
+        for (at, (place, a)) in hits.iter().enumerate() {
+            for (other, b) in hits[at + 1..].iter().take_while(|it| it.0 - place <= NEAR) {
+                let (a, b) = (*a as usize, *b as usize);
+                let (low, high) = (a.min(b), a.max(b));
+                if a == b {
+                    continue;
+                }
+                if other - place == 1 && self.next[a] & !next_seen[a] & (1 << b) != 0 {
+                    next_seen[a] |= 1 << b;
+                    next += both(query, a, b);
+                }
+                for (a, b) in [(a, b), (b, a)] {
+                    if self.near[a] & !near_seen[a] & (1 << b) != 0 {
+                        near_seen[a] |= 1 << b;
+                        near += both(query, a, b);
+                    }
+                }
+                if any_seen[low] & (1 << high) == 0 {
+                    any_seen[low] |= 1 << high;
+                    any += both(query, a, b);
+                }
+            }
+        }
+        [next / self.next_total, near / self.near_total, any]
+    }
+}
+
+/// What two words count together: as much as the less telling one.
+fn both(query: &Query, a: usize, b: usize) -> f32 {
+    query.terms[a].weight.min(query.terms[b].weight)
+}
+
+/// The most that the words of one passage count.
+fn passage(query: &Query, hits: &[(u32, u8)], length: u32) -> f32 {
+    let mut counts = [0_u16; MOST];
+    let (mut sum, mut best) = (0.0_f32, 0.0_f32);
+    let mut from = 0;
+    for (place, a) in hits {
+        while place - hits[from].0 >= length {
+            let out = hits[from].1 as usize;
+            counts[out] -= 1;
+            if counts[out] == 0 {
+                sum -= query.terms[out].weight;
+            }
+            from += 1;
+        }
+        let a = *a as usize;
+        counts[a] += 1;
+        if counts[a] == 1 {
+            sum += query.terms[a].weight;
+        }
+        best = best.max(sum);
+    }
+    best
+}
+
+/// How many words of a name, at most three and as a share of that, stand in the request one behind
+/// the other; 0 unless all of them do.
+fn whole_name(name: impl Iterator<Item = u32> + Clone, query: &Query, hits: &[(u32, u8)]) -> f32 {
+    let length = name.clone().count();
+    if hits.len() < length {
+        return 0.0;
+    }
+    let id = |word: &Option<u8>| word.map(|at| query.terms[at as usize].id);
+    let stands =
+        |words: &[Option<u8>]| name.clone().zip(words).all(|(own, it)| id(it) == Some(own));
+    let is_there = length > 0 && query.words.windows(length).any(stands);
+    if is_there { length.min(3) as f32 / 3.0 } else { 0.0 }
+}
+
+/// How the name of a skill stands to a request. A higher tier always comes first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tier {
+    /// What speaks for the skill adds up.
+    #[default]
+    Evidence,
+    /// All words of the request stand in its name.
+    Partial,
+    /// The words of the request are those of its name, in other forms.
+    Alike,
+    /// Its name is written out in the request.
+    Named,
+    /// It is mentioned: `@name`, `$name`, `/name`.
+    Mentioned,
+}
+
+impl Tier {
+    /// The word for it, as in `--json`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Evidence => "evidence",
+            Self::Partial => "partial",
+            Self::Alike => "alike",
+            Self::Named => "named",
+            Self::Mentioned => "mentioned",
+        }
+    }
+}
+
+/// A document with all that is known about it.
+#[derive(Debug, Clone)]
+pub(crate) struct RankedDocument {
+    pub(crate) document: u32,
+    pub(crate) tier: Tier,
+    pub(crate) score: f32,
+    pub(crate) features: Features,
+}

@@ -1,0 +1,480 @@
+//! From directories to a library: gather, parse, and decide who hides whom.
+
+use std::{
+    collections::{HashMap, HashSet},
+    ffi::{OsStr, OsString},
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, OnceLock},
+};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    check::validate::{at_load, too_large},
+    finding::{
+        Finding, Report, Severity,
+        rule::{self, Profile},
+    },
+    library::{Library, LoadError, Options},
+    read::{
+        gather::{FolderContent, ScanResult, ScannedFolder, gather, gather_by},
+        manifest::Manifest,
+        parse::{SplitDocument, decode},
+        scan_cache::{CachedSkill, CachedVisit, IndexPlace, ScanCache, digest, state},
+        skill::{Home, Origin, Skill},
+        source::{
+            At, DiscoveredSkill, Folder, Key, Listing, Scope, Source, VisitMarks, VisitResult,
+            Watcher, reason,
+        },
+    },
+};
+
+/// Loads a library; `before` has the last good versions of skills that can no longer be read.
+pub(crate) fn load(options: &Options, before: Option<&Library>) -> Result<Library, LoadError> {
+    require_sources(options)?;
+    let (homes, findings) = open(options, None);
+    let (gathered, index) = gathered(&homes, options);
+    Ok(assemble(options, &homes, findings, gathered, index, before))
+}
+
+/// Makes sure that somebody has said where to look.
+pub(crate) fn require_sources(options: &Options) -> Result<(), LoadError> {
+    let is_nowhere = options.directories.is_empty() && options.sources.is_empty();
+    if is_nowhere { Err(LoadError::NoDirectories) } else { Ok(()) }
+}
+
+/// Makes a library of what was gathered from its homes, which came with these findings.
+pub(crate) fn assemble(
+    options: &Options,
+    homes: &[Arc<Home>],
+    mut findings: Vec<Finding>,
+    gathered: ScanResult<ParsedFile>,
+    index: Option<IndexPlace>,
+    before: Option<&Library>,
+) -> Library {
+    findings.extend(gathered.findings);
+    let mut made = gathered.made;
+    // The same file by two ways is one skill. Without links and a second source there is one way.
+    if homes.len() > 1 || made.iter().any(|it| it.linked) {
+        made.sort_unstable_by(|a, b| a.rank().cmp(&b.rank()));
+        let mut seen: HashSet<OsString> = HashSet::with_capacity(made.len());
+        made.retain(|it| {
+            it.real.as_ref().is_none_or(|real| seen.insert(real.as_os_str().to_owned()))
+        });
+    }
+    made.extend(gathered.left_out.into_iter().map(|(number, path)| {
+        let (scope, path) = (homes[number].source.scope(), Arc::from(path));
+        ParsedFile {
+            number,
+            path,
+            real: None,
+            linked: false,
+            scope,
+            skill: None,
+            findings: Vec::new(),
+        }
+    }));
+    let mut left_out: Vec<Arc<Path>> = Vec::new();
+    for it in &mut made {
+        findings.append(&mut it.findings);
+        if it.skill.is_none() {
+            left_out.push(it.path.clone());
+            it.skill = before.and_then(|before| kept(before, &it.path, &mut findings));
+        }
+    }
+    left_out.sort();
+    left_out.dedup();
+    // How a name begins decides most comparisons, without a look at the skill.
+    let mut made: Vec<(u64, ParsedFile)> =
+        made.into_iter().map(|it| (start(it.name()), it)).collect();
+    made.sort_unstable_by(|(a_start, a), (b_start, b)| {
+        let names = a_start.cmp(b_start).then_with(|| a.name().cmp(b.name()));
+        names.then_with(|| a.rank().cmp(&b.rank()))
+    });
+    let skills = made.into_iter().filter_map(|it| it.1.skill).collect();
+    let skills = resolve(wanted(skills, options, &mut findings), &mut findings);
+    findings.sort_by(|a, b| (a.path.as_os_str(), a.line).cmp(&(b.path.as_os_str(), b.line)));
+    let (options, searchable) = (options.clone(), Arc::default());
+    Library { skills, findings, left_out, options, searchable, kept: index }
+}
+
+/// Where the index of a library over these homes is kept.
+pub(crate) fn index_place(homes: &[Arc<Home>], options: &Options) -> Option<IndexPlace> {
+    let folders = || homes.iter().filter_map(|it| it.folder.as_deref());
+    let cache = options.cache.as_ref().filter(|_| folders().next().is_some())?.clone();
+    Some(IndexPlace { cache, key: keys(options, folders()).1, is_whole: true })
+}
+
+/// Gathers what there is, with what is recalled of it. Says where the index is kept, too.
+fn gathered(
+    homes: &[Arc<Home>],
+    options: &Options,
+) -> (ScanResult<ParsedFile>, Option<IndexPlace>) {
+    let Options { limits, resources: listing, .. } = options;
+    let folders = || homes.iter().filter_map(|it| it.folder.as_deref());
+    let Some(cache) = options.cache.as_ref().filter(|_| folders().next().is_some()) else {
+        let sources: Vec<&dyn Source> = homes.iter().map(|it| &*it.source).collect();
+        let made = gather(&sources, limits, *listing, |number, found| {
+            ParsedFile::new(number, &homes[number], found, options)
+        });
+        return (made, None);
+    };
+    let (key, index) = keys(options, folders());
+    let bytes = cache.read("skills", &key).unwrap_or_default();
+    let recall = ScanCache::new(&bytes, cache);
+    let gathered = gather_by(homes.len(), limits, |place| {
+        let (number, path, home) = (place.source, &*place.folder, &homes[place.source]);
+        // What lies behind a link depends on more than the marks tell.
+        let Some(folder) = home.folder.as_deref().filter(|_| place.links == 0) else {
+            let visit = home.source.visit(path, limits, *listing);
+            return ScannedFolder::new(visit, |found| {
+                ParsedFile::new(number, home, found, options)
+            });
+        };
+        if let Some(came) = recall.look(place, folder) {
+            let step = match came {
+                CachedVisit::Folders(folders) => FolderContent::Folders(folders),
+                CachedVisit::Skill(kept) => {
+                    FolderContent::Made(ParsedFile::of(number, home, folder.at(path), *kept))
+                }
+            };
+            return ScannedFolder { step, linked: false, findings: Vec::new() };
+        }
+        let mut seen = VisitMarks::default();
+        let visit = folder.visit_noting(path, limits, *listing, Some(&mut seen));
+        let is_telling = visit.findings.is_empty() && recall.is_telling(&seen);
+        if let VisitResult::Folders(folders) = &visit.what
+            && is_telling
+        {
+            recall.keep_folders(place, &seen, folders);
+        }
+        ScannedFolder::new(visit, |found| {
+            let (at, mut kept) = read(found, &*home.source, options);
+            if is_telling && !kept.findings.iter().any(|it| *it.rule == rule::FILE_UNREADABLE) {
+                kept.state = state(path, &seen).filter(|_| *listing == Listing::AtOnce);
+                recall.keep_skill(place, &seen, &kept);
+            }
+            ParsedFile::of(number, home, at, kept)
+        })
+    });
+    if let Some(bytes) = recall.renewed(cache.least) {
+        cache.write("skills", &key, &bytes);
+    }
+    (gathered, Some(IndexPlace { cache: cache.clone(), key: index, is_whole: true }))
+}
+
+/// The last good version of a skill whose file can no longer be read as one.
+fn kept(before: &Library, path: &Path, findings: &mut Vec<Finding>) -> Option<Arc<Skill>> {
+    let path_of = |it: &&Arc<Skill>| it.origin.path.as_os_str() == path.as_os_str();
+    let mut skill = before.skills.iter().find(path_of)?.clone();
+    let renewed = Arc::make_mut(&mut skill);
+    (renewed.hidden_by, renewed.state) = (None, None);
+    let message = format!(
+        "the file can no longer be read as a skill; `{}` stays as it was",
+        skill.manifest.name
+    );
+    let hint = "see the other finding about this file";
+    findings.push(Finding::new(&rule::KEPT_LAST_GOOD, Severity::Error, path, message, hint));
+    Some(skill)
+}
+
+/// Opens the directories. One that cannot be opened is a finding.
+pub(crate) fn open(options: &Options, watcher: Option<&Watcher>) -> (Vec<Arc<Home>>, Vec<Finding>) {
+    let lodge = |source: Arc<dyn Source>, folder: Option<Arc<Folder>>| {
+        Arc::new(Home::new(source, folder, options.limits))
+    };
+    let mut findings = Vec::new();
+    let (cwd, home) = (options.cwd.as_deref(), options.home.as_deref());
+    let paths: Vec<PathBuf> = options.directories.iter().map(|it| it.resolve(cwd, home)).collect();
+    if let Some(watcher) = watcher {
+        paths.iter().for_each(|it| watcher.watch_way(it));
+    }
+    let allowed = Folder::real_paths(&paths);
+    let mut homes: Vec<Arc<Home>> = Vec::new();
+    let mut opened: HashSet<PathBuf> = HashSet::new();
+    for (directory, path) in options.directories.iter().zip(paths) {
+        match Folder::open(directory, path.clone(), allowed.clone(), &options.limits) {
+            // The same directory by another name holds nothing new.
+            Ok(folder) if !opened.insert(folder.real().to_owned()) => {}
+            Ok(folder) => {
+                let folder = Arc::new(folder);
+                homes.push(lodge(folder.clone(), Some(folder)));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound && directory.optional => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => findings.push(Finding::new(
+                &rule::DIRECTORY_MISSING,
+                Severity::Warning,
+                &path,
+                "the directory does not exist".to_owned(),
+                "create it, or take it out of the configuration",
+            )),
+            Err(error) => findings.push(Finding::new(
+                &rule::DIRECTORY_UNREADABLE,
+                Severity::Error,
+                &path,
+                format!("the directory cannot be read: {}", reason(&error)),
+                "check what it is and its permissions",
+            )),
+        }
+    }
+    homes.extend(options.sources.iter().map(|it| lodge(it.clone(), None)));
+    (homes, findings)
+}
+
+/// How a name begins, as a number in the order of names.
+fn start(name: &str) -> u64 {
+    let mut bytes = [0; 8];
+    name.bytes().zip(&mut bytes).for_each(|(byte, place)| *place = byte);
+    u64::from_be_bytes(bytes)
+}
+
+/// What was made of one `SKILL.md`.
+#[derive(Clone)]
+pub(crate) struct ParsedFile {
+    number: usize,
+    path: Arc<Path>,
+    real: Option<Arc<Path>>,
+    linked: bool,
+    scope: Scope,
+    skill: Option<Arc<Skill>>,
+    findings: Vec<Finding>,
+}
+
+impl ParsedFile {
+    fn new(number: usize, home: &Arc<Home>, found: DiscoveredSkill, options: &Options) -> Self {
+        let (at, kept) = read(found, &*home.source, options);
+        Self::of(number, home, at, kept)
+    }
+
+    pub(crate) fn of(number: usize, home: &Arc<Home>, at: At, kept: CachedSkill) -> Self {
+        let scope = home.source.scope();
+        let At { path, real, linked } = at;
+        let CachedSkill { size, modified, resources, manifest, findings, state } = kept;
+        let skill = manifest.map(|manifest| {
+            Arc::new(Skill {
+                manifest,
+                origin: Origin { scope, path: path.clone(), size, modified },
+                resources: resources.map_or_else(OnceLock::new, |it| it.into_boxed_slice().into()),
+                hidden_by: None,
+                home: home.clone(),
+                held: None,
+                state,
+            })
+        });
+        Self { number, path, real, linked, scope, skill, findings }
+    }
+
+    fn name(&self) -> &str {
+        self.skill.as_ref().map_or("", |it| &it.manifest.name)
+    }
+
+    /// Project before user before bundled, then the order of directories; within one the skill
+    /// that no link leads to, the one whose folder has its name, and then the order of paths.
+    fn rank(&self) -> (Scope, usize, bool, bool, &OsStr) {
+        let folder = self.path.parent().and_then(Path::file_name);
+        let is_guest = folder.is_none_or(|it| it != self.name());
+        (self.scope, self.number, self.linked, is_guest, self.path.as_os_str())
+    }
+}
+
+/// Reads what was found: where it lies, and what it is.
+pub(crate) fn read(
+    found: DiscoveredSkill,
+    source: &dyn Source,
+    options: &Options,
+) -> (At, CachedSkill) {
+    let (mut manifest, mut findings) = manifest(&found, source, options);
+    for finding in &mut findings {
+        finding.path = found.path.to_path_buf();
+    }
+    if let Some(finding) = too_large(&found, &options.limits) {
+        manifest = None;
+        findings.push(finding);
+    }
+    let DiscoveredSkill { path, real, linked, size, modified, resources, .. } = found;
+    let kept = CachedSkill { size, modified, resources, manifest, findings, state: None };
+    (At { path, real, linked }, kept)
+}
+
+/// Makes a manifest of the head of a file, or of all of it where the frontmatter is longer.
+fn manifest(
+    found: &DiscoveredSkill,
+    source: &dyn Source,
+    options: &Options,
+) -> (Option<Manifest>, Vec<Finding>) {
+    let folder = found.folder_name().filter(|_| options.profile == Profile::Lenient);
+    let cut = (found.head.len() as u64) < found.size;
+    let head = if cut { whole_characters(&found.head) } else { &found.head };
+    let first = read_text(head, folder.as_deref());
+    if !cut || first.is_certain {
+        return (first.manifest, first.findings);
+    }
+    match source.read(&found.path) {
+        Ok(whole) => {
+            let second = read_text(&whole, folder.as_deref());
+            (second.manifest, second.findings)
+        }
+        Err(error) => {
+            let message = format!("the file cannot be read to its end: {error}");
+            let hint = "check the file";
+            (
+                None,
+                vec![Finding::new(
+                    &rule::FILE_UNREADABLE,
+                    Severity::Error,
+                    &found.path,
+                    message,
+                    hint,
+                )],
+            )
+        }
+    }
+}
+
+struct ReadText {
+    manifest: Option<Manifest>,
+    findings: Vec<Finding>,
+    /// Whether more text would not change it: the frontmatter ends within, beyond any doubt.
+    is_certain: bool,
+}
+
+fn read_text(bytes: &[u8], folder: Option<&str>) -> ReadText {
+    let mut report = Report::new(Profile::Lenient, Severity::Warning);
+    let decoded = decode(bytes);
+    let reading = SplitDocument::new(&decoded, &mut report);
+    let manifest = reading.manifest(folder, &mut report);
+    if let Some(manifest) = &manifest {
+        at_load(&reading, manifest, &mut report);
+    }
+    let document = &reading.document;
+    let is_certain = document.frontmatter.is_some()
+        && document.quirks.is_empty()
+        && !document.body.text.is_empty();
+    ReadText { manifest, findings: report.findings, is_certain }
+}
+
+/// Takes off a character that was cut apart at the end of a head.
+pub(crate) fn whole_characters(head: &[u8]) -> &[u8] {
+    let tail = head.len().saturating_sub(3);
+    let start = (tail..head.len()).rev().find(|at| head[*at] >= 0xC0);
+    match start {
+        Some(at) if str::from_utf8(&head[at..]).is_err() => &head[..at],
+        _ => head,
+    }
+}
+
+/// The skills that are to be included and not excluded.
+fn wanted(
+    mut skills: Vec<Arc<Skill>>,
+    options: &Options,
+    findings: &mut Vec<Finding>,
+) -> Vec<Arc<Skill>> {
+    let among = |name: &str, names: &[String]| names.iter().any(|it| it == name);
+    for name in options.include.iter().flatten() {
+        if !skills.iter().any(|it| *it.manifest.name == **name) {
+            let message = format!("no skill is called `{name}`, which is to be included");
+            let hint = "check the spelling";
+            findings.push(Finding::new(
+                &rule::INCLUDE_UNMATCHED,
+                Severity::Warning,
+                Path::new(""),
+                message,
+                hint,
+            ));
+        }
+    }
+    skills.retain(|it| {
+        let name = &*it.manifest.name;
+        options.include.as_ref().is_none_or(|it| among(name, it)) && !among(name, &options.exclude)
+    });
+    skills
+}
+
+/// Decides which of the skills with the same name is taken. They come sorted by name, those of one
+/// name in order of precedence.
+fn resolve(skills: Vec<Arc<Skill>>, findings: &mut Vec<Finding>) -> Vec<Arc<Skill>> {
+    let mut resolved: Vec<Arc<Skill>> = Vec::with_capacity(skills.len());
+    for group in skills.chunk_by(|a, b| a.manifest.name == b.manifest.name) {
+        let [winner, others @ ..] = group else { continue };
+        resolved.push(winner.clone());
+        if others.is_empty() {
+            continue;
+        }
+        // Only files of the same size can be the same, so that few have to be read.
+        let mut sizes: HashMap<u64, usize> = HashMap::new();
+        group.iter().for_each(|it| *sizes.entry(it.origin.size).or_default() += 1);
+        let key = |it: &Skill| (it.origin.size, (sizes[&it.origin.size] > 1).then(|| content(it)));
+        let mut contents = HashSet::from([key(winner)]);
+        for (number, skill) in others.iter().enumerate() {
+            let is_new = contents.insert(key(skill));
+            let scope = skill.origin.scope;
+            let is_first = !group[..=number].iter().any(|it| it.origin.scope == scope);
+            findings.push(if is_new {
+                hidden(skill, winner, is_first)
+            } else {
+                copied(skill, winner)
+            });
+            // A copy of the same skill is no second one.
+            if is_new {
+                let mut skill = skill.clone();
+                Arc::make_mut(&mut skill).hidden_by = Some(winner.origin.path.clone());
+                resolved.push(skill);
+            }
+        }
+    }
+    resolved
+}
+
+/// The finding about a skill whose name is taken; the first of its scope can be asked for by that.
+fn hidden(skill: &Skill, winner: &Skill, is_first: bool) -> Finding {
+    let (name, path) = (&skill.manifest.name, &skill.origin.path);
+    let hint = match is_first {
+        true => format!("rename one of them, or ask for `{}:{name}`", skill.origin.scope),
+        false => "rename one of them, or ask for this one by its path".to_owned(),
+    };
+    let message = format!("`{name}` is hidden by `{}`", winner.origin.path.display());
+    Finding::new(&rule::NAME_TAKEN, Severity::Warning, path, message, hint)
+}
+
+/// The finding about a skill that is the same as another to the byte.
+fn copied(skill: &Skill, winner: &Skill) -> Finding {
+    let message = format!("this is a copy of `{}`", winner.origin.path.display());
+    Finding::new(
+        &rule::SAME_CONTENT,
+        Severity::Info,
+        &skill.origin.path,
+        message,
+        "remove one of them",
+    )
+}
+
+/// What tells two skills of one name apart: the digest of all their bytes. What cannot be read
+/// now is told apart by its path.
+fn content(skill: &Skill) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    let mut add = |bytes: &[u8]| {
+        digest.update((bytes.len() as u64).to_le_bytes());
+        digest.update(bytes);
+    };
+    let source = &skill.home.source;
+    let path = &skill.origin.path;
+    add(&source.read(path).unwrap_or_else(|_| path.as_os_str().as_encoded_bytes().to_vec()));
+    for resource in skill.resources() {
+        add(resource.path.as_bytes());
+        add(&source.read_beside(path, &resource.path).unwrap_or_default());
+    }
+    digest.finalize().into()
+}
+
+/// The keys of what is kept of the visits, and of the index, of a library. They tell everything apart
+/// that has a say in what is made of files, but for the files.
+fn keys<'f>(options: &Options, folders: impl Iterator<Item = &'f Folder>) -> (Key, Key) {
+    let Options { limits, resources, profile, include, exclude, .. } = options;
+    let mut parts: Vec<Vec<u8>> =
+        vec![env!("PROWESS_BUILD").into(), format!("{limits:?} {resources:?} {profile:?}").into()];
+    parts.extend(folders.map(Folder::identity));
+    let parts: Vec<&[u8]> = parts.iter().map(|it| &**it).collect();
+    let skills = digest(&parts);
+    (skills, digest(&[&skills, format!("{include:?} {exclude:?}").as_bytes()]))
+}

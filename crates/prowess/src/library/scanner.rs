@@ -1,0 +1,237 @@
+//! What a keeper has seen of its sources: each look goes only where something has happened since.
+
+use std::{
+    collections::HashMap,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    mem,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use crate::{
+    finding::{Finding, rule},
+    library::{
+        Library, LoadError, Options,
+        load::{ParsedFile, assemble, index_place, open, read, require_sources},
+    },
+    read::{
+        gather::{Place, ScanResult, ScannedFolder, gather_by},
+        scan_cache::{ScanCache, state},
+        skill::Home,
+        source::{Folder, Listing, TouchedFolders, Visit, VisitMarks, VisitResult, Watcher},
+    },
+};
+
+/// What was seen in every folder of the sources when it was visited last.
+#[derive(Default)]
+pub(crate) struct Scanner {
+    options: Options,
+    homes: Vec<Arc<Home>>,
+    /// What was in the way of the directories themselves, once somebody has looked.
+    findings: Option<Vec<Finding>>,
+    /// For each source, the visits by their folders.
+    known: Vec<HashMap<PathBuf, KnownVisit>>,
+}
+
+struct KnownVisit {
+    /// What tells what was seen from anything else.
+    imprint: u64,
+    came: ScannedFolder<ParsedFile>,
+    /// Whether it may come to something else although nothing has happened there, as behind a link.
+    is_loose: bool,
+    /// Whether something has happened there since.
+    is_doubted: bool,
+    /// Whether the look that is being taken has come by.
+    is_met: AtomicBool,
+}
+
+impl Scanner {
+    /// Nothing has been seen yet.
+    pub(crate) fn new(options: &Options) -> Result<Self, LoadError> {
+        require_sources(options)?;
+        Ok(Self { options: options.clone(), ..Self::default() })
+    }
+
+    /// Looks where something has happened, and has a watcher hear what happens there from now on: all
+    /// that there is, if anything is other than it was; and why the watcher cannot hear of all of it.
+    pub(crate) fn look(
+        &mut self,
+        touched: &TouchedFolders,
+        watcher: Option<&Arc<Watcher>>,
+    ) -> (Option<ScanResult<ParsedFile>>, Result<(), String>) {
+        let again = (!touched.is_all).then(|| self.doubt(touched));
+        let mut look = || {
+            let is_other = touched.is_all && self.open(watcher);
+            let (gathered, is_changed) = self.visit(watcher);
+            (is_other || is_changed).then_some(gathered)
+        };
+        match watcher {
+            Some(watcher) => watcher.during(again.as_deref(), look),
+            None => (look(), Ok(())),
+        }
+    }
+
+    /// Has the next look at everything come to all that there is, even if nothing is other than it was.
+    pub(crate) fn distrust(&mut self) {
+        self.findings = None;
+    }
+
+    /// Makes a library of what a look has gathered.
+    pub(crate) fn library(
+        &self,
+        gathered: ScanResult<ParsedFile>,
+        before: Option<&Library>,
+    ) -> Library {
+        let Self { options, homes, findings, .. } = self;
+        let findings = findings.clone().unwrap_or_default();
+        assemble(options, homes, findings, gathered, index_place(homes, options), before)
+    }
+
+    /// Doubts what was seen where something has happened; the folders that are to be visited again.
+    fn doubt(&mut self, touched: &TouchedFolders) -> Vec<PathBuf> {
+        let mut again = Vec::new();
+        for (home, known) in self.homes.iter().zip(&mut self.known) {
+            let Some(folder) = &home.folder else {
+                // Of other sources nobody tells.
+                known.values_mut().for_each(|it| it.is_doubted = true);
+                continue;
+            };
+            let mut doubt = |path: &Path| {
+                let known = known.get_mut(path)?;
+                known.is_doubted = true;
+                again.push(folder.path().join(path));
+                Some(known.came.step.folders().to_vec())
+            };
+            let inside = |path: &Path| path.strip_prefix(folder.path()).ok().map(Path::to_owned);
+            touched.folders.iter().filter_map(|it| inside(it)).for_each(|it| drop(doubt(&it)));
+            let mut entries: Vec<PathBuf> =
+                touched.entries.iter().filter_map(|it| inside(it)).collect();
+            while let Some(path) = entries.pop() {
+                entries.extend(doubt(&path).into_iter().flatten());
+            }
+            for (path, known) in known.iter_mut().filter(|it| it.1.is_loose) {
+                known.is_doubted = true;
+                again.push(folder.path().join(path));
+            }
+        }
+        again
+    }
+
+    /// Opens the directories anew, and doubts all that was seen in them; whether they are others.
+    fn open(&mut self, watcher: Option<&Arc<Watcher>>) -> bool {
+        let (homes, findings) = open(&self.options, watcher.map(|it| &**it));
+        let mut pairs = homes.iter().zip(&self.homes);
+        let is_same = homes.len() == self.homes.len() && pairs.all(|(one, it)| one.is_same(it));
+        match is_same {
+            true => {
+                let known = self.known.iter_mut().flat_map(HashMap::values_mut);
+                known.for_each(|it| it.is_doubted = true);
+            }
+            false => {
+                self.known = homes.iter().map(|_| HashMap::new()).collect();
+                self.homes = homes;
+            }
+        }
+        let findings = Some(findings);
+        let is_other = !is_same || findings != self.findings;
+        self.findings = findings;
+        is_other
+    }
+
+    /// Visits every folder that is in doubt or not known; all that there is, and whether anything is other
+    /// than it was.
+    fn visit(&mut self, watcher: Option<&Arc<Watcher>>) -> (ScanResult<ParsedFile>, bool) {
+        let Options { limits, resources: listing, cache, .. } = &self.options;
+        let recall = cache.as_ref().map(|it| ScanCache::new(&[], it));
+        // What is found now may say other things at the same place.
+        let homes: Vec<Arc<Home>> = self.homes.iter().map(|it| Arc::new(it.again())).collect();
+        let watched = |it: &Arc<Home>| it.folder.as_ref().map(|it| it.watched_by(watcher));
+        let watched: Vec<Option<Folder>> = homes.iter().map(watched).collect();
+        let new: Mutex<Vec<(usize, PathBuf, KnownVisit)>> = Mutex::default();
+        let is_other = AtomicBool::new(false);
+        let gathered = gather_by(homes.len(), limits, |place| {
+            let known = self.known[place.source].get(&place.folder);
+            if let Some(known) = known {
+                known.is_met.store(true, Ordering::Relaxed);
+                if !known.is_doubted {
+                    return known.came.clone();
+                }
+            }
+            let mut seen = VisitMarks::default();
+            let home = &homes[place.source];
+            let visit = match &watched[place.source] {
+                Some(folder) => {
+                    folder.visit_noting(&place.folder, limits, *listing, Some(&mut seen))
+                }
+                None => home.source.visit(&place.folder, limits, *listing),
+            };
+            let imprint = imprint(&visit, &seen);
+            let is_loose = !visit.findings.is_empty() || seen.is_more || seen.marks.is_empty();
+            let came = match known.filter(|it| it.imprint == imprint) {
+                Some(known) => known.came.clone(),
+                None => {
+                    is_other.store(true, Ordering::Relaxed);
+                    self.made(place, home, visit, &seen, recall.as_ref())
+                }
+            };
+            let (is_doubted, is_met) = (false, AtomicBool::new(true));
+            let known = KnownVisit { imprint, came: came.clone(), is_loose, is_doubted, is_met };
+            let mut new = new.lock().unwrap_or_else(PoisonError::into_inner);
+            new.push((place.source, place.folder.clone(), known));
+            came
+        });
+        for (source, folder, known) in new.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            self.known[source].insert(folder, known);
+        }
+        // What nobody comes by any more might be something else when it comes back.
+        for known in &mut self.known {
+            known.retain(|_, it| mem::take(it.is_met.get_mut()));
+        }
+        (gathered, is_other.into_inner())
+    }
+
+    fn made(
+        &self,
+        place: &Place,
+        home: &Arc<Home>,
+        visit: Visit,
+        seen: &VisitMarks,
+        recall: Option<&ScanCache<'_>>,
+    ) -> ScannedFolder<ParsedFile> {
+        let is_telling = place.links == 0
+            && visit.findings.is_empty()
+            && self.options.resources == Listing::AtOnce
+            && recall.is_some_and(|it| it.is_telling(seen));
+        ScannedFolder::new(visit, |found| {
+            let (at, mut kept) = read(found, &*home.source, &self.options);
+            let is_unread = kept.findings.iter().any(|it| *it.rule == rule::FILE_UNREADABLE);
+            kept.state = (is_telling && !is_unread).then(|| state(&place.folder, seen)).flatten();
+            ParsedFile::of(place.source, home, at, kept)
+        })
+    }
+}
+
+/// What tells a visit from one that has come to something else.
+fn imprint(visit: &Visit, seen: &VisitMarks) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    visit.linked.hash(&mut hasher);
+    match &visit.what {
+        VisitResult::Skill(found) => {
+            (0, found.path.as_os_str(), found.size, found.modified).hash(&mut hasher);
+            (&found.real, &found.head, seen.document()).hash(&mut hasher);
+            for resource in found.resources.iter().flatten() {
+                (&resource.path, resource.size, resource.modified).hash(&mut hasher);
+            }
+        }
+        VisitResult::Folders(folders) => (1, folders).hash(&mut hasher),
+        VisitResult::LeftOut(path) => (2, path).hash(&mut hasher),
+        VisitResult::Nothing => 3.hash(&mut hasher),
+    }
+    for finding in &visit.findings {
+        (finding.rule.code, finding.path.as_os_str(), &finding.message).hash(&mut hasher);
+    }
+    hasher.finish()
+}

@@ -1,0 +1,15 @@
+//! From directories to skills: find the folders, read the files, parse the frontmatter.
+//!
+//! Only `source` opens files. What a folder was read as is cached by `scan_cache`.
+
+pub(crate) mod manifest;
+pub(crate) mod source;
+pub(crate) mod bundled;
+pub(crate) mod gather;
+pub(crate) mod name;
+pub(crate) mod parse;
+pub(crate) mod definition;
+pub(crate) mod memo;
+pub(crate) mod skill;
+pub(crate) mod coded;
+pub(crate) mod scan_cache;

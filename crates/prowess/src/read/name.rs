@@ -1,0 +1,57 @@
+//! Names that no skill can have, whoever reads it.
+
+use unicode_normalization::UnicodeNormalization as _;
+
+/// What Windows takes for a device, in any folder.
+const DEVICES: &[&str] = &["con", "prn", "aux", "nul", "conin$", "conout$"];
+
+/// The longest name that the specification allows.
+pub(crate) const MAX_LENGTH: usize = 64;
+
+/// Why a name cannot be that of a skill: as the name of a folder it would lead elsewhere, or to a device.
+pub(crate) fn unfit(name: &str) -> Option<String> {
+    let normal: String = name.trim().nfkc().collect();
+    let is_break = |it: char| matches!(it, '\u{2028}' | '\u{2029}') || it.is_control();
+    if normal.contains(is_break) {
+        Some("the name has line breaks or control characters".to_owned())
+    } else if normal.contains(['/', '\\']) {
+        Some(format!("the name `{normal}` is a path"))
+    } else if matches!(&*normal, "." | "..") {
+        Some(format!("the name `{normal}` means a folder"))
+    } else if is_device(&normal) {
+        Some(format!("the name `{normal}` is that of a device on Windows"))
+    } else {
+        None
+    }
+}
+
+/// Whether Windows takes a name for that of a device, whatever it ends in.
+fn is_device(name: &str) -> bool {
+    let stem = name.split(['.', ':']).next().unwrap_or_default().trim_end();
+    let numbered = || match stem.as_bytes() {
+        [a, b, c, b'1'..=b'9'] => {
+            [b"com", b"lpt"].iter().any(|it| it.eq_ignore_ascii_case(&[*a, *b, *c]))
+        }
+        _ => false,
+    };
+    DEVICES.iter().any(|it| it.eq_ignore_ascii_case(stem)) || numbered()
+}
+
+/// Whether a name has nothing that any rule could object to, but for reserved words: lowercase ASCII
+/// words joined by single hyphens, no more than 64 bytes, nothing that Windows keeps for itself.
+pub fn is_plain_name(name: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (1..=MAX_LENGTH).contains(&name.len())
+        && name.bytes().all(allowed)
+        && !name.starts_with('-')
+        && !name.ends_with('-')
+        && !name.contains("--")
+        && !is_reserved_on_windows(name)
+}
+
+/// Whether Windows keeps a name for itself, or cannot have a file of that name.
+pub(crate) fn is_reserved_on_windows(name: &str) -> bool {
+    is_device(name)
+        || name.contains(['<', '>', ':', '"', '/', '\\', '|', '?', '*'])
+        || name.ends_with(['.', ' '])
+}

@@ -1,0 +1,587 @@
+//! From fields to a typed manifest.
+
+use prowess_frontmatter::{Field, Kind, Scalar, Value};
+
+use super::SplitDocument;
+use crate::{
+    finding::{
+        At, Report,
+        rule::{self, Profile, Rule},
+    },
+    read::{
+        manifest::{AllowedTools, Dialect, Manifest, Status, Type},
+        name::unfit as unfit_name,
+    },
+};
+
+impl SplitDocument<'_> {
+    /// The manifest; nothing when no skill can be made of what was read, with a finding that says why.
+    pub(crate) fn manifest(&self, folder: Option<&str>, report: &mut Report) -> Option<Manifest> {
+        let fields = self.fields.as_deref()?;
+        self.note_duplicates(fields, report);
+        let mut typing =
+            ManifestBuilder { reading: self, report, manifest: Manifest::default(), usable: true };
+        let mut unknown = Vec::new();
+        for (number, field) in fields.iter().enumerate() {
+            let first =
+                !fields[..number].iter().any(|it| canonical(&it.key) == canonical(&field.key));
+            // Of several words about an approval, the one that asks for it holds.
+            let is_taken = match canonical(&field.key) {
+                "requires-approval" if !first => typing.take(field) || !first,
+                _ => !first || typing.take(field),
+            };
+            if !is_taken {
+                unknown.push(field.clone().into_owned());
+            }
+        }
+        typing.take_nested(fields);
+        typing.require(folder);
+        let ManifestBuilder { mut manifest, usable, .. } = typing;
+        manifest.unknown = unknown.into_boxed_slice();
+        usable.then_some(manifest)
+    }
+
+    fn note_duplicates(&self, fields: &[Field<'_>], report: &mut Report) {
+        for (number, field) in fields.iter().enumerate() {
+            if fields[..number].iter().any(|it| canonical(&it.key) == canonical(&field.key)) {
+                report.note(
+                    &rule::DUPLICATE_KEY,
+                    At::line(self.line(field)),
+                    || match canonical(&field.key) {
+                        "requires-approval" => {
+                            format!(
+                                "`{}` is there twice; approval is required if one says so",
+                                field.key
+                            )
+                        }
+                        _ => format!("`{}` is there twice; the first is taken", field.key),
+                    },
+                    "keep one of them",
+                );
+            }
+            self.note_nested_duplicates(&field.value, report);
+        }
+    }
+
+    fn note_nested_duplicates(&self, value: &Value<'_>, report: &mut Report) {
+        match value {
+            Value::Map(fields) => self.note_duplicates(fields, report),
+            Value::List(items) => {
+                items.iter().for_each(|it| self.note_nested_duplicates(it, report));
+            }
+            Value::Scalar(_) | Value::Empty => {}
+        }
+    }
+
+    /// The value of a field as it was written.
+    fn written(&self, field: &Field<'_>) -> Option<&str> {
+        self.document.frontmatter?.text.get(field.span.clone()).filter(|it| !it.is_empty())
+    }
+}
+
+/// Spellings of the same field, and the one that is meant.
+pub(crate) const SPELLINGS: &[(&str, &str)] = &[
+    ("allowedTools", "allowed-tools"),
+    ("allowed_tools", "allowed-tools"),
+    ("created_by", "created-by"),
+    ("requiresApproval", "requires-approval"),
+    ("requires_approval", "requires-approval"),
+    ("user-invokable", "user-invocable"),
+    ("when-to-use", "when_to_use"),
+];
+
+/// The key that is meant by a spelling of it.
+pub(crate) fn canonical(key: &str) -> &str {
+    SPELLINGS.iter().find(|it| it.0 == key).map_or(key, |it| it.1)
+}
+
+/// The fields of a manifest that the specification does not have. They are written under `metadata`,
+/// where every validator accepts them, and read there and at the top level.
+pub(crate) const OWN: &[&str] =
+    &["type", "status", "version", "author", "tags", "source", "created-by", "requires-approval"];
+
+/// Whether a field under `metadata` is one of the manifest, and not a note of the author that happens
+/// to have the same key.
+pub(crate) fn is_own(nested: &Field<'_>) -> bool {
+    take_own(nested, &mut Manifest::default())
+}
+
+/// Takes a field under `metadata` into the manifest if it is one of [`OWN`] with a value that fits.
+fn take_own(nested: &Field<'_>, manifest: &mut Manifest) -> bool {
+    let text = nested.value.as_text().map(str::trim);
+    let text = text.filter(|it| !it.is_empty() && !nested.value.is_null());
+    let note = || text.map(Box::from);
+    match canonical(&nested.key) {
+        "type" => put_value(&mut manifest.kind, text.and_then(|it| Type::from_word(&plain(it)))),
+        "status" => {
+            let status = text.and_then(|it| Status::from_word(&plain(it)));
+            set_value(&mut manifest.status, status)
+        }
+        "version" => set_value(&mut manifest.version, note()),
+        "author" => set_value(&mut manifest.author, note()),
+        "source" => set_value(&mut manifest.source, note()),
+        "created-by" => set_value(&mut manifest.created_by, note()),
+        "tags" => {
+            let tags = words(&nested.value, |c| c == ',').unwrap_or_default();
+            let fits =
+                !tags.is_empty() && tags.iter().all(|it| !it.is_empty() && !it.contains(','));
+            put_value(&mut manifest.tags, fits.then(|| tags.into_boxed_slice()))
+        }
+        "requires-approval" => {
+            let value = text.and_then(bool_from_word);
+            put_value(&mut manifest.requires_approval, value)
+        }
+        _ => false,
+    }
+}
+
+fn set_value<T>(place: &mut Option<T>, value: Option<T>) -> bool {
+    value.map(|it| *place = Some(it)).is_some()
+}
+
+fn put_value<T>(place: &mut T, value: Option<T>) -> bool {
+    value.map(|it| *place = it).is_some()
+}
+
+/// A boolean in any of the spellings that clients accept.
+fn bool_from_word(word: &str) -> Option<bool> {
+    match word.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" | "1" => Some(true),
+        "false" | "no" | "off" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+/// The fields of a [`Dialect`], as they are spelt.
+const DIALECT: &[&str] = &[
+    "disable-model-invocation",
+    "user-invocable",
+    "argument-hint",
+    "when_to_use",
+    "context",
+    "agent",
+    "model",
+    "effort",
+    "hooks",
+    "paths",
+    "requires",
+    "triggers",
+];
+
+/// A word as it is known, however it is written.
+fn plain(word: &str) -> String {
+    word.trim().to_ascii_lowercase()
+}
+
+struct ManifestBuilder<'r, 't> {
+    reading: &'r SplitDocument<'t>,
+    report: &'r mut Report,
+    manifest: Manifest,
+    usable: bool,
+}
+
+impl ManifestBuilder<'_, '_> {
+    /// Takes a field into the manifest; false when it is to be kept as written.
+    fn take(&mut self, field: &Field<'_>) -> bool {
+        match canonical(&field.key) {
+            "name" => self.name(field),
+            "description" => self.description(field),
+            "tags" => self.tags(field),
+            "license" => self.text(field, |it| &mut it.license),
+            "compatibility" => self.text(field, |it| &mut it.compatibility),
+            "version" => self.text(field, |it| &mut it.version),
+            "author" => self.text(field, |it| &mut it.author),
+            "source" => self.text(field, |it| &mut it.source),
+            "created-by" => self.text(field, |it| &mut it.created_by),
+            "metadata" => self.metadata(field),
+            "allowed-tools" => self.allowed_tools(field),
+            "type" => {
+                self.word(field, Type::from_word, &Type::ALL.map(Type::as_str), |it| &mut it.kind)
+            }
+            "status" => self.status(field),
+            "requires-approval" => {
+                // What is not clearly a no asks for approval.
+                let value = self.bool(field);
+                self.manifest.requires_approval |= value != Some(false);
+                value.is_some()
+            }
+            key if DIALECT.contains(&key) => {
+                let mut dialect = self.manifest.dialect.take().unwrap_or_default();
+                let taken = self.dialect(field, &mut dialect);
+                self.manifest.dialect = Some(dialect).filter(|it| **it != Dialect::default());
+                taken
+            }
+            _ => false,
+        }
+    }
+
+    /// Takes the fields of [`OWN`] that stand under `metadata` and not at the top level; everything
+    /// else there is the author's and stays.
+    fn take_nested(&mut self, fields: &[Field<'_>]) {
+        let is_said =
+            |key: &str| fields.iter().any(|it| canonical(&it.key) == key && !it.value.is_null());
+        let mut seen: Vec<String> = Vec::new();
+        let mut metadata = std::mem::take(&mut self.manifest.metadata).into_vec();
+        metadata.retain(|field| {
+            let key = canonical(&field.key);
+            if !OWN.contains(&key) {
+                return true;
+            }
+            // What is not clearly a no asks for approval, wherever it stands.
+            if key == "requires-approval" && !field.value.is_null() {
+                let value = field.value.as_text().and_then(|it| bool_from_word(it.trim()));
+                self.manifest.requires_approval |= value != Some(false);
+            }
+            let is_first = !seen.iter().any(|it| it == key);
+            seen.push(key.to_owned());
+            let approval = self.manifest.requires_approval;
+            let is_taken = is_first && !is_said(key) && take_own(field, &mut self.manifest);
+            self.manifest.requires_approval |= approval;
+            !is_taken
+        });
+        self.manifest.metadata = metadata.into_boxed_slice();
+    }
+
+    fn dialect(&mut self, field: &Field<'_>, dialect: &mut Dialect) -> bool {
+        match canonical(&field.key) {
+            "disable-model-invocation" => {
+                set(&mut dialect.disable_model_invocation, self.bool(field))
+            }
+            "user-invocable" => set(&mut dialect.user_invocable, self.bool(field)),
+            "argument-hint" => set(&mut dialect.argument_hint, self.hint(field)),
+            "when_to_use" => set(&mut dialect.when_to_use, scalar_text(field)),
+            "context" => set(&mut dialect.context, scalar_text(field)),
+            "agent" => set(&mut dialect.agent, scalar_text(field)),
+            "model" => set(&mut dialect.model, scalar_text(field)),
+            "effort" => set(&mut dialect.effort, scalar_text(field)),
+            "hooks" => set(&mut dialect.hooks, Some(field.value.clone().into_owned())),
+            "paths" => {
+                put(&mut dialect.paths, words(&field.value, |c| c == ',' || c.is_whitespace()))
+            }
+            "requires" => {
+                put(&mut dialect.requires, words(&field.value, |c| c == ',' || c.is_whitespace()))
+            }
+            "triggers" => put(&mut dialect.triggers, words(&field.value, |c| c == ',')),
+            _ => false,
+        }
+    }
+
+    fn name(&mut self, field: &Field<'_>) -> bool {
+        match &field.value {
+            value if value.is_null() => {}
+            Value::Scalar(scalar) if scalar.text.contains(char::is_control) => {
+                let hint = "use lowercase letters and digits joined by single hyphens";
+                self.unusable(
+                    &rule::NAME_CHARACTERS,
+                    field,
+                    "the name has control characters",
+                    hint,
+                );
+            }
+            Value::Scalar(scalar) => {
+                // The reference library says of a path that it has other characters, and knows no devices.
+                match unfit_name(&scalar.text) {
+                    Some(why) if self.report.profile != Profile::Reference => {
+                        let hint = "use lowercase letters and digits joined by single hyphens, such as `create-pr`";
+                        self.unusable(&rule::NAME_PATH, field, &why, hint);
+                    }
+                    _ => {
+                        self.scalar(field, scalar);
+                        self.manifest.name = scalar.text.trim().into();
+                    }
+                }
+            }
+            _ => {
+                let hint = "write it as one text, such as `name: create-pr`";
+                self.unusable(&rule::NAME_NOT_TEXT, field, "`name` is not text", hint);
+            }
+        }
+        true
+    }
+
+    fn description(&mut self, field: &Field<'_>) -> bool {
+        match &field.value {
+            value if value.is_null() => {}
+            Value::Scalar(scalar) => {
+                self.scalar(field, scalar);
+                self.manifest.description = scalar.text.trim().into();
+            }
+            _ => {
+                let hint = "write it as one text, in quotes if it begins with a bracket";
+                self.unusable(
+                    &rule::DESCRIPTION_NOT_TEXT,
+                    field,
+                    "`description` is not text",
+                    hint,
+                );
+            }
+        }
+        true
+    }
+
+    fn tags(&mut self, field: &Field<'_>) -> bool {
+        match &field.value {
+            value if value.is_null() => {}
+            Value::List(items) => {
+                let texts: Option<Vec<Box<str>>> =
+                    items.iter().map(|it| it.as_text().map(Box::from)).collect();
+                match texts {
+                    Some(texts) => self.manifest.tags = texts.into_boxed_slice(),
+                    None => return self.wrong(field, "a list of texts"),
+                }
+            }
+            _ => {
+                let hint = "write `tags: [one, two]`";
+                self.unusable(&rule::TAGS_NOT_LIST, field, "`tags` is not a list", hint);
+            }
+        }
+        true
+    }
+
+    /// Leaves the skill out because of a field.
+    fn unusable(
+        &mut self,
+        rule: &'static Rule,
+        field: &Field<'_>,
+        message: &str,
+        hint: &'static str,
+    ) {
+        self.report.fatal(rule, self.reading.at(field), message, hint);
+        self.usable = false;
+    }
+
+    fn metadata(&mut self, field: &Field<'_>) -> bool {
+        match &field.value {
+            Value::Map(fields) => {
+                let owned: Vec<Field<'static>> =
+                    fields.iter().map(|it| it.clone().into_owned()).collect();
+                self.manifest.metadata = owned.into_boxed_slice();
+                true
+            }
+            _ => {
+                let at = self.reading.at(field);
+                self.report.note(
+                    &rule::METADATA_NOT_MAP,
+                    at,
+                    || "`metadata` is not a map".to_owned(),
+                    "write `key: \"value\"` lines under it, or take it out",
+                );
+                false
+            }
+        }
+    }
+
+    fn allowed_tools(&mut self, field: &Field<'_>) -> bool {
+        let tools = match &field.value {
+            Value::Scalar(scalar) if scalar.kind() != Kind::Null => {
+                Some(AllowedTools::from_text(&scalar.text))
+            }
+            Value::List(items) => {
+                let texts: Option<Vec<&str>> = items.iter().map(Value::as_text).collect();
+                texts.map(|texts| {
+                    AllowedTools(texts.into_iter().map(|it| it.trim().into()).collect())
+                })
+            }
+            value if value.is_null() => Some(AllowedTools::default()),
+            _ => None,
+        };
+        let Some(tools) = tools else {
+            let at = self.reading.at(field);
+            self.report.note(
+                &rule::ALLOWED_TOOLS_NOT_TEXT,
+                at,
+                || format!("`{}` is neither a text nor a list of texts", field.key),
+                "write `allowed-tools: Read Grep`",
+            );
+            return false;
+        };
+        self.manifest.allowed_tools = tools;
+        true
+    }
+
+    fn text(
+        &mut self,
+        field: &Field<'_>,
+        place: fn(&mut Manifest) -> &mut Option<Box<str>>,
+    ) -> bool {
+        match &field.value {
+            value if value.is_null() => true,
+            Value::Scalar(scalar) => {
+                self.scalar(field, scalar);
+                *place(&mut self.manifest) = Some(scalar.text.trim().into());
+                true
+            }
+            Value::Empty => true,
+            Value::List(_) | Value::Map(_) => match &*field.key {
+                // These two have rules of their own.
+                "license" | "compatibility" => false,
+                _ => self.wrong(field, "text"),
+            },
+        }
+    }
+
+    fn word<T>(
+        &mut self,
+        field: &Field<'_>,
+        read: fn(&str) -> Option<T>,
+        words: &[&str],
+        place: fn(&mut Manifest) -> &mut T,
+    ) -> bool {
+        let Some(value) = field.value.as_text().map(plain).as_deref().and_then(read) else {
+            return self.wrong(field, &format!("one of {}", words.join(", ")));
+        };
+        *place(&mut self.manifest) = value;
+        true
+    }
+
+    /// A skill whose status nobody knows is not in use.
+    fn status(&mut self, field: &Field<'_>) -> bool {
+        let word = field.value.as_text().map(plain);
+        self.manifest.status = match word.as_deref().and_then(Status::from_word) {
+            _ if field.value.is_null() || field.value == Value::Empty => None,
+            Some(status) => Some(status),
+            None => {
+                let at = self.reading.at(field);
+                let words = Status::ALL.map(Status::as_str).join(", ");
+                self.report.note(
+                    &rule::FIELD_TYPE,
+                    at,
+                    || format!("`status` is not one of {words}; the skill is taken as disabled"),
+                    "write `status: active` to put it in use",
+                );
+                Some(Status::Disabled)
+            }
+        };
+        true
+    }
+
+    /// A boolean in any of the spellings that clients take.
+    fn bool(&mut self, field: &Field<'_>) -> Option<bool> {
+        let value = field.value.as_text().and_then(bool_from_word);
+        if value.is_none() {
+            self.wrong(field, "true or false");
+        }
+        value
+    }
+
+    /// A hint such as `[file] [line]` is meant as text, although YAML sees a list.
+    fn hint(&self, field: &Field<'_>) -> Option<Box<str>> {
+        match &field.value {
+            Value::Scalar(scalar) => Some(scalar.text.as_ref().into()),
+            Value::Empty => None,
+            Value::List(_) | Value::Map(_) => self.reading.written(field).map(Box::from),
+        }
+    }
+
+    /// Notes a scalar that some readers take for something other than its text. That weighs more
+    /// where the specification asks for text.
+    fn scalar(&mut self, field: &Field<'_>, scalar: &Scalar<'_>) {
+        let what = match scalar.kind() {
+            Kind::Text | Kind::Null => return,
+            Kind::Bool => "a boolean",
+            Kind::Integer | Kind::Float => "a number",
+            Kind::Ambiguous => "a date, number or boolean to some readers",
+        };
+        let rule = match (&*field.key, scalar.kind()) {
+            (_, Kind::Ambiguous) => &rule::SCALAR_NOT_TEXT,
+            ("name", _) => &rule::NAME_NOT_TEXT,
+            ("description", _) => &rule::DESCRIPTION_NOT_TEXT,
+            _ => &rule::SCALAR_NOT_TEXT,
+        };
+        let at = self.reading.at(field);
+        let message =
+            || format!("`{}` is {what}; it is taken as the text `{}`", field.key, scalar.text);
+        self.report.note(rule, at, message, "put it in quotes");
+    }
+
+    fn wrong(&mut self, field: &Field<'_>, expected: &str) -> bool {
+        let at = self.reading.at(field);
+        self.report.note(
+            &rule::FIELD_TYPE,
+            at,
+            || format!("`{}` is not {expected}", field.key),
+            "see the field's documentation, or take it out",
+        );
+        false
+    }
+
+    /// Leaves the skill out when it has no name or description.
+    fn require(&mut self, folder: Option<&str>) {
+        // An empty field is shown where it stands, a missing one where the frontmatter begins.
+        let opening =
+            self.reading.document.frontmatter.map_or(1, |it| it.line.saturating_sub(1).max(1));
+        let place = |key: &str| {
+            let field = self.reading.fields.iter().flatten().find(|it| it.key == key);
+            let message = if field.is_some() {
+                format!("`{key}` is empty")
+            } else {
+                format!("there is no `{key}`")
+            };
+            (field.map_or(At::line(opening), |it| self.reading.at(it)), message)
+        };
+        let noted =
+            |report: &Report, rule| report.findings.iter().any(|it| std::ptr::eq(it.rule, rule));
+        let spoilt = [&rule::NAME_NOT_TEXT, &rule::NAME_CHARACTERS, &rule::NAME_PATH]
+            .into_iter()
+            .any(|it| noted(self.report, it));
+        if self.manifest.name.is_empty() && !spoilt {
+            match folder.filter(|it| self.report.profile == Profile::Lenient && !it.is_empty()) {
+                Some(folder) if unfit_name(folder).is_some() => {
+                    let (at, message) = place("name");
+                    let why = unfit_name(folder).unwrap_or_default();
+                    let message = format!("{message}, and the folder's cannot be taken: {why}");
+                    self.report.fatal(&rule::NAME_PATH, at, message, "add `name:`");
+                    self.usable = false;
+                }
+                Some(folder) => {
+                    self.manifest.name = folder.into();
+                    let (at, message) = place("name");
+                    let message = || format!("{message}; the folder's, `{folder}`, is taken");
+                    self.report.note(&rule::NAME_MISSING, at, message, "add `name:`");
+                }
+                None => {
+                    let (at, message) = place("name");
+                    let hint = "add `name:`, the same as the folder's";
+                    self.report.fatal(&rule::NAME_MISSING, at, message, hint);
+                    self.usable = false;
+                }
+            }
+        }
+        if self.manifest.description.is_empty() && !noted(self.report, &rule::DESCRIPTION_NOT_TEXT)
+        {
+            let hint = "add `description:`, saying what the skill does and when to use it";
+            let (at, message) = place("description");
+            self.report.fatal(&rule::DESCRIPTION_MISSING, at, message, hint);
+            self.usable = false;
+        }
+    }
+}
+
+fn set<T>(place: &mut Option<T>, value: Option<T>) -> bool {
+    *place = value;
+    place.is_some()
+}
+
+fn put(place: &mut Box<[Box<str>]>, words: Option<Vec<Box<str>>>) -> bool {
+    let Some(words) = words else { return false };
+    *place = words.into_boxed_slice();
+    !place.is_empty()
+}
+
+fn scalar_text(field: &Field<'_>) -> Option<Box<str>> {
+    field.value.as_text().map(|it| it.trim().into())
+}
+
+/// The texts of a list, or those of one text with separators; nothing for anything else.
+fn words(value: &Value<'_>, separates: fn(char) -> bool) -> Option<Vec<Box<str>>> {
+    match value {
+        Value::List(items) => {
+            items.iter().map(|it| it.as_text().map(|text| text.trim().into())).collect()
+        }
+        Value::Scalar(scalar) => {
+            let parts = scalar.text.split(separates).map(str::trim);
+            Some(parts.filter(|it| !it.is_empty()).map(Box::from).collect())
+        }
+        Value::Empty | Value::Map(_) => None,
+    }
+}

@@ -1,0 +1,519 @@
+//! A source on disk: a directory with a folder for each skill.
+//!
+//! A link is followed where it leads to something inside the configured directories, and nowhere
+//! else.
+
+use std::{
+    io,
+    os::fd::OwnedFd,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::SystemTime,
+};
+
+use rustix::{
+    fs::{AtFlags, FileType, Mode, OFlags},
+    io::Errno,
+};
+
+use super::{
+    At, DiscoveredSkill, Listing, ReadError, Search, SizeLimits, Source, Stamp, Visit, VisitResult,
+    mark::{Mark, SETTLED, VisitMarks},
+    open::{
+        Entries, FILE, FolderEntry, fill, is_inside, list, modified, open_beneath, open_contained,
+        open_directory, open_file, read_all,
+    },
+    repository::{Repository, has_output, is_hidden, is_link_of_note},
+    trouble::{Role, Trouble, finding},
+    walk::walk,
+    watcher::Watcher,
+};
+use crate::{
+    finding::{Finding, Severity, rule},
+    read::source::{Directory, Resource, Scope},
+};
+
+/// How much of a `SKILL.md` is read. Of 41,124 real frontmatters two are longer.
+const HEAD: usize = 4096;
+
+/// A directory that holds skills.
+#[derive(Debug, Clone)]
+pub(crate) struct Folder {
+    scope: Scope,
+    path: PathBuf,
+    real: PathBuf,
+    /// The configured directories with all links resolved: what a link may lead into.
+    pub(super) allowed: Arc<[PathBuf]>,
+    directory: Arc<OwnedFd>,
+    /// How it is searched, where it is a repository.
+    repository: Option<Arc<Repository>>,
+    limit: u64,
+    /// Who is to hear what changes in the folders that are looked at.
+    watcher: Option<Arc<Watcher>>,
+}
+
+impl Folder {
+    /// Opens a configured directory by its resolved path; a link may lead anywhere into `allowed`.
+    pub(crate) fn open(
+        configured: &Directory,
+        path: PathBuf,
+        allowed: Arc<[PathBuf]>,
+        limits: &SizeLimits,
+    ) -> io::Result<Self> {
+        let scope = configured.scope;
+        let real = std::fs::canonicalize(&path)?;
+        let directory = Arc::new(open_directory(&real)?);
+        let repository = match configured.search {
+            Search::Plain => None,
+            Search::Repository => Some(Arc::new(Repository::new(&real))),
+        };
+        let limit = limits.max_document_size.max(limits.max_file_size);
+        Ok(Self { scope, path, real, allowed, directory, repository, limit, watcher: None })
+    }
+
+    /// Has a watcher hear what changes in all folders that are looked at from now on.
+    pub(crate) fn watched_by(&self, watcher: Option<&Arc<Watcher>>) -> Self {
+        Self { watcher: watcher.cloned(), ..self.clone() }
+    }
+
+    /// Has a folder watched that a visit is about to look at.
+    pub(super) fn watch(&self, visited: &Path, folder: &Path) {
+        if let Some(watcher) = &self.watcher {
+            watcher.watch(visited, folder);
+        }
+    }
+
+    /// Has what a link leads to watched, since another may come to have its name.
+    pub(super) fn watch_target(&self, visited: &Path, real: &Path) {
+        if let Some(folder) = real.parent() {
+            self.watch(visited, folder);
+        }
+    }
+
+    /// Whether it is the same directory, from which links may lead to the same places.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let place = |it: &Self| rustix::fs::fstat(&it.directory).map(|it| (it.st_dev, it.st_ino));
+        let is_there = place(self).is_ok_and(|it| place(other) == Ok(it));
+        is_there && self.identity() == other.identity() && self.allowed == other.allowed
+    }
+
+    /// The directory as it was named.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The directory with all links resolved.
+    pub(crate) fn real(&self) -> &Path {
+        &self.real
+    }
+
+    /// The paths that exist, with all links resolved.
+    pub(crate) fn real_paths(paths: &[PathBuf]) -> Arc<[PathBuf]> {
+        paths.iter().filter_map(|it| std::fs::canonicalize(it).ok()).collect()
+    }
+
+    /// The folder that is meant by a path to be checked: a skill's folder, its file, or a folder of
+    /// skills. With it, where links from there may lead: from a single skill to its neighbours too.
+    pub(crate) fn meant(path: &Path) -> io::Result<(PathBuf, PathBuf)> {
+        let is_document = |it: &std::ffi::OsStr| it.eq_ignore_ascii_case("SKILL.md");
+        let folder = match std::fs::metadata(path)?.is_dir() {
+            true => path,
+            false if path.file_name().is_some_and(is_document) => {
+                path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."))
+            }
+            false => {
+                let what = "it is neither a folder nor a `SKILL.md`";
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+            }
+        };
+        let is_skill = std::fs::read_dir(folder)?.flatten().any(|it| is_document(&it.file_name()));
+        let real = std::fs::canonicalize(folder)?;
+        let root = real.parent().filter(|_| is_skill).unwrap_or(&real).to_owned();
+        Ok((folder.to_owned(), root))
+    }
+
+    /// The real path behind a link, if it lies inside the configured directories.
+    pub(super) fn contained(&self, path: &Path) -> Result<PathBuf, Trouble> {
+        let real = std::fs::canonicalize(path).map_err(|error| match error.raw_os_error() {
+            Some(code) => Errno::from_raw_os_error(code).into(),
+            None => Trouble::Io(error),
+        })?;
+        if is_inside(&real, &self.allowed) { Ok(real) } else { Err(Trouble::Escapes(real)) }
+    }
+
+    /// Opens a folder below this one; the real path comes with it when a link led there.
+    fn enter(&self, folder: &Path) -> Result<(OwnedFd, Option<PathBuf>), Trouble> {
+        let inside = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        match open_beneath(&self.directory, inside, OFlags::DIRECTORY) {
+            Ok(directory) => {
+                let path = self.path.join(folder);
+                self.watch(&path, &path);
+                Ok((directory, None))
+            }
+            Err(Errno::LOOP | Errno::NOTDIR) => {
+                let path = self.path.join(folder);
+                let real = self.contained(&path)?;
+                if self.real.join(folder).starts_with(&real) {
+                    return Err(Trouble::Circle);
+                }
+                self.watch_target(&path, &real);
+                self.watch(&path, &real);
+                Ok((open_directory(&real)?, Some(real)))
+            }
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Looks at one folder as [`visit`](Source::visit) does, and notes what it looked at.
+    pub(crate) fn visit_noting(
+        &self,
+        folder: &Path,
+        limits: &SizeLimits,
+        listing: Listing,
+        mut seen: Option<&mut VisitMarks>,
+    ) -> Visit {
+        if listing == Listing::OnDemand
+            && let Some(found) = self.glance(folder, limits, seen.as_deref_mut())
+        {
+            return Visit {
+                what: VisitResult::Skill(Box::new(found)),
+                linked: false,
+                findings: Vec::new(),
+            };
+        }
+        let mut findings = Vec::new();
+        match self.look(folder, limits, listing, &mut findings, seen) {
+            Ok((what, linked)) => Visit { what, linked, findings },
+            Err(trouble) => {
+                if self.repository.is_none() || is_link_of_note(&self.real, folder, &trouble) {
+                    findings.extend(finding(&self.path.join(folder), Role::Folder, trouble));
+                }
+                Visit { what: VisitResult::Nothing, linked: false, findings }
+            }
+        }
+    }
+
+    /// The mark of a file or folder, by its path below this one; nothing for what is not there.
+    pub(crate) fn mark(&self, path: &str) -> Option<Mark> {
+        let path = if path.is_empty() { "." } else { path };
+        let stat = rustix::fs::statat(&self.directory, path, AtFlags::SYMLINK_NOFOLLOW);
+        stat.ok().map(|it| Mark::of(&it))
+    }
+
+    /// The mark of a file by its whole path, if a change from now on will give it another one. A link
+    /// has none, because what it leads to can change.
+    pub(crate) fn settled(&self, path: &Path) -> Option<Mark> {
+        let moment = SystemTime::now();
+        let stat = rustix::fs::lstat(path).ok()?;
+        let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        Some(Mark::of(&stat)).filter(|it| is_file && it.is_settled(moment, SETTLED))
+    }
+
+    /// What tells this directory from others, and from itself by other names.
+    pub(crate) fn identity(&self) -> Vec<u8> {
+        let is_repository = self.repository.is_some();
+        format!("{} {:?} {:?} {is_repository}", self.scope, self.path, self.real).into_bytes()
+    }
+
+    /// The path of a file below this one, as a person would name it, from this one on.
+    pub(crate) fn within<'p>(&self, path: &'p Path) -> Option<&'p str> {
+        path.strip_prefix(&self.path).ok()?.to_str()
+    }
+
+    fn look(
+        &self,
+        folder: &Path,
+        limits: &SizeLimits,
+        listing: Listing,
+        findings: &mut Vec<Finding>,
+        mut seen: Option<&mut VisitMarks>,
+    ) -> Result<(VisitResult, bool), Trouble> {
+        let (directory, linked) = self.enter(folder)?;
+        if let Some(seen) = seen.as_deref_mut() {
+            seen.is_more = linked.is_some();
+            seen.marks.push(("".into(), Mark::of(&rustix::fs::fstat(&directory)?)));
+        }
+        let mut entries = list(directory)?;
+        // A hidden folder may hold a folder of skills, but is none itself.
+        let is_hidden = self.repository.is_some() && is_hidden(folder);
+        let Some(document) = document(&entries.names).filter(|_| !is_hidden) else {
+            if let Some(repository) = &self.repository {
+                repository.enter(folder, &entries);
+                if let Some(seen) = seen {
+                    seen.is_more |= repository.ignores_anything();
+                }
+            }
+            let folders = self.folders(folder, &entries, findings);
+            return Ok((VisitResult::Folders(folders), linked.is_some()));
+        };
+        let entry = entries.names.swap_remove(document);
+        let path = joined(&self.path, folder, &entry.name);
+        let head = match self.head(&entries.directory, &entry, &path, limits) {
+            Ok(head) => head,
+            Err(trouble) => {
+                let found = finding(&path, Role::Document, trouble);
+                let what =
+                    if found.is_some() { VisitResult::LeftOut(path) } else { VisitResult::Nothing };
+                findings.extend(found);
+                return Ok((what, false));
+            }
+        };
+        if &*entry.name != "SKILL.md" {
+            let message =
+                "the file is not called exactly `SKILL.md`; some clients will not find it";
+            let hint = "rename it to `SKILL.md`";
+            findings.push(Finding::new(
+                &rule::FILE_NAME,
+                Severity::Warning,
+                &path,
+                message.to_owned(),
+                hint,
+            ));
+        }
+        if let Some(seen) = seen.as_deref_mut() {
+            seen.is_more |= head.real.is_some();
+            seen.marks.push((entry.name.clone(), head.mark));
+        }
+        let listed = match listing {
+            Listing::AtOnce => {
+                Some(walk(self, path.parent().unwrap_or(&path), entries, limits, findings, seen))
+            }
+            Listing::OnDemand => None,
+        };
+        let real = head.real.clone().or(linked.map(|it| it.join(&*entry.name)));
+        let found = self.found(folder, &entry.name, path, real, head, listed);
+        Ok((VisitResult::Skill(Box::new(found)), false))
+    }
+
+    /// The folders of a folder that is no skill.
+    fn folders(
+        &self,
+        folder: &Path,
+        entries: &Entries,
+        findings: &mut Vec<Finding>,
+    ) -> Vec<PathBuf> {
+        let mut folders = Vec::with_capacity(entries.names.len());
+        if self.repository.is_some() && has_output(folder, entries) {
+            return folders;
+        }
+        for entry in &entries.names {
+            let is_folder =
+                matches!(entry.kind, FileType::Directory | FileType::Symlink | FileType::Unknown);
+            let is_skipped = || match &self.repository {
+                Some(repository) => repository.skips(folder, &entry.name),
+                None => is_skipped(&entry.name),
+            };
+            if !is_folder || is_skipped() {
+                continue;
+            }
+            if entry.is_text {
+                folders.push(folder.join(&*entry.name));
+            } else {
+                let path = joined(&self.path, folder, &entry.name);
+                findings.extend(finding(&path, Role::Folder, Trouble::NotText));
+            }
+        }
+        folders
+    }
+
+    /// A skill in a folder that is no link, found without listing the folder. Nothing for anything
+    /// else: a closer look tells what it is.
+    fn glance(
+        &self,
+        folder: &Path,
+        limits: &SizeLimits,
+        seen: Option<&mut VisitMarks>,
+    ) -> Option<DiscoveredSkill> {
+        if folder.as_os_str().is_empty() || self.repository.is_some() && is_hidden(folder) {
+            return None;
+        }
+        let path = self.path.join(folder);
+        self.watch(&path, &path);
+        let mark = seen.is_some().then(|| self.mark(folder.to_str()?)).flatten();
+        let file = open_beneath(&self.directory, &folder.join("SKILL.md"), FILE).ok()?;
+        let head = Head::of(&file, None, limits).ok()?;
+        if let Some(seen) = seen {
+            seen.is_more = mark.is_none();
+            seen.marks.extend(mark.map(|it| ("".into(), it)));
+            seen.marks.push(("SKILL.md".into(), head.mark));
+        }
+        let path = joined(&self.path, folder, "SKILL.md");
+        Some(self.found(folder, "SKILL.md", path, None, head, None))
+    }
+
+    /// Where the skill of a folder lies that is no link.
+    pub(crate) fn at(&self, folder: &Path) -> At {
+        let path: Arc<Path> = joined(&self.path, folder, "SKILL.md").into();
+        let real = Some(self.real_of(&path, folder, "SKILL.md"));
+        At { path, real, linked: false }
+    }
+
+    fn real_of(&self, path: &Arc<Path>, folder: &Path, name: &str) -> Arc<Path> {
+        match self.path.as_os_str() == self.real.as_os_str() {
+            true => path.clone(),
+            false => joined(&self.real, folder, name).into(),
+        }
+    }
+
+    fn found(
+        &self,
+        folder: &Path,
+        name: &str,
+        path: PathBuf,
+        linked: Option<PathBuf>,
+        head: Head,
+        listed: Option<(Vec<Resource>, u64)>,
+    ) -> DiscoveredSkill {
+        let (resources, omitted) = match listed {
+            Some((resources, omitted)) => (Some(resources), omitted),
+            None => (None, 0),
+        };
+        let path: Arc<Path> = path.into();
+        let real = match &linked {
+            Some(real) => real.as_path().into(),
+            None => self.real_of(&path, folder, name),
+        };
+        let Head { bytes, size, modified, .. } = head;
+        DiscoveredSkill {
+            path,
+            real: Some(real),
+            linked: linked.is_some(),
+            head: bytes,
+            size,
+            modified,
+            resources,
+            omitted,
+        }
+    }
+
+    /// The beginning of a `SKILL.md`.
+    fn head(
+        &self,
+        directory: &OwnedFd,
+        entry: &FolderEntry,
+        path: &Path,
+        limits: &SizeLimits,
+    ) -> Result<Head, Trouble> {
+        let (file, real) = match rustix::fs::openat(
+            directory,
+            &*entry.name,
+            FILE | OFlags::NOFOLLOW,
+            Mode::empty(),
+        ) {
+            Ok(file) => (file, None),
+            Err(Errno::LOOP) => {
+                let real = self.contained(path)?;
+                self.watch_target(path.parent().unwrap_or(path), &real);
+                (open_file(&real)?, Some(real))
+            }
+            // A socket cannot be opened at all.
+            Err(Errno::NXIO) => return Err(Trouble::NotRegular),
+            Err(errno) => return Err(errno.into()),
+        };
+        Head::of(&file, real, limits)
+    }
+}
+
+impl Source for Folder {
+    fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    fn visit(&self, folder: &Path, limits: &SizeLimits, listing: Listing) -> Visit {
+        self.visit_noting(folder, limits, listing, None)
+    }
+
+    fn resources(&self, path: &Path, limits: &SizeLimits) -> (Vec<Resource>, Vec<Finding>) {
+        let skill = path.parent().unwrap_or(path);
+        let mut findings = Vec::new();
+        let opened = self.contained(skill).and_then(|it| Ok(open_directory(&it)?));
+        let resources = match opened.and_then(list) {
+            Ok(mut entries) => {
+                if let Some(document) = document(&entries.names) {
+                    entries.names.swap_remove(document);
+                }
+                walk(self, skill, entries, limits, &mut findings, None).0
+            }
+            Err(trouble) => {
+                findings.extend(finding(skill, Role::Folder, trouble));
+                Vec::new()
+            }
+        };
+        (resources, findings)
+    }
+
+    fn read(&self, path: &Path) -> Result<Vec<u8>, ReadError> {
+        read_all(path, &self.allowed, self.limit)
+    }
+
+    fn read_beside(&self, path: &Path, resource: &str) -> Result<Vec<u8>, ReadError> {
+        read_all(&path.with_file_name(resource), &self.allowed, self.limit)
+    }
+
+    fn stamp(&self, path: &Path) -> Option<Stamp> {
+        let metadata = open_contained(path, &self.allowed).ok()?.metadata().ok()?;
+        Some((metadata.len(), metadata.modified().ok()))
+    }
+
+    fn absolute(&self, path: &Path) -> Option<PathBuf> {
+        path.strip_prefix(&self.path).ok().map(|it| self.real.join(it))
+    }
+}
+
+struct Head {
+    bytes: Vec<u8>,
+    /// Where a link led.
+    real: Option<PathBuf>,
+    size: u64,
+    modified: Option<SystemTime>,
+    mark: Mark,
+}
+
+impl Head {
+    fn of(file: &OwnedFd, real: Option<PathBuf>, limits: &SizeLimits) -> Result<Self, Trouble> {
+        let stat = rustix::fs::fstat(file)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(Trouble::NotRegular);
+        }
+        let (size, limit) =
+            (u64::try_from(stat.st_size).unwrap_or_default(), limits.max_document_size);
+        if size > limit {
+            return Err(Trouble::TooLarge { size, limit });
+        }
+        let mut bytes = Vec::with_capacity(HEAD.min(size as usize + 1));
+        fill(file, &mut bytes)?;
+        Ok(Self { bytes, real, size, modified: modified(&stat), mark: Mark::of(&stat) })
+    }
+}
+
+/// Whether a path is a link itself.
+pub(crate) fn is_link(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|it| it.is_symlink())
+}
+
+/// A path of three parts, made at once.
+fn joined(root: &Path, folder: &Path, name: &str) -> PathBuf {
+    let length = root.as_os_str().len() + folder.as_os_str().len() + name.len() + 2;
+    let mut path = PathBuf::with_capacity(length);
+    path.push(root);
+    if !folder.as_os_str().is_empty() {
+        path.push(folder);
+    }
+    path.push(name);
+    path
+}
+
+/// Which entry is the `SKILL.md`: the exact name before any other spelling.
+pub(super) fn document(names: &[FolderEntry]) -> Option<usize> {
+    let exact = names.iter().position(|it| &*it.name == "SKILL.md");
+    exact.or_else(|| {
+        let spelt =
+            names.iter().enumerate().filter(|it| it.1.name.eq_ignore_ascii_case("SKILL.md"));
+        spelt.min_by(|a, b| a.1.name.cmp(&b.1.name)).map(|it| it.0)
+    })
+}
+
+/// Hidden folders are nobody's skills, and neither is what a package manager put there.
+fn is_skipped(name: &str) -> bool {
+    name.starts_with('.') || name == "node_modules"
+}

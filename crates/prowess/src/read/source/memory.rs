@@ -1,0 +1,134 @@
+//! A source in memory: skills that came with a program, or that were made up at run time.
+
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{
+    DiscoveredSkill, Listing, ReadError, SizeLimits, Source, Visit, VisitResult,
+    trouble::{Role, Trouble, finding},
+};
+use crate::{
+    finding::Finding,
+    read::source::{Resource, ResourceKind, Scope},
+};
+
+/// Skills in memory: paths such as `create-pr/SKILL.md`, each with its bytes.
+#[derive(Debug, Clone)]
+pub struct Memory {
+    scope: Scope,
+    name: PathBuf,
+    files: BTreeMap<String, Cow<'static, [u8]>>,
+}
+
+impl Memory {
+    /// Makes a source of files; `name` is what its paths begin with when they are shown.
+    pub fn new<P: Into<String>, B: Into<Cow<'static, [u8]>>>(
+        scope: Scope,
+        name: impl Into<PathBuf>,
+        files: impl IntoIterator<Item = (P, B)>,
+    ) -> Self {
+        let files = files.into_iter().map(|(path, bytes)| (path.into(), bytes.into())).collect();
+        Self { scope, name: name.into(), files }
+    }
+
+    /// The files of a folder, by their paths within it.
+    fn inside(&self, folder: &Path) -> impl Iterator<Item = (&str, &[u8])> {
+        let prefix = match folder.to_string_lossy() {
+            folder if folder.is_empty() => String::new(),
+            folder => format!("{folder}/"),
+        };
+        let files = self.files.range(prefix.clone()..);
+        files.map_while(move |(path, bytes)| Some((path.strip_prefix(&prefix)?, &**bytes)))
+    }
+
+    fn bytes(&self, path: &Path) -> Result<&[u8], ReadError> {
+        let known = path.strip_prefix(&self.name).ok().and_then(Path::to_str);
+        let bytes = known.and_then(|it| self.files.get(it)).map(|it| &**it);
+        bytes.ok_or_else(|| ReadError::Io {
+            path: path.to_owned(),
+            source: io::ErrorKind::NotFound.into(),
+        })
+    }
+}
+
+impl Source for Memory {
+    fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    fn visit(&self, folder: &Path, limits: &SizeLimits, listing: Listing) -> Visit {
+        let Some((_, head)) = self.inside(folder).find(|it| it.0 == "SKILL.md") else {
+            let names =
+                self.inside(folder).filter_map(|(path, _)| path.split_once('/')).map(|it| it.0);
+            let mut folders: Vec<PathBuf> =
+                names.filter(|it| !it.starts_with('.')).map(|it| folder.join(it)).collect();
+            folders.dedup();
+            return Visit {
+                what: VisitResult::Folders(folders),
+                linked: false,
+                findings: Vec::new(),
+            };
+        };
+        let path: Arc<Path> = self.name.join(folder).join("SKILL.md").into();
+        let (resources, findings) = match listing {
+            Listing::AtOnce => {
+                let (resources, findings) = self.resources(&path, limits);
+                (Some(resources), findings)
+            }
+            Listing::OnDemand => (None, Vec::new()),
+        };
+        let size = head.len() as u64;
+        let head = head.to_vec();
+        let is_omitted =
+            |it: &(&str, &[u8])| it.0 != "SKILL.md" && it.1.len() as u64 > limits.max_file_size;
+        let omitted = match listing {
+            Listing::AtOnce => {
+                self.inside(folder).filter(is_omitted).map(|it| it.1.len() as u64).sum()
+            }
+            Listing::OnDemand => 0,
+        };
+        let (real, linked, modified) = (None, false, None);
+        let found =
+            DiscoveredSkill { path, real, linked, head, size, modified, resources, omitted };
+        Visit { what: VisitResult::Skill(Box::new(found)), linked: false, findings }
+    }
+
+    fn resources(&self, path: &Path, limits: &SizeLimits) -> (Vec<Resource>, Vec<Finding>) {
+        let mut resources = Vec::new();
+        let mut findings = Vec::new();
+        let folder = path.strip_prefix(&self.name).ok().and_then(Path::parent);
+        for (inside, bytes) in folder.into_iter().flat_map(|it| self.inside(it)) {
+            let (size, limit) = (bytes.len() as u64, limits.max_file_size);
+            if inside == "SKILL.md" {
+                continue;
+            }
+            if size > limit {
+                let trouble = Trouble::TooLarge { size, limit };
+                findings.extend(finding(&path.with_file_name(inside), Role::Resource, trouble));
+                continue;
+            }
+            let is_text = str::from_utf8(bytes).is_ok();
+            resources.push(Resource {
+                kind: ResourceKind::of(inside),
+                is_text,
+                path: inside.into(),
+                size,
+                modified: None,
+            });
+        }
+        (resources, findings)
+    }
+
+    fn read(&self, path: &Path) -> Result<Vec<u8>, ReadError> {
+        self.bytes(path).map(<[u8]>::to_vec)
+    }
+
+    fn read_beside(&self, path: &Path, resource: &str) -> Result<Vec<u8>, ReadError> {
+        self.bytes(&path.with_file_name(resource)).map(<[u8]>::to_vec)
+    }
+}

@@ -1,0 +1,197 @@
+//! Which folders of a repository are searched for skills.
+
+use std::{
+    collections::HashMap,
+    ffi::OsStr,
+    fs::File,
+    io::Read as _,
+    path::{Path, PathBuf},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use rustix::fs::{FileType, Mode, OFlags};
+
+use super::{
+    ignore::Ignore,
+    open::{Entries, FILE, open_file},
+    trouble::Trouble,
+};
+use crate::clients::CLIENTS;
+
+/// Folders that never hold anybody's skills, whoever made them.
+const NEVER: &[&str] =
+    &[".git", ".hg", ".jj", ".svn", ".trash", "__pycache__", "bower_components", "node_modules"];
+/// Folders that hold what a build has made, unless there is a `SKILL.md` right in them.
+const OUTPUT: &[&str] = &["dist", "target"];
+/// Files by which caches and virtual environments say what they are.
+const MARKERS: &[&str] = &["CACHEDIR.TAG", "pyvenv.cfg"];
+/// How much of a `.gitignore` is read, in bytes.
+const MAX_IGNORE: u64 = 256 * 1024;
+
+/// A directory that is searched as a repository, with the `.gitignore` files that were seen in it.
+#[derive(Debug, Default)]
+pub(super) struct Repository {
+    /// The files of the folders above it, the nearest first, each with the way from there to here.
+    above: Vec<(PathBuf, Ignore)>,
+    /// The file of each folder that has one.
+    inside: Mutex<HashMap<PathBuf, Ignore>>,
+    ignores_anything: AtomicBool,
+}
+
+impl Repository {
+    /// Reads what is ignored from above. Whoever names a folder that is ignored wants to see it, so that
+    /// nothing from above applies there.
+    pub(super) fn new(real: &Path) -> Self {
+        let is_root = |it: &&Path| it.join(".git").exists();
+        let mut above = Vec::new();
+        if let Some(root) = real.ancestors().find(is_root) {
+            for folder in real.ancestors().skip(1).take_while(|it| it.starts_with(root)) {
+                let way = real.strip_prefix(folder).unwrap_or(real).to_owned();
+                let file = open_file(&folder.join(".gitignore")).ok();
+                above.extend(file.map(|it| (way, read(File::from(it)))));
+            }
+        }
+        let is_ignored = real.ancestors().any(|folder| {
+            let matched = above.iter().find_map(|(way, ignore)| {
+                let from = real.ancestors().nth(way.components().count())?;
+                ignore.matched(folder.strip_prefix(from).ok()?)
+            });
+            matched == Some(true)
+        });
+        if is_ignored {
+            above.clear();
+        }
+        let ignores_anything = AtomicBool::new(!above.is_empty());
+        Self { above, ignores_anything, ..Self::default() }
+    }
+
+    /// Notes what a folder ignores, before anybody asks about the folders in it.
+    pub(super) fn enter(&self, folder: &Path, entries: &Entries) {
+        let is_file = |it: FileType| matches!(it, FileType::RegularFile | FileType::Unknown);
+        let mut names = entries.names.iter();
+        let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        inside.remove(folder);
+        if !names.any(|it| &*it.name == ".gitignore" && is_file(it.kind)) {
+            return;
+        }
+        let flags = FILE | OFlags::NOFOLLOW;
+        let file = rustix::fs::openat(&entries.directory, ".gitignore", flags, Mode::empty());
+        if let Ok(file) = file {
+            inside.insert(folder.to_owned(), read(File::from(file)));
+            self.ignores_anything.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether what is searched depends on more than the folders themselves.
+    pub(super) fn ignores_anything(&self) -> bool {
+        self.ignores_anything.load(Ordering::Relaxed)
+    }
+
+    /// Whether a folder inside another is not searched.
+    pub(super) fn skips(&self, folder: &Path, name: &str) -> bool {
+        if NEVER.contains(&name) {
+            return true;
+        }
+        let path = folder.join(name);
+        !is_open(&path) || self.ignores_anything() && self.ignores(&path)
+    }
+
+    /// Whether git ignores a folder: the nearest file that says anything about it decides.
+    fn ignores(&self, path: &Path) -> bool {
+        let inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut folders = path.ancestors().skip(1);
+        let matched = folders.find_map(|folder| {
+            let within = path.strip_prefix(folder).ok()?;
+            inside.get(folder)?.matched(within)
+        });
+        let above = || self.above.iter().find_map(|(way, it)| it.matched(&way.join(path)));
+        matched.or_else(above) == Some(true)
+    }
+}
+
+/// Whether a folder is hidden itself.
+pub(super) fn is_hidden(folder: &Path) -> bool {
+    folder.file_name().is_some_and(has_dot)
+}
+
+/// Whether a folder that is no skill holds what some tool has made.
+pub(super) fn has_output(folder: &Path, entries: &Entries) -> bool {
+    let is_output = folder.file_name().is_some_and(|it| OUTPUT.iter().any(|output| it == *output));
+    is_output || entries.names.iter().any(|it| MARKERS.contains(&&*it.name))
+}
+
+/// Whether trouble with a folder of a repository is worth a word: a link among skills, or to one, and
+/// everything that is no link.
+pub(super) fn is_link_of_note(root: &Path, folder: &Path, trouble: &Trouble) -> bool {
+    let folder = root.join(folder);
+    let is_among_skills = || folder.iter().rev().take(2).any(|it| is_skills(Some(it)));
+    match trouble {
+        Trouble::Escapes(real) => is_among_skills() || real.join("SKILL.md").is_file(),
+        Trouble::Circle => is_among_skills(),
+        Trouble::Io(error) => error.kind() != std::io::ErrorKind::NotFound || is_among_skills(),
+        _ => true,
+    }
+}
+
+/// Whether nothing hidden is on the way to a folder, but for folders in which clients keep skills: `skills`
+/// in any hidden folder, or what the table of clients says.
+fn is_open(path: &Path) -> bool {
+    let parts: Vec<&OsStr> = path.iter().collect();
+    let Some(hidden) = parts.iter().rposition(|it| has_dot(it)) else { return true };
+    match &parts[hidden..] {
+        [_] => true,
+        [_, second, ..] if is_skills(Some(second)) => true,
+        way => {
+            let spots = CLIENTS.iter().flat_map(|it| it.spots).map(|it| Path::new(it.path));
+            let spots = spots.map(|it| it.iter().skip_while(|it| !has_dot(it)));
+            // On the way to the directory of a client, or inside it.
+            spots.into_iter().any(|it| it.clone().count() > 1 && it.zip(way).all(|(a, b)| a == *b))
+        }
+    }
+}
+
+fn has_dot(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".")
+}
+
+fn is_skills(name: Option<&OsStr>) -> bool {
+    name.is_some_and(|it| it == "skills" || it == "skill")
+}
+
+/// Reads a `.gitignore`, as far as it is text.
+fn read(file: File) -> Ignore {
+    let is_file = file.metadata().is_ok_and(|it| it.is_file());
+    let mut bytes = Vec::new();
+    if is_file {
+        // What cannot be read ignores nothing.
+        let _ = file.take(MAX_IGNORE).read_to_end(&mut bytes);
+    }
+    Ignore::new(&String::from_utf8_lossy(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_hidden_folders_only_those_with_skills_are_open() {
+        for path in [
+            "a/b",
+            ".claude",
+            ".claude/skills",
+            "x/.cursor/skills/group/deep",
+            ".apm/skills/a",
+            ".opencode/skill/a",
+            ".tabnine/agent",
+            ".tabnine/agent/skills/a",
+        ] {
+            assert!(is_open(Path::new(path)), "{path}");
+        }
+        for path in [".claude/commands", ".cache/a", "x/.idea/skill-set", ".tabnine/other"] {
+            assert!(!is_open(Path::new(path)), "{path}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Why an entry of a folder was not taken, and what is said about it.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use rustix::io::Errno;
+
+use crate::finding::{
+    Finding, Severity,
+    rule::{self, Rule},
+};
+
+/// Why an entry was not taken.
+pub(super) enum Trouble {
+    /// The system said no.
+    Io(io::Error),
+    /// A link leads out of the configured directories.
+    Escapes(PathBuf),
+    /// A link leads back to where it came from, or a second one was on the way.
+    Circle,
+    /// It is a pipe, a device or a directory.
+    NotRegular,
+    /// It has so many bytes, more than the limit.
+    TooLarge { size: u64, limit: u64 },
+    /// Its name is no text, so that nobody could ask for it.
+    NotText,
+}
+
+/// What an entry was meant to be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    Folder,
+    Document,
+    Resource,
+}
+
+impl From<Errno> for Trouble {
+    fn from(errno: Errno) -> Self {
+        match errno {
+            Errno::LOOP => Self::Circle,
+            errno => Self::Io(errno.into()),
+        }
+    }
+}
+
+impl Role {
+    /// The rule that asks for such an entry to be readable, and how much it weighs.
+    fn unreadable(self) -> (&'static Rule, Severity) {
+        match self {
+            Self::Folder => (&rule::DIRECTORY_UNREADABLE, Severity::Error),
+            Self::Document => (&rule::FILE_UNREADABLE, Severity::Error),
+            Self::Resource => (&rule::RESOURCE_UNREADABLE, Severity::Warning),
+        }
+    }
+}
+
+/// The finding about an entry that was not taken; nothing for what nobody would miss.
+pub(super) fn finding(path: &Path, role: Role, trouble: Trouble) -> Option<Finding> {
+    let (unreadable, weight) = role.unreadable();
+    let link_weight = if role == Role::Document { Severity::Error } else { Severity::Warning };
+    let (rule, severity, message, hint) = match trouble {
+        Trouble::Io(error) => match error.kind() {
+            // It was there a moment ago, or it is a file in a directory of skills.
+            io::ErrorKind::NotFound if !is_link(path) => return None,
+            io::ErrorKind::NotADirectory if role == Role::Folder => return None,
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => (
+                &rule::LINK_BROKEN,
+                link_weight,
+                "the link leads nowhere".to_owned(),
+                "remove the link or restore what it leads to",
+            ),
+            _ => (
+                unreadable,
+                weight,
+                format!("it cannot be read: {}", reason(&error)),
+                "check its permissions",
+            ),
+        },
+        Trouble::Circle => (
+            &rule::LINK_BROKEN,
+            link_weight,
+            "the link leads in a circle, or behind another link; it is not followed".to_owned(),
+            "remove the link",
+        ),
+        // A link to some file in a directory of skills is nothing to report.
+        Trouble::Escapes(real) if role == Role::Folder && !real.is_dir() => return None,
+        Trouble::Escapes(real) => (
+            &rule::LINK_ESCAPES,
+            Severity::Error,
+            format!("the link leads out of the configured directories, to `{}`", real.display()),
+            "name the directory that it leads to as well, or copy what is there",
+        ),
+        Trouble::NotRegular if role == Role::Document => (
+            &rule::FILE_NOT_REGULAR,
+            Severity::Error,
+            "this is not an ordinary file".to_owned(),
+            "replace it with a file",
+        ),
+        Trouble::NotRegular => (
+            &rule::RESOURCE_NOT_REGULAR,
+            Severity::Warning,
+            "this is not an ordinary file; it is left out".to_owned(),
+            "replace it with a file",
+        ),
+        Trouble::TooLarge { size, limit } if role == Role::Document => (
+            &rule::FILE_TOO_LARGE,
+            Severity::Error,
+            format!("the file has {size} bytes, more than {limit}"),
+            "move parts of it to files beside it",
+        ),
+        Trouble::TooLarge { size, limit } => (
+            &rule::RESOURCE_TOO_LARGE,
+            Severity::Warning,
+            format!("the resource has {size} bytes, more than {limit}, and is left out"),
+            "make it smaller, or raise the limit on the size of a file",
+        ),
+        Trouble::NotText => (
+            unreadable,
+            weight,
+            "the name of this entry is not valid UTF-8; it is left out".to_owned(),
+            "rename it",
+        ),
+    };
+    Some(Finding::new(rule, severity, path, message, hint))
+}
+
+/// The words of a system error, without its number.
+pub(crate) fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or(&text);
+    text.chars()
+        .enumerate()
+        .map(|(at, c)| if at == 0 { c.to_ascii_lowercase() } else { c })
+        .collect()
+}
+
+fn is_link(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|it| it.is_symlink())
+}

@@ -1,0 +1,5 @@
+//! Texts as models read them: invisible characters, length in tokens, shortening.
+
+pub(crate) mod invisible;
+pub(crate) mod shorten;
+pub(crate) mod tokens;
