@@ -57,6 +57,7 @@ const ORDERED: &[&str] = &[
     "prowess-http",
     "prowess-sql",
     "prowess",
+    "prowess-runtime",
     "prowess-mcp",
     "prowess-agent",
 ];
@@ -94,7 +95,9 @@ fn each_module_uses_only_those_listed_before_it() {
         assert!(order.len() > 2, "`{crate_name}` has the modules {order:?}");
         let place = |module: &str| order.iter().position(|it| it == module);
         for (module, uses) in module_uses(crate_name) {
-            for used in uses.iter().filter(|it| place(it) > place(&module)) {
+            // One that is not listed takes the place of another on other systems.
+            let Some(own) = place(&module) else { continue };
+            for used in uses.iter().filter(|it| place(it) > Some(own)) {
                 panic!("in `{crate_name}`, `{module}` uses `{used}`, which is listed behind it");
             }
         }

@@ -3,10 +3,8 @@
 use std::{path::PathBuf, time::Duration};
 
 use prowess::{ContextWindow, Matching, Options, Scope};
-use prowess_runtime::{
-    Config, ConfigError, ConfigProblem, Decision, HttpRequest, OutcomeStatus, Places, Policy,
-    RunLimits, UnlistedCommands,
-};
+use prowess_cli::settings::{Config, ConfigError, ConfigProblem, Places};
+use prowess_runtime::{Decision, HttpRequest, OutcomeStatus, Policy, RunLimits, UnlistedCommands};
 use serde_json::{Value as Json, json};
 
 use crate::{

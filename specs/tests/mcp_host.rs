@@ -11,10 +11,11 @@ use prowess::Library;
 use prowess_agent::{
     Agent, EventKind, Middleware, ScriptedModel, Servers, Session, ToolLoop, Turn,
 };
+use prowess_cli::settings::{Config, Places};
 use prowess_runtime::{
-    ApproveAll, Approver, Authorizer, Config, Decision, DenyAll, Launcher, McpLauncher, Outcome,
-    OutcomeStatus, Places, Policy, PolicyRule, Records, RunLimits, Sandbox, SandboxLevel,
-    ServerSetting, Tool, Toolbox,
+    ApproveAll, Approver, Authorizer, Decision, DenyAll, Launcher, McpLauncher, Outcome,
+    OutcomeStatus, Policy, PolicyRule, Records, RunLimits, Sandbox, SandboxLevel, ServerSetting,
+    Tool, Toolbox,
 };
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};

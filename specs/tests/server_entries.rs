@@ -10,11 +10,11 @@ use std::{
     time::Duration,
 };
 
+use prowess_cli::settings::{Config, Places};
 use prowess_runtime::{
-    ApproveAll, Approver, ApproverFuture, ApproverReply, Authorizer, Config, Decision,
-    EnvironmentStore, InterpreterSearch, Launcher, McpLauncher, McpServer, Outcome, OutcomeStatus,
-    Places, Policy, Question, Records, RunLimits, Sandbox, SandboxLevel, ServerSetting,
-    ServerTimeouts,
+    ApproveAll, Approver, ApproverFuture, ApproverReply, Authorizer, Decision, EnvironmentStore,
+    InterpreterSearch, Launcher, McpLauncher, McpServer, Outcome, OutcomeStatus, Policy, Question,
+    Records, RunLimits, Sandbox, SandboxLevel, ServerSetting, ServerTimeouts,
 };
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime;

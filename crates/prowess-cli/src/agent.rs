@@ -15,7 +15,8 @@ use prowess_agent::{
     ModelError, ModelFuture, Price, Retry, Servers, SkillOptions, Skills, Spans, Spending,
     ToolLoop, Trace,
 };
-use prowess_runtime::{Authorizer, Config, Journal, Launcher, Ratio, SkillProvider, timestamp};
+use prowess_cli::settings::{Config, Ratio};
+use prowess_runtime::{Authorizer, Journal, Launcher, SkillProvider, timestamp};
 use serde_json::Value as Json;
 use tokio::sync::mpsc::UnboundedReceiver;
 

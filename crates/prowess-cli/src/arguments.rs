@@ -7,7 +7,7 @@ use clap::{
     builder::{PathBufValueParser, TypedValueParser},
 };
 use prowess::{Profile, Strategy};
-use prowess_runtime::{Bytes, Depth, Ratio, bytes};
+use prowess_cli::settings::{Bytes, Depth, Ratio, bytes};
 
 use crate::{
     commands::{

@@ -11,7 +11,8 @@ use clap_complete::{
     },
 };
 use prowess::{CLIENTS, Library, Manifest, PRESETS, RULES};
-use prowess_runtime::{Config, Launcher, SkillProvider};
+use prowess_cli::settings::Config;
+use prowess_runtime::{Launcher, SkillProvider};
 
 use crate::{
     arguments::{Arguments, Global},

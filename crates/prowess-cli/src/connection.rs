@@ -7,15 +7,15 @@ use std::{
     time::Duration,
 };
 
+use crate::key_file::key_of_file;
 use prowess::{Call, Message, Role, nearest};
 use prowess_agent::{
     ApiKey, ChatResponse, KnownSecrets, Model, ModelConnection, ModelProvider, ScriptedModel,
     StopReason, model,
 };
+use prowess_cli::settings::{Config, ModelSettings};
 use prowess_http::Timeouts;
-use prowess_runtime::{
-    Config, KnownSecret, ModelSettings, is_secret_value, key_of_file, percent_decoded,
-};
+use prowess_runtime::{KnownSecret, is_secret_value, percent_decoded};
 use serde::Deserialize;
 use serde_json::Value as Json;
 

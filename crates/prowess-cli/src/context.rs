@@ -17,10 +17,8 @@ use prowess::{
     Preset, Scope, Skill, Source, Strategy, Tokenizer, Unknown, Watching, bundled, matches,
     nearest, preset,
 };
-use prowess_runtime::{
-    Config, FileStore, IgnoredSetting, Places, Presets, SettingOrigin, SkillProvider, SkillRecord,
-    deleted_from,
-};
+use prowess_cli::settings::{Config, IgnoredSetting, Places, Presets, SettingOrigin};
+use prowess_runtime::{FileStore, SkillProvider, SkillRecord, deleted_from};
 
 use crate::{
     arguments::{Global, ProfileName},

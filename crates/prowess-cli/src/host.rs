@@ -14,11 +14,12 @@ use std::{
 use clap::ValueHint;
 use prowess::{Cache, Library};
 use prowess_agent::RecordingApprover;
+use prowess_cli::settings::{Config, Places, SettingOrigin, duration};
 use prowess_http::Hosts;
 use prowess_runtime::{
-    Approver, Authorizer, ChangeHistory, Config, DenyAll, EnvironmentStore, Executor,
-    InterpreterSearch, Launcher, Logins, McpLauncher, Network, Outcome, OutcomeStatus, Places,
-    Policy, PrepareLimits, Preparer, Proxy, Records, RunLimits, Sandbox, SettingOrigin, duration,
+    Approver, Authorizer, ChangeHistory, DenyAll, EnvironmentStore, Executor, InterpreterSearch,
+    Launcher, Logins, McpLauncher, Network, Outcome, OutcomeStatus, Policy, PrepareLimits,
+    Preparer, Proxy, Records, RunLimits, Sandbox,
 };
 use rustix::process::geteuid;
 use tokio::signal::unix::{SignalKind, signal};

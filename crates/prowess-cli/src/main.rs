@@ -9,6 +9,7 @@ mod context;
 mod needs;
 mod surroundings;
 mod input;
+mod key_file;
 mod suggest;
 mod cli_error;
 mod connection;
@@ -40,7 +41,8 @@ use std::{io, process::ExitCode};
 
 use anyhow::Result;
 use clap::error::ErrorKind;
-use prowess_runtime::{ConfigError, Launcher};
+use prowess_cli::settings::ConfigError;
+use prowess_runtime::Launcher;
 
 use crate::{
     arguments::{Arguments, Global},

@@ -19,7 +19,8 @@ use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context as _, Result};
 use prowess::{Finding, Severity};
-use prowess_runtime::{ConfigError, Outcome, ScriptConnection};
+use prowess_cli::settings::ConfigError;
+use prowess_runtime::{Outcome, ScriptConnection};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,

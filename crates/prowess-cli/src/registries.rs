@@ -2,7 +2,8 @@
 
 use std::{env, fs, path::Path};
 
-use prowess_runtime::{Config, Registries};
+use prowess_cli::settings::Config;
+use prowess_runtime::Registries;
 
 /// The package registries that environments are prepared from.
 pub(crate) fn registries(config: &Config) -> Registries {

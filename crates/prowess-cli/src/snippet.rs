@@ -6,7 +6,7 @@ use annotate_snippets::{
     AnnotationKind, Group, Level, Origin, Renderer, Snippet, renderer::DecorStyle,
 };
 use prowess::{Finding, Severity};
-use prowess_runtime::ConfigProblem;
+use prowess_cli::settings::ConfigProblem;
 use unicode_width::UnicodeWidthChar as _;
 
 use crate::{

@@ -10,10 +10,11 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use prowess_agent::RecordingApprover;
+use prowess_cli::settings::{Address, Config, SettingOrigin};
 use prowess_runtime::{
-    Active, Address, Authorizer, Calls, Config, ExecuteCommand, ExecuteSql, FileOperations,
-    HttpRequest, Launcher, McpLauncher, Outcome, Policy, ReadFile, Root, Roots, RunLimits,
-    RunSkill, SettingOrigin, SkillProvider, Tool, Toolbox, UseSkill, skill_tools,
+    Active, Authorizer, Calls, ExecuteCommand, ExecuteSql, FileOperations, HttpRequest, Launcher,
+    McpLauncher, Outcome, Policy, ReadFile, Root, Roots, RunLimits, RunSkill, SkillProvider, Tool,
+    Toolbox, UseSkill, skill_tools,
 };
 use prowess_sql::{Access, Privileges, SqlLimits, limit_sqlite_memory};
 

@@ -7,7 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use prowess_runtime::{Config, TrustFile};
+use prowess_cli::settings::Config;
+use prowess_runtime::TrustFile;
 
 use crate::{
     arguments::Global,

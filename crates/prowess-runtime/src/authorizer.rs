@@ -16,11 +16,13 @@ use crate::{
     change::{FileChange, FileState},
     commands::{self, Plan},
     entry::SkillRecord,
-    outcome::{Outcome, OutcomeStatus},
-    policy::{ActionRequest, Ground, Policy, Ruling},
+    outcome::Outcome,
+    policy::Policy,
     protected::lies_in,
     records::{Approval, AuditEntry, Key, Kind, Records, now},
-    servers::{RemoteFile, RemoteSkill},
+    refusal::Refusal,
+    remote_skill::{RemoteFile, RemoteSkill},
+    ruling::{ActionRequest, Ground, Ruling},
     skill_folder::SkillFolder,
     subject::{Subject, file_difference, shortened},
     tool::Action,
@@ -465,19 +467,6 @@ fn wish_to_tell(action: &Action) -> ActionRequest<'_> {
 /// To tell a skill, as far as the policy looks at it: not at its text.
 fn telling(skill: &Skill) -> Action {
     Action::Disclose(Box::new(SkillRecord::text(skill, String::new())))
-}
-
-/// Why something is refused, and what to do about it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    pub(crate) message: String,
-    pub(crate) hint: String,
-}
-
-impl From<Refusal> for Box<Outcome> {
-    fn from(refusal: Refusal) -> Self {
-        Self::new(Outcome::bad(OutcomeStatus::Refused, refusal.message).hint(refusal.hint))
-    }
 }
 
 /// What an approval of a wish is bound to.

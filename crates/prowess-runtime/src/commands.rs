@@ -24,7 +24,7 @@ use std::{
 
 use prowess_shell::{CommandKind, ListOperator, ShellCommand, ShellScript, Word, WordPart, lint};
 
-use crate::{authorizer::Refusal, policy::Policy, subject::Subject};
+use crate::{policy::Policy, refusal::Refusal, subject::Subject};
 
 use self::program::Program;
 pub(crate) use self::{

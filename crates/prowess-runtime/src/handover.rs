@@ -10,10 +10,10 @@ use rustix::fs::{Access, FileType};
 
 use crate::{
     outcome::{Outcome, OutcomeStatus},
-    policy::acted_on,
     protected::is_protected,
     repository::{is_named_by_settings, is_of_repository},
     roots::is_of_git,
+    sensitive::acted_on,
 };
 
 /// A directory that takes the files of a run. What lies there already stays as it is.

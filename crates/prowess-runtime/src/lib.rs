@@ -1,17 +1,12 @@
 //! What touches the world: skills are stored, registered, allowed or refused, and run.
 //!
-//! The modules stand in the order a skill passes through them. Nothing here talks to a model or
-//! writes a prompt. Whatever a script or tool came to is an [`Outcome`], also when it failed.
+//! The modules are in the order a skill passes through them, and each uses only those before it.
+//! Nothing here talks to a model or writes a prompt. Whatever a script or tool came to is an [`Outcome`], also when it failed.
 #![warn(missing_docs)]
 
 mod listing;
 mod outcome;
-mod config;
-mod key_file;
 mod secret;
-mod protected;
-mod repository;
-mod roots;
 mod texts;
 mod skill_folder;
 mod environment;
@@ -31,16 +26,25 @@ mod active;
 mod content;
 mod change;
 mod markers;
+mod glob;
+mod protected;
+mod repository;
+mod roots;
+mod sensitive;
+mod policy;
+mod refusal;
+mod remote_skill;
 mod tool;
 mod subject;
-mod commands;
-mod policy;
 mod approver;
 mod records;
 mod trust;
 mod change_history;
+mod commands;
+mod ruling;
 mod journal;
 mod authorizer;
+mod permitted_skills;
 #[cfg(feature = "http")]
 mod proxy;
 mod run_outcome;
@@ -48,8 +52,8 @@ mod preparation;
 mod handover;
 mod executor;
 mod manager;
-mod servers;
 mod tools;
+mod servers;
 mod registry;
 mod toolbox;
 mod tool_format;
@@ -69,14 +73,6 @@ pub use crate::{
     authorizer::Authorizer,
     change::{FileChange, FileState},
     change_history::{ChangeHistory, ChangeRecord, UndoError},
-    config::{
-        Address, AgentSettings, Bytes, Config, ConfigError, ConfigProblem, Depth,
-        DisclosureSettings, IgnoredSetting, LimitSettings, MatchingSettings, ModelSettings, Places,
-        PolicySettings, PrepareSettings, Presets, PriceSetting, ProjectFile, ProjectRight, Ratio,
-        RootPath, RuleSetting, RunSettings, SandboxSettings, ServerSetting, ServerSettings,
-        Setting, SettingOrigin, ShownSetting, SkillSettings, SqlSettings, WindowSettings, bytes,
-        duration, size,
-    },
     create::{CreateError, check_record},
     definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
     entry::{SkillRecord, SkillRecordError},
@@ -87,33 +83,32 @@ pub use crate::{
         ScriptArguments, ScriptNeeds, VariableNeed, VersionNeed, detect, interpreter,
     },
     executor::{Delivery, ExecuteError, Executor},
+    glob::fits,
     journal::Journal,
-    key_file::{KeyFileError, key_of_file},
     manager::{ExecutionRequest, ExecutionResponse, Intent, Manager, ToolCall, ToolResult},
     markers::{fresh_marker, make_visible, strip_invisible},
     outcome::{Outcome, OutcomeStatus, PlanStep, StepOutcome},
     parameters::{Parameters, ParametersError},
     percent::percent_decoded,
-    policy::{
-        ActionRequest, AllowedToolsMode, Approvals, Decision, Policy, PolicyRule, UnlistedCommands,
-        fits,
-    },
+    permitted_skills::PermittedSkills,
+    policy::{AllowedToolsMode, Approvals, Decision, Policy, PolicyRule, UnlistedCommands},
     preparation::{
         EnvironmentError, EnvironmentRecord, EnvironmentStore, LockedPackage, PackageManager,
         PreparedEnvironment, Recipe, RecipeError, Registries, ScriptEnvironments, SkillRecipes,
     },
-    provider::{PermittedSkills, SkillProvider},
-    records::{AuditEntry, Records, RememberedApproval, now as timestamp},
+    provider::SkillProvider,
+    records::{AuditEntry, Records, RememberedApproval, now as timestamp, settings_digest},
     registry::Registry,
+    remote_skill::{RemoteFile, RemoteSkill, RemoteSkills},
     retriever::{RetrievedSkill, Retriever},
     roots::Roots,
+    ruling::ActionRequest,
     schema::{Mismatch, SchemaError, check_schema},
     script::{Script, ScriptError},
     secret::{KnownSecret, is_secret_value, secret_in},
     servers::{
-        McpLauncher, McpServer, McpServerConfig, OauthSettings, PackageCommand, RemoteFile,
-        RemoteSkill, RemoteSkills, ServerAddress, ServerProgram, ServerSkills, ServerTimeouts,
-        SkillServers, Transport,
+        McpLauncher, McpServer, McpServerConfig, OauthSettings, PackageCommand, ServerAddress,
+        ServerProgram, ServerSetting, ServerSkills, ServerTimeouts, SkillServers, Transport,
     },
     skill_folder::{FolderError, SkillFolder},
     store::{

@@ -14,8 +14,8 @@ use crate::{
     entry::SkillRecord,
     executor::Executor,
     outcome::{Outcome, OutcomeStatus},
-    policy::ActionRequest,
     provider::SkillProvider,
+    ruling::ActionRequest,
     strict_json::strict_json,
     tool::Action,
 };

@@ -6,7 +6,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use crate::policy::fits;
+use crate::glob::fits;
 
 /// Files and directories of that kind, wherever they lie: of ours, of git, of other clients, of
 /// programs that run what a project holds, and of a home. In small letters; in a last name, `*` stands for anything.

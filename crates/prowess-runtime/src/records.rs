@@ -152,7 +152,7 @@ impl Key {
 }
 
 /// What tells a file of settings from any other.
-pub(crate) fn settings_digest(bytes: &[u8]) -> String {
+pub fn settings_digest(bytes: &[u8]) -> String {
     Subject::of_words([bytes]).digest
 }
 
@@ -325,7 +325,7 @@ impl Records {
     }
 
     /// Whether the file of a project was approved with just this content.
-    pub(crate) fn has_approved_settings(&self, file: &Path, digest: &str) -> bool {
+    pub fn has_approved_settings(&self, file: &Path, digest: &str) -> bool {
         self.approved(&Key::of_settings(file)).is_some_and(|it| it.digest == digest)
     }
 

@@ -7,6 +7,7 @@ mod oauth_settings;
 #[cfg(feature = "http")]
 mod oauth;
 mod description;
+mod setting;
 mod launcher;
 mod expand;
 mod files;
@@ -17,7 +18,6 @@ mod remote;
 mod client;
 mod cause;
 mod ending;
-mod offered;
 mod skills;
 mod server_skills;
 mod tool;
@@ -39,13 +39,13 @@ use tokio::{task::spawn_blocking, time::timeout};
 use crate::{
     authorizer::Authorizer,
     change_history::ChangeHistory,
-    config::ServerSetting,
     entry::SkillRecord,
     environment::InterpreterSearch,
     outcome::{Outcome, OutcomeStatus},
-    policy::ActionRequest,
     preparation::EnvironmentStore,
     records::AuditEntry,
+    remote_skill::{RemoteSkill, RemoteSkills},
+    ruling::ActionRequest,
     script,
     skill_folder::{SkillFile, SkillFolder},
     tool::{Action, Tool},
@@ -69,8 +69,8 @@ pub use launcher::PackageCommand;
 #[cfg(feature = "http")]
 pub use oauth::{LoginError, LoginPrompt, LoginRequest, LoginState, Logins};
 pub use oauth_settings::OauthSettings;
-pub use offered::{RemoteFile, RemoteSkill, RemoteSkills};
 pub use server_skills::ServerSkills;
+pub use setting::ServerSetting;
 
 /// Starts the servers that skills bring, or somebody has set.
 ///
@@ -287,7 +287,7 @@ impl McpLauncher {
     async fn authorize(&self, set: &ServerSetting) -> Result<Option<PathBuf>, Box<Outcome>> {
         let ServerSetting { description, .. } = set;
         let prefix = name::server(&description.name);
-        let file = (!set.is_trusted).then(|| set.origin.to_file()).flatten();
+        let file = (!set.is_trusted).then(|| set.file()).flatten();
         // Nobody is asked about what cannot be.
         let url = match &description.transport {
             Transport::Program(program) if file.is_some() => {

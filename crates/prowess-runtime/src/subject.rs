@@ -13,7 +13,7 @@ use self::difference::{difference, listed};
 pub(crate) use self::difference::{file_difference, shortened};
 use crate::{
     entry::SkillRecord,
-    servers::{RemoteFile, RemoteSkill},
+    remote_skill::{RemoteFile, RemoteSkill},
     skill_folder::{FileKind, FolderError, SkillFile},
 };
 

@@ -12,7 +12,7 @@ use std::{
 use prowess::Definition;
 use serde_json::Value;
 
-use crate::{change::FileChange, entry::SkillRecord, outcome::Outcome, servers::RemoteSkill};
+use crate::{change::FileChange, entry::SkillRecord, outcome::Outcome, remote_skill::RemoteSkill};
 
 /// What a call comes to, once it is waited for.
 pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;

@@ -14,7 +14,7 @@ use crate::{
     active::Active,
     authorizer::{AuthorizedAction, Authorizer},
     outcome::{Outcome, OutcomeStatus, PlanStep, StepOutcome},
-    policy::ActionRequest,
+    ruling::ActionRequest,
     schema::{Schema, property},
     tool::Tool,
 };

@@ -14,7 +14,7 @@ use prowess::{
     CheckError, CheckResult, CheckedScript, Directory, Finding, HERE, Library, Profile, Severity,
     check_directories, rule,
 };
-use prowess_runtime::Config;
+use prowess_cli::settings::Config;
 use prowess_shell::lint;
 use serde_json::json;
 

@@ -2,7 +2,8 @@ use std::io::{self, IsTerminal as _};
 
 use anyhow::Result;
 use prowess::nearest;
-use prowess_runtime::{Config, Records, SettingOrigin, ShownSetting};
+use prowess_cli::settings::{Config, SettingOrigin, ShownSetting};
+use prowess_runtime::Records;
 use serde_json::{Value as Json, json};
 
 use crate::{

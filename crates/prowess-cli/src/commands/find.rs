@@ -11,7 +11,7 @@ use prowess::{
     Library, Match, Matching, Reason, Skill, Strategy, Thresholds, Tier, Unknown, activate,
     matches_by, why,
 };
-use prowess_runtime::Ratio;
+use prowess_cli::settings::Ratio;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use unicode_width::UnicodeWidthStr as _;

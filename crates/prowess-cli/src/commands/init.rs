@@ -6,7 +6,7 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use prowess::Scope;
-use prowess_runtime::Config;
+use prowess_cli::settings::Config;
 use serde_json::json;
 
 use crate::{ExitStatus, arguments::Global, context, printer::Printer, surroundings::surroundings};

@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 use prowess::{Evaluation, Finding, Lab, Library, Skill, Study};
-use prowess_runtime::Ratio;
+use prowess_cli::settings::Ratio;
 
 use super::{Readers, write_page};
 use crate::{

@@ -5,8 +5,9 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use prowess::Skill;
+use prowess_cli::settings::Config;
 use prowess_runtime::{
-    Config, EnvironmentRecord, EnvironmentStore, Launcher, McpServerConfig, Recipe, RecipeError,
+    EnvironmentRecord, EnvironmentStore, Launcher, McpServerConfig, Recipe, RecipeError,
     ScriptError, SkillRecipes, SkillServers, Transport,
 };
 use serde_json::json;

@@ -6,8 +6,9 @@ use prowess::{
     Offer, Prompt, Role, Strategy, Tokenizer, UseSkillInput, catalog, choose, fit, history,
     request,
 };
+use prowess_cli::settings::{Config, Ratio};
 use prowess_runtime::{
-    Authorizer, Config, DenyAll, PermittedSkills, Ratio, SkillProvider, fresh_marker, plain_schema,
+    Authorizer, DenyAll, PermittedSkills, SkillProvider, fresh_marker, plain_schema,
 };
 use serde_json::{Value as Json, json};
 

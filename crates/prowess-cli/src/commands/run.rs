@@ -10,9 +10,10 @@ use std::{
 use anyhow::Context as _;
 use clap::ValueHint;
 use prowess::{Definition, Library, Manifest, ResourceKind, Skill, Type, nearest};
+use prowess_cli::settings::Config;
 use prowess_http::{Hosts, HostsError};
 use prowess_runtime::{
-    Action, ActionRequest, Active, ApproverReply, Authorizer, Chunk, Config, Coverage, Delivery,
+    Action, ActionRequest, Active, ApproverReply, Authorizer, Chunk, Coverage, Delivery,
     EnvironmentRecord, ExecuteError, Executor, Launcher, Outcome, OutcomeStatus, Parameters,
     ParametersError, PlanStep, Question, Script, ScriptArguments, ScriptEnvironments, ScriptError,
     SkillProvider, SkillRecord, Stdin,

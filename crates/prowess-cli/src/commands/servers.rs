@@ -5,9 +5,10 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use prowess::{Library, nearest};
 use prowess_agent::mask;
+use prowess_cli::settings::{Config, IgnoredSetting};
 use prowess_runtime::{
-    Action, ActionRequest, Authorizer, Config, IgnoredSetting, Launcher, McpLauncher, McpServer,
-    Outcome, OutcomeStatus, RemoteSkill, RemoteSkills, ServerSetting,
+    Action, ActionRequest, Authorizer, Launcher, McpLauncher, McpServer, Outcome, OutcomeStatus,
+    RemoteSkill, RemoteSkills, ServerSetting,
 };
 use serde_json::{Value as Json, json};
 
@@ -228,7 +229,7 @@ impl Desk {
         printer: &mut Printer,
     ) -> Result<()> {
         let label = &set.description.name;
-        let origin = printer.dim(&safe::line(&set.origin.to_string()));
+        let origin = printer.dim(&safe::line(&set.origin()));
         let login = self.starter.login_state(set).map(|it| {
             let said = format!("  (logged in at {})", safe::line(&it.issuer));
             printer.dim(&said)
@@ -282,7 +283,7 @@ impl Desk {
     ) -> Json {
         let mut document = json!({
             "label": set.description.name,
-            "origin": set.origin.to_string(),
+            "origin": set.origin(),
             "login": self.starter.login_state(set),
         });
         match visited {

@@ -2,8 +2,9 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use prowess::{Library, Skill};
+use prowess_cli::settings::Config;
 use prowess_runtime::{
-    Config, Launcher, Outcome, OutcomeStatus, ServerSetting, SkillProvider, Toolbox, fresh_marker,
+    Launcher, Outcome, OutcomeStatus, ServerSetting, SkillProvider, Toolbox, fresh_marker,
     make_visible, strict_json,
 };
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 //!
 //! None of this is the wall: what is missed here still runs in the sandbox.
 
-use crate::authorizer::Refusal;
+use crate::refusal::Refusal;
 
 use super::{Argument, program::family, refused, scripts};
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    authorizer::Refusal,
+    refusal::Refusal,
     repository::{git_directories, is_repository, read},
 };
 

@@ -22,9 +22,9 @@ use crate::{
     change_history::ChangeHistory,
     listing::entries,
     outcome::{Outcome, OutcomeStatus},
-    policy::{self, guarded},
     protected::{ResolvedPath, is_protected, place},
     repository::acted_on,
+    sensitive::{self, guarded},
 };
 
 /// How much is looked through for them, the nearest first.
@@ -150,7 +150,7 @@ impl ProtectedFiles {
             |it: &Path| before.sensitive.contains(it) || after.sensitive.contains(it);
         changes.retain(|it| {
             let by_name = it.led_by.as_deref().unwrap_or(&it.path);
-            !is_sensitive(&it.path) || policy::acted_on(by_name).is_some()
+            !is_sensitive(&it.path) || sensitive::acted_on(by_name).is_some()
         });
         changes
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{authorizer::Refusal, policy::Policy, protected::ResolvedPath};
+use crate::{policy::Policy, protected::ResolvedPath, refusal::Refusal};
 
 use super::{Argument, PlannedProgram, caution::is_option, git, refused};
 

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{authorizer::Refusal, policy::Policy};
+use crate::{policy::Policy, refusal::Refusal};
 
 use super::Argument;
 

@@ -6,10 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{
-    policy::{Policy, fits},
-    roots::is_of_git,
-};
+use crate::{glob::fits, policy::Policy, roots::is_of_git};
 
 use super::Argument;
 

@@ -6,11 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{
-    listing,
-    policy::{Policy, fits},
-    protected::ResolvedPath,
-};
+use crate::{glob::fits, listing, policy::Policy, protected::ResolvedPath};
 
 /// How many directories are looked into.
 const DIRECTORIES: usize = 50_000;

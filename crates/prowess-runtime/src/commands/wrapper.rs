@@ -1,6 +1,6 @@
 //! Programs that run another command: which words that command has.
 
-use crate::authorizer::Refusal;
+use crate::refusal::Refusal;
 
 use super::{Argument, refused};
 

@@ -13,9 +13,10 @@ use prowess_sandbox::{CapturedText, Job, Network, is_of_system};
 
 use crate::{
     outcome::{Outcome, OutcomeStatus},
-    policy::{Policy, holds_secrets},
+    policy::Policy,
     protected::is_protected,
     secret::is_secret_value,
+    sensitive::holds_secrets,
 };
 
 /// What a server was given, and where its entry is.

@@ -175,7 +175,7 @@ impl SkillServers {
 
 impl McpServerConfig {
     /// Reads a server; nothing for one that is switched off.
-    pub(crate) fn read(name: &str, server: &Map<String, Value>) -> Result<Option<Self>, String> {
+    pub fn read(name: &str, server: &Map<String, Value>) -> Result<Option<Self>, String> {
         if server.get("disabled") == Some(&Value::Bool(true)) {
             return Ok(None);
         }
@@ -201,7 +201,7 @@ impl McpServerConfig {
     }
 
     /// The keys of a server that nobody knows.
-    pub(crate) fn unknown(server: &Map<String, Value>) -> impl Iterator<Item = &String> {
+    pub fn unknown(server: &Map<String, Value>) -> impl Iterator<Item = &String> {
         server.keys().filter(|it| !KNOWN.contains(&it.as_str()))
     }
 

@@ -12,11 +12,10 @@ use prowess_http::Hosts;
 use prowess_sandbox::{Job, Network, Work, is_of_system};
 
 use crate::{
-    authorizer::Refusal,
     commands,
-    config::ServerSetting,
     environment::{Ecosystem, InstalledInterpreter},
     outcome::{Outcome, OutcomeStatus},
+    refusal::Refusal,
     skill_folder::{FileKind, SkillFile, give_folder},
 };
 #[cfg(feature = "http")]
@@ -30,6 +29,7 @@ use super::{
     expand::PlaceholderValues,
     files::{Author, FileRules, ServerFiles},
     launcher::ProjectCommand,
+    setting::ServerSetting,
 };
 
 /// What an entry says, with all that it refers to.
@@ -81,7 +81,7 @@ impl McpLauncher {
         let description = &set.description;
         let known = PlaceholderValues { folder: None, variables: &self.environment };
         let mut texts = self.texts(description, program, &known)?;
-        let file = set.origin.to_file();
+        let file = set.file();
         let project = file.as_deref().and_then(Path::parent).filter(|_| !set.is_trusted);
         let author = project.map_or(Author::User, Author::Project);
         let base = project.unwrap_or(&self.directory);

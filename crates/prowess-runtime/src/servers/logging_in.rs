@@ -1,5 +1,6 @@
 //! Logging in to servers that are set, and out again.
 
+use super::ServerSetting;
 use super::{
     LoginError, LoginRequest, LoginState, Logins, McpLauncher, McpServerConfig, ServerAddress,
     Transport,
@@ -8,7 +9,7 @@ use super::{
     remote::Remote,
     unknown,
 };
-use crate::{config::ServerSetting, outcome::Outcome};
+use crate::outcome::Outcome;
 
 impl McpLauncher {
     /// Sends the tokens of these logins to the servers that they were given out for.

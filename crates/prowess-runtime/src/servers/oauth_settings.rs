@@ -23,7 +23,7 @@ const KNOWN: &[&str] = &["client_id", "client_secret", "issuer", "redirect_uri",
 
 impl OauthSettings {
     /// Reads the table of a server; nothing is set where it has none.
-    pub(crate) fn read(server: &Map<String, Value>) -> Result<Self, String> {
+    pub fn read(server: &Map<String, Value>) -> Result<Self, String> {
         let Some(value) = server.get("oauth") else { return Ok(Self::default()) };
         let table = value.as_object().ok_or("`oauth` is not a table")?;
         if let Some(key) = table.keys().find(|it| !KNOWN.contains(&it.as_str())) {

@@ -11,12 +11,10 @@ use std::{
 use prowess::{Library, Memory, Options, Scope, Thresholds, defused, matches};
 use serde_json::{Value, json};
 
-use super::{
-    offered::{DOCUMENT, RemoteSkill, RemoteSkills},
-    tool::{Source, shortened},
-};
+use super::tool::{Source, shortened};
 use crate::{
     outcome::{Outcome, OutcomeStatus},
+    remote_skill::{DOCUMENT, RemoteSkill, RemoteSkills},
     tool::{Action, Tool, ToolFuture},
     tools::{FoundSkill, FoundSkills},
 };

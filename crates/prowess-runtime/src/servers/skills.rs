@@ -7,10 +7,12 @@ use tokio::time::timeout;
 use super::{
     client::Failure,
     ending::explained,
-    offered::{DOCUMENT, RemoteSkill, RemoteSkills, one_line},
     tool::{Source, shortened},
 };
-use crate::outcome::{Outcome, OutcomeStatus};
+use crate::{
+    outcome::{Outcome, OutcomeStatus},
+    remote_skill::{DOCUMENT, RemoteSkill, RemoteSkills, one_line},
+};
 
 /// How many skills of a server are taken.
 const SKILLS: usize = 1000;

@@ -7,9 +7,9 @@ use std::{
     path::PathBuf,
 };
 
+use crate::key_file::key_of_file;
 use anyhow::Result;
 use prowess_mcp::{Http, HttpServer, ServeError, SkillServer, serve_stdio};
-use prowess_runtime::key_of_file;
 use rustix::{
     process::{Resource, Rlimit, getrlimit, setrlimit},
     rand::{GetRandomFlags, getrandom},

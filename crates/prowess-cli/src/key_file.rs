@@ -9,8 +9,7 @@ use rustix::{
 
 /// A key cannot be taken from a file. No message holds any of it.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum KeyFileError {
+pub(crate) enum KeyFileError {
     /// The file cannot be read.
     #[error("the key cannot be read")]
     Read(#[source] io::Error),
@@ -33,7 +32,7 @@ pub enum KeyFileError {
 
 impl KeyFileError {
     /// What to do about it.
-    pub fn hint(&self, path: &Path) -> Option<String> {
+    pub(crate) fn hint(&self, path: &Path) -> Option<String> {
         let path = path.display();
         match self {
             Self::Open { .. } => Some(format!("`chmod 600 {path}` leaves it to you alone")),
@@ -46,7 +45,7 @@ impl KeyFileError {
 const LONGEST: u64 = 16 * 1024;
 
 /// The key that a file holds, if it lies there safely: nobody but its owner, who asks, can read it.
-pub fn key_of_file(path: &Path) -> Result<String, KeyFileError> {
+pub(crate) fn key_of_file(path: &Path) -> Result<String, KeyFileError> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::empty());
     let file = File::from(file.map_err(|it| KeyFileError::Read(it.into()))?);

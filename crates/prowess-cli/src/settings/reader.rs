@@ -9,6 +9,7 @@ use std::{
 };
 
 use prowess::nearest;
+use prowess_runtime::{Records, settings_digest};
 use rustix::fs::{Mode, OFlags};
 use toml_edit::{Document, Item, TableLike};
 
@@ -19,7 +20,6 @@ use super::{
     table::{Facts, Row},
     value::without_password,
 };
-use crate::records::{Records, settings_digest};
 
 /// The largest file of settings, in bytes.
 const LARGEST: u64 = 1024 * 1024;

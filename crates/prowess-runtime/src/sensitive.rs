@@ -263,7 +263,7 @@ pub(crate) fn acted_on(path: &Path) -> Option<&'static str> {
 }
 
 /// Why a file is asked about each time it is written; nothing for any other.
-pub(super) fn sensitive(path: &Path) -> Option<&'static str> {
+pub(crate) fn sensitive(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_string_lossy().to_lowercase();
     let by_name = secret(path).or_else(|| named(NAMES, &name)).or_else(|| acted_on(path));
     if by_name.is_some() {

@@ -7,15 +7,14 @@ use std::{
 };
 
 use prowess::{ContextWindow, Directory, Matching, Strategy};
+use prowess_runtime::{
+    AllowedToolsMode, Approvals, Decision, Policy, ServerSetting, UnlistedCommands,
+};
 use prowess_sandbox::{RunLimits, SandboxLevel};
 
 use super::{
     origin::{Setting, SettingOrigin},
     value::{Address, Bytes, Depth, Presets, PriceSetting, Ratio, RootPath},
-};
-use crate::{
-    policy::{AllowedToolsMode, Approvals, Decision, Policy, UnlistedCommands},
-    servers::McpServerConfig,
 };
 
 /// Which skills there are.
@@ -131,17 +130,6 @@ pub struct RuleSetting {
 /// The servers that agents can use, each under a label.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServerSettings(pub Vec<ServerSetting>);
-
-/// A server, under the label that somebody here gave it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ServerSetting {
-    /// How it is reached; its name is the label.
-    pub description: McpServerConfig,
-    /// Whether nobody has to be asked about it: a person set it, and no file of a project.
-    pub is_trusted: bool,
-    /// Where it stands.
-    pub origin: SettingOrigin,
-}
 
 /// How long and how much a run may take.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,12 +8,16 @@ use std::{
 };
 
 use prowess::{DEEPEST, Directory, PRESETS, Preset, Scope, Strategy, nearest, preset};
+use prowess_runtime::{
+    AllowedToolsMode, Approvals, Decision, McpServerConfig, OauthSettings, ServerSetting,
+    Transport, UnlistedCommands,
+};
 use prowess_sandbox::SandboxLevel;
 use serde_json::{Value as Json, json};
 use toml_edit::{Item, Value as Toml};
 
 use super::{
-    RuleSetting, ServerSetting, ServerSettings,
+    RuleSetting, ServerSettings,
     origin::{IgnoredSetting, Setting, SettingOrigin},
     places::Owner,
     reader::Reader,
@@ -21,10 +25,6 @@ use super::{
     spelt,
     table::Facts,
     units::{bytes, duration, size},
-};
-use crate::{
-    policy::{AllowedToolsMode, Approvals, Decision, UnlistedCommands},
-    servers::{McpServerConfig, OauthSettings, Transport},
 };
 
 /// A number from 0 to 1.
@@ -883,10 +883,7 @@ fn entry<T: Value>(it: &T) -> String {
 
 /// Whether a pattern of hosts leads nowhere but to the internet.
 fn is_public(pattern: &str) -> bool {
-    #[cfg(feature = "http")]
-    return prowess_http::is_public_pattern(pattern);
-    #[cfg(not(feature = "http"))]
-    return pattern.is_empty();
+    prowess_http::is_public_pattern(pattern)
 }
 
 /// Whether a list has just this.
@@ -906,7 +903,6 @@ fn covers(key: &str, wide: &Json, narrow: &Json) -> bool {
             let wide = Path::new(wide);
             is_inside(Path::new(narrow), &fs::canonicalize(wide).unwrap_or(wide.to_owned()))
         }
-        #[cfg(feature = "http")]
         (Some(wide), Some(narrow)) if ["policy.hosts", "policy.script_hosts"].contains(&key) => {
             prowess_http::pattern_covers(wide, narrow)
         }
@@ -1019,7 +1015,7 @@ impl Value for ServerSettings {
                 Ok(Some(description)) => servers.push(ServerSetting {
                     description,
                     is_trusted: reader.owner != Owner::Project,
-                    origin: reader.origin(&label.span),
+                    place: reader.origin(&label.span).to_place(),
                 }),
                 Ok(None) => {}
                 Err(Unusable::Outside { key, reason }) => {
@@ -1064,8 +1060,9 @@ impl Value for ServerSettings {
     fn more(self, to: &Self) -> Portion<Self> {
         let (taken, new): (Vec<_>, Vec<_>) =
             self.0.into_iter().partition(|it| to.has(&it.description.name));
-        let left_out =
-            taken.iter().map(|it| (it.description.name.clone(), Some(it.origin.clone())));
+        let left_out = taken
+            .iter()
+            .map(|it| (it.description.name.clone(), SettingOrigin::of_place(it.place.as_ref())));
         let left_out: Vec<_> = left_out.collect();
         let value = (left_out.is_empty() || !new.is_empty())
             .then(|| Self(to.0.iter().cloned().chain(new).collect()));

@@ -1,7 +1,6 @@
 //! One of the tools that a skill lists, such as `Read` or `Bash(git add:*)`.
 
-use super::glob::fits;
-use crate::tool::Action;
+use crate::{glob::fits, tool::Action};
 
 /// A tool that a skill lists, and what it may be used for.
 #[derive(Debug)]

@@ -20,6 +20,7 @@ use std::{
 };
 
 use prowess::{ContextWindow, Directory, Matching, Memory, Options, Scope, Thresholds};
+use prowess_runtime::{Policy, PolicyRule};
 use prowess_sandbox::RunLimits;
 use serde_json::Value as Json;
 
@@ -29,14 +30,13 @@ pub use self::{
     right::ProjectRight,
     settings::{
         AgentSettings, DisclosureSettings, LimitSettings, MatchingSettings, ModelSettings,
-        PolicySettings, PrepareSettings, RuleSetting, RunSettings, SandboxSettings, ServerSetting,
-        ServerSettings, SkillSettings, SqlSettings, WindowSettings,
+        PolicySettings, PrepareSettings, RuleSetting, RunSettings, SandboxSettings, ServerSettings,
+        SkillSettings, SqlSettings, WindowSettings,
     },
     units::{bytes, duration, size},
     value::{Address, Bytes, Depth, Presets, PriceSetting, Ratio, RootPath},
 };
 use self::{places::Owner, reader::Reader, table::Row};
-use crate::policy::{Policy, PolicyRule};
 
 /// What a person has set, and what holds where nobody has set anything.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -186,7 +186,7 @@ impl Config {
         let skill = &self.skill;
         let folder = |origin: &SettingOrigin| {
             let own = typed.or(self.project.as_ref().map(|it| &*it.path));
-            let own = own.filter(|it| origin.to_file().as_deref() == Some(*it));
+            let own = own.filter(|it| origin.place().is_some_and(|(path, _)| path == *it));
             own.and_then(Path::parent).map(Path::to_owned)
         };
         let mut directories = Vec::new();

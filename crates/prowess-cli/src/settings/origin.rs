@@ -89,9 +89,14 @@ impl<T> Setting<T> {
 }
 
 impl SettingOrigin {
-    /// The file, for what came from one.
-    pub(crate) fn to_file(&self) -> Option<PathBuf> {
-        self.place().map(|it| it.0.to_owned())
+    /// A file and a line, where there are any.
+    pub(super) fn of_place(place: Option<&(PathBuf, usize)>) -> Option<Self> {
+        place.map(|(path, line)| Self::File { path: path.as_path().into(), line: *line })
+    }
+
+    /// The file and line, owned.
+    pub(super) fn to_place(&self) -> Option<(PathBuf, usize)> {
+        self.place().map(|(path, line)| (path.to_owned(), line))
     }
 
     /// The file and line, for what came from a file.
