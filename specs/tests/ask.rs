@@ -893,6 +893,46 @@ mod keys_go_where_their_owner_says {
         assert!(ran.code == Some(2) && ran.stderr.contains("`--model NAME`"), "{}", ran.stderr);
         assert_eq!(sessions(&world), 0);
     }
+
+    #[test]
+    fn a_model_is_reached_through_the_proxy_of_the_network() {
+        let world = World::new();
+        let proxy = ModelServer::answering(|_| Answer::text("Hello through a proxy."));
+        let address =
+            proxy.url().trim_start_matches("http://").split('/').next().unwrap().to_owned();
+        let ask = |base: &str, variables: &[(&str, &str)]| {
+            let key = ("OPENAI_API_KEY", KEY);
+            let variables: Vec<_> = variables.iter().copied().chain([key]).collect();
+            let arguments = ["ask", "--base-url", base, "--model", "test-model", "Hi"];
+            world.run_with_env(&variables, &arguments)
+        };
+        let named = format!("http://ann:pa%40ss@{address}");
+        let ran = ask("http://model.example/v1", &[("HTTP_PROXY", &named)]);
+        assert_eq!(ran.stdout(), "Hello through a proxy.\n", "{}", ran.stderr);
+        let asked = proxy.requests();
+        assert_eq!(asked.len(), 1);
+        assert!(asked[0].path.starts_with("http://model.example/v1/"), "{}", asked[0].path);
+        let authorization = asked[0].header("proxy-authorization").unwrap();
+        assert!(authorization.eq_ignore_ascii_case("Basic YW5uOnBhQHNz"), "{authorization}");
+
+        let direct = [("ALL_PROXY", "http://127.0.0.1:1"), ("NO_PROXY", "model.example")];
+        let ran = ask("http://model.example/v1", &direct);
+        assert!(ran.code == Some(2) && !ran.stderr.contains("proxy"), "{}", ran.stderr);
+        let ran = ask(&proxy.url(), &direct[..1]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let ran = ask("https://model.example/v1", &direct[..1]);
+        assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains("cannot connect through the proxy `127.0.0.1:1`"),
+            "{}",
+            ran.stderr
+        );
+
+        let ran = ask("https://model.example/v1", &[("HTTPS_PROXY", "socks5://ann:s3cret@h:1")]);
+        assert_eq!(ran.code, Some(2));
+        assert!(ran.stderr.contains("`HTTPS_PROXY` cannot be used"), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("s3cret"), "{}", ran.stderr);
+    }
 }
 
 mod a_dry_run_sends_nothing {

@@ -7,7 +7,6 @@ use std::{
     time::Duration,
 };
 
-use crate::key_file::key_of_file;
 use prowess::{Call, Message, Role, nearest};
 use prowess_agent::{
     ApiKey, ChatResponse, KnownSecrets, Model, ModelConnection, ModelProvider, ScriptedModel,
@@ -19,7 +18,14 @@ use prowess_runtime::{KnownSecret, is_secret_value, percent_decoded};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use crate::{cli_error::CliError, completion, context::quoted, host::time, printer::Printer};
+use crate::{
+    cli_error::CliError,
+    completion,
+    context::quoted,
+    host::{self, time},
+    key_file::key_of_file,
+    printer::Printer,
+};
 
 /// Which model is asked, as it is typed.
 #[derive(Debug, Default, clap::Args)]
@@ -84,7 +90,9 @@ impl ModelArgs {
             return Err(CliError::unable("no model is named").hint(hint));
         };
         let key = key.as_deref().map(ApiKey::new);
-        let connection = ModelConnection { base_url, key, ..self.connection(provider, name, set) };
+        let proxies = host::proxies()?;
+        let connection =
+            ModelConnection { base_url, key, proxies, ..self.connection(provider, name, set) };
         model(connection).map_err(|it| CliError::unable(it.to_string()))
     }
 

@@ -15,7 +15,7 @@ use clap::ValueHint;
 use prowess::{Cache, Library};
 use prowess_agent::RecordingApprover;
 use prowess_cli::settings::{Config, Places, SettingOrigin, duration};
-use prowess_http::Hosts;
+use prowess_http::{Hosts, Proxies};
 use prowess_runtime::{
     Approver, Authorizer, ChangeHistory, DenyAll, EnvironmentStore, Executor, InterpreterSearch,
     Launcher, Logins, McpLauncher, Network, Outcome, OutcomeStatus, Policy, PrepareLimits,
@@ -27,6 +27,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::{
     approver::approver,
     arguments::{directory, existing},
+    cli_error::CliError,
     connection,
     printer::Printer,
     registries, trust,
@@ -203,8 +204,16 @@ fn environments_folder() -> Option<PathBuf> {
     Some(data.join("environments")).filter(|it| !is_homeless(it))
 }
 
+/// The proxies that `HTTPS_PROXY` and its kin name.
+pub(crate) fn proxies() -> Result<Proxies, CliError> {
+    Proxies::from_variables(|name| env::var(name).ok()).map_err(|error| {
+        let hint = "set it to a URL such as `http://proxy.example:3128`, or unset it";
+        CliError::unable(error.to_string()).hint(hint)
+    })
+}
+
 /// What prepares environments; nothing where there is no home.
-pub(crate) fn preparer(config: &Config, launcher: Launcher) -> Option<Preparer> {
+pub(crate) fn preparer(config: &Config, launcher: Launcher, proxies: Proxies) -> Option<Preparer> {
     let settings = &config.prepare;
     let limits = PrepareLimits {
         timeout: settings.timeout.value,
@@ -217,6 +226,7 @@ pub(crate) fn preparer(config: &Config, launcher: Launcher) -> Option<Preparer> 
         search: interpreters(config),
         registries: registries::registries(config),
         limits,
+        proxies,
     })
 }
 
@@ -227,7 +237,8 @@ pub(crate) fn preparing(
     launcher: Launcher,
     authorizer: &Authorizer,
 ) -> Executor {
-    match preparer(config, launcher) {
+    // What is wrong with the variables is said where somebody asks for packages.
+    match preparer(config, launcher, proxies().unwrap_or_default()) {
         Some(preparer) => {
             executor.with_preparation(Arc::new(preparer), authorizer.approver.clone())
         }

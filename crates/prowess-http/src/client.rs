@@ -6,16 +6,19 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::{
     HeaderMap, Method,
     body::Bytes,
-    header::{ACCEPT_ENCODING, CONNECTION, HOST, HeaderName, HeaderValue, USER_AGENT},
+    header::{
+        ACCEPT_ENCODING, CONNECTION, HOST, HeaderName, HeaderValue, PROXY_AUTHORIZATION, USER_AGENT,
+    },
 };
 use tokio::time::{Instant, timeout_at};
 use url::{Host, Position, Url};
 
 use crate::{
-    connect::Connection,
+    connect::{Connection, Stream, connect, secured},
     error::FetchError,
     fetch::{AGENT, host, server_name},
     hosts::{Admission, Hosts},
+    proxies::{Proxies, ProxyAddress},
     resolver::{Resolver, SystemResolver},
     trust::{CertificateError, Trust},
 };
@@ -24,14 +27,15 @@ use crate::{
 /// too, unless [`with_hosts`](Self::with_hosts) restricts them. For URLs from untrusted input use
 /// [`Fetcher`](crate::Fetcher).
 ///
-/// No redirect is followed, no proxy is used (`HTTPS_PROXY` is not read), and nothing is kept from one
-/// request to the next. Dropping the response closes the connection.
+/// No redirect is followed, and nothing is kept from one request to the next. Proxies are used where
+/// [`with_proxies`](Self::with_proxies) names them; the environment is not read. Dropping the response closes the connection.
 #[derive(Debug)]
 pub struct HttpClient {
     timeouts: Timeouts,
     hosts: Option<Hosts>,
     resolver: Arc<dyn Resolver>,
     trust: Trust,
+    proxies: Proxies,
 }
 
 /// Timeouts of a request.
@@ -111,6 +115,14 @@ pub enum HttpError {
         /// The cause.
         source: io::Error,
     },
+    /// The proxy could not be reached, or did not connect to the host.
+    #[error("cannot connect through the proxy `{proxy}`")]
+    Proxy {
+        /// Its host and port.
+        proxy: String,
+        /// The cause.
+        source: io::Error,
+    },
     /// The response is not HTTP.
     #[error("`{host}` gave no answer that is HTTP")]
     Answer {
@@ -166,8 +178,8 @@ impl Default for Timeouts {
 impl HttpClient {
     /// Makes a client with these timeouts.
     pub fn new(timeouts: Timeouts) -> Self {
-        let (hosts, trust) = Default::default();
-        Self { timeouts, hosts, resolver: Arc::new(SystemResolver), trust }
+        let (hosts, trust, proxies) = Default::default();
+        Self { timeouts, hosts, resolver: Arc::new(SystemResolver), trust, proxies }
     }
 
     /// Sends requests to these hosts only.
@@ -185,6 +197,13 @@ impl HttpClient {
     /// Trusts the authorities of these certificates (PEM) beside those of the system.
     pub fn with_certificates(self, pem: &[u8]) -> Result<Self, CertificateError> {
         Ok(Self { trust: Trust::new(pem)?, ..self })
+    }
+
+    /// Sends requests through these proxies. Not with [`with_hosts`](Self::with_hosts): a proxy looks
+    /// names up itself, so that no address could be checked.
+    #[must_use]
+    pub fn with_proxies(self, proxies: Proxies) -> Self {
+        Self { proxies, ..self }
     }
 
     /// Fails if a request cannot or may not be sent, as far as its text says.
@@ -206,7 +225,10 @@ impl HttpClient {
     ) -> Result<StreamedResponse, HttpError> {
         let url = parse(&request.url)?;
         let (host, max_body) = (host(&url), request.max_body);
-        let request = sendable(method, request, &url)?;
+        let mut request = sendable(method, request, &url)?;
+        if let Some(proxy) = self.proxy(&url).filter(|_| url.scheme() == "http") {
+            proxied(&mut request, proxy, &url)?;
+        }
         let end = Deadline::after(self.timeouts.total);
         let soon = Deadline::after(self.timeouts.connect).or(end);
         let mut connection = soon.wait(&host, self.connect(&url)).await??;
@@ -234,9 +256,40 @@ impl HttpClient {
             "https" => Some((self.trust.config(), server_name(url).map_err(|_| unusable())?)),
             _ => None,
         };
+        if let Some(proxy) = self.proxy(url) {
+            let error = |source| HttpError::Proxy { proxy: proxy.name(), source };
+            let stream = self.through(proxy, url).await?;
+            return Connection::over(stream, tls).await.map_err(error);
+        }
         let addresses = self.addresses(url).await?;
         let connection = Connection::new(&addresses, tls).await;
         connection.map_err(|source| HttpError::Connect { host, source })
+    }
+
+    /// The proxy that leads to a URL.
+    fn proxy(&self, url: &Url) -> Option<&ProxyAddress> {
+        self.proxies.of(url).filter(|_| self.hosts.is_none())
+    }
+
+    /// A stream that leads through a proxy: to the host of an `https:` URL, to the proxy itself for an
+    /// `http:` one.
+    async fn through(&self, proxy: &ProxyAddress, url: &Url) -> Result<Box<dyn Stream>, HttpError> {
+        let error = |source| HttpError::Proxy { proxy: proxy.name(), source };
+        let tls = match proxy.url.scheme() {
+            "https" => {
+                Some((self.trust.config(), server_name(&proxy.url).map_err(|_| unusable())?))
+            }
+            _ => None,
+        };
+        let addresses = self.addresses(&proxy.url).await?;
+        let stream = connect(&addresses).await.map_err(error)?;
+        let mut stream = secured(Box::new(stream), tls).await.map_err(error)?;
+        if url.scheme() == "https" {
+            let name = url.host_str().ok_or_else(unusable)?;
+            let port = url.port_or_known_default().ok_or_else(unusable)?;
+            proxy.tunnel(&mut stream, name, port).await.map_err(error)?;
+        }
+        Ok(stream)
     }
 
     /// The addresses of a host, each of which may be connected to.
@@ -358,6 +411,22 @@ fn parse(text: &str) -> Result<Url, HttpError> {
         scheme => format!("`{scheme}:` is not used, only `http:` and `https:`"),
     };
     Err(HttpError::Url { why })
+}
+
+/// Asks a proxy for a URL, instead of its server.
+fn proxied(
+    request: &mut hyper::Request<Full<Bytes>>,
+    proxy: &ProxyAddress,
+    url: &Url,
+) -> Result<(), HttpError> {
+    let whole = &url[..Position::AfterQuery];
+    *request.uri_mut() = whole.parse().map_err(|_| unusable())?;
+    if let Some(authorization) = &proxy.authorization {
+        let mut value = HeaderValue::from_str(authorization).map_err(|_| unusable())?;
+        value.set_sensitive(true);
+        request.headers_mut().insert(PROXY_AUTHORIZATION, value);
+    }
+    Ok(())
 }
 
 fn refused(error: FetchError) -> HttpError {

@@ -26,6 +26,9 @@ use tokio::{
 };
 use tokio_rustls::TlsConnector;
 
+/// How TLS is spoken, and with the server of which name.
+pub(crate) type Tls = (Arc<ClientConfig>, ServerName<'static>);
+
 /// A connection for one request. Closed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -43,17 +46,13 @@ const MAX_BEFORE: usize = 256 * 1024;
 
 impl Connection {
     /// Connects to the first of these addresses that can be; with TLS, to the server of that name.
-    pub(crate) async fn new(
-        addresses: &[SocketAddr],
-        tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
-    ) -> io::Result<Self> {
-        let stream = connect(addresses).await?;
-        let stream: Box<dyn Stream> = match tls {
-            Some((config, name)) => {
-                Box::new(TlsConnector::from(config).connect(name, stream).await?)
-            }
-            None => Box::new(stream),
-        };
+    pub(crate) async fn new(addresses: &[SocketAddr], tls: Option<Tls>) -> io::Result<Self> {
+        Self::over(Box::new(connect(addresses).await?), tls).await
+    }
+
+    /// Makes a connection of a stream; with TLS, to the server of that name.
+    pub(crate) async fn over(stream: Box<dyn Stream>, tls: Option<Tls>) -> io::Result<Self> {
+        let stream = secured(stream, tls).await?;
         let room = Arc::new(AtomicUsize::new(MAX_BEFORE));
         let stream = TokioIo::new(MeteredStream { stream, room: room.clone() });
         let mut builder = http1::Builder::new();
@@ -88,7 +87,19 @@ pub async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
     Err(last)
 }
 
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+/// Encrypts a stream, where that is wanted.
+pub(crate) async fn secured(
+    stream: Box<dyn Stream>,
+    tls: Option<Tls>,
+) -> io::Result<Box<dyn Stream>> {
+    Ok(match tls {
+        Some((config, name)) => Box::new(TlsConnector::from(config).connect(name, stream).await?),
+        None => stream,
+    })
+}
+
+/// Bytes both ways.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 /// A stream from which only so many bytes can be read: a server that goes on saying that it will answer

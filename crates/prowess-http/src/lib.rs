@@ -29,7 +29,8 @@
 //! that a user named; its response is streamed. [`Hosts`] is the guard of both, and can be used alone.
 //! Time, size, redirects, headers and unpacked bytes are limited.
 //!
-//! A runtime of `tokio` is needed. Connection pools, cookies, proxies and HTTP/2 are not in this crate.
+//! A runtime of `tokio` is needed. [`HttpClient`] uses the [`Proxies`] that a host gives
+//! it. Connection pools, cookies and HTTP/2 are not in this crate.
 #![warn(missing_docs)]
 
 mod address;
@@ -39,6 +40,7 @@ mod error;
 mod hosts;
 mod trust;
 mod connect;
+mod proxies;
 mod unpack;
 mod fetch;
 mod client;
@@ -52,6 +54,7 @@ pub use crate::{
     error::FetchError,
     fetch::{CONNECTION_HEADERS, FetchRequest, FetchResponse, Fetcher},
     hosts::{Hosts, HostsError, is_public_pattern, pattern_covers},
+    proxies::{Proxies, ProxyError},
     resolver::{Resolver, SystemResolver},
     trust::CertificateError,
 };

@@ -22,7 +22,7 @@ use std::{
 
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use prowess_http::{Hosts, Resolver, SystemResolver};
+use prowess_http::{Hosts, Proxies, Resolver, SystemResolver};
 use prowess_sandbox::{NetworkProxy, ProxySession, ScriptConnection};
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -41,6 +41,7 @@ pub struct Proxy {
     limits: ProxyLimits,
     remedy: HostRemedy,
     log: Option<Arc<Log>>,
+    proxies: Proxies,
 }
 
 /// The flag or setting that would let a refused host be reached.
@@ -101,13 +102,19 @@ impl Proxy {
     pub fn new(hosts: Hosts) -> Self {
         let (resolver, limits) = (Arc::new(SystemResolver), ProxyLimits::default());
         let remedy = HostRemedy::Flag("--net".to_owned());
-        Self { hosts, resolver, limits, remedy, log: None }
+        Self { hosts, resolver, limits, remedy, log: None, proxies: Proxies::default() }
     }
 
     /// Looks names up in another way than the system does.
     #[must_use]
     pub fn with_resolver(self, resolver: Arc<dyn Resolver>) -> Self {
         Self { resolver, ..self }
+    }
+
+    /// Goes through these proxies, which look names up themselves: only for hosts that the user named.
+    #[must_use]
+    pub fn with_proxies(self, proxies: Proxies) -> Self {
+        Self { proxies, ..self }
     }
 
     /// Lets so much through.

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use prowess_http::{CertificateError, ClientRequest, HttpClient, HttpError, Timeouts};
+use prowess_http::{CertificateError, ClientRequest, HttpClient, HttpError, Proxies, Timeouts};
 
 use super::{
     adapter::{Adapter, Protocol},
@@ -34,6 +34,8 @@ pub struct ModelConnection {
     pub stream: bool,
     /// Authorities (PEM) that are trusted beside those of the system.
     pub certificates: Option<Vec<u8>>,
+    /// The proxies that it is reached through.
+    pub proxies: Proxies,
 }
 
 /// How models are spoken to.
@@ -76,8 +78,16 @@ pub enum ConnectionError {
 
 /// Makes a model that can be asked. Nothing is sent until it is.
 pub fn model(connection: ModelConnection) -> Result<Arc<dyn Model>, ConnectionError> {
-    let ModelConnection { provider, name, base_url, key, mut timeouts, stream, certificates } =
-        connection;
+    let ModelConnection {
+        provider,
+        name,
+        base_url,
+        key,
+        mut timeouts,
+        stream,
+        certificates,
+        proxies,
+    } = connection;
     let name = name.trim().to_owned();
     if name.is_empty() {
         return Err(ConnectionError::Name);
@@ -86,7 +96,7 @@ pub fn model(connection: ModelConnection) -> Result<Arc<dyn Model>, ConnectionEr
         timeouts.idle = timeouts.total;
     }
     let base = base_url.unwrap_or_else(|| provider.base_url().to_owned());
-    let wire = HttpClient::new(timeouts);
+    let wire = HttpClient::new(timeouts).with_proxies(proxies);
     let wire = match certificates {
         Some(pem) => wire.with_certificates(&pem)?,
         None => wire,
@@ -121,6 +131,7 @@ impl ModelConnection {
             timeouts: Timeouts::default(),
             stream: true,
             certificates: None,
+            proxies: Proxies::default(),
         }
     }
 }

@@ -107,7 +107,8 @@ pub(crate) fn run(
         yes: args.yes,
         is_server: args.server.is_some(),
     };
-    let preparer = host::preparer(&config, launcher).context("there is no home directory")?;
+    let preparer = host::preparer(&config, launcher, host::proxies()?)
+        .context("there is no home directory")?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.context("cannot wait for anything")?;
     let PrepareTarget { name, key, folder, recipes, errors } = wanted;

@@ -247,7 +247,9 @@ async fn offer(
     printer: &mut Printer,
 ) -> anyhow::Result<Option<ExitStatus>> {
     let yes = args.running.yes;
-    let Some(preparer) = host::preparer(config, launcher) else { return Ok(None) };
+    let Some(preparer) = host::preparer(config, launcher, host::proxies()?) else {
+        return Ok(None);
+    };
     let Some(recipe) = preparer.lacking(script, folder.as_deref()) else { return Ok(None) };
     if approver(yes).who() == "nobody" {
         let packages = safe::line(&recipe.requirements.join(", ")).into_owned();

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use prowess_http::HostsError;
+use prowess_http::{HostsError, Proxies};
 use prowess_sandbox::{
     Chunk, Job, Network, RunLimits, Sandbox, SandboxError, Work, certificate_file, folder_size,
 };
@@ -46,6 +46,8 @@ pub struct Preparer {
     pub registries: Registries,
     /// How much an environment may take.
     pub limits: PrepareLimits,
+    /// The proxies that registries are reached through.
+    pub proxies: Proxies,
 }
 
 /// How much environments may take.
@@ -430,7 +432,8 @@ impl Preparer {
         let hosts = self.registries.hosts(recipe.ecosystem)?;
         let limits = ProxyLimits { bytes: self.limits.size, ..ProxyLimits::default() };
         let remedy = HostRemedy::Setting("prepare.hosts".to_owned());
-        Ok(Network::Proxy(Arc::new(Proxy::new(hosts).with_limits(limits).with_remedy(remedy))))
+        let proxy = Proxy::new(hosts).with_limits(limits).with_remedy(remedy);
+        Ok(Network::Proxy(Arc::new(proxy.with_proxies(self.proxies.clone()))))
     }
 
     fn job_limits(&self) -> RunLimits {

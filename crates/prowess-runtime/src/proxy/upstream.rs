@@ -87,6 +87,10 @@ impl Proxy {
             let why = format!("port {port} of `{host}` is not allowed; {remedy}");
             return Err(Refusal::forbidden(why));
         }
+        if let Some(stream) = self.proxies.connect(&url, &*self.resolver).await {
+            let connect = |source| FetchError::Connect { host: host.to_string(), source };
+            return stream.map_err(|source| refused(connect(source)));
+        }
         let addresses = self.hosts.addresses(&*self.resolver, &url).await.map_err(refused)?;
         let stream = connect(&addresses).await;
         stream.map_err(|source| refused(FetchError::Connect { host: host.to_string(), source }))

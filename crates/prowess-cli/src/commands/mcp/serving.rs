@@ -7,7 +7,6 @@ use std::{
     path::PathBuf,
 };
 
-use crate::key_file::key_of_file;
 use anyhow::Result;
 use prowess_mcp::{Http, HttpServer, ServeError, SkillServer, serve_stdio};
 use rustix::{
@@ -16,7 +15,7 @@ use rustix::{
 };
 use tokio::runtime::Runtime;
 
-use crate::{cli_error::CliError, host::stop, printer::Printer};
+use crate::{cli_error::CliError, host::stop, key_file::key_of_file, printer::Printer};
 
 /// Where a server is when nobody says otherwise.
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);

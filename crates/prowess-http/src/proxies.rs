@@ -1,0 +1,365 @@
+//! The proxies of a network, as `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` name them.
+
+use std::{fmt, io, net::IpAddr};
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
+    net::TcpStream,
+};
+use url::{Host, Url};
+
+use crate::{connect::connect, resolver::Resolver};
+
+/// The most bytes of a proxy's answer to `CONNECT`.
+const MAX_ANSWER: usize = 16 * 1024;
+
+/// The proxies of a network, and the hosts that are reached without them. This machine always is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Proxies {
+    http: Option<ProxyAddress>,
+    https: Option<ProxyAddress>,
+    direct: Vec<DirectHosts>,
+}
+
+/// A variable that names no proxy that can be used. Its value is not repeated, because it may hold a
+/// password.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{variable}` cannot be used: {why}")]
+pub struct ProxyError {
+    /// The variable.
+    pub variable: String,
+    /// The reason.
+    pub why: String,
+}
+
+/// A proxy.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct ProxyAddress {
+    pub(crate) url: Url,
+    /// The value of `Proxy-Authorization`.
+    pub(crate) authorization: Option<String>,
+}
+
+/// Hosts that are reached without a proxy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum DirectHosts {
+    All,
+    /// A domain and all below it, in lower case, at one port or at any.
+    Domain(String, Option<u16>),
+    /// The addresses with the same first bits.
+    Addresses(IpAddr, u8),
+}
+
+impl Proxies {
+    /// Reads the variables as `get` gives them, those in lower case first, as curl does. Empty ones
+    /// count as unset.
+    pub fn from_variables(get: impl Fn(&str) -> Option<String>) -> Result<Self, ProxyError> {
+        let first = |names: &[&str]| {
+            names.iter().find_map(|name| {
+                let value = get(name).filter(|it| !it.trim().is_empty())?;
+                Some(((*name).to_owned(), value.trim().to_owned()))
+            })
+        };
+        let address = |names: &[&str]| {
+            first(names).map(|(variable, value)| ProxyAddress::read(variable, &value)).transpose()
+        };
+        let direct = first(&["no_proxy", "NO_PROXY"]).map(|it| it.1).unwrap_or_default();
+        Ok(Self {
+            http: address(&["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"])?,
+            https: address(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"])?,
+            direct: direct.split(',').filter_map(DirectHosts::read).collect(),
+        })
+    }
+
+    /// Connects to the host of an `https:` URL through its proxy; nothing if it is reached without one.
+    /// The proxy looks the name up, so that no address can be checked.
+    pub async fn connect(
+        &self,
+        url: &Url,
+        resolver: &dyn Resolver,
+    ) -> Option<io::Result<TcpStream>> {
+        let proxy = self.of(url)?;
+        Some(proxy.connect(url, resolver).await.map_err(|error| {
+            io::Error::new(error.kind(), format!("the proxy `{}`: {error}", proxy.name()))
+        }))
+    }
+
+    /// The proxy for a URL; nothing if its host is reached without one.
+    pub(crate) fn of(&self, url: &Url) -> Option<&ProxyAddress> {
+        let proxy = match url.scheme() {
+            "https" => self.https.as_ref(),
+            _ => self.http.as_ref(),
+        }?;
+        let is_direct = self.direct.iter().any(|it| it.include(url));
+        (!is_direct && !is_this_machine(url)).then_some(proxy)
+    }
+}
+
+impl ProxyAddress {
+    fn read(variable: String, value: &str) -> Result<Self, ProxyError> {
+        let with_scheme =
+            if value.contains("://") { value.to_owned() } else { format!("http://{value}") };
+        let error = |why: String| ProxyError { variable: variable.clone(), why };
+        let mut url = Url::parse(&with_scheme).map_err(|it| error(format!("no URL: {it}")))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            let why = format!("`{}:` proxies are not supported, only `http:` ones", url.scheme());
+            return Err(error(why));
+        }
+        if url.host().is_none() {
+            return Err(error("no host is named".to_owned()));
+        }
+        let decode = |text: &str| {
+            let bytes = percent_decoded(text);
+            // Nothing that could end the header and begin another.
+            (!bytes.iter().any(u8::is_ascii_control)).then_some(bytes)
+        };
+        let authorization = match (url.username(), url.password()) {
+            ("", None) => None,
+            (user, password) => {
+                let (Some(mut both), Some(password)) =
+                    (decode(user), decode(password.unwrap_or_default()))
+                else {
+                    return Err(error("the user name or password has control characters".into()));
+                };
+                both.push(b':');
+                both.extend(password);
+                Some(format!("Basic {}", BASE64_STANDARD.encode(both)))
+            }
+        };
+        // Neither can fail for a URL that has a host.
+        let _ = (url.set_username(""), url.set_password(None));
+        Ok(Self { url, authorization })
+    }
+
+    /// Its host and port, for messages.
+    pub(crate) fn name(&self) -> String {
+        let host = self.url.host_str().unwrap_or_default();
+        format!("{host}:{}", self.url.port_or_known_default().unwrap_or_default())
+    }
+
+    async fn connect(&self, url: &Url, resolver: &dyn Resolver) -> io::Result<TcpStream> {
+        let unusable = || io::Error::from(io::ErrorKind::InvalidInput);
+        if self.url.scheme() != "http" {
+            return Err(io::Error::other("only an `http:` proxy can be used here"));
+        }
+        let port = self.url.port_or_known_default().ok_or_else(unusable)?;
+        let addresses = match self.url.host().ok_or_else(unusable)? {
+            Host::Domain(name) => resolver.resolve(name).await?,
+            Host::Ipv4(address) => vec![address.into()],
+            Host::Ipv6(address) => vec![address.into()],
+        };
+        let addresses: Vec<_> = addresses.into_iter().map(|it| (it, port).into()).collect();
+        let mut stream = connect(&addresses).await?;
+        let port = url.port_or_known_default().ok_or_else(unusable)?;
+        self.tunnel(&mut stream, url.host_str().ok_or_else(unusable)?, port).await?;
+        Ok(stream)
+    }
+
+    /// Has the proxy connect a stream to a host.
+    pub(crate) async fn tunnel(
+        &self,
+        stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+        host: &str,
+        port: u16,
+    ) -> io::Result<()> {
+        let authorization = self.authorization.as_ref();
+        let authorization =
+            authorization.map(|it| format!("Proxy-Authorization: {it}\r\n")).unwrap_or_default();
+        let head =
+            format!("CONNECT {host}:{port} HTTP/1.1\r\nHost: {host}:{port}\r\n{authorization}\r\n");
+        stream.write_all(head.as_bytes()).await?;
+        stream.flush().await?;
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"\r\n\r\n") {
+            if answer.len() >= MAX_ANSWER {
+                return Err(io::Error::other("its answer is too long"));
+            }
+            // Byte by byte: what follows the answer is the host's.
+            answer.push(stream.read_u8().await?);
+        }
+        let line = answer.split(|it| *it == b'\r').next().unwrap_or_default();
+        let line = String::from_utf8_lossy(line);
+        let mut words = line.splitn(3, ' ');
+        let (version, status) = (words.next().unwrap_or_default(), words.next());
+        match status.and_then(|it| it.parse().ok()) {
+            _ if !version.starts_with("HTTP/1.") => Err(io::Error::other("it does not speak HTTP")),
+            Some(200..=299) => Ok(()),
+            Some(407_u16) => Err(io::Error::other("it needs a user name and password")),
+            Some(status) => Err(io::Error::other(format!("it answered with status {status}"))),
+            None => Err(io::Error::other("it does not speak HTTP")),
+        }
+    }
+}
+
+impl DirectHosts {
+    fn read(text: &str) -> Option<Self> {
+        let text = text.trim().to_ascii_lowercase();
+        if text.is_empty() {
+            return None;
+        }
+        if text == "*" {
+            return Some(Self::All);
+        }
+        if let Some((address, bits)) = text.split_once('/') {
+            let address: IpAddr = address.parse().ok()?;
+            let most = if address.is_ipv4() { 32 } else { 128 };
+            let bits: u8 = bits.parse().ok().filter(|it| *it <= most)?;
+            return Some(Self::Addresses(address, bits));
+        }
+        let bare = text.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(&text);
+        if let Ok(address) = bare.parse::<IpAddr>() {
+            return Some(Self::Addresses(address, if address.is_ipv4() { 32 } else { 128 }));
+        }
+        let (name, port) = match text.rsplit_once(':') {
+            Some((name, port)) => (name, Some(port.parse().ok()?)),
+            None => (&*text, None),
+        };
+        let name = name.trim_start_matches("*.").trim_start_matches('.');
+        Some(Self::Domain(name.to_owned(), port))
+    }
+
+    fn include(&self, url: &Url) -> bool {
+        match (self, url.host()) {
+            (Self::All, _) => true,
+            (Self::Domain(name, port), Some(host)) => {
+                let host = host.to_string();
+                let is_below = || host.strip_suffix(&**name).is_some_and(|it| it.ends_with('.'));
+                (host == *name || is_below())
+                    && port.is_none_or(|it| Some(it) == url.port_or_known_default())
+            }
+            (Self::Addresses(first, bits), Some(host)) => match (first, host) {
+                (IpAddr::V4(first), Host::Ipv4(address)) => {
+                    let shift = 32 - u32::from(*bits);
+                    let start = |it: u32| it.checked_shr(shift).unwrap_or_default();
+                    start(first.to_bits()) == start(address.to_bits())
+                }
+                (IpAddr::V6(first), Host::Ipv6(address)) => {
+                    let shift = 128 - u32::from(*bits);
+                    let start = |it: u128| it.checked_shr(shift).unwrap_or_default();
+                    start(first.to_bits()) == start(address.to_bits())
+                }
+                _ => false,
+            },
+            (_, None) => false,
+        }
+    }
+}
+
+/// Whether a URL leads to this machine, to which no proxy leads.
+fn is_this_machine(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+/// A text of a URL without its `%XX`.
+fn percent_decoded(text: &str) -> Vec<u8> {
+    let mut bytes = text.as_bytes().iter();
+    let mut decoded = Vec::new();
+    while let Some(&byte) = bytes.next() {
+        let rest = bytes.as_slice();
+        let hex = rest.first_chunk::<2>().and_then(|it| std::str::from_utf8(it).ok());
+        match hex.and_then(|it| u8::from_str_radix(it, 16).ok()).filter(|_| byte == b'%') {
+            Some(value) => {
+                decoded.push(value);
+                bytes.nth(1);
+            }
+            None => decoded.push(byte),
+        }
+    }
+    decoded
+}
+
+impl fmt::Debug for ProxyAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProxyAddress").field("url", &self.url.as_str()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proxies(variables: &[(&str, &str)]) -> Result<Proxies, ProxyError> {
+        Proxies::from_variables(|name| {
+            variables.iter().find(|it| it.0 == name).map(|it| it.1.to_owned())
+        })
+    }
+
+    /// The proxy for each URL.
+    fn of(variables: &[(&str, &str)], urls: &[&str]) -> Vec<Option<String>> {
+        let proxies = proxies(variables).unwrap();
+        let of = |url: &&str| proxies.of(&Url::parse(url).unwrap()).map(ProxyAddress::name);
+        urls.iter().map(of).collect()
+    }
+
+    #[test]
+    fn each_scheme_has_its_proxy_and_all_proxy_stands_in() {
+        let urls = ["https://a.example/", "http://a.example/"];
+        let some = |it: &str| Some(it.to_owned());
+        let both = [("HTTPS_PROXY", "http://p:1"), ("http_proxy", "q:2")];
+        assert_eq!(of(&both, &urls), [some("p:1"), some("q:2")]);
+        assert_eq!(of(&[("ALL_PROXY", "p:1")], &urls), [some("p:1"), some("p:1")]);
+        assert_eq!(of(&[("HTTPS_PROXY", " "), ("https_proxy", "")], &urls), [None, None]);
+        let lower = [("HTTPS_PROXY", "p:1"), ("https_proxy", "q:2")];
+        assert_eq!(of(&lower, &urls), [some("q:2"), None]);
+        assert_eq!(of(&[("HTTPS_PROXY", "https://p")], &urls), [some("p:443"), None]);
+    }
+
+    #[test]
+    fn no_proxy_names_hosts_domains_ports_and_networks() {
+        let through = |direct: &str, url: &str| {
+            of(&[("ALL_PROXY", "p:1"), ("NO_PROXY", direct)], &[url])[0].is_some()
+        };
+        for (direct, url) in [
+            ("*", "https://a.example/"),
+            ("a.example", "https://a.example/"),
+            ("A.Example", "https://a.example/"),
+            ("example", "https://a.example/"),
+            (".example", "https://a.example/"),
+            ("*.example", "https://a.example/"),
+            ("x, a.example", "https://a.example/"),
+            ("a.example:443", "https://a.example/"),
+            ("10.0.0.0/8", "http://10.1.2.3/"),
+            ("10.1.2.3", "http://10.1.2.3/"),
+            ("0.0.0.0/0", "http://10.1.2.3/"),
+            ("fd00::/8", "http://[fd12::1]/"),
+            ("[fd12::1]", "http://[fd12::1]/"),
+        ] {
+            assert!(!through(direct, url), "{direct} {url}");
+        }
+        for (direct, url) in [
+            ("", "https://a.example/"),
+            ("b.example", "https://a.example/"),
+            ("ample", "https://a.example/"),
+            ("a.example:80", "https://a.example/"),
+            ("a.example:x", "https://a.example/"),
+            ("10.0.0.0/8", "http://11.1.2.3/"),
+            ("10.0.0.0/33", "http://10.1.2.3/"),
+            ("fd00::/8", "http://10.1.2.3/"),
+        ] {
+            assert!(through(direct, url), "{direct} {url}");
+        }
+        for url in ["http://localhost:1/", "http://127.0.0.9/", "http://[::1]/"] {
+            assert!(!through("", url), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_sent_and_never_shown() {
+        let known = proxies(&[("HTTPS_PROXY", "http://ann:p%40ss@p:1")]).unwrap();
+        let proxy = known.https.as_ref().unwrap();
+        assert_eq!(proxy.authorization.as_deref(), Some("Basic YW5uOnBAc3M="));
+        assert!(!format!("{known:?}").contains("p@ss") && !format!("{known:?}").contains("p%40ss"));
+        assert!(!format!("{known:?}").contains("YW5u"));
+        for bad in ["socks5://ann:secret@p:1", "http://ann:secret%0d%0aX: 1@p", "http://"] {
+            let error = proxies(&[("HTTPS_PROXY", bad)]).unwrap_err().to_string();
+            assert!(error.starts_with("`HTTPS_PROXY` cannot be used"), "{error}");
+            assert!(!error.contains("secret"), "{error}");
+        }
+    }
+}
