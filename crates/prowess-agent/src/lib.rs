@@ -40,8 +40,8 @@ mod event;
 mod session;
 mod error;
 mod middleware;
-mod builtin;
 mod models;
+mod builtin;
 mod agent;
 mod page;
 mod trace;
@@ -65,7 +65,9 @@ pub use crate::{
         ChatRequest, ChatResponse, Delta, Model, ModelError, ModelFuture, StopReason, TokenUsage,
         ToolDefinition,
     },
-    models::{ApiKey, ConnectionError, ModelConnection, ModelProvider, ScriptedModel, model},
+    models::{
+        ApiKey, ConnectionError, ModelConnection, ModelProvider, ProviderRow, ScriptedModel, model,
+    },
     otlp::{Collector, CollectorError, CollectorProtocol, Otlp, SpanExporter},
     page::HtmlPage,
     session::{Session, SessionError},

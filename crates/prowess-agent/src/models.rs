@@ -9,10 +9,12 @@ mod openai;
 mod responses;
 mod anthropic;
 mod gemini;
+mod provider;
 mod connection;
 mod scripted;
 
 pub use self::{
-    connection::{ApiKey, ConnectionError, ModelConnection, ModelProvider, model},
+    connection::{ApiKey, ConnectionError, ModelConnection, model},
+    provider::{ModelProvider, ProviderRow},
     scripted::ScriptedModel,
 };

@@ -77,7 +77,7 @@ impl ModelArgs {
         let base_url = self.base_url(provider, set);
         let key = self.key(provider, set)?;
         if key.is_none() && base_url.is_none() {
-            let variable = provider.variable();
+            let variable = provider.row().key_variables[0];
             let message = format!("there is no key for `{}`", provider.as_str());
             return Err(CliError::unable(message)
                 .hint(format!("set `{variable}`, or name a file with the key by `--key-file`")));
@@ -167,19 +167,18 @@ impl ModelArgs {
         }
         let name = self.model.as_ref().or(set.name.value.as_ref());
         let by_name = name.and_then(|it| {
-            let of = |start: &str| it.starts_with(start);
-            let by_name =
-                [("claude-", ModelProvider::Anthropic), ("gemini-", ModelProvider::Gemini)];
-            by_name.into_iter().find(|(start, _)| of(start)).map(|it| it.1)
+            let is_its = |provider: &ModelProvider| {
+                provider.row().model_prefix.is_some_and(|prefix| it.starts_with(prefix))
+            };
+            ModelProvider::ALL.into_iter().find(is_its)
         });
         let has_address = set.base_url.value.is_some() || variable("OPENAI_BASE_URL").is_some();
         let by_address = has_address.then_some(ModelProvider::OpenAi);
-        let has_key = |it: &ModelProvider| variables(*it).iter().any(|it| variable(it).is_some());
-        let by_key = || {
-            [ModelProvider::OpenAi, ModelProvider::Anthropic, ModelProvider::Gemini]
-                .into_iter()
-                .find(has_key)
+        let has_key = |it: &ModelProvider| {
+            let row = it.row();
+            row.is_chosen_by_key && row.key_variables.iter().any(|it| variable(it).is_some())
         };
+        let by_key = || ModelProvider::ALL.into_iter().find(has_key);
         let by_file = || {
             let has_file = self.key_file.is_some() || set.key_file.value.is_some();
             has_file.then_some(ModelProvider::OpenAi)
@@ -194,8 +193,7 @@ impl ModelArgs {
         if self.base_url.is_some() {
             return self.base_url.clone();
         }
-        let is_openai = matches!(provider, ModelProvider::OpenAi | ModelProvider::Responses);
-        let by_variable = variable("OPENAI_BASE_URL").filter(|_| is_openai);
+        let by_variable = provider.row().base_url_variable.and_then(variable);
         let by_setting = || set.base_url.value.as_ref().filter(|_| is_set_for(provider, set));
         by_variable.or_else(|| by_setting().map(|it| it.as_str().to_owned()))
     }
@@ -208,7 +206,7 @@ impl ModelArgs {
         if let Some(file) = &self.key_file {
             return key(file).map(Some);
         }
-        if let Some(text) = variables(provider).iter().find_map(|it| variable(it)) {
+        if let Some(text) = provider.row().key_variables.iter().find_map(|it| variable(it)) {
             return Ok(Some(text.trim().to_owned()));
         }
         let file = set.key_file.value.as_ref().filter(|_| is_set_for(provider, set));
@@ -226,7 +224,7 @@ impl ModelArgs {
         let is_meant = self.provider.is_none() || is_set_for(provider, set);
         let set = set.name.value.as_ref().filter(|_| is_meant);
         let named = self.model.as_ref().or(set).cloned();
-        named.or_else(|| base_url.is_none().then(|| usual(provider).to_owned()))
+        named.or_else(|| base_url.is_none().then(|| provider.row().default_model.to_owned()))
     }
 
     /// A model that says what stands in a file, one JSON object a line.
@@ -327,8 +325,10 @@ fn is_set_for(provider: ModelProvider, set: &ModelSettings) -> bool {
 /// The keys that are known: those of the environment, and that of a file. What is so short that it may
 /// be anything is none.
 pub(crate) fn keys(file: Option<&Path>) -> Vec<String> {
-    let variables =
-        ModelProvider::ALL.into_iter().flat_map(variables).filter_map(|it| variable(it));
+    let variables = ModelProvider::ALL
+        .into_iter()
+        .flat_map(|it| it.row().key_variables)
+        .filter_map(|it| variable(it));
     let of_file = file.and_then(|it| key_of_file(it).ok());
     let keys = variables.chain(of_file).map(|it| it.trim().to_owned());
     keys.filter(|it| it.len() >= SHORTEST_KEY).collect()
@@ -377,15 +377,6 @@ fn key(path: &Path) -> Result<String, CliError> {
     })
 }
 
-/// The variables that hold a key, the first taken first.
-fn variables(provider: ModelProvider) -> &'static [&'static str] {
-    match provider {
-        ModelProvider::OpenAi | ModelProvider::Responses => &["OPENAI_API_KEY"],
-        ModelProvider::Anthropic => &["ANTHROPIC_API_KEY"],
-        ModelProvider::Gemini => &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-    }
-}
-
 /// A variable of the environment; an empty one is none.
 fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|it| !it.trim().is_empty())
@@ -393,18 +384,8 @@ fn variable(name: &str) -> Option<String> {
 
 /// The models that are asked where nobody names one, with who has them.
 pub(crate) fn usual_models() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let providers = [ModelProvider::OpenAi, ModelProvider::Anthropic, ModelProvider::Gemini];
-    providers.into_iter().map(|it| (usual(it), it.as_str()))
-}
-
-/// The model that is asked where nobody names one: the everyday one of each provider, by what their
-/// documentation said in November 2026.
-fn usual(provider: ModelProvider) -> &'static str {
-    match provider {
-        ModelProvider::OpenAi | ModelProvider::Responses => "gpt-6.1-terra",
-        ModelProvider::Anthropic => "claude-sonnet-5-5",
-        ModelProvider::Gemini => "gemini-3.8-flash",
-    }
+    let rows = ModelProvider::ALL.into_iter().map(ModelProvider::row);
+    rows.filter(|it| it.is_chosen_by_key).map(|it| (it.default_model, it.name))
 }
 
 /// Whether what is sent to an address can be read on its way.

@@ -16,6 +16,7 @@ use crate::{
     middleware::request::{Request, Turn},
     middleware::{CallFuture, Middleware, Next, NextCall, ResponseFuture},
     model::{StopReason, TokenUsage},
+    models::ModelProvider,
 };
 
 /// The target of all spans and events.
@@ -323,11 +324,7 @@ fn record_error(span: &Span, kind: &str, message: &str) {
 
 /// A provider as the conventions call it.
 fn provider_name(provider: &str) -> &str {
-    match provider {
-        "gemini" => "gcp.gemini",
-        "responses" => "openai",
-        other => other,
-    }
+    ModelProvider::from_word(provider).map_or(provider, |it| it.row().telemetry_name)
 }
 
 /// Why a reply ended, as the conventions call it.

@@ -13,9 +13,9 @@ use prowess_http::{ClientRequest, HttpClient, HttpError, StreamedResponse};
 use serde_json::{Value as Json, json};
 
 use super::{
-    connection::ModelProvider,
     draft::Draft,
     history::taken,
+    provider::ModelProvider,
     sse::{Events, TooLong},
     trouble::{AskedServer, Trouble, numbers, presentable, wait},
 };
@@ -322,14 +322,14 @@ impl Adapter {
 
     fn trouble(&self, trouble: Trouble) -> ModelError {
         let host = self.host();
-        let is_usual = self.base == self.provider.base_url();
+        let is_usual = self.base == self.provider.row().base_url;
         trouble.error(&AskedServer {
             whom: if is_usual { self.provider.as_str() } else { &host },
             host: &host,
             url: &self.address(),
             model: &self.name,
             key: &self.key,
-            variable: self.provider.variable(),
+            variable: self.provider.row().key_variables[0],
         })
     }
 

@@ -7,13 +7,7 @@ use std::{
 
 use prowess_http::{CertificateError, ClientRequest, HttpClient, HttpError, Proxies, Timeouts};
 
-use super::{
-    adapter::{Adapter, Protocol},
-    anthropic::Anthropic,
-    gemini::Gemini,
-    openai::OpenAi,
-    responses::Responses,
-};
+use super::{adapter::Adapter, provider::ModelProvider};
 use crate::model::Model;
 
 /// How a model is reached.
@@ -36,19 +30,6 @@ pub struct ModelConnection {
     pub certificates: Option<Vec<u8>>,
     /// The proxies that it is reached through.
     pub proxies: Proxies,
-}
-
-/// How models are spoken to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ModelProvider {
-    /// Chat completions: OpenAI, Ollama, vLLM, llama.cpp, OpenRouter and many more.
-    OpenAi,
-    /// Responses, the newer interface of OpenAI.
-    Responses,
-    /// Messages, the interface of Anthropic.
-    Anthropic,
-    /// The interface of Gemini.
-    Gemini,
 }
 
 /// What lets one in. It is sent, and never shown.
@@ -95,18 +76,13 @@ pub fn model(connection: ModelConnection) -> Result<Arc<dyn Model>, ConnectionEr
     if !stream {
         timeouts.idle = timeouts.total;
     }
-    let base = base_url.unwrap_or_else(|| provider.base_url().to_owned());
+    let base = base_url.unwrap_or_else(|| provider.row().base_url.to_owned());
     let wire = HttpClient::new(timeouts).with_proxies(proxies);
     let wire = match certificates {
         Some(pem) => wire.with_certificates(&pem)?,
         None => wire,
     };
-    let protocol: Box<dyn Protocol> = match provider {
-        ModelProvider::OpenAi => Box::new(OpenAi::new(&base)),
-        ModelProvider::Responses => Box::new(Responses),
-        ModelProvider::Anthropic => Box::new(Anthropic),
-        ModelProvider::Gemini => Box::new(Gemini),
-    };
+    let protocol = provider.protocol(&base);
     let key = key.map(|it| it.0).unwrap_or_default();
     let manners = Mutex::default();
     let adapter = Adapter { provider, name, base, key, stream, wire, protocol, manners };
@@ -132,44 +108,6 @@ impl ModelConnection {
             stream: true,
             certificates: None,
             proxies: Proxies::default(),
-        }
-    }
-}
-
-impl ModelProvider {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::OpenAi, Self::Responses, Self::Anthropic, Self::Gemini];
-
-    /// The provider of a word.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.as_str() == word)
-    }
-
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::OpenAi => "openai",
-            Self::Responses => "responses",
-            Self::Anthropic => "anthropic",
-            Self::Gemini => "gemini",
-        }
-    }
-
-    /// The variable of the environment that usually holds its key.
-    pub fn variable(self) -> &'static str {
-        match self {
-            Self::OpenAi | Self::Responses => "OPENAI_API_KEY",
-            Self::Anthropic => "ANTHROPIC_API_KEY",
-            Self::Gemini => "GEMINI_API_KEY",
-        }
-    }
-
-    /// Where it is unless somebody says otherwise.
-    pub fn base_url(self) -> &'static str {
-        match self {
-            Self::OpenAi | Self::Responses => "https://api.openai.com/v1",
-            Self::Anthropic => "https://api.anthropic.com/v1",
-            Self::Gemini => "https://generativelanguage.googleapis.com/v1beta",
         }
     }
 }
