@@ -97,9 +97,8 @@ fn each_module_uses_only_those_listed_before_it() {
         for (module, uses) in module_uses(crate_name) {
             // One that is not listed takes the place of another on other systems.
             let Some(own) = place(&module) else { continue };
-            for used in uses.iter().filter(|it| place(it) > Some(own)) {
-                panic!("in `{crate_name}`, `{module}` uses `{used}`, which is listed behind it");
-            }
+            let later = uses.iter().find(|it| place(it) > Some(own));
+            assert_eq!(later, None, "`{module}` of `{crate_name}` uses a module listed behind it");
         }
     }
 }

@@ -7,7 +7,7 @@ mod reader;
 mod units;
 mod value;
 mod origin;
-mod settings;
+mod tables;
 mod right;
 mod table;
 mod reference;
@@ -28,7 +28,7 @@ pub use self::{
     origin::{ConfigError, ConfigProblem, IgnoredSetting, Setting, SettingOrigin},
     places::Places,
     right::ProjectRight,
-    settings::{
+    tables::{
         AgentSettings, DisclosureSettings, LimitSettings, MatchingSettings, ModelSettings,
         PolicySettings, PrepareSettings, RuleSetting, RunSettings, SandboxSettings, ServerSettings,
         SkillSettings, SqlSettings, WindowSettings,

@@ -13,7 +13,7 @@ mod said;
 mod analyse;
 mod document;
 mod packed;
-mod index;
+mod inverted;
 mod build;
 mod names;
 mod background;
@@ -32,7 +32,7 @@ pub use self::{
     rank::Tier,
 };
 pub(crate) use self::{
-    index::{Index, Words},
+    inverted::{Index, Words},
     rank::RankedDocument,
     said::said_for,
     searchable::Searchable,

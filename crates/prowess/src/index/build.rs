@@ -13,7 +13,7 @@ use std::{
 use super::{
     analyse::Analyser,
     document::{Document, Tally, Text},
-    index::{ALONE, COMMON, Index, Key, Numbers, Sections, Words},
+    inverted::{ALONE, COMMON, Index, Key, Numbers, Sections, Words},
     packed::{length, put},
     words::Term,
 };

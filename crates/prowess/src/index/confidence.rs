@@ -1,6 +1,6 @@
 //! How likely it is that a skill is the right one.
 
-use super::{RankedDocument, Tier, index::Index, query::Query, rank, weights};
+use super::{RankedDocument, Tier, inverted::Index, query::Query, rank, weights};
 
 /// What a confidence goes by. The weights stand in the same order.
 pub const SIGNALS: [&str; 10] = [

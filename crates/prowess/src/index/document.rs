@@ -2,7 +2,7 @@
 
 use super::{
     analyse::{Analyser, NumberedTerm},
-    index::Key,
+    inverted::Key,
 };
 use crate::read::scan_cache::digest;
 

@@ -9,7 +9,7 @@ use std::{
 
 use super::{
     background,
-    index::Index,
+    inverted::Index,
     query::read,
     words::{self, AsIs, Term},
 };

@@ -2,7 +2,7 @@
 
 use super::{
     background,
-    index::Index,
+    inverted::Index,
     lexicon,
     words::{self, Term},
 };

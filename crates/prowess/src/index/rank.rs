@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use super::{
     document::{BODY, DESCRIPTION, NAME, PARTS, saturated, weight},
-    index::{Index, RUN, Sieve, Words},
+    inverted::{Index, RUN, Sieve, Words},
     query::{MOST, MOST_OTHERS, NOWHERE, Query},
     weights::{LONG, SHORT},
 };

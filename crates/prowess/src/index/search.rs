@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use super::{index::Index, query::Query};
+use super::{inverted::Index, query::Query};
 
 thread_local! {
     static SCORES: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };

@@ -10,7 +10,7 @@ use super::{
     build::DocumentInput,
     document::Text,
     embed::{Embedder, Meanings, nearest},
-    index::{Index, Key},
+    inverted::{Index, Key},
     names::Names,
     query::{Query, Word, phrases, read_with},
     said::said_for,
