@@ -327,7 +327,7 @@ mod parameters_are_checked_before_anything_runs {
         assert_eq!((code, &outcome["status"]), (Some(1), &json!("invalid")), "{outcome:#}");
         let message = outcome["message"].as_str().unwrap();
         for part in
-            ["`count` is not of type \"integer\"", "`name` is missing", "`nme` is not known"]
+            ["`count` is not of type \"integer\"", "`name` is missing", "`nme` is not a parameter"]
         {
             assert!(message.contains(part), "{message}");
         }

@@ -289,7 +289,7 @@ mod three_tools_are_enough_for_any_number_of_skills {
             (
                 "find_skills",
                 json!({"query": "x", "top": 3}),
-                "the input is wrong: `top` is not known",
+                "the input is wrong: `top` is not a parameter",
             ),
             ("use_skill", named("deplyo"), "skill `deplyo` not found\ndid you mean `deploy`?"),
             ("read_skill_file", named("deploy"), "the input is wrong: `path` is missing"),

@@ -643,6 +643,32 @@ require('readline').createInterface({ input: process.stdin }).on('line', (line) 
     }
 
     #[test]
+    fn the_packages_of_a_server_are_installed_where_somebody_has_agreed_ahead() {
+        let registry = Registry::new();
+        let bytes = wheel_of("scribe", PYTHON_SERVER, 0, &[]);
+        registry.list_file("scribe", "scribe-1.0-py3-none-any.whl", bytes);
+        registry.npm("clerk", json!({ "bin": { "clerk": "index.js" } }), NODE_SERVER);
+        let world = registry.world(&[]);
+        let set = "[servers.scribe]\ncommand = \"uvx\"\nargs = [\"scribe\"]\n\
+                   [servers.clerk]\ncommand = \"npx\"\nargs = [\"-y\", \"clerk\"]\n";
+        world.write("home/.config/prowess/prowess.toml", format!("{}{set}", registry.settings()));
+        let ran = run(&world, &["servers", "scribe"]);
+        assert_eq!(ran.code, Some(1), "{}", ran.stdout());
+        assert!(ran.stderr.contains("run `prowess prepare --server scribe "), "{}", ran.stderr);
+        assert_eq!(registry.downloads(), 0);
+        let ran = run(&world, &["servers", "scribe", "--yes"]);
+        assert_well(&ran);
+        assert!(ran.stdout().contains("mcp__scribe__note"), "{}", ran.stdout());
+        assert!(ran.stderr.contains("prepared scribe: 1 package"), "{}", ran.stderr);
+        let ran = run(&world, &["tool", "mcp__clerk__note", "--yes"]);
+        assert!(ran.stderr.contains("prepared clerk: 1 package"), "{}", ran.stderr);
+        assert_eq!(registry.downloads(), 2);
+        let ran = run(&world, &["servers", "--yes"]);
+        assert_well(&ran);
+        assert_eq!(registry.downloads(), 2);
+    }
+
+    #[test]
     fn a_guess_is_not_installed_unless_somebody_asks_for_it() {
         let registry = Registry::new();
         registry.python("tiny", "tiny", &[]);

@@ -1119,9 +1119,11 @@ mod why_a_server_did_not_start_is_told {
         assert!(ran.stderr.contains("did you mean `mcp__x__run`?"), "{}", ran.stderr);
         let ran = stage.prowess(&["tool", "mcp__y__run", "{}"]);
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert!(ran.stderr.contains("did you mean `mcp__x__run`?"), "{}", ran.stderr);
+        let ran = stage.prowess(&["tool", "mcp__elsewhere__run", "{}"]);
         assert!(ran.stderr.contains("`prowess servers` lists the servers"), "{}", ran.stderr);
         let ran = stage.prowess(&["tools"]);
-        let note = "`prowess servers` lists the tools of servers (`x`)";
+        let note = "`prowess servers LABEL` lists the tools of a server (`x`)";
         assert!(ran.stderr.contains(note), "{}", ran.stderr);
         // One that a project's file sets is started once somebody has approved it.
         stage.world.write("project/prowess.toml", stage.settings(&[], "").replace(".x]", ".p]"));
@@ -1131,6 +1133,79 @@ mod why_a_server_did_not_start_is_told {
         stage.world.remove("project/prowess.toml");
         stage.world.remove(SETTINGS);
         assert!(!stage.prowess(&["tools"]).stderr.contains("servers"));
+    }
+
+    /// The server with a tool that takes a path, and a number if somebody wants.
+    const TOOL: &str = r#"tool = {'name': 'list', 'description': 'Lists a directory.\x1b[2J Slowly. And more.', 'inputSchema': {'type': 'object',
+    'properties': {'depth': {'type': 'integer', 'description': 'How deep\nto \x1b[31mlook'}, 'path': {'type': 'string'}}, 'required': ['path']}}
+run = lambda it: it
+for line in"#;
+
+    fn listing(stage: &Stage) {
+        let server = SERVER.replacen("for line in", TOOL, 1);
+        let server = server.replace("run(it['arguments']['code'])", "json.dumps(it['arguments'])");
+        stage.world.write("tools/server.py", server);
+        stage.set(&[], "");
+    }
+
+    #[test]
+    fn the_parameters_of_a_server_s_tools_are_shown() {
+        let stage = Stage::new();
+        listing(&stage);
+        let ran = stage.prowess(&["servers", "x"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let lines: Vec<&str> = ran.stdout().lines().skip(1).collect();
+        let [tool, path, depth] = lines[..] else { panic!("{lines:?}") };
+        assert!(tool.starts_with("  mcp__x__list  Lists a directory."), "{tool}");
+        assert!(!tool.contains("more"), "{tool}");
+        assert_eq!(path, "    path (string, required)");
+        assert!(depth.starts_with("    depth (integer)  How deep to "), "{depth}");
+        ran.assert_safe();
+        let all = stage.prowess(&["servers"]);
+        assert_eq!(all.stdout().lines().skip(1).collect::<Vec<_>>(), [tool]);
+        let told = stage.prowess(&["servers", "x", "--json"]).json();
+        let schema = &told["servers"][0]["tools"][0]["input_schema"];
+        assert_eq!(schema["properties"]["depth"]["type"], "integer");
+        assert_eq!(schema["required"], json!(["path"]));
+    }
+
+    #[test]
+    fn a_wrong_argument_names_the_parameters_of_the_tool() {
+        let stage = Stage::new();
+        listing(&stage);
+        let takes = "`mcp__x__list` takes `path` (string, required), `depth` (integer)";
+        let ran = stage.prowess(&["tool", "mcp__x__list", "dir=."]);
+        assert_eq!(ran.code, Some(1), "{}", ran.stdout());
+        assert!(
+            ran.stderr.contains("`path` is missing; `dir` is not a parameter"),
+            "{}",
+            ran.stderr
+        );
+        assert!(ran.stderr.contains(&format!("hint: {takes}")), "{}", ran.stderr);
+        let ran = stage.prowess(&["tool", "mcp__x__list", "pth=."]);
+        let meant = format!("hint: did you mean `path`? {takes}");
+        assert!(ran.stderr.contains(&meant), "{}", ran.stderr);
+        let ran = stage.prowess(&["tool", "mcp__x__list", "path=.", "dir=."]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let warning = format!("warning: `dir` is not a parameter; {takes}");
+        assert!(ran.stderr.contains(&warning), "{}", ran.stderr);
+        let ran = stage.prowess(&["tool", "mcp__x__list", "path=.", "depth=1"]);
+        assert_eq!((ran.code, &*ran.stderr), (Some(0), ""));
+    }
+
+    #[test]
+    fn options_that_are_not_for_servers_are_told() {
+        let stage = Stage::new();
+        listing(&stage);
+        for words in [&["servers", "x"][..], &["tool", "mcp__x__list", "path=."]] {
+            let ran = stage.prowess(&[words, &["--write", ".", "--unsandboxed"]].concat());
+            assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+            for option in ["--write", "--unsandboxed"] {
+                let warning = format!("warning: `{option}` is not for servers");
+                assert!(ran.stderr.contains(&warning), "{}", ran.stderr);
+            }
+            assert!(ran.stderr.contains("`write = [\"DIR\"]` in `[servers.LABEL]`"));
+        }
     }
 
     #[test]

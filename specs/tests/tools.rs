@@ -227,7 +227,7 @@ mod a_call_is_what_the_schema_asks_for {
         for (input, wanted) in [
             (
                 json!({"times": "3", "txt": "a"}),
-                "`text` is missing; `times` is not of type \"integer\"; `txt` is not known",
+                "`text` is missing; `times` is not of type \"integer\"; `txt` is not a parameter",
             ),
             (json!({"text": "a", "times": 0}), "`times` is less than the minimum of 1"),
             (json!({"text": null}), "`text` is missing"),
@@ -237,7 +237,9 @@ mod a_call_is_what_the_schema_asks_for {
         ] {
             let outcome = toolbox.call("one", input.clone()).await;
             let message = format!("the input is wrong: {wanted}");
-            assert_eq!(said(&outcome), (OutcomeStatus::Invalid, &*message, ""), "{input}");
+            let meant = if input.get("txt").is_some() { "did you mean `text`? " } else { "" };
+            let hint = format!("{meant}`one` takes `text` (string, required), `times` (integer)");
+            assert_eq!(said(&outcome), (OutcomeStatus::Invalid, &*message, &*hint), "{input}");
         }
         assert_eq!(tool.calls(), 0);
     }

@@ -2,6 +2,7 @@
 
 use std::{
     env,
+    fmt::Display,
     fs::{self, File},
     io::BufReader,
     path::{Path, PathBuf},
@@ -643,7 +644,7 @@ pub(crate) fn passed_over(config: &Config, printer: &mut Printer) {
 }
 
 /// The first entries of a list, each as code.
-pub(crate) fn coded(entries: &[String]) -> String {
+pub(crate) fn coded(entries: &[impl Display]) -> String {
     const SHOWN: usize = 5;
     let shown: Vec<String> = entries.iter().take(SHOWN).map(|it| format!("`{it}`")).collect();
     match entries.len().saturating_sub(SHOWN) {

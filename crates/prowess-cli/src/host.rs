@@ -92,6 +92,16 @@ impl LimitArgs {
         self.write.iter().map(|it| path::absolute(it).unwrap_or_else(|_| it.clone())).collect()
     }
 
+    /// Says which of these are not for servers, and what is instead.
+    pub(crate) fn warn_about_servers(&self, printer: &mut Printer) {
+        if self.unsandboxed {
+            printer.warning("`--unsandboxed` is not for servers: they always run in the sandbox");
+        }
+        if !self.write.is_empty() {
+            printer.warning("`--write` is not for servers: `write = [\"DIR\"]` in `[servers.LABEL]` lets one write there");
+        }
+    }
+
     /// What starts the servers that skills bring.
     pub(crate) fn starter(
         &self,

@@ -20,6 +20,7 @@ mod registries;
 mod host;
 mod preparing;
 mod trust;
+mod tool_text;
 mod toolbox;
 mod agent;
 mod event_renderer;

@@ -15,6 +15,7 @@ mod definition;
 mod strict_json;
 mod percent;
 mod schema;
+mod tool_parameters;
 mod parameters;
 mod script;
 pub mod build;
@@ -119,7 +120,8 @@ pub use crate::{
     texts::{Texts, texts},
     tool::{Action, CommandPreview, ReadyFuture, Tool, ToolFuture},
     tool_format::{ToolFormat, plain_schema},
-    toolbox::{Calls, Toolbox},
+    tool_parameters::{ToolParameter, tool_parameters, unknown_parameters},
+    toolbox::{Calls, Toolbox, takes_parameters},
     tools::{
         ExecuteCommand, FileOperations, FindSkills, FoundSkill, FoundSkills, ReadFile,
         ReadSkillFile, RunSkill, SkillTool, UseSkill, skill_tools,

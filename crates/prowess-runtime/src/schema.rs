@@ -193,7 +193,7 @@ impl SchemaCheck<'_> {
 }
 
 /// The schemas in a list of them.
-fn parts<'s>(schema: &'s Value, key: &str) -> impl Iterator<Item = &'s Value> {
+pub(crate) fn parts<'s>(schema: &'s Value, key: &str) -> impl Iterator<Item = &'s Value> {
     schema.get(key).and_then(Value::as_array).into_iter().flatten()
 }
 
@@ -308,7 +308,7 @@ fn reference(schema: &Value) -> Option<&str> {
 }
 
 /// What a schema refers to; itself when it refers to nothing.
-fn resolved<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
+pub(crate) fn resolved<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
     let mut schema = schema;
     for _ in 0..MAX_DEPTH {
         match reference(schema).and_then(|it| target(root, it)) {
@@ -362,7 +362,7 @@ fn mismatch(error: ValidationError<'_>) -> Vec<Mismatch> {
         }
         ValidationErrorKind::AdditionalProperties { unexpected }
         | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
-            each(unexpected, "is not known")
+            each(unexpected, "is not a parameter")
         }
         ValidationErrorKind::OneOfNotValid { context } if let Some(values) = consts(context) => {
             let message = shortened(&format!("is not one of {}", values.join(", ")));
@@ -403,7 +403,7 @@ fn path(error: &ValidationError<'_>) -> String {
 }
 
 /// The beginning of a text that somebody else has written.
-fn shortened(text: &str) -> String {
+pub(crate) fn shortened(text: &str) -> String {
     const MAX: usize = 200;
     match text.char_indices().nth(MAX) {
         Some((at, _)) => format!("{}…", &text[..at]),
@@ -445,7 +445,7 @@ mod tests {
                 "`items[1].id` is not of type \"string\"",
                 "`mode` is not one of \"fast\" or \"slow\"",
                 "`name` is missing",
-                "`nme` is not known",
+                "`nme` is not a parameter",
             ]
         );
     }

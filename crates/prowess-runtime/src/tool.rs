@@ -31,6 +31,13 @@ pub trait Tool: Send + Sync + fmt::Debug {
     /// What it does, for a model.
     fn description(&self) -> Cow<'_, str>;
 
+    /// What it does in one line, for people.
+    fn summary(&self) -> String {
+        let description = self.description();
+        let mut lines = description.lines().map(str::trim);
+        lines.find(|it| !it.is_empty()).unwrap_or_default().to_owned()
+    }
+
     /// The JSON schema of its input.
     fn input_schema(&self) -> Value;
 

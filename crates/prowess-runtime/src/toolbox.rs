@@ -15,8 +15,9 @@ use crate::{
     authorizer::{AuthorizedAction, Authorizer},
     outcome::{Outcome, OutcomeStatus, PlanStep, StepOutcome},
     ruling::ActionRequest,
-    schema::{Schema, property},
+    schema::{Schema, property, shortened},
     tool::Tool,
+    tool_parameters::{tool_parameters, unknown_parameters},
 };
 
 /// The tools that can be called, and the gate that a call passes.
@@ -247,8 +248,37 @@ fn checked(tool: &dyn Tool, input: Value) -> Result<Value, Box<Outcome>> {
     if mismatches.is_empty() {
         return Ok(input);
     }
-    let all: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
-    Err(invalid(format!("the input is wrong: {}", all.join("; "))))
+    let mut all: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
+    // A schema may allow what it does not list; where something else is wrong, that is what was mistyped.
+    let unknown = unknown_parameters(&root, &input);
+    let is_told = |name: &str| mismatches.iter().any(|it| it.parameter == name);
+    let untold = unknown.iter().filter(|it| !is_told(it)).take(MAX_NAMED);
+    all.extend(untold.map(|it| format!("`{}` is not a parameter", shortened(it))));
+    let outcome = invalid(format!("the input is wrong: {}", all.join("; ")));
+    Err(match takes_parameters(tool.name(), &root, &unknown) {
+        Some(takes) => Box::new(outcome.hint(takes)),
+        None => outcome,
+    })
+}
+
+/// How many parameters are named in one sentence.
+const MAX_NAMED: usize = 12;
+
+/// The parameters that a tool takes, in a sentence, and the one that an unknown name may stand for.
+pub fn takes_parameters(tool: &str, schema: &Value, unknown: &[&str]) -> Option<String> {
+    let parameters = tool_parameters(schema);
+    if parameters.is_empty() {
+        let lists = schema.get("properties").is_some();
+        return (lists && !unknown.is_empty()).then(|| format!("`{tool}` takes no parameters"));
+    }
+    let near = unknown.iter().find_map(|it| nearest(it, parameters.iter().map(|it| &*it.name)));
+    let near = near.map(|it| format!("did you mean `{it}`? ")).unwrap_or_default();
+    let mut named: Vec<String> =
+        parameters.iter().take(MAX_NAMED).map(ToString::to_string).collect();
+    if parameters.len() > MAX_NAMED {
+        named.push(format!("and {} more", parameters.len() - MAX_NAMED));
+    }
+    Some(format!("{near}`{tool}` takes {}", named.join(", ")))
 }
 
 /// Takes aliases for what they stand for, and a null for nothing where the schema knows no null.

@@ -7,8 +7,8 @@ use prowess::{Library, nearest};
 use prowess_agent::mask;
 use prowess_cli::settings::{Config, IgnoredSetting};
 use prowess_runtime::{
-    Action, ActionRequest, Authorizer, Launcher, McpLauncher, McpServer, Outcome, OutcomeStatus,
-    RemoteSkill, RemoteSkills, ServerSetting,
+    Action, ActionRequest, Authorizer, Launcher, McpLauncher, McpServer,
+    Outcome, OutcomeStatus, Preparer, RemoteSkill, RemoteSkills, ServerSetting, Tool,
 };
 use serde_json::{Value as Json, json};
 
@@ -18,8 +18,9 @@ use crate::{
     cli_error::CliError,
     completion, context,
     host::{self, LimitArgs},
+    preparing,
     printer::Printer,
-    safe,
+    safe, tool_text,
 };
 
 /// List the servers that are set, with their tools and the skills that they offer
@@ -66,16 +67,15 @@ pub(crate) fn run(
         Some(ServersCommand::Logout(logout)) => &logout.running(),
         None => &args.running,
     };
-    if running.unsandboxed {
-        printer.warning("`--unsandboxed` is not for servers: they always run in the sandbox");
-    }
     let config = context::config(global)?;
+    running.warn_about_servers(printer);
+    let preparer = host::preparer(&config, launcher.clone());
     let authorizer = Arc::new(running.authorizer(&config));
     let sandbox = running.sandbox(&config, launcher);
     let failed = |it: Box<Outcome>| anyhow::Error::msg(it.message.unwrap_or_default());
     let starter = running.starter(&config, authorizer.clone(), sandbox).map_err(failed)?;
     let library = context::library_behind(global, printer)?;
-    let desk = Desk { config, authorizer, starter, library };
+    let desk = Desk { config, authorizer, starter, library, preparer, yes: running.yes };
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("cannot wait for anything")?;
@@ -97,13 +97,26 @@ struct Desk {
     authorizer: Arc<Authorizer>,
     starter: McpLauncher,
     library: Library,
+    /// Installs the packages of servers.
+    preparer: Option<Preparer>,
+    /// Whether somebody has agreed ahead of time.
+    yes: bool,
 }
 
 /// What was learnt of a server.
 struct ServerContents {
-    tools: Vec<String>,
+    tools: Vec<Arc<dyn Tool>>,
     left_out: Vec<String>,
     skills: RemoteSkills,
+}
+
+/// How a list of servers is shown.
+#[derive(Clone, Copy)]
+struct ServerList {
+    /// The width of the column of labels.
+    labels: usize,
+    /// Whether the parameters of tools are shown.
+    with_parameters: bool,
 }
 
 impl Desk {
@@ -119,14 +132,17 @@ impl Desk {
         }
         let labels = widest(set.iter().map(|it| &*it.description.name));
         for server in set {
-            let visited = self.visit(server).await;
+            let visited = self.visit(server, printer).await?;
             let is_well = visited.as_ref().is_ok_and(|it| it.skills.refused.is_empty());
             if !is_well {
                 status = ExitStatus::Failure;
             }
             match printer.json {
                 true => documents.push(self.document(server, &visited)),
-                false => self.tell(server, labels, &visited, printer)?,
+                false => {
+                    let list = ServerList { labels, with_parameters: label.is_some() };
+                    self.tell(server, list, &visited, printer)?;
+                }
             }
         }
         if printer.json {
@@ -141,7 +157,8 @@ impl Desk {
             let hint = "a skill of a server is called by both: `prowess servers show LABEL:NAME`";
             return Err(fault.hint(hint).into());
         };
-        let shown = match self.starter.connect(find(&self.config, label)?).await {
+        let set = find(&self.config, label)?;
+        let shown = match self.connect(set, printer).await? {
             Ok(server) => {
                 let shown = self.read(&server, name, show).await;
                 server.stop().await;
@@ -212,19 +229,34 @@ impl Desk {
         Ok((skill, bytes))
     }
 
-    async fn visit(&self, set: &ServerSetting) -> Result<ServerContents, Box<Outcome>> {
-        let server = self.starter.connect(set).await?;
-        let tools = server.tools().iter().map(|it| it.name().to_owned()).collect();
-        let (skills, left_out) = (server.skills().await, server.left_out());
-        server.stop().await;
-        Ok(ServerContents { tools, left_out, skills: skills? })
+    async fn connect(
+        &self,
+        set: &ServerSetting,
+        printer: &mut Printer,
+    ) -> Result<Result<McpServer, Box<Outcome>>> {
+        preparing::connect(&self.starter, set, self.preparer.as_ref(), self.yes, printer).await
     }
 
-    /// Shows what was learnt of a server; `labels` is the width of the column of labels.
+    async fn visit(
+        &self,
+        set: &ServerSetting,
+        printer: &mut Printer,
+    ) -> Result<Result<ServerContents, Box<Outcome>>> {
+        let server = match self.connect(set, printer).await? {
+            Ok(server) => server,
+            Err(outcome) => return Ok(Err(outcome)),
+        };
+        let tools = server.tools();
+        let (skills, left_out) = (server.skills().await, server.left_out());
+        server.stop().await;
+        Ok(skills.map(|skills| ServerContents { tools, left_out, skills }))
+    }
+
+    /// Shows what was learnt of a server.
     fn tell(
         &self,
         set: &ServerSetting,
-        labels: usize,
+        ServerList { labels, with_parameters }: ServerList,
         visited: &Result<ServerContents, Box<Outcome>>,
         printer: &mut Printer,
     ) -> Result<()> {
@@ -250,7 +282,7 @@ impl Desk {
             }
         };
         for tool in tools {
-            printer.line(format_args!("  {}", safe::line(tool)))?;
+            tool_text::print(&**tool, "  ", with_parameters, printer)?;
         }
         let addresses = widest(skills.skills.iter().map(|it| &*it.address));
         let states = widest(skills.skills.iter().map(|it| self.state(it)));
@@ -289,7 +321,7 @@ impl Desk {
         match visited {
             Ok(ServerContents { tools, left_out, skills }) => {
                 document["status"] = "ok".into();
-                document["tools"] = json!(tools);
+                document["tools"] = tools.iter().map(|it| tool_text::document(&**it)).collect();
                 document["left_out"] = json!(left_out);
                 document["skills"] = skills.skills.iter().map(|it| self.skill(it)).collect();
                 let refused = skills.refused.iter();

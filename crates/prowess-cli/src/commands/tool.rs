@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use prowess::{Library, Skill};
+use prowess::{Library, Skill, nearest};
 use prowess_cli::settings::Config;
 use prowess_runtime::{
     Launcher, Outcome, OutcomeStatus, ServerSetting, SkillProvider, Toolbox, fresh_marker,
-    make_visible, strict_json,
+    make_visible, strict_json, takes_parameters, unknown_parameters,
 };
 use serde_json::{Value, json};
 
@@ -14,8 +14,8 @@ use crate::{
     ExitStatus,
     arguments::Global,
     completion, context,
-    host::LimitArgs,
-    input,
+    host::{self, LimitArgs},
+    input, preparing,
     printer::Printer,
     readable::readable,
     toolbox::{self, Caller, Kit},
@@ -121,6 +121,7 @@ fn called(
         false => context::library_behind(global, printer)?,
     });
     let provider: Arc<dyn SkillProvider> = Arc::new(library.clone());
+    let preparer = host::preparer(&config, launcher.clone());
     let Kit { mut toolbox, authorizer, starter } =
         toolbox::toolbox(Caller::Person, &args.running, &provider, global, &[], launcher, printer)?;
     if args.name.get(..6).is_some_and(|it| it.eq_ignore_ascii_case("skill_")) {
@@ -138,9 +139,12 @@ fn called(
     let mut server = None;
     if toolbox.find(&args.name).is_none() && args.name.starts_with("mcp__") {
         let Some(set) = server_of(&config, &args.name) else {
-            return Ok((no_server(&args.name), false));
+            return Ok((no_server(&config, &args.name), false));
         };
-        match runtime.block_on(starter.connect(set)) {
+        args.running.warn_about_servers(printer);
+        let yes = args.running.yes;
+        let connected = preparing::connect(&starter, set, preparer.as_ref(), yes, printer);
+        match runtime.block_on(connected)? {
             Ok(started) => {
                 toolbox = started.tools().into_iter().fold(toolbox, Toolbox::with);
                 server = Some(started);
@@ -149,7 +153,7 @@ fn called(
         }
     }
     let outcome = runtime.block_on(async {
-        let outcome = called_with(args, input, &toolbox).await;
+        let outcome = called_with(args, input, &toolbox, printer).await;
         if let Some(server) = server {
             server.stop().await;
         }
@@ -163,8 +167,14 @@ fn called(
 }
 
 /// Calls the tool with what it takes, which it says itself, once the skills are taken up.
-async fn called_with(args: &Args, input: Input<'_>, toolbox: &Toolbox) -> Outcome {
-    let schema = toolbox.find(&args.name).map(|it| it.input_schema());
+async fn called_with(
+    args: &Args,
+    input: Input<'_>,
+    toolbox: &Toolbox,
+    printer: &mut Printer,
+) -> Outcome {
+    let found = toolbox.find(&args.name).cloned();
+    let schema = found.as_ref().map(|it| it.input_schema());
     let input = match input {
         Input::Json(input) => input,
         Input::Pairs(pairs) => match parameters(pairs, None, schema.as_ref()) {
@@ -178,7 +188,20 @@ async fn called_with(args: &Args, input: Input<'_>, toolbox: &Toolbox) -> Outcom
             return taken;
         }
     }
-    toolbox.call(&args.name, input).await
+    let Some((tool, schema)) = found.zip(schema) else {
+        return toolbox.call(&args.name, input).await;
+    };
+    let unknown = unknown_parameters(&schema, &input);
+    let outcome = toolbox.call(&args.name, input.clone()).await;
+    // Where the schema allows any name, the tool was called, and has probably ignored it.
+    if outcome.status != OutcomeStatus::Invalid && !unknown.is_empty() {
+        let (names, name) = (context::coded(&unknown), tool.name());
+        let is = if unknown.len() == 1 { "is not a parameter" } else { "are not parameters" };
+        let takes = takes_parameters(name, &schema, &unknown);
+        let takes = takes.map(|it| format!("; {it}")).unwrap_or_default();
+        printer.warning(&format!("{names} {is}{takes}"));
+    }
+    outcome
 }
 
 /// The server that is set whose tools have names like this one.
@@ -191,8 +214,16 @@ fn server_of<'c>(config: &'c Config, tool: &str) -> Option<&'c ServerSetting> {
     config.servers.value.0.iter().find(is_its)
 }
 
-fn no_server(tool: &str) -> Outcome {
+fn no_server(config: &Config, tool: &str) -> Outcome {
     let message = format!("there is no tool `{tool}`: no server is set that could have it");
+    let labels = config.servers.value.0.iter().map(|it| &*it.description.name);
+    let named = tool.strip_prefix("mcp__").and_then(|it| it.split_once("__"));
+    if let Some((label, own)) = named
+        && let Some(near) = nearest(label, labels)
+    {
+        let hint = format!("did you mean `mcp__{near}__{own}`?");
+        return Outcome::bad(OutcomeStatus::NotFound, message).hint(hint);
+    }
     let hint = "`prowess servers` lists the servers that are set, with their tools; those of skills are for `ask` and `chat`";
     Outcome::bad(OutcomeStatus::NotFound, message).hint(hint)
 }

@@ -10,9 +10,8 @@ use crate::{
     arguments::Global,
     context,
     host::{self, LimitArgs},
-    markdown::wrapped,
     printer::Printer,
-    safe,
+    tool_text,
     toolbox::{self, Caller},
     trust,
 };
@@ -58,21 +57,13 @@ pub(crate) fn run(
     let servers: Vec<String> = servers.map(|it| it.description.name.clone()).collect();
     if args.format.is_none() && !printer.json {
         for tool in tools {
-            let description = safe::line(&tool.description()).into_owned();
-            let name = printer.name(&safe::line(tool.name()));
-            let Some(width) = printer.width else {
-                printer.line(format_args!("{name}  {description}"))?;
-                continue;
-            };
-            printer.line(name)?;
-            for line in wrapped(&description, width - 2, "") {
-                printer.line(format_args!("  {}", printer.dim(&line)))?;
-            }
+            tool_text::print(&**tool, "", true, printer)?;
         }
         if !servers.is_empty() {
             printer.flush()?;
             let servers = context::coded(&servers);
-            printer.note(&format!("`prowess servers` lists the tools of servers ({servers})"));
+            printer
+                .note(&format!("`prowess servers LABEL` lists the tools of a server ({servers})"));
         }
         return Ok(ExitStatus::Success);
     }

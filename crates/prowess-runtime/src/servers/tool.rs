@@ -30,7 +30,10 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct ServerTool {
     name: String,
-    description: String,
+    /// What its server says of it.
+    said: String,
+    /// Where it comes from, for a model.
+    origin: String,
     schema: Value,
     /// What the server calls it.
     own_name: String,
@@ -59,6 +62,8 @@ pub(super) struct Source {
     pub(super) was_called: Arc<AtomicBool>,
 }
 
+/// How much a person is told of what a tool does.
+const SUMMARY: usize = 200;
 /// How much a model is told of a tool, and of all tools of a server.
 const DESCRIPTION: usize = 2048;
 const SCHEMA: usize = 16 * 1024;
@@ -110,13 +115,8 @@ impl ServerTool {
         let by = skill.as_ref().map(|it| format!(", which the skill `{it}` brought"));
         Ok(Self {
             name: name::tool(prefix, &listed.name, taken),
-            description: format!(
-                "{}\n\n(A tool of the server `{server}`{}.)",
-                shortened(&harmless(said), DESCRIPTION),
-                by.unwrap_or_default()
-            )
-            .trim_start()
-            .to_owned(),
+            said: shortened(&harmless(said), DESCRIPTION).trim().to_owned(),
+            origin: format!("(A tool of the server `{server}`{}.)", by.unwrap_or_default()),
             schema,
             own_name: listed.name.into_owned(),
             source: source.clone(),
@@ -160,7 +160,14 @@ impl Tool for ServerTool {
     }
 
     fn description(&self) -> Cow<'_, str> {
-        Cow::Borrowed(&self.description)
+        let Self { said, origin, .. } = self;
+        Cow::Owned(format!("{said}\n\n{origin}").trim_start().to_owned())
+    }
+
+    fn summary(&self) -> String {
+        let line = self.said.lines().map(str::trim).find(|it| !it.is_empty()).unwrap_or_default();
+        let sentence = line.find(". ").map_or(line, |end| &line[..=end]);
+        shortened(sentence, SUMMARY)
     }
 
     fn input_schema(&self) -> Value {

@@ -1,0 +1,198 @@
+//! The parameters of a tool, as its input schema describes them.
+
+use std::fmt;
+
+use prowess::visible;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::schema::{parts, resolved};
+
+/// A parameter of a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ToolParameter {
+    /// Its name.
+    pub name: String,
+    /// Its type in words, such as `string` or `array of integer`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Whether a call has to give it.
+    pub is_required: bool,
+    /// Its description, in one line; empty where there is none.
+    pub description: String,
+}
+
+/// How many parameters are listed, and how long a name, a type and a description can be.
+const MAX_PARAMETERS: usize = 100;
+const MAX_NAME: usize = 64;
+const MAX_KIND: usize = 100;
+const MAX_DESCRIPTION: usize = 500;
+/// How many values of an enumeration and how many choices are named.
+const MAX_CHOICES: usize = 6;
+/// How many types inside of types are named.
+const MAX_DEPTH: usize = 3;
+
+/// The parameters that an input schema lists, those that are required first. Texts are those of whoever wrote the schema,
+/// in one line and without characters that nobody sees.
+pub fn tool_parameters(schema: &Value) -> Vec<ToolParameter> {
+    let root = resolved(schema, schema);
+    let required = || parts(root, "required").filter_map(Value::as_str);
+    let properties = root.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let mut parameters: Vec<ToolParameter> = properties
+        .take(MAX_PARAMETERS)
+        .map(|(name, property)| {
+            let own = resolved(schema, property);
+            let description = property.get("description").or_else(|| own.get("description"));
+            let description = description.and_then(Value::as_str).unwrap_or_default();
+            ToolParameter {
+                name: line(name, MAX_NAME),
+                kind: line(&kind(schema, own, 0), MAX_KIND),
+                is_required: required().any(|it| it == name),
+                description: line(description, MAX_DESCRIPTION),
+            }
+        })
+        .collect();
+    parameters.sort_by_key(|it| !it.is_required);
+    parameters
+}
+
+/// The names in an input that are no parameters of the tool, where its schema lists what it takes.
+pub fn unknown_parameters<'i>(schema: &Value, input: &'i Value) -> Vec<&'i str> {
+    let root = resolved(schema, schema);
+    let Some(properties) = root.get("properties").and_then(Value::as_object) else {
+        return Vec::new();
+    };
+    let others = ["patternProperties", "allOf", "anyOf", "oneOf", "if", "$ref"];
+    let takes_others = others.iter().any(|it| root.get(it).is_some())
+        || root.get("additionalProperties").is_some_and(|it| *it != Value::Bool(false));
+    let names = input.as_object().into_iter().flatten().map(|it| it.0.as_str());
+    names.filter(|it| !takes_others && !properties.contains_key(*it)).collect()
+}
+
+impl fmt::Display for ToolParameter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, kind, is_required, .. } = self;
+        let required = if *is_required { ", required" } else { "" };
+        write!(f, "`{name}` ({kind}{required})")
+    }
+}
+
+/// The type that a schema describes, in words.
+fn kind(root: &Value, schema: &Value, depth: usize) -> String {
+    let schema = resolved(root, schema);
+    if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+        return listed(values.iter().map(Value::to_string));
+    }
+    if let Some(value) = schema.get("const") {
+        return value.to_string();
+    }
+    let inner = |it: &Value| kind(root, it, depth + 1);
+    match schema.get("type") {
+        Some(Value::String(kind)) if kind == "array" && depth < MAX_DEPTH => {
+            match schema.get("items").filter(|it| it.is_object()) {
+                Some(items) => format!("array of {}", inner(items)),
+                None => kind.clone(),
+            }
+        }
+        Some(Value::String(kind)) => kind.clone(),
+        Some(Value::Array(kinds)) => listed(kinds.iter().filter_map(Value::as_str)),
+        _ => {
+            let choices = ["anyOf", "oneOf"].into_iter().find(|it| schema.get(it).is_some());
+            match choices.filter(|_| depth < MAX_DEPTH) {
+                Some(key) => listed(parts(schema, key).take(MAX_CHOICES + 1).map(inner)),
+                None => "any".to_owned(),
+            }
+        }
+    }
+}
+
+/// A few words, with `or` between them.
+fn listed(words: impl Iterator<Item = impl Into<String>>) -> String {
+    let mut named: Vec<String> = words.take(MAX_CHOICES + 1).map(Into::into).collect();
+    if named.len() > MAX_CHOICES {
+        named[MAX_CHOICES] = "…".to_owned();
+    }
+    named.join(" or ")
+}
+
+/// A text in one line of at most so many characters.
+fn line(text: &str, most: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().take(most).collect();
+    let text = words.join(" ");
+    let text = visible(&text);
+    match text.char_indices().nth(most) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn parameters_are_told_with_type_and_whether_they_are_required() {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "any": {},
+                "edits": { "type": "array", "items": { "$ref": "#/$defs/edit" } },
+                "head": { "anyOf": [{ "type": "integer" }, { "type": "null" }] },
+                "path": { "type": "string", "description": "Where\n  it lies\u{1b}[2J" },
+                "sort": { "enum": ["name", "size"] },
+                "when": { "type": ["string", "null"] },
+            },
+            "required": ["path"],
+            "$defs": { "edit": { "type": "object" } },
+        });
+        let told: Vec<String> = tool_parameters(&schema).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told,
+            [
+                "`path` (string, required)",
+                "`any` (any)",
+                "`edits` (array of object)",
+                "`head` (integer or null)",
+                "`sort` (\"name\" or \"size\")",
+                "`when` (string or null)",
+            ]
+        );
+        let description = &tool_parameters(&schema)[0].description;
+        assert!(description.starts_with("Where it lies"), "{description}");
+        assert!(!description.contains('\u{1b}'), "{description:?}");
+    }
+
+    #[test]
+    fn a_hostile_schema_is_told_in_few_words() {
+        let deep = (0..60).fold(json!({}), |it, _| json!({ "type": "array", "items": it }));
+        let wide: Vec<Value> = (0..100).map(|it| json!({ "const": it })).collect();
+        let wide = (0..3).fold(json!({ "oneOf": wide }), |it, _| json!({ "anyOf": vec![it; 8] }));
+        let names: serde_json::Map<String, Value> =
+            (0..500).map(|it| (format!("{it}{}", "x".repeat(1000)), json!({}))).collect();
+        assert_eq!(tool_parameters(&json!({ "properties": names })).len(), MAX_PARAMETERS);
+        for schema in [deep, wide, json!({ "type": "x\u{1b}]0;y\u{7}" }), json!(7), json!(null)] {
+            let told = tool_parameters(&json!({ "properties": { "a": schema } }));
+            let told = told[0].to_string();
+            assert!(told.chars().count() < MAX_KIND + MAX_NAME, "{told}");
+            assert!(!told.contains('\u{1b}'), "{told:?}");
+        }
+        assert_eq!(tool_parameters(&json!({ "properties": 7, "required": 7 })), []);
+    }
+
+    #[test]
+    fn what_a_schema_does_not_list_is_unknown_unless_it_takes_more() {
+        let own = json!({ "properties": { "path": {} } });
+        let input = json!({ "path": 1, "dir": 2 });
+        assert_eq!(unknown_parameters(&own, &input), ["dir"]);
+        for open in [
+            json!({}),
+            json!({ "properties": { "path": {} }, "additionalProperties": true }),
+            json!({ "properties": { "path": {} }, "patternProperties": {} }),
+            json!({ "properties": { "path": {} }, "anyOf": [] }),
+        ] {
+            assert!(unknown_parameters(&open, &input).is_empty(), "{open}");
+        }
+    }
+}
