@@ -268,6 +268,38 @@ mod what_a_script_needs_is_read_from_what_is_declared {
             .collect();
         assert_eq!(variables, ["A_TOKEN 10", "B_KEY 15", "C_KEY 16"]);
     }
+
+    #[test]
+    fn well_known_programs_that_scripts_start_are_needed() {
+        let world = pdf(&[
+            (
+                "a.py",
+                "import subprocess, shutil\nsubprocess.run(['pdftoppm', '-png'])\n# subprocess.run(['ffmpeg'])\n\
+                 print('qpdf')\nif shutil.which('gs'):\n    subprocess.run(['gs'])\nsubprocess.run(['own-tool'])\n",
+            ),
+            (
+                "b.js",
+                "const { execFileSync } = require('child_process');\nexecFileSync('pandoc', []);\n",
+            ),
+            ("c.sh", "#!/bin/sh\njq . x | cat\n"),
+            ("d.py", "import pytesseract\n"),
+        ]);
+        let needs = needs(&world);
+        let programs = needs["programs"].as_array().unwrap().iter().map(|it| {
+            let place = &it["place"];
+            let optional = if it["is_optional"] == true { "?" } else { "" };
+            format!(
+                "{}{optional} {}:{}",
+                it["any_of"][0].as_str().unwrap(),
+                place["file"].as_str().unwrap(),
+                place["line"]
+            )
+        });
+        assert_eq!(
+            programs.collect::<Vec<_>>(),
+            ["pdftoppm a.py:2", "gs? a.py:6", "pandoc b.js:2", "jq c.sh:2", "tesseract d.py:1"]
+        );
+    }
 }
 
 mod where_nothing_is_declared_imports_tell {
@@ -435,6 +467,42 @@ mod a_person_sees_what_is_needed_and_what_is_missing {
         assert!(ran.stdout().contains("missing: lxml"), "{}", ran.stdout());
         let needs = &doctor("--json").json()["skills"][0]["needs"];
         assert_eq!(needs["missing"][0]["name"], "lxml", "{needs}");
+    }
+
+    #[test]
+    fn how_a_missing_program_is_installed_is_told() {
+        let install = "`pdftoppm` is not installed; on Debian: `apt install poppler-utils`; with Homebrew: `brew install poppler`";
+        let world = machine()
+            .file("skills/pdf/pages.sh", "#!/bin/sh\npdftoppm -v\n")
+            .file("skills/pdf/own.sh", "#!/bin/sh\nown-tool\n")
+            .file(
+                "skills/pdf/said.sh",
+                "#!/bin/sh\necho \"FileNotFoundError: [Errno 2] No such file or directory: 'pdftoppm'\" >&2\nexit 1\n",
+            );
+        let text = "---\nname: pdf\ndescription: Reads.\nmetadata:\n  requires:\n    bins: [\"a\\e[2Jb\", \"x`y\", pdftoppm]\n---\n";
+        world.write("skills/pdf/SKILL.md", text);
+        world.remove("skills/pdf/requirements.txt");
+        let path = path_of(&world);
+        let run = |words: &str| {
+            let line = format!("PATH={path} \"$0\" {words} --dir skills");
+            let ran = world.run_script(&line);
+            ran.assert_safe();
+            format!("{}\n{}", ran.stdout(), ran.stderr)
+        };
+        for words in ["show pdf", "doctor pdf --client codex", "prepare pdf"] {
+            let said = run(words);
+            assert!(said.contains(install), "{words}: {said}");
+            assert!(!said.contains("x`y"), "{words}: {said}");
+        }
+        for script in ["pages.sh", "said.sh"] {
+            let said = run(&format!("run pdf --yes --no-install --script {script}"));
+            assert!(said.contains(&format!("hint: {install}")), "{script}: {said}");
+        }
+        let said = run("run pdf --yes --script own.sh");
+        assert!(said.contains("hint: `own-tool` is not installed"), "{said}");
+        world.write("skills/pdf/requirements.txt", "rich\n");
+        let said = run("doctor pdf --client codex");
+        assert!(said.contains("`prowess prepare pdf` installs packages"), "{said}");
     }
 
     #[test]

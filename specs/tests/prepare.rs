@@ -500,7 +500,30 @@ mod packages_are_installed_once_after_somebody_agrees {
         assert_eq!(asked.code, Some(1), "{}", asked.stdout());
         assert!(!asked.stdout().contains("it ran\r\n"), "{}", asked.stdout());
         let asked = world.run_at_terminal("n\ny\n", run);
-        assert!(asked.stdout().contains("it ran\r\n"), "{}", asked.stdout());
+        assert_eq!(asked.code, Some(1), "{}", asked.stdout());
+        assert!(!asked.stdout().contains("it ran\r\n"), "{}", asked.stdout());
+        for words in ["`say.py` was not run", "`--no-install` runs it"] {
+            assert!(asked.stdout().contains(words), "{words}: {}", asked.stdout());
+        }
+    }
+
+    #[test]
+    fn a_script_is_offered_what_it_imports_itself() {
+        let registry = Registry::new();
+        registry.python("pypdf", "pypdf", &[]);
+        registry.python("rich", "rich", &[]);
+        let say = |name: &str| format!("import {name}\nprint({name}.word())\n");
+        let (one, two) = (say("pypdf"), say("rich"));
+        let world = registry.world(&[("one.py", &one), ("two.py", &two)]);
+        let ran = run(&world, &["run", "pdf", "--script", "one.py", "--yes"]);
+        assert_well(&ran);
+        assert_eq!(ran.stdout(), "pypdf\n");
+        assert_eq!(environments(&world)[0]["packages"].as_array().unwrap().len(), 1);
+        let ran = run(&world, &["run", "pdf", "--script", "one.py"]);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "pypdf\n"), "{}", ran.stderr);
+        let prepared = prepare(&world, &[]);
+        assert!(prepared.stdout().contains("2 packages"), "{}", prepared.stdout());
+        assert_eq!(script(&world, "two.py").stdout(), "rich\n");
     }
 
     #[test]

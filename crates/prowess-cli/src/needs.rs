@@ -9,7 +9,7 @@ use std::{
 use prowess::{Directory, Library, Options, Skill};
 use prowess_runtime::{
     EnvironmentNeeds, InterpreterSearch, Missing, MissingKind, Needs, PackageDeclaration, Present,
-    Recipe, Runtime, SkillRecipes, VersionNeed, detect,
+    Recipe, Runtime, SkillRecipes, VersionNeed, detect, install_system_programs,
 };
 use serde_json::{Value as Json, json};
 
@@ -62,6 +62,9 @@ impl SkillNeeds {
             let hint = self.hint(name).map(|it| format!("; {}", printer.led(&it)));
             printer.warning(&format!("{missing}{}", hint.unwrap_or_default()));
         }
+        if let Some(install) = self.install_programs() {
+            printer.note(&install);
+        }
         let shown = if printer.verbose { self.needs.notes.len() } else { NAMED };
         for note in self.needs.notes.iter().take(shown) {
             printer.note(&safe::line(&note.to_string()));
@@ -107,6 +110,20 @@ impl SkillNeeds {
             words.push(format!("{sign}{} ({}{guess}{found})", missing.name, missing.place));
         }
         (!words.is_empty()).then(|| format!("missing: {}", safe::line(&listed(&words))))
+    }
+
+    /// How the programs that are missing are installed, where that is known.
+    pub(crate) fn install_programs(&self) -> Option<String> {
+        let is_program = |it: &&Missing| it.kind == MissingKind::Program && !it.is_optional;
+        let missing = self.missing.iter().filter(is_program);
+        let names: Vec<&str> = missing.flat_map(|it| it.name.split(" or ").take(1)).collect();
+        install_system_programs(&names)
+    }
+
+    /// The same needs, without the packages and programs that only other scripts need.
+    pub(crate) fn of_script(mut self, path: &str) -> Self {
+        self.missing.retain(|it| it.scripts.is_empty() || it.scripts.iter().any(|it| it == path));
+        self
     }
 
     /// What installs the packages that are missing.

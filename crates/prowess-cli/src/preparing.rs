@@ -35,8 +35,10 @@ pub(crate) struct PrepareChoice {
 /// The result of a preparation.
 pub(crate) enum PrepareResult {
     Done(Box<PreparedEnvironment>),
-    /// Nobody agreed to install anything. Why is said already.
+    /// Somebody has said no. That is said already.
     Declined(ExitStatus),
+    /// Nobody was asked, because nothing could be installed. Why is said already.
+    NotOffered(ExitStatus),
     /// Why is said already.
     Failed(ExitStatus),
 }
@@ -63,7 +65,7 @@ pub(crate) async fn prepare(
             "not installed, because the names are only guessed from imports: {names}; `--guessed` installs them"
         ));
         if recipe.requirements.is_empty() {
-            return Ok(PrepareResult::Declined(ExitStatus::Failure));
+            return Ok(PrepareResult::NotOffered(ExitStatus::Failure));
         }
     }
     let (sender, mut chunks) = unbounded_channel();
@@ -134,7 +136,7 @@ pub(crate) async fn prepare(
                 _ => false,
             };
             Ok(if is_declined {
-                PrepareResult::Declined(status)
+                PrepareResult::NotOffered(status)
             } else {
                 PrepareResult::Failed(status)
             })
@@ -168,7 +170,7 @@ pub(crate) async fn connect(
             printer.note(&summary(name, &environment.record));
             starter.connect(set).await
         }
-        PrepareResult::Declined(_) | PrepareResult::Failed(_) => Err(outcome),
+        _ => Err(outcome),
     })
 }
 

@@ -10,6 +10,8 @@ mod js_imports;
 mod requirements;
 mod python;
 mod node;
+mod system_programs;
+mod started_programs;
 mod programs;
 mod sources;
 mod detect;
@@ -29,6 +31,9 @@ pub use self::{
     },
     present::{Missing, MissingKind, Present},
     shebang::interpreter,
+    system_programs::{
+        SystemPackages, install_system_programs, program_not_found, system_packages,
+    },
 };
 pub(crate) use self::{
     arguments::is_everywhere, detect::detect_in, interpreter::modules_around,

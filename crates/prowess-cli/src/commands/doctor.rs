@@ -97,7 +97,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             }
             section(skill, &checkup.crowded, printer)?;
             if let Some(needs) = needs_of(skill, global) {
-                needed(&needs, printer)?;
+                needed(&skill.name, &needs, printer)?;
             }
         }
         if let Some(plugin) = chosen.iter().find_map(|it| plugin_of(&it.path)) {

@@ -18,6 +18,7 @@ use crate::{
     arguments::Global,
     cli_error::CliError,
     completion, context, host,
+    needs::SkillNeeds,
     preparing::{self, PrepareChoice, PrepareResult},
     printer::Printer,
     safe,
@@ -83,11 +84,13 @@ pub(crate) fn run(
         };
     }
     let config = context::config(global)?;
+    let mut programs = None;
     let wanted = match (&args.name, &args.server) {
         (_, Some(label)) => of_server(label, &config)?,
         (Some(typed), None) => {
             let (library, name) = context::library_for(typed, global, printer)?;
             let skill = library.get(&name).ok_or_else(|| context::no_skill(&library, &name))?;
+            programs = SkillNeeds::of(skill, &host::interpreters(&config)).install_programs();
             of_skill(skill, &config)?
         }
         (None, None) => PrepareTarget::default(),
@@ -129,7 +132,9 @@ pub(crate) fn run(
                 }
                 prepared.push(environment.record);
             }
-            PrepareResult::Declined(failed) | PrepareResult::Failed(failed) => status = failed,
+            PrepareResult::Declined(failed)
+            | PrepareResult::NotOffered(failed)
+            | PrepareResult::Failed(failed) => status = failed,
         }
     }
     runtime.shutdown_background();
@@ -138,6 +143,8 @@ pub(crate) fn run(
     } else if recipes.is_empty() && errors.is_empty() {
         printer.note(&format!("`{name}` needs no packages"));
     }
+    // No installer of packages has them.
+    programs.iter().for_each(|it| printer.note(it));
     Ok(status)
 }
 

@@ -15,8 +15,8 @@ use prowess_http::{Hosts, HostsError};
 use prowess_runtime::{
     Action, ActionRequest, Active, ApproverReply, Authorizer, Chunk, Coverage, Delivery,
     EnvironmentRecord, ExecuteError, Executor, Launcher, Outcome, OutcomeStatus, Parameters,
-    ParametersError, PlanStep, Question, Script, ScriptArguments, ScriptEnvironments, ScriptError,
-    SkillProvider, SkillRecord, Stdin,
+    ParametersError, PlanStep, Present, Question, Script, ScriptArguments, ScriptEnvironments,
+    ScriptError, SkillProvider, SkillRecord, Stdin, install_system_programs, program_not_found,
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -236,8 +236,8 @@ impl Args {
     }
 }
 
-/// Installs the packages that a script lacks, if somebody can be asked and agrees. Returns how to end where they were
-/// agreed to and could not be installed; where nobody agrees, the script runs without them.
+/// Installs the packages that a script lacks, if somebody can be asked and agrees. Returns how to end where somebody
+/// declined, or agreed and they could not be installed; where nobody can be asked, the script runs without them.
 async fn offer(
     script: &Script,
     folder: Option<PathBuf>,
@@ -265,7 +265,12 @@ async fn offer(
             printer.note(&preparing::summary(skill, &environment.record));
             None
         }
-        PrepareResult::Declined(_) => None,
+        PrepareResult::Declined(_) => {
+            let path = safe::line(&script.path).into_owned();
+            printer.fault(&format!("`{path}` was not run, because it lacks these packages"));
+            Some(ExitStatus::Failure)
+        }
+        PrepareResult::NotOffered(_) => None,
         PrepareResult::Failed(status) => Some(status),
     })
 }
@@ -751,16 +756,25 @@ fn advise(
     if outcome.status == OutcomeStatus::TimedOut {
         printer.hint("`--timeout 2m` gives it more time");
     } else if args.script.is_some() && outcome.status == OutcomeStatus::Failed {
+        let printed = outcome.stderr.as_ref().map(|it| &*it.text).unwrap_or_default();
+        let program = program_not_found(printed).filter(|it| {
+            let interpreters = host::interpreters(config);
+            Present::look(&interpreters, None).program(it).is_none()
+        });
         let lacks_module = outcome
             .stderr
             .as_ref()
             .is_some_and(|it| LACKS_MODULE.iter().any(|phrase| it.text.contains(phrase)));
         let skill = skill.filter(|_| lacks_module);
         let needs = skill.map(|it| SkillNeeds::of(it, &host::interpreters(config)));
+        let needs = needs.map(|it| it.of_script(args.script.as_deref().unwrap_or_default()));
         if let Some(missing) = needs.as_ref().and_then(SkillNeeds::lacked) {
             let installs = needs.as_ref().and_then(|it| it.hint(&args.name));
             let installs = installs.map(|it| format!("; {it}")).unwrap_or_default();
             printer.hint(&format!("{missing}{installs}"));
+        } else if let Some(program) = program {
+            let install = install_system_programs(&[program]);
+            printer.hint(&install.unwrap_or_else(|| format!("`{program}` is not installed")));
         } else if let Some(folder) = args.unwritable(outcome) {
             printer.hint(&format!("`--write {}` lets it write there", quoted(&folder)));
         } else if outcome.denied.iter().any(|it| it.contains("socket (IPv")) {

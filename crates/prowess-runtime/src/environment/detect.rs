@@ -13,9 +13,13 @@ use super::{
         Ecosystem, EnvironmentNeeds, Interpreter, Needs, PackageDeclaration, PackageNeed, Place,
         Runtime, ScriptNeeds, VersionNeed,
     },
-    node, programs, python,
+    node,
+    programs::{self, add_started},
+    python,
     requirements::{MAX_PACKAGES, too_many},
     sources::{Source, sources},
+    started_programs::{StartedProgram, started_programs},
+    system_programs::program_of_wrapper,
 };
 use crate::skill_folder::SkillFile;
 
@@ -45,6 +49,10 @@ fn detected(manifest: &Manifest, document: &str, files: Files<'_>) -> Needs {
         needs,
         declared: BTreeMap::new(),
         imported: BTreeMap::new(),
+        started: sources
+            .values()
+            .map(|it| (it.path.as_str(), started_programs(&it.text, it.interpreter.runtime)))
+            .collect(),
     };
     sources.values().filter(|it| it.is_script).for_each(|it| detection.script(it));
     let mut needs = detection.needs;
@@ -60,6 +68,8 @@ struct Detection<'a> {
     declared: BTreeMap<(Ecosystem, String), Option<Rc<EnvironmentNeeds>>>,
     /// Where packages stand that scripts import without a declaration.
     imported: BTreeMap<(Ecosystem, String), usize>,
+    /// The programs that each file starts.
+    started: BTreeMap<&'a str, Vec<StartedProgram>>,
 }
 
 impl<'a> Detection<'a> {
@@ -73,6 +83,24 @@ impl<'a> Detection<'a> {
         };
         let path = source.path.clone();
         self.needs.scripts.push(ScriptNeeds { path, interpreter, environment });
+        self.start(source);
+    }
+
+    /// Adds the programs that a script and what it imports start, also by a package that does nothing else.
+    fn start(&mut self, source: &'a Source) {
+        let reached = self.reached(source);
+        for file in &reached {
+            for StartedProgram { name, line, is_optional } in &self.started[&*file.path] {
+                let place = Place::new(&file.path, *line);
+                add_started(name, *is_optional, place, &source.path, &mut self.needs);
+            }
+        }
+        for package in reached.into_iter().flat_map(|it| &it.packages) {
+            if let Some(name) = program_of_wrapper(&package.name) {
+                let (is_optional, place) = (package.is_optional, package.place.clone());
+                add_started(name, is_optional, place, &source.path, &mut self.needs);
+            }
+        }
     }
 
     fn python(&mut self, source: &'a Source) -> Option<usize> {

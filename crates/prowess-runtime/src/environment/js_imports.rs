@@ -195,7 +195,7 @@ fn closing(tokens: &[Token<'_>], open: usize) -> Option<usize> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum TokenKind {
+pub(super) enum TokenKind {
     Word,
     Sign,
     /// A string, without its quotes.
@@ -205,10 +205,10 @@ enum TokenKind {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Token<'t> {
-    kind: TokenKind,
-    text: &'t str,
-    line: usize,
+pub(super) struct Token<'t> {
+    pub(super) kind: TokenKind,
+    pub(super) text: &'t str,
+    pub(super) line: usize,
 }
 
 /// Words behind which a `/` begins a regular expression.
@@ -218,7 +218,7 @@ const BEFORE_VALUE: &[&str] = &[
 ];
 
 /// Takes a text apart. Comments are left out; what stands in `${}` of a template is code.
-fn tokens(text: &str) -> Vec<Token<'_>> {
+pub(super) fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut tokens: Vec<Token<'_>> = Vec::new();
     // How many braces were open where a template was left for its code.
     let mut templates: Vec<usize> = Vec::new();

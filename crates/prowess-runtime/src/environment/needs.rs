@@ -11,7 +11,7 @@ pub struct Needs {
     pub scripts: Vec<ScriptNeeds>,
     /// The environments that the scripts run in; a script names its own by its index.
     pub environments: Vec<EnvironmentNeeds>,
-    /// The programs that the skill declares.
+    /// The programs that the skill declares, and well-known ones that its scripts start.
     pub programs: Vec<ProgramNeed>,
     /// The environment variables that the skill declares.
     pub variables: Vec<VariableNeed>,
@@ -164,8 +164,10 @@ pub struct ProgramNeed {
     pub version: Option<String>,
     /// Whether the skill works without it.
     pub is_optional: bool,
-    /// Where it is declared.
+    /// Where it is declared or first started.
     pub place: Place,
+    /// The scripts that start it, where the skill does not declare it.
+    pub scripts: Vec<String>,
 }
 
 /// An environment variable that is needed. Only its name is ever read.
@@ -254,6 +256,18 @@ impl EnvironmentNeeds {
             lock_file: None,
             manager: None,
         }
+    }
+}
+
+impl EnvironmentNeeds {
+    /// The environment with what one script imports; nothing where a file declares the packages of all, or the script imports
+    /// all of them.
+    pub fn of_script(&self, path: &str) -> Option<Self> {
+        let is_its = |it: &&PackageNeed| it.scripts.iter().any(|it| it == path);
+        let packages: Vec<PackageNeed> = self.packages.iter().filter(is_its).cloned().collect();
+        let is_part =
+            self.declared == PackageDeclaration::Imports && packages.len() < self.packages.len();
+        is_part.then(|| Self { packages, ..self.clone() })
     }
 }
 

@@ -16,6 +16,7 @@ use super::{
         Ecosystem, EnvironmentNeeds, Needs, PackageDeclaration, PackageNeed, Place, VersionNeed,
     },
     packages::normalized,
+    system_programs::{SystemPackages, system_packages},
     version::satisfies,
 };
 
@@ -46,6 +47,12 @@ pub struct Missing {
     pub is_guessed: bool,
     /// Where it is asked for.
     pub place: Place,
+    /// The packages that bring a program, where they are known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packages: Option<SystemPackages>,
+    /// The scripts that need it, where not all do.
+    #[serde(skip)]
+    pub scripts: Vec<String>,
 }
 
 /// What kind of thing is missing.
@@ -117,7 +124,14 @@ impl Present {
         let mut add = |it: Missing| {
             let same = missing.iter_mut().find(|own| own.kind == it.kind && own.name == it.name);
             match same {
-                Some(same) => same.is_optional &= it.is_optional,
+                Some(same) => {
+                    same.is_optional &= it.is_optional;
+                    match it.scripts.is_empty() {
+                        true => same.scripts.clear(),
+                        false if same.scripts.is_empty() => {}
+                        false => same.scripts.extend(it.scripts),
+                    }
+                }
                 None => missing.push(it),
             }
         };
@@ -148,7 +162,9 @@ impl Present {
             if !program.any_of.iter().any(|it| self.has_interpreter(it)) {
                 let name = program.any_of.join(" or ");
                 let missing = Missing::new(MissingKind::Program, &name, program.place.clone());
-                add(Missing { is_optional: program.is_optional, ..missing });
+                let packages = program.any_of.iter().find_map(|it| system_packages(it));
+                let (is_optional, scripts) = (program.is_optional, program.scripts.clone());
+                add(Missing { is_optional, packages, scripts, ..missing });
             }
         }
         for variable in needs.variables.iter().filter(|it| !is_set(&it.name)) {
@@ -223,7 +239,8 @@ impl Present {
         };
         let missing = Missing::new(MissingKind::Package, &package.name, package.place.clone());
         let (is_optional, is_guessed) = (package.is_optional, package.is_guessed);
-        Some(Missing { found, is_optional, is_guessed, ..missing })
+        let scripts = package.scripts.clone();
+        Some(Missing { found, is_optional, is_guessed, scripts, ..missing })
     }
 
     /// Whether a folder of the skill, from that of the environment upward, has an npm package.
@@ -250,7 +267,8 @@ fn fits(version: &str, requirement: &str) -> bool {
 impl Missing {
     fn new(kind: MissingKind, name: &str, place: Place) -> Self {
         let name = name.to_owned();
-        Self { kind, name, found: None, is_optional: false, is_guessed: false, place }
+        let (found, packages, scripts) = (None, None, Vec::new());
+        Self { kind, name, found, is_optional: false, is_guessed: false, place, packages, scripts }
     }
 }
 

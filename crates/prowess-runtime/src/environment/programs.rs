@@ -297,7 +297,32 @@ fn add_program(
             version,
             is_optional,
             place: Place::new(FILE, line),
+            scripts: Vec::new(),
         });
+    }
+}
+
+/// Adds a program that a script starts, unless the skill declares it.
+pub(super) fn add_started(
+    name: &str,
+    is_optional: bool,
+    place: Place,
+    script: &str,
+    needs: &mut Needs,
+) {
+    let same = needs.programs.iter_mut().find(|it| it.any_of.iter().any(|it| it == name));
+    if let Some(same) = same {
+        if !same.scripts.is_empty() {
+            same.is_optional &= is_optional;
+            if same.scripts.iter().all(|it| it != script) {
+                same.scripts.push(script.to_owned());
+            }
+        }
+        return;
+    }
+    if needs.programs.len() < MAX_NAMES {
+        let (any_of, scripts) = (vec![name.to_owned()], vec![script.to_owned()]);
+        needs.programs.push(ProgramNeed { any_of, version: None, is_optional, place, scripts });
     }
 }
 

@@ -258,7 +258,7 @@ fn statements(text: &str) -> Vec<Statement> {
 
 /// How long a string is, with its quotes. One that is never closed ends with its line, or with the text if it
 /// has three quotes.
-fn string_length(text: &str) -> usize {
+pub(super) fn string_length(text: &str) -> usize {
     let quote = &text[..1];
     let triple = quote.repeat(3);
     let (close, is_long) =

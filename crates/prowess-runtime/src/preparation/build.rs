@@ -218,9 +218,15 @@ impl Preparer {
         let needs = script.needs();
         let own = needs.script(&script.path)?;
         let environment = needs.environment(own)?;
-        let recipe = Recipe::of(environment, &script.files, &self.search).ok()??;
-        let is_there = self.store.find(&recipe).is_ok_and(|it| it.is_some());
-        if is_there || recipe.requirements.is_empty() {
+        let is_there = |it: &Recipe| self.store.find(it).is_ok_and(|it| it.is_some());
+        let mut recipe = Recipe::of(environment, &script.files, &self.search).ok()??;
+        if is_there(&recipe) {
+            return None;
+        }
+        if let Some(part) = environment.of_script(&script.path) {
+            recipe = Recipe::of(&part, &script.files, &self.search).ok()??;
+        }
+        if is_there(&recipe) || recipe.requirements.is_empty() {
             return None;
         }
         let missing = Present::look(&self.search, folder).missing(needs, &|_| true);

@@ -227,7 +227,15 @@ impl EnvironmentStore {
                 continue;
             }
             let Ok(Some(recipe)) = Recipe::of(environment, &script.files, search) else { continue };
-            let Some(prepared) = self.find(&recipe)? else { continue };
+            let mut prepared = self.find(&recipe)?;
+            if prepared.is_none()
+                && is_own
+                && let Some(part) = environment.of_script(&script.path)
+                && let Ok(Some(recipe)) = Recipe::of(&part, &script.files, search)
+            {
+                prepared = self.find(&recipe)?;
+            }
+            let Some(prepared) = prepared else { continue };
             match is_own {
                 true => {
                     found.own = Some(prepared);

@@ -55,8 +55,8 @@ pub(super) fn section(
 }
 
 /// What a skill needs to run, and what of it is missing.
-pub(super) fn needed(needs: &SkillNeeds, printer: &mut Printer) -> Result<()> {
-    let lines = [needs.needed(), needs.lacked()];
+pub(super) fn needed(name: &str, needs: &SkillNeeds, printer: &mut Printer) -> Result<()> {
+    let lines = [needs.needed(), needs.lacked(), needs.hint(name), needs.install_programs()];
     let lines: Vec<&String> = lines.iter().flatten().collect();
     if lines.is_empty() {
         return Ok(());

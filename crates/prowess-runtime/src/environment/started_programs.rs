@@ -1,0 +1,222 @@
+//! The well-known programs that scripts start, read without running anything.
+
+use super::{
+    js_imports::{TokenKind, tokens},
+    needs::Runtime,
+    python_imports::string_length,
+    system_programs::system_packages,
+};
+
+/// A program that a script starts by a name that is written out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct StartedProgram {
+    pub(super) name: String,
+    /// Its line, counted from 1.
+    pub(super) line: usize,
+    /// Whether the script looks first whether it is there.
+    pub(super) is_optional: bool,
+}
+
+/// How many programs of one file are taken.
+const MAX_PROGRAMS: usize = 50;
+
+/// The functions of Python and JavaScript that start a program, whose first argument is it.
+const PYTHON_STARTS: &[&str] = &[
+    "Popen",
+    "call",
+    "check_call",
+    "check_output",
+    "create_subprocess_exec",
+    "create_subprocess_shell",
+    "getoutput",
+    "getstatusoutput",
+    "popen",
+    "run",
+    "system",
+];
+const JS_STARTS: &[&str] =
+    &["exec", "execFile", "execFileSync", "execSync", "execa", "execaSync", "spawn", "spawnSync"];
+/// What stands before a command in a line of a shell.
+const SHELL_WORDS: &[&str] =
+    &["!", "do", "elif", "else", "env", "exec", "if", "nohup", "sudo", "then", "time", "while"];
+
+/// The well-known programs that a script starts, each once.
+pub(super) fn started_programs(text: &str, runtime: Runtime) -> Vec<StartedProgram> {
+    let found = match runtime {
+        Runtime::Python if text.contains("subprocess") || text.contains("os.") => {
+            in_code(&python_tokens(text), PYTHON_STARTS)
+        }
+        Runtime::Node | Runtime::Bun | Runtime::Deno
+            if text.contains("exec") || text.contains("spawn") =>
+        {
+            let tokens = tokens(text).into_iter().map(|it| {
+                let piece = match it.kind {
+                    TokenKind::Text => Piece::Text(it.text),
+                    TokenKind::Word | TokenKind::Sign => Piece::Code(it.text),
+                    TokenKind::Value => Piece::Code(""),
+                };
+                (piece, it.line)
+            });
+            in_code(&tokens.collect::<Vec<_>>(), JS_STARTS)
+        }
+        Runtime::Shell => in_shell(text),
+        _ => Vec::new(),
+    };
+    let mut programs: Vec<StartedProgram> = Vec::new();
+    for (name, line) in found {
+        let is_new = programs.iter().all(|it| it.name != name);
+        if is_new && programs.len() < MAX_PROGRAMS {
+            let is_optional = is_looked_for(text, name);
+            programs.push(StartedProgram { name: name.to_owned(), line, is_optional });
+        }
+    }
+    programs
+}
+
+/// Whether a script asks where a program is before it starts it.
+fn is_looked_for(text: &str, name: &str) -> bool {
+    ["which(\"", "which('", "which ", "command -v ", "hash "].iter().any(|before| {
+        let mut rest = text;
+        while let Some((_, behind)) = rest.split_once(before) {
+            if behind.strip_prefix(name).is_some_and(|it| !it.starts_with(is_name_sign)) {
+                return true;
+            }
+            rest = behind;
+        }
+        false
+    })
+}
+
+fn is_name_sign(c: char) -> bool {
+    c.is_alphanumeric() || c == '-' || c == '_'
+}
+
+/// A part of a script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Piece<'t> {
+    /// A word or a sign.
+    Code(&'t str),
+    /// A string, without its quotes.
+    Text(&'t str),
+}
+
+/// The programs that calls of these functions start, and those that a list begins with.
+fn in_code<'t>(pieces: &[(Piece<'t>, usize)], starts: &[&str]) -> Vec<(&'t str, usize)> {
+    let code = |at: usize| match pieces.get(at) {
+        Some((Piece::Code(text), _)) => text,
+        _ => "",
+    };
+    let mut found = Vec::new();
+    for (at, (piece, line)) in pieces.iter().enumerate() {
+        let Piece::Text(text) = piece else { continue };
+        let before = |back: usize| at.checked_sub(back).map_or("", code);
+        let opens = usize::from(matches!(before(1), "[" | "("));
+        // `run("x y")`, `run(["x", "y"])`, `run(f"x {y}")`
+        let called = [1, 2, 3].into_iter().any(|back| {
+            before(back) == "(" && starts.contains(&before(back + 1)) && back <= opens + 2
+        });
+        // `command = ["x", "y"]`
+        let is_list = before(1) == "[" && matches!(before(2), "=" | "(" | "return" | ",");
+        let word = text.split_whitespace().next().unwrap_or_default();
+        let word = if called { word } else { text };
+        if (called || is_list) && system_packages(word).is_some() {
+            found.push((word, *line));
+        }
+    }
+    found
+}
+
+/// Takes a text of Python apart; comments are left out.
+fn python_tokens(text: &str) -> Vec<(Piece<'_>, usize)> {
+    let mut pieces = Vec::new();
+    let (mut at, mut line) = (0, 1);
+    while let Some(c) = text[at..].chars().next() {
+        let rest = &text[at..];
+        let mut length = c.len_utf8();
+        match c {
+            '\n' => line += 1,
+            '#' => length = rest.find('\n').unwrap_or(rest.len()),
+            '\'' | '"' => {
+                length = string_length(rest);
+                let quotes = if rest.starts_with(&c.to_string().repeat(3)) { 3 } else { 1 };
+                let inner = rest[..length].get(quotes..length.saturating_sub(quotes));
+                pieces.push((Piece::Text(inner.unwrap_or_default()), line));
+                line += rest[..length].matches('\n').count();
+            }
+            c if c.is_whitespace() => {}
+            c if c.is_alphanumeric() || c == '_' => {
+                length =
+                    rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+                // `f"…"` and the like are strings.
+                let is_prefix = length <= 2 && rest[length..].starts_with(['\'', '"']);
+                if !is_prefix {
+                    pieces.push((Piece::Code(&rest[..length]), line));
+                }
+            }
+            _ => pieces.push((Piece::Code(&rest[..length]), line)),
+        }
+        at += length;
+    }
+    pieces
+}
+
+/// The programs that stand where a line of a shell has a command.
+fn in_shell(text: &str) -> Vec<(&str, usize)> {
+    let mut found = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        let line = line.trim_start();
+        if line.starts_with('#') {
+            continue;
+        }
+        for command in line.split(['|', ';', '&', '(', '`', '{']) {
+            let is_leading = |it: &&str| {
+                SHELL_WORDS.contains(it) || it.contains('=') && !it.starts_with(['"', '\''])
+            };
+            let word = command.split_whitespace().find(|it| !is_leading(it));
+            if let Some(word) = word.filter(|it| system_packages(it).is_some()) {
+                found.push((word, at + 1));
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(text: &str, runtime: Runtime) -> Vec<String> {
+        let shown = |it: StartedProgram| {
+            format!("{}:{}{}", it.line, it.name, if it.is_optional { "?" } else { "" })
+        };
+        started_programs(text, runtime).into_iter().map(shown).collect()
+    }
+
+    #[test]
+    fn programs_are_read_where_they_are_started() {
+        let python = "\"\"\"subprocess.run(['qpdf'])\"\"\"\nimport subprocess, shutil\n\
+            subprocess.run(['pdftoppm', '-png'])\nos.system(f\"tesseract {x} out\")\n\
+            # subprocess.run(['ffmpeg'])\ncmd = [\n  'pandoc', '-o']\nsubprocess.run(cmd)\n\
+            print('qpdf')\nsubprocess.check_output([own, 'qpdf'])\nif shutil.which('gs'):\n  \
+            subprocess.run(('gs', '-q'))\nsubprocess.run(['own-tool'])\nsubprocess.run(args=['jq'])\n";
+        assert_eq!(
+            seen(python, Runtime::Python),
+            ["3:pdftoppm", "4:tesseract", "7:pandoc", "12:gs?", "14:jq"]
+        );
+        let js = "// spawn('qpdf')\nconst { execFileSync, spawn } = require('child_process');\n\
+            spawn('ffmpeg', ['-i']);\nexecSync(\"pdftotext a.pdf\");\nconsole.log('jq');\n";
+        assert_eq!(seen(js, Runtime::Node), ["3:ffmpeg", "4:pdftotext"]);
+        let shell = "#!/bin/sh\n# qpdf\nA=1 sudo pandoc a | jq .\nif command -v gs; then gs; fi\n\
+            x=$(pdfinfo a)\necho ffmpeg\n";
+        assert_eq!(seen(shell, Runtime::Shell), ["3:pandoc", "3:jq", "4:gs?", "5:pdfinfo"]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_can_be_read(text in "(?s)[a-z'\"\\\\#;:(){}\\n\\t é]{0,80}|.{0,80}") {
+            for runtime in [Runtime::Python, Runtime::Node, Runtime::Shell] {
+                started_programs(&format!("subprocess os. exec {text}"), runtime);
+            }
+        }
+    }
+}
