@@ -546,7 +546,10 @@ mod packages_are_installed_once_after_somebody_agrees {
     #[test]
     fn what_an_installer_repeats_is_shown_once() {
         let registry = Registry::new();
-        let uv = "#!/bin/sh\nfor at in 1 2 3 4 5 6; do echo 'warning: trying again'; echo \"try $at\"; done\nexit 1\n";
+        let retry = "WARNING: Retrying (Retry(total=$at, connect=None)) after <object at 0x7f$at>";
+        let uv = format!(
+            "#!/bin/sh\nfor at in 1 2 3 4 5 6; do echo \"{retry}\"; echo 'warning: trying again'; echo \"try $at\"; done\nexit 1\n"
+        );
         let world = registry.world(&[REQUIREMENTS, ("say.py", SAY)]).file("bin/uv", uv);
         fs::set_permissions(world.path("bin/uv"), fs::Permissions::from_mode(0o755)).unwrap();
         for more in [&[][..], &["-v"]] {
@@ -559,6 +562,7 @@ mod packages_are_installed_once_after_somebody_agrees {
             let count = |line: &str| stderr.lines().filter(|it| it.trim() == line).count();
             assert_eq!(count("warning: trying again"), 1, "{more:?}: {stderr}");
             assert_eq!((count("try 1"), count("try 5")), (1, 1), "{more:?}: {stderr}");
+            assert_eq!(stderr.matches("WARNING: Retrying").count(), 1, "{more:?}: {stderr}");
         }
     }
 

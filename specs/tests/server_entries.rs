@@ -1068,12 +1068,16 @@ mod why_a_server_did_not_start_is_told {
                 let server = stage.start().unwrap();
                 let input = json!({"code": get("http://api.example.com"), failing: true});
                 let said = message(&stage.call(&server, "run", input));
-                assert!(said.contains("`hosts = […]` in `[servers.x]`"), "{level}: {said}");
+                let file = "`~/.config/prowess/prowess.toml`";
+                let key = format!("`hosts = […]` in `[servers.x]` of {file}");
+                assert!(said.contains(&key), "{level}: {said}");
                 stage.set(&[], "hosts = [\"example.org\"]");
                 let server = stage.start().unwrap();
                 let input = json!({"code": get(&other.url("/")), failing: true});
                 let said = message(&stage.call(&server, "run", input));
-                let reason = format!("add `127.0.0.1:{}` to `servers.x.hosts`", other.port());
+                let file = stage.path(SETTINGS);
+                let reason =
+                    format!("add `127.0.0.1:{}` to `servers.x.hosts` in `{file}`", other.port());
                 assert!(said.contains(&reason), "{level}: {said}");
                 // What was refused once does not explain what fails later.
                 let input = json!({"code": "raise ValueError('no')", failing: true});

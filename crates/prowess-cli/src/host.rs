@@ -235,6 +235,7 @@ pub(crate) fn preparer(config: &Config, launcher: Launcher, proxies: Proxies) ->
         sandbox: Sandbox::new(launcher, config.sandbox.level.value),
         search: interpreters(config),
         registries: registries::registries(config),
+        settings_file: user_places().user_file(),
         limits,
         proxies,
     })

@@ -209,9 +209,22 @@ impl DistinctLines {
     }
 
     fn distinct(&mut self, lines: &str) -> String {
-        let is_new = |line: &&str| line.trim().is_empty() || self.seen.insert((*line).to_owned());
+        let is_new = |line: &&str| line.trim().is_empty() || self.seen.insert(without_tries(line));
         lines.split_inclusive('\n').filter(is_new).collect()
     }
+}
+
+/// A line as others are compared with it. What tells of another try says the same whatever numbers it counts by.
+fn without_tries(line: &str) -> String {
+    let line = line.trim();
+    if !["Retrying", "retrying", "Retry(", "retry in", "will retry"]
+        .iter()
+        .any(|it| line.contains(it))
+    {
+        return line.to_owned();
+    }
+    let words = line.split(|c: char| !c.is_ascii_alphanumeric());
+    words.filter(|it| !it.contains(|c: char| c.is_ascii_digit())).collect::<Vec<_>>().join(" ")
 }
 
 /// The last line of what was printed.
@@ -235,8 +248,9 @@ fn say(error: &PrepareError, name: &str, printer: &mut Printer) -> ExitStatus {
         PrepareError::Installer { why, output, refused, .. } => {
             if !printer.verbose {
                 // The reason is told already.
-                let mut seen = HashSet::from([why.as_str()]);
-                let lines: Vec<&str> = output.lines().filter(|it| seen.insert(it.trim())).collect();
+                let mut seen = HashSet::from([without_tries(why)]);
+                let lines: Vec<&str> =
+                    output.lines().filter(|it| seen.insert(without_tries(it))).collect();
                 let from = lines.len().saturating_sub(SHOWN);
                 for line in &lines[from..] {
                     printer.aside(&format!("  {}", safe::line(line)));

@@ -1,6 +1,6 @@
 //! Why a request got no response.
 
-use std::{error::Error, io, time::Duration};
+use std::{error::Error, io, net::IpAddr, time::Duration};
 
 /// The number of redirects that are followed.
 pub(crate) const MAX_REDIRECTS: usize = 5;
@@ -44,6 +44,8 @@ pub enum FetchError {
         host: String,
         /// The network of the address, in words.
         network: &'static str,
+        /// The address.
+        address: IpAddr,
     },
     /// The host redirects from `https:` to `http:`.
     #[error("`{host}` redirects from `https:` to `http:`")]

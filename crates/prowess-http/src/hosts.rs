@@ -207,7 +207,7 @@ impl Hosts {
                 Ok(())
             }
             Reach::Internal(network) | Reach::Special(network) => {
-                Err(FetchError::Address { host: host.to_owned(), network })
+                Err(FetchError::Address { host: host.to_owned(), network, address })
             }
         }
     }

@@ -14,7 +14,8 @@ mod tunnel;
 use std::{
     convert::Infallible,
     io::{self, Write as _},
-    net,
+    net::{self, IpAddr},
+    path::PathBuf,
     pin::Pin,
     sync::{Arc, Mutex},
     time::Duration,
@@ -50,7 +51,14 @@ pub enum HostRemedy {
     /// A flag, such as `--net`.
     Flag(String),
     /// A setting, such as `prepare.hosts`.
-    Setting(String),
+    Setting {
+        /// Its key.
+        key: String,
+        /// The file that it belongs in.
+        file: Option<PathBuf>,
+        /// Whether the address that a name leads to is named. Whoever is refused reads it, too.
+        names_address: bool,
+    },
 }
 
 impl HostRemedy {
@@ -58,15 +66,29 @@ impl HostRemedy {
     fn with(&self, host: &str) -> String {
         match self {
             Self::Flag(flag) => format!("run with `{flag} {host}`"),
-            Self::Setting(key) => format!("add `{host}` to `{key}`"),
+            Self::Setting { key, .. } => format!("add `{host}` to `{key}`{}", self.place()),
         }
     }
 
     /// Says how to let a host be reached at an address that is not of the internet.
-    fn with_address(&self) -> String {
+    fn with_address(&self, address: IpAddr) -> String {
         match self {
             Self::Flag(flag) => format!("run with `{flag}` and its address as well"),
-            Self::Setting(key) => format!("add its address to `{key}` as well"),
+            Self::Setting { key, names_address, .. } => {
+                let address = match names_address {
+                    true => format!("`{address}`"),
+                    false => "its address".to_owned(),
+                };
+                format!("add {address} to `{key}`{} as well", self.place())
+            }
+        }
+    }
+
+    /// The file that a setting belongs in, in words behind its key.
+    fn place(&self) -> String {
+        match self {
+            Self::Setting { file: Some(file), .. } => format!(" in `{}`", file.display()),
+            Self::Setting { file: None, .. } | Self::Flag(_) => String::new(),
         }
     }
 }

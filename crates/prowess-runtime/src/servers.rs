@@ -275,7 +275,7 @@ impl McpLauncher {
                 let (own, description, program) =
                     (self.clone(), description.clone(), program.clone());
                 let job = move || own.watched(own.job(&description, &program, &files)?);
-                self.launch(blocking(job).await?, entry, None)?
+                self.launch(blocking(job).await?, entry, None, None)?
             }
             Transport::Http(address) => (None, self.line(description, address, false)?),
         };
@@ -324,12 +324,14 @@ impl McpLauncher {
         let file = self.authorize(set).await?;
         let (started, line) = match &description.transport {
             Transport::Program(program) => {
+                let source = set.origin.to_file();
                 let (own, set, program) = (self.clone(), set.clone(), program.clone());
                 let job = move || own.watched(own.job_set(&set, &program)?);
                 let job = blocking(job).await?;
                 let project = file.as_deref().and_then(Path::parent);
                 let project = project.map(|it| (it.to_owned(), self.elsewhere(description)));
-                self.launch(job, format!("`[servers.{}]`", description.name), project)?
+                let entry = format!("`[servers.{}]`", description.name);
+                self.launch(job, entry, source, project)?
             }
             Transport::Http(address) => (None, self.line(description, address, true)?),
         };
@@ -348,13 +350,14 @@ impl McpLauncher {
         &self,
         (job, watch): (Job, Option<WriteWatch>),
         entry: String,
+        file: Option<PathBuf>,
         project: Option<(PathBuf, String)>,
     ) -> Result<(Option<ServerProcess>, Line), Box<Outcome>> {
         let home = self.interpreters.home.as_deref();
         let settings = self.settings_file.as_deref();
         let given =
             Circumstances::of(&job, entry, project, &self.authorizer.policy, home, settings);
-        let given = Arc::new(given);
+        let given = Arc::new(given.in_file(file));
         let (running, stream) = self.sandbox.start(job).map_err(Outcome::from)?;
         let process = Process { ending: running.ending(), given };
         Ok((Some(ServerProcess { running, process, watch }), Line::Stream(stream)))

@@ -208,9 +208,16 @@ impl PrepareTarget {
 
 /// Why there is no recipe, and what to do about it.
 fn explained(error: &RecipeError) -> (String, Option<&'static str>) {
-    let is_missing = matches!(error, RecipeError::NoInterpreter { .. });
-    let hint = "install it, or name it by `run.python` or `run.node` in your settings";
-    (error.to_string(), is_missing.then_some(hint))
+    let hint = match error {
+        RecipeError::NoInterpreter { .. } => {
+            Some("install it, or name it by `run.python` or `run.node` in your settings")
+        }
+        RecipeError::LeftOut { .. } => {
+            Some("install it yourself into a virtual environment, and run with that active")
+        }
+        _ => None,
+    };
+    (error.to_string(), hint)
 }
 
 fn list(store: &EnvironmentStore, printer: &mut Printer) -> Result<ExitStatus> {

@@ -48,6 +48,8 @@ pub struct Preparer {
     pub limits: PrepareLimits,
     /// The proxies that registries are reached through.
     pub proxies: Proxies,
+    /// The user's own file of settings, which hints name.
+    pub settings_file: Option<PathBuf>,
 }
 
 /// How much environments may take.
@@ -437,7 +439,8 @@ impl Preparer {
         }
         let hosts = self.registries.hosts(recipe.ecosystem)?;
         let limits = ProxyLimits { bytes: self.limits.size, ..ProxyLimits::default() };
-        let remedy = HostRemedy::Setting("prepare.hosts".to_owned());
+        let (key, file) = ("prepare.hosts".to_owned(), self.settings_file.clone());
+        let remedy = HostRemedy::Setting { key, file, names_address: true };
         let proxy = Proxy::new(hosts).with_limits(limits).with_remedy(remedy);
         Ok(Network::Proxy(Arc::new(proxy.with_proxies(self.proxies.clone()))))
     }

@@ -50,6 +50,12 @@ pub enum RecipeError {
     /// The interpreter that settings name cannot be used.
     #[error(transparent)]
     Interpreter(#[from] InterpreterError),
+    /// Packages are needed, and none of them is from a package registry.
+    #[error("nothing of this can be installed: {}", what.join("; "))]
+    LeftOut {
+        /// Each with the reason.
+        what: Vec<String>,
+    },
     /// A requirement is not one.
     #[error("`{requirement}` is not a requirement that an installer takes")]
     Requirement {
@@ -70,7 +76,10 @@ impl Recipe {
             recipe.add(package)?;
         }
         if recipe.requirements.is_empty() && recipe.guessed.is_empty() {
-            return Ok(None);
+            return match recipe.left_out.is_empty() {
+                true => Ok(None),
+                false => Err(RecipeError::LeftOut { what: recipe.left_out }),
+            };
         }
         recipe.add_files(needs, files);
         recipe.sort();
@@ -136,8 +145,10 @@ impl Recipe {
             PackageSource::Registry => {
                 return Err(RecipeError::Requirement { requirement: requirement.clone() });
             }
-            PackageSource::Url => "it is not from a package registry",
-            PackageSource::Path => "it is a file or folder",
+            PackageSource::Url => {
+                "it is from an address or repository, not from a package registry"
+            }
+            PackageSource::Path => "it is a file or folder, not a package of a registry",
         };
         self.left_out.push(format!("{requirement}: {reason}"));
         Ok(())

@@ -112,9 +112,9 @@ fn refusal(error: &FetchError, target: &Target, remedy: &HostRemedy) -> Refusal 
             "port {port} is not allowed, because it is the port of {service}; {}",
             remedy.with(&target.to_string())
         )),
-        FetchError::Address { network, .. } => Refusal::forbidden(format!(
+        FetchError::Address { network, address, .. } => Refusal::forbidden(format!(
             "host `{host}` leads to {network}, which is not allowed; {}",
-            remedy.with_address()
+            remedy.with_address(*address)
         )),
         FetchError::Resolve { source, .. } | FetchError::Connect { source, .. } => {
             Refusal { status: StatusCode::BAD_GATEWAY, why: format!("{error}: {source}") }

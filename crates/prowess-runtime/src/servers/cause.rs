@@ -9,7 +9,7 @@ use std::{
 };
 
 use prowess::visible;
-use prowess_sandbox::{CapturedText, Job, Network, is_of_system};
+use prowess_sandbox::{CapturedText, Job, Network, ScriptConnection, is_of_system};
 
 use crate::{
     outcome::{Outcome, OutcomeStatus},
@@ -24,6 +24,8 @@ use crate::{
 pub(super) struct Circumstances {
     /// Where keys go, in words.
     pub(super) entry: String,
+    /// The file of the entry.
+    file: Option<PathBuf>,
     /// The directory that the entry cannot lead out of, with what to do instead.
     project: Option<(PathBuf, String)>,
     reads: Vec<PathBuf>,
@@ -131,6 +133,7 @@ impl Circumstances {
         let real = |it: &PathBuf| fs::canonicalize(it).unwrap_or_else(|_| it.clone());
         Self {
             entry,
+            file: None,
             project: project.map(|(it, instead)| (real(&it), instead)),
             reads: job.reads.iter().chain(&job.layered).map(real).collect(),
             writes: job.writes.iter().map(real).collect(),
@@ -143,6 +146,11 @@ impl Circumstances {
             secrets: job.env.values().filter(|it| is_secret_value(it)).cloned().collect(),
             policy: policy.clone(),
         }
+    }
+
+    /// Notes the file that the entry stands in.
+    pub(super) fn in_file(self, file: Option<PathBuf>) -> Self {
+        Self { file, ..self }
     }
 
     /// The outcome with the last of what the server printed, and what would help.
@@ -189,7 +197,11 @@ impl Circumstances {
     /// Hosts that the proxy has refused it.
     fn refused_hosts(&self, outcome: &Outcome) -> Option<String> {
         let refused = outcome.network.iter().filter(|it| it.refused.is_some());
-        let hosts: BTreeSet<String> = refused.filter_map(|it| host(&it.host)).collect();
+        let at = |it: &ScriptConnection| match it.port {
+            0 | 80 | 443 => host(&it.host),
+            port => host(&it.host).map(|it| format!("{it}:{port}")),
+        };
+        let hosts: BTreeSet<String> = refused.filter_map(at).collect();
         let hosts: Vec<String> = hosts.into_iter().take(HOSTS).collect();
         (!hosts.is_empty()).then(|| self.add_hosts(&hosts))
     }
@@ -198,10 +210,17 @@ impl Circumstances {
         let names: Vec<String> = hosts.iter().map(|it| format!("`{it}`")).collect();
         let quoted: Vec<String> = hosts.iter().map(|it| format!("\"{it}\"")).collect();
         let (names, quoted, entry) = (names.join(", "), quoted.join(", "), &self.entry);
+        let place = self.place();
         match self.has_hosts {
-            true => format!("it asked for {names}: add {quoted} to `hosts` in {entry}"),
-            false => format!("it asked for {names}: add `hosts = [{quoted}]` in {entry}"),
+            true => format!("it asked for {names}: add {quoted} to `hosts` in {entry}{place}"),
+            false => format!("it asked for {names}: add `hosts = [{quoted}]` in {entry}{place}"),
         }
+    }
+
+    /// The file of the entry, in words behind it.
+    fn place(&self) -> String {
+        let file = self.file.as_deref().map(|it| self.shown(it));
+        file.map(|it| format!(" of `{it}`")).unwrap_or_default()
     }
 
     /// That there is no network for it.
@@ -218,8 +237,9 @@ impl Circumstances {
             || NO_NETWORK.iter().any(|it| small.contains(it));
         (is_said && !self.has_hosts).then(|| {
             format!(
-                "it looked for a network: add the hosts that it needs as `hosts = […]` in {}",
-                self.entry
+                "it looked for a network: add the hosts that it needs as `hosts = […]` in {}{}",
+                self.entry,
+                self.place()
             )
         })
     }
@@ -446,6 +466,7 @@ mod tests {
         let policy = Policy { withheld: vec![home.join("state/inside")], ..Policy::default() };
         Circumstances {
             entry: "`[servers.x]`".to_owned(),
+            file: None,
             project: None,
             network: Network::None,
             reads: vec![home.join("given")],

@@ -102,7 +102,7 @@ impl McpLauncher {
         let begins = files.is_relative.then(|| base.to_owned());
         let job = self.given(description, command, files, self.work()?)?;
         let key = format!("servers.{}.hosts", description.name);
-        let network = network(description, &program.hosts, key)?;
+        let network = network(description, &program.hosts, key, file)?;
         Ok(Job { env: environment, directory: directory.or(begins), network, ..job })
     }
 
@@ -139,7 +139,7 @@ impl McpLauncher {
         let mut given = self.files(description, arguments, keys, base, Author::Skill)?;
         given.reads.push(folder.clone());
         let job = self.given(description, command, given, work)?;
-        let network = network(description, &program.hosts, "hosts".to_owned())?;
+        let network = network(description, &program.hosts, "hosts".to_owned(), None)?;
         Ok(Job { env: environment, directory: Some(directory), network, ..job })
     }
 
@@ -393,6 +393,7 @@ fn network(
     description: &McpServerConfig,
     hosts: &[String],
     key: String,
+    file: Option<PathBuf>,
 ) -> Result<Network, Box<Outcome>> {
     if hosts.is_empty() {
         return Ok(Network::None);
@@ -403,7 +404,8 @@ fn network(
             format!("the server `{name}` is not started: `hosts` cannot be used: {error}");
         Box::new(Outcome::bad(OutcomeStatus::Invalid, message))
     })?;
-    let proxy = Proxy::new(hosts).with_remedy(HostRemedy::Setting(key));
+    let proxy =
+        Proxy::new(hosts).with_remedy(HostRemedy::Setting { key, file, names_address: false });
     Ok(Network::Proxy(Arc::new(proxy.with_log(Arc::default()))))
 }
 
@@ -412,6 +414,7 @@ fn network(
     description: &McpServerConfig,
     hosts: &[String],
     _: String,
+    _: Option<PathBuf>,
 ) -> Result<Network, Box<Outcome>> {
     match hosts.is_empty() {
         true => Ok(Network::None),
