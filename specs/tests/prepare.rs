@@ -567,6 +567,29 @@ mod packages_are_installed_once_after_somebody_agrees {
     }
 
     #[test]
+    fn what_cannot_be_installed_is_told_with_the_reason() {
+        let registry = Registry::new();
+        registry.npm("tiny", json!({}), "module.exports = 'tiny';");
+        let world = registry.world(&[("requirements.txt", "./vendor/x\n"), ("say.py", SAY)]);
+        let ran = prepare(&world, &[]);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert!(ran.stderr.contains("./vendor/x: it is a file or folder"), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("needs no packages"), "{}", ran.stderr);
+        let package = r#"{"dependencies": {"tiny": "^1.0.0"}}"#;
+        for lock in ["{broken", r#"{"name": "x", "lockfileVersion": 3, "packages": {}}"#] {
+            let world = registry.world(&[
+                ("package.json", package),
+                ("package-lock.json", lock),
+                ("say.js", "require('tiny')\n"),
+            ]);
+            let ran = prepare(&world, &[]);
+            assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+            assert!(ran.stderr.contains("hint: the lock file is broken, or"), "{}", ran.stderr);
+            assert!(!ran.stderr.contains("--workspaces"), "{}", ran.stderr);
+        }
+    }
+
+    #[test]
     fn a_model_s_script_is_offered_the_same() {
         let registry = Registry::new();
         registry.python("tiny", "tiny", &[]);

@@ -246,7 +246,9 @@ fn say(error: &PrepareError, name: &str, printer: &mut Printer) -> ExitStatus {
         }
         PrepareError::NoInstaller { hint, .. } => printer.hint(hint),
         PrepareError::Installer { why, output, refused, .. } => {
-            if !printer.verbose {
+            // What follows then is how npm is used.
+            let is_lock_bad = output.contains("npm error code EUSAGE");
+            if !printer.verbose && !is_lock_bad {
                 // The reason is told already.
                 let mut seen = HashSet::from([without_tries(why)]);
                 let lines: Vec<&str> =
@@ -258,6 +260,8 @@ fn say(error: &PrepareError, name: &str, printer: &mut Printer) -> ExitStatus {
             }
             if let Some(why) = refused.first() {
                 printer.hint(&safe::line(why));
+            } else if is_lock_bad {
+                printer.hint("the lock file is broken, or does not fit `package.json`: `npm install --package-lock-only` in the folder of the skill writes it anew");
             } else if output.contains("only-binary")
                 || output.contains("no-build")
                 || output.contains("No matching distribution")
