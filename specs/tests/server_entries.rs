@@ -1042,6 +1042,44 @@ mod why_a_server_did_not_start_is_told {
     }
 
     #[test]
+    fn a_list_of_tools_that_cannot_be_read_to_its_end_is_told() {
+        let stage = Stage::new();
+        let listed = |tools: &str| {
+            let server = SERVER.replace("{'tools': [tool]}", tools);
+            stage.world.write("tools/server.py", server);
+            stage.set(&[], "");
+            stage.prowess(&["servers", "x"])
+        };
+        let deep = |levels: usize| {
+            let levels = (0..levels).fold("{}".to_owned(), |it, _| format!("{{'not': {it}}}"));
+            let schema = format!("{{'type': 'object', 'not': {levels}}}");
+            format!("{{'tools': [tool, {{'name': 'deep', 'inputSchema': {schema}}}]}}")
+        };
+        let long = "{'tools': [tool, {'name': 'deep', 'inputSchema': {'type': 'object', 'a' * 10**6: {}}}]}";
+        let table = [
+            (
+                "{'tools': [tool], 'nextCursor': str(asked['id'])}",
+                0,
+                "its list of tools does not end; the first 64 were taken",
+            ),
+            (
+                "{'tools': [tool], 'nextCursor': 'same'}",
+                0,
+                "its list of tools does not end; the first 2 were taken",
+            ),
+            (&deep(70), 0, "`deep` is left out: the schema is too large"),
+            (long, 0, "`deep` is left out: its schema has"),
+            (&deep(150), 1, "its answer is nested more than 120 levels deep"),
+        ];
+        for (tools, code, words) in table {
+            let ran = listed(tools);
+            assert_eq!(ran.code, Some(code), "{words}: {}", ran.stderr);
+            assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
+            assert_eq!(ran.stdout().contains("mcp__x__run"), code == 0, "{}", ran.stdout());
+        }
+    }
+
+    #[test]
     fn a_call_that_fails_says_what_would_help() {
         let stage = Stage::new();
         stage.world.write("project/data/a.txt", "x");

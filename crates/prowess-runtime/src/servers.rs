@@ -589,9 +589,12 @@ impl McpServer {
 
 impl Offer {
     fn of(source: &Source, (listed, has_more): (Vec<client::Listed>, bool)) -> Self {
+        let count = listed.len();
         let (tools, mut left_out) = tool::tools(source, listed);
-        if has_more {
+        if has_more && count == TOOLS {
             left_out.push(format!("of its tools the first {TOOLS} are taken"));
+        } else if has_more {
+            left_out.push(format!("its list of tools does not end; the first {count} were taken"));
         }
         let tools = tools.into_iter().map(|it| Arc::new(it) as Arc<dyn Tool>).collect();
         Self { tools, left_out }

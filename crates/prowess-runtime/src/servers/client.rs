@@ -107,6 +107,8 @@ const MOST: u64 = 8 * 1024 * 1024;
 const PIPE: usize = 64 * 1024;
 /// How many pages of a list are asked for.
 const PAGES: usize = 64;
+/// How deep a message may be nested.
+const DEPTH: usize = 120;
 /// What a server says of itself that offers skills.
 const SKILLS: &str = "io.modelcontextprotocol/skills";
 
@@ -121,7 +123,8 @@ impl Client {
             Line::Stream(stream) => {
                 let (read, write) = stream.into_split();
                 let read = BufReader::new(BoundedReader { read, ear: ear.clone() });
-                let mut pipe = Pipe { read, write, line: Vec::new(), late: None };
+                let ear = ear.clone();
+                let mut pipe = Pipe { read, write, line: Vec::new(), late: None, ear };
                 let lifecycle = match pipe.knows_discovery(patience).await {
                     true => discovery(),
                     false => ClientLifecycleMode::Initialize,
@@ -190,12 +193,14 @@ impl Client {
         let mut tools = Vec::new();
         let mut cursor = None;
         for _ in 0..PAGES {
-            let page = PaginatedRequestParams::default().with_cursor(cursor);
+            let page = PaginatedRequestParams::default().with_cursor(cursor.clone());
             let page = self.service.list_tools(Some(page)).await;
             let page = page.map_err(|error| self.ear.failure(error))?;
             tools.extend(page.tools);
+            // Whoever sends us back to where we were has nothing new.
+            let is_same = page.next_cursor == cursor;
             cursor = page.next_cursor;
-            if cursor.is_none() || tools.len() > most {
+            if cursor.is_none() || is_same || tools.len() > most {
                 break;
             }
         }
@@ -254,6 +259,7 @@ struct Pipe<R, W> {
     line: Vec<u8>,
     /// Whether it knows 2026-07-28, as it said when it was taken for an older one already.
     late: Option<bool>,
+    ear: Arc<Ear>,
 }
 
 impl<R, W> Pipe<R, W>
@@ -306,12 +312,18 @@ where
 
     /// Carries messages in both directions, line by line towards us, until one side is closed.
     async fn carry(&mut self, mut requests: DuplexStream, mut answers: DuplexStream) {
-        let Self { read, write, line, late } = self;
+        let Self { read, write, line, late, ear } = self;
         let inwards = async {
             while read.read_until(b'\n', line).await.is_ok_and(|it| it > 0) {
                 // Whoever asked has given up waiting for it: the SDK does not know that request.
                 if let Some(knows) = discovered(line) {
                     *late = Some(knows);
+                } else if is_deep(line) {
+                    // The SDK drops what it cannot read, and whoever has asked would wait.
+                    let message = format!("its answer is nested more than {DEPTH} levels deep");
+                    let status = OutcomeStatus::Failed;
+                    ear.note(Some(Trouble { status, message, hint: None }));
+                    break;
                 } else if answers.write_all(&without_meta(line)).await.is_err() {
                     break;
                 }
@@ -329,6 +341,25 @@ where
             () = outwards => {}
         }
     }
+}
+
+/// Whether a message is nested deeper than JSON is read.
+fn is_deep(message: &[u8]) -> bool {
+    let (mut depth, mut is_text, mut is_escaped) = (0_usize, false, false);
+    for byte in message {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_text => is_escaped = true,
+            b'"' => is_text = !is_text,
+            b'[' | b'{' if !is_text => depth += 1,
+            b']' | b'}' if !is_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > DEPTH {
+            return true;
+        }
+    }
+    false
 }
 
 /// Whether a message says that a program knows 2026-07-28; nothing where it is no answer to that.
