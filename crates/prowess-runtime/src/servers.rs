@@ -324,7 +324,7 @@ impl McpLauncher {
         let file = self.authorize(set).await?;
         let (started, line) = match &description.transport {
             Transport::Program(program) => {
-                let source = set.origin.to_file();
+                let source = set.file();
                 let (own, set, program) = (self.clone(), set.clone(), program.clone());
                 let job = move || own.watched(own.job_set(&set, &program)?);
                 let job = blocking(job).await?;

@@ -7,8 +7,8 @@ use prowess::{Library, nearest};
 use prowess_agent::mask;
 use prowess_cli::settings::{Config, IgnoredSetting};
 use prowess_runtime::{
-    Action, ActionRequest, Authorizer, Launcher, McpLauncher, McpServer,
-    Outcome, OutcomeStatus, Preparer, RemoteSkill, RemoteSkills, ServerSetting, Tool,
+    Action, ActionRequest, Authorizer, Launcher, McpLauncher, McpServer, Outcome, OutcomeStatus,
+    Preparer, RemoteSkill, RemoteSkills, ServerSetting, Tool,
 };
 use serde_json::{Value as Json, json};
 
@@ -69,7 +69,7 @@ pub(crate) fn run(
     };
     let config = context::config(global)?;
     running.warn_about_servers(printer);
-    let preparer = host::preparer(&config, launcher.clone());
+    let preparer = host::preparer(&config, launcher.clone(), host::proxies()?);
     let authorizer = Arc::new(running.authorizer(&config));
     let sandbox = running.sandbox(&config, launcher);
     let failed = |it: Box<Outcome>| anyhow::Error::msg(it.message.unwrap_or_default());

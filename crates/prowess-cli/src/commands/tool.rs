@@ -121,7 +121,7 @@ fn called(
         false => context::library_behind(global, printer)?,
     });
     let provider: Arc<dyn SkillProvider> = Arc::new(library.clone());
-    let preparer = host::preparer(&config, launcher.clone());
+    let preparer = host::preparer(&config, launcher.clone(), host::proxies()?);
     let Kit { mut toolbox, authorizer, starter } =
         toolbox::toolbox(Caller::Person, &args.running, &provider, global, &[], launcher, printer)?;
     if args.name.get(..6).is_some_and(|it| it.eq_ignore_ascii_case("skill_")) {
