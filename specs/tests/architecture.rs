@@ -28,6 +28,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("prowess-agent", &["prowess-http", "prowess", "prowess-runtime"]),
     ("prowess-mcp", &["prowess", "prowess-runtime"]),
+    // Only tests use it, and it may use what they are about.
+    ("prowess-testing", &["prowess-http", "prowess", "prowess-agent"]),
     (
         "prowess-cli",
         &[

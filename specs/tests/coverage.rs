@@ -13,18 +13,8 @@ mod four_lines_of_five_are_reached_by_tests {
 
     const FIVE: &str =
         "pub fn a() {}\npub fn b() {}\npub fn c() {}\npub fn d() {}\npub fn e() {}\n";
-    const FOUR_CALLED: &str = "
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn four_are_called() {
-        super::a();
-        super::b();
-        super::c();
-        super::d();
-    }
-}
-";
+    const FOUR_CALLED: &str = "\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn four_are_called() {\n        \
+        super::a();\n        super::b();\n        super::c();\n        super::d();\n    }\n}\n";
 
     #[test]
     fn a_19_too_few_lines_fail_the_command() {

@@ -1,6 +1,10 @@
 //! Holds the chapters, the tests and the requirement ids together.
 
-use std::{collections::BTreeSet, env, fs, path::Path, process::Command};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
 
 /// How many requirements each of the sources has, numbered from 1.
 const SOURCES: [(&str, usize); 5] = [("M", 37), ("A", 27), ("S", 47), ("P", 15), ("Q", 28)];
@@ -88,32 +92,44 @@ fn is_id(word: &str) -> bool {
     SOURCES.iter().any(|it| it.0 == letter) && (numbered || word == WORD)
 }
 
-/// The tests of all chapters, of this program and of the crates.
+/// The tests of all chapters, each in a file with the name of its chapter: beside this one, or among
+/// the tests of the crate that it is about. A chapter may have tests in several crates.
 fn tests() -> BTreeSet<String> {
-    let mut tests = tests_of_crates();
-    for test in own_tests() {
-        assert!(tests.insert(test.clone()), "two tests are `{test}`");
+    let mut tests = BTreeSet::new();
+    for path in sources() {
+        let chapter = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        if !folder().join(&chapter).with_extension("md").exists() {
+            continue;
+        }
+        let found = tests_in(&fs::read_to_string(&path).unwrap());
+        assert!(!found.is_empty(), "{} has no tests", path.display());
+        assert!(is_compiled(&path, &chapter), "no `main.rs` has `mod {chapter};`");
+        for test in found {
+            let test = format!("{chapter}::{test}");
+            assert!(tests.insert(test.clone()), "two tests are `{test}`");
+        }
     }
     tests
 }
 
-/// The tests in `crates/*/tests`, each in a file with the name of its chapter. A file with another
-/// name belongs to its crate alone.
-fn tests_of_crates() -> BTreeSet<String> {
-    let mut tests = BTreeSet::new();
+/// The files of tests: `specs/tests/*.rs`, `crates/*/tests/*.rs` and `crates/*/tests/specs/*.rs`.
+fn sources() -> Vec<PathBuf> {
+    let mut folders = vec![folder().join("tests")];
     for entry in fs::read_dir(folder().join("../crates")).unwrap() {
-        let Ok(files) = fs::read_dir(entry.unwrap().path().join("tests")) else { continue };
-        for path in files.map(|it| it.unwrap().path()) {
-            let chapter = path.file_stem().unwrap().to_str().unwrap().to_owned();
-            let is_source = path.extension().is_some_and(|it| it == "rs");
-            if is_source && folder().join(&chapter).with_extension("md").exists() {
-                let found = tests_in(&fs::read_to_string(&path).unwrap());
-                assert!(!found.is_empty(), "{} has no tests", path.display());
-                tests.extend(found.iter().map(|it| format!("{chapter}::{it}")));
-            }
-        }
+        let tests = entry.unwrap().path().join("tests");
+        folders.extend([tests.join("specs"), tests]);
     }
-    tests
+    let entries = folders.iter().filter_map(|it| fs::read_dir(it).ok()).flatten();
+    let paths = entries.map(|it| it.unwrap().path());
+    paths.filter(|it| it.extension().is_some_and(|it| it == "rs")).collect()
+}
+
+/// Whether a file is a program of tests, or a module of the one beside it.
+fn is_compiled(path: &Path, chapter: &str) -> bool {
+    match fs::read_to_string(path.with_file_name("main.rs")) {
+        Ok(main) => main.lines().any(|it| it == format!("mod {chapter};")),
+        Err(_) => true,
+    }
 }
 
 /// The tests of a file in the format of `rustfmt`: modules at the margin, tests one level deeper.
@@ -123,8 +139,6 @@ fn tests_in(text: &str) -> Vec<String> {
     for line in text.lines() {
         if let Some(name) = line.strip_prefix("mod ").and_then(|it| it.strip_suffix(" {")) {
             module = Some(name);
-        } else if line == "}" {
-            module = None;
         } else if line.starts_with("    #[test]") || line.starts_with("    #[tokio::test") {
             is_test = true;
         } else if let (true, Some(signature)) = (is_test, line.split("fn ").nth(1)) {
@@ -141,22 +155,6 @@ fn tests_in(text: &str) -> Vec<String> {
 fn tests_are_found_in_a_source() {
     let text = "mod first {\n    #[test]\n    fn one() {\n    }\n\n    fn helper() {}\n}\n\nmod second {\n    #[tokio::test]\n    async fn two() {}\n}\n";
     assert_eq!(tests_in(text), ["first::one", "second::two"]);
-}
-
-/// The tests that this program holds, those about the specs themselves left out.
-fn own_tests() -> BTreeSet<String> {
-    let own = env::current_exe().unwrap();
-    let output = Command::new(own).args(["--list", "--format", "terse"]).output().unwrap();
-    let listed = String::from_utf8(output.stdout).unwrap();
-    let tests = listed.lines().filter_map(|it| it.strip_suffix(": test"));
-    tests
-        .filter(|it| {
-            !it.starts_with("ledger::")
-                && !it.starts_with("architecture::")
-                && !it.starts_with("vocabulary::")
-        })
-        .map(str::to_owned)
-        .collect()
 }
 
 fn known() -> BTreeSet<String> {

@@ -4,7 +4,6 @@ use std::{
     fs,
     os::unix::fs::symlink,
     path::{Path, PathBuf},
-    time::{Duration, Instant},
 };
 
 use prowess::{CheckResult, Directory, Library, Options, Profile, SizeLimits, check, check_text};
@@ -150,9 +149,7 @@ fn a_folder_called_like_the_file_is_no_skill() {
 fn a_pipe_blocks_nobody() {
     let world = World::new();
     world.skill("pdf").pipe("skills/odd/SKILL.md").pipe("skills/pdf/data");
-    let start = Instant::now();
     assert_eq!(loaded(&world), "pdf; E- file-not-regular, W- resource-not-regular");
-    assert!(start.elapsed() < Duration::from_secs(1));
 }
 
 #[test]

@@ -1,0 +1,52 @@
+//! The scenarios of `specs/*.md` that start the program: every scenario is one test of its name.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+mod world;
+mod scripts;
+mod mcp_client;
+mod format;
+mod discovery;
+mod watching;
+mod cache;
+mod matching;
+mod lab;
+mod window;
+mod disclosure;
+mod doctor;
+mod overview;
+mod cli;
+mod manners;
+mod rules;
+mod fix;
+mod asking;
+mod policy;
+mod commands;
+mod config;
+mod store;
+mod migrate;
+mod execution;
+mod environments;
+mod prepare;
+mod hostile;
+mod tools;
+mod sql;
+mod files;
+mod http;
+mod models;
+mod sandbox;
+mod network;
+mod agent;
+mod servers;
+mod server_entries;
+mod trace;
+mod ask;
+mod trust;
+mod mcp;
+mod mcp_host;
+mod mcp_skills;
+mod mcp_transport;
+mod mcp_clients;
+mod oauth;
+mod mcp_install;
+
+use prowess_testing::{browser, model_server, server};

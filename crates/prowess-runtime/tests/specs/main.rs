@@ -1,0 +1,20 @@
+//! The scenarios of `specs/*.md` that the runtime keeps without the program: every scenario is one test of its name.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+mod world;
+mod databases;
+mod config;
+mod store;
+mod registry;
+mod policy;
+mod execution;
+mod sandbox;
+mod network;
+mod tools;
+mod commands;
+mod files;
+mod http;
+mod sql;
+mod fix;
+
+use prowess_testing::server;

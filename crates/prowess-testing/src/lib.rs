@@ -1,0 +1,13 @@
+//! Helpers for the tests of all crates: a folder with skills in it, the program run inside it, and
+//! servers that answer as a test wants.
+//!
+//! Only tests use this crate, and it is not published.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+#[cfg(feature = "http")]
+pub mod server;
+#[cfg(feature = "models")]
+pub mod model_server;
+pub mod browser;
+pub mod cost;
+pub mod world;
