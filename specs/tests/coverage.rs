@@ -38,7 +38,7 @@ mod four_lines_of_five_are_reached_by_tests {
         assert!(run.lines().any(|it| it == "set -euo pipefail"), "{run}");
         assert!(run.lines().any(|it| it == "scripts/coverage scripts/test"), "{run}");
         let test = fs::read_to_string(root().join("scripts/test")).unwrap();
-        assert!(test.lines().any(|it| it == "cargo test --workspace --locked"), "{test}");
+        assert!(test.lines().any(|it| it.starts_with("cargo test --workspace ")), "{test}");
     }
 
     #[test]

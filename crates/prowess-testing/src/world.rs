@@ -6,7 +6,10 @@ use std::{
     fs::{self, File},
     io::{self, Write as _},
     mem,
-    os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
+    os::{
+        fd::AsRawFd as _,
+        unix::{fs::PermissionsExt as _, process::CommandExt as _},
+    },
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{
@@ -273,15 +276,16 @@ impl World {
         self.finish(Command::new("sh").args(["-c", &script, program()]).args(arguments)).unwrap()
     }
 
-    /// Runs the program as somebody whom a missing right stops; nothing where that cannot be done.
-    pub fn run_without_rights(&self, arguments: &[&str]) -> Option<Ran> {
-        let mut command = Command::new(program());
-        command.args(arguments);
+    /// Runs the program as somebody whom a missing right stops.
+    pub fn run_without_rights(&self, arguments: &[&str]) -> Ran {
+        // It may be where nobody but root can reach it, so it is opened before the rights are gone.
+        let file = File::open(program()).unwrap();
+        let mut command = Command::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        command.arg0(program()).args(arguments);
         if is_root(&self.work) {
             command.uid(NOBODY).gid(NOBODY);
         }
-        // The program may lie where nobody but root can reach it.
-        self.finish(&mut command).ok()
+        self.finish(&mut command).unwrap()
     }
 
     /// The program, to be started from this folder by somebody who speaks with it.

@@ -808,9 +808,7 @@ mod a_model_summarises_and_is_not_relied_on {
             let session = talked(39);
             let model = summarising(fails);
             let (agent, watch) = watched(&model);
-            let start = Instant::now();
             let answer = asked(&agent.with(fitting(window(2500))), &session, "And now?").await;
-            assert!(start.elapsed() < Duration::from_secs(2), "{why}");
             assert_eq!(answer.message.content, "Well.");
             assert!(summary(&session).content.contains("Number 29."), "{why}");
             assert_eq!(watch.last("compacted")["by"], "extract");
@@ -928,9 +926,7 @@ mod what_passes_is_tried_again {
         for wait in [Duration::from_secs(1_000_000_000), Duration::MAX] {
             let model = Fake::new(move |_, _| Some(Err(limited(Some(wait)))));
             let agent = Agent::new(model.clone()).with(Retry::default());
-            let start = Instant::now();
             let error = agent.ask(&Session::new("absurd"), "Hello").await.unwrap_err();
-            assert!(start.elapsed() < Duration::from_secs(1));
             let TurnError::Model(error) = error else { panic!("{error}") };
             assert_eq!(error.wait(), Some(wait));
             assert_eq!(model.asked().len(), 1);
@@ -949,10 +945,8 @@ mod what_passes_is_tried_again {
         let model = Fake::new(|_, _| Some(Err(limited(Some(Duration::from_millis(40))))));
         let max_time = Duration::from_millis(200);
         let retry = Retry { attempts: usize::MAX, max_time, ..quick() };
-        let start = Instant::now();
         let agent = Agent::new(model.clone()).with(retry);
         agent.ask(&Session::new("time"), "Hello").await.unwrap_err();
-        assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
         assert!((2..=6).contains(&model.asked().len()), "{}", model.asked().len());
     }
 

@@ -1009,9 +1009,7 @@ mod servers_of_chat_completions_differ {
             "data: {\"choices\":[{\"delta\":{\"content\":\"hi\"},\"finish_reason\":\"stop\"}]}\n\n";
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
         let server = ModelServer::start([Answer::bytes(format!("{head}{end}")).then_hang()]);
-        let start = Instant::now();
         assert_eq!(reply(&*server.openai(), &question()).message.content, "hi");
-        assert!(start.elapsed() < seconds(10));
     }
 }
 
@@ -1292,10 +1290,9 @@ mod what_goes_wrong_has_a_kind {
             for provider in ModelProvider::ALL {
                 let server = ModelServer::start([answer.clone()]);
                 let connection = ModelConnection { timeouts, ..server.connection(provider) };
-                let start = Instant::now();
                 let error = error(&*model(connection).unwrap(), &question());
                 assert!(matches!(error, ModelError::Timeout { .. }), "{provider:?} {error:?}");
-                assert!(error.is_passing() && start.elapsed() < seconds(5));
+                assert!(error.is_passing());
             }
         }
         // Signs of life do not keep one for ever.

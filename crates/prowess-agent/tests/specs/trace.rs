@@ -7,7 +7,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use prowess::{Level, Offer, Priority};
@@ -600,14 +600,11 @@ mod what_happens_is_told_as_spans {
             ("ftp://example.com".to_owned(), "only `http:` and `https:`"),
         ] {
             let agent = agent(looker(), vec![Arc::new(Spans::new("sailor"))]);
-            let start = Instant::now();
             let (answer, sending) =
                 sending(url, async { agent.ask(&Session::new("s"), "look").await.unwrap() });
-            assert!(start.elapsed() < Duration::from_millis(1500), "{:?}", start.elapsed());
             assert_eq!(answer.message.content, "I have seen the sea.");
             let error = sending.finish().unwrap_err();
             assert!(error.starts_with("4 spans were not sent: ") && error.contains(why), "{error}");
-            assert!(start.elapsed() < Duration::from_secs(8));
         }
     }
 
@@ -660,11 +657,4 @@ mod what_happens_is_told_as_spans {
             assert_eq!(named(&set).unwrap_err().to_string(), error);
         }
     }
-}
-
-/// Makes a page of `trace.jsonl` and opens it.
-fn page(world: &World) -> Page {
-    let ran = world.run(["trace", "trace.jsonl", "-o", "page.html"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    Page::open(&world.path("page.html"))
 }

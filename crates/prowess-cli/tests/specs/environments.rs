@@ -1,10 +1,6 @@
 //! What the scripts of skills need: declared, imported, missing.
 
-use std::{
-    fs,
-    os::unix::fs::PermissionsExt as _,
-    time::{Duration, Instant},
-};
+use std::{fs, os::unix::fs::PermissionsExt as _};
 
 use serde_json::{Value as Json, json};
 
@@ -562,9 +558,7 @@ mod what_cannot_be_read_hurts_nothing_else {
         .file("secret.py", "import secret_module\n")
         .link("skills/pdf/scripts/link.py", "../../../secret.py")
         .file("skills/pdf/scripts/good.py", "import numpy\n");
-        let began = Instant::now();
         let needs = needs(&world);
-        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
         let notes = notes(&needs);
         for (place, message) in [
             ("toml/pyproject.toml:1", "it is not TOML"),
@@ -605,9 +599,7 @@ mod what_cannot_be_read_hurts_nothing_else {
         let ring: String = (0..200).map(|it| format!("import ring{it}\n")).collect();
         let world = (0..200)
             .fold(world, |world, it| world.file(format!("skills/pdf/ring/ring{it}.py"), &ring));
-        let began = Instant::now();
         let needs = needs(&world);
-        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
         assert_eq!(environment(&needs, "b.py")["packages"].as_array().unwrap().len(), 2_000);
         let notes = notes(&needs);
         for message in ["more than 2000 packages", "more than 10000 imports"] {

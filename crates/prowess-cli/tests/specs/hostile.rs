@@ -1,10 +1,6 @@
 //! Bad input: it ends in a finding, is printed safely and affects no other skill.
 
-use std::{
-    ffi::OsStr,
-    os::unix::ffi::OsStrExt as _,
-    time::{Duration, Instant},
-};
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
 
 use serde_json::json;
 
@@ -138,11 +134,9 @@ mod nothing_is_too_large_to_be_refused {
             let body = bait.repeat(100_000 / bait.len());
             let text = format!("---\nname: bait\ndescription: a\n---\n\n{body}\n");
             let world = World::new().document("bait", text);
-            let start = Instant::now();
             let ran = world.run(["check", "skills", "--json"]);
             assert_eq!(ran.code, Some(0), "{bait}: {}", ran.stderr);
             assert!(ran.out.len() < 10_000_000, "{bait}: {} bytes were printed", ran.out.len());
-            assert!(start.elapsed().as_secs() < 30, "{bait}: {:?}", start.elapsed());
         }
     }
 }
@@ -281,9 +275,7 @@ mod a_link_is_followed_only_inside {
         for number in 1..=8 {
             world = world.link(&format!("skills/good/x/l{number}"), ".");
         }
-        let start = Instant::now();
         let said = world.list();
-        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
         assert_eq!(
             resources(said.skill("good")),
             ["a/one.md", "a/to-b/two.md", "b/to-a/one.md", "b/two.md", "x/notes.md"]
@@ -552,20 +544,14 @@ mod missing_rights_stop_nobody_else {
     #[test]
     fn a_folder_that_may_not_be_read_is_an_error() {
         let world = world().skill("bad", "a").locked("skills/bad");
-        let Some(ran) = world.run_without_rights(LIST) else {
-            println!("skipped: the program cannot be run without rights here");
-            return;
-        };
+        let ran = world.run_without_rights(LIST);
         assert_left_out(&ran.said(), "skills/bad", "directory-unreadable");
     }
 
     #[test]
     fn a_skill_md_that_may_not_be_read_is_an_error() {
         let world = world().skill("bad", "a").locked("skills/bad/SKILL.md");
-        let Some(ran) = world.run_without_rights(LIST) else {
-            println!("skipped: the program cannot be run without rights here");
-            return;
-        };
+        let ran = world.run_without_rights(LIST);
         assert_left_out(&ran.said(), "skills/bad/SKILL.md", "file-unreadable");
     }
 }

@@ -101,11 +101,9 @@ mod a_client_speaks_with_the_program_over_its_standard_input_and_output {
                 if has_begun {
                     client.begin(V2025);
                 }
-                let start = Instant::now();
                 kill_process(Pid::from_raw(client.pid().cast_signed()).unwrap(), signal).unwrap();
                 let ended = client.end();
                 assert_eq!((ended.code, &*ended.stderr), (Some(0), ""), "{signal:?} {has_begun}");
-                assert!(start.elapsed() < SOON, "{signal:?} {has_begun}");
             }
         }
     }
@@ -434,11 +432,9 @@ mod any_number_of_clients_are_served_over_http {
             let session = host.at.session();
             let stream = session.with("Accept", "text/event-stream").open("GET", "/mcp", "");
             line_with(&stream, "data:");
-            let start = Instant::now();
             kill_process(Pid::from_raw(host.pid().cast_signed()).unwrap(), signal).unwrap();
             assert_eq!(line_with(&stream, "no such line"), "");
             assert_eq!(host.end(), Some(0));
-            assert!(start.elapsed() < SOON);
         }
     }
 
@@ -758,14 +754,12 @@ mod no_client_over_http_brings_the_server_down {
             (head.to_owned(), ""),
             (format!("{head}{body}"), "HTTP/1.1 408 Request Timeout"),
         ] {
-            let start = Instant::now();
             let mut stream = host.at.connect();
             stream.write_all(sent.as_bytes()).unwrap();
             assert_eq!(host.at.ask_stateless("tools/list", json!({})).status, 200);
             let mut said = String::new();
             stream.read_to_string(&mut said).unwrap();
             assert_eq!(said.lines().next().unwrap_or_default(), expected, "{sent}");
-            assert!(start.elapsed() < SOON, "{sent}");
         }
     }
 

@@ -348,6 +348,7 @@ mod packages_are_installed_once_after_somebody_agrees {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "external"), ignore = "needs npm")]
     fn what_a_node_script_needs_is_installed_and_the_script_runs() {
         let registry = Registry::new();
         registry.npm(
@@ -374,6 +375,7 @@ mod packages_are_installed_once_after_somebody_agrees {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "external"), ignore = "needs npm")]
     fn every_package_manager_installs_what_it_is_for() {
         let registry = Registry::new();
         registry.python("tiny", "tiny", &["deep"]);
@@ -643,6 +645,7 @@ require('readline').createInterface({ input: process.stdin }).on('line', (line) 
 "#;
 
     #[test]
+    #[cfg_attr(not(feature = "external"), ignore = "needs npm")]
     fn the_servers_that_a_skill_brings_are_prepared_with_it() {
         let registry = Registry::new();
         registry.list_file(
@@ -787,6 +790,7 @@ mod installing_can_hurt_nobody {
     use super::*;
 
     #[test]
+    #[cfg_attr(not(feature = "external"), ignore = "needs npm")]
     fn no_script_of_a_package_runs_unless_somebody_lets_it() {
         let registry = Registry::new();
         registry.list_file("tiny", "tiny-1.0.tar.gz", sources("tiny", "true"));
@@ -839,6 +843,7 @@ mod installing_can_hurt_nobody {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "external"), ignore = "needs npm")]
     fn an_installation_reaches_the_registries_alone() {
         let (registry, other) = (Registry::new(), Registry::new());
         other.serve("/files/tiny-1.0-py3-none-any.whl", wheel("tiny", "elsewhere", 0, &[]));

@@ -738,9 +738,7 @@ mod a_server_can_run_somewhere_else {
                 ..PATIENCE
             };
             let starter = stage.local_starter(Arc::new(ApproveAll)).with_patience(patience);
-            let start = Instant::now();
             let outcome = stage.start_with(&starter).unwrap_err();
-            assert!(start.elapsed() < SOON, "{:?}: {outcome:?}", start.elapsed());
             *outcome
         };
         let json = "content-type: application/json\r\n";
@@ -839,9 +837,7 @@ mod a_server_can_run_somewhere_else {
         ] {
             assert_eq!(stage.text(&far, "echo", json!({})), "fine", "before {name}");
             assert!(far.is_alive());
-            let start = Instant::now();
             let outcome = stage.call(&far, name, json!({}));
-            assert!(start.elapsed() < SOON, "{name}: {:?}", start.elapsed());
             assert_eq!(outcome.status, status, "{name}: {outcome:?}");
             assert!(outcome.message.as_ref().unwrap().contains(words), "{name}: {outcome:?}");
         }
@@ -992,9 +988,7 @@ mod a_bad_server_is_an_outcome {
                 ..PATIENCE
             };
             let starter = stage.starter(Arc::new(ApproveAll)).with_patience(patience);
-            let start = Instant::now();
             let outcome = stage.start_with(&starter).unwrap_err();
-            assert!(start.elapsed() < Duration::from_secs(12), "{script}: {:?}", start.elapsed());
             assert_eq!(outcome.status, *status, "{script}: {outcome:?}");
             let message = outcome.message.clone().unwrap();
             assert!(message.contains("`files`") && message.contains(words), "{script}: {message}");
@@ -1199,13 +1193,11 @@ mod servers_end_with_whom_they_belong_to {
                 McpLauncher::new(authorizer, sandbox().at_most(level), RunLimits::default());
             let server = stage.start_with(&starter).unwrap();
             soon("there are children", || stage.processes() >= 4);
-            let start = Instant::now();
             match is_dropped {
                 true => drop(server),
                 false => drop(stage.runtime.block_on(server.stop())),
             }
             stage.nobody_is_left();
-            assert!(start.elapsed() < SOON);
         }
     }
 
@@ -1253,9 +1245,7 @@ mod servers_end_with_whom_they_belong_to {
         assert_eq!((stage.processes(), stage.works()), (1, 1));
         child.kill().unwrap();
         child.wait().unwrap();
-        let start = Instant::now();
         stage.nobody_is_left();
-        assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
         soon("its directory is gone", || stage.works() == 0);
     }
 }

@@ -226,12 +226,9 @@ mod a_change_is_whole_or_not_made {
         for path in ["skills", "skills/one"] {
             fs::set_permissions(world.path(path), fs::Permissions::from_mode(0o555)).unwrap();
         }
-        let Some(list) = world.run_without_rights(&["list", "--json", "--dir", "skills"]) else {
-            eprintln!("skipped: the program cannot be run by somebody without rights");
-            return;
-        };
+        let list = world.run_without_rights(&["list", "--json", "--dir", "skills"]);
         assert_eq!(list.said().names(), ["one"]);
-        let shown = world.run_without_rights(&["read", "one", "x.md", "--dir", "skills"]).unwrap();
+        let shown = world.run_without_rights(&["read", "one", "x.md", "--dir", "skills"]);
         assert_eq!(shown.stdout(), "x");
         for arguments in [
             &["create", "new", "--description", "a"][..],
@@ -240,7 +237,7 @@ mod a_change_is_whole_or_not_made {
             &["remove", "one"],
             &["undo"],
         ] {
-            let ran = world.run_without_rights(&[arguments, &SKILLS].concat()).unwrap();
+            let ran = world.run_without_rights(&[arguments, &SKILLS].concat());
             assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{arguments:?} {}", ran.stderr);
             assert!(ran.stderr.contains("permissions"), "{arguments:?} {}", ran.stderr);
         }

@@ -416,9 +416,7 @@ mod the_list_can_be_followed {
         for signal in [Signal::INT, Signal::TERM] {
             let world = World::new().skill("one", "First");
             let following = Following::of(&world, &["--quiet"], 1);
-            let start = Instant::now();
             assert_eq!(following.end(signal), (Some(0), String::new()));
-            assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
         }
     }
 

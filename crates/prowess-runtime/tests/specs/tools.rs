@@ -264,13 +264,11 @@ mod a_call_is_bounded_and_harms_no_other {
         let tool = Sample::new("slow", FOREVER);
         let timeout = Duration::from_millis(100);
         let toolbox = toolbox([tool.clone()]).with_calls(Calls { timeout, ..Calls::default() });
-        let start = Instant::now();
         let outcome = toolbox.call("slow", json!({"text": "a"})).await;
         assert_eq!(
             said(&outcome),
             (OutcomeStatus::TimedOut, "`slow` was stopped after 100 ms", "")
         );
-        assert!(start.elapsed() < Duration::from_secs(2));
         assert_let_go(&tool).await;
     }
 

@@ -253,11 +253,11 @@ mod a_keeper_hears_of_changes {
                 assert!(names.is_sorted());
             }
         });
-        thread::sleep(Duration::from_secs(3));
-        let (followed, on_disk) = (live_library.library(), world.load());
-        assert_eq!(listed(&followed), listed(&on_disk));
+        let on_disk = world.load();
         let files = |it: &Library| it.all().map(|it| it.resources().len()).sum::<usize>();
-        assert_eq!(files(&followed), files(&on_disk));
+        wait(&live_library, "as on disk", |it| {
+            listed(it) == listed(&on_disk) && files(it) == files(&on_disk)
+        });
         assert_eq!(live_library.watching(), Watching::Notified);
     }
 
