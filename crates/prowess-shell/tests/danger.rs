@@ -1,7 +1,5 @@
 //! The chapter `specs/danger.md`.
 
-use std::time::{Duration, Instant};
-
 use prowess_shell::{HazardKind, lint};
 
 mod dangerous_scripts_are_refused {

@@ -356,6 +356,12 @@ impl World {
     }
 }
 
+impl Default for World {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Drop for World {
     fn drop(&mut self) {
         for path in &self.locked {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use prowess::{Directory, Library, Options, Source};
+use prowess::{Directory, Library, Options};
 use serde_json::json;
 
 use crate::world::{World, resources};

@@ -10,7 +10,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prowess_runtime::SkillProvider;
 use serde_json::{Map, Value as Json, json};
 
 use crate::world::{Ran, SKILLS, World};

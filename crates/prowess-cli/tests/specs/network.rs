@@ -1,10 +1,7 @@
 //! Hosts that a script may connect to: at both levels, as whoever runs the tests and as nobody in
 //! particular.
 
-use std::{
-    fs,
-    io::{Read as _, Write as _},
-};
+use std::fs;
 
 use serde_json::{Value as Json, json};
 

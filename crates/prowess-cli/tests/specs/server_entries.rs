@@ -795,6 +795,7 @@ mod a_server_runs_with_the_programs_of_its_user {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "external"), ignore = "needs node")]
     fn node_finds_the_modules_around_a_script() {
         let stage = Stage::new();
         let library = "exports.serve = () => { let buffer = ''; process.stdin.on('data', it => { buffer += it; let at; while ((at = buffer.indexOf('\\n')) >= 0) { const asked = JSON.parse(buffer.slice(0, at)); buffer = buffer.slice(at + 1); const said = { initialize: { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'x', version: '1' } }, 'tools/list': { tools: [{ name: 'run', inputSchema: { type: 'object' } }] }, 'tools/call': asked.params && asked.params.arguments && { content: [{ type: 'text', text: (() => { try { return String(eval(asked.params.arguments.code)) } catch (error) { return String(error) } })() }] } }[asked.method]; if ('id' in asked) console.log(JSON.stringify({ jsonrpc: '2.0', id: asked.id, ...(said ? { result: said } : { error: { code: -32601, message: 'no' } }) })) } }) }\n";
@@ -869,6 +870,7 @@ mod a_server_runs_with_the_programs_of_its_user {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "external"), ignore = "needs node")]
     fn packages_are_not_fetched_without_a_yes() {
         let stage = Stage::new();
         let entry = |line: &str| {
@@ -1125,6 +1127,7 @@ mod why_a_server_did_not_start_is_told {
     }
 
     #[test]
+    #[cfg_attr(not(feature = "external"), ignore = "needs node")]
     fn the_person_at_the_terminal_is_told_what_would_help() {
         let stage = Stage::new();
         stage.world.write("data/a.txt", "x");
@@ -1278,6 +1281,7 @@ for line in"#;
     }
 
     #[test]
+    #[cfg_attr(not(feature = "external"), ignore = "needs node")]
     fn nobody_is_asked_about_a_server_that_cannot_start() {
         let stage = Stage::new();
         let entry = "[servers.x]\ncommand = \"npx\"\nargs = [\"-y\", \"none-such\"]\n";

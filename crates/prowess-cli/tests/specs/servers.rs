@@ -945,6 +945,7 @@ mod a_bad_server_is_an_outcome {
     use super::*;
 
     #[test]
+    #[cfg_attr(not(feature = "external"), ignore = "needs node")]
     fn one_that_does_not_begin_says_why() {
         let table: &[(&str, OutcomeStatus, &str)] = &[
             ("import sys; sys.exit('I lack a library')", OutcomeStatus::Failed, "exited with 1"),

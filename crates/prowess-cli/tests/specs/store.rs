@@ -1,11 +1,7 @@
 //! Stores: saving, finding, deleting, and what holds when something goes wrong.
 
 use std::{
-    collections::BTreeMap,
-    fs,
-    os::unix::fs::{MetadataExt as _, PermissionsExt as _},
-    path::Path,
-    thread,
+    collections::BTreeMap, fs, os::unix::fs::PermissionsExt as _, path::Path, thread,
     time::Duration,
 };
 

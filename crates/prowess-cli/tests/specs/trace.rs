@@ -6,7 +6,7 @@ use std::{
 
 use prowess::{Level, Offer, Priority};
 use prowess_agent::{
-    Agent, ChatResponse, EventKind, Middleware, Model, ModelError, Next, Request, ResponseFuture,
+    Agent, ChatResponse, EventKind, Middleware, ModelError, Next, Request, ResponseFuture,
     ScriptedModel, Session, SkillScore, TokenUsage, ToolLoop, Trace,
 };
 use prowess_runtime::{
