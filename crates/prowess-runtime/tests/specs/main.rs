@@ -3,7 +3,6 @@
 
 mod world;
 mod databases;
-mod config;
 mod store;
 mod registry;
 mod policy;
