@@ -36,8 +36,8 @@ pub struct AgentAnswer {
 }
 
 /// What is told of a call that was broken off.
-const UNKNOWN: &str = "This call was interrupted. It may have done its work or not; look before you \
-                       call it again.";
+const UNKNOWN: &str = "This call was interrupted. It may or may not have taken effect; check \
+                       before calling it again.";
 /// What is told of a call that never began.
 const UNDONE: &str = "This call was not made: the user interrupted.";
 

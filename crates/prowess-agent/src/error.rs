@@ -23,13 +23,13 @@ pub enum TurnError {
     #[error(transparent)]
     Session(#[from] SessionError),
     /// The model calls tools without end.
-    #[error("there is no answer after {steps} steps")]
+    #[error("no answer after {steps} steps")]
     Steps {
         /// How many it had.
         steps: usize,
     },
     /// More was spent than may be.
-    #[error("{what} is spent")]
+    #[error("{what} is used up")]
     Spent {
         /// What there was of it, such as `the limit of 1000 tokens`.
         what: String,
@@ -56,7 +56,7 @@ impl TurnError {
         match self {
             Self::Model(error) => error.hint(),
             Self::Fit(_) => Some(WINDOW.to_owned()),
-            Self::Steps { .. } => Some("`--steps` allows more of them".to_owned()),
+            Self::Steps { .. } => Some("use `--steps` to allow more".to_owned()),
             _ => None,
         }
     }

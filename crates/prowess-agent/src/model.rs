@@ -157,7 +157,7 @@ impl Sum for TokenUsage {
 #[non_exhaustive]
 pub enum ModelError {
     /// It was asked too often.
-    #[error("`{model}` takes no more requests for now{}", why(message, *wait))]
+    #[error("`{model}` is rate limited{}", why(message, *wait))]
     RateLimited {
         /// The model.
         model: String,
@@ -197,7 +197,7 @@ pub enum ModelError {
         variable: &'static str,
     },
     /// Whoever asks has nothing left to pay with.
-    #[error("`{provider}` wants to be paid: {message}")]
+    #[error("billing error from `{provider}`: {message}")]
     Unpaid {
         /// Whose model it is, or who was asked in its place.
         provider: String,
@@ -205,7 +205,7 @@ pub enum ModelError {
         message: String,
     },
     /// Something else than a model answers at the address.
-    #[error("no model answers at `{host}`: {message}")]
+    #[error("there is no model server at `{host}`: {message}")]
     Elsewhere {
         /// Who was asked.
         host: String,
@@ -229,7 +229,7 @@ pub enum ModelError {
         message: String,
     },
     /// What was sent is not what the provider takes.
-    #[error("`{provider}` does not take the request: {message}")]
+    #[error("`{provider}` rejected the request: {message}")]
     Invalid {
         /// Whose model it is.
         provider: String,
@@ -255,7 +255,7 @@ pub enum ModelError {
         message: String,
     },
     /// The connection broke after the answer had begun.
-    #[error("the answer of `{host}` broke off: {message}")]
+    #[error("the answer of `{host}` was cut off: {message}")]
     Broken {
         /// Who was answering.
         host: String,
@@ -269,7 +269,7 @@ pub enum ModelError {
         host: String,
     },
     /// It took too long.
-    #[error("`{model}` said nothing for {} s", after.as_secs_f64())]
+    #[error("`{model}` sent nothing for {} s", after.as_secs_f64())]
     Timeout {
         /// The model.
         model: String,
@@ -301,8 +301,7 @@ fn base_url(url: &str) -> &str {
 }
 
 /// What to do where too much is told.
-pub(crate) const WINDOW: &str =
-    "`--window`, or the setting `window.tokens`, says how many tokens the model takes";
+pub(crate) const WINDOW: &str = "set the model's context window with `--window` or `window.tokens`";
 
 impl ModelError {
     /// Whether the same request may come out well a little later.
@@ -351,35 +350,36 @@ impl ModelError {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
-            Self::RateLimited { .. } => "wait, or ask another model with `--model`".to_owned(),
+            Self::RateLimited { .. } => "wait, or use another model with `--model`".to_owned(),
             Self::TooLong { .. } => WINDOW.to_owned(),
             Self::Auth { variable, .. } => {
-                format!("is `{variable}` set, and right? `--key-file` names a file with the key")
+                format!("check `{variable}`, or use `--key-file FILE`")
             }
             Self::Unpaid { .. } => {
-                "look at the credits of that account, or ask another model with `--model`"
-                    .to_owned()
+                "check the credits of that account, or use another model with `--model`".to_owned()
             }
             Self::Elsewhere { .. } => {
-                "`--base-url` names the address, such as `https://host/v1`".to_owned()
+                "set the address with `--base-url`, such as `https://host/v1`".to_owned()
             }
             Self::NotFound { .. } => {
-                "`--model` names the model, `--base-url` the address".to_owned()
+                "set the model with `--model`, and the address with `--base-url`".to_owned()
             }
             Self::NoEndpoint { url, .. } => {
                 let base = base_url(url);
                 format!(
-                    "the server may speak another protocol, which `--provider` chooses, or have another \
-                     base URL than `{base}`: such as `https://host/v1`"
+                    "the server may use another protocol (`--provider`), or another base URL \
+                     than `{base}`, such as `https://host/v1`"
                 )
             }
-            Self::Invalid { .. } => "`--dry-run --json` shows what is sent, `--provider` says how \
-                                     the server is spoken to"
+            Self::Invalid { .. } => "`--dry-run --json` shows what is sent; `--provider` selects \
+                                     the protocol"
                 .to_owned(),
             Self::Timeout { .. } => "`--model-timeout` waits longer".to_owned(),
-            Self::Network { host, .. } => format!("is `{host}` the right address, and up?"),
+            Self::Network { host, .. } => {
+                format!("check that `{host}` is the right address, and running")
+            }
             Self::Absent { .. } => {
-                "start the server, or name the address at which it is with `--base-url`".to_owned()
+                "start the server, or set its address with `--base-url`".to_owned()
             }
             _ => return None,
         })

@@ -263,7 +263,7 @@ impl SpanExporter {
     pub fn finish(self) -> Result<(), String> {
         // The thread may be gone already, and then joining says so.
         let _ = self.sender.send(Order::Finish);
-        let sent = self.thread.join().unwrap_or_else(|_| Err("the sending broke off".to_owned()));
+        let sent = self.thread.join().unwrap_or_else(|_| Err("sending was interrupted".to_owned()));
         match (sent, self.lost.load(Ordering::Relaxed)) {
             (Ok(()), 0) => Ok(()),
             (Ok(()), lost) => {

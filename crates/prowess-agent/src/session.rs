@@ -94,13 +94,13 @@ pub enum SessionError {
         source: serde_json::Error,
     },
     /// A line of a journal would tell the model what only a host tells it.
-    #[error("line {line} of the session is a message of the system, and no session holds one")]
+    #[error("line {line} of the session is a system message, which a session cannot contain")]
     System {
         /// Which one, from 1.
         line: usize,
     },
     /// A journal is of a later version.
-    #[error("the session is of version {version}, and only {VERSION} is known")]
+    #[error("the session has version {version}, but only {VERSION} is supported")]
     Version {
         /// Its version.
         version: u32,

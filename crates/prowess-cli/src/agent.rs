@@ -36,7 +36,7 @@ use crate::{
 
 /// How an agent works, as it is typed.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "How it works")]
+#[command(next_help_heading = "Agent")]
 pub(crate) struct AgentArgs {
     /// System prompt: a text, or `@FILE`
     #[arg(long, value_name = "TEXT")]
@@ -44,10 +44,10 @@ pub(crate) struct AgentArgs {
     /// Maximum number of requests to the model for one answer
     #[arg(long, value_name = "N", default_value_t = STEPS)]
     steps: NonZeroUsize,
-    /// Take no further step once so many tokens were read and written for one request
+    /// Stop once a request has used this many tokens
     #[arg(long, value_name = "TOKENS")]
     max_tokens: Option<NonZeroU64>,
-    /// Take no further step once one request has cost so much, by the prices that are set
+    /// Stop once a request has cost this much, by the configured prices
     #[arg(long, value_name = "COST", value_parser = cost, allow_negative_numbers = true)]
     max_cost: Option<f64>,
     /// Maximum tokens per reply
@@ -59,10 +59,10 @@ pub(crate) struct AgentArgs {
     /// How skills are chosen [default: semantic]
     #[arg(long, value_enum, value_name = "STRATEGY")]
     strategy: Option<StrategyName>,
-    /// How many skills a request activates [default: 3, with `always` all]
+    /// Maximum number of skills to activate [default: 3, or all with `--strategy always`]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// The least confidence of a skill, from 0 to 1 [default: 0.05]
+    /// Minimum confidence of a skill, from 0 to 1 [default: 0.05]
     #[arg(long, value_name = "C", value_parser = share, allow_negative_numbers = true)]
     threshold: Option<Ratio>,
     /// Append a trace of everything that happens to this file; see `prowess trace`
@@ -70,7 +70,7 @@ pub(crate) struct AgentArgs {
     pub(crate) trace: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) naming: ModelArgs,
-    #[command(flatten, next_help_heading = "What scripts may do")]
+    #[command(flatten, next_help_heading = "Permissions")]
     running: LimitArgs,
 }
 
@@ -200,7 +200,7 @@ impl AgentArgs {
             _ => None,
         };
         if price.is_none() && self.max_cost.is_some() {
-            let hint = "set `model.input_price` and `model.output_price`, of a million tokens each";
+            let hint = "set `model.input_price` and `model.output_price`, each per million tokens";
             return Err(CliError::unable("no price is configured for the model").hint(hint));
         }
         Ok(Spending {
@@ -218,9 +218,10 @@ impl AgentArgs {
     fn traced(&self) -> Result<Option<Trace>> {
         let Some(path) = &self.trace else { return Ok(None) };
         if !is_trace(path) {
-            let message = format!("`{}` is no trace, and nothing is added to it", path.display());
+            let message =
+                format!("`{}` is not a trace, so nothing was added to it", path.display());
             return Err(CliError::typed(message)
-                .hint("`--trace` names a file that is not there yet, or a trace")
+                .hint("`--trace` needs a new file or an existing trace")
                 .into());
         }
         let journal =
@@ -254,7 +255,7 @@ fn surroundings() -> String {
 /// What something may cost.
 fn cost(text: &str) -> Result<f64, String> {
     let cost = text.parse().ok().filter(|it: &f64| it.is_finite() && *it > 0.0);
-    cost.ok_or_else(|| "it is not a number above 0".to_owned())
+    cost.ok_or_else(|| "must be greater than 0".to_owned())
 }
 
 /// A model that is never asked, and shows what it would be sent.

@@ -130,7 +130,7 @@ impl Approver for NotingApprover {
                 let (what, why) = (safe::line(&question.what), safe::line(&question.why));
                 let how = match question.in_person {
                     true => "it needs an answer at a terminal",
-                    false => "`--yes` or an answer at a terminal approves it",
+                    false => "use `--yes`, or answer at a terminal",
                 };
                 printer::tell(&format!("note: refused to {what}, because {why}; {how}\n"));
             }
@@ -149,7 +149,7 @@ impl<A: Approver> Approver for DiffShowing<A> {
             let (what, why) = (safe::line(&question.what), safe::line(&question.why));
             // It is short already, and says itself what it leaves out.
             let difference = whole(difference);
-            printer::tell(&format!("It is asked whether to {what}, because {why}:\n{difference}"));
+            printer::tell(&format!("Approval is needed to {what}, because {why}:\n{difference}"));
         }
         self.0.ask(question)
     }

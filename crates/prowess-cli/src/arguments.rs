@@ -18,6 +18,14 @@ use crate::{
     completion, examples,
 };
 
+/// The heading of the options that every command takes.
+const GLOBAL: &str = "Global options";
+
+/// Has the short help of every subcommand name the global options in one line.
+fn with_global_options(command: clap::Command, line: &str) -> clap::Command {
+    command.mut_subcommands(|it| with_global_options(it.after_help(line.to_owned()), line))
+}
+
 /// Skills for agents: find them, check them, read them
 #[derive(Debug, Parser)]
 #[command(name = "prowess", version, max_term_width = 100)]
@@ -31,7 +39,12 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// What can be typed, with examples.
     pub(crate) fn described() -> clap::Command {
-        examples::add(Self::command())
+        let command = Self::command();
+        let flags = command.get_arguments().filter(|it| it.is_global_set());
+        let flags: Vec<String> =
+            flags.filter_map(|it| Some(format!("--{}", it.get_long()?))).collect();
+        let line = format!("{GLOBAL}: {}; see `prowess --help`\n", flags.join(", "));
+        examples::add(with_global_options(command, &line))
     }
 
     /// What was typed.
@@ -118,61 +131,61 @@ pub(crate) struct Global {
     /// Whether the settings of the project are ignored, because they cannot be read.
     #[arg(skip)]
     pub(crate) ignores_project_file: bool,
-    /// A directory with skills; can be given several times, and the first one wins
-    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Where to look")]
+    /// Directory with skills; repeatable, earlier directories win
+    #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath, hide_short_help = true, help_heading = GLOBAL)]
     pub(crate) dir: Vec<PathBuf>,
-    /// The directories of a client, such as `claude` or `agents`; may be given several times
-    #[arg(long, global = true, value_name = "NAME", add = completion::presets(), help_heading = "Where to look")]
+    /// Directories of a client, such as `claude` or `agents`; repeatable
+    #[arg(long, global = true, value_name = "NAME", add = completion::presets(), hide_short_help = true, help_heading = GLOBAL)]
     pub(crate) preset: Vec<String>,
-    /// Where relative directories begin
-    #[arg(long, global = true, value_name = "DIR", value_parser = directory(), value_hint = ValueHint::DirPath, help_heading = "Where to look")]
+    /// Resolve relative directories from this one
+    #[arg(long, global = true, value_name = "DIR", value_parser = directory(), value_hint = ValueHint::DirPath, hide_short_help = true, help_heading = GLOBAL)]
     pub(crate) cwd: Option<PathBuf>,
-    /// Take settings from this file alone; without it, from the user's and the nearest `prowess.toml`
-    #[arg(long, global = true, value_name = "FILE", help_heading = "Where to look")]
+    /// Read settings from this file only, instead of the user's and the nearest `prowess.toml`
+    #[arg(long, global = true, value_name = "FILE", hide_short_help = true, help_heading = GLOBAL)]
     pub(crate) config: Option<PathBuf>,
-    /// How many folders deep to search, 1 to 32 [default: as deep as skills lie]
-    #[arg(long, global = true, value_name = "N", value_parser = depth, help_heading = "Where to look")]
+    /// How many folders deep to search, 1 to 32 [default: as deep as there are skills]
+    #[arg(long, global = true, value_name = "N", value_parser = depth, hide_short_help = true, help_heading = GLOBAL)]
     pub(crate) depth: Option<Depth>,
-    /// Take only the skill of this name; may be given several times
-    #[arg(long, global = true, value_name = "NAME", add = completion::skills(), help_heading = "Where to look")]
+    /// Use only the skill with this name; repeatable
+    #[arg(long, global = true, value_name = "NAME", add = completion::skills(), hide_short_help = true, help_heading = GLOBAL)]
     pub(crate) include: Vec<String>,
-    /// Leave out the skill of this name; may be given several times
-    #[arg(long, global = true, value_name = "NAME", add = completion::skills(), help_heading = "Where to look")]
+    /// Skip the skill with this name; repeatable
+    #[arg(long, global = true, value_name = "NAME", add = completion::skills(), hide_short_help = true, help_heading = GLOBAL)]
     pub(crate) exclude: Vec<String>,
-    /// Leave out files larger than this, such as `500KB` [default: 10MiB]
-    #[arg(long, global = true, value_name = "SIZE", value_parser = size, help_heading = "Where to look")]
+    /// Skip files larger than this, such as `500KB` [default: 10MiB]
+    #[arg(long, global = true, value_name = "SIZE", value_parser = size, hide_short_help = true, help_heading = GLOBAL)]
     pub(crate) max_file_size: Option<Bytes>,
-    /// Leave out skills larger than this, all files together [default: 64MiB]
-    #[arg(long, global = true, value_name = "SIZE", value_parser = size, help_heading = "Where to look")]
+    /// Skip skills larger than this, counting all their files [default: 64MiB]
+    #[arg(long, global = true, value_name = "SIZE", value_parser = size, hide_short_help = true, help_heading = GLOBAL)]
     pub(crate) max_skill_size: Option<Bytes>,
-    /// Read every file anew, and keep nothing of it for the next time
-    #[arg(long, global = true, help_heading = "Everywhere")]
+    /// Neither read nor write the cache
+    #[arg(long, global = true, hide_short_help = true, help_heading = GLOBAL)]
     pub(crate) no_cache: bool,
-    /// Which rules apply
-    #[arg(long, global = true, value_enum, value_name = "PROFILE", default_value_t = ProfileName::Spec, help_heading = "Everywhere")]
+    /// Rule set to apply
+    #[arg(long, global = true, value_enum, value_name = "PROFILE", default_value_t = ProfileName::Spec, hide_short_help = true, help_heading = GLOBAL)]
     pub(crate) profile: ProfileName,
     /// Print one JSON document
-    #[arg(long, global = true, help_heading = "Everywhere")]
+    #[arg(long, global = true, hide_short_help = true, help_heading = GLOBAL)]
     pub(crate) json: bool,
     /// When to use colours
-    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto, help_heading = "Everywhere")]
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Color::Auto, hide_short_help = true, help_heading = GLOBAL)]
     pub(crate) color: Color,
-    /// Say nothing but what was asked for
-    #[arg(short, long, global = true, help_heading = "Everywhere")]
+    /// Print no notes or warnings
+    #[arg(short, long, global = true, hide_short_help = true, help_heading = GLOBAL)]
     pub(crate) quiet: bool,
-    /// Say more
-    #[arg(short, long, global = true, help_heading = "Everywhere")]
+    /// Print more detail
+    #[arg(short, long, global = true, hide_short_help = true, help_heading = GLOBAL)]
     pub(crate) verbose: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
-    /// On a terminal, unless `NO_COLOR` is set; anywhere with `CLICOLOR_FORCE`
+    /// At a terminal, unless `NO_COLOR` is set; everywhere with `CLICOLOR_FORCE`
     #[default]
     Auto,
-    /// Everywhere, also in pipes and files
+    /// Always, even in pipes and files
     Always,
-    /// Nowhere
+    /// Never
     Never,
 }
 
@@ -188,7 +201,7 @@ impl Color {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProfileName {
-    /// What the major clients load; a folder's name stands in for a missing one
+    /// What the major clients load; a missing name is taken from the folder
     Lenient,
     /// The open Agent Skills specification
     #[default]
@@ -209,15 +222,15 @@ impl From<ProfileName> for Profile {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StrategyName {
-    /// By everything that they say
+    /// By their whole text
     Semantic,
-    /// By name and description in strict tiers
+    /// By name and description only
     Keyword,
-    /// Only those that are mentioned: `@name`
+    /// Only skills mentioned as `@name`
     Explicit,
-    /// All of them
+    /// All skills
     Always,
-    /// As explicit: the model loads what it needs
+    /// Like explicit; the model loads what it needs
     Model,
 }
 
@@ -235,15 +248,15 @@ impl From<StrategyName> for Strategy {
 
 /// A number from 0 to 1.
 pub(crate) fn share(text: &str) -> Result<Ratio, String> {
-    let number = text.parse().map_err(|_| "it is not a number".to_owned())?;
-    Ratio::new(number).ok_or_else(|| "it is not from 0 to 1".to_owned())
+    let number = text.parse().map_err(|_| "must be a number".to_owned())?;
+    Ratio::new(number).ok_or_else(|| "must be from 0 to 1".to_owned())
 }
 
 /// Takes a directory that is there.
 pub(crate) fn directory() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| match fs::metadata(&path) {
         Ok(it) if it.is_dir() => Ok(path),
-        Ok(_) => Err("it is not a directory"),
+        Ok(_) => Err("not a directory"),
         Err(error) => Err(why_not(&error)),
     })
 }
@@ -258,14 +271,14 @@ pub(crate) fn existing() -> impl TypedValueParser<Value = PathBuf> {
 
 fn why_not(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::PermissionDenied => "it cannot be read",
-        _ => "it does not exist",
+        io::ErrorKind::PermissionDenied => "cannot be read",
+        _ => "does not exist",
     }
 }
 
 /// How many folders deep.
 fn depth(text: &str) -> Result<Depth, String> {
-    let wanted = || format!("it is not from 1 to {}", Depth::DEEPEST.get());
+    let wanted = || format!("must be from 1 to {}", Depth::DEEPEST.get());
     text.parse().ok().and_then(Depth::new).ok_or_else(wanted)
 }
 
@@ -273,6 +286,5 @@ fn depth(text: &str) -> Result<Depth, String> {
 pub(crate) fn size(text: &str) -> Result<Bytes, String> {
     // Numbers that a unit has no room for are sizes too.
     let size = text.parse().ok().or_else(|| bytes(text));
-    size.map(Bytes)
-        .ok_or_else(|| "it is not a size such as `500KB`, `10MiB` or `1048576`".to_owned())
+    size.map(Bytes).ok_or_else(|| "must be a size such as `500KB`, `10MiB` or `1048576`".to_owned())
 }

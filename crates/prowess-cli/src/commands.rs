@@ -226,7 +226,7 @@ fn missing(error: StoreError, global: &Global, printer: &mut Printer) -> Result<
     let status = refused(error, printer);
     if let Some(directory) = elsewhere {
         let directory = directory.display();
-        printer.hint(&format!("it lies in `{directory}`, which `--dir {directory}` would name"));
+        printer.hint(&format!("it is in `{directory}`; use `--dir {directory}`"));
     }
     Ok(status)
 }
@@ -241,8 +241,8 @@ fn noticed(library: &Library, skill: &Skill, printer: &mut Printer) {
 /// What comes of a skill that is there, but not in use.
 fn not_in_use(manifest: &Manifest) -> Box<Outcome> {
     let (name, status) = (&manifest.name, manifest.status().as_str());
-    let message = format!("skill `{name}` is not in use: it is {status}");
-    let hint = format!("`prowess enable {name}` puts it in use");
+    let message = format!("skill `{name}` is {status}");
+    let hint = format!("`prowess enable {name}` enables it");
     Box::new(Outcome::bad(OutcomeStatus::Refused, message).hint(hint))
 }
 
@@ -279,7 +279,12 @@ fn write_page(path: &Path, page: &str, readers: Readers) -> Result<()> {
     Ok(())
 }
 
-/// `1 skill`, `2 skills`.
+/// A number of things whose plural has letters of its own, such as `2 matches`.
+pub(crate) fn plural(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// A number of things, such as `2 skills`.
 pub(crate) fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

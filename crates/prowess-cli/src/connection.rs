@@ -29,26 +29,26 @@ use crate::{
 
 /// Which model is asked, as it is typed.
 #[derive(Debug, Default, clap::Args)]
-#[command(next_help_heading = "Which model")]
+#[command(next_help_heading = "Model")]
 pub(crate) struct ModelArgs {
     /// Name of the model [default: the provider's default model]
     #[arg(long, value_name = "NAME", add = completion::models())]
     pub(crate) model: Option<String>,
-    /// Protocol of the model: openai, responses, anthropic, gemini, or scripted, which plays the file that
-    /// `--model` names
+    /// Protocol of the model: openai, responses, anthropic, gemini, or scripted, which replays the file given by
+    /// `--model`
     #[arg(long, value_name = "NAME", add = completion::providers())]
     provider: Option<String>,
-    /// Base URL of the model's server, such as `http://localhost:11434/v1`; it speaks the protocol of OpenAI
-    /// unless `--provider` names another
+    /// Base URL of the model's server, such as `http://localhost:11434/v1`; uses the OpenAI protocol unless
+    /// `--provider` is given
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
-    /// File with the API key; only you may be able to read it
+    /// File with the API key; must be readable only by you
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
     /// Time to wait for the next token [default: 2m]
     #[arg(long, value_name = "TIME", value_parser = time)]
     model_timeout: Option<Duration>,
-    /// Wait for the whole reply, and print the answer alone
+    /// Wait for the whole reply, and print only the answer
     #[arg(long)]
     pub(crate) no_stream: bool,
 }
@@ -80,14 +80,14 @@ impl ModelArgs {
             let variable = provider.row().key_variables[0];
             let message = format!("there is no key for `{}`", provider.as_str());
             return Err(CliError::unable(message)
-                .hint(format!("set `{variable}`, or name a file with the key by `--key-file`")));
+                .hint(format!("set `{variable}`, or use `--key-file FILE`")));
         }
         if key.is_some() && base_url.as_deref().is_some_and(is_overheard) {
-            printer.warning("the key is sent without encryption, and anyone on the way can read it: `https://` hides it");
+            printer.warning("the key is sent unencrypted; use `https://`");
         }
         let Some(name) = self.name(provider, base_url.as_deref(), set) else {
-            let hint = "`--model NAME` names it; a server lists those that it has under `/models`";
-            return Err(CliError::unable("no model is named").hint(hint));
+            let hint = "use `--model NAME`; most servers list their models under `/models`";
+            return Err(CliError::unable("no model was given").hint(hint));
         };
         let key = key.as_deref().map(ApiKey::new);
         let proxies = host::proxies()?;
@@ -231,8 +231,9 @@ impl ModelArgs {
     fn scripted(&self) -> Result<Arc<dyn Model>, CliError> {
         let Some(path) = &self.model else {
             let hint = r#"each line of the file is one reply, such as `{"says": "Hello"}` or `{"calls": [{"name": "use_skill", "input": {"name": "debug"}}]}`"#;
-            return Err(CliError::unable("a scripted model replays a file, which `--model` names")
-                .hint(hint));
+            return Err(
+                CliError::unable("a scripted model replays a file, given by `--model`").hint(hint)
+            );
         };
         let text = fs::read_to_string(path).map_err(|error| {
             let error = error.to_string();
@@ -242,7 +243,10 @@ impl ModelArgs {
         let mut model = ScriptedModel::new();
         for (number, line) in text.lines().enumerate().filter(|it| !it.1.trim().is_empty()) {
             let line: Line = serde_json::from_str(line).map_err(|error| {
-                CliError::unable(format!("line {} of `{path}` is no reply: {error}", number + 1))
+                CliError::unable(format!(
+                    "line {} of `{path}` is not a valid reply: {error}",
+                    number + 1
+                ))
             })?;
             model = model.replies(line.reply());
         }
@@ -286,11 +290,11 @@ impl Line {
 fn nobody(command: &str) -> CliError {
     let typed = if command == "ask" { "prowess ask …" } else { "prowess chat" };
     let fault = CliError::unable("no model is configured")
-        .hint(format!("with a key of OpenAI: `OPENAI_API_KEY=… {typed}`"))
-        .hint(format!("with a key of Anthropic: `ANTHROPIC_API_KEY=… {typed}`"))
+        .hint(format!("with an OpenAI key: `OPENAI_API_KEY=… {typed}`"))
+        .hint(format!("with an Anthropic key: `ANTHROPIC_API_KEY=… {typed}`"))
         .hint(format!("with Ollama on this machine: `{typed} --base-url http://127.0.0.1:11434/v1 --model NAME`"));
     match command {
-        "ask" => fault.hint("`--dry-run` shows what would be sent, without any of that"),
+        "ask" => fault.hint("`--dry-run` shows what would be sent, without a model"),
         _ => fault,
     }
 }

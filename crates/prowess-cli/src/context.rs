@@ -27,6 +27,7 @@ use crate::{
     commands::count,
     host,
     printer::Printer,
+    skill_count::SkillCount,
     suggest,
     surroundings::surroundings,
     trust,
@@ -99,7 +100,7 @@ pub(crate) fn provider(global: &Global, printer: &mut Printer) -> Result<Arc<dyn
 
 /// Says that changes are looked for, because the system cannot report them.
 fn tell_polling(why: &str, printer: &mut Printer) {
-    printer.warning(&format!("changes are looked for again and again, because {why}"));
+    printer.warning(&format!("polling for changes, because {why}"));
 }
 
 /// Says the same as soon as it is so.
@@ -160,6 +161,12 @@ pub(crate) fn library_behind(global: &Global, printer: &mut Printer) -> Result<L
     let config = config(global)?;
     let options = options(&config, global);
     Ok(load_or_bundled(&config, options, printer)?.0)
+}
+
+/// Loads the library that `prowess list` shows, and says nothing about it.
+pub(crate) fn library_for_counting(global: &Global) -> Result<Library> {
+    let config = config(global)?;
+    Ok(Library::load(&options(&config, global))?)
 }
 
 /// What was typed, with paths that are searched as `--dir` is; a `SKILL.md` stands for its folder.
@@ -225,17 +232,17 @@ fn say_where(config: &Config, options: &Options, library: &Library, printer: &mu
     }
     if let many @ 1.. = skills_of_plugins(options) {
         let skills = count(many, "skill");
-        printer.note(&format!("{skills} in `{OF_PLUGINS}` here, where no client looks by itself; `prowess list .` lists them"));
+        printer.note(&format!("{skills} in `{OF_PLUGINS}` here, where clients do not look; `prowess list .` lists them"));
     }
     if options.directories.is_empty() && library.all().next().is_none() {
         // They were left out, which was said.
         return;
     }
     if options.directories.is_empty() {
-        printer.note("no skills in this project or your home directory, so these are the bundled skills; name others with `--dir DIR`, `--preset NAME` or `prowess.toml`");
+        printer.note("no skills in this project or your home directory, so the bundled skills are used; choose others with `--dir DIR`, `--preset NAME` or `prowess.toml`");
         return;
     }
-    let skills = count(library.all().count(), "skill");
+    let skills = count(SkillCount::of(library).found, "skill");
     let places = listed(&options.directories, options.home.as_deref());
     printer.note(&format!("{skills} in {places} (preset `{HERE}`)"));
 }
@@ -621,7 +628,7 @@ pub(crate) fn quoted(word: &str) -> String {
 pub(crate) fn passed_over(config: &Config, printer: &mut Printer) {
     for (path, why) in &config.passed_over {
         let path = path.display();
-        printer.warning(&format!("ignored `{path}`: {why}; `--config` takes it"));
+        printer.warning(&format!("ignored `{path}`: {why}; use `--config` to read it"));
     }
     for ignored in &config.ignored {
         let IgnoredSetting { key, origin, entries, reason, .. } = ignored;
@@ -635,10 +642,12 @@ pub(crate) fn passed_over(config: &Config, printer: &mut Printer) {
         return;
     }
     if config.ignored.iter().any(|it| it.can_be_approved) {
-        printer.hint("read the file, then `prowess config --approve` accepts its commands and hosts as they are now");
+        printer.hint(
+            "read the file, then accept its commands and hosts with `prowess config --approve`",
+        );
     } else if !config.ignored.is_empty() {
         printer.hint(
-            "set it in your own file (`prowess config --path`), or take this file with `--config`",
+            "set it in your own file (`prowess config --path`), or use this file with `--config`",
         );
     }
 }
@@ -669,7 +678,7 @@ pub(crate) fn no_skill(library: &Library, name: &str) -> CliError {
     let fault = CliError::typed(format!("there is no skill `{name}`"));
     match nearest_skill(library, name) {
         Some(near) => fault.hint(format!("did you mean `{near}`?")),
-        None => fault.hint("`prowess list` shows which there are"),
+        None => fault.hint("`prowess list` lists all skills"),
     }
 }
 
@@ -705,7 +714,7 @@ pub(crate) fn unknown(mentions: &[Unknown], printer: &mut Printer) {
     for Unknown { name, nearest } in mentions {
         let hint = nearest.as_ref().map(|it| format!("; did you mean `{it}`?"));
         let hint = hint.unwrap_or_default();
-        printer.warning(&format!("no skill `{name}` is in use{hint}"));
+        printer.warning(&format!("there is no active skill `{name}`{hint}"));
     }
 }
 

@@ -76,7 +76,7 @@ impl Conversation {
         let sending = telemetry::start(printer);
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-        let runtime = runtime.context("cannot wait for anything")?;
+        let runtime = runtime.context("cannot start the async runtime")?;
         let signals = runtime.block_on(async { Signals::listen() })?;
         Ok(Self { stack, kept, renderer: EventRenderer::new(view), runtime, signals, sending })
     }
@@ -212,7 +212,7 @@ pub(crate) fn report(
             return Ok(answered(answer, printer));
         }
         TurnEnd::Over => {
-            printer.note("there is nothing to go on with: the last answer was given");
+            printer.note("nothing to continue: the last request was answered");
             return Ok(ExitStatus::Success);
         }
         TurnEnd::Failed(error) => {
@@ -221,16 +221,16 @@ pub(crate) fn report(
             status(error)
         }
         TurnEnd::Interrupted => {
-            printer.fault("it was interrupted");
+            printer.fault("interrupted");
             ExitStatus::Failure
         }
         TurnEnd::Terminated => {
-            printer.fault("it was terminated");
+            printer.fault("terminated");
             ExitStatus::Failure
         }
     };
     if let Some(command) = again {
-        printer.note(&format!("what was said is kept: {command} goes on"));
+        printer.note(&format!("the conversation is saved; {command} continues it"));
     }
     Ok(status)
 }
@@ -243,8 +243,8 @@ pub(crate) fn document(turned: &TurnEnd, conversation: &Conversation) -> Json {
         TurnEnd::Answered(answer) => (Some(shown(answer)), None),
         TurnEnd::Over => (None, None),
         TurnEnd::Failed(error) => (None, Some(reason(error))),
-        TurnEnd::Interrupted => (None, Some("it was interrupted".to_owned())),
-        TurnEnd::Terminated => (None, Some("it was terminated".to_owned())),
+        TurnEnd::Interrupted => (None, Some("interrupted".to_owned())),
+        TurnEnd::Terminated => (None, Some("terminated".to_owned())),
     };
     let events = renderer.lines.iter().filter_map(|it| serde_json::from_str(it).ok());
     json!({
@@ -271,7 +271,7 @@ pub(crate) fn ended(turned: &TurnEnd) -> ExitStatus {
 fn answered(answer: &AgentAnswer, printer: &mut Printer) -> ExitStatus {
     match answer.stop {
         StopReason::Length => {
-            printer.warning("the answer was cut off: it is longer than the model may reply");
+            printer.warning("the answer was cut off at the model's output limit");
             ExitStatus::Success
         }
         StopReason::Filtered => {

@@ -69,6 +69,8 @@ pub(crate) struct EventRenderer {
     given: BTreeMap<String, String>,
     /// Why something was refused in this turn.
     refusals: BTreeSet<String>,
+    /// How each call that was refused in this turn can be allowed, where that is known.
+    refused: Vec<Option<String>>,
     /// The lines of the trace.
     pub(crate) lines: Vec<String>,
     /// What happened in this turn, a line each.
@@ -190,6 +192,7 @@ impl EventRenderer {
             held: String::new(),
             given: BTreeMap::new(),
             refusals: BTreeSet::new(),
+            refused: Vec::new(),
             lines: Vec::new(),
             story: Vec::new(),
             scores: Vec::new(),
@@ -249,7 +252,7 @@ impl EventRenderer {
             && self.view == View::Stream
         {
             self.end_line(printer)?;
-            printer.note("the reply was interrupted; it starts again below");
+            printer.note("the reply was interrupted; it restarts below");
             self.said = 0;
         }
         if let EventKind::Retried { wait, message, .. } = &what
@@ -257,7 +260,7 @@ impl EventRenderer {
             && !printer.verbose
         {
             self.clear(printer)?;
-            printer.note(&format!("{message}; it is asked again in {:.0} s", wait.as_secs_f64()));
+            printer.note(&format!("{message}; retrying in {:.0} s", wait.as_secs_f64()));
         }
         if let EventKind::Warned { message } = &what {
             self.clear(printer)?;
@@ -321,6 +324,20 @@ impl EventRenderer {
         self.end_line(printer)
     }
 
+    /// How many actions were refused in this turn, and how to allow them; nothing where none was.
+    pub(crate) fn refused(&self) -> Option<String> {
+        let hints: BTreeSet<&str> = self.refused.iter().flatten().map(|it| &**it).collect();
+        let how = match (hints.len(), hints.first()) {
+            (1, Some(hint)) => format!(": {hint}"),
+            _ => "; the reasons are above".to_owned(),
+        };
+        match self.refused.len() {
+            0 => None,
+            1 => Some(format!("1 action was refused{how}")),
+            many => Some(format!("{many} actions were refused{how}")),
+        }
+    }
+
     /// What is told of a call that did something, or was not allowed to.
     fn done(&mut self, what: &EventKind) -> Option<String> {
         match what {
@@ -368,8 +385,12 @@ impl EventRenderer {
                 self.story.clear();
                 self.given.clear();
                 self.refusals.clear();
+                self.refused.clear();
                 self.steps = 0;
                 (self.turn_spent, self.turn_cost) = (TokenUsage::default(), None);
+            }
+            EventKind::Returned { outcome, .. } if outcome.status == OutcomeStatus::Refused => {
+                self.refused.push(outcome.hint.clone());
             }
             EventKind::Matched { scores, .. } => self.scores.clone_from(scores),
             EventKind::Fitted { window, tokens, .. } => {
@@ -472,7 +493,7 @@ fn story(what: &EventKind) -> Option<String> {
             let fitting: Vec<String> = shown().filter(|it| !it.carried).map(score).collect();
             let carried: Vec<&str> = shown().filter(|it| it.carried).map(|it| &*it.name).collect();
             let lists =
-                [("skills that fit", fitting.join(", ")), ("carried over", carried.join(", "))];
+                [("matching skills", fitting.join(", ")), ("carried over", carried.join(", "))];
             let told = lists.iter().filter(|it| !it.1.is_empty());
             let told: Vec<String> = told.map(|(what, names)| format!("{what}: {names}")).collect();
             if told.is_empty() {
@@ -491,7 +512,7 @@ fn story(what: &EventKind) -> Option<String> {
             Some(_) => format!("makes the prompt fit: {}", names(steps, "step")),
         },
         EventKind::Compacted { before, after, by } => {
-            format!("{before} messages were summed up, and are {after} now (by {by})")
+            format!("summarised {before} messages into {after} (by {by})")
         }
         EventKind::Asked { step, model, .. } => format!("asks `{model}` (step {step})"),
         EventKind::Thought { .. } => "thinks".to_owned(),
@@ -501,7 +522,7 @@ fn story(what: &EventKind) -> Option<String> {
         }
         EventKind::Failed { message, .. } => format!("no reply: {message}"),
         EventKind::Retried { attempt, message, wait } => {
-            format!("asks again in {:.1} s (try {attempt}): {message}", wait.as_secs_f64())
+            format!("retries in {:.1} s (attempt {attempt}): {message}", wait.as_secs_f64())
         }
         EventKind::Called { tool, input, .. } => format!("calls {tool} {}", brief(input)),
         EventKind::Returned { tool, outcome, took, .. } => {

@@ -12,154 +12,166 @@ const EXAMPLES: &[Examples] = &[
     (
         "list",
         &[
-            ("prowess list --preset claude", "what Claude Code would find"),
-            ("prowess list --dir skills --json", "the same for a script"),
+            ("prowess list --preset claude", "list the skills that Claude Code finds"),
+            ("prowess list --dir skills --json", "print them as JSON"),
         ],
     ),
     (
         "check",
         &[
-            ("prowess check my-skill", "what the specification says about it"),
-            ("prowess check skills --profile lenient", "only what keeps clients from loading"),
-            ("prowess check my-skill --fix --dry-run", "what could be put right, as a diff"),
+            ("prowess check my-skill", "check one skill"),
+            (
+                "prowess check skills --profile lenient",
+                "report only what keeps clients from loading skills",
+            ),
+            ("prowess check my-skill --fix --dry-run", "show possible fixes as a diff"),
         ],
     ),
     (
         "rule",
-        &[
-            ("prowess rule", "all of them, in a line each"),
-            ("prowess rule name-folder", "what one asks for, and why"),
-        ],
+        &[("prowess rule", "list all rules"), ("prowess rule name-folder", "explain one rule")],
     ),
     (
         "doctor",
         &[
-            ("prowess doctor my-skill", "which installed clients load it, and why not"),
-            ("prowess doctor --table", "a table of all skills and clients"),
+            ("prowess doctor my-skill", "show which clients load a skill, and why not"),
+            ("prowess doctor --table", "add a table of all skills and clients"),
         ],
     ),
     (
         "find",
         &[
-            ("prowess find open a PR", "the five that fit best"),
-            ("prowess find 'open a PR' --why --top 1", "and which words say so"),
-            ("prowess find --queries requests.jsonl", "many requests, a line each"),
+            ("prowess find open a PR", "find the best five skills"),
+            ("prowess find 'open a PR' --why --top 1", "show which words matched"),
+            ("prowess find --queries requests.jsonl", "answer many requests"),
         ],
     ),
     (
         "lab",
         &[
-            ("prowess lab --dir skills", "which skills take each other's requests"),
-            ("prowess lab create-pr --html lab.html", "one of them, and a page of all"),
+            ("prowess lab --dir skills", "find skills that compete for requests"),
+            ("prowess lab create-pr --html lab.html", "examine one skill, and write a report"),
         ],
     ),
     (
         "show",
         &[
-            ("prowess show create-pr", "the whole skill"),
-            ("prowess show create-pr --level brief", "what a fair match would show"),
-            ("prowess show fix-issue --arguments '123'", "with `123` for its arguments"),
+            ("prowess show create-pr", "show the whole skill"),
+            ("prowess show create-pr --level brief", "show only a summary"),
+            ("prowess show fix-issue --arguments '123'", "fill in its arguments"),
         ],
     ),
     (
         "read",
         &[
-            ("prowess read create-pr scripts/gather.sh", "one file of it, byte for byte"),
-            ("prowess read create-pr SKILL.md --lines 1-20", "the first lines of its SKILL.md"),
+            ("prowess read create-pr scripts/gather.sh", "print one file, unchanged"),
+            (
+                "prowess read create-pr SKILL.md --lines 1-20",
+                "print the first lines of its SKILL.md",
+            ),
         ],
     ),
     (
         "prompt",
         &[
-            ("prowess prompt 'open a PR'", "what a model would be sent"),
-            ("prowess prompt --history chat.json --window 8000", "how a talk fits in 8000 tokens"),
+            ("prowess prompt 'open a PR'", "show what a model would be sent"),
+            (
+                "prowess prompt --history chat.json --window 8000",
+                "see how a conversation fits into 8000 tokens",
+            ),
         ],
     ),
     (
         "ask",
         &[
-            ("prowess ask --dry-run 'open a PR'", "what would be sent; nothing is"),
-            ("git diff | prowess ask 'review this' --file -", "with a text from a pipe"),
-            ("prowess ask --resume", "go on where it was broken off"),
+            ("prowess ask --dry-run 'open a PR'", "show what would be sent, without sending it"),
+            ("git diff | prowess ask 'review this' --file -", "include text from a pipe"),
+            ("prowess ask --resume", "continue the last session"),
         ],
     ),
     (
         "chat",
         &[
-            ("prowess chat", "talk; `/help` says what can be typed"),
-            ("prowess chat --resume monday", "go on with a session"),
+            ("prowess chat", "start a conversation; `/help` lists commands"),
+            ("prowess chat --resume monday", "continue a session"),
         ],
     ),
     (
         "sessions",
         &[
-            ("prowess sessions", "the last one first"),
-            ("prowess sessions --remove-older 30d", "forget what is old"),
+            ("prowess sessions", "list sessions, newest first"),
+            ("prowess sessions --remove-older 30d", "remove old sessions"),
         ],
     ),
     (
         "mcp",
         &[
-            ("prowess mcp --dir skills", "serve a client that starts it"),
-            ("prowess mcp install --client claude-code", "have a client start it"),
+            ("prowess mcp --dir skills", "serve a client on stdio"),
+            ("prowess mcp install --client claude-code", "register it in Claude Code"),
         ],
     ),
     (
         "mcp install",
         &[
-            ("prowess mcp install", "which clients are known"),
-            ("prowess mcp install --client cursor --dry-run", "what would be written, and where"),
-            ("prowess mcp install --client codex --remove --yes", "take it out again"),
+            ("prowess mcp install", "list the supported clients"),
+            (
+                "prowess mcp install --client cursor --dry-run",
+                "show what would be written, and where",
+            ),
+            ("prowess mcp install --client codex --remove --yes", "remove it again"),
         ],
     ),
     (
         "catalog",
         &[
-            ("prowess catalog --budget 2000", "what fits into 2000 tokens"),
-            ("prowess catalog --format xml", "with the place of each skill"),
+            ("prowess catalog --budget 2000", "fit the list into 2000 tokens"),
+            ("prowess catalog --format xml", "include the location of each skill"),
         ],
     ),
-    ("new", &[("prowess new rotate-keys --dir skills", "a SKILL.md to fill in")]),
+    ("new", &[("prowess new rotate-keys --dir skills", "create a SKILL.md to fill in")]),
     (
         "create",
         &[
             (
                 "prowess create greet --type script --file greet.sh --description 'Greets'",
-                "a script, with what it is for",
+                "create a script skill",
             ),
             (
                 "prowess create notes --description 'How to write notes' --file notes.md",
-                "instructions from a file",
+                "create an instruction skill from a file",
             ),
         ],
     ),
-    ("enable", &[("prowess enable greet --dir skills", "put it in use")]),
-    ("disable", &[("prowess disable greet --dir skills", "keep it, out of use")]),
-    ("remove", &[("prowess remove greet --dir skills", "gone, until `prowess undo greet`")]),
+    ("enable", &[("prowess enable greet --dir skills", "enable it")]),
+    ("disable", &[("prowess disable greet --dir skills", "disable it")]),
+    (
+        "remove",
+        &[("prowess remove greet --dir skills", "remove it; `prowess undo greet` restores it")],
+    ),
     (
         "undo",
         &[
-            ("prowess undo", "the last file that a tool wrote, or the last skill removed"),
-            ("prowess undo --list", "what can be undone"),
-            ("prowess undo notes/today.md", "the last change of this file"),
-            ("prowess undo greet --dir skills", "bring back a removed skill"),
+            ("prowess undo", "restore the last file a tool wrote, or the last removed skill"),
+            ("prowess undo --list", "list what can be undone"),
+            ("prowess undo notes/today.md", "undo the last change of this file"),
+            ("prowess undo greet --dir skills", "restore a removed skill"),
         ],
     ),
-    ("migrate", &[("prowess migrate old-plugins --dir skills", "all plugins of a folder")]),
+    ("migrate", &[("prowess migrate old-plugins --dir skills", "convert all plugins in a folder")]),
     (
         "init",
         &[
-            ("prowess init", "a `prowess.toml` for this project"),
-            ("prowess init --dry-run", "what would be in it"),
+            ("prowess init", "write a `prowess.toml` for this project"),
+            ("prowess init --dry-run", "print it instead"),
         ],
     ),
     (
         "config",
         &[
-            ("prowess config", "every setting, and where it comes from"),
-            ("prowess config limits", "one table of them"),
-            ("prowess config policy.hosts", "what one setting means, and who may set it"),
-            ("prowess config --path", "where your own settings go"),
+            ("prowess config", "show every setting, and where it comes from"),
+            ("prowess config limits", "show one table of settings"),
+            ("prowess config policy.hosts", "explain one setting"),
+            ("prowess config --path", "print the path of your settings"),
         ],
     ),
     (
@@ -173,27 +185,30 @@ const EXAMPLES: &[Examples] = &[
     (
         "run",
         &[
-            ("prowess run greet who=Ada", "execute it, in the sandbox"),
+            ("prowess run greet who=Ada", "run it in the sandbox"),
             (
                 "prowess run create-pr --script scripts/gather.sh -- --help",
-                "a script that it brings",
+                "run one of its scripts",
             ),
-            ("prowess run release version=1.2 --plan", "the steps of a composite skill, not run"),
+            ("prowess run release version=1.2 --plan", "show the steps of a composite skill"),
         ],
     ),
     (
         "tool",
         &[
-            ("prowess tool execute_command command=ls", "with what it is given by name"),
-            (r#"prowess tool execute_command '{"command": "ls"}'"#, "as a model would call it"),
-            ("prowess tool http_request @request.json --json", "with input from a file"),
+            ("prowess tool execute_command command=ls", "call it with a named parameter"),
+            (
+                r#"prowess tool execute_command '{"command": "ls"}'"#,
+                "call it with JSON, as a model does",
+            ),
+            ("prowess tool http_request @request.json --json", "read the input from a file"),
         ],
     ),
     (
         "tools",
         &[
-            ("prowess tools", "what can be called, and what for"),
-            ("prowess tools --format openai", "ready to be sent"),
+            ("prowess tools", "list tools"),
+            ("prowess tools --format openai", "print them for the OpenAI API"),
         ],
     ),
     (
@@ -215,42 +230,48 @@ const EXAMPLES: &[Examples] = &[
     (
         "trace",
         &[
-            ("prowess trace pr.jsonl -o pr.html", "a page of what an agent did"),
-            ("prowess trace pr.jsonl --json", "the same in numbers"),
+            ("prowess trace pr.jsonl -o pr.html", "write a page that shows what an agent did"),
+            ("prowess trace pr.jsonl --json", "print the numbers"),
         ],
     ),
     (
         "approvals",
         &[
-            ("prowess approvals", "what is no longer asked about, the last one first"),
-            ("prowess approvals --revoke 3f2a9c1d", "be asked about it again"),
+            ("prowess approvals", "list saved approvals, newest first"),
+            ("prowess approvals --revoke 3f2a9c1d", "revoke one"),
         ],
     ),
     (
         "trust",
         &[
-            ("prowess trust .", "let the skills of this project act"),
-            ("prowess trust --list", "what you have decided so far"),
-            ("prowess trust . --revoke", "take it back"),
+            ("prowess trust .", "trust this project"),
+            ("prowess trust --list", "list your decisions"),
+            ("prowess trust . --revoke", "stop trusting it"),
         ],
     ),
-    ("sandbox", &[("prowess sandbox", "which sandbox features this machine supports")]),
+    ("sandbox", &[("prowess sandbox", "show the sandbox features of this machine")]),
     (
         "completions",
         &[
             (
                 "prowess completions bash > ~/.local/share/bash-completion/completions/prowess",
-                "for every new bash",
+                "install completions for bash",
             ),
-            ("prowess completions fish > ~/.config/fish/completions/prowess.fish", "for fish"),
-            ("prowess completions zsh > ~/.prowess.zsh", "for zsh, which has to `source` it"),
+            (
+                "prowess completions fish > ~/.config/fish/completions/prowess.fish",
+                "install completions for fish",
+            ),
+            (
+                "prowess completions zsh > ~/.prowess.zsh",
+                "write completions for zsh, to be sourced in ~/.zshrc",
+            ),
         ],
     ),
     (
         "man",
         &[
-            ("prowess man ~/.local/share/man/man1", "then `man prowess-find` shows a page"),
-            ("prowess man | man -l -", "read it at once"),
+            ("prowess man ~/.local/share/man/man1", "install the pages for `man prowess-find`"),
+            ("prowess man | man -l -", "read the page of `prowess`"),
         ],
     ),
 ];

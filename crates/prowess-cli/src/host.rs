@@ -36,17 +36,17 @@ use crate::{
 /// How something is run, as it is typed.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct LimitArgs {
-    /// Time limit of a script, command or tool call, such as `5s` or `2m`
+    /// Time limit for a script, command or tool call, such as `5s` or `2m`
     #[arg(long, value_name = "TIME", value_parser = time)]
     timeout: Option<Duration>,
-    /// Answer yes ahead of time: to run the skill, install the packages it lacks, start servers, and write files
+    /// Approve in advance: run the skill, install missing packages, start servers, and write files
     ///
-    /// Skills are approved until they change; files, commands and requests this once. Not covered are files
-    /// with secrets, hidden files, startup files and instructions for agents, nor unlisted commands without a
-    /// sandbox: these are asked about at a terminal, or refused.
+    /// Skills are approved until they change; files, commands and requests only this once. Not included are files
+    /// with secrets, hidden files, startup files, instructions for agents, and unlisted commands without a sandbox:
+    /// you are asked about these at a terminal, and they are refused elsewhere.
     #[arg(long)]
     pub(crate) yes: bool,
-    /// Let the skills of this project act, for this time; `prowess trust` remembers it
+    /// Trust the skills of this project for this run; `prowess trust` trusts them permanently
     #[arg(long)]
     pub(crate) trust_project: bool,
     /// Run scripts and commands without a sandbox, with all your permissions
@@ -55,13 +55,13 @@ pub(crate) struct LimitArgs {
     /// Let tools and commands use this directory; repeatable [default: the working directory]
     #[arg(long, value_name = "DIR", value_parser = directory())]
     pub(crate) root: Vec<PathBuf>,
-    /// Pass this environment variable on to scripts; may be given several times
+    /// Pass this environment variable to scripts; repeatable
     #[arg(long, value_name = "NAME")]
     pub(crate) env: Vec<String>,
-    /// Let scripts read this file or directory; may be given several times
+    /// Let scripts read this file or directory; repeatable
     #[arg(long, value_name = "PATH", value_parser = existing())]
     read: Vec<PathBuf>,
-    /// Let scripts write to this directory, and keep what they write there, which `undo` does not take back; may be given several times
+    /// Let scripts write to this directory, and keep the files; `undo` does not restore them; repeatable
     #[arg(long, value_name = "DIR", value_parser = directory(), value_hint = ValueHint::DirPath)]
     write: Vec<PathBuf>,
 }
@@ -167,7 +167,7 @@ impl LimitArgs {
                 return Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, message)));
             }
             let Ok(value) = env::var(name) else {
-                let message = format!("the variable `{name}` is not set, or is no text");
+                let message = format!("the variable `{name}` is not set, or is not valid UTF-8");
                 return Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, message)));
             };
             environment.insert(name.clone(), value);
@@ -276,7 +276,7 @@ pub(crate) fn authorizer(config: &Config, approver: Arc<dyn Approver>) -> Author
             let home = env::home_dir().unwrap_or_default();
             let home = home.display();
             Records::without(format!(
-                "nothing is logged and no approval is kept, because the home `{home}` is not there"
+                "nothing is logged and no approval is saved, because the home directory `{home}` does not exist"
             ))
         }
         Some(directory) => Records::at(directory),
@@ -344,11 +344,11 @@ pub(crate) fn shown(library: Library, config: &Config, printer: &mut Printer) ->
 /// Why a variable cannot be passed on, whatever its value.
 fn unfit(name: &str) -> Option<&'static str> {
     if name.contains('=') {
-        return Some("`--env` takes a name alone, and the value from the environment");
+        return Some("`--env` takes only a name; the value comes from the environment");
     }
     let is_own =
         name.starts_with("PARAM_") || ["PARAMS_FILE", "SKILL_DIR", "SKILL_NAME"].contains(&name);
-    is_own.then_some("every script has its own")
+    is_own.then_some("every script gets its own value")
 }
 
 /// Where the user's own settings are looked for.
@@ -408,6 +408,6 @@ pub(crate) fn stop() -> io::Result<impl Future<Output = ()>> {
 
 /// A time as it is typed.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
-    let wanted = "it is not a time such as `500ms`, `5s`, `2m` or `30d`, of a year at the most";
+    let wanted = "must be a time such as `500ms`, `5s`, `2m` or `30d`, at most a year";
     duration(text).ok_or_else(|| wanted.to_owned())
 }

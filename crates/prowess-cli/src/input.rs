@@ -34,7 +34,7 @@ pub(crate) fn open(path: &Path) -> Result<File> {
     let cannot = || format!("cannot open `{}`", path.display());
     // A pipe would be waited for, whoever writes to it or not.
     if !fs::metadata(path).with_context(cannot)?.is_file() {
-        bail!("`{}` is not an ordinary file; `-` reads standard input", path.display());
+        bail!("`{}` is not a regular file; `-` reads standard input", path.display());
     }
     File::open(path).with_context(cannot)
 }

@@ -14,10 +14,10 @@ pub(crate) enum KeyFileError {
     #[error("the key cannot be read")]
     Read(#[source] io::Error),
     /// It is a directory, a device or the like.
-    #[error("the key file is not an ordinary file")]
+    #[error("the key file is not a regular file")]
     Kind,
     /// Others could read or change it.
-    #[error("others than you can read or change the file of the key (mode {mode:03o})")]
+    #[error("the key file can be read or changed by others (mode {mode:03o})")]
     Open {
         /// The rights that it has.
         mode: u32,
@@ -26,7 +26,7 @@ pub(crate) enum KeyFileError {
     #[error("the key file belongs to another user")]
     Owner,
     /// It holds nothing, more than one line, or what is no text.
-    #[error("the file has no key: it needs one line of text")]
+    #[error("the key file must have one line of text")]
     Content,
 }
 
@@ -35,7 +35,7 @@ impl KeyFileError {
     pub(crate) fn hint(&self, path: &Path) -> Option<String> {
         let path = path.display();
         match self {
-            Self::Open { .. } => Some(format!("`chmod 600 {path}` leaves it to you alone")),
+            Self::Open { .. } => Some(format!("run `chmod 600 {path}`")),
             _ => None,
         }
     }

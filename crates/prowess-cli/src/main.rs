@@ -6,6 +6,7 @@ mod examples;
 mod overview;
 mod completion;
 mod context;
+mod skill_count;
 mod needs;
 mod surroundings;
 mod input;

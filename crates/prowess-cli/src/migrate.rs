@@ -102,7 +102,7 @@ pub(crate) enum MigrateError {
         source: serde_json::Error,
     },
     /// It has no name, or none that a skill could have.
-    #[error("the plugin `{}` has no name that a skill can have", path.display())]
+    #[error("the name of the plugin `{}` is not a valid skill name", path.display())]
     NoName {
         /// The plugin.
         path: PathBuf,

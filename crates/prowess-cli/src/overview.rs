@@ -31,6 +31,7 @@ pub(crate) fn render(is_long: bool, width: Option<usize>) -> StyledStr {
     // They stand in their groups.
     let mut command = command
         .mut_subcommands(|it| it.hide(true))
+        .mut_args(|it| it.hide_short_help(false))
         .override_usage("prowess [OPTIONS] [COMMAND]")
         .help_template(template);
     if is_long { command.render_long_help() } else { command.render_help() }

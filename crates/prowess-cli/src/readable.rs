@@ -8,6 +8,8 @@ use unicode_width::UnicodeWidthStr as _;
 pub(crate) fn readable(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
+        // Servers say the same twice: for people, and for programs.
+        Value::Object(fields) if is_text_and_structured(value) => brief(&fields["text"]),
         Value::Object(fields) => match (value["columns"].as_array(), value["rows"].as_array()) {
             (Some(columns), Some(rows)) if !columns.is_empty() => table(columns, rows),
             _ => {
@@ -21,6 +23,14 @@ pub(crate) fn readable(value: &Value) -> String {
         },
         _ => format!("{value:#}"),
     }
+}
+
+/// Whether a value is what an MCP server gave both as text and as structured content.
+pub(crate) fn is_text_and_structured(value: &Value) -> bool {
+    let fields = value.as_object().filter(|it| it.len() == 2);
+    fields.is_some_and(|it| {
+        it.contains_key("structured") && it.get("text").is_some_and(Value::is_string)
+    })
 }
 
 /// Whether a text stands on lines of its own.

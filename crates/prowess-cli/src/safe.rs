@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt::Write as _};
 
-use unicode_width::UnicodeWidthChar as _;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// Shows what would move the cursor, change direction or be invisible as `\u{…}`; line ends and
 /// tabs become spaces.
@@ -110,6 +110,45 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     text.to_owned()
 }
 
+/// Breaks a line into at most so many of this width, with `…` where something was cut: behind a word, or inside of one
+/// that is too wide.
+pub(crate) fn cut_at_word(text: &str, width: usize, lines: usize) -> Vec<String> {
+    let mut words = text.split_whitespace().peekable();
+    let mut out: Vec<String> = Vec::new();
+    while words.peek().is_some() && out.len() < lines {
+        let mut line = String::new();
+        while let Some(word) = words.peek() {
+            let gap = usize::from(!line.is_empty());
+            if line.width() + gap + word.width() > width {
+                break;
+            }
+            line.push_str(if gap == 1 { " " } else { "" });
+            line.push_str(word);
+            words.next();
+        }
+        if line.is_empty() {
+            let word = words.next().unwrap_or_default();
+            out.push(cut(word, width));
+        } else {
+            out.push(line);
+        }
+    }
+    if words.peek().is_some()
+        && let Some(last) = out.last_mut()
+    {
+        let marks = ['.', ',', ';', ':', '…'];
+        let mut bare = last.trim_end_matches(marks);
+        while bare.width() + 2 > width {
+            match bare.rfind(' ') {
+                Some(end) => bare = bare[..end].trim_end_matches(marks),
+                None => break,
+            }
+        }
+        *last = cut(&format!("{bare} …"), width);
+    }
+    out
+}
+
 fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{AD}' | '\u{115F}' | '\u{1160}' | '\u{180E}' | '\u{3164}' | '\u{FFA0}')
@@ -171,5 +210,13 @@ mod tests {
         assert_eq!(cut("abcdef", 6), "abcdef");
         assert_eq!(cut("abcdefg", 6), "abcde…");
         assert_eq!(cut("技能技能", 5), "技能…");
+    }
+
+    #[test]
+    fn a_text_is_cut_behind_a_word() {
+        assert_eq!(cut_at_word("one two three", 20, 2), ["one two three"]);
+        assert_eq!(cut_at_word("one two, three", 9, 1), ["one two …"]);
+        assert_eq!(cut_at_word("one two three four", 9, 2), ["one two", "three …"]);
+        assert_eq!(cut_at_word("onetwothreefour five", 8, 1), ["onetwot…"]);
     }
 }

@@ -20,16 +20,16 @@ use crate::{cli_error::CliError, completion, host, input, printer::Printer};
 
 /// Which session it is, as it is typed.
 #[derive(Debug, Default, clap::Args)]
-#[command(next_help_heading = "Which session")]
+#[command(next_help_heading = "Session")]
 pub(crate) struct Which {
-    /// Keep what is said under this name, or in this file if it has a `/` or ends with `.jsonl`; go on
-    /// there if it is known
+    /// Save the conversation under this name, or in this file if it contains `/` or ends in `.jsonl`; continue it
+    /// if it exists
     #[arg(long, value_name = "NAME", conflicts_with = "resume", add = completion::sessions())]
     session: Option<String>,
-    /// Go on with the session of this name, or with the last one
+    /// Continue the session with this name, or the last one
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", add = completion::sessions())]
     resume: Option<String>,
-    /// Keep nothing of what is said
+    /// Do not save the conversation
     #[arg(long, conflicts_with_all = ["session", "resume"])]
     no_session: bool,
 }
@@ -175,7 +175,7 @@ pub(crate) fn fresh(keep: usize, printer: &mut Printer) -> OpenSession {
         },
     };
     printer.warning(&format!("this session is not saved: {why}"));
-    printer.hint("`--no-session` asks for that, `XDG_STATE_HOME` names another directory");
+    printer.hint("use `--no-session` to hide this, or set `XDG_STATE_HOME` to another directory");
     OpenSession::unkept(Session::new(when))
 }
 
@@ -215,11 +215,11 @@ fn is_unnamed(name: &str) -> bool {
 fn opened(path: &Path, name: &str) -> Result<OpenSession> {
     if let Some(parent) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(parent);
-        made.with_context(|| format!("cannot make `{}`", parent.display()))?;
+        made.with_context(|| format!("cannot create `{}`", parent.display()))?;
     }
     let journal = Journal::open(path).map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock => {
-            anyhow::anyhow!("another process is in the session `{name}`")
+            anyhow::anyhow!("the session `{name}` is in use by another process")
         }
         _ => anyhow::Error::new(error).context(format!("cannot open `{}`", path.display())),
     })?;
@@ -239,10 +239,10 @@ fn path(name: &str) -> Result<PathBuf> {
         || name.starts_with('.')
         || !name.chars().all(is_fine)
     {
-        let fault = CliError::typed(format!("`{name}` is no name for a session"));
-        return Err(fault.hint(format!("up to {LONGEST} letters, digits, `-`, `_` and `.` are; a file has a `/`, or ends with `{ENDING}`")).into());
+        let fault = CliError::typed(format!("`{name}` is not a valid session name"));
+        return Err(fault.hint(format!("use up to {LONGEST} letters, digits, `-`, `_` and `.`, or a path that contains `/` or ends in `{ENDING}`")).into());
     }
-    let directory = directory().context("there is no home to keep sessions in")?;
+    let directory = directory().context("there is no home directory to save sessions in")?;
     Ok(directory.join(format!("{name}{ENDING}")))
 }
 
@@ -310,7 +310,7 @@ fn kept() -> Vec<String> {
 }
 
 fn nothing() -> CliError {
-    CliError::typed("there is no session to go on with")
+    CliError::typed("there is no session to continue")
 }
 
 fn missing(name: &str) -> CliError {
@@ -318,7 +318,9 @@ fn missing(name: &str) -> CliError {
     let fault = CliError::typed(format!("there is no session `{name}`"));
     match nearest(name, kept.iter().map(String::as_str)) {
         Some(near) => fault.hint(format!("did you mean `{near}`?")),
-        None if kept.is_empty() => fault.hint("no session is kept"),
-        None => fault.hint("`prowess sessions` lists them, and `--resume` without a name goes on with the last one"),
+        None if kept.is_empty() => fault.hint("there are no saved sessions"),
+        None => fault.hint(
+            "`prowess sessions` lists them; `--resume` without a name continues the last one",
+        ),
     }
 }

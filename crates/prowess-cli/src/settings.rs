@@ -318,7 +318,7 @@ impl Config {
                 let name = if name.is_empty() { entry } else { name };
                 return Some((format!("`{name}` in `policy.commands` names no program"), hint));
             }
-            let hint = "only at the end it matches anything; `\"git log\"` is `git log` with anything behind it";
+            let hint = "only at the end it matches anything; `\"git log\"` means `git log` followed by anything";
             let message = || format!("`{entry}` in `policy.commands` has a `*` before its end");
             words.any(|it| it == "*").then(|| (message(), hint))
         };

@@ -75,7 +75,7 @@ pub(crate) fn toolbox(
     let policy = &authorizer.policy;
     let active = Arc::new(Active::new(provider.clone()));
     if policy.roots.is_empty() {
-        printer.note("the working directory is your home directory or one that homes are in, so tools use no files; `--root DIR` or `policy.roots` in your own settings names a directory that they may use");
+        printer.note("the working directory is your home directory or one that homes are in, so tools cannot use files; `--root DIR` or `policy.roots` in your own settings allows a directory");
     }
     let roots = Arc::new(roots(policy, printer));
     let limits = running.limits(&config);
@@ -110,7 +110,7 @@ pub(crate) fn toolbox(
     }
     if caller == Caller::Person {
         let skills = || skill_tools(&provider.library(), &tools, &executor);
-        tools.extend(printer.during("making tools of skills", skills));
+        tools.extend(printer.during("turning skills into tools", skills));
     }
     let calls = Calls { timeout: limits.timeout + GRACE, ..Calls::default() };
     let toolbox = Toolbox::new(authorizer.clone()).with_calls(calls).with_active(active);
@@ -124,7 +124,7 @@ fn roots(policy: &Policy, printer: &mut Printer) -> Roots {
     for path in &policy.roots {
         match Root::open(path) {
             Ok(root) => roots.push(root),
-            Err(error) => printer.warning(&format!("no file is used there: {error}")),
+            Err(error) => printer.warning(&format!("its files are not used: {error}")),
         }
     }
     Roots::new(roots).without(&policy.withheld).protecting(&policy.protected)

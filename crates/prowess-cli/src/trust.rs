@@ -7,6 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use anyhow::Result;
+use prowess::Library;
 use prowess_cli::settings::Config;
 use prowess_runtime::TrustFile;
 
@@ -29,18 +31,55 @@ pub(crate) fn acting(
     if is_trusted {
         return global.clone();
     }
-    without_untrusted(config, global, true, printer)
+    without_untrusted(config, global, Manner::Ask, printer)
+}
+
+/// The same where only skills of these names act: nobody is asked about a project that none of them is in.
+pub(crate) fn acting_as<'a>(
+    mut names: impl Iterator<Item = &'a str>,
+    config: &Config,
+    global: &Global,
+    is_trusted: bool,
+    printer: &mut Printer,
+) -> Result<Global> {
+    if is_trusted {
+        return Ok(global.clone());
+    }
+    let library = Library::load(&context::options(config, global))?;
+    let real = |it: &Path| fs::canonicalize(it).unwrap_or_else(|_| it.to_owned());
+    let directories: Vec<PathBuf> = context::directories_of_project(config, global)
+        .iter()
+        .map(|it| real(&context::resolve(&it.0, global)))
+        .collect();
+    let is_of_project = |name: &str| {
+        let skill = library.get(name).or_else(|| library.for_tool(name));
+        let path = skill.map(|it| real(&it.origin.path));
+        path.is_some_and(|it| directories.iter().any(|dir| it.starts_with(dir)))
+    };
+    let manner = if names.any(is_of_project) { Manner::Ask } else { Manner::Quiet };
+    Ok(without_untrusted(config, global, manner, printer))
 }
 
 /// The same for commands that show what an agent would have, which ask nobody.
 pub(crate) fn shown(config: &Config, global: &Global, printer: &mut Printer) -> Global {
-    without_untrusted(config, global, false, printer)
+    without_untrusted(config, global, Manner::Note, printer)
+}
+
+/// What is done about a project that nobody has decided about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    /// The person at the terminal is asked; it is said what is left out.
+    Ask,
+    /// It is said what is left out.
+    Note,
+    /// Nothing is said.
+    Quiet,
 }
 
 fn without_untrusted(
     config: &Config,
     global: &Global,
-    may_ask: bool,
+    manner: Manner,
     printer: &mut Printer,
 ) -> Global {
     let mut acting = global.clone();
@@ -69,7 +108,7 @@ fn without_untrusted(
         let (there, later): (Vec<_>, Vec<_>) = directories.into_iter().partition(|it| has_any(it));
         let may_act = match there.is_empty() {
             true => decision(&folder, file.as_ref(), printer) == Some(true),
-            false => may_act(&folder, &there, file.as_ref(), may_ask, printer),
+            false => may_act(&folder, &there, file.as_ref(), manner, printer),
         };
         if !may_act {
             acting.leaves_out_skills |= !there.is_empty();
@@ -86,7 +125,7 @@ pub(crate) fn note_untrusted(config: &Config, global: &Global, printer: &mut Pri
     let directories = context::directories_of_project(config, global);
     let mut directories = directories.iter().map(|it| context::resolve(&it.0, global));
     if directories.any(|it| has_any(&it) && is_needed(&it, global)) {
-        printer.note("`ask` leaves out the skills of this project until it is trusted; `prowess trust .` trusts it");
+        printer.note("`ask` leaves out the skills of this project until it is trusted; use `prowess trust .`");
     }
 }
 
@@ -158,10 +197,10 @@ fn may_act(
     folder: &Path,
     directories: &[PathBuf],
     file: Option<&TrustFile>,
-    may_ask: bool,
+    manner: Manner,
     printer: &mut Printer,
 ) -> bool {
-    let is_asked = may_ask && io::stdin().is_terminal() && io::stderr().is_terminal();
+    let is_asked = manner == Manner::Ask && io::stdin().is_terminal() && io::stderr().is_terminal();
     let here = env::current_dir().and_then(fs::canonicalize);
     let is_here = here.is_ok_and(|it| project_of(&it) == folder);
     let typed = if is_here { ".".to_owned() } else { quoted(&folder.to_string_lossy()) };
@@ -174,14 +213,14 @@ fn may_act(
                 match file.decide(folder, answer) {
                     Ok(_) => is_remembered = true,
                     Err(error) => {
-                        printer.warning(&format!("the answer is not remembered: {error}"));
+                        printer.warning(&format!("the answer could not be saved: {error}"));
                     }
                 }
             }
             if answer == Some(true) {
                 if is_remembered {
                     printer.note(&format!(
-                        "this is remembered; `prowess trust --revoke {typed}` takes it back"
+                        "this is remembered; `prowess trust --revoke {typed}` revokes it"
                     ));
                 }
                 return true;
@@ -189,9 +228,14 @@ fn may_act(
         }
         Some(false) | None => {}
     }
+    if manner == Manner::Quiet {
+        return false;
+    }
     let why = match is_remembered {
         true => format!("and this is remembered; `prowess trust {typed}` changes it"),
-        false => format!("because this project is not trusted; `prowess trust {typed}` trusts it"),
+        false => {
+            format!("because this project is not trusted; use `prowess trust {typed}` to trust it")
+        }
     };
     printer.note(&format!("the skills in {} are left out, {why}", listed(directories, folder)));
     false
@@ -200,7 +244,7 @@ fn may_act(
 /// Asks the person at the terminal; nothing where the answer is neither yes nor no.
 fn ask(folder: &Path, directories: &[PathBuf]) -> Option<bool> {
     let question = format!(
-        "This project brings skills in {}. Skills can run scripts and tell the agent what to do. Do you trust `{}`?",
+        "This project has skills in {}. Skills can run scripts and give instructions to the agent. Do you trust `{}`?",
         safe::shown(&safe::line(&listed(directories, folder))),
         safe::shown(&safe::line(&folder.to_string_lossy())),
     );

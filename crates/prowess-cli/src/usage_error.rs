@@ -15,21 +15,13 @@ use crate::{arguments::Arguments, cli_error::CliError, context::quoted};
 const ABSENT: &[(&str, &str, &str)] = &[
     ("add", "install skills", INSTALL),
     ("install", "install skills", INSTALL),
-    (
-        "publish",
-        "publish skills",
-        "push the folder to a git repository; `prowess check` says what is wrong with it before",
-    ),
-    (
-        "uninstall",
-        "uninstall skills",
-        "`prowess remove NAME` removes one from the directory that you write to",
-    ),
+    ("publish", "publish skills", "push the folder to a git repository; run `prowess check` first"),
+    ("uninstall", "uninstall skills", "`prowess remove NAME` removes a skill"),
     ("update", "update skills", UPDATE),
     ("upgrade", "update skills", UPDATE),
 ];
 const INSTALL: &str = "copy the skill's folder into a directory that your agents read, such as `~/.agents/skills`, then see `prowess doctor`";
-const UPDATE: &str = "pull or copy its folder again; `prowess check` says what is wrong with it";
+const UPDATE: &str = "pull or copy its folder again, then run `prowess check`";
 
 /// Whether no command was typed.
 pub(crate) fn is_bare(words: &[String]) -> bool {
@@ -46,7 +38,7 @@ pub(crate) fn fault(error: &Error, words: &[String]) -> CliError {
     let first = |kind| said(kind).into_iter().next().unwrap_or_default();
     let (argument, value) =
         (flag(&first(ContextKind::InvalidArg)), first(ContextKind::InvalidValue));
-    let help = format!("`{name} --help` says what can be typed");
+    let help = format!("see `{name} --help`");
     match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let typed = first(ContextKind::InvalidSubcommand);
@@ -54,21 +46,21 @@ pub(crate) fn fault(error: &Error, words: &[String]) -> CliError {
                 return CliError::unable(format!("`{name}` cannot {what} yet")).hint(*instead);
             }
             if Path::new(&typed).is_dir() {
-                let (fault, path) = (format!("`{name}` has no command `{typed}`"), quoted(&typed));
+                let (fault, path) = (format!("unknown command `{typed}`"), quoted(&typed));
                 let hint = format!(
                     "`prowess --dir {path}` shows the skills in it, `prowess list {path}` lists them"
                 );
                 return CliError::unable(fault).hint(hint);
             }
             let commands = command.get_subcommands().map(Command::get_name);
-            let fault = CliError::unable(format!("`{name}` has no command `{typed}`"));
+            let fault = CliError::unable(format!("unknown command `{typed}`"));
             meant(fault, nearest(&typed, commands), help)
         }
         ErrorKind::UnknownArgument => {
             let flags = command.get_arguments().filter_map(clap::Arg::get_long);
             let near = argument.strip_prefix("--").and_then(|it| nearest(it, flags));
             let near = near.map(|it| format!("--{it}"));
-            let fault = CliError::unable(format!("`{name}` takes no `{argument}`"));
+            let fault = CliError::unable(format!("unexpected argument `{argument}`"));
             meant(fault, near.as_deref(), help)
         }
         ErrorKind::InvalidValue if value.is_empty() => listing(
@@ -78,13 +70,13 @@ pub(crate) fn fault(error: &Error, words: &[String]) -> CliError {
         ErrorKind::InvalidValue => {
             let values = said(ContextKind::ValidValue);
             let near = nearest(&value, values.iter().map(String::as_str)).map(str::to_owned);
-            let fault = CliError::unable(format!("`{argument}` cannot be `{value}`"));
+            let fault = CliError::unable(format!("invalid value `{value}` for `{argument}`"));
             let fault = near.into_iter().fold(fault, |fault, it| fault.hint(did_you_mean(&it)));
             listing(values, fault)
         }
         ErrorKind::ValueValidation => {
             let why = error.source().map(reason).unwrap_or_default();
-            CliError::unable(format!("`{argument}` cannot be `{value}`: {why}")).hint(help)
+            CliError::unable(format!("invalid value `{value}` for `{argument}`: {why}")).hint(help)
         }
         ErrorKind::MissingRequiredArgument => {
             let missing: Vec<_> =
@@ -145,7 +137,7 @@ fn flag(shown: &str) -> String {
 /// Why a value is not taken. The texts of the standard library are about how numbers are read.
 fn reason(error: &(dyn std::error::Error + 'static)) -> String {
     match error.is::<std::num::ParseIntError>() || error.is::<std::num::ParseFloatError>() {
-        true => "it is not a number".to_owned(),
+        true => "must be a number".to_owned(),
         false => error.to_string(),
     }
 }
@@ -160,5 +152,9 @@ fn did_you_mean(near: &str) -> String {
 
 /// Adds the values that there are.
 fn listing(values: Vec<String>, fault: CliError) -> CliError {
-    if values.is_empty() { fault } else { fault.hint(format!("there are {}", values.join(", "))) }
+    if values.is_empty() {
+        fault
+    } else {
+        fault.hint(format!("possible values: {}", values.join(", ")))
+    }
 }

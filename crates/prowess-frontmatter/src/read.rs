@@ -146,7 +146,7 @@ impl<'a> Reader<'a> {
         let rest = self.rest();
         let trimmed = rest.trim_start_matches([' ', '\t']);
         if !trimmed.is_empty() && (!trimmed.starts_with('#') || trimmed.len() == rest.len()) {
-            return self.refuse("text behind the end of a value");
+            return self.refuse("text after the end of a value");
         }
         self.next_line();
         Ok(())

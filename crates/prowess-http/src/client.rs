@@ -124,7 +124,7 @@ pub enum HttpError {
         source: io::Error,
     },
     /// The response is not HTTP.
-    #[error("`{host}` gave no answer that is HTTP")]
+    #[error("`{host}` did not answer with HTTP")]
     Answer {
         /// The host.
         host: String,
@@ -132,7 +132,7 @@ pub enum HttpError {
         source: Box<dyn Error + Send + Sync>,
     },
     /// The response ended early.
-    #[error("the answer of `{host}` broke off")]
+    #[error("the answer of `{host}` was cut off")]
     Broken {
         /// The host.
         host: String,

@@ -22,7 +22,7 @@ pub enum FetchError {
     #[error("the URL cannot be used")]
     Url,
     /// The host is not among the allowed ones.
-    #[error("`{host}` may not be asked")]
+    #[error("requests to `{host}` are not allowed")]
     Host {
         /// The host.
         host: String,
@@ -38,7 +38,7 @@ pub enum FetchError {
         service: &'static str,
     },
     /// The host leads to an address that is not allowed.
-    #[error("`{host}` leads to {network}, which may not be asked")]
+    #[error("`{host}` resolves to {network}; requests to it are not allowed")]
     Address {
         /// The host.
         host: String,
@@ -54,7 +54,7 @@ pub enum FetchError {
         host: String,
     },
     /// The host redirects to another one, which would get the body.
-    #[error("`{host}` redirects to `{to}`, which would get the body")]
+    #[error("`{host}` redirects to `{to}`, which would receive the body")]
     Body {
         /// The host.
         host: String,
@@ -62,7 +62,7 @@ pub enum FetchError {
         to: String,
     },
     /// The host redirects to something that is no URL.
-    #[error("`{host}` redirects to what is no URL")]
+    #[error("`{host}` redirects to an invalid URL")]
     Location {
         /// The host.
         host: String,
@@ -90,7 +90,7 @@ pub enum FetchError {
         source: io::Error,
     },
     /// The response is not HTTP.
-    #[error("`{host}` gave no answer that is HTTP")]
+    #[error("`{host}` did not answer with HTTP")]
     Answer {
         /// The host.
         host: String,

@@ -54,7 +54,7 @@ enum AddressScope {
 
 /// A pattern is not valid.
 #[derive(Debug, thiserror::Error)]
-#[error("`{pattern}` is neither a host, `*.` before one, an address nor a network")]
+#[error("`{pattern}` is not a host, a pattern such as `*.example.com`, an address or a network")]
 pub struct HostsError {
     /// The pattern.
     pub pattern: String,

@@ -19,7 +19,7 @@
 //!     max_body: 1024 * 1024,
 //! };
 //! let error = fetcher.fetch(request).await.unwrap_err();
-//! assert_eq!(error.to_string(), "`127.0.0.1` leads to this machine, which may not be asked");
+//! assert_eq!(error.to_string(), "`127.0.0.1` resolves to this machine; requests to it are not allowed");
 //! # Ok(())
 //! # }
 //! ```

@@ -25,13 +25,13 @@ pub(crate) struct AdmittedRequest {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AdmissionError {
     /// A name that leads here and is not ours: a website may have made it lead here.
-    #[error("the server is not called by that name")]
+    #[error("requests to this host name are not allowed")]
     Host,
-    #[error("that website may not speak with the server")]
+    #[error("requests from this website are not allowed")]
     Origin,
     #[error("a token is needed")]
     NoToken,
-    #[error("the token is not the right one")]
+    #[error("the token is wrong")]
     WrongToken,
 }
 

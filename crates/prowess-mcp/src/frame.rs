@@ -63,7 +63,7 @@ fn fault(request: &ClientRequest, bytes: &[u8]) -> Option<ErrorData> {
         | ClientRequest::ListResourceTemplatesRequest(_) => !has_cursor_or_none(bytes),
         _ => false,
     };
-    let message = || format!("the params of `{method}` are not those of the protocol");
+    let message = || format!("invalid params for `{method}`");
     is_unlike.then(|| ErrorData::invalid_params(message(), None))
 }
 
@@ -94,7 +94,7 @@ fn refusal(bytes: &[u8]) -> Option<JsonRpcError> {
     let message = match serde_json::from_slice(bytes) {
         Ok(Value::Object(message)) => message,
         Ok(Value::Array(_)) => {
-            return invalid(None, "messages are sent one by one: the protocol knows no batches");
+            return invalid(None, "batches are not supported");
         }
         Ok(_) => return invalid(None, "a message is a JSON object"),
         Err(error) => {

@@ -308,7 +308,7 @@ impl Door {
         let mut place = None;
         while let Some(read) = body.frame().await {
             let Ok(read) = read else {
-                return Err(said(StatusCode::BAD_REQUEST, "the message broke off").into());
+                return Err(said(StatusCode::BAD_REQUEST, "the message was cut off").into());
             };
             let Ok(data) = read.into_data() else { continue };
             if message.len() + data.len() > SHORT && place.is_none() {

@@ -64,7 +64,7 @@ fn read(list: &str, cursor: &str) -> Result<String, ErrorData> {
 }
 
 fn unknown() -> ErrorData {
-    ErrorData::invalid_params("the cursor is none that this list gave", None)
+    ErrorData::invalid_params("unknown cursor", None)
 }
 
 #[cfg(test)]

@@ -107,7 +107,7 @@ fn typed(skill: &Skill, given: &JsonObject) -> Result<String, String> {
     }
     let value = |name: &&str| match given.get(*name) {
         None => Ok(""),
-        Some(value) => value.as_str().ok_or_else(|| format!("`{name}` is to be a text")),
+        Some(value) => value.as_str().ok_or_else(|| format!("`{name}` must be a string")),
     };
     let values = names.iter().map(value).collect::<Result<Vec<_>, _>>()?;
     if names == [ARGUMENTS] {

@@ -39,7 +39,7 @@ pub(crate) struct PublishableSkill {
 pub(crate) enum NotPublishable {
     #[error("its name is not one that the Agent Skills specification allows")]
     Name,
-    #[error("somebody has to approve it first")]
+    #[error("it needs approval first")]
     Unapproved,
     #[error("its `SKILL.md` cannot be read now")]
     Unreadable,
@@ -47,11 +47,13 @@ pub(crate) enum NotPublishable {
     Frontmatter(#[from] FrontmatterError),
     #[error("its frontmatter does not say `name: {0}` any more, or never did")]
     Renamed(String),
-    #[error("its description is no text of 1 to {MAX_DESCRIPTION} characters")]
+    #[error("its description does not have 1 to {MAX_DESCRIPTION} characters")]
     Description,
-    #[error("its compatibility is no text of 1 to {MAX_COMPATIBILITY} characters")]
+    #[error("its compatibility does not have 1 to {MAX_COMPATIBILITY} characters")]
     Compatibility,
-    #[error("its metadata are not texts alone: numbers, dates and booleans need quotes")]
+    #[error(
+        "its metadata has values that are not strings: put numbers, dates and booleans in quotes"
+    )]
     Metadata,
     #[error("it has more than {MAX_FILES} files")]
     TooMany,

@@ -102,7 +102,7 @@ fn document(skill: &PublishableSkill) -> Resource {
 
 /// What is said of a URI that is none.
 pub(crate) fn malformed(uri: &str, why: &str) -> ErrorData {
-    let message = format!("{} is no URI of a skill: {why}", shown(uri));
+    let message = format!("{} is not the URI of a skill: {why}", shown(uri));
     // Clients look here for what they asked for; what is too long is not told back to them.
     let data = (uri.len() <= uri::MAX_LENGTH).then(|| json!({ "uri": uri }));
     ErrorData::invalid_params(message, data)

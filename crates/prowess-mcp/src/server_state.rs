@@ -87,7 +87,7 @@ impl ServerState {
     ) -> Result<T, ErrorData> {
         let served = self.clone();
         let done = tokio::task::spawn_blocking(move || work(&served)).await;
-        done.unwrap_or_else(|_| Err(ErrorData::internal_error("the server broke down at it", None)))
+        done.unwrap_or_else(|_| Err(ErrorData::internal_error("the server failed", None)))
     }
 }
 

@@ -46,16 +46,16 @@ const LEAVING: Duration = Duration::from_secs(5);
 #[non_exhaustive]
 pub enum ServeError {
     /// The client and the server did not come to terms.
-    #[error("the client did not begin as the protocol asks")]
+    #[error("the client did not start with `initialize`")]
     Beginning(#[source] Box<ServerInitializeError>),
     /// Others than those on this machine would be served, whoever they are.
-    #[error("`{0}` can be reached from other machines, and no token keeps them out")]
+    #[error("`{0}` can be reached from other machines, but there is no token")]
     Open(SocketAddr),
     /// The address cannot be taken.
-    #[error("`{0}` cannot be served at")]
+    #[error("cannot listen on `{0}`")]
     Address(SocketAddr, #[source] io::Error),
     /// The server's task broke down.
-    #[error("the server broke down")]
+    #[error("the server failed")]
     Broken(#[from] io::Error),
 }
 

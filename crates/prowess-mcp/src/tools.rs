@@ -131,7 +131,7 @@ pub(crate) fn wrong(outcome: &Outcome) -> String {
     parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join("\n")
 }
 
-/// The skills that fit, a line each, and how many there are.
+/// The matching skills, a line each, and how many there are.
 fn found(output: &Value, marker: &Marker) -> String {
     let Ok(FoundSkills { skills, total }) = FoundSkills::deserialize(output) else {
         return output.to_string();

@@ -36,7 +36,7 @@ impl Uri {
 /// A part of a URI, decoded.
 fn part(written: &str) -> Result<String, &'static str> {
     let text = percent_decoded(written)?;
-    if is_name(&text) { Ok(text) } else { Err("a part of it is no name of a file or folder") }
+    if is_name(&text) { Ok(text) } else { Err("it contains an invalid file name") }
 }
 
 /// Whether a part of a path is a name everywhere: on no system does it lead up or fall apart.

@@ -122,7 +122,8 @@ impl Authorizer {
         }
         if self.records.is_refused_for_session(&self.key(requested), &subject) {
             let message = format!("approval to {} was not given", what(requested.action));
-            let hint = "you have said no to it; the next session asks again".to_owned();
+            let hint =
+                "you have said no to this; you will be asked again in the next session".to_owned();
             return Err(self.refuse(
                 requested,
                 Some(&subject),
@@ -320,8 +321,8 @@ impl Authorizer {
         let reply = self.approver.ask(&question).await;
         // Somebody may have taken time to answer.
         if self.on_disk(requested) != before {
-            let message = format!("it changed while it was asked whether to {}", question.what);
-            let refusal = Refusal { message, hint: "look at it, and try again".to_owned() };
+            let message = format!("it changed while you were asked whether to {}", question.what);
+            let refusal = Refusal { message, hint: "check it, and try again".to_owned() };
             return Err(self.refuse(requested, Some(&subject), "policy", refusal));
         }
         let (difference, is_agreed) = (question.difference.clone(), who == "person");
@@ -669,22 +670,20 @@ fn why(
         Ground::Sends => "this host is not listed in `policy.hosts`",
         Ground::Sensitive(why) => why,
         Ground::Network if is_changed => "the skill or its hosts changed since they were approved",
-        Ground::Network => "whatever it sends there leaves this machine",
+        Ground::Network => "data sent there leaves this machine",
         Ground::Writes => "`policy.writes` is `ask`",
         _ if is_changed => "it has changed since it was approved",
         Ground::Required => "the skill requires approval",
         Ground::Server => match requested.action {
             Action::Start { url: Some(_), .. } | Action::Connect { url: Some(_), .. } => {
-                "whatever its tools are given leaves this machine"
+                "data passed to its tools leaves this machine"
             }
             Action::Connect { .. } => "this project's file wants to start a program",
             _ => "the skill wants to start a program",
         },
-        Ground::Offered => {
-            "a server wrote it, and a model would go by it, also when it runs commands"
-        }
+        Ground::Offered => "a server wrote it, and models follow it, even when running commands",
         Ground::Rule => "a rule of the policy asks for it",
-        _ => "the policy asks before everything that does more than look",
+        _ => "the policy asks before everything except reading",
     };
     why.to_owned()
 }
@@ -719,14 +718,14 @@ fn shown(change: &FileChange) -> (Option<String>, Option<String>) {
         }
         (FileState::Bytes(before), _) => {
             let old = before.len();
-            (None, Some(format!("too large or no text to show: {old} → {size} bytes\n")))
+            (None, Some(format!("too large or not text: {old} → {size} bytes\n")))
         }
         (FileState::TooLarge(old), _) => {
             (None, Some(format!("too large to show: {old} → {size} bytes\n")))
         }
         (_, Some(new)) if new.is_empty() => (Some("an empty file".to_owned()), None),
         (_, Some(new)) => (Some(shortened(&new)), None),
-        (_, None) => (Some(format!("too large or no text to show: {size} bytes")), None),
+        (_, None) => (Some(format!("too large or not text: {size} bytes")), None),
     }
 }
 
@@ -779,28 +778,22 @@ fn denied(requested: &ActionRequest<'_>, ground: Ground) -> Refusal {
             hint: "only the tools in `allowed-tools` of an active skill may be used".to_owned(),
         },
         Ground::Writes => Refusal {
-            message: format!(
-                "the policy does not allow to {what}, because `policy.writes` is `deny`"
-            ),
+            message: format!("not allowed to {what}, because `policy.writes` is `deny`"),
             hint: "with `policy.writes = \"ask\"` in your own settings, every write is asked about"
                 .to_owned(),
         },
         Ground::Sensitive(why) | Ground::Secret(why) => Refusal {
             message: format!(
-                "approval is needed to {what}, because {why}, and nobody is ever asked"
+                "approval is needed to {what}, because {why}, and it is never asked for"
             ),
-            hint: "a rule with the `path` of the file in your own settings can allow it".to_owned(),
+            hint: "allow the `path` by a rule in your own settings".to_owned(),
         },
         Ground::Sends => Refusal {
-            message: format!(
-                "the policy does not allow to {what}, because `policy.sends` is `deny`"
-            ),
+            message: format!("not allowed to {what}, because `policy.sends` is `deny`"),
             hint: "`policy.hosts` in your own settings can list the host".to_owned(),
         },
         _ => Refusal {
-            message: format!(
-                "the policy does not allow to {what}, because of a rule with the decision `deny`"
-            ),
+            message: format!("not allowed to {what}, because of a rule with the decision `deny`"),
             hint: "`prowess config policy.rules` shows the rules".to_owned(),
         },
     }
@@ -815,14 +808,18 @@ fn unapproved(
     let Question { what, why, .. } = question;
     match who {
         "nobody" | "flag" if question.coverage != Coverage::UntilChange => Refusal {
-            message: format!("approval is needed to {what}, because {why}, and nobody was asked"),
+            message: format!(
+                "approval is needed to {what}, because {why}, and there was no one to ask"
+            ),
             hint: unasked(requested, question),
         },
         "nobody" => Refusal {
-            message: format!("approval is needed to {what}, because {why}, and nobody was asked"),
+            message: format!(
+                "approval is needed to {what}, because {why}, and there was no one to ask"
+            ),
             hint: {
                 let command = with_hosts(approving(requested), hosts);
-                format!("`{command}` approves it, and so does an answer at a terminal")
+                format!("use `{command}`, or answer at a terminal")
             },
         },
         _ => Refusal {
@@ -835,13 +832,13 @@ fn unapproved(
 /// What to do about a file or command that nobody could be asked about.
 fn unasked(requested: &ActionRequest<'_>, question: &Question) -> String {
     let also = match requested.action {
-        Action::Command { .. } => "`policy.commands` in your own settings lists it",
-        Action::Fetch { .. } => "`policy.hosts` in your own settings lists the host",
-        _ => "a rule with this `path` in your own settings allows it",
+        Action::Command { .. } => "add it to `policy.commands` in your own settings",
+        Action::Fetch { .. } => "add the host to `policy.hosts` in your own settings",
+        _ => "allow this `path` by a rule in your own settings",
     };
     match question.in_person {
-        true => format!("only an answer at a terminal approves it, or {also}"),
-        false => format!("`--yes` approves it, an answer at a terminal does, or {also}"),
+        true => format!("`--yes` is not enough: answer at a terminal, or {also}"),
+        false => format!("use `--yes`, answer at a terminal, or {also}"),
     }
 }
 

@@ -89,7 +89,7 @@ pub enum UndoError {
         kept: Option<PathBuf>,
     },
     /// The directory of the file is gone, or a link now leads elsewhere.
-    #[error("the directory of `{}` is not there any more", path.display())]
+    #[error("the directory of `{}` no longer exists", path.display())]
     Moved {
         /// The file.
         path: PathBuf,
@@ -97,7 +97,7 @@ pub enum UndoError {
         kept: Option<PathBuf>,
     },
     /// Something else has the previous name by now.
-    #[error("`{}` is there again", path.display())]
+    #[error("`{}` exists again", path.display())]
     Taken {
         /// What has the name.
         path: PathBuf,

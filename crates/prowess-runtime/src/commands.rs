@@ -87,13 +87,13 @@ pub(crate) fn plan(line: &str, directory: &Path, policy: &Policy) -> Result<Plan
         return Err(refused("the command is too long", "put it into a script of a skill"));
     }
     if let Some(c) = line.chars().find(|it| it.is_control() && !matches!(it, '\n' | '\t')) {
-        let message = format!("there is a control character in it: `{}`", c.escape_unicode());
-        return Err(refused(&message, "write it without"));
+        let message = format!("it contains a control character: `{}`", c.escape_unicode());
+        return Err(refused(&message, "remove it"));
     }
     let script = prowess_shell::parse(line)
         .map_err(|error| refused(&format!("it cannot be read: {}", error.message), STATIC))?;
     if let Some(hazard) = lint(line) {
-        return Err(refused(&hazard.to_string(), "nothing may do that"));
+        return Err(refused(&hazard.to_string(), "this is never allowed"));
     }
     let mut place = Place {
         directory: &directory,
@@ -126,8 +126,7 @@ pub(crate) fn plan(line: &str, directory: &Path, policy: &Policy) -> Result<Plan
 }
 
 /// What may stand in a command.
-const STATIC: &str =
-    "plain words with quotes are taken, and `|`, `&&`, `||` and `;` between commands";
+const STATIC: &str = "use plain words and quotes, with `|`, `&&`, `||` and `;` between commands";
 
 /// What to do instead of looking into `.git`.
 const OUTSIDE: &str = "ask git, such as with `git log`";
@@ -210,7 +209,7 @@ fn contained(directory: &Path, policy: &Policy) -> Result<PathBuf, Refusal> {
     let real = |path: &Path| std::fs::canonicalize(path).ok().filter(|it| it.is_dir());
     let shown = directory.display();
     let Some(directory) = real(directory) else {
-        return Err(refused(&format!("there is no directory `{shown}`"), "name one that is there"));
+        return Err(refused(&format!("there is no directory `{shown}`"), "choose one that exists"));
     };
     if git::has_git(&directory) {
         return Err(refused(
@@ -219,7 +218,7 @@ fn contained(directory: &Path, policy: &Policy) -> Result<PathBuf, Refusal> {
         ));
     }
     if policy.withholds(&directory) {
-        return Err(refused(&format!("`{shown}` is not to be used"), "name another directory"));
+        return Err(refused(&format!("`{shown}` cannot be used"), "choose another directory"));
     }
     let mut roots = policy.roots.iter().filter_map(|it| real(it));
     if roots.any(|it| directory.starts_with(it)) {
@@ -227,12 +226,10 @@ fn contained(directory: &Path, policy: &Policy) -> Result<PathBuf, Refusal> {
     }
     let roots: Vec<String> = policy.roots.iter().map(|it| format!("`{}`", it.display())).collect();
     let hint = match roots.is_empty() {
-        true => {
-            "`--root` or `policy.roots` names the directories in which commands may run".to_owned()
-        }
+        true => "add directories with `--root` or `policy.roots`".to_owned(),
         false => format!("commands may run in {}", roots.join(", ")),
     };
-    Err(refused(&format!("`{shown}` is in no directory that commands may run in"), &hint))
+    Err(refused(&format!("`{shown}` is not in a directory that commands may run in"), &hint))
 }
 
 fn steps(script: &ShellScript, place: &mut Place<'_>) -> Result<Vec<PlannedProgram>, Refusal> {
@@ -240,11 +237,11 @@ fn steps(script: &ShellScript, place: &mut Place<'_>) -> Result<Vec<PlannedProgr
     for (at, pipeline) in script.0.iter().enumerate() {
         let is_last = at + 1 == script.0.len();
         if pipeline.is_negated {
-            return Err(refused("`!` is not taken before a command", STATIC));
+            return Err(refused("`!` before a command is not supported", STATIC));
         }
         let sign = match pipeline.operator {
             ListOperator::Background => {
-                return Err(refused("nothing may go on in the background", STATIC));
+                return Err(refused("background commands are not supported", STATIC));
             }
             ListOperator::Sequence if is_last => "",
             ListOperator::Sequence => "; ",
@@ -265,16 +262,16 @@ fn steps(script: &ShellScript, place: &mut Place<'_>) -> Result<Vec<PlannedProgr
 
 fn step(command: &ShellCommand, place: &mut Place<'_>) -> Result<PlannedProgram, Refusal> {
     let CommandKind::Simple { assignments, words } = &command.kind else {
-        return Err(refused("loops, choices, groups and functions are not taken", STATIC));
+        return Err(refused("loops, conditions, groups and functions are not supported", STATIC));
     };
     if !command.redirects.is_empty() {
         return Err(refused(
-            "redirections are not taken",
+            "redirections are not supported",
             "use `file_operations` to write a file, and a pipe between commands",
         ));
     }
     if !assignments.is_empty() {
-        return Err(refused("variables are not set for a command", STATIC));
+        return Err(refused("variable assignments are not supported", STATIC));
     }
     let mut words: Vec<Argument> = words.iter().map(argument).collect::<Result<_, _>>()?;
     let mut seen = Vec::new();
@@ -322,14 +319,12 @@ fn allowed(
     seen: &mut Vec<Vec<String>>,
 ) -> Result<Program, Refusal> {
     let Some(name) = words.first().filter(|it| !it.is_glob).map(|it| &it.text) else {
-        return Err(refused("the name of a program is missing, or is not written out", STATIC));
+        return Err(refused("the program name is missing, or not plain text", STATIC));
     };
     if program::is_builtin(name) {
         return Err(refused(
-            &format!(
-                "`{name}` belongs to a shell, and no shell keeps anything between two commands"
-            ),
-            "`working_directory` says where a command runs",
+            &format!("`{name}` is a shell builtin, and commands do not share a shell"),
+            "use `working_directory` to run it elsewhere",
         ));
     }
     let policy = place.policy;
@@ -349,18 +344,16 @@ fn allowed(
         }
     };
     if let Some(other) = program.disguise().filter(|it| !commands.iter().any(|own| own == it)) {
-        let message = format!(
-            "`{name}` is `{other}` by another name, which is not among the commands that may run"
-        );
+        let message = format!("`{name}` is another name for `{other}`, which is not allowed");
         place.ask_or(refused(&message, &listed(policy)), &message)?;
     }
     let own = program.names().take(1).map(str::to_owned);
     seen.push(own.chain(words[1..].iter().map(|it| it.text.clone())).collect());
     if seen.len() > MOST_NESTED {
-        return Err(refused("too many commands run each other", STATIC));
+        return Err(refused("the commands are nested too deeply", STATIC));
     }
     if program.is_git() && seen.len() > 1 {
-        return Err(refused("`git` is not run by another program", "run it by itself"));
+        return Err(refused("`git` cannot be run by another program", "run it by itself"));
     }
     // What the policy spells out itself needs no caution.
     let rest = &words[spelled..];
@@ -418,17 +411,17 @@ fn unlisted(name: &str, policy: &Policy) -> Refusal {
         policy.commands.iter().filter(starts).map(|it| format!("`{it}`")).collect();
     let hint = match near.is_empty() {
         true => listed(policy),
-        false => format!("of `{name}` only {} may run", near.join(", ")),
+        false => format!("only {} of `{name}` may run", near.join(", ")),
     };
-    refused(&format!("`{name}` is not among the commands that may run"), &hint)
+    refused(&format!("`{name}` is not an allowed command"), &hint)
 }
 
 /// Which commands may run, in words.
 fn listed(policy: &Policy) -> String {
     let all: Vec<&str> = policy.commands.iter().map(|it| &**it).take(40).collect();
     match all.is_empty() {
-        true => "no command may run; `policy.commands` lists those that may".to_owned(),
-        false => format!("`policy.commands` lists those that may: {}", all.join(", ")),
+        true => "no commands are allowed; add them to `policy.commands`".to_owned(),
+        false => format!("allowed by `policy.commands`: {}", all.join(", ")),
     }
 }
 

@@ -23,7 +23,7 @@ pub enum CreateError {
     #[error("the script is refused: line {} is `{}` ({})", .0.line, .0.command, .0.kind.as_str())]
     Hazard(Hazard),
     /// Its script holds a character that no script can have.
-    #[error("the script is refused: it has a NUL character")]
+    #[error("the script is refused: it contains a NUL character")]
     Nul,
     /// Its template cannot be read.
     #[error("the template cannot be read")]
@@ -32,7 +32,7 @@ pub enum CreateError {
     #[error("its parameters cannot be checked")]
     Schema(#[from] SchemaError),
     /// Its parameters are something else than an object.
-    #[error("its parameters are no object: the schema says {kind}")]
+    #[error("its parameters are not an object: the schema says {kind}")]
     NoObject {
         /// The type that the schema says, as JSON.
         kind: Value,

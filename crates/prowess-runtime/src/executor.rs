@@ -88,7 +88,7 @@ pub enum ExecuteError {
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
     /// Nothing can be put where its files are to go.
-    #[error("its files cannot be handed over")]
+    #[error("its files cannot be copied")]
     Handover(#[from] RootError),
     /// The files beside it cannot be read.
     #[error(transparent)]
@@ -105,7 +105,7 @@ pub enum ExecuteError {
         source: EnvironmentError,
     },
     /// There is no room for its files.
-    #[error("cannot make a directory for the run")]
+    #[error("cannot create a directory for the run")]
     Work(#[from] io::Error),
 }
 
@@ -455,7 +455,7 @@ impl Executor {
         }
         if !too_large.is_empty() {
             let names = too_large.join("`, `");
-            let message = format!("too large for variables, so in `PARAMS_FILE` alone: `{names}`");
+            let message = format!("too large for variables, so only in `PARAMS_FILE`: `{names}`");
             outcome.message.get_or_insert(message);
         }
         if let Some(handover) = handover {
@@ -558,7 +558,8 @@ impl Executor {
             Ok(Ok(done)) => Ok(done?),
             // All that is done here ends by itself, so nobody has to end it.
             Err(_) => {
-                Err(Outcome::bad(OutcomeStatus::TimedOut, "the parameters took too long").into())
+                Err(Outcome::bad(OutcomeStatus::TimedOut, "checking the parameters took too long")
+                    .into())
             }
             Ok(Err(error)) => Err(Outcome::bad(OutcomeStatus::Failed, error.to_string()).into()),
         }
@@ -619,7 +620,7 @@ fn safe(script: &str) -> Result<(), Early> {
     let Some(hazard) = lint(script) else { return Ok(()) };
     let outcome =
         Outcome::bad(OutcomeStatus::Refused, format!("the script is dangerous: {hazard}"));
-    Err(outcome.hint("nothing was run; change the script if it is meant well").into())
+    Err(outcome.hint("nothing was run; change the script if it is harmless").into())
 }
 
 /// A schema that takes no other parameters than it names, unless it says otherwise.
@@ -655,8 +656,8 @@ fn lacking(template: &str, rendered: &str, given: &Value) -> Option<String> {
         .map(|it| format!("`{it}`"))
         .collect();
     Some(match names.is_empty() {
-        true => format!("a value is missing, and `{NO_VALUE}` stands in its place"),
-        false => format!("no value is given for {}", names.join(", ")),
+        true => format!("a value is missing and was replaced by `{NO_VALUE}`"),
+        false => format!("there is no value for {}", names.join(", ")),
     })
 }
 

@@ -74,10 +74,9 @@ impl Handover {
         outcome.left_out.extend(git.iter().map(|it| format!("{}: {why}", it.display())));
         let place = |it: &PathBuf| self.root.path().join(it);
         if let Some(there) = files.iter().map(place).find(|it| it.symlink_metadata().is_ok()) {
-            let message =
-                format!("`{}` is there already, so no file was handed over", there.display());
+            let message = format!("`{}` already exists, so no file was copied", there.display());
             let bad = Outcome::bad(OutcomeStatus::Failed, message);
-            return failed(outcome, bad.hint("name another directory, or move it away"));
+            return failed(outcome, bad.hint("choose another directory, or move it away"));
         }
         let (mut room, mut lost) = (most, 0);
         for path in &files {
@@ -92,7 +91,7 @@ impl Handover {
         if lost > 0 {
             let copied = files.len() - lost;
             let message = format!(
-                "{copied} of {} files were handed over to `{}`",
+                "{copied} of {} files were copied to `{}`",
                 files.len(),
                 self.root.path().display()
             );
@@ -112,13 +111,13 @@ fn unfit(path: &Path, kind: FileType) -> Option<&'static str> {
     match kind {
         FileType::Symlink => Some("it is a link"),
         _ if path.to_string_lossy().contains(char::is_control) => {
-            Some("its name has control characters, which would act on a terminal")
+            Some("its name has control characters")
         }
         FileType::RegularFile if is_protected(path) || is_of_git(path) => {
             Some("it is protected: it could say what an agent may do")
         }
         FileType::RegularFile => acted_on(path),
-        _ => Some("it is not an ordinary file"),
+        _ => Some("it is not a regular file"),
     }
 }
 

@@ -163,7 +163,7 @@ impl Manager {
             }
             // Also when the least is no number.
             Some((skill, confidence)) => unsure(skill, confidence, how.min_confidence),
-            None => Outcome::bad(OutcomeStatus::NotFound, "no skill fits what is wanted").into(),
+            None => Outcome::bad(OutcomeStatus::NotFound, "no skill matches the request").into(),
         }
     }
 
@@ -248,8 +248,8 @@ fn best(library: &Library, intent: &str) -> Option<(String, f64)> {
 fn unsure(skill: String, confidence: f64, least: f64) -> ExecutionResponse {
     let rounded = (confidence * 1e4).round() / 1e4;
     let message = format!(
-        "no skill fits well enough: the best is `{skill}` with a confidence of {rounded}, and at \
-         least {least} is asked for"
+        "no skill matches well enough: the best is `{skill}` with a confidence of {rounded}, \
+         below {least}"
     );
     let output = json!({"best": skill, "confidence": rounded, "min_confidence": least});
     let outcome =

@@ -88,9 +88,9 @@ impl Parameters {
     pub fn add_json(&mut self, json: &str) -> Result<(), Mismatch> {
         let bad = |error: serde_json::Error| match serde_json::from_str(json) {
             Err(error) if is_deep(&error) => mismatch("", "this is nested too deeply"),
-            Err(error) => mismatch("", &format!("{WANTED}, and this is no JSON: {error}")),
+            Err(error) => mismatch("", &format!("{WANTED}, but this is not JSON: {error}")),
             Ok(Value::Object(_)) => mismatch("", &error.to_string()),
-            Ok(other) => mismatch("", &format!("{WANTED}, and this is {}", kind(&other))),
+            Ok(other) => mismatch("", &format!("{WANTED}, but this is {}", kind(&other))),
         };
         let Members(members) = serde_json::from_str(json).map_err(bad)?;
         for (name, text) in members {
@@ -101,7 +101,7 @@ impl Parameters {
             if !is_exact(text.get(), &value) {
                 return Err(mismatch(
                     &name,
-                    "has more digits than a number keeps: write it as text",
+                    "has too many digits for a number: write it as a string",
                 ));
             }
             self.insert(name, value, text.get())?;
@@ -114,7 +114,7 @@ impl Parameters {
     pub fn checked(mut self, schema: Option<&Value>) -> Result<Self, ParametersError> {
         let size = self.json().len();
         if size > MAX_BYTES {
-            let message = format!("the parameters take {size} bytes, and may take {MAX_BYTES}");
+            let message = format!("the parameters have {size} bytes, more than {MAX_BYTES}");
             return Err(ParametersError::Mismatches(vec![mismatch("", &message)]));
         }
         if let Some(schema) = schema {
@@ -164,7 +164,7 @@ impl Parameters {
                 (None, value) => value.to_string(),
             };
             if text.contains('\0') || name.contains('\0') {
-                mismatches.push(mismatch(name, "has a NUL in it, which no variable can have"));
+                mismatches.push(mismatch(name, "contains a NUL, which no variable can have"));
             }
             let Some(variable) = variable else { continue };
             let taken = variable.len() + text.len() + 2;
@@ -212,7 +212,7 @@ impl From<&ParametersError> for Outcome {
     }
 }
 
-/// The members of a JSON object, each as written. No name is there twice.
+/// The members of a JSON object, each as written. No name appears twice.
 struct Members(Vec<(String, Box<RawValue>)>);
 
 impl<'de> Deserialize<'de> for Members {
@@ -230,7 +230,7 @@ impl<'de> Deserialize<'de> for Members {
                 let mut names = BTreeSet::new();
                 while let Some((name, text)) = map.next_entry::<String, _>()? {
                     if !names.insert(name.clone()) {
-                        return Err(de::Error::custom(format!("`{name}` is there twice")));
+                        return Err(de::Error::custom(format!("`{name}` appears twice")));
                     }
                     members.push((name, text));
                 }
@@ -375,13 +375,13 @@ mod tests {
         };
         assert_eq!(add(r#"{"a": 1.50, "b": [1e2]}"#), r#"{"a":1.50,"b":[1e2]}"#);
         assert_eq!(add(r#"{"a": 2}"#), "`a` is given twice");
-        assert!(add(r#"{"c": 1, "c": 2}"#).contains("`c` is there twice"));
+        assert!(add(r#"{"c": 1, "c": 2}"#).contains("`c` appears twice"));
         assert_eq!(add(r#"{"d": 1e400}"#), "`d` cannot be taken: number out of range");
         assert!(add(r#"{"d": "\ud800"}"#).contains("hex escape"));
-        assert!(add(r#"{"d": [{"x": 1, "x": 1}]}"#).contains("`x` is there twice"));
-        assert!(add(r#"{"e": 123456789012345678901}"#).starts_with("`e` has more digits"));
+        assert!(add(r#"{"d": [{"x": 1, "x": 1}]}"#).contains("`x` appears twice"));
+        assert!(add(r#"{"e": 123456789012345678901}"#).starts_with("`e` has too many digits"));
         assert!(add("[1]").ends_with("`{\"name\": \"value\"}`, and this is a list"));
-        assert!(add("{").contains("and this is no JSON: EOF"));
+        assert!(add("{").contains("but this is not JSON: EOF"));
     }
 
     #[test]

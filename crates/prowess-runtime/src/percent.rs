@@ -11,7 +11,7 @@ pub fn percent_decoded(written: &str) -> Result<String, &'static str> {
                 bytes.push((high * 16 + low) as u8);
                 &behind[2..]
             }
-            (b'%', ..) => return Err("it has a `%` without two digits behind it"),
+            (b'%', ..) => return Err("it has a `%` without two digits after it"),
             _ => {
                 bytes.push(*first);
                 behind

@@ -318,7 +318,7 @@ impl Records {
     pub fn approve_settings(&self, file: &Path, digest: &str, by: &str) {
         let subject = Subject { digest: digest.to_owned(), ..Subject::default() };
         let key = Key::of_settings(file);
-        let what = format!("take the commands and hosts of {}", key.place);
+        let what = format!("accept the commands and hosts of {}", key.place);
         let (tool, digest, decision) = ("config", Some(digest), "allowed");
         self.note(&AuditEntry { tool, digest, what: &what, decision, by, ..AuditEntry::default() });
         self.approve(Approval { key, when: now(), by: by.to_owned(), subject });
@@ -372,7 +372,7 @@ impl Records {
                 fs::rename(directory.join(BOOK), &aside)?;
                 let aside = aside.display();
                 self.fault(format!(
-                    "the approvals made no sense ({error}); they are in `{aside}` now, and nothing is approved"
+                    "the approvals were damaged ({error}); they were moved to `{aside}`, and nothing is approved"
                 ));
                 Ok(Book::default())
             }
@@ -420,7 +420,7 @@ fn open(directory: &Path) -> io::Result<Book> {
     };
     let metadata = file.metadata()?;
     if !metadata.is_file() {
-        return Err(io::Error::other("it is not an ordinary file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     if !is_own(&metadata, 0o022) || !is_own(&fs::metadata(directory)?, 0o002) {
         let shown = directory.display();

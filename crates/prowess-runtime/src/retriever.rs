@@ -6,7 +6,7 @@ use prowess::{Type, matches_among};
 
 use crate::provider::SkillProvider;
 
-/// Retrieves the skills that fit a request from whoever provides them.
+/// Retrieves the skills that match a request from whoever provides them.
 #[derive(Debug, Clone, Default)]
 pub struct Retriever {
     /// Whoever has skills to give; without one there are none.
@@ -27,7 +27,7 @@ pub struct RetrievedSkill {
 }
 
 impl Retriever {
-    /// The skills that fit a request, best first, `limit` at the most. Those that hide from models
+    /// The skills that match a request, best first, `limit` at the most. Those that hide from models
     /// are not among them.
     pub fn retrieve(&self, request: &str, limit: usize) -> Vec<RetrievedSkill> {
         let Some(provider) = &self.provider else { return Vec::new() };

@@ -72,16 +72,16 @@ impl Roots {
             return Err(kept(path));
         }
         if is_protected(inside) || has(&self.protected, &there) {
-            let message = format!("`{path}` is protected: it says what an agent may do");
+            let message = format!("`{path}` is protected: it controls what an agent may do");
             return Err(Outcome::bad(OutcomeStatus::Refused, message).into());
         }
         let look = |it: &Path| it.metadata().ok().map(|it| it.is_dir());
         if is_of_repository(&there, look) || is_named_by_settings(&there) {
-            let message = format!("`{path}` is protected: git would read it as its settings");
+            let message = format!("`{path}` is protected: git would read it as settings");
             return Err(Outcome::bad(OutcomeStatus::Refused, message).into());
         }
         if matches!(path.rsplit('/').next(), Some("" | ".")) {
-            let message = format!("`{path}` names a directory, and only a file can be written");
+            let message = format!("`{path}` is a directory; only files can be written");
             return Err(Outcome::bad(OutcomeStatus::Refused, message).into());
         }
         Ok(place)
@@ -94,7 +94,7 @@ impl Roots {
             RootError::Outside { .. } if is_of_git(Path::new(path)) => kept(path),
             RootError::Outside { .. } => self.outside(path),
             RootError::NotRegular { .. } => {
-                bad(OutcomeStatus::Refused, format!("`{path}` is not an ordinary file"))
+                bad(OutcomeStatus::Refused, format!("`{path}` is not a regular file"))
             }
             RootError::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
                 bad(OutcomeStatus::NotFound, format!("there is no `{path}`"))
@@ -110,7 +110,7 @@ impl Roots {
         let message = format!("`{path}` is not in a directory that may be used");
         let roots: Vec<String> = self.paths().map(|it| format!("`{}`", it.display())).collect();
         let hint = match &roots[..] {
-            [] => "`--root` or `policy.roots` names the directories that may be used".to_owned(),
+            [] => "add directories with `--root` or `policy.roots`".to_owned(),
             roots => format!("use a path inside {}", roots.join(" or ")),
         };
         Outcome::bad(OutcomeStatus::Refused, message).hint(hint).into()
@@ -141,13 +141,9 @@ impl Place<'_> {
 /// What is said of a path that leads where no tool goes.
 fn kept(path: &str) -> Box<Outcome> {
     let outcome =
-        Outcome::bad(OutcomeStatus::Refused, format!("`{path}` is protected: no tool uses it"));
+        Outcome::bad(OutcomeStatus::Refused, format!("`{path}` is protected from all tools"));
     let is_of_git = is_of_git(Path::new(path));
-    Box::new(if is_of_git {
-        outcome.hint("git itself can be asked, such as with `git log`")
-    } else {
-        outcome
-    })
+    Box::new(if is_of_git { outcome.hint("use git itself, such as `git log`") } else { outcome })
 }
 
 /// Whether a path is one of these or lies in one.

@@ -71,8 +71,8 @@ impl From<Result<RunResult, Arc<SandboxError>>> for Outcome {
 }
 
 /// Things that some programs need and that are missing without namespaces.
-const SHARED_MEMORY: &str = "shared memory and named semaphores, as `multiprocessing` of Python uses them, are \
-                             there at the level *strong* alone; `prowess sandbox` shows what that needs";
+const SHARED_MEMORY: &str = "shared memory and named semaphores, which Python's `multiprocessing` uses, need \
+                             the sandbox level *strong*; see `prowess sandbox`";
 
 /// Whether a program says that it wanted shared memory.
 fn wanted_shared_memory(stderr: &CapturedText) -> bool {

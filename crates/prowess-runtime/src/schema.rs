@@ -39,7 +39,7 @@ pub enum SchemaError {
         what: String,
     },
     /// It leads out of itself, or into itself without end.
-    #[error("the schema may not refer to `{reference}`: {reason}")]
+    #[error("the schema cannot refer to `{reference}`: {reason}")]
     Reference {
         /// What it refers to.
         reference: String,
@@ -263,7 +263,7 @@ impl<'s> Walk<'s> {
             return Ok(*measured);
         }
         if !reference.starts_with('#') {
-            return Err(refused("only the schema itself is looked at"));
+            return Err(refused("only references inside the schema are supported"));
         }
         let target = target(self.root, reference).ok_or_else(|| refused("it is not there"))?;
         self.open.push(reference);
@@ -281,7 +281,7 @@ impl<'s> Walk<'s> {
         };
         for key in ["$dynamicRef", "$recursiveRef"] {
             if let Some(reference) = text(key) {
-                return refused(reference, "only `$ref` is followed");
+                return refused(reference, "only `$ref` is supported");
             }
         }
         for key in ["$id", "$schema"].iter().filter(|_| depth > 0) {
@@ -452,7 +452,7 @@ mod tests {
 
     #[test]
     fn no_reference_is_fetched_or_followed_without_end() {
-        let outside = "only the schema itself is looked at";
+        let outside = "only references inside the schema are supported";
         for (schema, reason) in [
             (json!({"$ref": "http://127.0.0.1:1/x.json"}), outside),
             (json!({"properties": {"a": {"$ref": "file:///etc/passwd"}}}), outside),
@@ -461,7 +461,7 @@ mod tests {
             (json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}), "to itself"),
             (json!({"$ref": "#/$defs/a"}), "it is not there"),
             (json!({"$ref": "#a", "$defs": {"a": {"$anchor": "a"}}}), "it is not there"),
-            (json!({"items": {"$dynamicRef": "#a"}}), "only `$ref` is followed"),
+            (json!({"items": {"$dynamicRef": "#a"}}), "only `$ref` is supported"),
             (json!({"items": {"$id": "http://x/y"}}), "no address of its own"),
             (json!({"$schema": "http://x/own"}), "only drafts"),
             (json!({"$schema": "http://json-schema.org/draft-04/schema#"}), "only drafts"),

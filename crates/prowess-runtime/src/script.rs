@@ -48,7 +48,7 @@ pub enum ScriptError {
         path: String,
     },
     /// It is a link to a file of another skill.
-    #[error("`{path}` leads to `{inside}` of the skill in `{}`, so it is not run", other.display())]
+    #[error("`{path}` is a link to `{inside}` of the skill in `{}`, so it is not run", other.display())]
     OtherSkill {
         /// Its path.
         path: String,
@@ -58,7 +58,7 @@ pub enum ScriptError {
         inside: String,
     },
     /// Nothing says what it is written in.
-    #[error("nothing says what runs `{path}`")]
+    #[error("no interpreter is known for `{path}`")]
     Interpreter {
         /// Its path.
         path: String,

@@ -201,15 +201,15 @@ const ACTED_ON: Rows = &[
             ".goosehints",
             ".rules",
         ],
-        "agents follow what it says",
+        "agents follow its instructions",
     ),
     (
         &["mcp.json", ".mcp.json", "mcp_config.json", "mcp_settings.json", "*.mcp.json"],
-        "agents start the servers that it names",
+        "agents start the servers it lists",
     ),
     (
         &["usercustomize.py", "sitecustomize.py", "*.pth", "autorun.inf", "*.desktop"],
-        "programs run it by themselves",
+        "programs run it automatically",
     ),
     (&["*.code-workspace", ".gvimrc", ".nvimrc", ".vimrc"], "editors act on it"),
     (&[".gitattributes", ".gitmodules"], "git acts on it"),
@@ -227,7 +227,7 @@ const AGENT_FOLDERS: &[&str] = &[".agents", ".agent", ".github/instructions", ".
 /// directory that tools may use.
 pub(crate) fn secret(path: &Path) -> Option<&'static str> {
     if lies_in_any(path, SECRET_FOLDERS) {
-        return Some("what is in this folder may be secret");
+        return Some("files in this folder may be secret");
     }
     let name = path.file_name()?.to_string_lossy().to_lowercase();
     if NO_SECRETS.iter().any(|it| fits(it, &name)) {
@@ -258,7 +258,7 @@ pub(crate) fn guarded(path: &Path) -> Option<&'static str> {
 /// Why a file should not be written by the way: agents and programs act on it.
 pub(crate) fn acted_on(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_string_lossy().to_lowercase();
-    let of_agents = || lies_in_any(path, AGENT_FOLDERS).then_some("agents follow what it says");
+    let of_agents = || lies_in_any(path, AGENT_FOLDERS).then_some("agents follow its instructions");
     named(ACTED_ON, &name).or_else(of_agents)
 }
 
@@ -274,7 +274,7 @@ pub(crate) fn sensitive(path: &Path) -> Option<&'static str> {
     }
     let folder = path.parent().and_then(Path::file_name);
     if folder.is_some_and(|it| it.eq_ignore_ascii_case("bin") || it.eq_ignore_ascii_case("sbin")) {
-        return Some("what is in `bin` may be run by its name");
+        return Some("programs in `bin` may be run by name");
     }
     None
 }

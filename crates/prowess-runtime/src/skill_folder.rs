@@ -85,7 +85,7 @@ pub enum FolderError {
     #[error("the folder of the skill has more than {MAX_FILES} files or {MAX_BYTES} bytes")]
     TooLarge,
     /// A file has a name that cannot be shown to anybody.
-    #[error("the skill has a file whose name is no text")]
+    #[error("the skill has a file whose name is not valid UTF-8")]
     Name,
 }
 

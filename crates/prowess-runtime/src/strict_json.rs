@@ -66,7 +66,7 @@ impl<'de> Visitor<'de> for Each {
         let mut names = BTreeSet::new();
         while let Some(name) = members.next_key::<String>()? {
             if names.contains(&name) {
-                return Err(de::Error::custom(format!("`{name}` is there twice")));
+                return Err(de::Error::custom(format!("`{name}` appears twice")));
             }
             names.insert(name);
             members.next_value::<Unique>()?;
@@ -87,7 +87,7 @@ mod tests {
         }
         for text in [r#"{"a": 1, "a": 1}"#, r#"[0, {"x": [{"a": 1, "\u0061": 2}]}]"#] {
             let error = strict_json(text).expect_err("it stands twice");
-            assert!(error.to_string().starts_with("`a` is there twice"), "{error}");
+            assert!(error.to_string().starts_with("`a` appears twice"), "{error}");
         }
         assert!(strict_json(&("[".repeat(100_000) + &"]".repeat(100_000))).is_err());
     }

@@ -124,8 +124,7 @@ impl Toolbox {
         if let Some(step) = plan.iter().find(|it| !it.unfilled.is_empty()) {
             let what = step.unfilled.join("; ");
             let message = format!("step {} cannot be filled in: {what}", step.step);
-            let hint =
-                "nothing was run; `{{.name}}` stands for a parameter, `{{\"{{\"}}` for two braces";
+            let hint = "nothing was run; `{{.name}}` is a parameter, and `{{\"{{\"}}` two braces";
             return Outcome {
                 plan: all.plan,
                 ..Outcome::bad(OutcomeStatus::Invalid, message).hint(hint)
@@ -254,7 +253,7 @@ fn checked(tool: &dyn Tool, input: Value) -> Result<Value, Box<Outcome>> {
     let is_told = |name: &str| mismatches.iter().any(|it| it.parameter == name);
     let untold = unknown.iter().filter(|it| !is_told(it)).take(MAX_NAMED);
     all.extend(untold.map(|it| format!("`{}` is not a parameter", shortened(it))));
-    let outcome = invalid(format!("the input is wrong: {}", all.join("; ")));
+    let outcome = invalid(format!("invalid input: {}", all.join("; ")));
     Err(match takes_parameters(tool.name(), &root, &unknown) {
         Some(takes) => Box::new(outcome.hint(takes)),
         None => outcome,
@@ -300,8 +299,8 @@ fn named(tool: &dyn Tool, root: &Value, input: Map<String, Value>) -> Map<String
 }
 
 fn broken(name: &str) -> Box<Outcome> {
-    let outcome = Outcome::bad(OutcomeStatus::Failed, format!("the tool `{name}` broke down"));
-    Box::new(outcome.hint("the fault is the tool's, not the input's"))
+    let outcome = Outcome::bad(OutcomeStatus::Failed, format!("the tool `{name}` crashed"));
+    Box::new(outcome.hint("this is a bug in the tool, not in the input"))
 }
 
 /// An outcome whose output is not too long; of one that is, the beginning of its text.

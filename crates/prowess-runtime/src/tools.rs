@@ -44,7 +44,7 @@ fn schema<T: JsonSchema>() -> Value {
 fn input<T: DeserializeOwned>(input: &Value) -> Result<T, Box<Outcome>> {
     let read = T::deserialize(input);
     read.map_err(|error| {
-        Outcome::bad(OutcomeStatus::Invalid, format!("the input is wrong: {error}")).into()
+        Outcome::bad(OutcomeStatus::Invalid, format!("invalid input: {error}")).into()
     })
 }
 

@@ -116,7 +116,7 @@ impl TrustFile {
         };
         let metadata = file.metadata()?;
         if !metadata.is_file() {
-            return Err(io::Error::other("it is not an ordinary file"));
+            return Err(io::Error::other("it is not a regular file"));
         }
         if !is_own(&metadata, 0o022) || !is_own(&fs::metadata(&self.directory)?, 0o002) {
             let why = "it, or its directory, belongs to another user or can be written by others";

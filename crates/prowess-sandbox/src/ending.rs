@@ -26,7 +26,7 @@ pub(crate) fn result(
     let (status, message) = match (ended.stopped, ended.exit) {
         (Some(stop), _) => stopped(stop, limits),
         (None, Exit::Code(0)) => (RunStatus::Ok, None),
-        (None, Exit::Code(code)) => (RunStatus::Failed, Some(format!("it exited with {code}"))),
+        (None, Exit::Code(code)) => (RunStatus::Failed, Some(format!("exited with code {code}"))),
         (None, Exit::Signal(signal)) => (RunStatus::Killed, Some(signalled(signal, limits))),
     };
     let mut denied = ended.denied;
@@ -52,7 +52,7 @@ pub(crate) fn result(
 
 fn stopped(stop: StopCause, limits: &RunLimits) -> (RunStatus, Option<String>) {
     let (status, message) = match stop {
-        StopCause::Unwanted => (RunStatus::Cancelled, "nobody waited for it any more".to_owned()),
+        StopCause::Unwanted => (RunStatus::Cancelled, "it was cancelled".to_owned()),
         StopCause::Time => {
             (RunStatus::TimedOut, format!("it took longer than {}", seconds(limits.timeout)))
         }
@@ -61,13 +61,13 @@ fn stopped(stop: StopCause, limits: &RunLimits) -> (RunStatus, Option<String>) {
             (RunStatus::TimedOut, format!("it printed nothing for {idle}"))
         }
         StopCause::Memory => {
-            (RunStatus::Killed, format!("it took more than {} of memory", bytes(limits.memory)))
+            (RunStatus::Killed, format!("it used more than {} of memory", bytes(limits.memory)))
         }
         StopCause::Work => {
             (RunStatus::Killed, format!("it wrote more than {} of files", bytes(limits.work)))
         }
         StopCause::Processes => {
-            (RunStatus::Killed, format!("it had more than {} processes", limits.processes))
+            (RunStatus::Killed, format!("it started more than {} processes", limits.processes))
         }
         StopCause::Hidden => (
             RunStatus::Killed,
@@ -81,16 +81,16 @@ fn stopped(stop: StopCause, limits: &RunLimits) -> (RunStatus, Option<String>) {
 /// What a signal says about limits.
 fn signalled(signal: i32, limits: &RunLimits) -> String {
     match signal {
-        libc::SIGXCPU => format!("it took more than {} of a processor", seconds(limits.cpu)),
+        libc::SIGXCPU => format!("it used more than {} of processor time", seconds(limits.cpu)),
         libc::SIGXFSZ => format!("it wrote a file of more than {}", bytes(limits.file)),
-        signal => format!("signal {signal} ended it"),
+        signal => format!("killed by signal {signal}"),
     }
 }
 
 /// What programs print when the sandbox has refused them something that nobody hears of otherwise.
 fn probable(stderr: &CapturedText) -> Vec<String> {
     const PHRASES: [(&str, &str); 3] = [
-        ("Read-only file system", "writing outside of the work directory"),
+        ("Read-only file system", "writing outside the work directory"),
         ("Permission denied", "a file that was not given"),
         ("File size limit exceeded", "a file over its limit"),
     ];

@@ -239,8 +239,10 @@ fn given(path: &Path) -> Result<OsString, SandboxError> {
     let path = fs::canonicalize(path).map_err(failed)?;
     let own = ["/proc", "/sys", "/dev"].iter().find(|it| path.starts_with(it));
     let rule = match own {
-        Some(own) => format!("no script is given what is in `{own}`"),
-        None if path == Path::new("/") => "no script is given the whole root".to_owned(),
+        Some(own) => format!("scripts are never given access to `{own}`"),
+        None if path == Path::new("/") => {
+            "scripts are never given access to the whole file system".to_owned()
+        }
         None => return Ok(path.into()),
     };
     Err(failed(io::Error::new(io::ErrorKind::PermissionDenied, rule)))

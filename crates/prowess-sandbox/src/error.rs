@@ -15,7 +15,7 @@ pub enum SandboxError {
         remedy: String,
     },
     /// A variable would change how loaders, shells or interpreters work.
-    #[error("the variable `{name}` may not be given to a script")]
+    #[error("the variable `{name}` cannot be passed to a script")]
     Variable {
         /// Its name.
         name: String,
@@ -45,6 +45,6 @@ pub enum SandboxError {
         source: io::Error,
     },
     /// The run was dropped before it had ended.
-    #[error("nobody waited for it any more")]
+    #[error("it was cancelled")]
     Cancelled,
 }

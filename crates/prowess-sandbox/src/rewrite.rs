@@ -18,7 +18,7 @@ pub enum RewriteError {
     #[error("it is read-only")]
     ReadOnly,
     /// It does not hold any more what was read.
-    #[error("another program has changed it meanwhile")]
+    #[error("another program has changed it in the meantime")]
     Changed,
     /// It could not be reached or written.
     #[error(transparent)]

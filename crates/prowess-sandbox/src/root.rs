@@ -76,7 +76,7 @@ pub enum RootError {
         path: PathBuf,
     },
     /// It is a link, a pipe, a device, or a directory where a file was meant.
-    #[error("`{}` is not an ordinary file", path.display())]
+    #[error("`{}` is not a regular file", path.display())]
     NotRegular {
         /// The path, as given.
         path: PathBuf,

@@ -54,7 +54,7 @@ async fn a_failure_is_a_result(sandbox: &Sandbox, level: SandboxLevel) {
     assert_eq!((result.status, result.exit_code), (RunStatus::Failed, Some(3)));
     assert_eq!((&*result.stdout.text, &*result.stderr.text), ("out\n", "err\n"));
     assert_eq!((&*result.files, result.level), (&["file".to_owned()][..], level));
-    assert_eq!(result.message.as_deref(), Some("it exited with 3"));
+    assert_eq!(result.message.as_deref(), Some("exited with code 3"));
 }
 
 async fn a_limit_ends_a_program(sandbox: &Sandbox) {

@@ -36,15 +36,15 @@ pub enum HazardKind {
     Delete,
     /// It starts itself again and again.
     ForkBomb,
-    /// It runs what was downloaded or decoded just before.
+    /// It runs downloaded or decoded code.
     PipeToShell,
-    /// It writes to a disk itself.
+    /// It writes directly to a disk.
     DeviceWrite,
-    /// It makes a file system.
+    /// It creates a file system.
     Format,
     /// It copies a disk.
     DiskCopy,
-    /// It is too intricate to be checked.
+    /// It is too complex to check.
     Obscure,
 }
 
@@ -72,16 +72,16 @@ impl HazardKind {
         }
     }
 
-    /// The predicate of a sentence about the script, such as "makes a file system".
+    /// The predicate of a sentence about the script, such as "creates a file system".
     pub fn description(self) -> &'static str {
         match self {
-            Self::Delete => "deletes what nobody can do without",
-            Self::ForkBomb => "starts itself without end",
-            Self::PipeToShell => "runs what was downloaded or decoded just before",
-            Self::DeviceWrite => "writes to a disk itself",
-            Self::Format => "makes a file system",
+            Self::Delete => "deletes essential files",
+            Self::ForkBomb => "starts itself endlessly",
+            Self::PipeToShell => "runs downloaded or decoded code",
+            Self::DeviceWrite => "writes directly to a disk",
+            Self::Format => "creates a file system",
             Self::DiskCopy => "copies raw data with `dd`",
-            Self::Obscure => "is too intricate to be checked",
+            Self::Obscure => "is too complex to check",
         }
     }
 }

@@ -119,7 +119,7 @@ pub enum SqlError {
     #[error("cannot reach the database: {0}")]
     Unreachable(String),
     /// The user of the connection has rights that a transaction cannot restrict.
-    #[error("`{user}` is no ordinary user of the database: {may}")]
+    #[error("`{user}` is a privileged database user: {may}")]
     Privileged {
         /// The user.
         user: String,
@@ -127,22 +127,22 @@ pub enum SqlError {
         may: String,
     },
     /// The statement would write, and may not.
-    #[error("only what reads may run here: {0}")]
+    #[error("only reading statements are allowed: {0}")]
     ReadOnly(String),
     /// The database refused the statement, or it is not allowed.
-    #[error("the database refused it: {0}")]
+    #[error("the database returned an error: {0}")]
     Refused(String),
     /// The statement could leave something behind on a connection of the host.
-    #[error("it could leave something behind on the connection: {0}")]
+    #[error("it would change the connection: {0}")]
     SessionState(String),
     /// The host has a transaction open on its connection.
-    #[error("the connection is in a transaction already")]
+    #[error("the connection is already in a transaction")]
     InTransaction,
     /// The connection was given up after an earlier statement.
     #[error("the connection was given up, because a statement on it could not be cleared away")]
     Lost,
     /// There are more or fewer parameters than placeholders.
-    #[error("it takes {wanted} parameters and was given {given}")]
+    #[error("expected {wanted} parameters, got {given}")]
     Parameters {
         /// The number of placeholders.
         wanted: usize,
@@ -176,10 +176,10 @@ pub(crate) fn is_same((one, other): (char, char)) -> bool {
 }
 
 /// The message about a statement that the database does not take for a query.
-pub(crate) const NO_QUERY: &str = "the database says that it is no query";
+pub(crate) const NO_QUERY: &str = "the database says that it is not a query";
 
 /// The message about a statement that changes something else than rows.
-pub(crate) const NO_ROWS: &str = "only rows are read and written on it";
+pub(crate) const NO_ROWS: &str = "this connection is only for rows";
 
 /// The longest statement, in bytes.
 pub(crate) const LONGEST: usize = 100_000;

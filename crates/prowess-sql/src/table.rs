@@ -45,9 +45,9 @@ impl TableBuilder {
     /// Whether there is room for another row; what there is no room for is noted.
     pub(crate) fn wants_more(&mut self) -> bool {
         let full = if self.table.rows.len() >= self.limits.rows {
-            format!("all rows behind the first {}", self.limits.rows)
+            format!("all rows after the first {}", self.limits.rows)
         } else if self.bytes >= self.limits.total {
-            format!("all rows behind the first {} bytes", self.limits.total)
+            format!("all rows after the first {} bytes", self.limits.total)
         } else {
             return true;
         };

@@ -40,7 +40,7 @@ where
         // Its own time was shorter if it had to wait.
         Ok(Ok(Err(SqlError::TimedOut(_)))) => Err(SqlError::TimedOut(limit)),
         Ok(Ok(table)) => table,
-        Ok(Err(_)) => Err(SqlError::Failed("the database driver gave up".to_owned())),
+        Ok(Err(_)) => Err(SqlError::Failed("the database driver failed".to_owned())),
         Err(_) => Err(SqlError::TimedOut(limit)),
     }
 }

@@ -1,4 +1,4 @@
-//! From a request to the skills that fit it, best first.
+//! From a request to the skills that match it, best first.
 //!
 //! The first look scores every skill that has a word of the request, the second looks closely at
 //! the best hundred, and then a confidence is given to each.
@@ -46,7 +46,7 @@ pub struct Match<'lib> {
     pub tier: Tier,
 }
 
-/// Finds the skills that fit a request, best first, `top` at the most; equal ones stay in the order
+/// Finds the skills that match a request, best first, `top` at the most; equal ones stay in the order
 /// of their names. Only those are found that are in use and can be asked for by name.
 pub fn matches<'lib>(library: &'lib Library, request: &str, top: usize) -> Vec<Match<'lib>> {
     matches_among(library, request, top, |skill| {
@@ -54,7 +54,7 @@ pub fn matches<'lib>(library: &'lib Library, request: &str, top: usize) -> Vec<M
     })
 }
 
-/// Finds the skills that fit a request among those that are `wanted`.
+/// Finds the skills that match a request among those that are `wanted`.
 pub fn matches_among<'lib>(
     library: &'lib Library,
     request: &str,

@@ -136,7 +136,7 @@ pub(super) async fn ask(
     }
     let Question { what, why, .. } = question;
     let message = match approver.who() {
-        "nobody" => format!("nobody is there to approve: {what} ({why})"),
+        "nobody" => format!("there is no one to approve: {what} ({why})"),
         who => format!("not approved by {who}: {what} ({why})"),
     };
     Err(Box::new(

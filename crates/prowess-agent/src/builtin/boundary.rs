@@ -68,9 +68,10 @@ impl Middleware for CatchErrors {
             // What breaks down before there is a future is caught as well.
             let called = AssertUnwindSafe(async { next.call(call).await }).catch_unwind().await;
             called.unwrap_or_else(|panic| {
-                let message = format!("`{name}` broke down: {}", said(&*panic));
+                let message = format!("`{name}` crashed: {}", said(&*panic));
                 turn.note(EventKind::Warned { message: message.clone() });
-                Outcome::bad(OutcomeStatus::Failed, message).hint("the fault is not the input's")
+                Outcome::bad(OutcomeStatus::Failed, message)
+                    .hint("this is a bug in the tool, not in the input")
             })
         })
     }
@@ -87,7 +88,7 @@ impl CatchErrors {
         };
         turn.note(EventKind::Warned { message: message.clone() });
         close_calls(&turn)?;
-        let text = format!("Something went wrong on the way, and there is no answer: {message}");
+        let text = format!("Something went wrong, and there is no answer: {message}");
         Ok(ChatResponse { message: Message::new(Role::Assistant, text), ..ChatResponse::default() })
     }
 
@@ -110,7 +111,7 @@ impl fmt::Debug for CatchErrors {
 fn close_calls(turn: &Turn) -> Result<(), SessionError> {
     for (call, has_begun) in turn.session.open_calls() {
         let text = match has_begun {
-            true => "This call was broken off. It may have done its work or not.",
+            true => "This call was interrupted. It may or may not have taken effect.",
             false => "This call was not made.",
         };
         let result = Message::new(Role::Tool, text);

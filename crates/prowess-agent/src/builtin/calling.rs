@@ -102,7 +102,7 @@ impl ToolLoop {
                 was_empty = true;
                 // To ask once more is no further step.
                 step -= 1;
-                turn.note(EventKind::Warned { message: "the model said nothing".to_owned() });
+                turn.note(EventKind::Warned { message: "the model returned nothing".to_owned() });
                 continue;
             }
             if reply.message.calls.is_empty() {
@@ -149,12 +149,12 @@ impl ToolLoop {
         for call in over {
             let (call_id, most) = (Some(call.id.clone()), self.max_calls);
             let told = format!(
-                "This call was not made: there were too many calls in one reply. Make {most} at the most."
+                "This call was not made: there were too many calls in one reply. Make at most {most}."
             );
             turn.session.push(Message { call_id, ..Message::new(Role::Tool, told) })?;
         }
         if !over.is_empty() {
-            let message = format!("{} calls of one reply were too many, and not made", over.len());
+            let message = format!("{} calls were skipped: too many in one reply", over.len());
             turn.note(EventKind::Warned { message });
         }
         Ok(())
@@ -400,7 +400,7 @@ mod tests {
         assert_eq!(read(r#""{\"a\": 1}""#).expect("it is JSON"), json!({"a": 1}));
         assert_eq!(read("\"words\"").expect("it is JSON"), json!("words"));
         for twice in [r#"{"a": 1, "a": 2}"#, r#""{\"a\": 1, \"a\": 2}""#] {
-            assert!(read(twice).is_err_and(|it| it.to_string().contains("`a` is there twice")));
+            assert!(read(twice).is_err_and(|it| it.to_string().contains("`a` appears twice")));
         }
     }
 }

@@ -98,7 +98,8 @@ impl Spending {
         let model = next.model().name();
         let is_limited = self.turn.cost.is_some() || self.session.cost.is_some();
         if is_limited && turn.steps() == 0 && !self.prices.contains_key(model) {
-            let message = format!("no price of `{model}` is known, so its cost has no limit");
+            let message =
+                format!("no price is configured for `{model}`, so its cost is not limited");
             turn.note(EventKind::Warned { message });
         }
         let reply = next.reply(request).await;

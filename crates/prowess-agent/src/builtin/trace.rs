@@ -201,9 +201,7 @@ impl Middleware for Trace {
         if let Err(error) = self.write(turn, &turn.event(what))
             && !self.has_failed.swap(true, Ordering::Relaxed)
         {
-            turn.note(EventKind::Warned {
-                message: format!("the trace cannot be written: {error}"),
-            });
+            turn.note(EventKind::Warned { message: format!("cannot write the trace: {error}") });
         }
     }
 }

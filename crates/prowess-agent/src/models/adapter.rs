@@ -189,7 +189,7 @@ impl Adapter {
         let mut draft = Draft::new(hear);
         let kind = incoming.header("content-type").unwrap_or_default();
         if kind.contains("html") {
-            let message = "a page answers".to_owned();
+            let message = "got an HTML page instead of JSON".to_owned();
             return Err(ModelError::Elsewhere { host: self.host(), message });
         }
         let has_events = kind.contains("event-stream") || self.stream && !kind.contains("json");
@@ -199,7 +199,7 @@ impl Adapter {
             let whole = incoming.whole().await.map_err(|it| self.unreachable(it))?;
             let flow = self.take(&String::from_utf8_lossy(&whole), &mut draft)?;
             if flow == Flow::More {
-                return Err(self.malformed("it has no end"));
+                return Err(self.malformed("it is incomplete"));
             }
         }
         let mut reply = self.finish(draft)?;
@@ -257,7 +257,7 @@ impl Adapter {
         match flow {
             Flow::More => {
                 let message = match draft.is_empty() {
-                    true => "the stream ended before the first word",
+                    true => "the stream ended before it began",
                     false => "the stream ended in the middle of the reply",
                 };
                 Err(ModelError::Broken { host: self.host(), message: message.to_owned() })

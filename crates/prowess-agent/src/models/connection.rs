@@ -41,7 +41,7 @@ pub struct ApiKey(String);
 #[non_exhaustive]
 pub enum ConnectionError {
     /// It has no name.
-    #[error("no model is named")]
+    #[error("no model was given")]
     Name,
     /// The address is none.
     #[error("the base URL cannot be used: {source}")]
@@ -50,7 +50,7 @@ pub enum ConnectionError {
         source: HttpError,
     },
     /// The key cannot be sent.
-    #[error("the key has characters that no key has")]
+    #[error("the key has invalid characters")]
     Key,
     /// The certificates are none.
     #[error(transparent)]

@@ -84,7 +84,7 @@ impl Protocol for Gemini {
             "MAX_TOKENS" => draft.stop = Some(StopReason::Length),
             "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" => {
                 // It may do better when it is asked again.
-                let message = format!("the model made a call that is none: {said}");
+                let message = format!("the model made an invalid call: {said}");
                 return Err(Trouble::said(&json!({"message": message})));
             }
             reason if FILTERS.contains(&reason) => {
@@ -97,7 +97,7 @@ impl Protocol for Gemini {
             // What was said and called counts, whatever the word for its end means.
             reason => {
                 draft.stop = Some(StopReason::Done);
-                draft.why = format!("the reply ended with an unknown reason: {reason}");
+                draft.why = format!("the reply ended for an unknown reason: {reason}");
             }
         }
         Ok(Flow::Nearly)

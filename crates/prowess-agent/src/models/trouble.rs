@@ -202,7 +202,10 @@ fn is_page(text: &str) -> bool {
 fn page(text: &str) -> String {
     let behind = text.split('<').filter_map(|it| Some(it.split_once('>')?.1.trim()));
     let words: Vec<&str> = behind.filter(|it| !it.is_empty()).take(3).collect();
-    format!("a page answers: {}", words.join(" ").chars().take(MAX_WORDS).collect::<String>())
+    format!(
+        "got an HTML page instead of JSON: {}",
+        words.join(" ").chars().take(MAX_WORDS).collect::<String>()
+    )
 }
 
 /// A text that can be shown: not too long, and without the key, whoever put it there.

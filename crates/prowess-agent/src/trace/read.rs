@@ -80,13 +80,13 @@ pub enum TraceError {
     #[error("it is empty")]
     Empty,
     /// No line of it is an event.
-    #[error("it is no trace: no line of it is an event")]
+    #[error("it is not a trace: no line is an event")]
     Foreign,
     /// It is what a conversation is kept in.
     #[error("it is a session, not a trace")]
     Session,
     /// It was written by a later version.
-    #[error("the trace is of version {version}, and only {TRACE_VERSION} is known")]
+    #[error("the trace has version {version}, but only {TRACE_VERSION} is supported")]
     Version {
         /// Its version.
         version: u64,

@@ -1037,7 +1037,7 @@ mod what_breaks_down_takes_nothing_with_it {
         let answer = asked(&agent, &Session::new("panic"), "Hello").await;
         assert_eq!(answer.message.content, "Well.");
         let result = model.last().pop().unwrap();
-        assert!(result.content.contains("broke down"), "{}", result.content);
+        assert!(result.content.contains("crashed"), "{}", result.content);
     }
 
     #[tokio::test]
@@ -1049,7 +1049,7 @@ mod what_breaks_down_takes_nothing_with_it {
         let answer = asked(&agent, &Session::new("panic"), "Hello").await;
         assert_eq!(answer.message.content, "Well.");
         let result = model.last().pop().unwrap().content;
-        assert!(result.contains("`work` broke down: it went off"), "{result}");
+        assert!(result.contains("`work` crashed: it went off"), "{result}");
         assert!(watch.last("warned")["message"].as_str().unwrap().contains("it went off"));
         assert_eq!(tool.calls(), 0);
     }
@@ -1127,7 +1127,7 @@ mod spending_has_limits {
             let model = Fake::replying([spending(calls("look"), 1000, 50)]);
             let agent = Agent::new(model.clone()).with(calling(&[&tool])).with(limits);
             let error = agent.ask(&Session::new("spent"), "Hello").await.unwrap_err();
-            assert_eq!(error.to_string(), format!("the turn's limit of {which} is spent"));
+            assert_eq!(error.to_string(), format!("the turn's limit of {which} is used up"));
             assert_eq!(model.asked().len(), 2, "{which}");
             assert_eq!(tool.calls(), 2, "{which}");
         }
@@ -1142,7 +1142,7 @@ mod spending_has_limits {
         asked(&agent, &one, "Hello").await;
         asked(&agent, &one, "Hello").await;
         let error = agent.ask(&one, "Hello").await.unwrap_err();
-        assert_eq!(error.to_string(), "the session's limit of 2000 tokens read is spent");
+        assert_eq!(error.to_string(), "the session's limit of 2000 tokens read is used up");
         assert_eq!(model.asked().len(), 2);
         asked(&agent, &other, "Hello").await;
     }
@@ -1188,7 +1188,7 @@ mod spending_has_limits {
             agent.with(Spending { session, prices: prices("other"), ..Spending::default() });
         asked(&agent, &Session::new("price"), "Hello").await;
         let warned = watch.last("warned")["message"].clone();
-        assert_eq!(warned, "no price of `fake` is known, so its cost has no limit");
+        assert_eq!(warned, "no price is configured for `fake`, so its cost is not limited");
     }
 }
 
@@ -1311,7 +1311,7 @@ mod somebody_is_asked_before_a_call {
         assert_eq!(answer.message.content, "Well.");
         assert_eq!(tool.calls(), 0);
         let result = model.last().pop().unwrap().content;
-        assert!(result.contains("nobody is there to approve: call `work`"), "{result}");
+        assert!(result.contains("there is no one to approve: call `work`"), "{result}");
         let approval = watch.last("approval");
         assert_eq!((&approval["reply"], &approval["by"]), (&json!("no"), &json!("nobody")));
     }

@@ -648,7 +648,7 @@ mod a_reply_is_heard_as_it_comes {
         let reply = gemini("FUNCTION_CALL", calls).unwrap();
         assert_eq!(called(&reply), [("weather", json!({"city": "Oslo"}))]);
         assert_eq!(reply.stop, StopReason::Calls);
-        let remark = "the reply ended with an unknown reason: FUNCTION_CALL";
+        let remark = "the reply ended for an unknown reason: FUNCTION_CALL";
         assert_eq!(reply.remark.as_deref(), Some(remark));
         let reply = gemini("NEW_IN_2027", json!([{"text": "Four."}])).unwrap();
         assert_eq!((&*reply.message.content, reply.stop), ("Four.", StopReason::Done));
@@ -1208,13 +1208,13 @@ mod what_goes_wrong_has_a_kind {
     fn a_reply_that_breaks_off_is_a_matter_of_the_network() {
         for (provider, error) in errors(&Answer::text("one two").then_cut()) {
             assert!(matches!(error, ModelError::Broken { .. }), "{provider:?} {error:?}");
-            assert!(error.is_passing() && error.to_string().contains("broke off"), "{error}");
+            assert!(error.is_passing() && error.to_string().contains("was cut off"), "{error}");
         }
         // All of HTTP came, but not all of the reply.
         let cut = answer("200 OK", "content-type: text/event-stream\r\n", ": ping\n\ndata: {\"ty");
         for (provider, error) in errors(&Answer::bytes(cut)) {
             assert!(matches!(error, ModelError::Broken { .. }), "{provider:?} {error:?}");
-            assert!(error.to_string().contains("before the first word"), "{error}");
+            assert!(error.to_string().contains("before it began"), "{error}");
         }
         let connection = |url: String| ModelConnection {
             base_url: Some(url),
@@ -1224,7 +1224,7 @@ mod what_goes_wrong_has_a_kind {
         let silent = Server::new(|_, _| Ok(()));
         let error = super::error(&*model(connection(silent.url(""))).unwrap(), &question());
         assert!(matches!(error, ModelError::Broken { .. }), "{error:?}");
-        let wanted = "broke off: the server closed the connection before it answered";
+        let wanted = "was cut off: the server closed the connection before it answered";
         assert!(error.is_passing() && error.to_string().ends_with(wanted), "{error}");
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let nobody = model(connection(format!("http://{free}"))).unwrap();
@@ -1318,7 +1318,7 @@ mod what_goes_wrong_has_a_kind {
             let page = answer(status, "content-type: text/html\r\n", &text);
             for (provider, error) in errors(&Answer::bytes(page)) {
                 assert!(matches!(error, ModelError::Elsewhere { .. }), "{provider:?} {error:?}");
-                assert!(error.to_string().contains("a page answers"), "{error}");
+                assert!(error.to_string().contains("got an HTML page instead of JSON"), "{error}");
             }
         }
         let elsewhere = Server::saying(answer("200 OK", "", "{}"));

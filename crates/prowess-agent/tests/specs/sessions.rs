@@ -258,12 +258,19 @@ mod a_session_is_taken_up_where_it_was_broken_off {
         let (resumed, (agent_, tool)) = (broken_off(), agent());
         assert_eq!(agent_.resume(&resumed).await.unwrap().unwrap().message.content, "done");
         let told = results(&resumed);
-        assert!(told[0].contains("may have done its work or not") && told[1] == "made", "{told:?}");
+        assert!(
+            told[0].contains("may or may not have taken effect") && told[1] == "made",
+            "{told:?}"
+        );
         assert_eq!(tool.calls.load(Ordering::SeqCst), 1);
         let (asked, (agent_, tool)) = (broken_off(), agent());
         agent_.ask(&asked, "something else").await.unwrap();
         let told = results(&asked);
-        assert!(told[0].contains("may have done") && told[1].contains("was not made"), "{told:?}");
+        assert!(
+            told[0].contains("may or may not have taken effect")
+                && told[1].contains("was not made"),
+            "{told:?}"
+        );
         assert_eq!(tool.calls.load(Ordering::SeqCst), 0);
     }
 
@@ -346,7 +353,7 @@ mod a_session_is_taken_up_where_it_was_broken_off {
             let all = TokenUsage { input: 2000, output: 100, cached: 20, ..TokenUsage::default() };
             assert_eq!(session.spent_on(), [("scripted".to_owned(), all)].into());
             let error = agent.ask(&session, "three").await.unwrap_err();
-            assert_eq!(error.to_string(), "the session's limit of 2000 tokens read is spent");
+            assert_eq!(error.to_string(), "the session's limit of 2000 tokens read is used up");
         }
         assert_eq!(model.asked().len(), 2);
     }
@@ -455,7 +462,7 @@ mod trouble_with_a_journal_is_told {
     fn a_session_of_a_later_version_is_refused() {
         let error = wrong(&World::new(), "{\"type\":\"session\",\"version\":2,\"id\":\"s\"}\n");
         assert!(matches!(error, SessionError::Version { version: 2 }));
-        assert_eq!(error.to_string(), "the session is of version 2, and only 1 is known");
+        assert_eq!(error.to_string(), "the session has version 2, but only 1 is supported");
     }
 
     #[test]

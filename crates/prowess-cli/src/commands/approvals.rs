@@ -5,23 +5,24 @@ use serde_json::json;
 use super::count;
 use crate::{ExitStatus, cli_error::CliError, host, printer::Printer, safe};
 
-/// List the approvals that are remembered, or take them back
+/// List saved approvals, or revoke them
 ///
-/// Lists what you answered with `always`, the skills that `--yes` approved until they change, and the project files that
-/// `prowess config --approve` accepted. What is taken back is asked about again. `prowess trust --list` lists the projects that are trusted.
+/// Lists what you answered with `always`, the skills that `--yes` approved until they change, and the project files
+/// accepted with `prowess config --approve`. You are asked again about everything you revoke. `prowess trust
+/// --list` lists trusted projects.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Take back the approvals of these ids, which are listed first on each line
+    /// Revoke the approvals with these IDs, the first column of the list
     #[arg(long, value_name = "ID", num_args = 0..)]
     revoke: Option<Vec<String>>,
-    /// Take back every approval
+    /// Revoke every approval
     #[arg(long, requires = "revoke")]
     all: bool,
 }
 
 pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {
     let Some(state) = host::state() else {
-        let fault = CliError::unable("there is no home directory to remember approvals in");
+        let fault = CliError::unable("there is no home directory to save approvals in");
         return Err(fault.hint("set `HOME`, or `XDG_STATE_HOME` to an absolute path").into());
     };
     let records = Records::at(state);
@@ -47,9 +48,9 @@ fn list(approvals: &[RememberedApproval], printer: &mut Printer) -> Result<ExitS
     }
     printer.flush()?;
     match approvals.is_empty() {
-        true => printer.note("no approval is remembered"),
+        true => printer.note("there are no saved approvals"),
         false => printer
-            .note("`prowess approvals --revoke ID` takes one back, `--revoke --all` all of them"),
+            .note("`prowess approvals --revoke ID` revokes one, `--revoke --all` all of them"),
     }
     Ok(ExitStatus::Success)
 }
@@ -68,7 +69,7 @@ fn described(approval: &RememberedApproval) -> String {
         "network" => format!("let the skill {name} in {place} connect to {}", hosts.join(", ")),
         "environment" => format!("use the packages that were installed for {name}, {place}"),
         "send" => format!("send to {place}"),
-        "settings" => format!("take the commands and hosts of {place}"),
+        "settings" => format!("accept the commands and hosts of {place}"),
         _ => format!("{name}: {place}"),
     };
     // Whoever typed `--yes` may not know that it is remembered.
@@ -82,9 +83,9 @@ fn revoke(
     printer: &mut Printer,
 ) -> Result<ExitStatus> {
     if ids.is_empty() && !all {
-        let fault = CliError::unable("no approval is named");
+        let fault = CliError::unable("no approval was given");
         return Err(fault
-            .hint("`prowess approvals` lists them; `--revoke --all` takes all back")
+            .hint("`prowess approvals` lists them; `--revoke --all` revokes all")
             .into());
     }
     let known = records.remembered();
@@ -101,8 +102,8 @@ fn revoke(
         return Ok(ExitStatus::Success);
     }
     printer.note(&match revoked.len() {
-        0 => "no approval is remembered".to_owned(),
-        many => format!("{} taken back; it will be asked again", count(many, "approval")),
+        0 => "there are no saved approvals".to_owned(),
+        many => format!("{} revoked; you will be asked again", count(many, "approval")),
     });
     Ok(ExitStatus::Success)
 }

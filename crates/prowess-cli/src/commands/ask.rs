@@ -24,25 +24,24 @@ use crate::{
     sessions::Which,
 };
 
-/// Ask an agent: it loads the skills that fit, calls tools, and answers
+/// Ask an agent, which loads matching skills, calls tools, and answers
 ///
-/// The answer goes to stdout, as it comes on a terminal and in one piece into a pipe. What the agent does
-/// goes to stderr: skills that it uses, files that it writes and commands that it runs, a line each; `-v`
-/// adds every step, `-q` leaves them out. A key comes from `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`,
-/// `GEMINI_API_KEY` or a file. Ctrl-C ends it; what was said is kept, and `--resume` goes on. A second
-/// Ctrl-C ends it at once, whatever holds it up. Sessions are files in `~/.local/state/prowess/sessions`,
-/// and can be removed there.
+/// The answer goes to stdout: streamed at a terminal, in one piece in a pipe. The agent's actions go to stderr, one
+/// per line: skills used, files written, commands run; `-v` adds every step, `-q` hides them. If actions were
+/// refused, the last line says so. The API key comes from `OPENAI_API_KEY`, `ANTHROPIC_API_KEY`, `GEMINI_API_KEY`
+/// or a file. Ctrl-C stops the agent; the conversation is saved, and `--resume` continues it. A second Ctrl-C exits
+/// immediately. Sessions are files in `~/.local/state/prowess/sessions`; `prowess sessions` lists and removes them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What is asked for; several words need no quotes, `-` or nothing reads it from stdin
+    /// The request; several words need no quotes, `-` or nothing reads it from stdin
     prompt: Vec<String>,
-    /// Show this text to the model with it; `-` reads stdin; may be given several times
+    /// Add this file to the request; `-` reads stdin; repeatable
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::AnyPath)]
     file: Vec<String>,
-    /// Show what would be sent, and send nothing; needs neither key nor network
+    /// Show what would be sent, without sending it; needs no key and no network
     #[arg(long)]
     dry_run: bool,
-    /// Print all that happens as JSON, a line each as it comes
+    /// Print every event as it happens, one line of JSON each
     #[arg(long, conflicts_with = "dry_run")]
     events: bool,
     #[command(flatten)]
@@ -60,7 +59,7 @@ pub(crate) fn run(
     let prompt = args.prompt()?;
     args.which.differs_from(args.working.trace.as_deref())?;
     if args.is_unread() {
-        printer.note("what comes on stdin is not read: `--file -` shows it to the model");
+        printer.note("stdin is not read; use `--file -` to add it to the request");
     }
     if args.dry_run {
         return dry_run(args, prompt, global, launcher, printer);
@@ -94,7 +93,11 @@ pub(crate) fn run(
         }
     };
     printer.flush()?;
+    let refused = conversation.renderer.refused();
     conversation.end(printer);
+    if let Some(refused) = refused {
+        printer.warning(&refused);
+    }
     Ok(status)
 }
 
@@ -119,7 +122,9 @@ impl Args {
         let asked = self.asked();
         let from_stdin = self.file.iter().chain(&asked).filter(|it| *it == "-").count();
         if from_stdin > 1 {
-            return Err(CliError::typed("stdin can be read once, and `-` is there twice").into());
+            return Err(
+                CliError::typed("stdin can be read only once, but `-` was given twice").into()
+            );
         }
         let mut prompt = match asked.as_deref() {
             Some("-") => input::text("-")?,
@@ -145,8 +150,8 @@ impl Args {
 
 fn nothing_is_asked() -> CliError {
     let hint =
-        "`prowess ask \"what is in this repository?\"` asks; `prowess chat` asks more than once";
-    CliError::typed("nothing is asked").hint(hint)
+        "try `prowess ask \"what is in this repository?\"`, or `prowess chat` for a conversation";
+    CliError::typed("the request is missing").hint(hint)
 }
 
 /// Says no to a request that invokes a skill which is not there.
@@ -192,7 +197,7 @@ fn dry_run(
             if !set.is_empty() {
                 let set = set.join("`, `");
                 printer.note(&format!(
-                    "not started for this, so that their tools and skills are missing: `{set}`; `prowess servers` shows them"
+                    "these servers were not started, so their tools and skills are missing: `{set}`; see `prowess servers`"
                 ));
             }
             Ok(ExitStatus::Success)

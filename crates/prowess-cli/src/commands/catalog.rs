@@ -8,26 +8,26 @@ use serde_json::json;
 use super::count;
 use crate::{ExitStatus, arguments::Global, completion, context, host, printer::Printer};
 
-/// Print what a model is shown of the skills at the start
+/// Print the list of skills that a model is given at the start
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Directories to search, as with `--dir`
     #[arg(value_hint = clap::ValueHint::DirPath)]
     paths: Vec<PathBuf>,
-    /// In which form
+    /// Output format
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = FormatName::List)]
     format: FormatName,
-    /// How many tokens it may take
+    /// Maximum size in tokens
     #[arg(long, value_name = "TOKENS")]
     budget: Option<usize>,
-    /// Count tokens as this model does; by estimate for one whose vocabulary is not public
+    /// Count tokens like this model; estimated if its tokenizer is not public
     #[arg(long, value_name = "NAME", add = completion::models())]
     model: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum FormatName {
-    /// The names alone
+    /// Names only
     Names,
     /// Names and descriptions
     List,
@@ -66,9 +66,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     }
     if let (Some(budget), 0, 1..) = (args.budget, catalog.shown, catalog.dropped) {
         let tokens = count(budget, "token");
-        printer.warning(&format!(
-            "no skill fits into a budget of {tokens}; a larger `--budget` shows some"
-        ));
+        printer.warning(&format!("no skill fits into {tokens}; use a larger `--budget`"));
     }
     printer.note(&format!(
         "{}, {} of them shortened, {} left out; {} ({})",

@@ -28,11 +28,11 @@ use crate::{
     sessions::{self, OpenSession, Which},
 };
 
-/// Talk with an agent
+/// Chat with an agent
 ///
-/// At a terminal lines can be edited, and Tab completes commands and the names of skills; in a pipe
-/// each line is one request. `/name` invokes a skill, `@name` mentions one, `/help` lists what else
-/// there is. Ctrl-C ends a step, and a second one the conversation, which `--resume` takes up again.
+/// At a terminal, lines can be edited, and Tab completes commands and names of skills; in a pipe, each line is one
+/// request. `/name` invokes a skill, `@name` mentions one, and `/help` lists the commands. Ctrl-C stops a step, a
+/// second Ctrl-C leaves, and `--resume` continues the conversation.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -45,13 +45,13 @@ pub(crate) struct Args {
 const BRIEF: usize = 60;
 /// What can be typed beside requests.
 const COMMANDS: [(&str, &str); 7] = [
-    ("skills", "the skills that there are; those in bold stand before the model"),
-    ("why", "why the skills of the last request were chosen"),
-    ("budget", "what the last request took of the window, and all of them together"),
-    ("trace", "what happened since the last request"),
-    ("clear", "begin anew; what was said is kept"),
+    ("skills", "list skills; the active ones are bold"),
+    ("why", "explain why skills were chosen for the last request"),
+    ("budget", "show the tokens used by the last request, and in total"),
+    ("trace", "show what happened since the last request"),
+    ("clear", "start a new conversation; this one is saved"),
     ("help", "this list"),
-    ("quit", "leave; Ctrl-D does the same"),
+    ("quit", "quit, like Ctrl-D"),
 ];
 
 pub(crate) fn run(
@@ -80,7 +80,7 @@ pub(crate) fn run(
     if let Some(name) = kept.name.as_ref().filter(|_| kept.session.turns() > 0) {
         let model = args.working.naming.typed();
         let command = printer.led(&format!("`prowess chat --resume {name}{model}`"));
-        printer.note(&format!("{command} goes on"));
+        printer.note(&format!("{command} continues it"));
     }
     chat.conversation.end(printer);
     ended?;
@@ -118,7 +118,7 @@ impl Chat {
     fn go_on(&mut self, args: &Args, lines: &mut Lines, printer: &mut Printer) -> Result<()> {
         if lines.is_terminal() {
             printer.note(&format!(
-                "talking with `{}`; `/help` says what else can be typed",
+                "chatting with `{}`; `/help` lists commands",
                 self.conversation.stack.agent.model().name()
             ));
         }
@@ -138,7 +138,7 @@ impl Chat {
                     After::End
                 }
                 Input::Interrupt => {
-                    printer.note("Ctrl-C once more, or Ctrl-D, leaves");
+                    printer.note("press Ctrl-C again or Ctrl-D to quit");
                     After::Interrupted
                 }
                 Input::Line(line) => self.take(line.trim(), printer)?,
@@ -154,7 +154,7 @@ impl Chat {
         if let Some(request) = prowess::request(&messages) {
             let (turns, said) = (session.turns(), safe::cut(&safe::line(&request.content), BRIEF));
             printer.note(&format!(
-                "the conversation goes on after {}; the last was: {said}",
+                "continuing after {}; the last one was: {said}",
                 count(turns, "request")
             ));
         }
@@ -184,7 +184,7 @@ impl Chat {
                 let keep = if kept.name.is_some() { self.keep } else { 0 };
                 *kept = sessions::fresh(keep, printer);
                 *renderer = EventRenderer::new(renderer.view());
-                printer.note("a new conversation begins");
+                printer.note("started a new conversation");
             }
             _ => {
                 let commands = COMMANDS.iter().map(|it| it.0);
@@ -244,8 +244,8 @@ impl Chat {
     fn why(&self) -> Vec<String> {
         let renderer = &self.conversation.renderer;
         match (renderer.scores.is_empty(), renderer.steps) {
-            (true, 0) => vec!["nothing was asked since this program began".to_owned()],
-            (true, _) => vec!["no skill fits the last request".to_owned()],
+            (true, 0) => vec!["no request yet".to_owned()],
+            (true, _) => vec!["no skill matches the last request".to_owned()],
             _ => renderer.scores.iter().map(|it| safe::line(&judged(it)).into_owned()).collect(),
         }
     }
@@ -254,9 +254,7 @@ impl Chat {
         let (renderer, window) =
             (&self.conversation.renderer, self.conversation.stack.window.tokens);
         let Some((window, tokens)) = &renderer.fitted else {
-            let mut lines = vec![format!(
-                "nothing was asked since this program began; the window holds {window} tokens"
-            )];
+            let mut lines = vec![format!("no request yet; the context window has {window} tokens")];
             let spent = self.conversation.kept.session.spent_on();
             let spent: TokenUsage = spent.into_values().sum();
             if spent.input + spent.output > 0 {
@@ -289,7 +287,7 @@ fn tell(command: &str, lines: Vec<String>, printer: &mut Printer) -> Result<()> 
 fn help() -> Vec<String> {
     let mut lines: Vec<String> =
         COMMANDS.iter().map(|(name, what)| format!("{:10}  {what}", format!("/{name}"))).collect();
-    lines.push("/SKILL …    invoke a skill, with what it is given".to_owned());
+    lines.push("/SKILL …    invoke a skill, with arguments".to_owned());
     lines.push("@SKILL      mention a skill in a request".to_owned());
     lines
 }
@@ -402,7 +400,7 @@ impl Lines {
             }
             Err(ReadlineError::Interrupted | ReadlineError::Signal(_)) => Ok(Input::Interrupt),
             Err(ReadlineError::Eof) => Ok(Input::End),
-            Err(error) => Err(error).context("cannot read what is typed"),
+            Err(error) => Err(error).context("cannot read the input"),
         }
     }
 }

@@ -24,29 +24,29 @@ use crate::{
     ExitStatus, arguments::Global, cli_error::CliError, context, printer::Printer, snippet, suggest,
 };
 
-/// Say what is wrong with skills, and put right what is safe
+/// Check skills, and fix what is safe to fix
 ///
-/// Takes skill folders, their files, folders with skills at any depth, such as a repository, or the names of
-/// skills. Without any it checks the configured directories, else every directory in which a client would find skills here.
-/// Exits 1 when there is an error, and 2 when there is nothing to check.
+/// Checks skill folders, `SKILL.md` files, folders with skills at any depth, such as a repository, or skills by
+/// name. Without arguments, checks the configured directories, or else every directory in which a client would find
+/// skills here. Exits 1 if there are errors, and 2 if there is nothing to check.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Skill folders, SKILL.md files, folders of skills, or names of skills; a path comes before a name
+    /// Skill folders, `SKILL.md` files, folders of skills, or names of skills; a path wins over a name
     paths: Vec<PathBuf>,
     #[command(flatten)]
     fix: FixArgs,
-    /// How findings are printed [default: text]
+    /// Output format [default: text]
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Option<Format>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
-    /// For people, each under the line that it is about
+    /// For people, each with the line that it is about
     Text,
     /// One JSON document, as with `--json`
     Json,
-    /// Annotations for a workflow of GitHub
+    /// Annotations for GitHub Actions
     Github,
     /// One SARIF 2.1.0 document, for code scanning
     Sarif,
@@ -132,7 +132,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     }
     let errors = fixed.iter().flatten().filter_map(|it| it.error.as_ref());
     if errors.map(|it| printer.error(it)).count() > 0 {
-        printer.hint("what could not be fixed is as it was; see to the cause and try again");
+        printer
+            .hint("files that could not be fixed are unchanged; resolve the cause and try again");
         return Ok(ExitStatus::Error);
     }
     Ok(if failed { ExitStatus::Failure } else { ExitStatus::Success })
@@ -179,13 +180,13 @@ fn named(
         return Ok(Directory::repository(folder));
     }
     let fault = CliError::unable(format!(
-        "`{name}` is neither a path nor the name of a skill in the directories that are searched"
+        "`{name}` is neither a path nor a skill in the searched directories"
     ));
     let near =
         suggest::path(path).or_else(|| context::nearest_skill(&library, name).map(str::to_owned));
     Err(match near {
         Some(near) => fault.hint(format!("did you mean `{near}`?")).into(),
-        None => fault.hint("`prowess list` shows which skills there are").into(),
+        None => fault.hint("`prowess list` lists all skills").into(),
     })
 }
 
@@ -196,7 +197,7 @@ fn no_skill(path: &Path, paths: usize) -> CliError {
         _ => format!(" or in {} other places", paths - 1),
     };
     CliError::unable(format!("there is no skill in `{}`{more}", path.display()))
-        .hint("a skill is a folder with a `SKILL.md`; build output and what git ignores is only searched when it is named")
+        .hint("a skill is a folder with a `SKILL.md`; build output and files ignored by git are searched only if given explicitly")
 }
 
 /// Adds what scripts would do that none should, in its place among the findings of a file.
@@ -205,7 +206,7 @@ fn add_dangers(checked: &mut CheckResult, profile: Profile) {
     let Some((rule, severity)) = weight else { return };
     for CheckedScript { path, line, text } in &checked.scripts {
         let Some(hazard) = lint(text) else { continue };
-        let hint = "it cannot be run like this; change what it does";
+        let hint = "change the script; it is refused as it is";
         let excerpt =
             text.lines().nth(hazard.line.saturating_sub(1)).filter(|it| it.len() <= MAX_EXCERPT);
         let message = format!("the script {} (`{}`)", hazard.kind.description(), hazard.command);
@@ -244,7 +245,7 @@ fn show(
     let mut words = format!("{} checked: ", count(checked.skills, "skill"));
     words.push_str(&match (errors, warnings) {
         (0, 0) if args.dry_run => "nothing".to_owned(),
-        (0, 0) => "all is well".to_owned(),
+        (0, 0) => "no problems found".to_owned(),
         (0, _) => count(warnings, "warning"),
         (_, 0) => count(errors, "error"),
         (_, _) => format!("{}, {}", count(errors, "error"), count(warnings, "warning")),
@@ -258,10 +259,8 @@ fn show(
     }
     printer.note(&words);
     if let Some(finding) = shown().rev().max_by_key(|it| it.severity) {
-        printer.note(&format!(
-            "`prowess rule {}` says why, and how to put it right",
-            finding.rule.code
-        ));
+        printer
+            .note(&format!("`prowess rule {}` explains it, and how to fix it", finding.rule.code));
     }
     Ok(())
 }

@@ -4,13 +4,12 @@ use serde_json::json;
 
 use crate::{ExitStatus, completion::ASKED, printer::Printer};
 
-/// Print the script by which a shell completes commands, flags and names
+/// Print a shell completion script for commands, options and names
 ///
-/// It asks this program what a word can become, so that skills, sessions and settings are completed as
-/// they are at that moment.
+/// The script calls this program, so that names of skills, sessions and settings are always current.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The shell that reads it
+    /// The shell
     #[arg(value_enum)]
     shell: Shell,
 }

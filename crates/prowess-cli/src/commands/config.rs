@@ -18,8 +18,8 @@ use crate::{
 
 /// Show and explain settings, and where each value came from
 ///
-/// Values come from flags, else from the nearest `prowess.toml` here or above, else from the user's
-/// own file, else they are defaults. A project's file can narrow what the user allows, never widen it.
+/// Flags win over the nearest `prowess.toml` here or above, which wins over the user's own file and the defaults. A
+/// project's file can restrict what the user allows, never extend it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Explain this setting, such as `skill.depth`, or list those of a table, such as `limits`
@@ -28,13 +28,13 @@ pub(crate) struct Args {
     /// Print the path of the user's file
     #[arg(long, conflicts_with_all = ["schema", "markdown", "approve"])]
     path: bool,
-    /// Print a JSON schema of `prowess.toml`, for editors
+    /// Print a JSON Schema of `prowess.toml`, for editors
     #[arg(long, conflicts_with_all = ["markdown", "approve"])]
     schema: bool,
     /// Print the reference of all settings as Markdown
     #[arg(long, conflicts_with = "approve")]
     markdown: bool,
-    /// Accept the commands and hosts of this project's file, as long as it does not change
+    /// Accept the commands and hosts in this project's file, until it changes
     #[arg(long)]
     approve: bool,
     /// Accept them without asking
@@ -105,9 +105,8 @@ fn path(global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     printer.line(safe::line(&path.to_string_lossy()))?;
     printer.flush()?;
     if !exists {
-        printer.note(
-            "this file does not exist yet; `prowess config --markdown` lists what can be in it",
-        );
+        printer
+            .note("this file does not exist yet; `prowess config --markdown` lists all settings");
     }
     Ok(ExitStatus::Success)
 }
@@ -115,7 +114,7 @@ fn path(global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
 /// Shows what the project's file asks for, and accepts it once somebody agrees, bound to its content.
 fn approve(config: &Config, yes: bool, printer: &mut Printer) -> Result<ExitStatus> {
     let Some(project) = &config.project else {
-        printer.fault("there is no `prowess.toml` of a project here or above");
+        printer.fault("there is no project `prowess.toml` here or above");
         return Ok(ExitStatus::Failure);
     };
     let asked: Vec<_> = config.ignored.iter().filter(|it| it.can_be_approved).collect();
@@ -129,7 +128,7 @@ fn approve(config: &Config, yes: bool, printer: &mut Printer) -> Result<ExitStat
         printer.flush()?;
     }
     if !asked.is_empty() && !yes && !is_agreed(&path)? {
-        printer.note("nothing is approved");
+        printer.note("nothing was approved");
         return Ok(ExitStatus::Failure);
     }
     if !asked.is_empty() {
@@ -155,14 +154,16 @@ fn approve(config: &Config, yes: bool, printer: &mut Printer) -> Result<ExitStat
         (false, _) => {
             format!("`{path}` is approved until it changes; `prowess approvals` lists it")
         }
-        (true, true) => format!("`{path}` was approved before"),
-        (true, false) => format!("`{path}` asks for no command or host that needs approval"),
+        (true, true) => format!("`{path}` is already approved"),
+        (true, false) => format!("`{path}` has no commands or hosts that need approval"),
     });
     let servers = config.servers.value.0.iter().filter(|it| !it.is_trusted);
     let servers: Vec<_> = servers.map(|it| format!("`{}`", it.description.name)).collect();
     if !servers.is_empty() {
         let (servers, list) = (servers.join(", "), printer.led("`prowess servers`"));
-        printer.note(&format!("the servers that it sets are not approved by this: {servers}; {list} asks about each before it is started"));
+        printer.note(&format!(
+            "its servers are not included: {servers}; {list} asks about each before starting it"
+        ));
     }
     Ok(ExitStatus::Success)
 }
@@ -170,10 +171,8 @@ fn approve(config: &Config, yes: bool, printer: &mut Printer) -> Result<ExitStat
 /// Whether the person at the terminal agrees to what a project's file asks for.
 fn is_agreed(path: &str) -> Result<bool> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        let fault = CliError::unable("there is no terminal to ask at, so nothing is approved");
-        return Err(fault
-            .hint("read the file, then `prowess config --approve --yes` approves it")
-            .into());
+        let fault = CliError::unable("there is no terminal to ask at, so nothing was approved");
+        return Err(fault.hint("read the file, then run `prowess config --approve --yes`").into());
     }
     let path = safe::line(path);
     Ok(printer::confirm(&format!("Accept these of `{path}` until it changes?"))? == Some(true))

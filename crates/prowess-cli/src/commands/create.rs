@@ -19,15 +19,15 @@ use crate::{
 /// How much of a definition is read.
 const MAX_SIZE: u64 = 1024 * 1024;
 
-/// Create a skill of any type and put it in use
+/// Create a complete skill of any type from a file or stdin, and enable it
 ///
-/// What it executes is the text of a file or of standard input: a script, a template or instructions;
-/// for a composite `{"steps": [{"tool": …, "params": {…}}]}`.
+/// The definition is read from a file or from standard input: a script, a template or instructions; for a composite
+/// skill, `{"steps": [{"tool": …, "params": {…}}]}`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What it is called: lowercase letters and digits joined by single hyphens
+    /// Name of the skill: lowercase letters and digits, joined by single hyphens
     name: String,
-    /// What it does when it is run
+    /// Type of the skill
     #[arg(long = "type", value_name = "TYPE", default_value = "instruction", value_parser = PossibleValuesParser::new(Type::ALL.map(Type::as_str)))]
     kind: String,
     /// What it does and when to use it
@@ -36,16 +36,16 @@ pub(crate) struct Args {
     /// The definition, such as `{"script": "echo hello"}`
     #[arg(long, value_name = "JSON", conflicts_with = "file")]
     definition: Option<String>,
-    /// A file with the definition; `-` is standard input
+    /// File with the definition; `-` reads standard input
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// The JSON schema of what it takes, or `@FILE`
+    /// JSON Schema of its parameters, or `@FILE`
     #[arg(long, value_name = "JSON")]
     parameters: Option<String>,
-    /// Words to find it by
+    /// Tags, separated by commas
     #[arg(long, value_name = "TAG,TAG", value_delimiter = ',')]
     tags: Vec<String>,
-    /// Somebody has to agree before it runs
+    /// Require approval before it runs
     #[arg(long)]
     requires_approval: bool,
 }
@@ -103,12 +103,12 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             {
                 let path = shelf.document(&entry);
                 printer.warning(&format!(
-                    "it has no instructions yet; write them into `{}`",
+                    "it has no instructions yet; add them to `{}`",
                     path.display()
                 ));
             }
             if trust::is_needed(&shelf.path, global) {
-                printer.note("`prowess run` asks whether you trust this project; `prowess trust .` answers ahead");
+                printer.note("`prowess run` will ask whether you trust this project; `prowess trust .` trusts it now");
             }
             Ok(ExitStatus::Success)
         }
@@ -153,20 +153,21 @@ fn definition(args: &Args, kind: Type, global: &Global) -> Result<Definition> {
     if let (Err(error), Ok(loose)) = (&json, serde_json::from_str(&text))
         && definition_from_json(kind, &loose).is_ok()
     {
-        bail!("the definition says two things at once: {error}");
+        bail!("the definition is ambiguous: {error}");
     }
     let read = json.as_ref().ok().map(|it| definition_from_json(kind, it));
     Ok(match (kind, read) {
         (_, Some(Ok(definition))) if !text.trim().is_empty() => definition,
         (Type::Instruction, _) => Definition::Instruction { content: text },
         (_, _) if text.trim().is_empty() => {
-            let hint = "give it by `--definition`, `--file` or standard input";
+            let hint = "use `--definition`, `--file` or standard input";
             bail!(CliError::typed(format!("a {kind} skill needs a definition")).hint(hint))
         }
         (Type::Script, _) if let Some(interpreter) = other_interpreter(&text) => {
             let hint = "put it into `scripts/` of an instruction skill, and run it with `prowess run NAME --script scripts/FILE`";
-            let message =
-                format!("a script skill is a shell script, and this is one for `{interpreter}`");
+            let message = format!(
+                "a script skill must be a shell script, but this one is for `{interpreter}`"
+            );
             bail!(CliError::typed(message).hint(hint))
         }
         (Type::Script, _) => Definition::Script { script: text },
@@ -194,7 +195,7 @@ fn schema(text: &str, global: &Global) -> Result<Json> {
     };
     let json = strict_json(&text).context("`--parameters` is not JSON")?;
     if !json.is_object() {
-        bail!("`--parameters` is not a JSON schema: that is an object");
+        bail!("`--parameters` is not a JSON Schema: it must be an object");
     }
     Ok(json)
 }

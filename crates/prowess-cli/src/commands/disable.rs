@@ -4,7 +4,7 @@ use prowess_runtime::Store as _;
 use super::{missing, show_entry};
 use crate::{ExitStatus, arguments::Global, completion, context, printer::Printer};
 
-/// Take a skill out of use; it stays where it is
+/// Disable a skill without removing it
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The name of the skill

@@ -32,22 +32,23 @@ use crate::{
 
 /// Show which installed clients load your skills, and why others do not
 ///
-/// Without a name it examines every skill in a directory that a client reads, or in a configured directory. Only
-/// clients that are installed for this user or used in this project are judged; `--all` judges every known one. Exits
-/// 1 when a judged client that reads the directory of a skill does not load it: because it overlooks or refuses the
-/// file, or loads another of the same name. With `--client`, also when that client does not read the directory.
+/// Without a name, examines every skill in a directory that a client reads, or in a configured directory. Only
+/// clients that are installed for this user or used in this project are considered; `--all` includes every known
+/// client. Exits 1 if a client reads the directory of a skill and does not load the skill, because it misses or
+/// refuses the file or loads another skill with the same name. With `--client`, also if that client does not read
+/// the directory.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The name of a skill, the path of its folder or file, or a folder to search, as with `--dir`
     #[arg(add = completion::examined())]
     name: Option<String>,
-    /// Judge every known client, not only those installed here
+    /// Include every known client, not only those installed here
     #[arg(long, conflicts_with = "client")]
     all: bool,
-    /// End with a table of all skills and clients
+    /// Add a table of all skills and clients
     #[arg(long, conflicts_with = "name")]
     table: bool,
-    /// Judge only this client, such as `claude-code`; repeatable
+    /// Consider only this client, such as `claude-code`; repeatable
     #[arg(long, value_name = "NAME", add = completion::clients())]
     client: Vec<String>,
 }
@@ -140,7 +141,9 @@ fn installed_or_all(surroundings: &Surroundings, printer: &mut Printer) -> Vec<&
         return installed;
     }
     let all = CLIENTS.len();
-    printer.note(&format!("no installed client was detected, so all {all} known ones are judged"));
+    printer.note(&format!(
+        "no installed client was detected, so all {all} known clients are included"
+    ));
     CLIENTS.iter().collect()
 }
 
@@ -149,7 +152,7 @@ fn tell_unjudged(clients: &[&'static Client], printer: &mut Printer) {
     let others = CLIENTS.len() - clients.len();
     if others > 0 {
         printer.note(&format!(
-            "{} not installed here; `--all` judges them too",
+            "{} not installed here; `--all` includes them",
             match others {
                 1 => "1 known client is".to_owned(),
                 _ => format!("{others} known clients are"),

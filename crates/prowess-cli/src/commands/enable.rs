@@ -4,7 +4,7 @@ use prowess_runtime::Store as _;
 use super::{missing, show_entry};
 use crate::{ExitStatus, arguments::Global, completion, context, printer::Printer};
 
-/// Put a skill in use
+/// Enable a skill
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The name of the skill

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::count;
+use super::{count, plural};
 use crate::{
     ExitStatus,
     arguments::{Global, StrategyName, share},
@@ -32,45 +32,52 @@ const TOP: (u8, u8) = (5, 10);
 const WIDEST: usize = 36;
 /// What a description needs to stand on the line of its skill.
 const NARROW: usize = 24;
+/// The widest column of descriptions.
+const PROSE: usize = 80;
+/// The width of a terminal that does not say how wide it is.
+const USUAL: usize = 80;
+/// From which confidence on the best match is a strong one.
+const STRONG: f64 = 0.5;
+/// The share of the confidence of a strong match below which others are not shown to people.
+const TAIL: f64 = 0.1;
 /// What is said about a skill that is not activated by itself.
-const BELOW: &str = "below the threshold: an agent does not activate it by itself";
+const BELOW: &str = "below the threshold: agents do not activate it on their own";
 /// The note where that is true of every skill that was found.
-const ALL_BELOW: &str = "no skill fits well; an agent activates none of these by itself";
+const ALL_BELOW: &str = "no skill matches well; agents activate none of these on their own";
 /// How many words are given as reasons to people.
 const REASONS: usize = 8;
 
-/// Find the skills that fit a request
+/// Find the skills that match a request
 ///
-/// Skills that are mentioned (`@name`, `$name`, or `/name` at the start) come first, then those whose
-/// name is in the request, then the most likely ones. Exits 1 when nothing matches at all; a note says when only weak
-/// matches were found. In a pipe or file each skill is one line of fields between tabs: name, confidence, level, the whole
-/// description, and remarks.
+/// Skills that are mentioned (`@name`, `$name`, or `/name` at the start) come first, then those whose name is in
+/// the request, then the most likely ones. At a terminal, matches far weaker than a strong one are not shown unless
+/// `--top` is given. In a pipe or file, each skill is one tab-separated line: name, confidence, level, full
+/// description, remarks. Exits 1 when nothing matches.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What is asked for; several words need no quotes
+    /// The request; several words need no quotes
     #[arg(required_unless_present = "queries", conflicts_with = "queries")]
     query: Vec<String>,
-    /// Answer many requests: a file with one `{"id","query"}` a line; `-` reads stdin. Prints one
-    /// JSON document a line, in the same order
+    /// Answer many requests from a file with one `{"id","query"}` per line; `-` reads stdin. Prints one JSON
+    /// document per line, in the same order
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::AnyPath)]
     queries: Option<String>,
-    /// How many skills at the most, 1 to 100 [default: 5, with `--queries` 10]
+    /// Maximum number of skills, 1 to 100 [default: 5, or 10 with `--queries`]
     #[arg(long, value_name = "N", value_parser = top)]
     top: Option<u8>,
-    /// Print the names alone, one a line
+    /// Print only the names, one per line
     #[arg(long, conflicts_with_all = ["json", "queries", "why"])]
     short: bool,
-    /// Say which words of the request are where in each skill
+    /// Show which words of the request matched, and where
     #[arg(long)]
     why: bool,
-    /// By what they are found [default: semantic]
+    /// How skills are found [default: semantic]
     #[arg(long, value_enum, value_name = "STRATEGY")]
     strategy: Option<StrategyName>,
-    /// The least confidence, from 0 to 1 [default: 0]
+    /// Minimum confidence, from 0 to 1 [default: 0]
     #[arg(long, value_name = "C", value_parser = share, allow_negative_numbers = true)]
     threshold: Option<Ratio>,
-    /// Find skills by what they mean too: a file of vectors in the text format of word2vec, GloVe and
-    /// fastText
+    /// Also match by meaning, with a file of word vectors in the text format of word2vec, GloVe or fastText
     #[arg(long, value_name = "FILE")]
     embeddings: Option<PathBuf>,
 }
@@ -78,14 +85,14 @@ pub(crate) struct Args {
 /// A number from 1 to 100.
 fn top(text: &str) -> Result<u8, &'static str> {
     let number = text.parse().ok().filter(|it| (1..=100).contains(it));
-    number.ok_or("it is not from 1 to 100")
+    number.ok_or("must be from 1 to 100")
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     let query = args.query.join(" ");
     if args.queries.is_none() && query.trim().is_empty() {
         printer.fault("the request is empty");
-        printer.hint("say what you want to do, as in `prowess find open a pull request`");
+        printer.hint("describe what you want to do, as in `prowess find open a pull request`");
         return Ok(ExitStatus::Error);
     }
     let requests = args.queries.as_deref().map(open).transpose()?;
@@ -228,7 +235,15 @@ impl<'a> Finder<'a> {
                 printer.line(safe::line(&self.library.address(found.fit.skill)))?;
             }
         } else {
-            self.table(&found, printer)?;
+            let shown = if printer.is_terminal { self.without_tail(&found) } else { &found };
+            self.table(shown, printer)?;
+            let hidden = found.len() - shown.len();
+            if hidden > 0 {
+                printer.flush()?;
+                let (top, matches) = (self.top, plural(hidden, "weak match", "weak matches"));
+                let them = if hidden == 1 { "it" } else { "them" };
+                printer.note(&format!("{matches} not shown; `--top {top}` shows {them}"));
+            }
         }
         printer.flush()?;
         context::unknown(&unknown, printer);
@@ -238,8 +253,8 @@ impl<'a> Finder<'a> {
             }
             return Ok(ExitStatus::Success);
         }
-        printer.fault(&format!("no skill fits `{}`", safe::cut(query, 60)));
-        printer.hint("`prowess list` shows which there are");
+        printer.fault(&format!("no skill matches `{}`", safe::cut(query, 60)));
+        printer.hint("`prowess list` lists all skills");
         Ok(ExitStatus::Failure)
     }
 
@@ -304,6 +319,20 @@ impl<'a> Finder<'a> {
             .collect()
     }
 
+    /// The matches without those that are far weaker than the best, where that is a strong one and nobody has typed how
+    /// many to show.
+    fn without_tail<'f>(&self, found: &'f [FoundMatch<'a>]) -> &'f [FoundMatch<'a>] {
+        let best = found.iter().map(|it| it.confidence).fold(0.0, f64::max);
+        let is_typed = self.args.top.is_some() || self.args.threshold.is_some();
+        if is_typed || best < STRONG {
+            return found;
+        }
+        let is_worth =
+            |it: &FoundMatch<'_>| it.fit.tier == Tier::Mentioned || it.confidence >= best * TAIL;
+        let end = found.iter().rposition(is_worth).map_or(0, |it| it + 1);
+        &found[..end]
+    }
+
     /// What a request mentions and is not in use.
     fn unknown(&self, query: &str) -> Vec<Unknown> {
         let mentions = Matching { strategy: Strategy::Explicit, ..Matching::default() };
@@ -339,21 +368,27 @@ impl<'a> Finder<'a> {
                 printer.line(format_args!("{}\t{fields}{more}", printer.name(&name)))?;
                 continue;
             }
-            match printer.width {
-                None => printer.line(format_args!("{line}  {description}"))?,
-                Some(width) if width >= taken + NARROW => {
-                    let description = printer.dim(&safe::cut(&description, width - taken));
-                    printer.line(format_args!("{line}  {description}"))?;
+            let width = printer.width.unwrap_or(USUAL);
+            let why = reasons(found, width);
+            // A skill takes two lines, and those that were asked for.
+            let lines = if remarks.is_empty() { 2 } else { 1 };
+            if width >= taken + NARROW {
+                let room = (width - taken).min(PROSE);
+                let mut description = safe::cut_at_word(&description, room, lines).into_iter();
+                let first = printer.dim(&description.next().unwrap_or_default());
+                printer.line(format_args!("{line}  {first}"))?;
+                for rest in description {
+                    printer.line(format_args!("{:taken$}{}", "", printer.dim(&rest)))?;
                 }
-                Some(width) => {
-                    let description = printer.dim(&safe::cut(&description, width - 2));
-                    printer.line(format_args!("{}\n  {description}", line.trim_end()))?;
-                }
+            } else {
+                let description = safe::cut_at_word(&description, width - 2, 1).concat();
+                let description = printer.dim(&description);
+                printer.line(format_args!("{}\n  {description}", line.trim_end()))?;
             }
             for remark in remarks {
                 printer.line(printer.dim(&format!("  {remark}")))?;
             }
-            for line in reasons(found, printer.width.unwrap_or(usize::MAX)) {
+            for line in why {
                 printer.line(printer.dim(&line))?;
             }
         }
@@ -364,7 +399,7 @@ impl<'a> Finder<'a> {
 /// Reads a line of `--queries`.
 fn request(line: &[u8]) -> Result<Request<'_>, String> {
     if !line.trim_ascii_start().starts_with(b"{") {
-        return Err("the line is no JSON object".to_owned());
+        return Err("the line is not a JSON object".to_owned());
     }
     // It sees one line alone and would always call it the first.
     let plain =

@@ -13,8 +13,8 @@ use crate::{ExitStatus, arguments::Global, context, printer::Printer, surroundin
 
 /// Write a first `prowess.toml` for the project you are in
 ///
-/// It names the directories with skills that are here, and has other settings as comments. A file that is
-/// there already is never overwritten.
+/// The file lists the directories with skills found here, and other settings as comments. An existing file is never
+/// overwritten.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Print the file instead of writing it
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     printer.flush()?;
     printer.note(&match &directories[..] {
         [] => {
-            "no directory with skills was found here; `prowess new NAME` makes a skill".to_owned()
+            "no directory with skills was found here; `prowess new NAME` creates a skill".to_owned()
         }
         found => format!("it names {}", context::coded(found)),
     });
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     }
     // What is wrong with it, such as that others can write it, is said at once.
     context::passed_over(&context::config(global)?, printer);
-    printer.note("next: `prowess list` shows the skills, `prowess config` what applies");
+    printer.note("next: `prowess list` shows the skills, `prowess config` the settings");
     Ok(ExitStatus::Success)
 }
 

@@ -25,32 +25,32 @@ use crate::{
 /// The largest file of requests.
 const MAX: u64 = 256 * 1024 * 1024;
 
-/// Find out which skills take each other's requests, and which are never found
+/// Find skills that compete for the same requests, and skills that are never found
 ///
-/// Asks for every skill in its own words, and says who answers instead; names skills that are almost
-/// the same; and runs the evaluations that lie beside skills (`evals/evals.json`, lists of triggers).
-/// No model is asked. Exits 1 when too few evaluations pass, or a file of them cannot be read.
+/// Requests every skill in its own words and reports which other skills match instead; finds skills that are almost
+/// the same; and runs the evaluations in the folders of skills (`evals/evals.json`, lists of triggers). No model is
+/// used. Exits 1 if too few evaluations pass, or if a file with evaluations cannot be read.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The skills to look at, next to all others, and folders to search, as with `--dir` [default: all]
+    /// Skills to examine among all others, and folders to search, as with `--dir` [default: all]
     #[arg(add = completion::skills())]
     names: Vec<String>,
-    /// Evaluate these requests too; `-` reads stdin
+    /// Evaluate the requests in this file, too; `-` reads stdin
     ///
-    /// A file with one `{"query","skill"}` a line, or the same as a list in JSON, CSV or YAML. With `null`
-    /// for a skill none should be matched. Where one skill is looked at, `should_trigger` is enough.
+    /// One `{"query","skill"}` per line, or the same as a list in JSON, CSV or YAML. If `skill` is `null`, no skill
+    /// should match. If only one skill is examined, `should_trigger` is enough.
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
-    /// How many skills, families and failures are shown of each kind
+    /// How many skills, groups and failures to show of each kind
     #[arg(long, value_name = "N", default_value_t = 5)]
     top: usize,
-    /// The least confidence of a skill that is matched, from 0 to 1 [default: `matching.threshold`]
+    /// Minimum confidence of a match, from 0 to 1 [default: `matching.threshold`]
     #[arg(long, value_name = "C", value_parser = share, allow_negative_numbers = true)]
     threshold: Option<Ratio>,
-    /// The least share of evaluations that have to pass, from 0 to 1 [default: 1]
+    /// Minimum share of evaluations that must pass, from 0 to 1 [default: 1]
     #[arg(long, value_name = "SHARE", value_parser = share, allow_negative_numbers = true)]
     min_pass: Option<Ratio>,
-    /// Make a page of everything that was found out; `-` prints it instead of the report
+    /// Write an HTML report to this file; `-` prints it instead of the text report
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
@@ -81,8 +81,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let threshold = args.threshold.unwrap_or(config.matching.threshold.value);
     let lab = Lab { library, threshold: threshold.get() };
     if library.all().next().is_none() {
-        let fault = CliError::unable("there is no skill to look at");
-        return Err(fault.hint("`prowess list` shows what is there, and what was left out").into());
+        let fault = CliError::unable("there are no skills to examine");
+        return Err(fault.hint("`prowess list` shows all skills, and what was left out").into());
     }
     let chosen = chosen(library, &names)?;
     let is_chosen =
@@ -114,7 +114,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         show::show(&report, args.top, args.html.is_some(), printer)?;
     }
     if let Some(path) = file {
-        printer.note(&format!("the page is `{}`", path.display()));
+        printer.note(&format!("wrote `{}`", path.display()));
     }
     Ok(if report.holds() { ExitStatus::Success } else { ExitStatus::Failure })
 }

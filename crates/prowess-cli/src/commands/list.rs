@@ -18,7 +18,9 @@ use crate::{
     cli_error::CliError,
     context::{self, quoted},
     printer::Printer,
-    safe, suggest,
+    safe,
+    skill_count::SkillCount,
+    suggest,
 };
 
 /// How many findings are shown without being asked for.
@@ -28,26 +30,26 @@ const LEAST: usize = 20;
 /// The widest column of names.
 const WIDEST: usize = 36;
 
-/// List the skills that are there
+/// List skills
 ///
-/// At a terminal descriptions are cut to its width. In a pipe or file each skill is one line: its name, a tab, and the whole
-/// description.
+/// At a terminal, descriptions are cut to its width. In a pipe or file, each skill is one line: its name, a tab,
+/// and the full description.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Directories to search, as with `--dir`
     #[arg(value_hint = clap::ValueHint::DirPath)]
     paths: Vec<PathBuf>,
-    /// Print the names alone, one a line
+    /// Print only the names, one per line
     #[arg(long, conflicts_with = "json", conflicts_with = "watch")]
     short: bool,
-    /// Only skills with this tag
+    /// Show only skills with this tag
     #[arg(long, value_name = "TAG")]
     tag: Option<String>,
-    /// Go on with a line for each change, until Ctrl-C
+    /// Keep running and print a line for each change, until Ctrl-C
     ///
-    /// A skill came (`+`), went (`-`) or changed (`~`); something was found (`!`) or is mended (`✓`).
-    /// With `--json` each line is a document with an `event`: `list` first, then `added`, `removed`,
-    /// `changed`, `found` or `cleared`.
+    /// A skill was added (`+`), removed (`-`) or changed (`~`); a finding appeared (`!`) or was fixed (`✓`). With
+    /// `--json`, each line is a document with an `event`: `list` first, then `added`, `removed`, `changed`, `found`
+    /// or `cleared`.
     #[arg(long)]
     watch: bool,
 }
@@ -70,7 +72,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         printer.flush()?;
         context::tell_left_out(library, printer);
     } else {
-        print(library, &skills, global, printer)?;
+        print(library, &skills, args.tag.as_deref(), global, printer)?;
     }
     Ok(status(library))
 }
@@ -89,7 +91,9 @@ fn find_name(paths: &[PathBuf], global: &Global) -> Result<(), CliError> {
     let is_one_word = paths.len() == 1 && !words.starts_with('\'');
     let hint = match suggest::path(&resolved(first)).filter(|it| Path::new(it).is_dir()) {
         Some(near) => format!("did you mean `{near}`? {find}"),
-        None if is_one_word => format!("{find}, `prowess show {words}` shows the one of that name"),
+        None if is_one_word => {
+            format!("{find}, `prowess show {words}` shows the skill with that name")
+        }
         None => find,
     };
     Err(CliError::unable(format!("there is no directory `{}`", first.display())).hint(hint))
@@ -99,6 +103,7 @@ fn find_name(paths: &[PathBuf], global: &Global) -> Result<(), CliError> {
 fn print(
     library: &Library,
     skills: &[&Skill],
+    tag: Option<&str>,
     global: &Global,
     printer: &mut Printer,
 ) -> Result<()> {
@@ -107,7 +112,7 @@ fn print(
     let skill = context::config(global)?.skill;
     let is_all =
         skill.enabled.value && skill.include.value.is_none() && skill.exclude.value.is_empty();
-    summary(library, skills.len(), is_all, printer);
+    summary(library, skills.len(), tag, is_all, printer);
     Ok(())
 }
 
@@ -196,8 +201,14 @@ fn table(library: &Library, skills: &[&Skill], printer: &mut Printer) -> Result<
     Ok(())
 }
 
-/// Says how much there is, and what is wrong with it; `is_all` where nothing was to be left out.
-fn summary(library: &Library, shown: usize, is_all: bool, printer: &mut Printer) {
+/// Says how many skills there are, and what is wrong with them; `is_all` where nothing was to be left out.
+fn summary(
+    library: &Library,
+    shown: usize,
+    tag: Option<&str>,
+    is_all: bool,
+    printer: &mut Printer,
+) {
     let findings = library.findings().iter().filter(|it| !context::is_missing(it));
     let least = if printer.verbose { Severity::Info } else { Severity::Warning };
     let mut worth: Vec<&Finding> = findings.filter(|it| it.severity >= least).collect();
@@ -211,20 +222,20 @@ fn summary(library: &Library, shown: usize, is_all: bool, printer: &mut Printer)
     for finding in worth.iter().take(most) {
         printer.finding(finding);
     }
-    let mut words = count(shown, "skill");
-    if !library.left_out().is_empty() {
-        words.push_str(&format!(", {} left out", library.left_out().len()));
-    }
+    let mut words = match tag {
+        None => SkillCount::of(library).to_string(),
+        Some(tag) => format!("{} with the tag `{tag}`", count(shown, "skill")),
+    };
     if worth.len() > most {
         words.push_str(&format!(", {} more findings (-v shows them)", worth.len() - most));
     }
     printer.note(&words);
     let is_heavier = |it: &Cow<'_, Finding>| it.rule.severity(Profile::Spec) > Some(it.severity);
     if worth.iter().take(most).any(is_heavier) {
-        printer.note("`list` says what loads; `prowess check` goes by the specification, and calls some of these errors");
+        printer.note("`list` reports what loads; `prowess check` applies the specification, and reports some of these as errors");
     }
     let is_empty = library.all().next().is_none() && library.left_out().is_empty();
     if is_all && is_empty && !library.findings().iter().any(context::is_missing) {
-        printer.note("no folder with a `SKILL.md` was found; build output and what git ignores is only searched when it is named");
+        printer.note("no folder with a `SKILL.md` was found; build output and files ignored by git are searched only if given explicitly");
     }
 }

@@ -7,10 +7,10 @@ use serde_json::json;
 
 use crate::{ExitStatus, arguments::Arguments, printer::Printer, safe};
 
-/// Write the manual pages, one for each command
+/// Write manual pages, one for each command
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Where they go; without it, the page of `prowess` itself is printed
+    /// Directory to write to; without it, prints the page of `prowess` itself
     #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     directory: Option<PathBuf>,
 }
@@ -56,36 +56,36 @@ fn collect(command: &Command, all: &mut Vec<Command>) {
 const AROUND: &str = r#".SH "EXIT STATUS"
 .TP
 0
-All is well.
+Success.
 .TP
 1
-A skill or what was typed is at fault, or nothing was found.
+A skill or the input has errors, or nothing was found.
 .TP
 2
-It could not be done, or the command line could not be understood.
+The command failed, or the command line is invalid.
 .SH ENVIRONMENT
 .TP
 NO_COLOR, CLICOLOR_FORCE
-No colours; colours also where there is no terminal.
+Disable colours; enable them even without a terminal.
 .TP
 COLUMNS
-How wide a terminal is, where that should not be asked of the terminal.
+Width of the output, instead of that of the terminal.
 .TP
 OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY
-The key that a model is asked with.
+API keys for model providers.
 .TP
 PROWESS_MCP_TOKEN
-The token that clients of \fBprowess mcp \-\-http\fR must have.
+The token for clients of \fBprowess mcp \-\-http\fR .
 .SH FILES
 .TP
 prowess.toml
 Settings, here or in a folder above; those of the user are in ~/.config/prowess.
 .TP
 ~/.cache/prowess
-What was read of skills; it can be deleted at any time.
+Cached skills; can be deleted at any time.
 .TP
 ~/.local/state/prowess/sessions
-What was said to models.
+Saved conversations.
 "#;
 
 /// What `man` shows of a command.

@@ -22,27 +22,27 @@ use crate::{
     trust,
 };
 
-/// Serve the skills over the Model Context Protocol, on standard input and output or over HTTP
+/// Serve skills over the Model Context Protocol, on stdio or over HTTP
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
     command: Option<Other>,
-    /// How many tokens the catalog in the server's instructions may take
+    /// Maximum size in tokens of the list of skills in the server's instructions
     #[arg(long, value_name = "TOKENS", default_value_t = ServeOptions::default().budget)]
     budget: usize,
-    /// Offer `run_skill` too, which runs skills and their scripts in the sandbox
+    /// Also offer `run_skill`, which runs skills and their scripts in the sandbox
     #[arg(long)]
     run: bool,
-    /// With `--run`, let the skills of this project act; `prowess trust` remembers it
+    /// With `--run`, trust the skills of this project; `prowess trust` trusts them permanently
     #[arg(long, requires = "run")]
     trust_project: bool,
-    /// Look out for changes of the skills, and tell clients of them
+    /// Watch the skills for changes, and notify clients
     #[arg(long)]
     watch: bool,
     /// Do not offer skills as prompts, which some frameworks turn into one tool each
     #[arg(long)]
     no_prompts: bool,
-    /// Do not offer skills as resources, nor by the Skills extension
+    /// Do not offer skills as resources or through the Skills extension
     #[arg(long)]
     no_resources: bool,
     #[command(flatten)]
@@ -100,11 +100,9 @@ pub(crate) fn run(
     let live_library = context::live_library(&trusted, is_watched, printer)?;
     context::tell_left_out(&live_library.library(), printer);
     if printer.verbose {
-        let watched = if is_watched { ", and watched" } else { "" };
-        printer.note(&format!(
-            "{} skills are loaded{watched}",
-            live_library.library().skills().count()
-        ));
+        let watched = if is_watched { ", and watching for changes" } else { "" };
+        printer
+            .note(&format!("loaded {} skills{watched}", live_library.library().skills().count()));
     }
     // The client's person sees no terminal of ours: what would have to be asked is refused.
     let authorizer = Arc::new(host::authorizer(&config, Arc::new(DenyAll)));

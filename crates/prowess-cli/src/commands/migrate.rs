@@ -15,17 +15,17 @@ use crate::{
     safe,
 };
 
-/// Make skills of plugins
+/// Convert plugins to skills
 ///
-/// Reads plugins of Claude Code (.claude-plugin/plugin.json, marketplace.json), Agent Plugins 1.0 (plugin.json), and
-/// those with a plugin-manifest.json. Nothing of a plugin is run, and no skill that is there is changed. Exits 1 when one of them did not
-/// become a skill, and 2 when one of the paths is not there.
+/// Reads plugins of Claude Code (`.claude-plugin/plugin.json`, `marketplace.json`), Agent Plugins 1.0
+/// (`plugin.json`), and plugins with a `plugin-manifest.json`. Nothing in a plugin is executed, and existing skills
+/// are not changed. Exits 1 if a plugin could not be converted, and 2 if a path does not exist.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Plugins: a manifest, the folder of a plugin or marketplace, or a folder of plugins
     #[arg(required = true)]
     paths: Vec<PathBuf>,
-    /// Show which skills would be made, and write nothing
+    /// Show which skills would be created, without writing anything
     #[arg(long)]
     dry_run: bool,
 }
@@ -83,8 +83,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     if !printer.json {
         let skills = count(made.len(), "skill");
         printer.note(&match args.dry_run {
-            true => format!("{skills} would be made of plugins; nothing is written"),
-            false => format!("{skills} made of plugins"),
+            true => format!("{skills} would be created from plugins; nothing was written"),
+            false => format!("{skills} created from plugins"),
         });
     }
     Ok(match failed.is_empty() {

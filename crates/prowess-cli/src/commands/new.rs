@@ -5,10 +5,10 @@ use prowess_runtime::{Files, Store as _};
 use super::{refused, show_entry};
 use crate::{ExitStatus, arguments::Global, context, printer::Printer};
 
-/// Make a new skill: a folder with a SKILL.md to fill in
+/// Create a skill to fill in: a folder with a template of `SKILL.md`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What it is called: lowercase letters and digits joined by single hyphens
+    /// Name of the skill: lowercase letters and digits, joined by single hyphens
     name: String,
     /// What it does and when to use it
     #[arg(long, value_name = "TEXT")]
@@ -17,7 +17,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     let words = args.name.replace(['-', '_'], " ");
-    let default = format!("TODO: say what {words} does, and when to use it.");
+    let default = format!("TODO: describe what {words} does, and when to use it.");
     let manifest = Manifest {
         name: args.name.as_str().into(),
         description: args.description.as_deref().unwrap_or(&default).trim().into(),
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             show_entry(&entry, &shelf, printer)?;
             let folder = shelf.path.join(&args.name);
             printer.note(&format!(
-                "now fill in what is marked TODO, then `prowess check {}`",
+                "fill in everything marked TODO, then run `prowess check {}`",
                 folder.display()
             ));
             Ok(ExitStatus::Success)

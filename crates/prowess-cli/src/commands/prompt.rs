@@ -20,36 +20,36 @@ use crate::{
     report, safe, trust,
 };
 
-/// Show what a model would be sent, and how it fits into its window
+/// Show what a model would be sent, and how it fits into the context window
 ///
-/// On a terminal it shows how full the window is, which skills are in it, and what was done to make
-/// it fit; `-v` adds the text. In a pipe the text goes to stdout and the rest to stderr.
+/// At a terminal, shows how full the window is, which skills are in it, and what was shortened to make it fit; `-v`
+/// adds the text. In a pipe, the text goes to stdout and the rest to stderr.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// What is asked for; without it, the last message of the user in the history
+    /// The request; by default, the last message of the user in the history
     query: Option<String>,
     /// Context window size in tokens [default: 128000]
     #[arg(long, value_name = "TOKENS")]
     window: Option<usize>,
-    /// What was said so far: a JSON array of `{"role","content"}`, or one a line; `-` reads stdin
+    /// The conversation so far: a JSON array of `{"role","content"}`, or one per line; `-` reads stdin
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::AnyPath)]
     history: Option<String>,
-    /// The system prompt: a text, or `@FILE`
+    /// System prompt: a text, or `@FILE`
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     system: String,
-    /// Count tokens as this model does; by estimate for one whose vocabulary is not public
+    /// Count tokens like this model; estimated if its tokenizer is not public
     #[arg(long, value_name = "NAME", add = completion::models())]
     model: Option<String>,
-    /// How many of the last messages stay whole when older ones are summarised [default: 10]
+    /// How many of the latest messages to keep whole when older ones are summarised [default: 10]
     #[arg(long, value_name = "N")]
     keep: Option<usize>,
     /// How skills are chosen [default: semantic]
     #[arg(long, value_enum, value_name = "STRATEGY")]
     strategy: Option<StrategyName>,
-    /// How many skills the request activates [default: 3]
+    /// Maximum number of skills to activate [default: 3]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// The least confidence of a skill, from 0 to 1 [default: 0.05]
+    /// Minimum confidence of a skill, from 0 to 1 [default: 0.05]
     #[arg(long, value_name = "C", value_parser = share, allow_negative_numbers = true)]
     threshold: Option<Ratio>,
 }
@@ -104,7 +104,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         Ok(fitted) => fitted,
         Err(error) => {
             printer.error(&error.into());
-            printer.hint("a larger `--window`, a shorter `--system` or fewer skills would help");
+            printer.hint("use a larger `--window`, a shorter `--system` or fewer skills");
             return Ok(ExitStatus::Failure);
         }
     };

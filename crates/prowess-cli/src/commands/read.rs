@@ -11,19 +11,19 @@ use crate::{
     ExitStatus, arguments::Global, cli_error::CliError, completion, context, printer::Printer,
 };
 
-/// Print one file of a skill, as it is
+/// Print a file of a skill, unchanged
 ///
-/// `SKILL.md` is printed with its frontmatter; `prowess show` prints the instructions alone. The files of a skill that
-/// was left out can be read too, to see why.
+/// `SKILL.md` is printed with its frontmatter; `prowess show` prints only the instructions. Files of skills that
+/// were left out can be read, too.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The name, `scope:name` or path of the skill
     #[arg(add = completion::skills())]
     name: String,
-    /// The file, as a path within the skill's folder
+    /// The file, as a path in the skill's folder
     #[arg(add = completion::resources())]
     resource: String,
-    /// Only these lines, such as `10-20`, `10-` or `10`; the first line is 1
+    /// Print only these lines, such as `10-20`, `10-` or `10`; the first line is 1
     #[arg(long, value_name = "LINES", value_parser = lines)]
     lines: Option<Lines>,
 }
@@ -49,7 +49,7 @@ fn lines(text: &str) -> Result<Lines, &'static str> {
     let range = range.filter(|(first, last)| first <= last);
     range
         .map(|(first, last)| Lines { first, last })
-        .ok_or("it is no range of lines such as `10-20`, `10-` or `10`")
+        .ok_or("must be a range of lines such as `10-20`, `10-` or `10`")
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {

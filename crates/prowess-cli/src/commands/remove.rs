@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{missing, show_entry};
 use crate::{ExitStatus, arguments::Global, completion, context, printer::Printer, safe};
 
-/// Remove a skill with all its files; `undo` brings it back
+/// Remove a skill with all its files; `undo` restores it
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The name of the skill

@@ -11,12 +11,12 @@ use crate::{
     printer::Printer,
 };
 
-/// Say what a rule of `check` asks for, why, and how to put it right
+/// Explain a rule of `check`: what it requires, why, and how to fix it
 ///
-/// Without a code all rules are listed, as the profile weighs them.
+/// Without a code, lists all rules with their severity in the profile.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The code of a rule, as a finding has it, such as `name-folder`
+    /// The code of a rule, such as `name-folder`
     #[arg(add = completion::rules())]
     code: Option<String>,
 }
@@ -38,9 +38,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         let begins = format!("{spelt}-");
         let kin: Vec<_> = codes().filter(|it| it.starts_with(&begins)).collect();
         match (kin.is_empty(), nearest(&spelt, codes())) {
-            (false, _) => printer.hint(&format!("there are `{}`", kin.join("`, `"))),
+            (false, _) => printer.hint(&format!("possible rules: `{}`", kin.join("`, `"))),
             (true, Some(near)) => printer.hint(&format!("did you mean `{near}`?")),
-            (true, None) => printer.hint("`prowess rule` shows which there are"),
+            (true, None) => printer.hint("`prowess rule` lists all rules"),
         }
         return Ok(ExitStatus::Failure);
     };

@@ -2,6 +2,7 @@ use std::{
     cell::Cell,
     env,
     ffi::OsString,
+    iter,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -42,44 +43,45 @@ use crate::{
     trust,
 };
 
-/// Execute a skill
+/// Run a skill
 ///
-/// A script runs in the sandbox, a template is filled in, an instruction is printed. Of a composite skill
-/// the plan is shown, and once you agree, its steps run one after the other; each passes the policy.
+/// Scripts run in the sandbox, templates are filled in, and instructions are printed. The plan of a composite skill
+/// is shown first; once you approve it, its steps run in order, each subject to the policy.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The name, `scope:name` or path of the skill
     #[arg(add = completion::skills())]
     name: String,
-    /// What it is given; a value that is JSON is taken as JSON
+    /// Parameters; a value that is valid JSON is passed as JSON
     ///
-    /// A script gets each as `PARAM_KEY`, in capitals and with `_` for whatever is no letter or digit
-    /// of ASCII, and all of them in the JSON file `PARAMS_FILE`. A key without any such letter or
-    /// digit is in the file alone.
+    /// A script gets each parameter as the environment variable `PARAM_KEY`, in uppercase and with `_` for every
+    /// character that is not an ASCII letter or digit, and all of them in the JSON file `PARAMS_FILE`. A key
+    /// without ASCII letters or digits is only in the file.
     #[arg(value_name = "KEY=VALUE")]
     pairs: Vec<String>,
-    /// More of that, as a JSON object, `@FILE`, or `-` for standard input
+    /// More parameters, as a JSON object, `@FILE`, or `-` for standard input
     #[arg(long, value_name = "JSON")]
     params: Option<String>,
-    /// Run this file of the skill instead of what the skill executes
+    /// Run this script of the skill
     #[arg(long, value_name = "PATH", add = completion::resources())]
     script: Option<String>,
-    /// What the file of `--script` is given, behind `--`; it can read the files that these name
+    /// Arguments of the `--script`, after `--`; it can read the files they name
     #[arg(last = true, value_name = "ARGUMENTS")]
     arguments: Vec<OsString>,
-    /// Print the plan of a composite skill, and run nothing
+    /// Print the plan of a composite skill, without running it
     #[arg(long)]
     plan: bool,
-    /// Start it in this directory, which it may read, instead of an empty one
+    /// Run in this directory, with read access to it, instead of an empty one
     #[arg(long, value_name = "DIR", value_parser = directory(), value_hint = ValueHint::DirPath)]
     workdir: Option<PathBuf>,
-    /// Put the files that it leaves behind into this directory
+    /// Copy the files it creates to this directory
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Let the script connect to this host, such as `api.github.com` or `*.example.com:8443`; repeatable
     ///
-    /// A host is a name, `*.` before one, an address or a network; several are separated by commas. Ports
-    /// 80 and 443 are open unless one is named. The script reaches them through a proxy, and nobody else.
+    /// A host is a name, a pattern such as `*.example.com`, an address or a network; separate several with commas.
+    /// Ports 80 and 443 are open unless a port is given. The script connects through a proxy that refuses all other
+    /// hosts.
     #[arg(
         long,
         value_name = "HOST",
@@ -88,7 +90,7 @@ pub(crate) struct Args {
         conflicts_with = "unsandboxed"
     )]
     net: Vec<String>,
-    /// Run with the packages that are there: neither offer to install what a script lacks, nor install it
+    /// Do not install missing packages, and do not offer to
     #[arg(long)]
     no_install: bool,
     #[command(flatten)]
@@ -110,7 +112,10 @@ pub(crate) fn run(
     // Whoever types a path means what is there.
     let trusted = match context::folder_of(&args.name, global) {
         Some(_) => global.clone(),
-        None => trust::acting(&config, global, args.running.trust_project, printer),
+        None => {
+            let names = iter::once(&*args.name);
+            trust::acting_as(names, &config, global, args.running.trust_project, printer)?
+        }
     };
     let (library, name) = context::library_for(&args.name, &trusted, printer)?;
     let library = Arc::new(library);
@@ -148,7 +153,7 @@ pub(crate) fn run(
                 task.say_what_runs_it(&executor, printer);
             }
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            let runtime = runtime.context("cannot wait for anything")?;
+            let runtime = runtime.context("cannot start the async runtime")?;
             if !args.running.unsandboxed
                 && !args.no_install
                 && let RunTarget::Script(script) = &task.what
@@ -156,7 +161,7 @@ pub(crate) fn run(
                 let folder = skill.and_then(Skill::absolute_folder);
                 let offer = offer(script, folder, &config, launcher.clone(), args, printer);
                 if let Some(status) = runtime.block_on(offer)? {
-                    printer.hint("`--no-install` runs it with what is there");
+                    printer.hint("`--no-install` runs it without installing anything");
                     runtime.shutdown_background();
                     return Ok(status);
                 }
@@ -287,7 +292,8 @@ async fn carry_out(
     let work = async {
         let approver = approver(args.running.yes);
         if approver.who() == "nobody" {
-            printer.note("nothing was run; `--yes` or an answer at a terminal runs these steps");
+            printer
+                .note("nothing was run; use `--yes`, or answer at a terminal, to run these steps");
             return Ok(None);
         }
         if !printer.json {
@@ -310,7 +316,7 @@ async fn carry_out(
         if approver.ask(&question).await == ApproverReply::No {
             let outcome = Outcome::bad(
                 OutcomeStatus::Refused,
-                "approval to run the plan was not given, because the answer was no",
+                "the plan was not run, because the answer was no",
             );
             let plan = Some(plan.to_vec());
             return Ok(Some(Outcome { plan, ..outcome.hint("nothing was run") }));
@@ -337,8 +343,8 @@ async fn carry_out(
     };
     tokio::select! {
         ended = work => ended,
-        _ = interrupt.recv() => stopped("it was interrupted"),
-        _ = terminate.recv() => stopped("it was terminated"),
+        _ = interrupt.recv() => stopped("interrupted"),
+        _ = terminate.recv() => stopped("terminated"),
     }
 }
 
@@ -404,7 +410,7 @@ impl Task {
         );
         if args.plan && !is_composite {
             let message = format!("`{}` has no plan, so nothing was run", manifest.name);
-            let hint = "only a composite skill has one; leave `--plan` out to run this one";
+            let hint = "only composite skills have one; run this one without `--plan`";
             return Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, message).hint(hint)));
         }
         let is_script = match &what {
@@ -412,7 +418,8 @@ impl Task {
             RunTarget::Script(_) => true,
         };
         if !args.net.is_empty() && !is_script {
-            let message = format!("`{}` is no script, so it connects to no host", manifest.name);
+            let message =
+                format!("`{}` is not a script, so it cannot connect to hosts", manifest.name);
             let hint = "`--net` is for scripts; `--script PATH` runs one of the skill's files";
             return Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, message).hint(hint)));
         }
@@ -496,7 +503,7 @@ fn is_untrusted(name: &str, global: &Global, trusted: &Global, printer: &mut Pri
 fn untrusted(name: &str) -> Outcome {
     let message = format!("skill `{name}` is in this project, which is not trusted");
     Outcome::bad(OutcomeStatus::Refused, message)
-        .hint("`prowess trust .` trusts it; `--trust-project` does for this run")
+        .hint("`prowess trust .` trusts it; `--trust-project` trusts it for this run")
 }
 
 fn missing(library: &Library, name: &str) -> Outcome {
@@ -507,7 +514,7 @@ fn missing(library: &Library, name: &str) -> Outcome {
     let outcome = Outcome::bad(OutcomeStatus::NotFound, format!("there is no skill `{name}`"));
     match context::nearest_skill(library, name) {
         Some(near) => outcome.hint(format!("did you mean `{near}`?")),
-        None => outcome.hint("`prowess list` shows which there are"),
+        None => outcome.hint("`prowess list` lists all skills"),
     }
 }
 
@@ -551,7 +558,7 @@ fn is_file(args: &Args, path: &str) -> Box<Outcome> {
     let given: String = args.pairs[1..].iter().map(|it| format!(" {}", quoted(it))).collect();
     let given = if given.is_empty() { given } else { format!(" --{given}") };
     let (name, script) = (quoted(&args.name), quoted(path));
-    let message = format!("`{}` is a file of the skill, and not KEY=VALUE", args.pairs[0]);
+    let message = format!("`{}` is a file of the skill, not KEY=VALUE", args.pairs[0]);
     let hint = format!("`prowess run {name} --script {script}{given}` runs it");
     Box::new(Outcome::bad(OutcomeStatus::Invalid, message).hint(hint))
 }
@@ -560,14 +567,14 @@ fn is_file(args: &Args, path: &str) -> Box<Outcome> {
 fn no_arguments(skill: &Skill, what: &RunTarget) -> Box<Outcome> {
     let name = &skill.manifest.name;
     let script = suggested_scripts(skill).first().map(|it| quoted(it));
-    let message = format!("`{name}` takes no arguments behind `--`; only a file of a skill does");
+    let message = format!("`{name}` takes no arguments after `--`; only `--script` does");
     let is_script = |it: &SkillRecord| matches!(it.definition, Definition::Script { .. });
     let hint = match (what, script) {
         (RunTarget::Skill(entry), _) if is_script(entry) => {
-            "`KEY=VALUE` gives it a value, which its script has as `$PARAM_KEY`".to_owned()
+            "use `KEY=VALUE`; the script gets it as `$PARAM_KEY`".to_owned()
         }
         (_, Some(script)) => format!("`--script {script} -- ARGUMENTS` runs one of its files"),
-        (_, None) => "`KEY=VALUE` gives it a value".to_owned(),
+        (_, None) => "use `KEY=VALUE`".to_owned(),
     };
     Box::new(Outcome::bad(OutcomeStatus::Invalid, message).hint(hint))
 }
@@ -644,9 +651,9 @@ async fn attempt(
                 streams.print(&chunk, printer)?;
                 continue;
             }
-            _ = interrupt.recv() => "it was interrupted",
-            _ = terminate.recv() => "it was terminated",
-            () = patience, if unwanted.is_some() => "it was cancelled",
+            _ = interrupt.recv() => "interrupted",
+            _ = terminate.recv() => "terminated",
+            () = patience, if unwanted.is_some() => "cancelled",
         };
         // What is dropped takes all that it has started with it.
         if unwanted.is_some() || !is_running.get() {
@@ -729,7 +736,7 @@ fn advise(
         let files: Vec<_> = outcome.files.iter().take(3).map(|it| safe::line(it)).collect();
         let more = if outcome.files.len() > 3 { " and others" } else { "" };
         let files = files.join("`, `");
-        printer.note(&format!("`{files}`{more} went to a work directory that is gone; `--output DIR` or `--write DIR` keeps files"));
+        printer.note(&format!("`{files}`{more} was written to a temporary directory and discarded; `--output DIR` or `--write DIR` keeps files"));
     }
     let is_read = |it: &&Skill| it.manifest.kind == Type::Instruction && args.script.is_none();
     let read = skill.filter(is_read).filter(|_| outcome.is_ok());
@@ -738,16 +745,18 @@ fn advise(
         let (name, path) = (quoted(&args.name), quoted(first));
         let command = printer.led(&format!("`prowess run {name} --script {path}`"));
         printer.note(&match scripts.len() {
-            1 => format!("{command} runs the script that it brings"),
-            many => format!("it brings {many} scripts; {command} runs one of them"),
+            1 => format!("it has a script; run it with {command}"),
+            many => format!("it has {many} scripts; run one with {command}"),
         });
     }
     if let Some(output) = args.output.as_ref().filter(|_| outcome.is_ok()) {
         let is_script =
             args.script.is_some() || skill.is_some_and(|it| it.manifest.kind == Type::Script);
         if outcome.files.is_empty() && is_script {
-            printer
-                .note(&format!("it left no files, so nothing is put into `{}`", output.display()));
+            printer.note(&format!(
+                "it created no files, so nothing was copied to `{}`",
+                output.display()
+            ));
         }
     }
     if outcome.is_ok() || outcome.hint.is_some() {
@@ -835,7 +844,7 @@ fn show(
         None => {}
     }
     for what in &outcome.left_out {
-        printer.note(&format!("not handed over: {what}"));
+        printer.note(&format!("not copied: {what}"));
     }
     printer.refused(outcome);
     printer.network(outcome);

@@ -23,13 +23,13 @@ use crate::{
     safe, tool_text,
 };
 
-/// List the servers that are set, with their tools and the skills that they offer
+/// List the configured MCP servers, their tools and the skills they offer
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
     #[command(subcommand)]
     what: Option<ServersCommand>,
-    /// Only the server of this label
+    /// Only the server with this label
     #[arg(add = completion::servers())]
     label: Option<String>,
     #[command(flatten)]
@@ -43,7 +43,7 @@ enum ServersCommand {
     Logout(login::Logout),
 }
 
-/// Print a skill that a server offers, or a file of it, if it is what the server has listed
+/// Print a skill that a server offers, or one of its files
 #[derive(Debug, clap::Args)]
 struct Show {
     /// The skill: the label of its server, and its name or URI behind a colon
@@ -78,7 +78,7 @@ pub(crate) fn run(
     let desk = Desk { config, authorizer, starter, library, preparer, yes: running.yes };
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = runtime.context("cannot wait for anything")?;
+    let runtime = runtime.context("cannot start the async runtime")?;
     let status = runtime.block_on(async {
         match &args.what {
             Some(ServersCommand::Show(show)) => desk.show(show, printer).await,
@@ -128,7 +128,7 @@ impl Desk {
         let mut status = ExitStatus::Success;
         let mut documents = Vec::new();
         if set.is_empty() {
-            printer.note("no server is set; `[servers.LABEL]` in `prowess.toml` sets one");
+            printer.note("no server is configured; add one as `[servers.LABEL]` in `prowess.toml`");
         }
         let labels = widest(set.iter().map(|it| &*it.description.name));
         for server in set {
@@ -387,10 +387,10 @@ pub(super) fn find<'c>(config: &'c Config, label: &str) -> Result<&'c ServerSett
                 None => fault,
             };
         }
-        let fault = CliError::typed(format!("no server is set as `{label}`"));
+        let fault = CliError::typed(format!("there is no server `{label}`"));
         match nearest(label, servers.iter().map(|it| &*it.description.name)) {
             Some(near) => fault.hint(format!("did you mean `{near}`?")),
-            None => fault.hint("`prowess servers` lists those that are"),
+            None => fault.hint("`prowess servers` lists the configured servers"),
         }
     })
 }

@@ -11,13 +11,13 @@ use crate::{
     sessions::{self, Past},
 };
 
-/// List the sessions that are kept, the last one first, or remove some
+/// List saved sessions, newest first, or remove some
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Remove the session of this name; may be given several times
+    /// Remove the session with this name; repeatable
     #[arg(long, value_name = "NAME", add = completion::sessions())]
     remove: Vec<String>,
-    /// Remove those in which nothing was said for so long, such as `30d`
+    /// Remove sessions that were last used longer ago than this, such as `30d`
     #[arg(long, value_name = "TIME", value_parser = host::time, conflicts_with = "remove")]
     remove_older: Option<Duration>,
 }
@@ -51,11 +51,11 @@ fn list(printer: &mut Printer) -> Result<ExitStatus> {
     printer.flush()?;
     printer.note(&match past.first() {
         Some(last) => format!(
-            "{}; `prowess chat --resume {}` goes on with the last",
+            "{}; `prowess chat --resume {}` continues the last one",
             count(past.len(), "session"),
             last.name
         ),
-        None => "no session is kept".to_owned(),
+        None => "there are no saved sessions".to_owned(),
     });
     Ok(ExitStatus::Success)
 }

@@ -15,7 +15,7 @@ use crate::{
     safe,
 };
 
-/// Show a skill, as much of it as is asked for
+/// Show a skill, in full or in part
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The name, `scope:name` or path of the skill
@@ -24,14 +24,13 @@ pub(crate) struct Args {
     /// How much to show [default: full]
     #[arg(long, value_enum, value_name = "LEVEL", conflicts_with = "confidence")]
     level: Option<LevelName>,
-    /// As much as a match of this confidence would show: unless set otherwise, brief from 0.15 and full
-    /// from 0.7
+    /// Show as much as for a match with this confidence; by default, brief from 0.15 and full from 0.7
     #[arg(long, value_name = "C", allow_negative_numbers = true)]
     confidence: Option<f64>,
-    /// Show the instructions with these arguments filled in
+    /// Fill these arguments into the instructions
     #[arg(long, value_name = "ARGUMENTS", conflicts_with_all = ["level", "confidence"], allow_hyphen_values = true)]
     arguments: Option<String>,
-    /// Count tokens as this model does; by estimate for one whose vocabulary is not public
+    /// Count tokens like this model; estimated if its tokenizer is not public
     #[arg(long, value_name = "NAME", add = completion::models())]
     model: Option<String>,
 }
@@ -81,7 +80,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     printer.markdown(&disclosure.text)?;
     // The full text names them itself.
     if level < Level::Full && !disclosure.resources.is_empty() {
-        printer.line(format_args!("\n{}", printer.dim("Files beside it:")))?;
+        printer.line(format_args!("\n{}", printer.dim("Files:")))?;
         for resource in &disclosure.resources {
             let path = safe::line(&resource.path);
             let about = format!("({}, {} bytes)", resource.kind.as_str(), resource.size);
@@ -92,7 +91,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     if !skill.manifest.is_active() {
         let (name, status) = (&skill.manifest.name, skill.manifest.status().as_str());
         let enable = printer.led(&format!("`prowess enable {name}`"));
-        printer.note(&format!("`{name}` is {status}; {enable} puts it in use"));
+        printer.note(&format!("`{name}` is {status}; {enable} enables it"));
     }
     needs.tell(&skill.manifest.name, printer);
     Ok(ExitStatus::Success)

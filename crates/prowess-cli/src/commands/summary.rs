@@ -6,7 +6,8 @@ mod document;
 mod screen;
 
 use std::{
-    env,
+    collections::BTreeSet,
+    env, fs,
     path::{Path, PathBuf},
 };
 
@@ -23,6 +24,7 @@ use crate::{
     arguments::Global,
     context::{self, count_in_plugins, quoted},
     printer::Printer,
+    skill_count::SkillCount,
     surroundings::{plugins, short, surroundings},
 };
 
@@ -42,10 +44,21 @@ struct Summary<'a> {
     typed: String,
     /// What would help most, as commands.
     advice: Vec<Advice>,
+    /// How many skills there are, as `prowess list` counts them.
+    counted: SkillCount,
+    /// Where the skills are that Prowess itself leaves out.
+    left_out: Vec<PathBuf>,
     /// The directory of plugins, whose skills are not examined.
     plugins: Option<PathBuf>,
     /// How many skills the plugins of this repository have, where nothing of it is read.
     in_plugins: usize,
+}
+
+impl Summary<'_> {
+    /// Whether Prowess itself leaves out the skill in this file.
+    fn is_left_out(&self, path: &Path) -> bool {
+        fs::canonicalize(path).is_ok_and(|it| self.left_out.contains(&it))
+    }
 }
 
 /// A command, and what it is good for.
@@ -71,6 +84,12 @@ pub(crate) fn run(global: &Global, printer: &mut Printer) -> Result<ExitStatus> 
     let mut suggested = suggestions(&checkup, &surroundings);
     // That would be about all skills of a directory.
     suggested.retain(|it| !named.is_of_skills() || !matches!(it, Suggestion::Share { .. }));
+    let library = context::library_for_counting(global)?;
+    let left_out = library.left_out().iter().map(fs::canonicalize);
+    let left_out: Vec<PathBuf> = left_out.filter_map(Result::ok).collect();
+    let shown: BTreeSet<usize> =
+        checkup.locations.iter().flat_map(|it| it.skills.iter().copied()).collect();
+    let paths = shown.iter().map(|it| &*checkup.skills[*it].path);
     let is_read = checkup.locations.iter().any(|it| it.in_project);
     let summary = Summary {
         in_plugins: match is_read || !named.directories.is_empty() {
@@ -79,6 +98,8 @@ pub(crate) fn run(global: &Global, printer: &mut Printer) -> Result<ExitStatus> 
         },
         advice: suggested.iter().take(SUGGESTED).map(advice).collect(),
         plugins: plugins(&surroundings).filter(|_| named.directories.is_empty()),
+        counted: SkillCount::among(paths, &library),
+        left_out,
         checkup: &checkup,
         clients: &clients,
         is_detected,
@@ -106,13 +127,13 @@ fn advice(suggestion: &Suggestion<'_>, here: &Path, home: Option<&Path>) -> Advi
         Suggestion::Rename { which: NameToChange::Folder, directories, skills } => (
             format!("prowess check {} --fix --rename folder", paths(directories)),
             match skills {
-                1 => "rename the folder of 1 skill to its name".to_owned(),
-                many => format!("rename the folders of {many} skills to their names"),
+                1 => "rename 1 folder to match its skill".to_owned(),
+                many => format!("rename {many} folders to match their skills"),
             },
         ),
         Suggestion::Rename { which: NameToChange::Skill, directories, skills } => (
             format!("prowess check {} --fix --rename name", paths(directories)),
-            format!("give {} the name of the folder", count(*skills, "skill")),
+            format!("rename {} to match the folder", count(*skills, "skill")),
         ),
         Suggestion::Check { directories, skills } => (
             format!("prowess check {}", paths(directories)),
@@ -121,15 +142,15 @@ fn advice(suggestion: &Suggestion<'_>, here: &Path, home: Option<&Path>) -> Advi
         Suggestion::Truncated { name, skills } => (
             format!("prowess doctor {}", quoted(name)),
             match skills {
-                1 => "see what a client truncates of it".to_owned(),
-                more => format!("see what a client truncates of it, and of {} more", more - 1),
+                1 => "see what a client truncates".to_owned(),
+                more => format!("see what a client truncates, also of {} more", more - 1),
             },
         ),
         Suggestion::Compare { name, skills } => (
             format!("prowess doctor {}", quoted(name)),
             match skills {
-                1 => "see which skill of this name wins where".to_owned(),
-                more => format!("see which one wins where; {more} skills share their names"),
+                1 => "see which of the skills with this name wins".to_owned(),
+                more => format!("see which one wins; {more} skills share their names"),
             },
         ),
         Suggestion::Share { from, to, is_by_link, clients, skills } => {

@@ -17,7 +17,7 @@ use crate::{
     host::{self, LimitArgs},
     input, preparing,
     printer::Printer,
-    readable::readable,
+    readable::{is_text_and_structured, readable},
     toolbox::{self, Caller, Kit},
     trust,
 };
@@ -25,15 +25,15 @@ use crate::{
 /// Call a tool
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The tool; `prowess tools` lists them
+    /// Name of the tool; `prowess tools` lists them
     #[arg(add = completion::tools())]
     name: String,
-    /// What it is given: `KEY=VALUE` as often as needed, or a JSON object, `@FILE`, or `-` for standard input
+    /// Input: any number of `KEY=VALUE`, or a JSON object, `@FILE`, or `-` for standard input
     ///
-    /// A value that is JSON is taken as JSON, unless the tool takes a text there.
+    /// A value that is valid JSON is passed as JSON, unless the tool expects a string.
     #[arg(value_name = "KEY=VALUE|JSON")]
     input: Vec<String>,
-    /// Take up this skill first; may be given several times
+    /// Activate this skill first; repeatable
     #[arg(long, value_name = "NAME", add = completion::skills())]
     skill: Vec<String>,
     #[command(flatten)]
@@ -49,6 +49,18 @@ impl Args {
     fn is_over_skills(&self) -> bool {
         let name = self.name.to_ascii_lowercase();
         !self.skill.is_empty() || name.starts_with("skill_") || OVER_SKILLS.contains(&&*name)
+    }
+
+    /// The skills that the call names; nothing where it may be about any of them.
+    fn skills_named(&self, input: &Input<'_>) -> Option<Vec<String>> {
+        let mut names = self.skill.clone();
+        match &*self.name.to_ascii_lowercase() {
+            "find_skills" | "read_file" => return None,
+            "read_skill_file" | "run_skill" | "use_skill" => names.push(input.text("name")?),
+            name if name.starts_with("skill_") => names.push(self.name.clone()),
+            _ => {}
+        }
+        Some(names)
     }
 }
 
@@ -89,6 +101,22 @@ enum Input<'a> {
     Pairs(&'a [String]),
 }
 
+impl Input<'_> {
+    /// The text that is given by this name.
+    fn text(&self, key: &str) -> Option<String> {
+        match self {
+            Self::Json(input) => input[key].as_str().map(str::to_owned),
+            Self::Pairs(pairs) => {
+                let value = |it: &String| {
+                    let (name, value) = it.split_once('=')?;
+                    (name == key).then(|| value.to_owned())
+                };
+                pairs.iter().find_map(value)
+            }
+        }
+    }
+}
+
 /// Whether a single word is `KEY=VALUE`, and neither JSON nor a file.
 fn is_pair(word: &str) -> bool {
     let is_key = |it: &str| it.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c));
@@ -97,7 +125,7 @@ fn is_pair(word: &str) -> bool {
 
 fn read(text: &str) -> Result<Input<'static>, Box<Outcome>> {
     strict_json(text).map(Input::Json).map_err(|error| {
-        let what = if error.is_data() { "the input is not clear" } else { "the input is not JSON" };
+        let what = if error.is_data() { "the input is ambiguous" } else { "the input is not JSON" };
         let outcome = Outcome::bad(OutcomeStatus::Invalid, format!("{what}: {error}"));
         Box::new(outcome.hint("write it as `KEY=VALUE`, or as an object: `'{\"KEY\": \"VALUE\"}'`"))
     })
@@ -114,7 +142,14 @@ fn called(
     let config = context::config(global)?;
     let library = Arc::new(match args.is_over_skills() {
         true => {
-            let global = &trust::acting(&config, global, args.running.trust_project, printer);
+            let is_trusted = args.running.trust_project;
+            let global = &match args.skills_named(&input) {
+                Some(names) => {
+                    let names = names.iter().map(String::as_str);
+                    trust::acting_as(names, &config, global, is_trusted, printer)?
+                }
+                None => trust::acting(&config, global, is_trusted, printer),
+            };
             context::library(global, printer)?
         }
         // The policy keeps their files from other tools, whoever trusts them.
@@ -135,7 +170,7 @@ fn called(
     }
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = runtime.context("cannot wait for anything")?;
+    let runtime = runtime.context("cannot start the async runtime")?;
     let mut server = None;
     if toolbox.find(&args.name).is_none() && args.name.starts_with("mcp__") {
         let Some(set) = server_of(&config, &args.name) else {
@@ -215,7 +250,7 @@ fn server_of<'c>(config: &'c Config, tool: &str) -> Option<&'c ServerSetting> {
 }
 
 fn no_server(config: &Config, tool: &str) -> Outcome {
-    let message = format!("there is no tool `{tool}`: no server is set that could have it");
+    let message = format!("there is no tool `{tool}`: no configured server provides it");
     let labels = config.servers.value.0.iter().map(|it| &*it.description.name);
     let named = tool.strip_prefix("mcp__").and_then(|it| it.split_once("__"));
     if let Some((label, own)) = named
@@ -224,7 +259,7 @@ fn no_server(config: &Config, tool: &str) -> Outcome {
         let hint = format!("did you mean `mcp__{near}__{own}`?");
         return Outcome::bad(OutcomeStatus::NotFound, message).hint(hint);
     }
-    let hint = "`prowess servers` lists the servers that are set, with their tools; those of skills are for `ask` and `chat`";
+    let hint = "`prowess servers` lists the configured servers and their tools; servers of skills are only for `ask` and `chat`";
     Outcome::bad(OutcomeStatus::NotFound, message).hint(hint)
 }
 
@@ -276,6 +311,9 @@ pub(super) fn told(outcome: &Outcome, is_skill_text: bool, printer: &mut Printer
                 printer.text(&text)?;
             }
             false => printer.text(&readable(output))?,
+        }
+        if is_text_and_structured(output) {
+            printer.note("`--json` prints the structured content too");
         }
         for what in output["left_out"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             printer.note(&format!("left out: {what}"));

@@ -16,19 +16,19 @@ use crate::{
     trust,
 };
 
-/// List the tools that can be called, with what they take
+/// List the tools that can be called, and their parameters
 ///
-/// The skills of a project that is not trusted are left out, as `ask` leaves them out.
+/// Skills of a project that is not trusted are left out, as in `ask`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Print JSON, as this provider takes it
+    /// Print JSON in the format of this provider
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Option<Format>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Format {
-    /// Functions for chat completions, strict where they can be
+    /// Functions for chat completions, strict where possible
     #[value(name = "openai")]
     OpenAi,
     /// Tools for messages
@@ -77,7 +77,7 @@ pub(crate) fn run(
         match tool_format.tell(&**tool) {
             Some(tool) => told.push(tool),
             None => printer.warning(&format!(
-                "no model takes the tool `{}`: its name has other signs than `a-z0-9_-`, or its parameters are no object",
+                "the tool `{}` cannot be offered to models: its name has characters other than `a-z0-9_-`, or its parameters are not an object",
                 tool.name()
             )),
         }

@@ -10,12 +10,12 @@ use prowess_agent::{RecordedTrace, TraceError};
 use super::{Readers, write_page};
 use crate::{ExitStatus, cli_error::CliError, printer::Printer};
 
-/// Show a trace as a page, or in numbers with `--json`
+/// Turn a trace into an HTML page, or into numbers with `--json`
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The trace, as it was written while an agent was at work
+    /// The trace, as written by `ask --trace` or `chat --trace`
     file: PathBuf,
-    /// Where the page goes [default: stdout; at a terminal, the name of the trace with `.html`]
+    /// Write the page to this file [default: stdout; at a terminal, the name of the trace with `.html`]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }

@@ -6,20 +6,20 @@ use serde_json::json;
 
 use crate::{ExitStatus, cli_error::CliError, printer::Printer, safe, trust};
 
-/// Let the skills of a project act, or take that back
+/// Trust the skills of a project, or stop trusting them
 ///
-/// `ask`, `chat`, `run`, `tool` and `mcp --run` leave out the skills that a project brings until the project is
-/// trusted. They ask at a terminal; this command answers ahead. It trusts the repository that a path is in, or the
-/// folder itself where there is none, with everything below it.
+/// `ask`, `chat`, `run`, `tool` and `mcp --run` do not use the skills of a project until the project is trusted.
+/// They ask at a terminal; this command answers in advance. It trusts the repository that contains the path, or the
+/// folder itself if there is no repository, with everything in it.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// A folder of the project [default: the working directory]
     #[arg(value_hint = clap::ValueHint::DirPath)]
     path: Option<PathBuf>,
-    /// Trust it no longer
+    /// Stop trusting it
     #[arg(long)]
     revoke: bool,
-    /// List what you have decided so far
+    /// List the projects you have decided about
     #[arg(long, conflicts_with_all = ["path", "revoke"])]
     list: bool,
 }
@@ -27,9 +27,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {
     let Some(file) = trust::file() else {
         let hint = "set `HOME`, or `XDG_STATE_HOME` to an absolute path";
-        return Err(CliError::unable("there is no home directory to remember it in")
-            .hint(hint)
-            .into());
+        return Err(CliError::unable("there is no home directory to save it in").hint(hint).into());
     };
     if args.list {
         return list(&file, printer);
@@ -50,7 +48,7 @@ pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {
         let shown = folder.display();
         if !is_known && !is_covered {
             let fault = CliError::typed(format!("`{shown}` was not trusted"));
-            return Err(fault.hint("`prowess trust --list` lists what you have decided").into());
+            return Err(fault.hint("`prowess trust --list` lists your decisions").into());
         }
         printer.note(&format!("`{shown}` is no longer trusted"));
         return Ok(ExitStatus::Success);
@@ -59,7 +57,7 @@ pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {
         return Err(CliError::typed(format!("`{}` is not a folder", path.display())).into());
     }
     let folder = file.decide(&trust::project_of(path), true).with_context(cannot)?;
-    printer.note(&format!("`{}` is trusted: its skills may act", folder.display()));
+    printer.note(&format!("trusted `{}`", folder.display()));
     Ok(ExitStatus::Success)
 }
 
@@ -76,7 +74,7 @@ fn list(file: &TrustFile, printer: &mut Printer) -> Result<ExitStatus> {
         printer.line(format_args!("{word:<11}  {}", safe::line(&path)))?;
     }
     if entries.is_empty() {
-        printer.note("no project is trusted yet; `prowess trust .` trusts this one");
+        printer.note("no project is trusted yet; use `prowess trust .` to trust this one");
     }
     Ok(ExitStatus::Success)
 }

@@ -22,22 +22,23 @@ const SHOWN: usize = 5;
 /// What nobody should look for here.
 const NOT_KEPT: &str = "what scripts and commands write is not kept";
 
-/// Undo the last change: a file that a tool or `check --fix` wrote, or a skill that was removed
+/// Undo the last change: a file written by a tool or by `check --fix`, or a removed skill
 ///
-/// A file gets the content back that it had before, or is removed if it was new; one that has changed
-/// since is left alone. Without an argument only files of this project are undone: those in the repository
-/// of the working directory, or below it; a note tells of a newer change elsewhere. All that one `check --fix` wrote is
-/// a group, and undone together. The last 200 files and the last 50 removed skills are kept. Of what servers write, the files are kept that agents, editors or git act on. What
-/// scripts write (`run --write`) and what commands do is not kept, and cannot be undone.
+/// A file gets its previous content back, or is removed if it was new; a file that has changed since is left alone.
+/// Without an argument, only files of this project are restored: those in the repository of the working directory,
+/// or below the directory; a note mentions newer changes elsewhere. Everything that one `check --fix` wrote is
+/// undone as a group. The last 200 files and the last 50 removed skills are kept. Of files written by MCP servers,
+/// only those that agents, editors or git act on are kept. Files written by scripts (`run --write`) and effects of
+/// commands cannot be undone.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Undo the last change of this file or skill, the change or group of this id, or the removal of this skill
+    /// Undo the last change of this file or skill, the change or group with this ID, or the removal of this skill
     #[arg(value_name = "FILE|ID|NAME", conflicts_with = "list")]
     name: Option<String>,
-    /// Skip files that have changed since, and undo the last change or the rest of the last group that can be undone
+    /// Skip files that have changed since, and undo the last change or group that can be undone
     #[arg(long, conflicts_with_all = ["name", "list"])]
     skip: bool,
-    /// List the changes that can be undone, the last one first
+    /// List the changes that can be undone, newest first
     #[arg(long)]
     list: bool,
 }
@@ -238,8 +239,8 @@ fn note_elsewhere(newer: &[&Change], undone: Option<&str>, printer: &mut Printer
         .collect();
     let Some(last) = newer.first() else { return };
     let changes = match newer.len() {
-        1 => "a newer change is outside of this project".to_owned(),
-        many => format!("{many} newer changes are outside of this project, the last one"),
+        1 => "a newer change is outside this project".to_owned(),
+        many => format!("{many} newer changes are outside this project, the last one"),
     };
     let undo = format!("`prowess undo {}`", last.id());
     printer.note(&format!("{changes}: {}; {undo} undoes it", summary(last)));

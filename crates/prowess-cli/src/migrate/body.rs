@@ -43,9 +43,11 @@ pub(super) fn body(plugin: &Plugin, files: &Files, lost: &[LostItem]) -> String 
         body.line(format_args!("## Parameters\n\n```json\n{}\n```", json(schema)));
     }
     body.run(plugin, files);
-    body.list("## Settings\n\nIt takes these from its environment:", &plugin.settings);
+    body.list("## Settings\n\nIt reads these environment variables:", &plugin.settings);
     if !lost.is_empty() {
-        body.line("## Not carried over\n\nThis skill was made of a plugin. It does without:");
+        body.line(
+            "## Not carried over\n\nThis skill was converted from a plugin. It does not include:",
+        );
         let item = |it: &LostItem| format!("- {}: {}\n", one_line(&it.what), one_line(&it.why));
         let mut items: String = lost.iter().take(SHOWN).map(item).collect();
         if lost.len() > SHOWN {

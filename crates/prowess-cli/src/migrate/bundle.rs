@@ -105,7 +105,7 @@ pub(super) fn unpack(
         if is_there && !lost.iter().any(|it| it.what == *what) {
             lost.push(LostItem {
                 what: (*what).to_owned(),
-                why: "a skill has no place for them".to_owned(),
+                why: "skills cannot contain them".to_owned(),
             });
         }
     }
@@ -210,7 +210,7 @@ fn skill(folder: &Path, limits: &SizeLimits) -> Result<MigratedSkill, String> {
 fn command(root: &Root, path: &Path, limits: &SizeLimits) -> Result<MigratedSkill, String> {
     let bytes = document(root, path, limits)?;
     let stem = path.file_stem().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
-    let name = valid(&stem).ok_or("it has no name that a skill can have")?;
+    let name = valid(&stem).ok_or("its name is not a valid skill name")?;
     let parsed = parse(&bytes, Some(&name), Profile::Lenient);
     let manifest = parsed.manifest.ok_or("it has no description")?;
     let manifest = Manifest { name: name.into(), created_by: Some("migrate".into()), ..manifest };

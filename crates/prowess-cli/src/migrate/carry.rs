@@ -152,17 +152,17 @@ fn refused(path: &Path, kind: FileType, depth: usize) -> Option<&'static str> {
     if name.starts_with('.') {
         Some("it is hidden")
     } else if !is_folder && kind != FileType::RegularFile {
-        Some("it is a link or no ordinary file")
+        Some("it is a link or a special file")
     } else if !path.to_str().is_some_and(is_plain) {
-        Some("its name is no text that a skill can have")
+        Some("its name is not valid UTF-8")
     } else if name.ends_with(".env") {
         Some("it may contain secrets; the skill says which settings there are")
     } else if !is_folder && is_secret(&name) {
         Some("it may contain secrets")
     } else if name == "skill.md" {
-        Some("only the text of a skill can be called that")
+        Some("only a skill's own text may have this name")
     } else if is_folder && MADE.contains(&&*name) {
-        Some("programs make it again")
+        Some("it is generated")
     } else if is_folder && depth + 1 == DEEPEST {
         Some("it is nested too deeply")
     } else {

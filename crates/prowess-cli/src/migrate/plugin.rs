@@ -147,7 +147,7 @@ impl Plugin {
         let tools: Vec<(Option<String>, Json)> = match value {
             Json::Array(listed) => listed.into_iter().map(|it| (None, it)).collect(),
             Json::Object(keyed) => keyed.into_iter().map(|it| (Some(it.0), it.1)).collect(),
-            _ => return self.lose("`tools`".to_owned(), "it is no list"),
+            _ => return self.lose("`tools`".to_owned(), "it is not a list"),
         };
         for (at, (name, value)) in tools.into_iter().enumerate() {
             let place = format!("tools[{at}]");
@@ -187,7 +187,7 @@ impl Plugin {
                         let name = name.unwrap_or_else(|| it.to_string());
                         self.lose(
                             format!("the placeholder `{name}`"),
-                            "a skill puts nothing into other prompts",
+                            "a skill cannot add to other prompts",
                         );
                     }
                 }
@@ -343,7 +343,7 @@ impl Plugin {
 
     fn lose_value(&mut self, place: &str, value: &Json) {
         if !value.is_null() {
-            self.lose(format!("`{place}`"), "nothing here knows what it means");
+            self.lose(format!("`{place}`"), "its meaning is unknown");
         }
     }
 
@@ -392,7 +392,7 @@ impl Plugin {
         };
         match self.kind.as_deref().unwrap_or("synchronous") {
             "synchronous" => {}
-            "asynchronous" => lose("answers that come later", "whoever runs it waits for it"),
+            "asynchronous" => lose("answers that come later", "the caller waits for it"),
             "static" => lose("being run at the start", "a skill is used when it is asked for"),
             "messagePreprocessor" => {
                 lose("being run before every message", "a skill is used when it is asked for");
@@ -400,17 +400,14 @@ impl Plugin {
             "service" | "hybridservice" => {
                 lose("running all the time", "a skill is used when it is asked for");
             }
-            kind => lose(&format!("the type `{kind}`"), "nothing here knows what it means"),
+            kind => lose(&format!("the type `{kind}`"), "its meaning is unknown"),
         }
         match self.protocol.as_deref().unwrap_or("stdio") {
             "stdio" => {}
             "direct" => {
-                lose(
-                    "being loaded into its host",
-                    "its program was written for the inside of that host",
-                );
+                lose("being loaded into its host", "its program only runs inside that host");
             }
-            protocol => lose(&format!("the protocol `{protocol}`"), "nothing here speaks it"),
+            protocol => lose(&format!("the protocol `{protocol}`"), "it is not supported"),
         }
         for Command { name, schema, .. } in &self.commands {
             if let Some(Err(error)) = schema.as_ref().map(check_schema) {

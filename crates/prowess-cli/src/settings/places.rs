@@ -86,11 +86,11 @@ fn nearest(from: &Path, passed_over: &mut Vec<(PathBuf, &'static str)>) -> Optio
             continue;
         }
         if inside.is_some_and(|inside| at <= inside) {
-            passed_over.push((file, "it came with a skill"));
+            passed_over.push((file, "it belongs to a skill"));
         } else if !is_own(&file) {
             passed_over.push((file, "it belongs to another user"));
         } else if is_open(&file) {
-            passed_over.push((file, "anybody can write it"));
+            passed_over.push((file, "it can be written by everyone"));
         } else {
             return Some(file);
         }

@@ -224,7 +224,7 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     let file = rustix::fs::open(path, flags, Mode::empty()).map_err(|it| cannot(it.into()))?;
     let file = File::from(file);
     if !file.metadata().map_err(cannot)?.is_file() {
-        return Err("the settings cannot be read: it is not an ordinary file".to_owned());
+        return Err("the settings cannot be read: it is not a regular file".to_owned());
     }
     let mut bytes = Vec::new();
     file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(cannot)?;

@@ -1107,14 +1107,14 @@ fn server(
 ) -> Result<Option<McpServerConfig>, Unusable> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
     if label.is_empty() || label.len() > 32 || !label.chars().all(is_plain) {
-        return Err("a label has letters, digits and `-`, 32 at the most".into());
+        return Err("a label has letters, digits and `-`, at most 32".into());
     }
     // `user:name` is a skill of the user.
     if [Scope::Project, Scope::User, Scope::Bundled].iter().any(|it| it.as_str() == label) {
         return Err("its label is the word for a scope".into());
     }
     let Some(Json::Object(server)) = as_json(item) else {
-        return Err("it is no table of texts".into());
+        return Err("it is not a table of strings".into());
     };
     if let Some(key) = McpServerConfig::unknown(&server).next() {
         return Err(format!("it has no key `{key}`").into());

@@ -178,7 +178,7 @@ mod a_file_is_written_only_after_a_yes {
         let outcome = &ran.json()["outcome"];
         assert_eq!((ran.code, &outcome["status"]), (Some(1), &json!("refused")), "{outcome:#}");
         let text = outcome.to_string();
-        for part in ["approval is needed to overwrite", "nobody was asked", "`--yes`"] {
+        for part in ["approval is needed to overwrite", "there was no one to ask", "`--yes`"] {
             assert!(text.contains(part), "{part}: {text}");
         }
         assert_eq!(read(&world, "precious.txt"), "precious");
@@ -205,8 +205,8 @@ mod a_file_is_written_only_after_a_yes {
         let deep = format!("{}/x", ["a-long-name-of-a-folder"; 5].join("/"));
         for (settings, path, why) in [
             ("", &*deep, "because `policy.writes` is `ask`"),
-            ("", "AGENTS.md", "because agents follow what it says"),
-            ("", "prowess.toml", "`prowess.toml` is protected: it says what an agent may do"),
+            ("", "AGENTS.md", "because agents follow its instructions"),
+            ("", "prowess.toml", "`prowess.toml` is protected: it controls what an agent may do"),
             (deny, &*deep, "`policy.writes` is `deny`"),
             (rule, &*deep, "a rule with the decision `deny`"),
         ] {
@@ -293,7 +293,11 @@ mod a_file_is_written_only_after_a_yes {
             for more in [&[][..], &["--yes"]] {
                 let ran = write(&world, path, "x", more);
                 assert_eq!(ran.code, Some(1), "{path}: {}", ran.stderr);
-                assert!(ran.stderr.contains("only an answer at a terminal"), "{}", ran.stderr);
+                assert!(
+                    ran.stderr.contains("`--yes` is not enough: answer at a terminal"),
+                    "{}",
+                    ran.stderr
+                );
                 assert!(!world.path(path).exists(), "{path}");
             }
         }
@@ -373,7 +377,7 @@ mod a_file_is_written_only_after_a_yes {
         let said = shown(&writing("new", &long));
         assert!(said.contains("… and 4800 more lines") && said.lines().count() < 300, "{said}");
         let said = shown(&writing("binary", "text"));
-        assert!(said.contains("no text to show: 4 → 4 bytes"), "{said}");
+        assert!(said.contains("not text: 4 → 4 bytes"), "{said}");
         let said = shown(&writing("x", &"a".repeat(3 << 20)));
         assert!(said.contains("6 → 3145728 bytes"), "{said}");
         let said = shown(&writing("x\u{1b}[2J\u{202e}.txt", "text"));
@@ -690,7 +694,7 @@ mod what_a_tool_wrote_can_be_undone {
         let input = json!({ "operation": "write", "path": "x", "content": "new" });
         let write = || within(&world, "one", &format!("tool file_operations '{input}' --yes"));
         let noted = |ran: &Ran| {
-            let notes = ran.stderr.lines().filter(|it| it.contains("outside of this project"));
+            let notes = ran.stderr.lines().filter(|it| it.contains("outside this project"));
             notes.map(str::to_owned).collect::<Vec<_>>()
         };
         assert_eq!(write().code, Some(0));
@@ -879,11 +883,13 @@ mod what_a_tool_wrote_can_be_undone {
         let help =
             undo(&world, &["--help"]).stdout().split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(
-            help.contains("What scripts write (`run --write`) and what commands do is not kept")
+            help.contains(
+                "Files written by scripts (`run --write`) and effects of commands cannot"
+            )
         );
         let call = "tool execute_command '{\"command\":\"touch made\"}'";
         let asked = world.run_at_terminal("n\n", call).stdout().replace("\r\n", " ");
-        assert!(asked.contains("`prowess undo` restores nothing that it changes"), "{asked}");
+        assert!(asked.contains("`prowess undo` cannot restore what it changes"), "{asked}");
     }
 
     #[test]
@@ -965,7 +971,11 @@ mod a_command_that_is_not_listed_is_asked_about {
         assert_eq!(command(&world, "touch made", &[]).code, Some(1));
         let ran = command(&world, "touch other", &["--yes", "--unsandboxed"]);
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
-        assert!(ran.stderr.contains("only an answer at a terminal"), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains("`--yes` is not enough: answer at a terminal"),
+            "{}",
+            ran.stderr
+        );
         assert!(!world.path("other").exists());
         let world = world.file(USER, "[policy]\nunlisted_commands = \"deny\"\n");
         let input = json!({ "command": "touch other" });
@@ -1082,7 +1092,7 @@ mod a_command_that_is_not_listed_is_asked_about {
         }
         let ran = command(&world, "cp evil.md CRUSH.md", &["--yes"]);
         for part in
-            ["protected or sensitive files were written", "CRUSH.md` was written: moved to `"]
+            ["protected or sensitive files were changed", "CRUSH.md` was written: moved to `"]
         {
             assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
         }
@@ -1179,8 +1189,7 @@ mod a_file_with_secrets_is_read_only_after_a_yes {
                     let said = format!("{}{}", ran.stdout(), ran.stderr);
                     assert_eq!(ran.code, Some(1), "{path}: {said}");
                     assert!(!said.contains(SECRET), "{path}: {said}");
-                    let what =
-                        "only an answer at a terminal approves it, or a rule with this `path`";
+                    let what = "`--yes` is not enough: answer at a terminal, or allow this `path` by a rule";
                     assert!(said.contains(what), "{path}: {said}");
                 }
             }
@@ -1235,7 +1244,10 @@ mod a_file_with_secrets_is_read_only_after_a_yes {
                 let said = format!("{}{}", ran.stdout(), ran.stderr);
                 assert_eq!(ran.code, Some(1), "{line}: {said}");
                 assert!(said.contains("which may contain secrets"), "{line}: {said}");
-                assert!(said.contains("only an answer at a terminal"), "{line}: {said}");
+                assert!(
+                    said.contains("`--yes` is not enough: answer at a terminal"),
+                    "{line}: {said}"
+                );
                 assert!(!said.contains(SECRET), "{line}: {said}");
             }
         }
@@ -1342,7 +1354,7 @@ mod something_is_sent_only_to_hosts_that_somebody_has_listed {
         assert_eq!(ran.code, Some(1));
         for part in [
             "send POST with a body of 10 bytes to `https://example.invalid/x`",
-            "nobody was asked",
+            "there was no one to ask",
             "`--yes`",
             "`policy.hosts`",
         ] {
@@ -1372,7 +1384,7 @@ mod something_is_sent_only_to_hosts_that_somebody_has_listed {
         ] {
             let other = json!({ "url": url, "method": "POST" });
             let ran = tool(&world, "http_request", &other, &[]);
-            assert!(ran.stderr.contains("nobody was asked"), "{url}: {}", ran.stderr);
+            assert!(ran.stderr.contains("there was no one to ask"), "{url}: {}", ran.stderr);
         }
     }
 
@@ -1380,7 +1392,7 @@ mod something_is_sent_only_to_hosts_that_somebody_has_listed {
     fn what_the_user_lists_and_what_only_gets_is_not_asked_about() {
         let world = World::new();
         let is_asked = |input: &Json| {
-            tool(&world, "http_request", input, &[]).stderr.contains("nobody was asked")
+            tool(&world, "http_request", input, &[]).stderr.contains("there was no one to ask")
         };
         for method in ["GET", "HEAD"] {
             assert!(!is_asked(&json!({ "url": URL, "method": method })));
@@ -1496,7 +1508,7 @@ mod a_composite_skill_runs_step_by_step {
             (
                 step("execute_command", json!({ "command": "ls nowhere" })),
                 "failed",
-                "step 2 (`execute_command`) failed: it exited with 2",
+                "step 2 (`execute_command`) failed: exited with code 2",
             ),
             (step("no_such_tool", json!({})), "not_found", "step 2 (`no_such_tool`) failed: "),
         ] {
@@ -1529,7 +1541,7 @@ mod a_composite_skill_runs_step_by_step {
         let ran = world.run(run);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         assert!(ran.stdout().starts_with("1. file_operations {"), "{}", ran.stdout());
-        assert!(ran.stderr.contains("nothing was run; `--yes`"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("nothing was run; use `--yes`"), "{}", ran.stderr);
         let planned = world.run([&run[..], &["--plan", "--yes"]].concat());
         assert_eq!((planned.code, planned.stdout()), (Some(0), ran.stdout()));
         let ran = world.run_at_terminal("", "run all who=Ada most=5 --dir skills --plan");

@@ -147,7 +147,7 @@ mod data_goes_to_stdout_and_all_else_to_stderr {
         let refused = world.run(["--dir", "skills", "run", "greet", "who=Ada L"]);
         let command = "prowess --dir skills run greet 'who=Ada L' --yes";
         assert!(
-            refused.stderr.contains(&format!("hint: `{command}` approves")),
+            refused.stderr.contains(&format!("hint: use `{command}`, or")),
             "{}",
             refused.stderr
         );
@@ -158,9 +158,9 @@ mod data_goes_to_stdout_and_all_else_to_stderr {
         let given = ["run", "one", "--dir", "skills", "--script", "scripts/a.sh", "--", "x", "y z"];
         let refused = world.run(given).stderr;
         let command = "prowess run one --dir skills --script scripts/a.sh --yes -- x 'y z'";
-        assert!(refused.contains(&format!("hint: `{command}` approves")), "{refused}");
+        assert!(refused.contains(&format!("hint: use `{command}`, or")), "{refused}");
         let plain = world.run(["show", "zzzzzz"]).stderr;
-        assert!(plain.contains("`prowess list` shows"), "{plain}");
+        assert!(plain.contains("`prowess list` lists"), "{plain}");
     }
 
     #[test]
@@ -243,7 +243,7 @@ mod the_command_list_shows_what_loads {
         assert_eq!(ran.stdout(), "good\tStays\n");
         assert!(ran.stderr.contains("skills/bad/SKILL.md:1"), "{}", ran.stderr);
         assert!(ran.stderr.contains("error[description-missing]"), "{}", ran.stderr);
-        assert!(ran.stderr.contains("1 left out"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("2 skills, 1 of them left out (bad)"), "{}", ran.stderr);
     }
 
     #[test]
@@ -261,7 +261,7 @@ mod the_command_list_shows_what_loads {
         let world = World::new().skill("one", "a");
         let ran = world.run(["list", "--dir", "skills", "--include", "zzz"]);
         assert_eq!((ran.code, ran.stdout()), (Some(0), ""));
-        assert!(ran.stderr.contains("no skill is called `zzz`"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("there is no skill `zzz` to include"), "{}", ran.stderr);
         assert!(!ran.stderr.contains("no folder with"), "{}", ran.stderr);
     }
 
@@ -428,7 +428,7 @@ mod nothing_is_left_out_without_a_word {
         let world = World::new().skill("long", &long).skill("good", "Stays");
         let list = world.run(["list", "skills"]);
         assert!(list.stderr.contains("warning[description-too-long]"), "{}", list.stderr);
-        assert!(list.stderr.contains("`prowess check` goes by the specification"));
+        assert!(list.stderr.contains("`prowess check` applies the specification"));
         let check = world.run(["check", "skills"]);
         assert!(check.stdout().contains("error[description-too-long]"), "{}", check.stdout());
         let well = world.run(["list", "skills/good"]);
@@ -562,7 +562,7 @@ mod the_command_check_says_what_is_wrong {
         let neither = world.run(["check", "godd"]);
         assert_eq!((neither.code, neither.stdout()), (Some(2), ""));
         assert!(
-            neither.stderr.contains("`godd` is neither a path nor the name of a skill")
+            neither.stderr.contains("`godd` is neither a path nor a skill")
                 && neither.stderr.contains("did you mean `good`?"),
             "{}",
             neither.stderr
@@ -635,7 +635,7 @@ mod the_command_check_says_what_is_wrong {
         assert_eq!((&finding["line"], &finding["severity"]), (&json!(12), &json!("error")));
         assert!(finding["path"].as_str().unwrap().contains("clean"), "{finding}");
         let message = finding["message"].as_str().unwrap();
-        assert!(message.contains("deletes what nobody can do without"), "{message}");
+        assert!(message.contains("deletes essential files"), "{message}");
         let ran = world.run(["check", "skills", "--profile", "lenient"]);
         assert_eq!(ran.code, Some(0), "{}", ran.stdout());
         for part in ["warning[script-dangerous]", "clean/SKILL.md:12", "rm -rf /"] {
@@ -812,7 +812,7 @@ mod the_command_show_gives_as_much_as_was_asked_for {
             .document("off", "---\nname: off\ndescription: a\nstatus: disabled\n---\n\nb\n");
         let ran = world.run(["show", "off", "--dir", "skills"]);
         assert_eq!(ran.code, Some(0));
-        let note = "note: `off` is disabled; `prowess enable off --dir skills` puts it in use";
+        let note = "note: `off` is disabled; `prowess enable off --dir skills` enables it";
         assert!(ran.stderr.contains(note), "{}", ran.stderr);
         let json = world.run(["show", "off", "--dir", "skills", "--json"]).json();
         assert_eq!(json["status"], "disabled");
@@ -1040,7 +1040,7 @@ mod the_command_new_makes_a_skill_that_is_well {
             let text =
                 std::fs::read_to_string(world.path(format!("skills/{name}/SKILL.md"))).unwrap();
             let said =
-                format!("description: \"TODO: say what {words} does, and when to use it.\"\n");
+                format!("description: \"TODO: describe what {words} does, and when to use it.\"\n");
             assert!(text.contains(&said), "{text}");
             for (profile, most) in [("spec", 4), ("reference", 0), ("lenient", 0)] {
                 let (code, said) = world.check("skills", &["--profile", profile]);

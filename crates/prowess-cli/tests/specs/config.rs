@@ -158,7 +158,7 @@ mod settings_come_from_several_places_the_nearest_one_first {
         for from in ["skills/evil", "skills/evil/scripts"] {
             let ran = world.run(["config", "--json", "--cwd", from]);
             assert_eq!(setting(&ran, "policy.approvals").0, "always", "{from}");
-            assert!(ran.stderr.contains("it came with a skill"), "{}", ran.stderr);
+            assert!(ran.stderr.contains("it belongs to a skill"), "{}", ran.stderr);
         }
     }
 
@@ -187,7 +187,12 @@ mod settings_come_from_several_places_the_nearest_one_first {
             fs::set_permissions(world.path("prowess.toml"), mode).unwrap();
             let ran = world.run(["config", "--json"]);
             assert_eq!(setting(&ran, "skill.depth").0, depth);
-            assert_eq!(ran.stderr.contains("anybody can write it"), depth == 32, "{}", ran.stderr);
+            assert_eq!(
+                ran.stderr.contains("it can be written by everyone"),
+                depth == 32,
+                "{}",
+                ran.stderr
+            );
         }
         let named = world.run(["config", "--json", "--config", "prowess.toml"]);
         assert_eq!(setting(&named, "skill.depth").0, 6);
@@ -448,7 +453,7 @@ mod a_project_cannot_take_what_is_its_user_s {
         assert!(stderr.contains("ignored `sql.write`") && !stderr.contains("bash -c"), "{stderr}");
         assert!(run());
         let log = std::fs::read_to_string(world.path("home/.local/state/prowess/audit.jsonl"));
-        assert!(log.unwrap().contains("take the commands and hosts of"));
+        assert!(log.unwrap().contains("accept the commands and hosts of"));
         let again = world.run(["config", "--approve", "--json"]);
         assert_eq!(again.json()["approved"], json!([]));
         for change in ["# more\n", "[skill]\ndepth = 2\n"] {
@@ -468,7 +473,7 @@ mod a_project_cannot_take_what_is_its_user_s {
         let narrow = project("[policy]\ncommands = [\"ls\"]\n").run(["config", "--approve"]);
         assert_eq!((narrow.code, narrow.stdout()), (Some(0), ""));
         assert!(
-            narrow.stderr.contains("no command or host that needs approval"),
+            narrow.stderr.contains("no commands or hosts that need approval"),
             "{}",
             narrow.stderr
         );
@@ -855,9 +860,9 @@ mod what_is_wrong_is_said_with_its_line {
             .folder("folder/prowess.toml");
         for (file, why) in [
             ("nowhere", "there is no such file"),
-            ("skills", "not an ordinary file"),
-            ("pipe", "not an ordinary file"),
-            ("/dev/zero", "not an ordinary file"),
+            ("skills", "not a regular file"),
+            ("pipe", "not a regular file"),
+            ("/dev/zero", "not a regular file"),
             ("large", "larger than 1048576 bytes"),
         ] {
             let stderr = refused(&world, &["list", "--config", file]);
@@ -865,7 +870,7 @@ mod what_is_wrong_is_said_with_its_line {
             assert!(!stderr.contains("os error"), "{stderr}");
         }
         let stderr = refused(&world, &["list", "--cwd", "folder"]);
-        assert!(stderr.contains("not an ordinary file"), "{stderr}");
+        assert!(stderr.contains("not a regular file"), "{stderr}");
     }
 
     #[test]

@@ -129,7 +129,7 @@ mod the_command_catalog_prints_what_a_model_is_shown {
     fn a_budget_that_is_too_small_for_any_skill_is_told() {
         let ran = world().run(["catalog", "--budget", "0"].iter().chain(&SKILLS));
         assert_eq!((ran.code, ran.stdout()), (Some(0), ""));
-        let warning = "warning: no skill fits into a budget of 0 tokens";
+        let warning = "warning: no skill fits into 0 tokens";
         assert!(ran.stderr.contains(warning), "{}", ran.stderr);
         let well = world().run(["catalog", "--budget", "500"].iter().chain(&SKILLS));
         assert!(!well.stderr.contains("warning"), "{}", well.stderr);

@@ -470,7 +470,7 @@ mod the_program_says_it_to_people_and_to_programs {
 refused   12 skills: the frontmatter is not valid YAML
           Cline, goose
           such as drink-10, drink-11, drink-12
-refused   12 skills: the name is not that of the folder
+refused   12 skills: the name does not match the folder
           Cline
           such as drink-10, drink-11, drink-12
 
@@ -625,7 +625,7 @@ every client loads what it finds, as far as is known
         assert!(ran.stderr.contains("did you mean `brew-coffee`?"), "{}", ran.stderr);
         let bundled = run(&world, &["create-pr"]);
         assert_eq!(bundled.code, Some(1));
-        assert!(bundled.stderr.contains("is in no directory"), "{}", bundled.stderr);
+        assert!(bundled.stderr.contains("not in a directory"), "{}", bundled.stderr);
         let ran = run(&world, &["./nowhere"]);
         assert_eq!(ran.code, Some(1));
         assert!(ran.stderr.contains("there is no `./nowhere`"), "{}", ran.stderr);

@@ -167,7 +167,7 @@ mod a_skill_executes_as_its_type_says {
         let (code, lacking) = outcome(&world, &["letter"]);
         assert_eq!((code, &lacking["status"]), (Some(1), &json!("invalid")), "{lacking:#}");
         let message = lacking["message"].as_str().unwrap();
-        assert!(message.contains("no value is given for `name`"), "{message}");
+        assert!(message.contains("there is no value for `name`"), "{message}");
         let (code, unknown) = outcome(&world, &["letter", "name=Ada", "nmae=Ada"]);
         assert_eq!((code, &unknown["status"]), (Some(1), &json!("invalid")), "{unknown:#}");
         assert!(unknown["message"].as_str().unwrap().contains("nmae"), "{unknown:#}");
@@ -175,7 +175,7 @@ mod a_skill_executes_as_its_type_says {
         let world = typed(World::new(), "template", "letter", template);
         let ran = run(&world, &["letter", "nmae=Ada"]);
         assert_eq!((ran.code, ran.stdout()), (Some(0), "Dear <no value>\n"));
-        assert!(ran.stderr.contains("no value is given for `name`"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("there is no value for `name`"), "{}", ran.stderr);
         let ran = run(&world, &["letter", "name=Ada"]);
         assert_eq!((ran.stdout(), &*ran.stderr), ("Dear Ada\n", ""));
     }
@@ -208,7 +208,10 @@ mod a_skill_executes_as_its_type_says {
             let tool = format!("skill_{name}");
             let called = world.run(["tool", &tool, "--json"].iter().chain(&SKILLS));
             let message = called.json()["outcome"]["message"].to_string();
-            assert!(called.code == Some(1) && message.contains("is not in use"), "{message}");
+            assert!(
+                called.code == Some(1) && message.contains(&format!("skill `{name}` is {name}")),
+                "{message}"
+            );
             let ran = run(&world, &[name]);
             assert_eq!((ran.code, ran.stdout()), (Some(1), ""));
             assert!(ran.stderr.contains("prowess enable"), "{}", ran.stderr);
@@ -220,9 +223,9 @@ mod a_skill_executes_as_its_type_says {
             let runs = status == "'active '";
             assert_eq!((ran.code == Some(0), ran.stdout() == "ran\n"), (runs, runs), "{status}");
             let unknown = ["off", "false", "[active]"].contains(&status);
-            assert_eq!(ran.stderr.contains("taken as disabled"), unknown, "{}", ran.stderr);
+            assert_eq!(ran.stderr.contains("treated as disabled"), unknown, "{}", ran.stderr);
             let tool = world.run(["tool", "skill_x"].iter().chain(&SKILLS));
-            assert_eq!(tool.stderr.contains("taken as disabled"), unknown, "{}", tool.stderr);
+            assert_eq!(tool.stderr.contains("treated as disabled"), unknown, "{}", tool.stderr);
             assert_eq!(tool.code == Some(0), runs, "{}", tool.stderr);
         }
         let odd = text("odd").replace("status: odd", "type: recipe");
@@ -487,7 +490,7 @@ mod parameters_are_checked_before_anything_runs {
             assert_eq!((code, &outcome["status"]), (Some(1), &json!("invalid")), "{name}");
             assert_eq!(outcome["stdout"], json!(null), "{name}");
         }
-        for (name, why) in [("A=B", "takes a name alone"), ("PARAMS_FILE", "has its own")] {
+        for (name, why) in [("A=B", "takes only a name"), ("PARAMS_FILE", "gets its own")] {
             let (_, outcome) = with(&["--env", name]);
             assert!(outcome["message"].as_str().unwrap().contains(why), "{outcome:#}");
         }
@@ -591,7 +594,7 @@ mod whatever_a_script_does_is_an_outcome {
         let json: Json = serde_json::from_str(&text).unwrap();
         let outcome = &json["outcome"];
         let told = (&outcome["status"], &outcome["stdout"], &outcome["message"]);
-        let expected = (&json!("cancelled"), &json!("started\n"), &json!("it was interrupted"));
+        let expected = (&json!("cancelled"), &json!("started\n"), &json!("interrupted"));
         assert_eq!(told, expected, "{outcome:#}");
         assert!(outcome["duration_ms"].is_u64() && outcome["sandbox"].is_string(), "{outcome:#}");
     }
@@ -678,7 +681,7 @@ mod whatever_a_script_does_is_an_outcome {
         let world = script(world, "some", "echo x > made");
         let ran = run(&world, &["none", "--output", "out/deep"]);
         assert_eq!((ran.code, ran.stdout()), (Some(0), "hi\n"), "{}", ran.stderr);
-        let note = "it left no files, so nothing is put into `out/deep`";
+        let note = "it created no files, so nothing was copied to `out/deep`";
         assert!(ran.stderr.contains(note), "{}", ran.stderr);
         assert!(!world.path("out").exists());
         assert_eq!(run(&world, &["none", "--output", "there"]).code, Some(0));
@@ -701,12 +704,12 @@ mod whatever_a_script_does_is_an_outcome {
         assert_eq!(listed(&world.path("out")), ["a"]);
         assert_eq!(
             outcome["left_out"],
-            json!(["link: it is a link", "near: it is a link", "pipe: it is not an ordinary file"])
+            json!(["link: it is a link", "near: it is a link", "pipe: it is not a regular file"])
         );
         let ran = run(&world, &["one", "--output", "there"]);
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
         let there = fs::canonicalize(world.path("there/a/b/c.txt")).unwrap();
-        let told = format!("`{}` is there already", there.display());
+        let told = format!("`{}` already exists", there.display());
         assert!(ran.stderr.contains(&told) && ran.stderr.contains("hint:"), "{}", ran.stderr);
         assert_eq!(fs::read_to_string(&there).unwrap(), "mine");
 
@@ -720,10 +723,10 @@ mod whatever_a_script_does_is_an_outcome {
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         assert_eq!(listed(&world.path("two")), ["a\u{fffd}b", "bare", "ok"]);
         assert_eq!(listed(&world.path("two/bare")), ["notes"]);
-        let told = "not handed over: bare/config: git would take it for a part of a repository";
+        let told = "not copied: bare/config: git would take it for a part of a repository";
         assert!(ran.stderr.contains(told), "{}", ran.stderr);
         for name in ["prowess.toml", ".git/config", ".claude/any"] {
-            let told = format!("not handed over: {name}: it is protected");
+            let told = format!("not copied: {name}: it is protected");
             assert!(ran.stderr.contains(&told), "{}", ran.stderr);
         }
         assert!(ran.stderr.contains("its name has control characters"), "{}", ran.stderr);
@@ -737,7 +740,7 @@ mod whatever_a_script_does_is_an_outcome {
             script(world, "large", large).file("prowess.toml", "[limits]\nwork = \"300 KiB\"\n");
         let ran = run(&world, &["large", "--output", "large"]);
         assert_eq!((ran.code, listed(&world.path("large")).join(" ")), (Some(1), "a c".into()));
-        for told in ["2 of 3 files", "not handed over: b: ", "`limits.work`"] {
+        for told in ["2 of 3 files", "not copied: b: ", "`limits.work`"] {
             assert!(ran.stderr.contains(told), "{}", ran.stderr);
         }
     }
@@ -797,7 +800,8 @@ mod a_script_among_the_files_of_a_skill_can_be_run {
         let world = with_scripts().skill("plain", "a");
         let ran = run(&world, &["one"]);
         assert_eq!((ran.code, ran.stdout()), (Some(0), "# one\n"), "{}", ran.stderr);
-        let note = "it brings 5 scripts; `prowess run one --script scripts/lib.sh --dir skills` runs one of them";
+        let note =
+            "it has 5 scripts; run one with `prowess run one --script scripts/lib.sh --dir skills`";
         assert!(ran.stderr.contains(note), "{}", ran.stderr);
         assert_eq!(run(&world, &["plain"]).stderr, "");
     }
@@ -806,12 +810,12 @@ mod a_script_among_the_files_of_a_skill_can_be_run {
     fn arguments_without_a_script_are_told() {
         let world = script(with_scripts(), "greet", "echo $PARAM_WHO");
         for (name, hint) in [
-            ("greet", "`KEY=VALUE` gives it a value, which its script has as `$PARAM_KEY`"),
+            ("greet", "use `KEY=VALUE`; the script gets it as `$PARAM_KEY`"),
             ("one", "`--script scripts/lib.sh -- ARGUMENTS` runs one of its files"),
         ] {
             let ran = world.run(["run", name, "--dir", "skills", "--", "a", "b"]);
             assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{}", ran.stderr);
-            let told = format!("`{name}` takes no arguments behind `--`");
+            let told = format!("`{name}` takes no arguments after `--`");
             assert!(ran.stderr.contains(&told) && ran.stderr.contains(hint), "{}", ran.stderr);
         }
     }
@@ -835,7 +839,7 @@ mod a_script_among_the_files_of_a_skill_can_be_run {
             world.file(format!("skills/one/scripts/{name}.py"), "print(1)\n")
         });
         let ran = run(&world, &["one"]);
-        let note = "it brings 4 scripts; `prowess run one --script scripts/zebra.py --dir skills`";
+        let note = "it has 4 scripts; run one with `prowess run one --script scripts/zebra.py --dir skills`";
         assert!(ran.stderr.contains(note), "{}", ran.stderr);
         let ran = world.run(["run", "one", "--dir", "skills", "--", "a"]);
         assert!(ran.stderr.contains("`--script scripts/zebra.py -- ARG"), "{}", ran.stderr);

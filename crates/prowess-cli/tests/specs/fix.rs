@@ -87,8 +87,7 @@ mod what_is_found_is_put_right {
         let crlf = |text: &str| text.replace('\n', "\r\n");
         let world = World::new().document("colon", crlf(COLON));
         let said = world.run(["check", "skills"]);
-        let offer =
-            "note: 1 finding can be fixed safely: `--fix --dry-run` shows how, `--fix` does it\n";
+        let offer = "note: 1 finding can be fixed safely: `--fix --dry-run` shows the changes, `--fix` makes them\n";
         assert!(said.stderr.contains(offer), "{}", said.stderr);
         let ran = fix(&world, &[]);
         assert!(ran.stderr.contains("note: 1 finding in 1 file fixed;"), "{}", ran.stderr);
@@ -204,7 +203,7 @@ mod nothing_else_changes {
         let before = paths.map(number);
         let ran = fix(&world, &[]);
         assert_eq!(paths.map(number), before);
-        assert!(ran.stderr.contains("nothing was found that is safe to fix"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("nothing to fix safely"), "{}", ran.stderr);
     }
 
     #[test]
@@ -248,7 +247,7 @@ mod nothing_is_guessed {
         }
         let stray = "---\nname: pdf\ndescription:Reads.\n---\n";
         let ran = World::new().document("pdf", stray).run(["check", "skills"]);
-        assert!(ran.stdout().contains("this line is no field"), "{}", ran.stdout());
+        assert!(ran.stdout().contains("this line is not a field"), "{}", ran.stdout());
         assert!(ran.stdout().contains("3 | description:Reads."), "{}", ran.stdout());
     }
 
@@ -284,7 +283,7 @@ mod nothing_is_guessed {
         let world = World::new().document("pdf", &before);
         let ran = fix(&world, &[]);
         assert_eq!(text(&world, "skills/pdf/SKILL.md"), before);
-        assert!(ran.stderr.contains("`allowed-tools-form` is left"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`allowed-tools-form` was not fixed"), "{}", ran.stderr);
         assert_eq!(fix(&world, &["--json"]).json()["fixed"][0]["left"][0], "allowed-tools-form");
     }
 
@@ -313,7 +312,7 @@ mod nothing_is_guessed {
         let there = folder.folder("skills/forms");
         let taken = there.run(["undo"]);
         assert_eq!(taken.code, Some(1));
-        assert!(taken.stderr.contains("skills/forms` is there again"), "{}", taken.stderr);
+        assert!(taken.stderr.contains("skills/forms` exists again"), "{}", taken.stderr);
         fs::remove_dir(there.path("skills/forms")).unwrap();
         assert_eq!(there.run(["undo"]).code, Some(0));
         assert_eq!(names(&there, "skills"), ["forms", "lower"]);
@@ -455,7 +454,7 @@ mod a_file_is_written_whole_or_not_at_all {
         let world = world.document("forms", with("")).link("other", "skills/forms");
         let ran = world.run(["check", "other", "--fix", "--rename", "folder"]);
         assert_eq!(ran.code, Some(2));
-        assert!(ran.stderr.contains("a link leads to it"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("it is a link"), "{}", ran.stderr);
         assert!(world.path("skills/forms").is_dir());
     }
 
@@ -552,7 +551,7 @@ mod what_changes_is_seen {
 
     #[test]
     fn a_check_says_what_may_be_fixed() {
-        let note = "can be fixed safely: `--fix --dry-run` shows how";
+        let note = "can be fixed safely: `--fix --dry-run` shows the changes";
         let world = World::new().document("colon", COLON).document("pdf", with("colour: red\n"));
         let ran = world.run(["check", "skills"]);
         assert!(ran.stderr.contains(&format!("note: 2 findings {note}")), "{}", ran.stderr);

@@ -71,7 +71,7 @@ mod every_skill_is_asked_for_in_its_own_words {
         let report = report(&world, &[]);
         let helper = studied(&report, "helper");
         assert_eq!(helper["standing"], "never_found", "{helper:#}");
-        assert_eq!(helper["because"], "its description says nothing");
+        assert_eq!(helper["because"], "its description has no meaningful words");
         assert_eq!(helper["own"], json!(["espresso"]), "{helper:#}");
         assert_eq!(report["studied"][0]["name"], "helper", "the worst comes first");
         let shown = lab(&world, &[]);
@@ -205,11 +205,11 @@ mod every_skill_is_asked_for_in_its_own_words {
         let world = tools().document("mute", "---\nname: mute\n---\nText.\n");
         let ran = lab(&world, &[]);
         assert!(ran.stdout().ends_with("all 3 skills can be found\n"), "{}", ran.stdout());
-        let note = "1 skill is left out; `prowess list --dir skills` says why";
+        let note = "1 skill is left out; `prowess list --dir skills` shows why";
         assert!(ran.stderr.contains(note), "{}", ran.stderr);
         let ran = world.folder("nothing").run(["lab", "--dir", "nothing"]);
         assert_eq!((ran.code, ran.stdout()), (Some(2), ""));
-        assert!(ran.stderr.contains("there is no skill to look at"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("there are no skills to examine"), "{}", ran.stderr);
     }
 
     #[test]
@@ -690,7 +690,7 @@ mod the_report_can_be_looked_at {
             "water-plants",
         ];
         assert_eq!(labels, json!(expected));
-        assert!(page.text(DETAIL).contains("its description says nothing"));
+        assert!(page.text(DETAIL).contains("its description has no meaningful words"));
         assert_eq!(page.text("document.title"), "Trigger lab: 6 skills");
         let totals = page.text("document.getElementById('totals').innerText").replace('\n', " ");
         assert!(totals.contains("never found 1") && totals.contains("passed 1 / 2"), "{totals}");

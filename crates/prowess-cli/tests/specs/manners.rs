@@ -331,6 +331,26 @@ mod there_is_a_manual {
     }
 
     #[test]
+    fn short_help_names_the_global_options_in_one_line() {
+        let world = World::new();
+        for command in commands(&world) {
+            let short = world.run(command.split(' ').chain(["-h"]));
+            let said = short.stdout();
+            let end = said.rsplit("\n\n").next().unwrap().replace('\n', " ");
+            assert!(end.starts_with("Global options: --dir, --preset, "), "{command}: {said}");
+            assert!(end.ends_with("--verbose; see `prowess --help` "), "{command}: {said}");
+            assert!(!said.contains("--max-skill-size <SIZE>"), "{command}: {said}");
+            let long = world.run(command.split(' ').chain(["--help"]));
+            let (_, end) = long.stdout().split_once("\nGlobal options:\n").unwrap();
+            let is_heading = |it: &&str| it.ends_with(':') && !it.starts_with(' ');
+            let headings: Vec<&str> = end.lines().filter(is_heading).collect();
+            assert_eq!(headings, ["Examples:"], "{command}: {}", long.stdout());
+        }
+        let own = world.run(["-h"]);
+        assert!(own.stdout().contains("--max-skill-size <SIZE>  Skip skills"), "{}", own.stdout());
+    }
+
+    #[test]
     fn the_program_lists_its_commands_when_asked() {
         let world = World::new();
         let ran = world.run(["-h"]);
@@ -562,47 +582,39 @@ mod every_fault_has_one_form {
     fn a_command_line_that_makes_no_sense_is_told_as_all_else_is() {
         let world = brewing();
         for (line, error, hint) in [
-            (
-                "xyzzy",
-                "`prowess` has no command `xyzzy`",
-                "`prowess --help` says what can be typed",
-            ),
+            ("xyzzy", "unknown command `xyzzy`", "see `prowess --help`"),
             (
                 "--dir list show --evel brief",
-                "`prowess show` takes no `--evel`",
+                "unexpected argument `--evel`",
                 "did you mean `--level`?",
             ),
+            ("rule all of", "unexpected argument `of`", "see `prowess rule --help`"),
+            ("show", "`prowess show` needs `<NAME>`", "see `prowess show --help`"),
+            ("list --color", "`--color` needs a value", "possible values: auto, always, never"),
             (
-                "rule all of",
-                "`prowess rule` takes no `of`",
-                "`prowess rule --help` says what can be typed",
+                "list --color red",
+                "invalid value `red` for `--color`",
+                "possible values: auto, always, never",
             ),
-            (
-                "show",
-                "`prowess show` needs `<NAME>`",
-                "`prowess show --help` says what can be typed",
-            ),
-            ("list --color", "`--color` needs a value", "there are auto, always, never"),
-            ("list --color red", "`--color` cannot be `red`", "there are auto, always, never"),
             (
                 "find x --top 0",
-                "`--top` cannot be `0`: it is not from 1 to 100",
-                "`prowess find --help` says what can be typed",
+                "invalid value `0` for `--top`: must be from 1 to 100",
+                "see `prowess find --help`",
             ),
             (
                 "catalog --budget x",
-                "`--budget` cannot be `x`: it is not a number",
-                "`prowess catalog --help` says what can be typed",
+                "invalid value `x` for `--budget`: must be a number",
+                "see `prowess catalog --help`",
             ),
             (
                 "sessions --remove x --remove-older 3d",
                 "`--remove` cannot be used with `--remove-older`",
-                "`prowess sessions --help` says what can be typed",
+                "see `prowess sessions --help`",
             ),
             (
                 "servers a b",
                 "`prowess servers` takes `LABEL` or a command, not both",
-                "`prowess servers --help` says what can be typed",
+                "see `prowess servers --help`",
             ),
         ] {
             let ran = world.run(line.split(' '));

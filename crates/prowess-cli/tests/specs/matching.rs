@@ -132,7 +132,11 @@ mod a_mention_comes_before_everything {
         let world = World::new().skill("create-pr", "Opens a pull request").skill("debug", "Fixes");
         let ran = find(&world, &["@create-prs", "and", "$zzzzzzzzzz,", "debug"]);
         assert_eq!(ran.code, Some(0));
-        assert!(ran.stderr.contains("warning: no skill `create-prs`"), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains("warning: there is no active skill `create-prs`"),
+            "{}",
+            ran.stderr
+        );
         assert!(ran.stderr.contains("did you mean `create-pr`?"), "{}", ran.stderr);
         let document = answer(&world, &["@create-prs and $zzzzzzzzzz, debug"]);
         let unknown = json!([
@@ -322,7 +326,7 @@ mod the_command_find_is_for_people_and_for_programs {
         let ran = find(&world, &arguments);
         let mark = "below the threshold";
         assert_eq!(ran.stdout().matches(mark).count(), found.len(), "{}", ran.stdout());
-        assert!(ran.stderr.contains("no skill fits well"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("no skill matches well"), "{}", ran.stderr);
         let ran = find(&world, &["@bake-bread strings", "--threshold", "0"]);
         assert_eq!((ran.stdout().matches(mark).count(), &*ran.stderr), (1, ""), "{}", ran.stdout());
         let mentioned = answer(&world, &["@bake-bread", "--threshold", "0"]);
@@ -354,12 +358,51 @@ mod the_command_find_is_for_people_and_for_programs {
     }
 
     #[test]
+    fn a_skill_takes_two_lines_of_any_terminal() {
+        let long = "Bakes bread in an oven. ".repeat(30);
+        let world = World::new()
+            .file("prowess.toml", "[matching]\nthreshold = 0\n")
+            .skill("bread", long.trim())
+            .skill("rolls", long.trim());
+        for columns in [40, 80, 160, 300] {
+            let ran = world.run_at_narrow_terminal(
+                columns,
+                "",
+                "find bake bread --dir skills --top 5 --color never",
+            );
+            let said = ran.stdout().replace('\r', "");
+            assert_eq!(said.lines().count(), 4, "{columns}: {said}");
+            assert_eq!(said.matches(" …\n").count(), 2, "{columns}: {said}");
+        }
+    }
+
+    #[test]
+    fn beside_a_strong_match_weak_ones_are_not_shown_to_people() {
+        let words = ["strings", "of", "a", "violin", "and", "bread"];
+        let world = house_on_disk();
+        let found = answer(&world, &words);
+        let confidence = |it: &Json| it["confidence"].as_f64().unwrap();
+        let all: Vec<f64> = found["matches"].as_array().unwrap().iter().map(confidence).collect();
+        let weak = all.iter().filter(|it| **it < all[0] / 10.0).count();
+        assert!(all[0] >= 0.5 && weak > 0, "{all:?}");
+        let typed = format!("find {} --dir skills", words.join(" "));
+        let names = |said: &str| said.lines().filter(|it| it.contains("%  ")).count();
+        let ran = world.run_at_terminal("", &typed);
+        assert_eq!(names(ran.stdout()), all.len() - weak, "{}", ran.stdout());
+        let note = "not shown; `--top 5` shows";
+        assert!(ran.stdout().contains(note), "{}", ran.stdout());
+        let ran = world.run_at_terminal("", &format!("{typed} --top 5"));
+        assert_eq!(names(ran.stdout()), all.len(), "{}", ran.stdout());
+        assert_eq!(find(&world, &words).stdout().lines().count(), all.len());
+    }
+
+    #[test]
     fn no_match_exits_1() {
         let world = house_on_disk();
         for arguments in [&["chromodynamics"][..], &["strings", "--threshold", "1"]] {
             let ran = find(&world, arguments);
             assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{arguments:?}");
-            assert!(ran.stderr.contains("no skill fits `"), "{}", ran.stderr);
+            assert!(ran.stderr.contains("no skill matches `"), "{}", ran.stderr);
             assert!(ran.stderr.contains("hint: "), "{}", ran.stderr);
             let ran = find(&world, &[arguments, &["--json"]].concat());
             assert_eq!((ran.code, &ran.json()["matches"]), (Some(1), &json!([])));

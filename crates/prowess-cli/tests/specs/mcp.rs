@@ -280,19 +280,20 @@ mod three_tools_are_enough_for_any_number_of_skills {
         let world = World::new().skill("deploy", "d").file("skills/deploy/notes.md", "n");
         let mut client = McpClient::new(&world);
         for (tool, arguments, message) in [
-            ("find_skills", json!({}), "the input is wrong: `query` is missing"),
+            ("find_skills", json!({}), "invalid input: `query` is missing"),
             (
                 "find_skills",
                 json!({"query": 1}),
-                "the input is wrong: `query` is not of type \"string\"",
+                "invalid input: `query` is not of type \"string\"",
             ),
             (
                 "find_skills",
                 json!({"query": "x", "top": 3}),
-                "the input is wrong: `top` is not a parameter",
+                "invalid input: `top` is not a parameter",
             ),
+            ("find_skills", json!({"query": "x", "top": 3}), "invalid input: `top` is not known"),
             ("use_skill", named("deplyo"), "skill `deplyo` not found\ndid you mean `deploy`?"),
-            ("read_skill_file", named("deploy"), "the input is wrong: `path` is missing"),
+            ("read_skill_file", named("deploy"), "invalid input: `path` is missing"),
             (
                 "read_skill_file",
                 file("deploy", "note.md"),
@@ -300,7 +301,7 @@ mod three_tools_are_enough_for_any_number_of_skills {
             ),
         ] {
             let said = wrong(&client.call(tool, arguments));
-            match message.starts_with("the input is wrong") {
+            match message.starts_with("invalid input") {
                 true => {
                     assert!(said.starts_with(&format!("{message}\n`{tool}` takes `")), "{said}")
                 }
@@ -471,7 +472,7 @@ mod the_policy_holds_for_every_client {
         let mut client = McpClient::new(&world);
         assert_eq!(told(&client.call("read_skill_file", file("deploy", "notes.md"))), "notes\n");
         let text = wrong(&client.call("read_skill_file", file("deploy", "keys/one.pem")));
-        assert!(text.starts_with("the policy does not allow to read"), "{text}");
+        assert!(text.starts_with("not allowed to read"), "{text}");
     }
 
     #[test]
@@ -581,7 +582,7 @@ mod skills_run_only_where_that_is_offered {
         let mut client = McpClient::with(&world, V2025, &["--run"]);
         let text = wrong(&client.call("run_skill", named("greet")));
         assert!(text.contains("approval is needed to run the skill `greet`"), "{text}");
-        assert!(text.contains("`prowess run greet --yes` approves it"), "{text}");
+        assert!(text.contains("use `prowess run greet --yes`"), "{text}");
         assert_eq!(world.run(["run", "greet", "--yes", "--dir", "skills"]).code, Some(0));
         assert!(told(&client.call("run_skill", named("greet"))).contains("hello"));
     }
@@ -679,9 +680,9 @@ mod people_invoke_skills_as_prompts {
             (
                 "prompts/get",
                 json!({"name": "release", "arguments": {"version": 2}}),
-                "`version` is to be a text",
+                "`version` must be a string",
             ),
-            ("prompts/list", json!({"cursor": "zz"}), "the cursor is none that this list gave"),
+            ("prompts/list", json!({"cursor": "zz"}), "unknown cursor"),
         ] {
             let error = client.error(method, params);
             assert_eq!(error["code"], -32602, "{error}");

@@ -68,7 +68,7 @@ mod the_official_sdks_use_all_that_is_served {
             let did = output(command.args(["tour", revision, "http", &stage.url(), "sesame"]));
             let stderr = String::from_utf8_lossy(&did.stderr);
             assert!(!did.status.success() && did.stdout.is_empty(), "{client} {revision}");
-            let says = ["401", "the token is not the right one", "error response"];
+            let says = ["401", "the token is wrong", "error response"];
             assert!(says.iter().any(|it| stderr.contains(it)), "{client} {revision}: {stderr}");
         }
     }

@@ -190,8 +190,8 @@ mod a_client_learns_how_to_start_the_server {
         for (typed, told) in [
             ("-- --wach", "--wach"),
             ("-- --budget many", "many"),
-            ("-- --http", "standard input"),
-            ("-- install", "standard input"),
+            ("-- --http", "starts the server on stdio"),
+            ("-- install", "starts the server on stdio"),
             ("--preset clod", "there is no preset `clod`"),
             ("--name a.b", "letters"),
         ] {
@@ -373,7 +373,7 @@ mod all_else_stays_as_it_is {
             for more in [&[][..], &["--remove", "--name", "other"]] {
                 let ran = world.run(["mcp", "install", "--client", client].iter().chain(more));
                 assert_eq!((ran.code, ran.stdout()), (Some(0), ""), "{}", ran.stderr);
-                assert!(ran.stderr.contains("nothing changes"), "{}", ran.stderr);
+                assert!(ran.stderr.contains("nothing to change"), "{}", ran.stderr);
             }
             // A file that is written is another file.
             assert_eq!(fs::metadata(world.path(path)).unwrap().ino(), found.ino());
@@ -426,7 +426,7 @@ mod nothing_is_written_that_nobody_wants {
         for more in [&[][..], &["--project"]] {
             let ran = installed(&world, "cursor", &[&["--dry-run"], more].concat());
             assert!(ran.stdout().contains("+    \"prowess\": {\n"), "{}", ran.stdout());
-            assert!(ran.stderr.contains("nothing is written"), "{}", ran.stderr);
+            assert!(ran.stderr.contains("nothing was written"), "{}", ran.stderr);
         }
         assert_eq!(text(&world, ".cursor/mcp.json"), "{}");
         assert!(!world.path("home/.cursor").exists());
@@ -456,30 +456,30 @@ mod nothing_is_written_that_nobody_wants {
         for (client, before, told) in [
             ("cursor", "{\n  \"a\": 1\n  \"b\": 2\n}", "mcp.json:3`: a comma is missing"),
             ("cursor", "{\n  \"mcpServers\": {\n", "mcp.json:3`: a name in quotes or `}`"),
-            ("cursor", "{\n\"a\": \"x\n\"}", "mcp.json:2`: this text in quotes"),
+            ("cursor", "{\n\"a\": \"x\n\"}", "mcp.json:2`: this string is not terminated"),
             ("cursor", "{\n\"a\": nul\n}", "mcp.json:2`: a value is wanted"),
-            ("cursor", "{} /* x", "mcp.json:1`: this comment does not end"),
-            ("cursor", "{}\n{}", "mcp.json:2`: nothing more is wanted"),
+            ("cursor", "{} /* x", "mcp.json:1`: this comment is not terminated"),
+            ("cursor", "{}\n{}", "mcp.json:2`: unexpected text after the value"),
             ("cursor", "// nothing\n", "mcp.json:2`: a value is wanted"),
-            ("cursor", "{\n\"mcpServers\": []}", "mcp.json:2`: an object is wanted"),
-            ("cursor", "[]", "mcp.json:1`: an object is wanted"),
+            ("cursor", "{\n\"mcpServers\": []}", "mcp.json:2`: expected an object"),
+            ("cursor", "[]", "mcp.json:1`: expected an object"),
             (
                 "cursor",
                 "{\"mcpServers\": {},\n\"mcpServers\": {}}",
-                "mcp.json:2`: `mcpServers` is there twice",
+                "mcp.json:2`: `mcpServers` appears twice",
             ),
             ("cursor", &deep, "mcp.json:2`: values are nested too deeply"),
             ("codex", "a = 1\nb = \n", "config.toml:2`: "),
             ("codex", "a = 1\na = 2\n", "config.toml:2`: "),
-            ("codex", "a = 1\r\nb = 2\n", "config.toml`: it cannot be kept as it is written"),
+            ("codex", "a = 1\r\nb = 2\n", "config.toml`: its formatting cannot be preserved"),
             ("codex", "mcp_servers = 1\n", "config.toml`: `mcp_servers` is not a table"),
             ("goose", "a: 1\nb: [\n", "config.yaml:2`: "),
-            ("goose", "a: 1\na: 2\n", "config.yaml:2`: `a` is there twice"),
+            ("goose", "a: 1\na: 2\n", "config.yaml:2`: `a` appears twice"),
             ("goose", "a: &x 1\nb: *x\n", "config.yaml:2`: it has an alias"),
-            ("goose", "a: 1\n---\nb: 2\n", "config.yaml:2`: it has marks of documents"),
+            ("goose", "a: 1\n---\nb: 2\n", "config.yaml:2`: it contains several documents"),
             ("goose", "extensions: [a]\n", "config.yaml`: there is no map for `prowess`"),
-            ("goose", "extensions: {a: {cmd: b}}\n", "config.yaml`: it is not written line by"),
-            ("goose", "a: 1\r\nb: 2\n", "config.yaml`: it is not written line by"),
+            ("goose", "extensions: {a: {cmd: b}}\n", "config.yaml`: it is not a block of"),
+            ("goose", "a: 1\r\nb: 2\n", "config.yaml`: it is not a block of"),
         ] {
             let path = match client {
                 "codex" => "home/.codex/config.toml",
@@ -519,7 +519,7 @@ mod nothing_is_written_that_nobody_wants {
         assert!(!world.path("home/nowhere").exists());
         let ran = install(&world, "cursor", &["--project", "--cwd", "nowhere"]);
         assert_eq!(ran.code, Some(2));
-        assert!(ran.stderr.contains("it does not exist"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("does not exist"), "{}", ran.stderr);
         assert!(!world.path("nowhere").exists());
     }
 
@@ -529,7 +529,7 @@ mod nothing_is_written_that_nobody_wants {
             .file("dotfiles/mcp.json", "{}")
             .link(CURSOR, "../../repo/dotfiles/mcp.json");
         let ran = installed(&world, "cursor", &[]);
-        assert!(ran.stderr.contains("is a link: what changes is"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("will be changed"), "{}", ran.stderr);
         assert!(world.path(CURSOR).is_symlink());
         assert_eq!(entry(&world, "dotfiles/mcp.json")["command"], program());
 

@@ -318,7 +318,7 @@ mod a_skill_that_cannot_be_carried_says_why {
         assert_eq!(listed(&mut client), [""; 0]);
         let (code, message) = refusal(&mut client, "skills/get", json!({"uri": uri("one")}));
         assert_eq!(code, -32602);
-        assert!(message.contains("approve"), "{message}");
+        assert!(message.contains("it needs approval first"), "{message}");
         for path in ["SKILL.md", "notes.md"] {
             let uri = format!("skill://project/one/{path}");
             assert_eq!(refusal(&mut client, "resources/read", json!({"uri": uri})).0, -32602);

@@ -72,7 +72,7 @@ mod a_client_speaks_with_the_program_over_its_standard_input_and_output {
         let mut client = McpClient::with(&world, V2025, &["--verbose"]);
         assert_eq!(client.call("find_skills", json!({"query": "one"}))["isError"], false);
         let ended = client.leave();
-        assert_eq!(ended.stderr, "note: 2 skills are loaded\n");
+        assert_eq!(ended.stderr, "note: loaded 2 skills\n");
         assert_eq!((ended.code, ended.said.len()), (Some(0), 0));
     }
 
@@ -477,14 +477,14 @@ mod nobody_is_let_in_over_http_who_should_not_be {
             let ran = world.run(["mcp", "--http", address].iter().chain(&SKILLS));
             assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{address}");
             assert!(ran.stderr.contains("can be reached from other machines"), "{}", ran.stderr);
-            assert!(ran.stderr.contains("`--token-file`"), "{}", ran.stderr);
+            assert!(ran.stderr.contains("use `--token-file FILE`"), "{}", ran.stderr);
         }
         let ran = world.run(["mcp", "--token-file", "token"]);
         assert_eq!(ran.code, Some(2));
         let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let ran = world.run(["mcp", "--http", &taken.local_addr().unwrap().to_string()]);
         assert_eq!(ran.code, Some(2));
-        assert!(ran.stderr.contains("cannot be served at"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("cannot listen on"), "{}", ran.stderr);
         for nonsense in ["", "here", "127.0.0.1:99999", "example.com:80"] {
             assert_eq!(world.run(["mcp", "--http", nonsense]).code, Some(2), "{nonsense}");
         }

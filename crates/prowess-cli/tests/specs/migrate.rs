@@ -188,7 +188,7 @@ mod a_plugin_becomes_a_skill {
         let fields = format!(r#""tools": {{"t": {outside}}}"#);
         let world = world.file("three/plugin-manifest.json", plugin("Three", &fields));
         let lost = lost(&migrate(&world, &["three"]).json());
-        assert!(lost[0].starts_with("the schema of `t`: the schema may not refer to"), "{lost:?}");
+        assert!(lost[0].starts_with("the schema of `t`: the schema cannot refer to"), "{lost:?}");
         assert!(!text(&world, "three").contains("\n## Parameters"));
     }
 
@@ -246,7 +246,7 @@ mod a_plugin_becomes_a_skill {
             "`.env`: it is hidden",
             "`config.env`: it may contain secrets; the skill says which settings there are",
             "`id_rsa`: it may contain secrets",
-            "`node_modules`: programs make it again",
+            "`node_modules`: it is generated",
             "`store.p12`: it may contain secrets",
             "`lib/Credentials-prod.json`: it may contain secrets",
             "`lib/secrets.yaml`: it may contain secrets",
@@ -254,13 +254,13 @@ mod a_plugin_becomes_a_skill {
             "`lib/tls.KEY`: it may contain secrets",
             "`lib/token-mine.txt`: it may contain secrets",
             "`huge.bin`: it is larger than 102400 bytes",
-            "`webSocketPush`: nothing here knows what it means",
+            "`webSocketPush`: its meaning is unknown",
             "`version`: it is not a text",
-            "the placeholder `{{VCPWeather}}`: a skill puts nothing into other prompts",
-            "`capabilities.responseFormat`: nothing here knows what it means",
+            "the placeholder `{{VCPWeather}}`: a skill cannot add to other prompts",
+            "`capabilities.responseFormat`: its meaning is unknown",
             "a command: it has no name",
             "running all the time: a skill is used when it is asked for",
-            "being loaded into its host: its program was written for the inside of that host",
+            "being loaded into its host: its program only runs inside that host",
             "`missing.js`: it is not among the files that were carried over",
         ];
         assert_eq!(lost, wanted);
@@ -475,7 +475,7 @@ mod nothing_is_lost_and_nothing_gets_in {
         assert_eq!(ran.code, Some(1));
         assert_eq!(text(&world, "one"), before);
         assert_eq!(ran.json()["migrated"][0]["name"], "two");
-        assert!(ran.stderr.contains("`one` is there already"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`one` already exists"), "{}", ran.stderr);
         assert_eq!(migrate(&world, &["plugins"]).json()["failed"].as_array().unwrap().len(), 2);
     }
 
@@ -487,10 +487,10 @@ mod nothing_is_lost_and_nothing_gets_in {
             .file("plugins/two/plugin-manifest.json", plugin("Two", ""));
         let tried = migrate(&world, &["plugins", "--dry-run"]);
         assert!(!world.path("skills/two").exists());
-        assert!(tried.stderr.contains("`one` is there already"), "{}", tried.stderr);
+        assert!(tried.stderr.contains("`one` already exists"), "{}", tried.stderr);
         let text = world.run(["migrate", "plugins", "--dry-run", "--dir", "skills"]);
         assert_eq!(text.stdout(), "skills/two/SKILL.md\n");
-        assert!(text.stderr.contains("1 skill would be made of plugins"), "{}", text.stderr);
+        assert!(text.stderr.contains("1 skill would be created from plugins"), "{}", text.stderr);
         let done = migrate(&world, &["plugins"]);
         assert_eq!((tried.code, &tried.json()["migrated"]), (done.code, &done.json()["migrated"]));
     }

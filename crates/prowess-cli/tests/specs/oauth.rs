@@ -680,7 +680,7 @@ mod a_person_logs_in_once {
             .file(SETTINGS, "policy.hosts = [\"127.0.0.1\"]\n")
             .file("prowess.toml", server);
         let did = no_login(&world);
-        assert!(did.stderr.contains("approve"), "{}", did.stderr);
+        assert!(did.stderr.contains("approval is needed"), "{}", did.stderr);
         assert_eq!(site.listener.connections(), 0);
         let did = log_in_with(&world, &["--yes"]);
         assert_eq!(did.code, Some(0), "{}", did.stderr);
@@ -929,14 +929,9 @@ mod nobody_else_gets_a_code_or_a_token {
             (RESOURCE, "resource", Json::Null, "it has no `resource`"),
             (RESOURCE, "authorization_servers", json!([]), "it names no authorization server"),
             (RESOURCE, "authorization_servers", json!([private]), "is not `https:`"),
-            (RESOURCE, "authorization_servers", json!(["https://10.0.0.1"]), "may not be asked"),
-            (
-                RESOURCE,
-                "authorization_servers",
-                json!(["https://169.254.169.254"]),
-                "may not be asked",
-            ),
-            (RESOURCE, "authorization_servers", json!([listed]), "may not be asked"),
+            (RESOURCE, "authorization_servers", json!(["https://10.0.0.1"]), "not allowed"),
+            (RESOURCE, "authorization_servers", json!(["https://169.254.169.254"]), "not allowed"),
+            (RESOURCE, "authorization_servers", json!([listed]), "not allowed"),
             (RESOURCE, "authorization_servers", json!(["file:///etc/passwd"]), "is not `https:`"),
             (AUTHORITY, "issuer", json!("https://evil.example"), "not of `https://evil.example`"),
             (AUTHORITY, "issuer", Json::Null, "it has no `issuer`"),
@@ -950,7 +945,7 @@ mod nobody_else_gets_a_code_or_a_token {
             (AUTHORITY, "token_endpoint", Json::Null, "it has no `token_endpoint`"),
             (AUTHORITY, "authorization_endpoint", json!("javascript:alert(1)"), "is not `https:`"),
             (AUTHORITY, "authorization_endpoint", json!("http://evil.example/"), "is not `https:`"),
-            (AUTHORITY, "registration_endpoint", json!("https://192.168.0.1/"), "may not be asked"),
+            (AUTHORITY, "registration_endpoint", json!("https://192.168.0.1/"), "not allowed"),
         ] {
             let site = Site::new();
             site.set(path, key, value.clone());
@@ -960,13 +955,13 @@ mod nobody_else_gets_a_code_or_a_token {
         let site = Site::new();
         site.says().challenge = format!("Bearer resource_metadata=\"{listed}\"");
         let did = no_login(&site.world());
-        assert!(did.stderr.contains("may not be asked"), "{}", did.stderr);
+        assert!(did.stderr.contains("not allowed"), "{}", did.stderr);
         // A token endpoint is asked only behind the browser.
         let site = Site::new();
         site.set(AUTHORITY, "token_endpoint", json!("https://10.0.0.1/token"));
         let did = log_in(&site.world());
         assert_eq!(did.code, Some(2));
-        assert!(did.stderr.contains("may not be asked"), "{}", did.stderr);
+        assert!(did.stderr.contains("not allowed"), "{}", did.stderr);
         assert_eq!(other.connections(), 0);
     }
 

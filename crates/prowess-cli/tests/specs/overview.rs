@@ -90,8 +90,41 @@ mod one_screen_shows_every_skill_and_who_loads_it {
         };
         line("odd", "dropped by goose: the frontmatter is not valid YAML");
         line("long", "truncated by Codex: the description has more than 1024 characters");
-        line("secret", "hidden from the model by Claude Code: it says `disable-model-invocation");
-        line("brew-coffee", "shadowed by Claude Code: another skill of the same name comes first");
+        line("secret", "loaded, but hidden from the model by Claude Code: it says");
+        line(
+            "brew-coffee",
+            "shadowed by Claude Code: another skill with the same name comes first",
+        );
+    }
+
+    #[test]
+    fn the_screen_and_the_list_count_the_same_skills() {
+        let world = people()
+            .file("home/.claude/skills/blank/SKILL.md", document("blank", ""))
+            .skill_in(".claude/skills", "brew-coffee", "Brews coffee");
+        let ran = bare(&world, &[]);
+        let head = "5 skills in 4 directories, 1 of them left out (blank), 1 a copy\n";
+        assert!(ran.stdout().starts_with(head), "{}", ran.stdout());
+        let listed = bare(&world, &["list"]);
+        let note = "note: 5 skills, 1 of them left out (blank), 1 a copy\n";
+        assert!(listed.stderr.contains(note), "{}", listed.stderr);
+        assert!(listed.stderr.contains("note: 5 skills in `"), "{}", listed.stderr);
+        assert_eq!(listed.stdout().lines().count(), 3, "{}", listed.stdout());
+        let said = bare(&world, &["--json"]).json();
+        let skills = said["locations"].as_array().unwrap().iter();
+        let skills = skills.flat_map(|it| it["skills"].as_array().unwrap());
+        let left_out = skills.filter(|it| it["left_out"] == true).map(|it| &it["name"]);
+        assert_eq!(left_out.collect::<Vec<_>>(), ["blank"]);
+    }
+
+    #[test]
+    fn a_client_that_hides_a_skill_is_said_to_load_it() {
+        let odd = document("odd", "description: Use when: odd\n");
+        let world = people().file("home/.claude/skills/odd/SKILL.md", odd);
+        let said = bare(&world, &[]).stdout().to_owned();
+        let block = block(&said, "~/.claude/skills");
+        assert!(block.contains("loaded by Claude Code (1 hidden)"), "{said}");
+        assert!(block.contains("loaded, but hidden from the model by Claude Code: "), "{said}");
     }
 
     #[test]
@@ -185,7 +218,7 @@ mod one_screen_shows_every_skill_and_who_loads_it {
         assert_eq!(codex["skills"].as_array().unwrap().len(), 2);
         assert_eq!(
             codex["read_by"],
-            serde_json::json!([{ "client": "codex", "loaded": 1, "unknown": 0 }])
+            serde_json::json!([{ "client": "codex", "loaded": 1, "hidden": 0, "unknown": 0 }])
         );
         assert_eq!(codex["not_read_by"], serde_json::json!(["claude-code"]));
         let trouble = &codex["troubles"][0];
@@ -254,7 +287,7 @@ mod it_stays_one_screen {
             let said = at_terminal(&world, columns, 24, "");
             assert!(said.lines().count() < 24, "{said}");
             assert!(said.contains("1003 skills in 10 directories"), "{said}");
-            assert!(said.contains("`prowess -v` unfolds this"), "{said}");
+            assert!(said.contains("`prowess -v` shows everything"), "{said}");
         }
         let all = bare(&world, &["-v"]);
         for name in ["skill-0-0", "skill-4-57", "skill-9-99"] {
@@ -313,7 +346,7 @@ mod it_says_what_to_do_next {
         let misnamed = document("Tea_Time", "description: Steeps\n");
         let world = World::new().file("home/.cline/skills/steep-tea/SKILL.md", misnamed);
         let doctor = bare(&world, &["doctor", "Tea_Time", "--client", "cline"]);
-        assert!(doctor.stdout().contains("→ say `name: steep-tea`"), "{}", doctor.stdout());
+        assert!(doctor.stdout().contains("→ set `name: steep-tea`"), "{}", doctor.stdout());
         let command = suggested(&world);
         assert_eq!(command, ["prowess check ~/.cline/skills --fix --rename name"]);
         type_it(&world, &command[0]);
@@ -441,7 +474,7 @@ mod it_says_what_to_do_next {
         assert!(empty.stdout().contains("  prowess list . "), "{}", empty.stdout());
         let world = world.skill_in("home/.claude/skills", "steep-tea", "Steeps tea");
         let more = bare(&world, &[]);
-        let told = "2 skills in plugins/*/skills here, where no agent looks by itself";
+        let told = "2 skills in plugins/*/skills here, where agents do not look";
         assert!(more.stdout().contains(told), "{}", more.stdout());
         let listed = bare(&world, &["list", ".", "--short"]);
         assert!(listed.stdout().starts_with("bake-bread\nbrew-coffee\n"), "{}", listed.stdout());

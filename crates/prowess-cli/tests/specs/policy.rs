@@ -287,7 +287,7 @@ mod decisions_are_recorded {
         let id = all[0]["id"].as_str().unwrap();
         let text = world.run(["approvals"]);
         let (first, second) = text.stdout().split_once('\n').unwrap();
-        assert!(first.contains("take the commands and hosts of"), "{first}");
+        assert!(first.contains("accept the commands and hosts of"), "{first}");
         assert!(second.starts_with(id) && second.contains("run the skill greet"), "{second}");
         assert!(second.ends_with("/skills/greet (by --yes)\n"), "{second}");
         assert!(!first.contains("--yes"), "{first}");

@@ -209,7 +209,10 @@ mod a_rule_can_be_looked_up {
         assert_eq!(fixable["fixed_by"], "prowess check --fix");
         assert_eq!(json["page"], prowess::rule("name-case").unwrap().page);
         let why = json["why"].as_str().unwrap();
-        assert!(why.starts_with("Names are lowercase. OpenHands,") && !why.contains('\n'), "{why}");
+        assert!(
+            why.starts_with("Names must be lowercase. OpenHands,") && !why.contains('\n'),
+            "{why}"
+        );
         assert!(json["fix"].as_str().unwrap().starts_with("Write the name in lower case"));
     }
 
@@ -245,9 +248,9 @@ mod a_rule_can_be_looked_up {
         let world = World::new();
         for (typed, hint) in [
             ("name-fodler", "did you mean `name-folder`?"),
-            ("allowed-tools", "there are `allowed-tools-form`, `allowed-tools-not-text`"),
-            ("zzzzzzzzzzzzz", "`prowess rule` shows which there are"),
-            ("\x1b[2J", "`prowess rule` shows which there are"),
+            ("allowed-tools", "possible rules: `allowed-tools-form`, `allowed-tools-not-text`"),
+            ("zzzzzzzzzzzzz", "`prowess rule` lists all rules"),
+            ("\x1b[2J", "`prowess rule` lists all rules"),
         ] {
             let ran = world.run(["rule", typed]);
             assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{typed}");
@@ -268,7 +271,7 @@ mod a_rule_can_be_looked_up {
             .skill_in("good", "one", "a");
         let ran = world.run(["check", "skills"]);
         assert_eq!(ran.stderr.matches("`prowess rule ").count(), 1, "{}", ran.stderr);
-        assert!(ran.stderr.contains("`prowess rule name-folder` says why"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`prowess rule name-folder` explains it"), "{}", ran.stderr);
         assert_eq!(world.run(["check", "skills", "-q"]).stderr, "");
         assert!(!world.run(["check", "good"]).stderr.contains("prowess rule"));
     }
@@ -335,7 +338,7 @@ mod other_programs_can_read_what_was_found {
         assert_eq!(first["shortDescription"]["text"], summary);
         assert_eq!(first["defaultConfiguration"]["level"], "error");
         let why = first["fullDescription"]["text"].as_str().unwrap();
-        assert!(why.starts_with("A value is not YAML as it stands") && why.len() < 1024, "{why}");
+        assert!(why.starts_with("A value is not valid YAML") && why.len() < 1024, "{why}");
         assert_eq!(
             first["help"]["text"],
             "Put the value in quotes, or write it as a block with `>-` and indented lines below it."
@@ -426,13 +429,13 @@ mod other_programs_can_read_what_was_found {
         assert_eq!(
             lines,
             [
-                "::error file=skills/a%2Cb%3Ac%25/SKILL.md,line=2,col=7,endColumn=8,title=name-folder::The name `x` is not that of its folder, `a,b:c%25`. Give both the same name: some clients go by one of them, some by the other, some want both.",
+                "::error file=skills/a%2Cb%3Ac%25/SKILL.md,line=2,col=7,endColumn=8,title=name-folder::The name `x` does not match its folder, `a,b:c%25`. Use the same name for both: clients use either one, or require both to match.",
                 "::error file=skills/colon/SKILL.md,line=3,col=24,endColumn=25,title=yaml-repaired::The value of `description` is not YAML because of the colon in it; it was read as if in quotes. Put the value in quotes.",
                 "::warning file=skills/colon/SKILL.md,line=4,title=unknown-field::`icon` is not a field of the specification. Move it under `metadata`.",
             ]
         );
         let verbose = world.run(["check", "skills", "--format", "github", "-v"]);
-        let notice = "::notice file=skills/empty/SKILL.md,line=5,title=body-empty::There are no instructions. Say how the job is done.";
+        let notice = "::notice file=skills/empty/SKILL.md,line=5,title=body-empty::There are no instructions. Describe how the task is done.";
         assert_eq!(verbose.stdout().lines().last(), Some(notice));
     }
 

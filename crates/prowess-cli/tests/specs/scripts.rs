@@ -254,7 +254,7 @@ mod files_and_input_reach_a_script {
         let words = ["--script", "scripts/make.py"];
         let ran = run(&world, &[], &[&words[..], &["--", "made.txt"]].concat());
         assert_eq!(stdout(&ran), "");
-        let gone = "`made.txt` went to a work directory that is gone";
+        let gone = "`made.txt` was written to a temporary directory and discarded";
         assert!(
             ran.stderr.contains(gone) && ran.stderr.contains("`--output DIR`"),
             "{}",
@@ -263,7 +263,7 @@ mod files_and_input_reach_a_script {
         let kept = ["--output", "o", "--", "made.txt", "AGENTS.md"];
         let ran = run(&world, &[], &[&words[..], &kept].concat());
         assert!(!ran.stderr.contains("that is gone"), "{}", ran.stderr);
-        assert!(ran.stderr.contains("not handed over: AGENTS.md"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("not copied: AGENTS.md"), "{}", ran.stderr);
         assert!(world.path("o/made.txt").exists() && !world.path("o/AGENTS.md").exists());
         let ran = run(&world, &[], &[&words[..], &["made.txt"]].concat());
         assert!(ran.stderr.contains("come after `--`"), "{}", ran.stderr);

@@ -916,7 +916,7 @@ mod a_server_runs_with_the_programs_of_its_user {
         assert!(ran.stderr.contains("that was not approved"), "{}", ran.stderr);
         let ran = stage.prowess(&["prepare", "--server", "y"]);
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
-        assert!(ran.stderr.contains("no server is set as `y`"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("there is no server `y`"), "{}", ran.stderr);
         entry("npx ./server");
         let ran = stage.prowess(&["prepare", "--server", "x", "--yes"]);
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
@@ -1166,7 +1166,11 @@ mod why_a_server_did_not_start_is_told {
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
         assert!(ran.stderr.contains("did you mean `mcp__x__run`?"), "{}", ran.stderr);
         let ran = stage.prowess(&["tool", "mcp__elsewhere__run", "{}"]);
-        assert!(ran.stderr.contains("`prowess servers` lists the servers"), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains("`prowess servers` lists the configured servers"),
+            "{}",
+            ran.stderr
+        );
         let ran = stage.prowess(&["tools"]);
         let note = "`prowess servers LABEL` lists the tools of a server (`x`)";
         assert!(ran.stderr.contains(note), "{}", ran.stderr);
@@ -1251,6 +1255,23 @@ for line in"#;
             }
             assert!(ran.stderr.contains("`write = [\"DIR\"]` in `[servers.LABEL]`"));
         }
+    }
+
+    #[test]
+    fn what_a_server_says_twice_is_printed_once() {
+        let stage = Stage::new();
+        let content = "'content': [";
+        assert!(SERVER.contains(content));
+        let both = format!("'structuredContent': {{'degrees': 21}}, {content}");
+        stage.world.write("tools/server.py", SERVER.replace(content, &both));
+        stage.set(&[], "");
+        let call = ["tool", "mcp__x__run", r#"{"code": "out = 'It is warm: 21 degrees'"}"#];
+        let ran = stage.prowess(&call);
+        assert_eq!((ran.code, ran.stdout()), (Some(0), "It is warm: 21 degrees\n"));
+        assert!(ran.stderr.contains("`--json` prints the structured content"), "{}", ran.stderr);
+        let said = stage.prowess(&[&call[..], &["--json"]].concat()).json();
+        let both = json!({"text": "It is warm: 21 degrees", "structured": {"degrees": 21}});
+        assert_eq!(said["outcome"]["output"], both);
     }
 
     #[test]

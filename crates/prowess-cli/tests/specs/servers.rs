@@ -356,7 +356,7 @@ mod a_server_starts_only_when_somebody_has_approved_it {
             let starter = starter_by(policy, asked.clone(), Records::in_memory());
             let outcome = stage.start_with(&starter).unwrap_err();
             assert_eq!(outcome.status, OutcomeStatus::Refused);
-            assert!(outcome.message.unwrap().contains("the policy does not allow"));
+            assert!(outcome.message.unwrap().contains("a rule with the decision `deny`"));
         }
         assert_eq!(asked.questions(), []);
         // A rule about one tool is none about the server.
@@ -686,8 +686,8 @@ mod a_server_can_run_somewhere_else {
         let secret = format!("http://me:secret@127.0.0.1:{port}/mcp");
         let none = json!({});
         for (policy, url, headers, words) in [
-            (unlisted(), text.clone(), &none, "`127.0.0.1` leads to this machine"),
-            (other(), text.clone(), &none, "`127.0.0.1` may not be asked"),
+            (unlisted(), text.clone(), &none, "`127.0.0.1` resolves to this machine"),
+            (other(), text.clone(), &none, "are not allowed"),
             (unlisted(), "http://169.254.169.254/mcp".to_owned(), &none, "169.254.169.254"),
             (unlisted(), "http://10.0.0.1/mcp".to_owned(), &none, "10.0.0.1"),
             (unlisted(), "file:///etc/passwd".to_owned(), &none, "`file:` is not used"),
@@ -716,7 +716,7 @@ mod a_server_can_run_somewhere_else {
         let outcome = stage.start_only().unwrap_err();
         assert_eq!(outcome.status, OutcomeStatus::Refused);
         let message = outcome.message.unwrap();
-        assert!(message.contains("`localhost` leads to this machine"), "{message}");
+        assert!(message.contains("`localhost` resolves to this machine"), "{message}");
         assert!(outcome.hint.unwrap().contains("policy.hosts"));
         assert_eq!(server.connections(), 0);
 
@@ -774,10 +774,10 @@ mod a_server_can_run_somewhere_else {
             (
                 "HTTP/1.1 200 OK\r\ncontent-length: 99\r\n".to_owned() + json + "\r\n{",
                 OutcomeStatus::Failed,
-                "broke off",
+                "was cut off",
                 "",
             ),
-            ("SSH-2.0-x\r\n".to_owned(), OutcomeStatus::Failed, "no answer that is HTTP", ""),
+            ("SSH-2.0-x\r\n".to_owned(), OutcomeStatus::Failed, "did not answer with HTTP", ""),
         ] {
             let outcome = starts(&Listener::saying(said.clone()));
             let message = outcome.message.clone().unwrap();
@@ -948,8 +948,12 @@ mod a_bad_server_is_an_outcome {
     #[cfg_attr(not(feature = "external"), ignore = "needs node")]
     fn one_that_does_not_begin_says_why() {
         let table: &[(&str, OutcomeStatus, &str)] = &[
-            ("import sys; sys.exit('I lack a library')", OutcomeStatus::Failed, "exited with 1"),
-            ("pass", OutcomeStatus::Failed, "exited with 0"),
+            (
+                "import sys; sys.exit('I lack a library')",
+                OutcomeStatus::Failed,
+                "exited with code 1",
+            ),
+            ("pass", OutcomeStatus::Failed, "exited with code 0"),
             (
                 "import time\nprint('Welcome!', flush=True)\nprint('{\"jsonrpc\": 1}', flush=True)\ntime.sleep(100)",
                 OutcomeStatus::TimedOut,
@@ -1010,7 +1014,7 @@ mod a_bad_server_is_an_outcome {
             .write("skills/notes/.mcp.json", json!({"x": {"command": "./bin/npx"}}).to_string());
         let outcome = stage.start_only().unwrap_err();
         assert_eq!(outcome.status, OutcomeStatus::Failed, "{outcome:?}");
-        assert!(outcome.message.unwrap().contains("exited with 127"));
+        assert!(outcome.message.unwrap().contains("exited with code 127"));
     }
 
     #[test]
@@ -1080,7 +1084,7 @@ mod a_bad_server_is_an_outcome {
         let starter = stage.starter(Arc::new(ApproveAll)).with_patience(patience);
         let other = stage.start_with(&starter).unwrap();
         for (name, status, words) in [
-            ("die", OutcomeStatus::Failed, "has ended: it exited with 3"),
+            ("die", OutcomeStatus::Failed, "has ended: exited with code 3"),
             ("hang", OutcomeStatus::TimedOut, "did not answer for 3 s"),
             ("flood", OutcomeStatus::Failed, "sends too much"),
             ("deny", OutcomeStatus::Failed, "no luck"),
@@ -1093,7 +1097,7 @@ mod a_bad_server_is_an_outcome {
                 assert!(outcome.stderr.unwrap().text.contains("out of ideas"));
                 assert!(!server.is_alive());
                 let again = stage.call(&server, "echo", json!({}));
-                assert!(again.message.unwrap().contains("exited with 3"));
+                assert!(again.message.unwrap().contains("exited with code 3"));
             }
             assert_eq!(stage.text(&other, "echo", json!({})), "fine");
         }
@@ -1126,7 +1130,7 @@ mod a_bad_server_is_an_outcome {
         let has: Vec<bool> = model.asked().iter().map(|it| it.tools.len() == 2).collect();
         // Turn one: begins, again, not any more, not any more. Turn two: again, and left alone.
         assert_eq!(has, [true, true, false, false, true, false, false]);
-        assert!(messages(&events).contains("exited with 3"));
+        assert!(messages(&events).contains("exited with code 3"));
     }
 }
 

@@ -96,7 +96,7 @@ mod a_skill_is_put_in_and_out_of_use {
             let world = World::new().document("one", text);
             let error = store(&world).deactivate("one").unwrap_err();
             assert!(matches!(error, StoreError::NotEdited { .. }), "{error}");
-            assert!(error.to_string().contains("as it was"), "{error}");
+            assert!(error.to_string().contains("was not changed"), "{error}");
             assert_eq!(self::text(&world, "skills/one/SKILL.md"), text);
         }
         let world = World::new().skill("one", "a");
@@ -195,7 +195,7 @@ mod a_change_is_whole_or_not_made {
         let limited = world.run_script(&format!("trap '' XFSZ; ulimit -f 8; \"$0\" {create}"));
         assert_eq!(limited.code, Some(2), "{}", limited.stderr);
         assert!(limited.stderr.contains("nothing has changed"), "{}", limited.stderr);
-        assert!(limited.stderr.contains("make room"), "{}", limited.stderr);
+        assert!(limited.stderr.contains("free some disk space"), "{}", limited.stderr);
         assert_eq!(tree(&world.path("skills")), before);
 
         let small = world.run_script(&format!(
@@ -328,7 +328,7 @@ mod writers_wait_for_each_other_and_readers_for_nobody {
         {
             let error = result.unwrap_err();
             assert!(matches!(error, StoreError::Busy { .. }), "{error}");
-            assert!(error.to_string().contains("busy"), "{error}");
+            assert!(error.to_string().contains("locked by another process"), "{error}");
         }
         assert!(store.get("one").unwrap().manifest.is_active());
         assert_eq!(world.list().names(), ["one"]);
@@ -474,7 +474,7 @@ mod commands_write_to_a_store {
         };
         let ran = create("one", "a.py");
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
-        assert!(ran.stderr.contains("this is one for `python3`"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("this one is for `python3`"), "{}", ran.stderr);
         assert!(ran.stderr.contains("`scripts/`"), "{}", ran.stderr);
         assert!(!world.path("skills/one").exists());
         assert_eq!(create("two", "b.sh").code, Some(0));
@@ -542,13 +542,17 @@ mod commands_write_to_a_store {
         world.write("skills/broken/SKILL.md", "nothing again");
         let ran = world.run(["undo", "--dir", "skills"]);
         assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{}", ran.stderr);
-        for said in ["`broken` cannot be", "elsewhere first", "`prowess undo one --dir skills`"] {
+        for said in [
+            "`broken` cannot be",
+            "move the existing folder first",
+            "`prowess undo one --dir skills`",
+        ] {
             assert!(ran.stderr.contains(said), "{said}: {}", ran.stderr);
         }
         assert!(!ran.stderr.contains("undo broken"), "{}", ran.stderr);
         assert_eq!(world.run(["undo", "one", "--dir", "skills"]).code, Some(0));
         let ran = world.run(["undo", "--dir", "skills"]);
-        assert!(ran.stderr.contains("elsewhere first\n"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("move the existing folder first\n"), "{}", ran.stderr);
         fs::rename(world.path("skills/broken"), world.path("elsewhere")).unwrap();
         assert_eq!(world.run(["undo", "--dir", "skills"]).code, Some(0));
         assert_eq!(tree(&world.path("skills")), before);
@@ -694,7 +698,7 @@ mod commands_write_to_a_store {
         }
         let store = store(&world).with_patience(Duration::from_millis(20));
         let error = store.delete("one").unwrap_err();
-        assert!(error.to_string().contains("is busy"), "{error}");
+        assert!(error.to_string().contains("locked by another process"), "{error}");
     }
 
     #[test]

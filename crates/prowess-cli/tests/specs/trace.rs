@@ -369,7 +369,7 @@ mod a_trace_is_shown_as_one_page {
             "look {\"fail\":true}",
             "Step 2 I have seen the sea.",
             "and at the sky",
-            "Step 1 `scripted` said nothing for 3 s",
+            "Step 1 `scripted` sent nothing for 3 s",
         ];
         assert_eq!(labels, json!(expected));
         let levels =
@@ -452,7 +452,7 @@ mod a_trace_is_shown_as_one_page {
             "not found creat-pr",
             "debug shown to the model (full, use_skill)",
             "try 2",
-            "takes no more requests for now",
+            "is rate limited",
             "no to run `echo done`",
             "left out: squeeze",
             "test-model summarised ",
@@ -560,7 +560,7 @@ mod a_trace_is_shown_as_one_page {
         let jump = "document.querySelector('.jump').click()";
         for label in [
             "look {\"fail\":true}",
-            "Step 1 `scripted` said nothing for 3 s",
+            "Step 1 `scripted` sent nothing for 3 s",
             "look {\"fail\":true}",
         ] {
             page.eval(jump);
@@ -580,7 +580,7 @@ mod a_trace_is_shown_as_one_page {
             ("MAST first", "1 hit", 2, "mast first"),
             ("lokout", "2 hits", 2, "lokout"),
             ("\"the sea\"", "3 hits", 4, "\"the sea\""),
-            ("said nothing", "2 hits", 2, "said nothing"),
+            ("sent nothing", "2 hits", 2, "sent nothing"),
         ] {
             page.press("/");
             page.type_text(query);
@@ -610,8 +610,8 @@ mod a_trace_is_shown_as_one_page {
             ("j", "Step 1 → look, look"),
             ("ArrowDown", "look {\"at\":\"the sea\"}"),
             ("k", "Step 1 → look, look"),
-            ("End", "Step 1 `scripted` said nothing for 3 s"),
-            ("j", "Step 1 `scripted` said nothing for 3 s"),
+            ("End", "Step 1 `scripted` sent nothing for 3 s"),
+            ("j", "Step 1 `scripted` sent nothing for 3 s"),
             ("ArrowUp", "and at the sky"),
             ("Home", "look at the sea"),
             ("ArrowUp", "look at the sea"),
@@ -837,11 +837,11 @@ mod the_command_makes_a_page_or_a_summary_of_any_file {
         for (file, why) in [
             ("empty", "it is empty"),
             ("blank", "it is empty"),
-            ("words", "it is no trace"),
-            ("bytes", "it is no trace"),
-            ("list", "it is no trace"),
+            ("words", "it is not a trace"),
+            ("bytes", "it is not a trace"),
+            ("list", "it is not a trace"),
             ("session", "it is a session, not a trace"),
-            ("later", "the trace is of version 99"),
+            ("later", "the trace has version 99"),
         ] {
             for arguments in [&["trace", file][..], &["trace", file, "--json"]] {
                 let ran = world.run(arguments);

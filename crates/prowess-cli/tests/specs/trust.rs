@@ -12,7 +12,7 @@ use crate::{
 
 const FILE: &str = "home/.local/state/prowess/trust.json";
 /// What is said about a project that is not trusted.
-const LEFT_OUT: &str = "because this project is not trusted; `prowess trust .` trusts it";
+const LEFT_OUT: &str = "because this project is not trusted; use `prowess trust .` to trust it";
 
 /// A project whose own file names its skills, as it might have been cloned.
 fn cloned() -> World {
@@ -95,6 +95,32 @@ mod the_skills_of_a_project_act_only_when_it_is_trusted {
         assert_eq!(world.run(["run", "steep-tea"]).code, Some(0));
         trust(&world, &[]);
         assert!(is_run(&run(&world, &[])));
+    }
+
+    #[test]
+    fn nobody_is_asked_about_a_project_whose_skills_do_not_act() {
+        let world = World::new()
+            .skill_in(".claude/skills", "brew-coffee", "Brews coffee")
+            .skill_in("home/.claude/skills", "steep-tea", "Steeps tea");
+        for typed in [
+            "run steep-tea",
+            "tool use_skill name=steep-tea",
+            "tool skill_steep-tea",
+            "tool file_operations operation=list path=. --skill steep-tea",
+        ] {
+            let ran = world.run_at_terminal("", typed);
+            assert_eq!(ran.code, Some(0), "{typed}: {}", ran.stdout());
+            assert!(!ran.stdout().contains("trust"), "{typed}: {}", ran.stdout());
+        }
+        for typed in
+            ["run brew-coffee", "tool use_skill name=brew-coffee", "tool find_skills query=x"]
+        {
+            let ran = world.run_at_terminal("", typed);
+            assert!(ran.stdout().contains("Do you trust"), "{typed}: {}", ran.stdout());
+        }
+        let world = world.skill_in(".claude/skills", "steep-tea", "Steals tea");
+        let ran = world.run_at_terminal("", "run steep-tea");
+        assert!(ran.stdout().contains("Do you trust"), "{}", ran.stdout());
     }
 
     #[test]
@@ -213,7 +239,7 @@ mod the_skills_of_a_project_act_only_when_it_is_trusted {
         assert!(ran.stderr.contains(left_out), "{}", ran.stderr);
         let ran = world.run(["tools"]);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-        let left_out = "the skills in `skills` are left out, because this project is not trusted; `prowess trust .` trusts it";
+        let left_out = "the skills in `skills` are left out, because this project is not trusted; use `prowess trust .` to trust it";
         assert!(ran.stderr.contains(left_out), "{}", ran.stderr);
         assert!(!ran.stdout().contains("brew-coffee"), "{}", ran.stdout());
         let ran = world.run_at_terminal("", "tools");
@@ -310,7 +336,7 @@ mod trust_is_kept_by_folder {
             let definition = ["--definition", r#"{"script": "echo hello"}"#];
             let ran = world.run([&arguments[..], &definition, more].concat());
             assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-            ran.stderr.contains("`prowess trust .` answers ahead")
+            ran.stderr.contains("`prowess trust .` trusts it now")
         };
         assert!(create("one", &[]));
         assert!(!create("two", &["--dir", "skills"]));

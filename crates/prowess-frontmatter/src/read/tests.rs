@@ -96,7 +96,7 @@ fn duplicate_keys_are_kept() {
 fn what_is_no_plain_yaml_is_refused_with_its_line() {
     assert_eq!(fields("a: 1\nb: use when: x\n"), "2: a colon inside a value without quotes");
     assert_eq!(fields("a: ends:\n"), "1: a colon inside a value without quotes");
-    assert_eq!(fields("a: [BETA] x\n"), "1: text behind the end of a value");
+    assert_eq!(fields("a: [BETA] x\n"), "1: text after the end of a value");
     assert_eq!(fields("a: @x\n"), "1: a value that begins with a YAML indicator");
     assert_eq!(fields("a: &x 1\n"), "1: a value that begins with a YAML indicator");
     assert_eq!(fields("a: *x\n"), "1: a value that begins with a YAML indicator");

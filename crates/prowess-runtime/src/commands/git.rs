@@ -109,7 +109,7 @@ pub(super) fn told(words: &[Argument], directory: &Path) -> (usize, PathBuf) {
 fn repository(directory: &Path) -> Result<(), Refusal> {
     // Git takes any folder that looks like this for a repository, however it came there.
     if is_repository(directory) {
-        let message = format!("`{}` is the inside of a repository", directory.display());
+        let message = format!("`{}` is a `.git` directory", directory.display());
         return Err(refused(&message, "run git in the directory that the repository is of"));
     }
     for place in git_directories(directory) {
@@ -123,7 +123,7 @@ fn settings(path: &Path) -> Result<(), Refusal> {
     let Some(bytes) = read(path) else { return Ok(()) };
     let shown = path.display();
     let Some(bytes) = bytes else {
-        return Err(refused(&format!("`{shown}` is no file, or a very large one"), HINT));
+        return Err(refused(&format!("`{shown}` is not a file, or too large"), HINT));
     };
     let text = String::from_utf8_lossy(&bytes).to_ascii_lowercase();
     let text: String = text.split_ascii_whitespace().collect();

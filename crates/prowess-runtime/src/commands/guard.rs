@@ -47,9 +47,9 @@ const TOTAL: u64 = 64 * 1024 * 1024;
 const LINKS: usize = 1_000;
 
 /// What is said of a run that wrote what none may write, unless a person has agreed to it.
-const WROTE: &str = "protected or sensitive files were written, and have been put right";
+const WROTE: &str = "protected or sensitive files were changed, and have been restored";
 /// The same where not all of it could be put right.
-const STAYS: &str = "protected or sensitive files were written, and are not as they were";
+const STAYS: &str = "protected or sensitive files were changed, and could not be restored";
 
 /// What the protected files were before a command ran. Dropped, it puts them right.
 #[derive(Debug)]
@@ -259,7 +259,7 @@ impl Guard {
         if !repair.left.is_empty() && outcome.message.is_none() {
             let left = repair.left.join(", ");
             outcome.message = Some(format!("sensitive files have changed: {left}"));
-            outcome.hint = Some("look at each before anything acts on it".to_owned());
+            outcome.hint = Some("check each of them before other programs use it".to_owned());
         }
         if repair.said.is_empty() {
             return;
@@ -271,7 +271,7 @@ impl Guard {
                 let trash = trash.display();
                 (WROTE, format!("nothing is lost: the last content is in `{trash}`"))
             }
-            false => (STAYS, "look at each file before anything acts on it".to_owned()),
+            false => (STAYS, "check each file before other programs use it".to_owned()),
         };
         outcome.message = Some(message.to_owned());
         outcome.hint = Some(hint);
@@ -634,7 +634,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
         return fs::copy(from, to).map(drop);
     }
     if !metadata.is_dir() {
-        return Err(io::Error::other("it is no ordinary file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     fs::create_dir(to)?;
     for entry in fs::read_dir(from)? {

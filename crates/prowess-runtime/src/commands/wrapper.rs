@@ -56,11 +56,11 @@ pub(super) fn wrapped<'a>(
     let (own, wrapped) = rest.split_at(start.min(rest.len()));
     if own.iter().any(|it| it.is_glob) {
         // It could become several words, and one of them the command.
-        return Err(refused(&format!("globs are not taken as options of `{name}`"), HINT));
+        return Err(refused(&format!("globs cannot be options of `{name}`"), HINT));
     }
     match wrapped.first() {
         Some(first) if first.text.contains('=') => {
-            Err(refused("variables are not set for a command", HINT))
+            Err(refused("variable assignments are not supported", HINT))
         }
         _ => Ok(Some(wrapped)),
     }
@@ -81,7 +81,7 @@ impl Wrapper {
             } else if !self.flags.contains(&option)
                 && !self.with_word.iter().any(|it| option.starts_with(it))
             {
-                let message = format!("the option `{option}` of `{}` is not taken", self.name);
+                let message = format!("the option `{option}` of `{}` is not allowed", self.name);
                 return Err(refused(&message, HINT));
             }
         }

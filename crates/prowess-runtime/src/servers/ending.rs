@@ -44,7 +44,7 @@ pub(super) async fn explained(
 
 /// How a server ended, in words.
 fn told(server: &str, ended: Outcome) -> Outcome {
-    let how = ended.message.as_deref().unwrap_or("it exited with 0");
+    let how = ended.message.as_deref().unwrap_or("exited with code 0");
     let status = if ended.is_ok() { OutcomeStatus::Failed } else { ended.status };
     let message = format!("the server `{server}` has ended: {how}");
     Outcome { status, message: Some(message), files: Vec::new(), stdout: None, ..ended }

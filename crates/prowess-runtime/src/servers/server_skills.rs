@@ -198,7 +198,7 @@ impl Tool for ServerSkills {
             (Some(name), Some(_), None) => self.held(name).map(|_| Action::Tell),
             (None, None, Some(_)) => Ok(Action::Tell),
             _ => {
-                let message = "the input is wrong: either `name` or `query` is wanted";
+                let message = "invalid input: either `name` or `query` is needed";
                 Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, message)))
             }
         }

@@ -87,11 +87,11 @@ fn faithful(bytes: Vec<u8>, wanted: &SkillRecord) -> Result<Vec<u8>, StoreError>
     let unfit = |why: String| StoreError::Unfit { name: wanted.manifest.name.to_string(), why };
     let again = entry(&bytes, Path::new("")).map_err(|it| unfit(it.message))?;
     let lost = if render(&again.manifest, "") != render(&wanted.manifest, "") {
-        "a field would not come back as it is: blanks at its edges are lost"
+        "a field cannot be saved unchanged: leading and trailing whitespace is lost"
     } else if !is_same(&again.definition, &wanted.definition) {
-        "its definition would not come back as it is: lines must end with LF"
+        "its definition cannot be saved unchanged: lines must end with LF"
     } else if again.parameters != wanted.parameters {
-        "its parameters would not come back: an instruction has them in its text"
+        "its parameters cannot be saved: an instruction has them in its text"
     } else {
         return Ok(bytes);
     };

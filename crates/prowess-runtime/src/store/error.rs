@@ -9,7 +9,7 @@ use prowess::{ReadError, ReviseError, is_plain_name};
 #[non_exhaustive]
 pub enum StoreError {
     /// No folder can be called that everywhere.
-    #[error("no skill can be called `{name}`")]
+    #[error("`{name}` is not a valid skill name")]
     BadName {
         /// The name, as given.
         name: String,
@@ -31,7 +31,7 @@ pub enum StoreError {
         nearest: Option<String>,
     },
     /// Its name or folder is taken.
-    #[error("`{name}` is there already, in `{}`", folder.display())]
+    #[error("`{name}` already exists, in `{}`", folder.display())]
     AlreadyThere {
         /// The name.
         name: String,
@@ -39,7 +39,7 @@ pub enum StoreError {
         folder: PathBuf,
     },
     /// What is to be brought back has no place, because its folder is there again.
-    #[error("`{name}` cannot be brought back: its folder `{}` is there again", folder.display())]
+    #[error("`{name}` cannot be restored: its folder `{}` exists again", folder.display())]
     NoPlace {
         /// The name.
         name: String,
@@ -65,7 +65,7 @@ pub enum StoreError {
         why: String,
     },
     /// A file that is there cannot be edited without touching what nobody asked for.
-    #[error("`{}` is not edited; it is as it was", path.display())]
+    #[error("`{}` was not changed", path.display())]
     NotEdited {
         /// The file.
         path: PathBuf,
@@ -73,7 +73,7 @@ pub enum StoreError {
         source: ReviseError,
     },
     /// There is a link, a pipe, a device or a file where a folder or file of the skill should be.
-    #[error("`{}` is not an ordinary file or folder of the store; nothing has changed", path.display())]
+    #[error("`{}` is not a regular file or folder of the store; nothing has changed", path.display())]
     NotOurs {
         /// The path.
         path: PathBuf,
@@ -85,7 +85,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// Nothing was deleted that could be brought back.
-    #[error("there is nothing to bring back")]
+    #[error("there is nothing to restore")]
     NothingToUndo {
         /// The name that was asked for.
         name: Option<String>,
@@ -99,7 +99,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// Others write to the store all the time.
-    #[error("the store `{}` is busy: others write to it for {} s; nothing has changed", path.display(), waited.as_secs())]
+    #[error("the store `{}` has been locked by another process for {} s; nothing has changed", path.display(), waited.as_secs())]
     Busy {
         /// The store.
         path: PathBuf,
@@ -115,7 +115,7 @@ pub enum StoreError {
         source: ReadError,
     },
     /// A document is a link that leads out of the store, or no file at all.
-    #[error("`{}` is not an ordinary file of the store", path.display())]
+    #[error("`{}` is not a regular file of the store", path.display())]
     Foreign {
         /// The path.
         path: PathBuf,
@@ -174,23 +174,23 @@ impl StoreError {
             Self::BadName { .. } => "use lowercase letters and digits joined by single hyphens, up to 64, such as `create-pr`".to_owned(),
             Self::BadPath { .. } => "give a path in the skill's folder, such as `scripts/run.sh`".to_owned(),
             Self::NoSuchSkill { nearest: Some(near), .. } => format!("did you mean `{near}`?"),
-            Self::NoSuchSkill { .. } => "`prowess list` shows which there are".to_owned(),
-            Self::AlreadyThere { .. } => "choose another name, or edit what is there".to_owned(),
-            Self::NoPlace { others, .. } if others.is_empty() => "move what is there elsewhere first".to_owned(),
+            Self::NoSuchSkill { .. } => "`prowess list` lists all skills".to_owned(),
+            Self::AlreadyThere { .. } => "choose another name, or edit the existing skill".to_owned(),
+            Self::NoPlace { others, .. } if others.is_empty() => "move the existing folder first".to_owned(),
             Self::NoPlace { others, .. } => {
                 let others: Vec<String> = others.iter().map(|it| format!("`prowess undo {it}`")).collect();
-                format!("move what is there elsewhere first, or bring back another with {}", others.join(" or "))
+                format!("move the existing folder first, or restore another one with {}", others.join(" or "))
             }
-            Self::Broken { .. } => "`prowess check` says what is wrong with it".to_owned(),
+            Self::Broken { .. } => "run `prowess check` on it".to_owned(),
             Self::NotEdited { .. } => "edit it by hand".to_owned(),
-            Self::NotOurs { .. } => "look at what is there, and take it away by hand".to_owned(),
+            Self::NotOurs { .. } => "check what it is, and remove it by hand".to_owned(),
             Self::IsSkill { .. } => "name the directory that the skill is in".to_owned(),
             Self::NothingToUndo { name: Some(name) } => format!("`{name}` was not removed from here, or too long ago"),
             Self::NoTrash { .. } => "check the permissions of that directory, or set `XDG_STATE_HOME` to one that you can write".to_owned(),
             Self::Busy { .. } => "try again, or look for a process that hangs".to_owned(),
-            Self::Write { why: WriteFailure::Full, .. } => "make room on the disk, and try again".to_owned(),
-            Self::Write { why: WriteFailure::ReadOnly, .. } => "check the permissions of the store, or name another with `--dir DIR`".to_owned(),
-            Self::Write { why: WriteFailure::TooManyFiles, .. } => "raise the limit of open files, and try again".to_owned(),
+            Self::Write { why: WriteFailure::Full, .. } => "free some disk space, and try again".to_owned(),
+            Self::Write { why: WriteFailure::ReadOnly, .. } => "check the permissions of the store, or choose another with `--dir DIR`".to_owned(),
+            Self::Write { why: WriteFailure::TooManyFiles, .. } => "raise the limit on open files, and try again".to_owned(),
             _ => return None,
         })
     }
@@ -227,7 +227,7 @@ impl fmt::Display for StateAfter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Unchanged => "nothing has changed",
-            Self::Unsafe => "the change is there, but may be lost if the machine stops now",
+            Self::Unsafe => "the change was made, but may be lost if the machine crashes now",
         })
     }
 }

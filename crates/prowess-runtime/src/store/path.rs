@@ -28,11 +28,11 @@ pub(super) fn resource(path: &str) -> Result<&Path, StoreError> {
     } else if inside.starts_with('/') {
         bad("it is absolute")
     } else if parts.clone().any(|it| it == "..") {
-        bad("it leads out of its folder")
+        bad("it leaves the folder")
     } else if parts.clone().any(|it| matches!(it, "" | ".")) {
         bad("a part of it is empty")
     } else if parts.clone().any(|it| it.eq_ignore_ascii_case(".git")) {
-        bad("git keeps that for itself")
+        bad("this path is reserved for git")
     } else if parts.next().is_some_and(|it| it.eq_ignore_ascii_case(DOCUMENT)) {
         bad("it is the skill itself")
     } else {

@@ -138,7 +138,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
         return fs::File::open(to)?.sync_all();
     }
     if !metadata.is_dir() {
-        return Err(io::Error::other("there is something in it that is no file, folder or link"));
+        return Err(io::Error::other("it contains something other than files, folders and links"));
     }
     fs::create_dir(to)?;
     for entry in fs::read_dir(from)? {

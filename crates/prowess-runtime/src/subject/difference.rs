@@ -162,7 +162,7 @@ impl Change<'_> {
             _ => String::new(),
         };
         let unseen = match self.texts() {
-            None => format!(", too large or no text to show: {sizes}"),
+            None => format!(", too large or not text: {sizes}"),
             Some(_) => String::new(),
         };
         format!("{name} {what}{mode}{unseen}")

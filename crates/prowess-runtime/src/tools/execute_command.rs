@@ -184,7 +184,7 @@ impl ExecuteCommand {
         let level = self.level.get_or_init(|| self.sandbox.level());
         let level = match level {
             SandboxLevel::None => {
-                "sandbox: not available on this machine, so that nothing runs".to_owned()
+                "sandbox: not available on this machine, so nothing runs".to_owned()
             }
             level => format!("sandbox: {level}, no network"),
         };
@@ -193,7 +193,7 @@ impl ExecuteCommand {
         let roots = roots.join(", ");
         let files = match plan.writes() {
             true => format!(
-                "files: it can read and write {roots}; `prowess undo` restores nothing that it changes"
+                "files: it can read and write {roots}; `prowess undo` cannot restore what it changes"
             ),
             false => format!("files: it can only read {roots}"),
         };
@@ -212,7 +212,7 @@ impl ExecuteCommand {
         let plan = commands::plan(&input.command, &self.place(&input), &policy)?;
         match &passed {
             Some(passed) if plan.subject().digest != passed.digest => {
-                let message = "the directory or the program changed while it was asked about";
+                let message = "the directory or the program changed while you were asked";
                 return Err(Outcome::bad(OutcomeStatus::Refused, message).hint("try again").into());
             }
             None if !plan.unlisted.is_empty() => {
@@ -256,7 +256,10 @@ impl ExecuteCommand {
             reads.append(&mut writes);
         }
         let work = work(&plan).map_err(|error| {
-            Outcome::bad(OutcomeStatus::Failed, format!("there is no place to run it in: {error}"))
+            Outcome::bad(
+                OutcomeStatus::Failed,
+                format!("there is no directory to run it in: {error}"),
+            )
         })?;
         let job = Job {
             directory: Some(plan.directory.clone()),

@@ -25,7 +25,7 @@ pub struct ExecuteSql {
 }
 
 /// How somebody gives it a database.
-const NO_DATABASE: &str = "`url` under `[sql]` in `prowess.toml` names one";
+const NO_DATABASE: &str = "set `url` under `[sql]` in `prowess.toml`";
 
 /// What it takes.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -71,12 +71,12 @@ impl Tool for ExecuteSql {
                 Err(outcome) => return *outcome,
             };
             let Some(database) = &self.database else {
-                let outcome = Outcome::bad(OutcomeStatus::Refused, "there is no database to ask");
+                let outcome = Outcome::bad(OutcomeStatus::Refused, "no database is configured");
                 return outcome.hint(NO_DATABASE);
             };
             if sql.trim_matches([';', ' ', '\t', '\r', '\n']).is_empty() {
                 let outcome = Outcome::bad(OutcomeStatus::Invalid, "there is no statement");
-                return outcome.hint("give one, such as `SELECT 1`");
+                return outcome.hint("write one, such as `SELECT 1`");
             }
             let (access, limits) = (self.access, self.limits);
             let statement = Statement { sql, parameters: params, access, limits };
@@ -107,12 +107,12 @@ impl ExecuteSql {
         let (status, hint) = match error {
             SqlError::ReadOnly(_) => (
                 OutcomeStatus::Refused,
-                "`write = true` under `[sql]` of the user's own file lets statements write",
+                "set `write = true` under `[sql]` in your own settings to allow writes",
             ),
             SqlError::Privileged { .. } => (
                 OutcomeStatus::Refused,
-                "let an ordinary user ask who may read what is needed; `privileged = true` under \
-                 `[sql]` of the user's own file takes this one as it is",
+                "use an unprivileged database user, or set `privileged = true` under `[sql]` \
+                 in your own settings",
             ),
             SqlError::InTransaction => {
                 (OutcomeStatus::Refused, "the host has to end the transaction first")

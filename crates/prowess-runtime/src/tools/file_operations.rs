@@ -198,7 +198,7 @@ pub(super) fn read(
 
 /// What it comes to that a path leads somewhere else than a moment ago.
 pub(super) fn another(path: &str) -> Box<Outcome> {
-    let message = format!("`{path}` is another file by now");
+    let message = format!("`{path}` was replaced by another file");
     Box::new(Outcome::bad(OutcomeStatus::Refused, message).hint("try again"))
 }
 
@@ -298,13 +298,13 @@ impl Hindrance {
                 let is = is.map_or("there is no such file".to_owned(), |it| {
                     format!("its SHA-256 is {it}")
                 });
-                refused(format!("`{path}` is not as expected, so nothing was written"))
+                refused(format!("`{path}` has changed, so nothing was written"))
                     .hint(format!("read it again: {is}"))
             }
-            Self::Changed => refused(format!(
-                "`{path}` changed while it was asked about, so nothing was written"
-            ))
-            .hint("read it again"),
+            Self::Changed => {
+                refused(format!("`{path}` changed while you were asked, so nothing was written"))
+                    .hint("read it again")
+            }
             Self::Unkept(error) => refused(format!(
                 "the content of `{path}` could not be saved, so nothing was written: {error}"
             )),
@@ -373,7 +373,7 @@ fn within(limit: Option<u64>, (most, usual): (u64, u64)) -> Result<u64, Box<Outc
         None => Ok(usual),
         Some(limit) if (1..=most).contains(&limit) => Ok(limit),
         Some(_) => {
-            Err(Outcome::bad(OutcomeStatus::Invalid, format!("`limit` is to be from 1 to {most}"))
+            Err(Outcome::bad(OutcomeStatus::Invalid, format!("`limit` must be from 1 to {most}"))
                 .into())
         }
     }

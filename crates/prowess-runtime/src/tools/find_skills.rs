@@ -32,7 +32,7 @@ struct Input {
     query: String,
 }
 
-/// What it gives: the skills that fit, best first, and how many there are in all.
+/// What it gives: the matching skills, best first, and how many there are in all.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FoundSkills {
     /// Those that fit, best first; the nearest where none clearly does.
@@ -65,7 +65,7 @@ impl Tool for FindSkills {
     }
 
     fn description(&self) -> Cow<'_, str> {
-        "Find the skills that fit a task, best first. Load one with `use_skill`.".into()
+        "Find the skills that match a task, best first. Load one with `use_skill`.".into()
     }
 
     fn input_schema(&self) -> Value {

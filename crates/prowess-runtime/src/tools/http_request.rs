@@ -144,7 +144,7 @@ impl HttpRequest {
         let Some(seconds) = seconds else { return Ok(most) };
         let timeout = Duration::try_from_secs_f64(seconds).ok();
         timeout.filter(|it| !it.is_zero() && *it <= most).ok_or_else(|| {
-            invalid(format!("`timeout` is to be more than 0 and at most {} s", most.as_secs_f64()))
+            invalid(format!("`timeout` must be more than 0 and at most {} s", most.as_secs_f64()))
         })
     }
 }
@@ -206,7 +206,7 @@ fn add_query(url: &mut Url, query: &Map<String, Value>) -> Result<(), Box<Outcom
                 Value::Number(_) | Value::Bool(_) => pairs.append_pair(name, &value.to_string()),
                 Value::Null | Value::Array(_) | Value::Object(_) => {
                     let message =
-                        format!("`query.{name}` is to be a text, a number, true or false");
+                        format!("`query.{name}` must be a string, a number, true or false");
                     return Err(invalid(message));
                 }
             };
@@ -219,13 +219,12 @@ fn headers(given: &BTreeMap<String, String>) -> Result<HeaderMap, Box<Outcome>> 
     let mut headers = HeaderMap::new();
     for (name, value) in given {
         let bad = |what: &str| invalid(format!("header `{}` {what}", name.escape_debug()));
-        let name =
-            HeaderName::from_bytes(name.as_bytes()).map_err(|_| bad("has no name of one"))?;
+        let name = HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| bad("is not a valid header name"))?;
         if CONNECTION_HEADERS.contains(&name.as_str()) {
             return Err(bad("cannot be set"));
         }
-        let mut value =
-            HeaderValue::from_str(value).map_err(|_| bad("has a value that no header can have"))?;
+        let mut value = HeaderValue::from_str(value).map_err(|_| bad("has an invalid value"))?;
         value.set_sensitive(true);
         headers.append(name, value);
     }
@@ -268,7 +267,7 @@ fn told(response: FetchResponse) -> Value {
 }
 
 /// What a list of hosts does to those that are not on it.
-const ONLY: &str = "once it is set, only the hosts that it lists can be reached";
+const ONLY: &str = "once it is set, only the listed hosts can be reached";
 
 /// What it comes to that nothing was answered.
 fn outcome(error: &FetchError) -> Outcome {
@@ -285,11 +284,11 @@ fn outcome(error: &FetchError) -> Outcome {
             bad(OutcomeStatus::Refused).hint("send a header `authorization` instead")
         }
         FetchError::Port { host, port, .. } => bad(OutcomeStatus::Refused)
-            .hint(format!("`policy.hosts` in your own settings can list `{host}:{port}`; {ONLY}")),
+            .hint(format!("add `{host}:{port}` to `policy.hosts` in your own settings; {ONLY}")),
         FetchError::Host { .. } | FetchError::Address { .. } => bad(OutcomeStatus::Refused)
-            .hint(format!("`policy.hosts` in your own settings can list it; {ONLY}")),
+            .hint(format!("add it to `policy.hosts` in your own settings; {ONLY}")),
         FetchError::Downgrade { .. } | FetchError::Body { .. } => bad(OutcomeStatus::Refused)
-            .hint("ask for the other URL yourself if that is what you want"),
+            .hint("request the other URL directly if that is what you want"),
         FetchError::Timeout { .. } => bad(OutcomeStatus::TimedOut),
         _ => bad(OutcomeStatus::Failed),
     }

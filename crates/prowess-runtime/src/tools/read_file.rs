@@ -175,7 +175,7 @@ impl Reader {
             let names = names.take(MAX_CANDIDATES).collect::<Vec<_>>().join(", ");
             let message = format!("`{path}` is the name of {} files", found.len());
             return Err(Outcome::bad(OutcomeStatus::Invalid, message)
-                .hint(format!("say which one: {names}"))
+                .hint(format!("use one of these paths: {names}"))
                 .into());
         }
         Ok(found.pop())

@@ -306,7 +306,7 @@ mod files_inside_the_roots_are_read_written_and_listed {
         for path in ["x/", "new/", "new/.", "x/.", "."] {
             let outcome = write(&tool, path, "y");
             assert_eq!(outcome.status, OutcomeStatus::Refused, "{path}");
-            assert!(outcome.message.unwrap().contains("names a directory"), "{path}");
+            assert!(outcome.message.unwrap().contains("is a directory"), "{path}");
         }
         assert!(!world.path("work/new").exists());
         assert_eq!(content(&tool, "x"), "as it was");
@@ -726,7 +726,7 @@ mod nothing_leads_out_of_the_roots {
             assert_eq!(outcome.status, OutcomeStatus::Refused, "{path}");
         }
         let told = write(&tool, "more.cfg", "x").message.unwrap();
-        assert_eq!(told, "`more.cfg` is protected: git would read it as its settings");
+        assert_eq!(told, "`more.cfg` is protected: git would read it as settings");
         for path in ["config", "src/config", "src/objects/a", "lib/config/refs", "HEAD", "tools/x"]
         {
             output(write(&tool, path, "fine"));
@@ -874,10 +874,13 @@ mod what_skills_bring_is_found_by_its_name {
         let outcome = told(&tool, "notes.md");
         assert_eq!(outcome.status, OutcomeStatus::Invalid);
         assert_eq!(outcome.message.unwrap(), "`notes.md` is the name of 2 files");
-        assert_eq!(outcome.hint.unwrap(), "say which one: `deploy/notes.md`, `test/notes.md`");
+        assert_eq!(
+            outcome.hint.unwrap(),
+            "use one of these paths: `deploy/notes.md`, `test/notes.md`"
+        );
         assert_eq!(output(told(&tool, "test/notes.md"))["content"], "of test\n");
         let hint = told(&tool, "run.sh").hint.unwrap();
-        assert_eq!(hint, "say which one: `deploy/scripts/run.sh`, `test/more/run.sh`");
+        assert_eq!(hint, "use one of these paths: `deploy/scripts/run.sh`, `test/more/run.sh`");
         assert_eq!(output(told(&tool, "more/run.sh"))["content"], "more\n");
     }
 
@@ -970,7 +973,7 @@ mod what_skills_bring_is_found_by_its_name {
             assert_eq!(outcome.status, OutcomeStatus::Refused, "{path:?}: {outcome:?}");
             let message = outcome.message.unwrap().replace(path, "PATH");
             match path.contains(".git") {
-                true => assert_eq!(message, "`PATH` is protected: no tool uses it"),
+                true => assert_eq!(message, "`PATH` is protected from all tools"),
                 false => assert_eq!(message, "`PATH` is not in a directory that may be used"),
             }
         }

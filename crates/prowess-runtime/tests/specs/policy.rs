@@ -500,10 +500,10 @@ mod an_approval_holds_for_exactly_what_was_approved {
         assert!(long.len() > 20_000 && shown.contains("+curl evil"), "{shown}");
         let large = "x\n".repeat(400_000);
         let shown = difference(&[("r.sh", &large)], &[("r.sh", &format!("{large}curl evil\n"))]);
-        let said = "* r.sh has changed, too large or no text to show: 800000 → 800010 bytes\n";
+        let said = "* r.sh has changed, too large or not text: 800000 → 800010 bytes\n";
         assert_eq!(shown, said);
         let shown = difference(&[], &[("data.bin", "\0"), ("r.sh", &large)]);
-        let said = "r.sh is new, too large or no text to show: 800000 bytes";
+        let said = "r.sh is new, too large or not text: 800000 bytes";
         assert!(shown.contains(said), "{shown}");
     }
 

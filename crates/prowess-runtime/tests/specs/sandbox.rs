@@ -531,7 +531,7 @@ mod a_script_reaches_only_the_files_that_it_is_given {
     fn what_is_not_there_cannot_be_given() {
         let paths = [
             ("/nowhere/at/all", "No such file or directory (os error 2)"),
-            ("/", "no script is given the whole root"),
+            ("/", "scripts are never given access to the whole file system"),
             ("/proc", "no script is given what is in `/proc`"),
             ("/proc/self", "no script is given what is in `/proc`"),
             ("/dev/null", "no script is given what is in `/dev`"),
@@ -2166,7 +2166,7 @@ print(m[:5].decode())";
                 (OutcomeStatus::Failed, Some(7)),
                 "{stage:?}"
             );
-            assert_eq!(outcome.message.as_deref(), Some("it exited with 7"));
+            assert_eq!(outcome.message.as_deref(), Some("exited with code 7"));
             let outcome = stage.run("kill -SEGV $$");
             assert_eq!(
                 (outcome.status, outcome.signal),

@@ -634,7 +634,7 @@ mod one_connection_of_the_host_is_left_as_it_was {
             for outcome in [host.read("SELECT 1").await, host.write("DELETE FROM t").await] {
                 assert_eq!(
                     statuses(&outcome),
-                    (OutcomeStatus::Refused, "the connection is in a transaction already")
+                    (OutcomeStatus::Refused, "the connection is already in a transaction")
                 );
             }
             if let Host::Postgres(_) = host {
@@ -1422,11 +1422,11 @@ mod a_statement_is_bounded {
             };
             let output = stage.read(rows).await.output.unwrap();
             assert_eq!((&output["row_count"], &output["truncated"]), (&json!(1000), &json!(true)));
-            assert_eq!(output["left_out"], json!(["all rows behind the first 1000"]));
+            assert_eq!(output["left_out"], json!(["all rows after the first 1000"]));
             assert_eq!(output["rows"][999], json!([1000]));
 
             let output = stage.read(many).await.output.unwrap();
-            assert_eq!(output["left_out"], json!(["all rows behind the first 1048576 bytes"]));
+            assert_eq!(output["left_out"], json!(["all rows after the first 1048576 bytes"]));
             assert_eq!(output["row_count"], json!(18), "{}", stage.name);
 
             let name = "x".repeat(50_000);

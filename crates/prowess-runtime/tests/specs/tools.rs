@@ -202,7 +202,7 @@ mod a_call_is_what_the_schema_asks_for {
             (json!("{\"text\": \"a\"}"), "is not of type \"object\""),
         ] {
             let outcome = toolbox.call("one", input.clone()).await;
-            let message = format!("the input is wrong: {wanted}");
+            let message = format!("invalid input: {wanted}");
             let meant = if input.get("txt").is_some() { "did you mean `text`? " } else { "" };
             let hint = format!("{meant}`one` takes `text` (string, required), `times` (integer)");
             assert_eq!(said(&outcome), (OutcomeStatus::Invalid, &*message, &*hint), "{input}");
@@ -296,8 +296,8 @@ mod a_call_is_bounded_and_harms_no_other {
         let toolbox = toolbox(tools);
         for name in ["panic", "asked"] {
             let outcome = toolbox.call(name, json!({"text": "a"})).await;
-            let message = format!("the tool `{name}` broke down");
-            let hint = "the fault is the tool's, not the input's";
+            let message = format!("the tool `{name}` crashed");
+            let hint = "this is a bug in the tool, not in the input";
             assert_eq!(said(&outcome), (OutcomeStatus::Failed, &*message, hint));
         }
         assert!(toolbox.call("echo", json!({"text": "a"})).await.is_ok());
@@ -341,7 +341,7 @@ mod a_call_is_bounded_and_harms_no_other {
             match number % 5 {
                 0 | 1 => assert_eq!(outcome.output, Some(json!({"text": text})), "{outcome:?}"),
                 2 => assert_eq!(said(&outcome), (OutcomeStatus::Failed, &*text, "")),
-                3 => assert_eq!(outcome.message.unwrap(), "the tool `panic` broke down"),
+                3 => assert_eq!(outcome.message.unwrap(), "the tool `panic` crashed"),
                 _ => assert_eq!(outcome.status, OutcomeStatus::TimedOut),
             }
         }

@@ -19,7 +19,7 @@ struct Starts {
 /// The name of the script itself.
 const ITSELF: &str = "$0";
 
-/// Finds a function that starts itself without end: its name and line. Every step takes of `fuel`.
+/// Finds a function that starts itself endlessly: its name and line. Every step takes of `fuel`.
 pub(super) fn bomb(script: &ShellScript, fuel: &mut usize) -> Option<(String, usize)> {
     let mut functions = BTreeMap::new();
     let mut own = read(script, false, &mut functions);

@@ -332,7 +332,7 @@ fn neighbours(made: &[CheckedSkill], profile: Profile) -> Vec<Finding> {
                 _ if !std::ptr::eq(*other, it) => {
                     format!("`{name}` looks like `{other_name}` of `{}`", other.path.display())
                 }
-                Some(known) => format!("`{name}` looks like `{known}`, a name that many know"),
+                Some(known) => format!("`{name}` looks like `{known}`, a well-known name"),
                 None => continue,
             };
             findings.extend(confusable(it, message));
@@ -342,7 +342,7 @@ fn neighbours(made: &[CheckedSkill], profile: Profile) -> Vec<Finding> {
         let rule = if same { &rule::NAME_TAKEN } else { &rule::NAME_CONFUSABLE };
         let first_name = first.name.as_deref().unwrap_or_default();
         let message = if same {
-            format!("`{name}` is the name of `{}` too", first.path.display())
+            format!("`{}` has the name `{name}`, too", first.path.display())
         } else {
             format!("`{name}` looks like `{first_name}` of `{}`", first.path.display())
         };

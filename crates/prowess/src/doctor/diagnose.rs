@@ -105,7 +105,7 @@ fn reason(
     let says = symptom.says(candidate, leaf);
     match verdict {
         Verdict::Loads => format!("{says}; it is loaded anyway"),
-        Verdict::Asks => format!("{says}, which has to be trusted first"),
+        Verdict::Asks => format!("{says}, which must be trusted first"),
         Verdict::Cut => format!("{says}; the rest is not shown"),
         Verdict::Hidden if symptom == Symptom::NotForPeople => {
             format!("{says}: only the model can use it")

@@ -25,6 +25,8 @@ pub struct DirectoryReader {
     pub client: &'static Client,
     /// How many of the skills it loads.
     pub loaded: usize,
+    /// How many of those it hides from the model or from people.
+    pub hidden: usize,
     /// Of how many it is not known whether it loads them.
     pub unknown: usize,
 }
@@ -53,9 +55,10 @@ impl Location {
             let client = diagnosis.client;
             let at = readers.iter().position(|it| it.client.name == client.name);
             let at = at.unwrap_or_else(|| {
-                readers.push(DirectoryReader { client, loaded: 0, unknown: 0 });
+                readers.push(DirectoryReader { client, loaded: 0, hidden: 0, unknown: 0 });
                 readers.len() - 1
             });
+            readers[at].hidden += usize::from(diagnosis.verdict == Verdict::Hidden);
             match diagnosis.verdict {
                 Verdict::Unknown => readers[at].unknown += 1,
                 verdict if verdict < Verdict::Unknown => readers[at].loaded += 1,

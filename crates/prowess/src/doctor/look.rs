@@ -125,7 +125,7 @@ impl Look {
                             Severity::Warning,
                             &path,
                             "the directory does not exist".to_owned(),
-                            "create it, or name another",
+                            "create it, or choose another",
                         ));
                     }
                 }
@@ -134,7 +134,7 @@ impl Look {
                     Severity::Warning,
                     &path,
                     format!("the directory cannot be read: {}", reason(&error)),
-                    "check what it is and its permissions",
+                    "check its type and permissions",
                 )),
             }
         }
@@ -175,7 +175,7 @@ impl Look {
                 &rule::TOO_DEEP,
                 Severity::Warning,
                 Path::new(""),
-                format!("there are more than {MAX_FOLDERS} folders; the others are not looked at"),
+                format!("there are more than {MAX_FOLDERS} folders; the rest is not examined"),
                 "keep skills in directories of their own",
             ));
         }

@@ -50,9 +50,9 @@ pub(super) fn resolve(client: &'static Client, look: &Look, seen: &mut [Option<C
                 Clash::First if !is_even => {
                     (Verdict::Shadowed, "has the same name and comes first")
                 }
-                Clash::Random => (Verdict::Unknown, "has the same name, and chance decides"),
+                Clash::Random => (Verdict::Unknown, "has the same name, and either may win"),
                 Clash::First | Clash::Both | Clash::Unknown => {
-                    (Verdict::Unknown, "has the same name, and it is not known which is taken")
+                    (Verdict::Unknown, "has the same name, and it is not known which one wins")
                 }
             };
             let reason = format!("`{path}` {what}");

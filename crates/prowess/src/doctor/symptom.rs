@@ -76,25 +76,25 @@ impl Symptom {
             Self::ByteOrderMark => "the file begins with a byte order mark".to_owned(),
             Self::NotUtf8 => "the file is not UTF-8".to_owned(),
             Self::NoFrontmatter => "there is no frontmatter at the start of the file".to_owned(),
-            Self::Delimiters => "there are blanks before or beside the `---` lines".to_owned(),
+            Self::Delimiters => "there is whitespace before or beside the `---` lines".to_owned(),
             Self::OddEnd => "the frontmatter is not closed by exactly `---`".to_owned(),
             Self::NotYaml => "the frontmatter is not valid YAML".to_owned(),
             Self::Garbled => "the frontmatter is not valid YAML, even with quotes".to_owned(),
-            Self::Unread => "the frontmatter has an alias, a tag or too much in it".to_owned(),
+            Self::Unread => "the frontmatter has aliases, tags or too many values".to_owned(),
             Self::DuplicateKey => "a field appears twice".to_owned(),
             Self::DashesInside => "`---` appears inside the frontmatter".to_owned(),
             Self::NameMissing => "there is no `name`".to_owned(),
             Self::NameForm(form) => format!("the name is not one {}", form.what()),
             Self::NameOver(most) => format!("the name has more than {most} characters"),
-            Self::NameNotFolder(Letters::Exact) => "the name is not that of the folder".to_owned(),
+            Self::NameNotFolder(Letters::Exact) => "the name does not match the folder".to_owned(),
             Self::NameNotFolder(Letters::AnyCase) => {
-                "the name is not that of the folder, in any case".to_owned()
+                "the name does not match the folder, even ignoring case".to_owned()
             }
             Self::DescriptionMissing => "there is no `description`".to_owned(),
             Self::DescriptionOver(most) => {
                 format!("the description has more than {most} characters")
             }
-            Self::MetadataNested => "a value in `metadata` is not a single text".to_owned(),
+            Self::MetadataNested => "a value in `metadata` is not a string".to_owned(),
             Self::NotForModels => "it says `disable-model-invocation: true`".to_owned(),
             Self::NotForPeople => "it says `user-invocable: false`".to_owned(),
         }
@@ -142,9 +142,7 @@ impl Symptom {
             Self::FileLink => "link or copy the folder instead of the file".to_owned(),
             Self::InProject => "trust the folder in the client".to_owned(),
             Self::FileName => "rename it to `SKILL.md`".to_owned(),
-            Self::FileOver(_) | Self::BodyOver(_) => {
-                "move what is not always needed into files beside it".to_owned()
-            }
+            Self::FileOver(_) | Self::BodyOver(_) => "move details into separate files".to_owned(),
             Self::ByteOrderMark => "save it as UTF-8 without one".to_owned(),
             Self::NotUtf8 => "save it as UTF-8".to_owned(),
             Self::NoFrontmatter => {
@@ -156,7 +154,7 @@ impl Symptom {
             Self::NotYaml | Self::Garbled => candidate.fault.as_ref()?.hint.clone().into_owned(),
             Self::Unread => "write the values out".to_owned(),
             Self::DuplicateKey => "keep one of them".to_owned(),
-            Self::DashesInside => "write a dash of another kind".to_owned(),
+            Self::DashesInside => "use another kind of dash".to_owned(),
             Self::NameMissing => format!("add `name: {}`", candidate.folder(leaf)),
             Self::NameForm(form) => format!("choose a name {}", form.what()),
             Self::NameOver(most) => format!("choose a name of at most {most} characters"),
@@ -165,17 +163,17 @@ impl Symptom {
                 let folder = candidate.folder(leaf);
                 match misnamed(name, &folder) {
                     Some(NameToChange::Folder) => format!("rename the folder to `{name}`"),
-                    Some(NameToChange::Skill) => format!("say `name: {folder}`"),
-                    None => "give the skill and its folder one name".to_owned(),
+                    Some(NameToChange::Skill) => format!("set `name: {folder}`"),
+                    None => "give the skill and its folder the same name".to_owned(),
                 }
             }
             Self::DescriptionMissing => {
                 "add `description:`, saying what it does and when to use it".to_owned()
             }
             Self::DescriptionOver(most) => {
-                format!("say what it is for in at most {most} characters")
+                format!("shorten it to at most {most} characters")
             }
-            Self::MetadataNested => "write the values as single texts".to_owned(),
+            Self::MetadataNested => "write the values as strings".to_owned(),
             Self::NotForModels | Self::NotForPeople => return None,
         };
         Some(fix)

@@ -71,7 +71,7 @@ rules! {
     FILE_TOO_LARGE "file-too-large" E E E "SKILL.md is within the size limit";
     FILE_NAME "file-name" W E N "the file is called exactly SKILL.md";
     LINK_ESCAPES "link-escapes" E E E "a link stays within the configured directories";
-    LINK_BROKEN "link-broken" W W W "a link leads somewhere";
+    LINK_BROKEN "link-broken" W W W "the target of a link exists";
     // Its text.
     ENCODING "encoding" W E E "the text is valid UTF-8";
     ENCODING_UTF16 "encoding-utf16" W E E "the text is not UTF-16";
@@ -101,13 +101,13 @@ rules! {
     NAME_EDGE "name-edge" W E E "the name neither begins nor ends with a hyphen";
     NAME_HYPHENS "name-hyphens" W E E "the name has no two hyphens in a row";
     NAME_CHARACTERS "name-characters" W E E "the name has only letters, digits and hyphens";
-    NAME_FOLDER "name-folder" W E E "the name is that of the folder";
-    NAME_NOT_ASCII "name-not-ascii" I W N "the name is ASCII, as most clients want it";
-    NAME_RESERVED "name-reserved" I W N "the name leaves `claude` and `anthropic` alone, which uploads refuse";
+    NAME_FOLDER "name-folder" W E E "the name matches the folder";
+    NAME_NOT_ASCII "name-not-ascii" I W N "the name is ASCII, as most clients require";
+    NAME_RESERVED "name-reserved" I W N "the name does not contain `claude` or `anthropic`, which uploads refuse";
     NAME_WINDOWS "name-windows" W W N "the name can be a folder on Windows";
-    NAME_CONFUSABLE "name-confusable" W W N "no other name differs in case or look-alike characters alone";
-    SAME_CONTENT "same-content" I I N "a skill is there once";
-    NAME_TAKEN "name-taken" W W N "no other skill has the name";
+    NAME_CONFUSABLE "name-confusable" W W N "no other name differs only in case or look-alike characters";
+    SAME_CONTENT "same-content" I I N "no skill is a copy of another";
+    NAME_TAKEN "name-taken" W W N "no other skill has the same name";
     DESCRIPTION_MISSING "description-missing" E E E "there is a description";
     DESCRIPTION_NOT_TEXT "description-not-text" W E N "the description is text";
     DESCRIPTION_TOO_LONG "description-too-long" W E E "the description has at most 1024 characters";
@@ -118,13 +118,13 @@ rules! {
     LICENSE_NOT_TEXT "license-not-text" I E N "the license is text";
     METADATA_NOT_MAP "metadata-not-map" W E N "metadata is a map";
     METADATA_NESTED "metadata-nested" N W N "the values of metadata are text";
-    ALLOWED_TOOLS_FORM "allowed-tools-form" N W N "allowed-tools is one text with spaces between the tools";
-    ALLOWED_TOOLS_NOT_TEXT "allowed-tools-not-text" W E N "allowed-tools is a text or a list of texts";
+    ALLOWED_TOOLS_FORM "allowed-tools-form" N W N "allowed-tools is a string with spaces between the tools";
+    ALLOWED_TOOLS_NOT_TEXT "allowed-tools-not-text" W E N "allowed-tools is a string or a list of strings";
     TAGS_NOT_LIST "tags-not-list" E E E "tags are a list";
-    FIELD_TYPE "field-type" W W N "a field has the type that is asked for";
+    FIELD_TYPE "field-type" W W N "a field has the required type";
     SCALAR_NOT_TEXT "scalar-not-text" N W N "a text that looks like a number, date or boolean is quoted";
     DEFINITION "definition" W W N "a composite, script or template skill has its definition";
-    SCRIPT_DANGEROUS "script-dangerous" W E N "a script does nothing that no script should do, as far as the program can see";
+    SCRIPT_DANGEROUS "script-dangerous" W E N "a script has no dangerous commands";
     HIDDEN_CHARACTERS "hidden-characters" W W N "the text has no invisible or direction-changing characters";
     // Its body and the files beside it.
     BODY_EMPTY "body-empty" I I N "there are instructions";
@@ -132,7 +132,7 @@ rules! {
     PLACEHOLDER "placeholder" N W N "no template text is left";
     ARGUMENT_HINT "argument-hint" N I N "a skill that takes arguments has a hint for them";
     UNPINNED_PACKAGE "unpinned-package" N I N "packages that the instructions fetch have a version";
-    REFERENCE_MISSING "reference-missing" I W N "a file that the instructions link to is there";
+    REFERENCE_MISSING "reference-missing" I W N "a file that the instructions link to exists";
     REFERENCE_OUTSIDE "reference-outside" I W N "links lead to files inside the skill";
     REFERENCE_CHAIN "reference-chain" N I N "references do not link on to further references";
     REFERENCE_CONTENTS "reference-contents" N I N "a long reference begins with its contents";

@@ -246,24 +246,24 @@ fn advice(
         }
         MissReason::Twin(other) => {
             let other = name(other);
-            format!("remove it or {other}, or have each say what the other is not for")
+            format!("remove it or {other}, or say in each what it is not for")
         }
         MissReason::Names(other) => {
             let apart = other.manifest.name.replace(['-', '_'], " ");
             format!("write `{apart}`: joined, it is the name of another skill")
         }
-        MissReason::Short(1) => "say more: one word is too little to be found by".to_owned(),
+        MissReason::Short(1) => "say more: one word is not enough to be found".to_owned(),
         MissReason::Short(words) => {
-            format!("say more: {words} words that say something are too few to be found by")
+            format!("say more: {words} meaningful words are not enough to be found")
         }
         MissReason::Common(others) => format!(
             "name what it is about: every word of its description is in at least {others} others"
         ),
         MissReason::Shadowed(other) => {
-            format!("say what {} does not do, and when this one is meant", name(other))
+            format!("say what {} does not do, and when to use this one", name(other))
         }
         MissReason::Crowded(others) => {
-            format!("say what is special: {others} skills answer to the same words")
+            format!("say what is special about it: {others} skills match the same words")
         }
         MissReason::Unsure(surest) => format!(
             "say more about when to use it: it is found with {} at most, and {} are needed",

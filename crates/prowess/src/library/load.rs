@@ -171,10 +171,10 @@ fn kept(before: &Library, path: &Path, findings: &mut Vec<Finding>) -> Option<Ar
     let renewed = Arc::make_mut(&mut skill);
     (renewed.hidden_by, renewed.state) = (None, None);
     let message = format!(
-        "the file can no longer be read as a skill; `{}` stays as it was",
+        "the file is no longer a valid skill; the last valid version of `{}` is used",
         skill.manifest.name
     );
-    let hint = "see the other finding about this file";
+    let hint = "fix the other findings about this file";
     findings.push(Finding::new(&rule::KEPT_LAST_GOOD, Severity::Error, path, message, hint));
     Some(skill)
 }
@@ -207,14 +207,14 @@ pub(crate) fn open(options: &Options, watcher: Option<&Watcher>) -> (Vec<Arc<Hom
                 Severity::Warning,
                 &path,
                 "the directory does not exist".to_owned(),
-                "create it, or take it out of the configuration",
+                "create it, or remove it from the settings",
             )),
             Err(error) => findings.push(Finding::new(
                 &rule::DIRECTORY_UNREADABLE,
                 Severity::Error,
                 &path,
                 format!("the directory cannot be read: {}", reason(&error)),
-                "check what it is and its permissions",
+                "check its type and permissions",
             )),
         }
     }
@@ -373,7 +373,7 @@ fn wanted(
     let among = |name: &str, names: &[String]| names.iter().any(|it| it == name);
     for name in options.include.iter().flatten() {
         if !skills.iter().any(|it| *it.manifest.name == **name) {
-            let message = format!("no skill is called `{name}`, which is to be included");
+            let message = format!("there is no skill `{name}` to include");
             let hint = "check the spelling";
             findings.push(Finding::new(
                 &rule::INCLUDE_UNMATCHED,

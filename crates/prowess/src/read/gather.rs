@@ -66,8 +66,8 @@ pub(crate) fn gather_by<T: Send>(
                 &rule::TOO_DEEP,
                 Severity::Warning,
                 Path::new(""),
-                format!("there are more than {MAX_FOLDERS} folders; the others are not searched"),
-                "name the folders with skills",
+                format!("there are more than {MAX_FOLDERS} folders; the rest is not searched"),
+                "choose the folders with skills",
             ));
         }
         left -= places.len();

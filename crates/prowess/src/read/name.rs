@@ -17,9 +17,9 @@ pub(crate) fn unfit(name: &str) -> Option<String> {
     } else if normal.contains(['/', '\\']) {
         Some(format!("the name `{normal}` is a path"))
     } else if matches!(&*normal, "." | "..") {
-        Some(format!("the name `{normal}` means a folder"))
+        Some(format!("the name `{normal}` is a reserved folder name"))
     } else if is_device(&normal) {
-        Some(format!("the name `{normal}` is that of a device on Windows"))
+        Some(format!("the name `{normal}` is a reserved device name on Windows"))
     } else {
         None
     }

@@ -104,7 +104,7 @@ impl<'t> SplitDocument<'t> {
                         "the frontmatter has {} bytes, more than {MAX_FRONTMATTER}",
                         block.text.len()
                     ),
-                    "move what is long below the closing `---`",
+                    "move long text below the closing `---`",
                 );
                 None
             }
@@ -156,8 +156,8 @@ fn fields<'t>(block: Block<'t>, report: &mut Report) -> Option<Vec<Field<'t>>> {
             report.fatal(
                 &rule::YAML_UNSAFE,
                 At::line(block.line + line - 1),
-                format!("the frontmatter has {what}, which is not read here"),
-                "write the value out, in quotes if it is meant as text",
+                format!("the frontmatter has {what}, which is not supported"),
+                "write the value out, in quotes if it is a string",
             );
             None
         }
@@ -284,12 +284,12 @@ fn note_missing(document: &Document<'_>, report: &mut Report) {
                 &rule::FRONTMATTER_UNCLOSED,
                 At::line(*line),
                 "the frontmatter that begins here is never closed",
-                "write `---` on a line of its own behind the last field",
+                "write `---` on its own line after the last field",
             ),
             Quirk::NotFirst(line) => report.fatal(
                 &rule::FRONTMATTER_MISSING,
                 At::line(*line),
-                "the frontmatter begins only here, behind other text",
+                "the frontmatter begins here, after other text",
                 "move it to the start of the file",
             ),
             _ => continue,

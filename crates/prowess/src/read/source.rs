@@ -269,7 +269,7 @@ pub enum ReadError {
         path: PathBuf,
     },
     /// It is a directory, a pipe or a device.
-    #[error("`{}` is not an ordinary file", path.display())]
+    #[error("`{}` is not a regular file", path.display())]
     NotRegular {
         /// The path.
         path: PathBuf,

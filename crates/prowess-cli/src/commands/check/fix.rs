@@ -34,13 +34,13 @@ const DOCUMENT: &str = "SKILL.md";
 /// What is to be put right, and how far that goes.
 #[derive(Debug, clap::Args)]
 pub(super) struct FixArgs {
-    /// Put right what is safe: the skill still says the same, and no other byte changes
+    /// Fix what is safe to fix: the meaning stays the same, and no other byte changes
     #[arg(long)]
     pub(super) fix: bool,
-    /// Show what would change, and write nothing
+    /// Show what would change, without writing anything
     #[arg(long, requires = "fix")]
     pub(super) dry_run: bool,
-    /// Change names too: make those of a skill and its folder alike, or lowercase
+    /// Also rename: make the names of a skill and its folder match, or lowercase
     #[arg(long, requires = "fix", value_name = "WHICH")]
     rename: Option<Rename>,
 }
@@ -48,13 +48,13 @@ pub(super) struct FixArgs {
 /// Which name gives way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Rename {
-    /// The `name` in the file becomes that of the folder
+    /// Change `name` in the file to match the folder
     Name,
-    /// The folder becomes what `name` says
+    /// Rename the folder to match `name`
     Folder,
-    /// The file becomes `SKILL.md`
+    /// Rename the file to `SKILL.md`
     File,
-    /// The `name` and the folder become lowercase letters and digits joined by hyphens
+    /// Make `name` and the folder lowercase, with hyphens between words
     Lowercase,
 }
 
@@ -176,7 +176,7 @@ pub(super) fn offer(
         };
         if !fixed.is_empty() {
             let findings = count(fixed.len(), "finding");
-            printer.note(&format!("{findings}{hidden} can be fixed safely: `--fix --dry-run` shows how, `--fix` does it"));
+            printer.note(&format!("{findings}{hidden} can be fixed safely: `--fix --dry-run` shows the changes, `--fix` makes them"));
         }
     }
     let asks_for = |it: Rename| shown().any(|finding| it.rules().contains(&finding.rule.code));
@@ -184,7 +184,7 @@ pub(super) fn offer(
         printer.note("`--fix --rename folder` renames folders after their skills, `--fix --rename name` skills after their folders");
     }
     if args.rename.is_none() && asks_for(Rename::Lowercase) {
-        printer.note("`--fix --rename lowercase` makes names and their folders lowercase, with hyphens for what is no letter or digit");
+        printer.note("`--fix --rename lowercase` makes names and their folders lowercase, with hyphens for all other characters");
     }
 }
 
@@ -200,8 +200,8 @@ pub(super) fn show(args: &FixArgs, files: &[FixedFile], printer: &mut Printer) -
         let path = file.path.display();
         for rule in &file.left {
             let code = rule.code;
-            let why = "a fix would lose a comment, or say something else";
-            printer.note(&format!("`{path}`: `{code}` is left: {why}"));
+            let why = "a fix would lose a comment or change the meaning";
+            printer.note(&format!("`{path}`: `{code}` was not fixed: {why}"));
         }
         if let Some(renamed) = &file.renamed {
             let is = if args.dry_run { "would be" } else { "is now" };
@@ -216,9 +216,9 @@ pub(super) fn show(args: &FixArgs, files: &[FixedFile], printer: &mut Printer) -
     let (findings, files) = (count(findings, "finding"), count(of, "file"));
     printer.note(&match (of, args.dry_run) {
         (0, _) if has_failed => "nothing was fixed".to_owned(),
-        (0, _) => "nothing was found that is safe to fix".to_owned(),
-        (_, true) => format!("{findings} in {files} would be fixed; nothing is written"),
-        (_, false) => format!("{findings} in {files} fixed; `prowess undo{by}` takes that back, `prowess undo FILE` one of them"),
+        (0, _) => "nothing to fix safely".to_owned(),
+        (_, true) => format!("{findings} in {files} would be fixed; nothing was written"),
+        (_, false) => format!("{findings} in {files} fixed; `prowess undo{by}` undoes this, `prowess undo FILE` only one file"),
     });
     Ok(())
 }
@@ -332,7 +332,7 @@ impl FileFix<'_> {
         if folder_name(self.real()) != Some(OsStr::new(&name)) && folder.symlink_metadata().is_ok()
         {
             let (path, folder) = (self.file.path.display(), folder.display());
-            let cannot = format!("cannot give the skill in `{path}` the name `{name}`");
+            let cannot = format!("cannot rename the skill in `{path}` to `{name}`");
             return Err(anyhow!("`{folder}` is already there").context(cannot));
         }
         self.named(bytes, &name)
@@ -340,7 +340,7 @@ impl FileFix<'_> {
 
     fn named(&self, bytes: &[u8], name: &str) -> Result<Vec<u8>> {
         let path = self.file.path.display();
-        let cannot = || format!("cannot give the skill in `{path}` the name `{name}`");
+        let cannot = || format!("cannot rename the skill in `{path}` to `{name}`");
         self.refuse_link().and_then(|()| plain(name)).with_context(cannot)?;
         let manifest = parse(bytes, None, Profile::Lenient).manifest.with_context(cannot)?;
         revise(bytes, &Manifest { name: name.into(), ..manifest }, None).with_context(cannot)
@@ -380,7 +380,7 @@ impl FileFix<'_> {
         let shown = folder_name(&self.file.path);
         let is_linked =
             self.file.linked || shown.is_some_and(|it| Some(it) != folder_name(self.real()));
-        if is_linked { Err(anyhow!("a link leads to it")) } else { Ok(()) }
+        if is_linked { Err(anyhow!("it is a link")) } else { Ok(()) }
     }
 
     /// What changes in the text.
@@ -419,6 +419,6 @@ fn lowercase(name: &str) -> String {
 
 /// Refuses a name that a skill or a folder cannot have.
 fn plain(name: &str) -> Result<()> {
-    let why = "a name has lowercase letters and digits joined by single hyphens";
+    let why = "a name consists of lowercase letters and digits, joined by single hyphens";
     if is_plain_name(name) { Ok(()) } else { Err(anyhow!(why)) }
 }

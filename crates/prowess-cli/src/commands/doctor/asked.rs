@@ -76,8 +76,8 @@ fn missing(checkup: &Checkup, name: &str, folder: Option<&Path>) -> CliError {
     let options = Options { sources: vec![bundled()], ..Options::default() };
     if Library::load(&options).is_ok_and(|it| it.get(name).is_some()) {
         let message =
-            format!("`{name}` comes with the program and is in no directory that a client reads");
-        let hint = "`prowess mcp install --client NAME` lets a client get it from this program";
+            format!("`{name}` is bundled with Prowess, and not in a directory that a client reads");
+        let hint = "`prowess mcp install --client NAME` makes it available to a client";
         return CliError::typed(message).hint(hint);
     }
     let fault =

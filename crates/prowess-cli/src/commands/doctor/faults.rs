@@ -18,7 +18,7 @@ const SHOWN: usize = 10;
 /// As much of a name as anybody wants to read.
 const WIDEST: usize = 80;
 /// What is the matter with a skill that shares its name.
-const SHADOWED: &str = "another skill of the same name comes first";
+const SHADOWED: &str = "another skill with the same name comes first";
 
 /// Each of a few, and the causes of many.
 pub(super) fn faults(checkup: &Checkup, printer: &mut Printer) -> Result<()> {

@@ -48,7 +48,7 @@ pub(super) fn section(
     crowded.into_iter().try_for_each(|it| room(it, printer))?;
     if !told.is_empty() {
         printer.line("")?;
-        put("in frameworks, where whoever uses them names the directory:", 0, printer)?;
+        put("in frameworks, whose users choose the directory:", 0, printer)?;
         groups(skill, &told).iter().try_for_each(|it| it.show(printer))?;
     }
     Ok(())
@@ -275,8 +275,8 @@ fn active(verdict: Verdict, count: usize) -> &'static str {
         Verdict::Hidden if is_one => "hides it",
         Verdict::Hidden => "hide it",
         Verdict::Unknown => "unknown",
-        Verdict::Shadowed if is_one => "loads another of its name",
-        Verdict::Shadowed => "load another of its name",
+        Verdict::Shadowed if is_one => "loads another skill with its name",
+        Verdict::Shadowed => "load another skill with its name",
         Verdict::Refused if is_one => "refuses it",
         Verdict::Refused => "refuse it",
         Verdict::Unseen if is_one => "overlooks it",
@@ -307,5 +307,5 @@ fn room(crowded: &CrowdedClient, printer: &mut Printer) -> Result<()> {
         count(*skills, "skill"),
     );
     put(&text, 0, printer)?;
-    put("→ shorten descriptions, or keep skills that are seldom needed elsewhere", 0, printer)
+    put("→ shorten descriptions, or move rarely used skills elsewhere", 0, printer)
 }

@@ -98,15 +98,15 @@ fn studied(it: &StudiedSkill<'_>) -> Json {
 pub(super) fn because(because: MissReason<'_>) -> String {
     match because {
         MissReason::Placeholder => "its description is a placeholder".to_owned(),
-        MissReason::Wordless => "its description says nothing".to_owned(),
+        MissReason::Wordless => "its description has no meaningful words".to_owned(),
         MissReason::Twin(other) => format!("almost the same as `{}`", name(other)),
         MissReason::Names(other) => format!("it writes out the name of `{}`", name(other)),
-        MissReason::Short(1) => "its description has one word that says something".to_owned(),
-        MissReason::Short(words) => format!("its description has {words} words that say something"),
+        MissReason::Short(1) => "its description has one meaningful word".to_owned(),
+        MissReason::Short(words) => format!("its description has {words} meaningful words"),
         MissReason::Common(_) => "its description has only common words".to_owned(),
         MissReason::Shadowed(other) => format!("shadowed by `{}`", name(other)),
-        MissReason::Crowded(others) => format!("{others} other skills answer instead"),
-        MissReason::Unsure(_) => "the matcher is never sure enough of it".to_owned(),
+        MissReason::Crowded(others) => format!("{others} other skills match instead"),
+        MissReason::Unsure(_) => "its matches are always below the threshold".to_owned(),
     }
 }
 

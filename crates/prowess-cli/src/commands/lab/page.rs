@@ -11,7 +11,7 @@ use crate::{context, surroundings::short};
 const PAGE: HtmlPage<'_> = HtmlPage {
     title: "Trigger lab",
     list: "Skills",
-    rows: "Skills by how they fare",
+    rows: "Skills by result",
     style: include_str!("page.css"),
     script: include_str!("page.js"),
 };

@@ -33,7 +33,7 @@ pub(super) fn show(
     )?;
     page.part(
         "Contested",
-        "other skills answer most of it",
+        "other skills match most of their requests",
         with(ProbeStatus::Contested),
         |page, it| page.studied(it),
     )?;
@@ -46,9 +46,7 @@ pub(super) fn show(
     page.part("Failed", "evaluations", failed, |page, it| page.failure(report, it))?;
     let is_quiet = study.skills.iter().all(|it| it.because.is_none()) && study.families.is_empty();
     let closest = study.closest.iter().filter(|_| is_quiet);
-    page.part("Closest", "nothing to mend; these compete most", closest, |page, it| {
-        page.family(it)
-    })?;
+    page.part("Closest", "no problems; these compete most", closest, |page, it| page.family(it))?;
     page.summary(report)?;
     let is_cut = page.is_cut;
     printer.flush()?;
@@ -63,12 +61,12 @@ pub(super) fn show(
     let left_out = lab.library.left_out().len();
     if left_out > 0 {
         let are = if left_out == 1 { "is" } else { "are" };
-        let why = printer.led("`prowess list` says why");
+        let why = printer.led("`prowess list` shows why");
         printer.note(&format!("{} {are} left out; {why}", count(left_out, "skill")));
     }
     if is_cut {
-        let page = if has_page { "" } else { "`--html FILE` makes a page of all of it, " };
-        printer.note(&format!("{page}`--json` prints all of it, `--top N` shows more"));
+        let page = if has_page { "" } else { "`--html FILE` writes a full report, " };
+        printer.note(&format!("{page}`--json` prints everything, `--top N` shows more"));
     }
     Ok(())
 }
@@ -242,7 +240,7 @@ fn named(skill: Option<&Skill>) -> &str {
 
 fn ordinal(rank: usize) -> String {
     match rank {
-        1 => "first, but not surely enough".to_owned(),
+        1 => "first, but below the threshold".to_owned(),
         2 => "second".to_owned(),
         3 => "third".to_owned(),
         rank => format!("{rank}th"),

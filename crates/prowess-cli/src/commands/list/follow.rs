@@ -47,7 +47,7 @@ pub(super) fn follow(args: &Args, global: &Global, printer: &mut Printer) -> Res
     let skills: Vec<&Skill> = before.all().collect();
     match printer.json {
         true => printer.json_line(&Event::List(ListJson::new(&before, &skills)))?,
-        false => super::print(&last, &skills, global, printer)?,
+        false => super::print(&last, &skills, args.tag.as_deref(), global, printer)?,
     }
     printer.flush()?;
     printer.note("watching for changes; Ctrl-C ends it");

@@ -29,35 +29,34 @@ use crate::{
     safe, usage_error,
 };
 
-/// Have a client start this server: write it down in the client's settings
+/// Register this server in a client's settings
 ///
-/// What will change is shown, and asked for at a terminal; elsewhere `--yes` has to be given. All else
-/// in the file stays as it is, to the byte. Directories, presets and the like that are given here are
-/// given to the server.
+/// Shows what will change and asks for confirmation at a terminal; elsewhere, `--yes` is required. Nothing else in
+/// the file changes. Directories, presets and similar options are passed on to the server.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The client, such as `claude-code`, `codex`, `cursor` or `vscode`; without it, all are listed
+    /// The client, such as `claude-code`, `codex`, `cursor` or `vscode`; without it, lists all clients
     #[arg(long, value_name = "NAME", add = completion::named(client::CLIENTS.iter().map(|it| (it.name, it.label))))]
     client: Option<String>,
-    /// For the project in the working directory, or in the one of `--cwd`
+    /// Register for the project in the working directory or in `--cwd`
     #[arg(long, conflicts_with = "user")]
     project: bool,
-    /// For all projects of this user, which is what happens unless `--project` is given
+    /// Register for all projects of this user; the default
     #[arg(long)]
     user: bool,
-    /// What the client calls the server
+    /// Name of the server in the client
     #[arg(long, value_name = "NAME", default_value = "prowess", value_parser = name)]
     name: String,
-    /// Take the server out of the settings
+    /// Remove the server from the settings
     #[arg(long)]
     remove: bool,
-    /// Show what would change, and write nothing
+    /// Show what would change, without writing anything
     #[arg(long)]
     dry_run: bool,
     /// Write without asking
     #[arg(short, long)]
     yes: bool,
-    /// What else the server is given, such as `-- --watch`
+    /// More arguments for the server, such as `-- --watch`
     #[arg(last = true, value_name = "ARGUMENTS")]
     more: Vec<String>,
 }
@@ -93,8 +92,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         return if args.is_bare() {
             list(printer)
         } else {
-            let fault = CliError::unable("no client is named");
-            Err(fault.hint("`prowess mcp install` lists those that are known").into())
+            let fault = CliError::unable("no client was given");
+            Err(fault.hint("`prowess mcp install` lists the supported clients").into())
         };
     };
     let client = Client::named(client)?;
@@ -107,7 +106,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let document = Document::open(path, project)?;
     if document.is_link() {
         let (path, target) = (document.path.display(), document.target.display());
-        printer.note(&format!("`{path}` is a link: what changes is `{target}`"));
+        printer.note(&format!("`{path}` is a link; `{target}` will be changed"));
     }
     let text = edited(args, global, client, &document, printer)?;
     let is_new = text != document.text;
@@ -123,8 +122,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     if is_written {
         if let Some(folder) = document.missing_folder() {
             let (folder, label) = (folder.display(), client.label);
-            printer
-                .warning(&format!("`{folder}` was not there and is made: is {label} installed?"));
+            printer.warning(&format!(
+                "`{folder}` does not exist and will be created; is {label} installed?"
+            ));
         }
         document.write(&text, args.project)?;
     }
@@ -158,7 +158,7 @@ fn list(printer: &mut Printer) -> Result<ExitStatus> {
         printer.line(format_args!("{}{pad}  {label}", printer.name(name)))?;
     }
     printer.flush()?;
-    printer.note("`prowess mcp install --client NAME` has one of them start this server");
+    printer.note("`prowess mcp install --client NAME` registers this server in one of them");
     Ok(ExitStatus::Success)
 }
 
@@ -196,7 +196,7 @@ fn edited(
     let edited = edited.map_err(|Broken { line, what }| {
         let line = line.map(|it| format!(":{it}")).unwrap_or_default();
         CliError::unable(format!("`{}{line}`: {what}", document.path.display()))
-            .hint("it is left alone; mend it, or write the server down by hand")
+            .hint("the file was not changed; fix it, or add the server by hand")
     })?;
     Ok(format!("{mark}{edited}"))
 }
@@ -207,7 +207,7 @@ fn may_write(args: &Args, diff: &str, printer: &mut Printer) -> Result<bool> {
         return Ok(true);
     }
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        let fault = CliError::unable("there is no terminal to ask at, so nothing is written");
+        let fault = CliError::unable("there is no terminal to ask at, so nothing was written");
         return Err(fault.hint("`--yes` writes without asking").into());
     }
     if printer.json {
@@ -221,13 +221,13 @@ fn told(args: &Args, client: &Client, is_new: bool, is_written: bool, printer: &
     let Client { label, source, checked, .. } = client;
     let name = &args.name;
     printer.note(&match (is_new, is_written, args.remove) {
-        (false, _, false) => format!("`{name}` is already there: nothing changes"),
-        (false, _, true) => format!("there is no `{name}`: nothing changes"),
-        (true, false, _) => "nothing is written".to_owned(),
+        (false, _, false) => format!("`{name}` is already registered; nothing to change"),
+        (false, _, true) => format!("`{name}` is not registered; nothing to change"),
+        (true, false, _) => "nothing was written".to_owned(),
         (true, true, false) => format!(
-            "{label} starts `{name}` when it starts next; how it keeps servers, as of {checked}: {source}"
+            "restart {label} to use `{name}`; its format is documented at {source} (checked {checked})"
         ),
-        (true, true, true) => format!("{label} starts `{name}` no more when it starts next"),
+        (true, true, true) => format!("removed `{name}`; restart {label}"),
     });
 }
 
@@ -271,8 +271,8 @@ fn arguments(args: &Args, global: &Global, printer: &mut Printer) -> Result<Vec<
     match Arguments::try_parse_from(typed).map(|it| it.command) {
         Ok(Some(Command::Mcp(mcp))) if mcp.is_of_a_client() => Ok(all),
         Ok(_) => {
-            let message = "a client speaks with the server that it starts on its standard input";
-            Err(CliError::unable(message).hint("`--http` and commands have no place here").into())
+            let message = "a client starts the server on stdio";
+            Err(CliError::unable(message).hint("`--http` and commands cannot be used here").into())
         }
         Err(error) => Err(usage_error::fault(&error, &all).into()),
     }
@@ -281,8 +281,9 @@ fn arguments(args: &Args, global: &Global, printer: &mut Printer) -> Result<Vec<
 /// A path as text, which is all that settings can hold.
 fn text(path: &Path) -> Result<String> {
     let text = path.to_str().map(str::to_owned);
-    let fault =
-        || CliError::unable(format!("`{}` cannot be written down: it is no text", path.display()));
+    let fault = || {
+        CliError::unable(format!("`{}` cannot be written: it is not valid UTF-8", path.display()))
+    };
     Ok(text.ok_or_else(fault)?)
 }
 
@@ -291,6 +292,6 @@ fn name(typed: &str) -> Result<String, String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     match !typed.is_empty() && typed.chars().all(is_part) {
         true => Ok(typed.to_owned()),
-        false => Err("letters, digits, `-` and `_` are wanted".to_owned()),
+        false => Err("only letters, digits, `-` and `_` are allowed".to_owned()),
     }
 }

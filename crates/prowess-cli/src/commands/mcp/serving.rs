@@ -29,20 +29,19 @@ const OTHERS: u64 = 256;
 
 /// Where and to whom skills are served, as it is typed.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Over HTTP")]
+#[command(next_help_heading = "HTTP")]
 pub(crate) struct ServeArgs {
-    /// Serve any number of clients over HTTP instead, by default at 127.0.0.1:8765
+    /// Serve any number of clients over HTTP instead [default address: 127.0.0.1:8765]
     #[arg(long, value_name = "ADDRESS:PORT", num_args = 0..=1, default_missing_value = "127.0.0.1", value_parser = address)]
     pub(crate) http: Option<SocketAddr>,
-    /// The file with the token that clients must have, unless PROWESS_MCP_TOKEN is set. Without one,
-    /// everybody on this machine is served; with `--run` a token is made and printed
+    /// File with the token that clients must send, unless PROWESS_MCP_TOKEN is set. Without a token, everyone on
+    /// this machine is served; with `--run`, a token is generated and printed
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
-    /// Let this website speak with the server, such as `https://example.com` or `http://localhost:6274`;
-    /// repeatable
+    /// Accept requests from this website, such as `https://example.com` or `http://localhost:6274`; repeatable
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     allow_origin: Vec<String>,
-    /// Let clients call the server by this name; may be given several times
+    /// Accept requests to this host name; repeatable
     #[arg(long, value_name = "NAME", requires = "http")]
     allow_host: Vec<String>,
 }
@@ -62,7 +61,7 @@ impl ServeArgs {
             .enable_all()
             .build()?;
         if self.http.is_none() && io::stdin().is_terminal() {
-            printer.note("waiting for a client to speak on standard input, until Ctrl-C; `prowess mcp install` has a client start this by itself");
+            printer.note("waiting for a client on standard input, until Ctrl-C; `prowess mcp install` registers this server in a client");
         }
         let served = match self.http {
             None => runtime.block_on(async { anyhow::Ok(serve_stdio(server, stop()?).await?) }),
@@ -95,7 +94,7 @@ impl ServeArgs {
             let stop = stop()?;
             let http = HttpServer::bind(address, http).await.map_err(|error| match error {
                 ServeError::Open(_) => CliError::unable(error.to_string())
-                    .hint(format!("name a file with a token by `--token-file`, or set `{TOKEN}`"))
+                    .hint(format!("use `--token-file FILE`, or set `{TOKEN}`"))
                     .into(),
                 error => anyhow::Error::new(error),
             })?;
@@ -103,8 +102,8 @@ impl ServeArgs {
             printer.note(&format!("serving at {url}"));
             if let Some(token) = token.filter(|_| is_made) {
                 printer.note(&format!(
-                    "`--run` needs a token, so one was made for as long as the server runs; \
-                     `--token-file` or `{TOKEN}` sets one to keep. A client is added with:"
+                    "`--run` needs a token, so one was generated for this run; use \
+                     `--token-file` or `{TOKEN}` for a permanent one. Add a client with:"
                 ));
                 let header = format!("--header \"Authorization: Bearer {token}\"");
                 printer.aside(&format!("claude mcp add --transport http prowess {url} {header}"));
@@ -159,5 +158,5 @@ fn address(typed: &str) -> Result<SocketAddr, String> {
     if let Ok(address) = bare.parse() {
         return Ok(SocketAddr::new(address, PORT));
     }
-    typed.parse().map_err(|_| "an address and a port are wanted, such as 127.0.0.1:8765".to_owned())
+    typed.parse().map_err(|_| "must be an address and a port, such as 127.0.0.1:8765".to_owned())
 }

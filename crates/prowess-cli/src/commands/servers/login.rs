@@ -33,10 +33,10 @@ pub(super) struct Login {
     /// Log in with a code that you type on any device, where the server offers it
     #[arg(long)]
     device: bool,
-    /// Ask for these permissions as well; may be given several times
+    /// Request these permissions, too; repeatable
     #[arg(long, value_name = "SCOPE")]
     scope: Vec<String>,
-    /// Let settings refer to this environment variable; may be given several times
+    /// Let settings refer to this environment variable; repeatable
     #[arg(long, value_name = "NAME")]
     env: Vec<String>,
     /// Approve a server that a project sets
@@ -50,7 +50,7 @@ pub(super) struct Logout {
     /// The server, by its label
     #[arg(add = completion::servers())]
     label: String,
-    /// Let settings refer to this environment variable; may be given several times
+    /// Let settings refer to this environment variable; repeatable
     #[arg(long, value_name = "NAME")]
     env: Vec<String>,
 }

@@ -65,12 +65,15 @@ struct SkillJson<'a> {
     name: &'a str,
     path: Cow<'a, str>,
     status: &'static str,
+    /// Whether Prowess itself leaves it out.
+    left_out: bool,
 }
 
 #[derive(Serialize)]
 struct ReaderJson {
     client: &'static str,
     loaded: usize,
+    hidden: usize,
     unknown: usize,
 }
 
@@ -95,10 +98,12 @@ fn location<'a>(location: &'a Location, summary: &'a Summary<'_>) -> LocationJso
         name: &it.name,
         path: it.path.to_string_lossy(),
         status: it.status.as_str(),
+        left_out: summary.is_left_out(&it.path),
     };
     let reader = |it: DirectoryReader| ReaderJson {
         client: it.client.name,
         loaded: it.loaded,
+        hidden: it.hidden,
         unknown: it.unknown,
     };
     let trouble = |it: SkillTrouble<'a>| TroubleJson {

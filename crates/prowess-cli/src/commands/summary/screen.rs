@@ -40,13 +40,13 @@ const NEXT: &[(&str, &str)] = &[
 ];
 /// What can be done where there is no skill.
 const FIRST: &[(&str, &str)] = &[
-    ("prowess new my-skill --dir .agents/skills", "make one, where most agents look"),
-    ("prowess list", "see the skills that come with this program"),
+    ("prowess new my-skill --dir .agents/skills", "create one where most agents look"),
+    ("prowess list", "see the bundled skills"),
     ("prowess --dir DIR", "look in another directory"),
 ];
 
 /// What can be done where there is no skill among what was named.
-const EVERYTHING: &[(&str, &str)] = &[("prowess", "see everything that agents find here")];
+const EVERYTHING: &[(&str, &str)] = &[("prowess", "see everything agents find here")];
 
 /// How much is shown before the rest is folded.
 #[derive(Clone, Copy)]
@@ -154,10 +154,10 @@ impl Canvas {
         self.line("");
         let mut hints: Vec<&str> = Vec::new();
         if self.is_folded {
-            hints.push("`prowess -v` unfolds this");
+            hints.push("`prowess -v` shows everything");
         }
         if !checkup.locations.is_empty() {
-            hints.push("`prowess doctor` explains it");
+            hints.push("`prowess doctor` explains why");
         }
         hints.push("`prowess --help` lists commands");
         let hints: Vec<String> = hints.iter().map(|it| whole(it)).collect();
@@ -167,21 +167,18 @@ impl Canvas {
     /// How much there is, and who would use it.
     fn head(&mut self, summary: &Summary<'_>) {
         let Summary { checkup, clients, is_detected, .. } = summary;
-        let mut skills: Vec<usize> =
-            checkup.locations.iter().flat_map(|it| it.skills.clone()).collect();
-        skills.sort_unstable();
-        skills.dedup();
-        let skills = count(skills.len(), "skill");
+        let skills = count(summary.counted.found, "skill");
+        let rest = summary.counted.remainder();
         let line = match checkup.locations.len() {
             0 if !summary.named.directories.is_empty() => {
                 let shown = |it: &PathBuf| whole(&shown(it, summary));
                 let all: Vec<String> = summary.named.directories.iter().map(shown).collect();
                 format!("No skills found in {}", all.join(", "))
             }
-            0 if !summary.named.is_everything() => "No skill of that name found".to_owned(),
+            0 if !summary.named.is_everything() => "No skill with that name found".to_owned(),
             0 => "No skills found, in this project or in any agent's directory".to_owned(),
-            1 => format!("{skills} in 1 directory"),
-            many => format!("{skills} in {many} directories"),
+            1 => format!("{skills} in 1 directory{rest}"),
+            many => format!("{skills} in {many} directories{rest}"),
         };
         self.text(&line, 0, NAME);
         match is_detected {
@@ -272,13 +269,20 @@ impl Canvas {
         let unknown = those(&|it| it.loaded == 0 && it.unknown > 0);
         let none = those(&|it| it.loaded == 0 && it.unknown == 0);
         let whom = |those: &[DirectoryReader]| those.iter().map(|it| it.client).collect::<Vec<_>>();
-        let some = |it: &DirectoryReader| format!("{} ({} of {all})", it.client.label, it.loaded);
+        let hidden = |it: &DirectoryReader| match it.hidden {
+            0 => it.client.label.to_owned(),
+            hidden => format!("{} ({hidden} hidden)", it.client.label),
+        };
+        let some = |it: &DirectoryReader| match it.hidden {
+            0 => format!("{} ({} of {all})", it.client.label, it.loaded),
+            hidden => format!("{} ({} of {all}, {hidden} hidden)", it.client.label, it.loaded),
+        };
         let strangers = match summary.is_detected {
             true => location.strangers(summary.checkup),
             false => Vec::new(),
         };
         let clauses = [
-            ("loaded by", "loaded by", self.listed(&whom(&full))),
+            ("loaded by", "loaded by", self.joined(full.iter().map(hidden).collect())),
             ("partly loaded by", "partly by", self.joined(part.iter().map(some).collect())),
             ("not loaded by", "not by", self.listed(&whom(&none))),
             ("may be loaded by", "maybe by", self.listed(&whom(&unknown))),
@@ -307,12 +311,12 @@ impl Canvas {
         let reason = note.map(|it| it.symptom.map_or_else(|| SHADOWED.to_owned(), Symptom::about));
         let reason = reason.map(|it| format!(": {it}")).unwrap_or_default();
         let by = if *verdict == Verdict::Unknown { "in" } else { "by" };
-        let from = match note.and_then(|it| it.symptom) {
-            Some(Symptom::NotForModels) => " from the model",
-            Some(Symptom::NotForPeople) => " from people",
-            _ => "",
+        let fate = match (verdict, note.and_then(|it| it.symptom)) {
+            (Verdict::Hidden, Some(Symptom::NotForPeople)) => "loaded, but hidden from people",
+            (Verdict::Hidden, _) => "loaded, but hidden from the model",
+            _ => fate(*verdict),
         };
-        let text = format!("{}{from} {by} {}{reason}", fate(*verdict), self.listed(clients));
+        let text = format!("{fate} {by} {}{reason}", self.listed(clients));
         let indent = column + 6;
         let lines = wrapped(&text, Some(self.width.saturating_sub(indent).max(10)));
         for (number, line) in lines.iter().enumerate() {
@@ -360,7 +364,7 @@ impl Canvas {
         let mut texts: Vec<String> = Vec::new();
         if summary.in_plugins > 0 {
             let skills = count(summary.in_plugins, "skill");
-            texts.push(format!("{skills} in {OF_PLUGINS} here, where no agent looks by itself: `prowess list .` lists them"));
+            texts.push(format!("{skills} in {OF_PLUGINS} here, where agents do not look: `prowess list .` lists them"));
         }
         for it in checkup.crowded.iter().filter(|_| summary.is_detected) {
             texts.push(format!(
@@ -460,7 +464,7 @@ fn shown(path: &Path, summary: &Summary<'_>) -> String {
 }
 
 /// What is the matter with a skill that shares its name.
-const SHADOWED: &str = "another skill of the same name comes first";
+const SHADOWED: &str = "another skill with the same name comes first";
 
 /// What becomes of a skill that is not loaded as it is.
 fn fate(verdict: Verdict) -> &'static str {

@@ -33,7 +33,12 @@ pub(super) fn rules(
                 "the skill has {files} files and {total} bytes; MCP hosts need to accept only {MAX_FILES} and {MAX_BYTES}"
             )
         };
-        report.note(&rule::SKILL_TOO_MANY_FILES, At::FILE, message, "leave out what is not needed");
+        report.note(
+            &rule::SKILL_TOO_MANY_FILES,
+            At::FILE,
+            message,
+            "remove files that are not needed",
+        );
     }
     hidden::names(resources(found).iter().map(|it| &*it.path), report);
     let linked = references(found, reading, report);
@@ -76,20 +81,20 @@ fn references(
             None if link.target.ends_with("SKILL.md") => report.note(
                 &rule::REFERENCE_OUTSIDE,
                 at,
-                || format!("the link leads to another skill by its path: `{}`", link.target),
-                "name the other skill instead; its folder may be elsewhere",
+                || format!("the link points into another skill: `{}`", link.target),
+                "refer to the other skill by name; its folder may be elsewhere",
             ),
             None => report.note(
                 &rule::REFERENCE_OUTSIDE,
                 at,
-                || format!("the link leads out of the skill: `{}`", link.target),
+                || format!("the link leaves the skill: `{}`", link.target),
                 "copy the file into the skill, and link to it by a relative path",
             ),
         }
     }
     if broken > MAX_BROKEN {
         let more = broken - MAX_BROKEN;
-        let message = || format!("{more} more links lead nowhere");
+        let message = || format!("{more} more links are broken");
         report.note(
             &rule::REFERENCE_MISSING,
             At::line(body.line),
@@ -146,7 +151,7 @@ fn chains(
         });
         if let Some(target) = deeper {
             let message =
-                || format!("`{path}` links on to `{target}`, which the instructions do not name");
+                || format!("`{path}` links to `{target}`, which the instructions do not mention");
             report.note(
                 &rule::REFERENCE_CHAIN,
                 At::FILE,
@@ -276,17 +281,17 @@ fn unmentioned(
     }
     let Some(first) = rest.first().map(|it| &it.path) else { return };
     let message = || match rest.len() {
-        1 => format!("nothing in the instructions leads to `{first}`"),
-        2 => format!("nothing in the instructions leads to `{first}` and 1 more file"),
+        1 => format!("the instructions do not mention `{first}`"),
+        2 => format!("the instructions do not mention `{first}` and 1 more file"),
         more => {
-            format!("nothing in the instructions leads to `{first}` and {} more files", more - 1)
+            format!("the instructions do not mention `{first}` and {} more files", more - 1)
         }
     };
     report.note(
         &rule::RESOURCE_UNMENTIONED,
         At::FILE,
         message,
-        "say what the file is for and when to read or run it, or leave it out",
+        "say what the file is for and when to read or run it, or remove it",
     );
 }
 

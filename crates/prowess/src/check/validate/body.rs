@@ -20,7 +20,7 @@ pub(super) fn rules(reading: &SplitDocument<'_>, manifest: Option<&Manifest>, re
             &rule::BODY_EMPTY,
             At::line(body.line),
             || "there are no instructions".to_owned(),
-            "say how the job is done",
+            "describe how the task is done",
         );
     }
     let lines = body.text.lines().count();
@@ -36,7 +36,7 @@ pub(super) fn rules(reading: &SplitDocument<'_>, manifest: Option<&Manifest>, re
                     format!("the instructions have about {tokens} tokens, more than {MAX_TOKENS}")
                 }
             },
-            "move what is not always needed to files in `references/`",
+            "move details to files in `references/`",
         );
     }
     for (number, line) in prose(body.text) {
@@ -45,7 +45,7 @@ pub(super) fn rules(reading: &SplitDocument<'_>, manifest: Option<&Manifest>, re
             report.note(
                 &rule::PLACEHOLDER,
                 At::line(body.line + number),
-                || "this line still has the text of a template".to_owned(),
+                || "this line still has template text".to_owned(),
                 "fill it in",
             );
         }

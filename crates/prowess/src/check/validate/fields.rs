@@ -181,7 +181,7 @@ fn unknown(reading: &SplitDocument<'_>, fields: &[Field<'_>], report: &mut Repor
                 &rule::UNKNOWN_FIELD,
                 at,
                 || format!("`{key}` is a misspelling of `{right}`"),
-                "correct it: most clients read only the other",
+                "correct it: most clients read only that spelling",
             ),
             FieldSupport::Vendor(clients) => report.note(
                 &rule::VENDOR_FIELD,
@@ -191,7 +191,7 @@ fn unknown(reading: &SplitDocument<'_>, fields: &[Field<'_>], report: &mut Repor
                         "`{key}` is read by {clients}; others ignore it, and the reference validator refuses it"
                     )
                 },
-                "leave it if the skill is for those",
+                "keep it if the skill is for those clients",
             ),
             FieldSupport::Movable => report.note(
                 &rule::UNKNOWN_FIELD,
@@ -201,14 +201,14 @@ fn unknown(reading: &SplitDocument<'_>, fields: &[Field<'_>], report: &mut Repor
                         "`{key}` is not a field of the specification, and the reference validator refuses the skill"
                     )
                 },
-                "move it under `metadata`, where it is read as well",
+                "move it under `metadata`, where Prowess reads it, too",
             ),
             FieldSupport::Unknown => report.note(
                 &rule::UNKNOWN_FIELD,
                 at,
                 || format!("`{key}` is not a field of the specification"),
                 match field.value {
-                    Value::List(_) | Value::Map(_) => "move it under `metadata`, as one text",
+                    Value::List(_) | Value::Map(_) => "move it under `metadata`, as a string",
                     Value::Scalar(_) | Value::Empty => "move it under `metadata`",
                 },
             ),
@@ -225,7 +225,7 @@ fn description(text: &str, at: At, report: &mut Report) {
             &rule::DESCRIPTION_TOO_LONG,
             at,
             message,
-            "say what it does and when to use it; the rest belongs below",
+            "say what it does and when to use it; move the rest to the instructions",
         );
     } else if length > SHORTEST_LIST {
         let message = || {
@@ -244,7 +244,7 @@ fn description(text: &str, at: At, report: &mut Report) {
 }
 
 fn compatibility(value: &Value<'_>, at: At, report: &mut Report) {
-    let hint = "describe what the skill needs in 1 to 500 characters, or take the field out";
+    let hint = "describe what the skill needs in 1 to 500 characters, or remove the field";
     let message = match value {
         Value::List(_) | Value::Map(_) => "`compatibility` is not text".to_owned(),
         Value::Empty | Value::Scalar(_) => {
@@ -280,7 +280,7 @@ fn metadata(reading: &SplitDocument<'_>, field: &Field<'_>, report: &mut Report)
                         nested.key
                     )
                 },
-                "write it as one quoted text",
+                "write it as a quoted string",
             ),
             Value::Scalar(scalar) if !matches!(scalar.kind(), Kind::Text | Kind::Null) => report
                 .note(
@@ -300,11 +300,11 @@ fn metadata(reading: &SplitDocument<'_>, field: &Field<'_>, report: &mut Report)
 }
 
 fn allowed_tools(value: &Value<'_>, at: At, report: &mut Report) {
-    let hint = "write one text with spaces between the tools, such as `allowed-tools: Read Grep`";
+    let hint = "write one string with spaces between the tools, such as `allowed-tools: Read Grep`";
     let message = match value {
-        Value::List(_) => "`allowed-tools` is a list; the specification has one text",
+        Value::List(_) => "`allowed-tools` is a list; the specification requires a string",
         Value::Scalar(scalar) if !is_spaced(&scalar.text) => {
-            "`allowed-tools` has commas; the specification has spaces alone"
+            "`allowed-tools` has commas; the specification allows only spaces"
         }
         _ => return,
     };
@@ -359,7 +359,7 @@ fn placeholder(
             report.note(
                 &rule::PLACEHOLDER,
                 reading.at(field),
-                || format!("`{key}` still has the text of a template"),
+                || format!("`{key}` still has template text"),
                 "fill it in",
             );
         }

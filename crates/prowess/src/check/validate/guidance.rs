@@ -32,8 +32,8 @@ pub(super) fn rules(reading: &SplitDocument<'_>, manifest: &Manifest, report: &m
         report.note(
             &rule::UNPINNED_PACKAGE,
             At::line(body.line + line),
-            || format!("`{what}` names no version, so that the newest is fetched"),
-            "name a version, such as `npx tool@1.2.3` or `pip install tool==1.2.3`",
+            || format!("`{what}` has no version, so the newest is fetched"),
+            "add a version, such as `npx tool@1.2.3` or `pip install tool==1.2.3`",
         );
     }
     if dialect.argument_hint.is_none()
@@ -42,7 +42,7 @@ pub(super) fn rules(reading: &SplitDocument<'_>, manifest: &Manifest, report: &m
         report.note(
             &rule::ARGUMENT_HINT,
             At::line(body.line + line),
-            || "the instructions take arguments, and no `argument-hint` says which".to_owned(),
+            || "the instructions take arguments, but there is no `argument-hint`".to_owned(),
             "add `argument-hint: \"[file]\"` to the frontmatter",
         );
     }

@@ -128,7 +128,7 @@ impl Hidden {
     }
 
     fn note(self, at: At, report: &mut Report) {
-        let hint = "take it out: what a person sees should be what a model reads";
+        let hint = "remove it: people should see what a model reads";
         report.note(&rule::HIDDEN_CHARACTERS, at, || self.message, hint);
     }
 }

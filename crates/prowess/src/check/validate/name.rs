@@ -43,12 +43,12 @@ pub(super) fn rules(name: &str, folder: Option<&str>, at: At, report: &mut Repor
         report.note(&rule::NAME_CHARACTERS, at, message, hint);
     }
     if let Some(folder) = folder.filter(|it| it.nfkc().collect::<String>() != normal) {
-        let message = || format!("the name `{normal}` is not that of its folder, `{folder}`");
+        let message = || format!("the name `{normal}` does not match its folder, `{folder}`");
         report.note(
             &rule::NAME_FOLDER,
             at,
             message,
-            "give both the same name: some clients go by one of them, some by the other, some want both",
+            "use the same name for both: clients use either one, or require both to match",
         );
     }
     if !name.is_ascii() {
@@ -64,7 +64,7 @@ pub(super) fn rules(name: &str, folder: Option<&str>, at: At, report: &mut Repor
             &rule::NAME_RESERVED,
             at,
             message,
-            "choose another name if it is to be uploaded",
+            "choose another name if you want to upload it",
         );
     }
     if is_reserved_on_windows(&normal) && unfit(&normal).is_none() {

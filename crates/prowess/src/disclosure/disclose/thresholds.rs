@@ -13,7 +13,7 @@ pub struct Thresholds {
 /// Two numbers are no thresholds.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error(
-    "`{brief_at}` and `{full_at}` are no thresholds: both are between 0 and 1, the first not above the second"
+    "`{brief_at}` and `{full_at}` are not valid thresholds: both must be between 0 and 1, and the first must not exceed the second"
 )]
 pub struct ThresholdsError {
     /// What was to be the first.

@@ -58,7 +58,9 @@ pub enum FrontmatterError {
         text: String,
     },
     /// A key is a number, boolean or null, or one that some languages keep for themselves.
-    #[error("the key `{key}` in line {line} of the frontmatter is no text to everybody")]
+    #[error(
+        "the key `{key}` in line {line} of the frontmatter is not a string in every YAML reader"
+    )]
     Key {
         /// The key.
         key: String,

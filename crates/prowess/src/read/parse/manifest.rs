@@ -50,11 +50,11 @@ impl SplitDocument<'_> {
                     || match canonical(&field.key) {
                         "requires-approval" => {
                             format!(
-                                "`{}` is there twice; approval is required if one says so",
+                                "`{}` appears twice; approval is required if either says so",
                                 field.key
                             )
                         }
-                        _ => format!("`{}` is there twice; the first is taken", field.key),
+                        _ => format!("`{}` appears twice; the first one is used", field.key),
                     },
                     "keep one of them",
                 );
@@ -292,7 +292,7 @@ impl ManifestBuilder<'_, '_> {
                 }
             }
             _ => {
-                let hint = "write it as one text, such as `name: create-pr`";
+                let hint = "write it as a string, such as `name: create-pr`";
                 self.unusable(&rule::NAME_NOT_TEXT, field, "`name` is not text", hint);
             }
         }
@@ -307,7 +307,7 @@ impl ManifestBuilder<'_, '_> {
                 self.manifest.description = scalar.text.trim().into();
             }
             _ => {
-                let hint = "write it as one text, in quotes if it begins with a bracket";
+                let hint = "write it as a string, in quotes if it begins with a bracket";
                 self.unusable(
                     &rule::DESCRIPTION_NOT_TEXT,
                     field,
@@ -364,7 +364,7 @@ impl ManifestBuilder<'_, '_> {
                     &rule::METADATA_NOT_MAP,
                     at,
                     || "`metadata` is not a map".to_owned(),
-                    "write `key: \"value\"` lines under it, or take it out",
+                    "write `key: \"value\"` lines under it, or remove it",
                 );
                 false
             }
@@ -390,7 +390,7 @@ impl ManifestBuilder<'_, '_> {
             self.report.note(
                 &rule::ALLOWED_TOOLS_NOT_TEXT,
                 at,
-                || format!("`{}` is neither a text nor a list of texts", field.key),
+                || format!("`{}` is neither a string nor a list of strings", field.key),
                 "write `allowed-tools: Read Grep`",
             );
             return false;
@@ -446,8 +446,8 @@ impl ManifestBuilder<'_, '_> {
                 self.report.note(
                     &rule::FIELD_TYPE,
                     at,
-                    || format!("`status` is not one of {words}; the skill is taken as disabled"),
-                    "write `status: active` to put it in use",
+                    || format!("`status` is not one of {words}; the skill is treated as disabled"),
+                    "write `status: active` to enable it",
                 );
                 Some(Status::Disabled)
             }
@@ -490,7 +490,7 @@ impl ManifestBuilder<'_, '_> {
         };
         let at = self.reading.at(field);
         let message =
-            || format!("`{}` is {what}; it is taken as the text `{}`", field.key, scalar.text);
+            || format!("`{}` is {what}; it is read as the string `{}`", field.key, scalar.text);
         self.report.note(rule, at, message, "put it in quotes");
     }
 
@@ -500,7 +500,7 @@ impl ManifestBuilder<'_, '_> {
             &rule::FIELD_TYPE,
             at,
             || format!("`{}` is not {expected}", field.key),
-            "see the field's documentation, or take it out",
+            "see the field's documentation, or remove it",
         );
         false
     }
@@ -529,14 +529,14 @@ impl ManifestBuilder<'_, '_> {
                 Some(folder) if unfit_name(folder).is_some() => {
                     let (at, message) = place("name");
                     let why = unfit_name(folder).unwrap_or_default();
-                    let message = format!("{message}, and the folder's cannot be taken: {why}");
+                    let message = format!("{message}, and the folder's name cannot be used: {why}");
                     self.report.fatal(&rule::NAME_PATH, at, message, "add `name:`");
                     self.usable = false;
                 }
                 Some(folder) => {
                     self.manifest.name = folder.into();
                     let (at, message) = place("name");
-                    let message = || format!("{message}; the folder's, `{folder}`, is taken");
+                    let message = || format!("{message}; the folder's name, `{folder}`, is used");
                     self.report.note(&rule::NAME_MISSING, at, message, "add `name:`");
                 }
                 None => {

@@ -179,7 +179,7 @@ fn mend(entry: &str) -> MendedLine {
     let closed = format!("{}]\n", entry.trim_end());
     if value.starts_with('[') && key != "description" && readable(&closed) {
         let message =
-            format!("the brackets of `{key}` are not closed; they were read as if they were");
+            format!("the brackets of `{key}` are not closed; they were read as if closed");
         return (
             closed,
             Some(Change {
@@ -210,7 +210,7 @@ fn mend_name(entry: &str, value: &str, rest: &[&str]) -> MendedLine {
         if readable(&format!("name: {value}\n")) {
             change.line = 2 + at;
             change.message =
-                "this line is no field, and a name is one line; it was left out".into();
+                "this line is not a field, and a name has only one line; it was ignored".into();
             change.hint = stray_hint(rest[at]);
         }
     }
@@ -222,7 +222,7 @@ fn stray_hint(line: &str) -> &'static str {
     let key = line.trim().split(':').next().unwrap_or_default();
     match line.trim().len() > key.len() && !key.contains(char::is_whitespace) {
         true => "write a field at the margin: a plain word, a colon and a space",
-        false => "take it out, or indent it if it belongs to the value above it",
+        false => "remove it, or indent it if it belongs to the value above",
     }
 }
 

@@ -68,8 +68,8 @@ pub(super) fn finding(path: &Path, role: Role, trouble: Trouble) -> Option<Findi
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => (
                 &rule::LINK_BROKEN,
                 link_weight,
-                "the link leads nowhere".to_owned(),
-                "remove the link or restore what it leads to",
+                "the target of the link does not exist".to_owned(),
+                "remove the link, or restore its target",
             ),
             _ => (
                 unreadable,
@@ -81,7 +81,7 @@ pub(super) fn finding(path: &Path, role: Role, trouble: Trouble) -> Option<Findi
         Trouble::Circle => (
             &rule::LINK_BROKEN,
             link_weight,
-            "the link leads in a circle, or behind another link; it is not followed".to_owned(),
+            "the link is circular or nested; it is not followed".to_owned(),
             "remove the link",
         ),
         // A link to some file in a directory of skills is nothing to report.
@@ -89,26 +89,26 @@ pub(super) fn finding(path: &Path, role: Role, trouble: Trouble) -> Option<Findi
         Trouble::Escapes(real) => (
             &rule::LINK_ESCAPES,
             Severity::Error,
-            format!("the link leads out of the configured directories, to `{}`", real.display()),
-            "name the directory that it leads to as well, or copy what is there",
+            format!("the link leaves the configured directories, to `{}`", real.display()),
+            "add its target to the directories, or copy the files",
         ),
         Trouble::NotRegular if role == Role::Document => (
             &rule::FILE_NOT_REGULAR,
             Severity::Error,
-            "this is not an ordinary file".to_owned(),
+            "this is not a regular file".to_owned(),
             "replace it with a file",
         ),
         Trouble::NotRegular => (
             &rule::RESOURCE_NOT_REGULAR,
             Severity::Warning,
-            "this is not an ordinary file; it is left out".to_owned(),
+            "this is not a regular file; it is left out".to_owned(),
             "replace it with a file",
         ),
         Trouble::TooLarge { size, limit } if role == Role::Document => (
             &rule::FILE_TOO_LARGE,
             Severity::Error,
             format!("the file has {size} bytes, more than {limit}"),
-            "move parts of it to files beside it",
+            "move parts of it to other files",
         ),
         Trouble::TooLarge { size, limit } => (
             &rule::RESOURCE_TOO_LARGE,

@@ -82,7 +82,7 @@ impl Walk<'_> {
                         format!(
                             "the skill has more than {MAX_ENTRIES} files; the others are left out"
                         ),
-                        "leave out what is not needed",
+                        "remove files that are not needed",
                     );
                 }
                 return;
@@ -132,10 +132,9 @@ impl Walk<'_> {
         self.folder.watch_target(self.skill, &real);
         if let Some(other) = skill_of(&real).filter(|it| *it != self.real("")) {
             let name = other.file_name().unwrap_or_default().to_string_lossy();
-            let message = format!(
-                "this is a link into the skill `{name}`, so that no script behind it is run"
-            );
-            self.note(&rule::RESOURCE_NOT_REGULAR, path, message, "copy what is there");
+            let message =
+                format!("this is a link into the skill `{name}`, so its scripts are not run");
+            self.note(&rule::RESOURCE_NOT_REGULAR, path, message, "copy the files");
         }
         let stat = rustix::fs::stat(&real)?;
         match FileType::from_raw_mode(stat.st_mode) {
@@ -169,8 +168,8 @@ impl Walk<'_> {
             self.note(
                 &rule::NESTED_SKILL,
                 &format!("{path}/SKILL.md"),
-                "this skill is inside another, so it is not found".to_owned(),
-                "move its folder up, or name its parent as a directory",
+                "this skill is inside another skill, so it is not found".to_owned(),
+                "move its folder up, or add its parent as a directory",
             );
         }
         self.entries(entries, &FolderPath { path: path.to_owned(), depth: way.depth + 1, linked });

@@ -287,11 +287,12 @@ impl Client {
         let files = if cfg!(target_os = "macos") { self.mac } else { self.linux };
         let label = self.label;
         let Some(Files { base, names }) = files else {
-            let fault =
-                CliError::unable(format!("it is not known where {label} keeps servers here"));
+            let fault = CliError::unable(format!(
+                "it is not known where {label} stores its servers on this system"
+            ));
             return Err(match self.project {
                 [] => fault,
-                _ => fault.hint("`--project` writes them down for a project"),
+                _ => fault.hint("use `--project` to register it for a project"),
             });
         };
         let home = || {
@@ -315,8 +316,8 @@ impl Client {
     pub(super) fn project_file(&self, project: &Path) -> Result<PathBuf, CliError> {
         match self.project {
             [] => {
-                let message = format!("{} keeps no servers for a project alone", self.label);
-                Err(CliError::unable(message).hint("`--user` writes them down for all projects"))
+                let message = format!("{} has no servers per project", self.label);
+                Err(CliError::unable(message).hint("use `--user` to register it for all projects"))
             }
             names => Ok(first(project, names)),
         }

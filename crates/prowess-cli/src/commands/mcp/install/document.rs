@@ -44,7 +44,7 @@ impl Document {
             let project = fs::canonicalize(project).with_context(cannot)?;
             if !target.starts_with(project) {
                 let message = format!("`{shown}` leads out of the project");
-                return Err(CliError::unable(message).hint("it is left alone").into());
+                return Err(CliError::unable(message).hint("the file was not changed").into());
             }
         }
         if !is_there {
@@ -60,7 +60,7 @@ impl Document {
         };
         if let Some(wrong) = wrong {
             return Err(CliError::unable(format!("`{shown}` {wrong}"))
-                .hint("it is left alone")
+                .hint("the file was not changed")
                 .into());
         }
         let text = read(&target).with_context(cannot)?;
@@ -101,8 +101,10 @@ impl Document {
             Err(_) => None,
         };
         if now.as_deref() != self.found.as_ref().map(|_| &*self.text) {
-            let message = format!("`{shown}` was changed by another program meanwhile");
-            return Err(CliError::unable(message).hint("it is left alone; try again").into());
+            let message = format!("`{shown}` was changed by another program in the meantime");
+            return Err(CliError::unable(message)
+                .hint("the file was not changed; try again")
+                .into());
         }
         draft.persist(&self.target).map_err(|it| it.error).with_context(cannot)?;
         Ok(())

@@ -235,7 +235,7 @@ fn descend<'n, 'w>(
 ) -> Result<(&'n Node, &'w [&'w str]), Broken> {
     while let [name, rest @ ..] = way {
         let Kind::Object(members) = &node.kind else {
-            return Err(Broken::at(text, node.span.start, "an object is wanted here"));
+            return Err(Broken::at(text, node.span.start, "expected an object"));
         };
         let mut named = members.iter().filter(|it| it.name == *name);
         match (named.next(), named.next()) {
@@ -243,7 +243,7 @@ fn descend<'n, 'w>(
             (Some(member), None) => (node, way) = (&member.value, rest),
             // Clients differ in which of them they take.
             (Some(_), Some(second)) => {
-                return Err(Broken::at(text, second.start, format!("`{name}` is there twice")));
+                return Err(Broken::at(text, second.start, format!("`{name}` appears twice")));
             }
         }
     }
@@ -255,7 +255,7 @@ fn parse(text: &str) -> Result<Node, Broken> {
     let root = parser.value(DEPTH)?;
     parser.trivia()?;
     if parser.at < text.len() {
-        return Err(parser.broken("nothing more is wanted here"));
+        return Err(parser.broken("unexpected text after the value"));
     }
     Ok(root)
 }
@@ -343,7 +343,7 @@ impl<'t> Parser<'t> {
                 self.at = end + 1;
                 Ok(text)
             }
-            _ => Err(self.broken("this text in quotes does not end or is not valid")),
+            _ => Err(self.broken("this string is not terminated or not valid")),
         }
     }
 
@@ -368,7 +368,7 @@ impl<'t> Parser<'t> {
                 self.at += rest.find('\n').unwrap_or(rest.len());
             } else if rest.starts_with("/*") {
                 let end =
-                    rest.find("*/").ok_or_else(|| self.broken("this comment does not end"))?;
+                    rest.find("*/").ok_or_else(|| self.broken("this comment is not terminated"))?;
                 self.at += end + 2;
             } else {
                 return Ok(());

@@ -53,7 +53,7 @@ fn edit(
     let before = written(&document);
     // What is not written as it was read would change without a reason.
     if !before.strip_prefix(text).is_some_and(|it| matches!(it, "" | "\n" | "\r\n")) {
-        return Err(Broken::whole("it cannot be kept as it is written"));
+        return Err(Broken::whole("its formatting cannot be preserved"));
     }
     let mut servers: &mut dyn TableLike = document.as_table_mut();
     for name in above {

@@ -66,7 +66,10 @@ fn read(text: &str) -> Result<Json, Broken> {
         return Ok(Json::Object(Map::new()));
     }
     if let Some(at) = text.lines().position(|it| it.starts_with("---") || it.starts_with("...")) {
-        return Err(Broken { line: Some(at + 1), what: "it has marks of documents".to_owned() });
+        return Err(Broken {
+            line: Some(at + 1),
+            what: "it contains several documents".to_owned(),
+        });
     }
     let end = if text.ends_with('\n') { "" } else { "\n" };
     let read = frontmatter_json(format!("---\n{text}{end}---\n").as_bytes());
@@ -74,8 +77,10 @@ fn read(text: &str) -> Result<Json, Broken> {
         let (line, what) = match error {
             FrontmatterError::Invalid { line, what } => (line, what),
             FrontmatterError::Unsafe { line, what } => (line, format!("it has {what}")),
-            FrontmatterError::Duplicate { line, key } => (line, format!("`{key}` is there twice")),
-            FrontmatterError::Key { line, key } => (line, format!("the key `{key}` is no text")),
+            FrontmatterError::Duplicate { line, key } => (line, format!("`{key}` appears twice")),
+            FrontmatterError::Key { line, key } => {
+                (line, format!("the key `{key}` is not a string"))
+            }
             error => return Broken::whole(error.to_string().replace("frontmatter", "file")),
         };
         Broken { line: Some(line), what }
@@ -108,7 +113,7 @@ fn edit(text: &str, meant: &Json, change: impl FnOnce(&mut Vec<String>)) -> Resu
     let edited = written(&lines);
     match read(&edited) {
         Ok(said) if is_kept && said == *meant => Ok(edited),
-        _ => Err(Broken::whole("it is not written line by line, each with a key")),
+        _ => Err(Broken::whole("it is not a block of `key: value` lines")),
     }
 }
 

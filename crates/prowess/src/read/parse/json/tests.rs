@@ -134,8 +134,9 @@ fn keys_are_text_in_the_order_written() {
     for key in
         ["1", "true", "1.0", "1e3", "0x1F", "007", "+1", "True", "null", "~", ".inf", "__proto__"]
     {
-        let expected =
-            format!("the key `{key}` in line 2 of the frontmatter is no text to everybody");
+        let expected = format!(
+            "the key `{key}` in line 2 of the frontmatter is not a string in every YAML reader"
+        );
         assert_eq!(json(&format!("a: {{b: c}}\n{key}: d")), expected);
         assert_eq!(json(&format!("a:\n  {key}: d")), expected);
     }
