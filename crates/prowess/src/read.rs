@@ -1,6 +1,6 @@
 //! From directories to skills: find the folders, read the files, parse the frontmatter.
 //!
-//! Only `source` opens files. What a folder was read as is cached by `scan_cache`.
+//! Only `source` opens files. `scan_cache` caches the result for each folder.
 
 pub(crate) mod manifest;
 pub(crate) mod source;

@@ -1,7 +1,7 @@
-//! From values to bytes and back, for what is kept on disk.
+//! Binary encoding and decoding of the values that are cached on disk.
 //!
-//! A number is little-endian; a text, a list or a map is its length and then its parts; what may be
-//! missing has a byte before it that says so; a choice is a byte; a struct is its fields.
+//! A number is little-endian; a string, list or map is its length followed by its parts; an
+//! optional value has a presence byte before it; an enum is a byte; a struct is its fields.
 
 use std::{
     borrow::Cow,
@@ -26,39 +26,39 @@ use crate::{
     },
 };
 
-/// How deep values may lie in each other; more than any reader takes.
+/// The maximum nesting depth of values; more than any parser accepts.
 const DEEPEST: usize = 128;
 
-/// Something that can be kept as bytes.
+/// A value that can be encoded as bytes.
 pub(crate) trait Codec: Sized {
-    /// Adds it to some bytes.
+    /// Appends the encoded value to `bytes`.
     fn put(&self, bytes: &mut Vec<u8>);
 
-    /// Takes it off the front of some bytes; nothing where they are something else.
+    /// Decodes a value from the front of `bytes`; `None` if they encode something else.
     fn take(bytes: &mut &[u8]) -> Option<Self>;
 }
 
-/// Takes so many bytes off the front.
+/// Takes `length` bytes off the front.
 pub(crate) fn slice<'b>(bytes: &mut &'b [u8], length: usize) -> Option<&'b [u8]> {
     let (own, rest) = bytes.split_at_checked(length)?;
     *bytes = rest;
     Some(own)
 }
 
-/// Takes a text off the front, without copying it.
+/// Decodes a string from the front, without copying it.
 pub(crate) fn text<'b>(bytes: &mut &'b [u8]) -> Option<&'b str> {
     let length = u32::take(bytes)? as usize;
     str::from_utf8(slice(bytes, length)?).ok()
 }
 
-/// Adds a text.
+/// Appends a string.
 pub(crate) fn put_text(text: &str, bytes: &mut Vec<u8>) {
     put_length(text.len(), bytes);
     bytes.extend_from_slice(text.as_bytes());
 }
 
 fn put_length(length: usize, bytes: &mut Vec<u8>) {
-    // Nothing that is kept is anywhere near as long; what were, could not be read again.
+    // No cached value is anywhere near as long; one that were could not be decoded again.
     u32::try_from(length).unwrap_or(u32::MAX).put(bytes);
 }
 
@@ -207,7 +207,7 @@ impl Codec for SystemTime {
 
     fn take(bytes: &mut &[u8]) -> Option<Self> {
         let (seconds, nanoseconds) = <(u64, u32)>::take(bytes)?;
-        // More would carry into the seconds, which may be as many as there can be.
+        // More would carry into the seconds, which may already be at their maximum.
         let is_part = nanoseconds < 1_000_000_000;
         is_part.then(|| Self::UNIX_EPOCH.checked_add(Duration::new(seconds, nanoseconds)))?
     }
@@ -315,7 +315,7 @@ fn take_list<T>(
     mut take: impl FnMut(&mut &[u8]) -> Option<T>,
 ) -> Option<Vec<T>> {
     let length = u32::take(bytes)? as usize;
-    // A length that was made up must not take any memory.
+    // A forged length must not allocate memory.
     let mut list = Vec::with_capacity(length.min(bytes.len()).min(16));
     for _ in 0..length {
         list.push(take(bytes)?);

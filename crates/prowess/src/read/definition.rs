@@ -1,10 +1,10 @@
-//! What a composite, script or template skill executes: the fenced code blocks of its body.
+//! Definitions of composite, script and template skills: the fenced code blocks of the body.
 
 use serde_json::{Map, Value as Json};
 
 use crate::read::manifest::Type;
 
-/// What a skill executes.
+/// The part of a skill that is executed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Definition {
     /// Nothing: the whole text is for the model.
@@ -34,21 +34,21 @@ pub enum Definition {
 pub struct CompositeStep {
     /// The tool.
     pub tool: String,
-    /// What it is given.
+    /// The arguments of the call.
     pub params: Map<String, Json>,
 }
 
-/// A body does not have what its type needs.
+/// The error for a body that lacks what its type needs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct DefinitionError {
     /// The line of the body that is at fault, counted from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// A description of the fault.
     pub message: String,
 }
 
-/// Takes the definition of a skill from its body.
+/// Parses the definition of a skill from its body.
 pub fn definition(kind: Type, body: &str) -> Result<Definition, DefinitionError> {
     let fences = fences(body);
     let mut own = fences.iter().filter(|it| !it.is_parameters);
@@ -75,7 +75,7 @@ pub fn definition(kind: Type, body: &str) -> Result<Definition, DefinitionError>
     }
 }
 
-/// Takes the JSON schema of a skill's parameters from the block under `## Parameters`.
+/// Parses the JSON schema of a skill's parameters from the block under `## Parameters`.
 pub fn parameters(body: &str) -> Result<Option<Json>, DefinitionError> {
     let fences = fences(body);
     let Some(fence) = fences.iter().find(|it| it.is_parameters && it.language == "json") else {
@@ -84,7 +84,7 @@ pub fn parameters(body: &str) -> Result<Option<Json>, DefinitionError> {
     serde_json::from_str(&fence.text).map(Some).map_err(|error| bad_json(fence, &error))
 }
 
-/// The block that a script skill executes.
+/// Returns the block that a script skill executes.
 pub(crate) fn script<'f, 'b>(fences: &'f [Fence<'b>]) -> Option<&'f Fence<'b>> {
     let is_shell = |it: &&Fence<'_>| matches!(it.language, "sh" | "bash" | "shell" | "");
     fences.iter().filter(|it| !it.is_parameters).find(is_shell)
@@ -125,11 +125,11 @@ pub(crate) struct Fence<'b> {
     pub(crate) text: String,
     /// The line of its opening fence, counted from 1.
     pub(crate) line: usize,
-    /// Whether it stands under the heading `## Parameters`.
+    /// Whether it is under the heading `## Parameters`.
     pub(crate) is_parameters: bool,
 }
 
-/// The fenced code blocks of a Markdown text. One that is never closed goes on to the end.
+/// Returns the fenced code blocks of a Markdown text. An unclosed block extends to the end.
 pub(crate) fn fences(body: &str) -> Vec<Fence<'_>> {
     let mut fences = Vec::new();
     let mut in_parameters = false;
@@ -154,7 +154,7 @@ pub(crate) fn fences(body: &str) -> Vec<Fence<'_>> {
     fences
 }
 
-/// The marks and the language of an opening fence.
+/// Returns the marks and the language of an opening fence.
 pub(crate) fn opening(line: &str) -> Option<(&str, &str)> {
     let text = line.trim_start_matches(' ');
     let mark = text.chars().next().filter(|c| matches!(c, '`' | '~'))?;
@@ -171,7 +171,7 @@ pub(crate) fn is_closing(line: &str, marks: &str) -> bool {
     text.starts_with(marks) && text.chars().all(|c| marks.starts_with(c))
 }
 
-/// The title of an ATX heading.
+/// Returns the title of an ATX heading.
 fn heading(line: &str) -> Option<&str> {
     let title = line.trim_start_matches('#');
     let level = line.len() - title.len();

@@ -1,4 +1,4 @@
-//! From sources to what is made of their skills, on as many threads as pay.
+//! Visits the folders of sources in parallel and collects a result for each skill.
 
 use std::{
     num::NonZero,
@@ -15,27 +15,27 @@ use crate::{
     },
 };
 
-/// How many threads look at folders on a cold disk, which answers many questions at once.
+/// The number of threads on a cold disk, which serves many requests at once.
 const COLD_THREADS: usize = 16;
-/// How long a folder takes on a cold disk, at the least; on a warm one it is a tenth of that.
+/// The minimum time for a folder on a cold disk; on a warm one it is a tenth of that.
 const COLD: Duration = Duration::from_micros(120);
-/// How many folders tell whether the disk is cold.
+/// The number of folders that are timed to tell whether the disk is cold.
 const SAMPLE: usize = 32;
-/// How many folders a thread takes at a time.
+/// The number of folders that a thread takes at a time.
 const CHUNK: usize = 32;
-/// What takes no longer is not worth a thread.
+/// Work that takes no longer is not worth a thread.
 const SHORT: Duration = Duration::from_millis(2);
 
-/// What was gathered, in no particular order.
+/// The results of a scan, in no particular order.
 pub(crate) struct ScanResult<T> {
-    /// What was made of every skill.
+    /// The result for each skill.
     pub(crate) made: Vec<T>,
-    /// Where a skill lies that could not be read, with the number of its source.
+    /// The path of each skill that could not be read, with the index of its source.
     pub(crate) left_out: Vec<(usize, PathBuf)>,
     pub(crate) findings: Vec<Finding>,
 }
 
-/// Visits the folders of all sources and makes something of every skill.
+/// Visits the folders of all sources and maps every skill.
 pub(crate) fn gather<T: Send>(
     sources: &[&dyn Source],
     limits: &SizeLimits,
@@ -48,7 +48,7 @@ pub(crate) fn gather<T: Send>(
     })
 }
 
-/// Visits the folders of so many sources in a way of one's own.
+/// Visits the folders of the given number of sources with a custom visit function.
 pub(crate) fn gather_by<T: Send>(
     sources: usize,
     limits: &SizeLimits,
@@ -74,7 +74,7 @@ pub(crate) fn gather_by<T: Send>(
         let visited = parallel(&places, |place| {
             let ScannedFolder { step, linked, findings } = visit(place);
             let links = place.links + usize::from(linked);
-            // A second link on the way may lead in circles.
+            // A second link on the path may lead in circles.
             let deeper = place.depth < limits.depth.min(DEEPEST) && links < 2;
             let step = match step {
                 FolderContent::Folders(folders) if deeper => {
@@ -105,7 +105,7 @@ pub(crate) struct Place {
     pub(crate) source: usize,
     pub(crate) folder: PathBuf,
     pub(crate) depth: usize,
-    /// How many links lead there.
+    /// The number of links on the path to it.
     pub(crate) links: usize,
 }
 
@@ -116,16 +116,16 @@ impl Place {
     }
 }
 
-/// What was made of a visit.
+/// The result of one visit.
 #[derive(Clone)]
 pub(crate) struct ScannedFolder<T> {
     pub(crate) step: FolderContent<T, PathBuf, PathBuf>,
-    /// Whether a link led there.
+    /// Whether a link led to it.
     pub(crate) linked: bool,
     pub(crate) findings: Vec<Finding>,
 }
 
-/// What a folder is.
+/// The kind of a folder, with its content.
 #[derive(Clone)]
 pub(crate) enum FolderContent<T, F, L> {
     Made(T),
@@ -135,7 +135,7 @@ pub(crate) enum FolderContent<T, F, L> {
 }
 
 impl<T, F, L> FolderContent<T, F, L> {
-    /// The folders in it that are to be visited.
+    /// Returns the subfolders to visit.
     pub(crate) fn folders(&self) -> &[F] {
         if let Self::Folders(folders) = self { folders } else { &[] }
     }
@@ -154,9 +154,9 @@ impl<T> ScannedFolder<T> {
     }
 }
 
-/// Maps items on as many threads as pay: none for a few items, one for each core when the answers
-/// come quickly, more when they do not. What each thread made stays in a list of its own, because
-/// moving it would take as much memory again.
+/// Maps items on as many threads as pay off: none for a few items, one for each core when items are
+/// fast, more when they are slow. Each thread's results stay in a list of their own, because moving
+/// them would take as much memory again.
 fn parallel<I: Sync, T: Send>(items: &[I], map: impl Fn(&I) -> T + Sync) -> Vec<Vec<T>> {
     let (sample, rest) = items.split_at(items.len().min(SAMPLE));
     let started = Instant::now();
@@ -181,7 +181,7 @@ fn parallel<I: Sync, T: Send>(items: &[I], map: impl Fn(&I) -> T + Sync) -> Vec<
         }
     };
     thread::scope(|scope| {
-        // Where the system refuses a thread, those that there are do its work.
+        // If the system refuses a thread, the existing ones do its work.
         let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
         let handles: Vec<_> = (1..threads).filter_map(start).collect();
         mapped.push(work());

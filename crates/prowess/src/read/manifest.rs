@@ -4,69 +4,69 @@ use std::{fmt, sync::LazyLock};
 
 use prowess_frontmatter::{Field, Value};
 
-/// The frontmatter of a skill, typed. A field that is not there is empty.
+/// The frontmatter of a skill, typed. A missing field is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Manifest {
-    /// What it is called; not always a name that the specification allows.
+    /// The name; not always one that the specification allows.
     pub name: Box<str>,
-    /// What it does and when to use it.
+    /// A description of what the skill does and when to use it.
     pub description: Box<str>,
-    /// Under which terms it comes.
+    /// The license.
     pub license: Option<Box<str>>,
-    /// What it needs around it, in words.
+    /// The environment requirements, in words.
     pub compatibility: Option<Box<str>>,
-    /// Whatever else its author noted, as written.
+    /// The author's other metadata, as written.
     pub metadata: Box<[Field<'static>]>,
-    /// The tools it may use without asking.
+    /// The tools that the skill may use without asking.
     pub allowed_tools: AllowedTools,
     /// Its version, as written.
     pub version: Option<Box<str>>,
-    /// Who wrote it.
+    /// The author.
     pub author: Option<Box<str>>,
-    /// Words to find it by.
+    /// Keywords for search.
     pub tags: Box<[Box<str>]>,
-    /// What it does when it is run.
+    /// The type: what the skill does when it is run.
     pub kind: Type,
-    /// Whether it is in use, where it says so; see [`status`](Self::status()).
+    /// The status, if stated; see [`status`](Self::status()).
     pub status: Option<Status>,
-    /// The address it was imported from; empty for a local one.
+    /// The address that it was imported from; empty for a local skill.
     pub source: Option<Box<str>>,
-    /// Who or what made it.
+    /// The person or program that created it.
     pub created_by: Option<Box<str>>,
-    /// Whether somebody has to agree before it runs.
+    /// Whether running it requires an approval.
     pub requires_approval: bool,
-    /// What single clients understand, where any of it is used.
+    /// Client-specific fields, if any is used.
     pub dialect: Option<Box<Dialect>>,
-    /// The fields nobody here knows, as written.
+    /// Unknown fields, as written.
     pub unknown: Box<[Field<'static>]>,
 }
 
-/// Fields that clients have added and people use.
+/// Client-specific fields that are in use.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dialect {
-    /// The model does not see it; a person can still invoke it.
+    /// Hides the skill from the model; a person can still invoke it.
     pub disable_model_invocation: Option<bool>,
-    /// A person can invoke it.
+    /// Whether a person can invoke it.
     pub user_invocable: Option<bool>,
-    /// What to type behind its name.
+    /// A hint at the arguments that follow its name.
     pub argument_hint: Option<Box<str>>,
-    /// More about when to use it.
+    /// More on when to use it.
     pub when_to_use: Option<Box<str>>,
-    /// Globs of the files it is about.
+    /// Globs of the files that it is about.
     pub paths: Box<[Box<str>]>,
-    /// Where it runs: `fork` or `inline`.
+    /// The context that it runs in: `fork` or `inline`.
     pub context: Option<Box<str>>,
-    /// The agent that it is handed to.
+    /// The agent that it is delegated to.
     pub agent: Option<Box<str>>,
-    /// The model that it wants.
+    /// The model to use.
     pub model: Option<Box<str>>,
-    /// How hard the model should think.
+    /// The reasoning effort.
     pub effort: Option<Box<str>>,
-    /// What is run before and after it, as written.
+    /// Hooks that run before and after it, as written.
     pub hooks: Option<Value<'static>>,
-    /// What it needs: tools, programs, other skills.
+    /// Dependencies: tools, programs, other skills.
     pub requires: Box<[Box<str>]>,
-    /// Words that ask for it.
+    /// Words that trigger it.
     pub triggers: Box<[Box<str>]>,
 }
 
@@ -74,21 +74,21 @@ pub struct Dialect {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AllowedTools(pub Box<[Box<str>]>);
 
-/// What a skill does when it is run.
+/// The type of a skill: what it does when it is run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Type {
-    /// It tells the model how to do something.
+    /// Tells the model how to do something.
     #[default]
     Instruction,
-    /// It is a plan of tool calls.
+    /// A plan of tool calls.
     Composite,
-    /// It is a shell script.
+    /// A shell script.
     Script,
-    /// It is a text with places to fill in.
+    /// A text with placeholders.
     Template,
 }
 
-/// Whether a skill is in use.
+/// The status of a skill: whether it is in use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Status {
     /// In use.
@@ -101,12 +101,12 @@ pub enum Status {
 }
 
 impl Manifest {
-    /// Says whether the skill has a tag, whatever its case.
+    /// Returns whether the skill has a tag, ignoring case.
     pub fn has_tag(&self, tag: &str) -> bool {
         self.tags.iter().any(|own| own.eq_ignore_ascii_case(tag))
     }
 
-    /// Whether it is in use; one that does not say so is.
+    /// Returns the status; active if none is stated.
     pub fn status(&self) -> Status {
         self.status.unwrap_or_default()
     }
@@ -116,12 +116,12 @@ impl Manifest {
         self.status() == Status::Active
     }
 
-    /// Whether the model does not see the skill, so that only a person can invoke it.
+    /// Whether the skill is hidden from the model, so that only a person can invoke it.
     pub fn hides_from_model(&self) -> bool {
         self.dialect().disable_model_invocation == Some(true)
     }
 
-    /// Whether a model may know of the skill: it is in use and does not hide from models.
+    /// Whether a model may see the skill: it is in use and not hidden from models.
     pub fn is_for_models(&self) -> bool {
         self.is_active() && !self.hides_from_model()
     }
@@ -131,7 +131,7 @@ impl Manifest {
         self.is_active() && self.dialect().user_invocable != Some(false)
     }
 
-    /// The fields that clients have added; all empty when none is used.
+    /// Returns the client-specific fields; all empty when none is used.
     pub fn dialect(&self) -> &Dialect {
         static NONE: LazyLock<Dialect> = LazyLock::new(Dialect::default);
         self.dialect.as_deref().unwrap_or(&NONE)
@@ -139,7 +139,7 @@ impl Manifest {
 }
 
 impl AllowedTools {
-    /// Reads tools with spaces or commas between them, those inside parentheses left alone.
+    /// Parses tools separated by spaces or commas, except inside parentheses.
     pub fn from_text(text: &str) -> Self {
         let mut depth = 0_usize;
         let separates = |c: char| {
@@ -153,8 +153,8 @@ impl AllowedTools {
         Self(text.split(separates).filter(|it| !it.is_empty()).map(Box::from).collect())
     }
 
-    /// The tools as the specification writes them, with spaces between; nothing when one of them
-    /// would come apart.
+    /// Returns the tools as the specification writes them, separated by spaces; `None` if one of
+    /// them contains a separator.
     pub fn to_text(&self) -> Option<String> {
         let text = self.0.join(" ");
         (Self::from_text(&text) == *self).then_some(text)
@@ -165,7 +165,7 @@ impl Type {
     /// Every type.
     pub const ALL: [Self; 4] = [Self::Instruction, Self::Composite, Self::Script, Self::Template];
 
-    /// The word for it, as in a frontmatter.
+    /// Returns the word for it, as in a frontmatter.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Instruction => "instruction",
@@ -175,7 +175,7 @@ impl Type {
         }
     }
 
-    /// The type that a word stands for.
+    /// Returns the type with this name.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == word)
     }
@@ -185,7 +185,7 @@ impl Status {
     /// Every status.
     pub const ALL: [Self; 3] = [Self::Active, Self::Draft, Self::Disabled];
 
-    /// The word for it, as in a frontmatter.
+    /// Returns the word for it, as in a frontmatter.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -194,7 +194,7 @@ impl Status {
         }
     }
 
-    /// The status that a word stands for.
+    /// Returns the status with this name.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == word)
     }

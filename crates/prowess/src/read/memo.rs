@@ -1,4 +1,4 @@
-//! What was found out before.
+//! A bounded in-memory cache.
 
 use std::{
     collections::HashMap,
@@ -7,26 +7,26 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// What was found out before, of so many keys at the most.
+/// A cache of at most `MOST` keys.
 #[derive(Debug)]
 pub(crate) struct Memo<K, V, const MOST: usize = 256>(Mutex<HashMap<K, V>>);
 
 impl<K: Eq + Hash, V: Clone, const MOST: usize> Memo<K, V, MOST> {
-    /// What belongs to a key: as it is remembered, or else as it is found now.
+    /// Returns the cached value of a key, computing it first if necessary.
     pub(crate) fn get(&self, key: K, find: impl FnOnce(&K) -> V) -> V {
         match self.try_get(key, |key| Ok::<V, Infallible>(find(key))) {
             Ok(found) => found,
         }
     }
 
-    /// Does the same where it may not be found, which is not remembered.
+    /// Does the same for a fallible computation; an error is not cached.
     pub(crate) fn try_get<E>(&self, key: K, find: impl FnOnce(&K) -> Result<V, E>) -> Result<V, E> {
         if let Some(known) = self.lock().get(&key) {
             return Ok(known.clone());
         }
         let found = find(&key)?;
         let mut known = self.lock();
-        // More are not remembered: then it begins anew.
+        // At the limit the cache is cleared.
         if known.len() >= MOST {
             known.clear();
         }

@@ -1,14 +1,15 @@
-//! Names that no skill can have, whoever reads it.
+//! Names that are never valid for a skill, under any profile.
 
 use unicode_normalization::UnicodeNormalization as _;
 
-/// What Windows takes for a device, in any folder.
+/// Names that Windows treats as devices, in any folder.
 const DEVICES: &[&str] = &["con", "prn", "aux", "nul", "conin$", "conout$"];
 
 /// The longest name that the specification allows.
 pub(crate) const MAX_LENGTH: usize = 64;
 
-/// Why a name cannot be that of a skill: as the name of a folder it would lead elsewhere, or to a device.
+/// Returns why a name cannot be a skill's: as a folder name it would lead elsewhere, or to a
+/// device.
 pub(crate) fn unfit(name: &str) -> Option<String> {
     let normal: String = name.trim().nfkc().collect();
     let is_break = |it: char| matches!(it, '\u{2028}' | '\u{2029}') || it.is_control();
@@ -25,7 +26,7 @@ pub(crate) fn unfit(name: &str) -> Option<String> {
     }
 }
 
-/// Whether Windows takes a name for that of a device, whatever it ends in.
+/// Whether Windows treats a name as a device, regardless of its extension.
 fn is_device(name: &str) -> bool {
     let stem = name.split(['.', ':']).next().unwrap_or_default().trim_end();
     let numbered = || match stem.as_bytes() {
@@ -37,8 +38,8 @@ fn is_device(name: &str) -> bool {
     DEVICES.iter().any(|it| it.eq_ignore_ascii_case(stem)) || numbered()
 }
 
-/// Whether a name has nothing that any rule could object to, but for reserved words: lowercase ASCII
-/// words joined by single hyphens, no more than 64 bytes, nothing that Windows keeps for itself.
+/// Whether no rule could object to a name, except for reserved words: lowercase ASCII words joined
+/// by single hyphens, at most 64 bytes, nothing that Windows reserves.
 pub fn is_plain_name(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (1..=MAX_LENGTH).contains(&name.len())
@@ -49,7 +50,7 @@ pub fn is_plain_name(name: &str) -> bool {
         && !is_reserved_on_windows(name)
 }
 
-/// Whether Windows keeps a name for itself, or cannot have a file of that name.
+/// Whether Windows reserves a name, or cannot have a file of that name.
 pub(crate) fn is_reserved_on_windows(name: &str) -> bool {
     is_device(name)
         || name.contains(['<', '>', ':', '"', '/', '\\', '|', '?', '*'])

@@ -1,7 +1,7 @@
-//! From bytes to a manifest, with findings for whatever was in the way.
+//! Parses bytes into a manifest, with findings for anything that is wrong.
 //!
-//! Three readers stand in a row: the small one of `prowess-frontmatter`, a YAML library, and a
-//! repair. Each takes what the one before left, and the repair says what it did.
+//! There are three readers: the small one of `prowess-frontmatter`, a YAML library, and a repair.
+//! Each handles what the one before rejected, and the repair reports what it did.
 
 mod decode;
 #[cfg(feature = "yaml")]
@@ -28,23 +28,23 @@ pub(crate) use self::{
     repair::requoted,
 };
 
-/// How large a frontmatter may be, in bytes. The largest of 131,694 real ones has 9 KiB.
+/// The maximum size of a frontmatter, in bytes. The largest of 131,694 real ones has 9 KiB.
 pub(crate) const MAX_FRONTMATTER: usize = 64 * 1024;
 
-/// What was made of a text.
+/// A parsed `SKILL.md`.
 #[derive(Debug, Clone)]
 pub struct ParsedSkill {
-    /// The manifest, when a skill can be made of the text.
+    /// The manifest, if the text is usable as a skill.
     pub manifest: Option<Manifest>,
-    /// The Markdown under the frontmatter; the whole text when there is none.
+    /// The Markdown below the frontmatter; the whole text when there is none.
     pub instructions: String,
-    /// What was noticed on the way.
+    /// The findings.
     pub findings: Vec<Finding>,
 }
 
-/// Parses the bytes of a `SKILL.md`. Never fails: what is wrong is a finding.
+/// Parses the bytes of a `SKILL.md`. Never fails: faults are findings.
 ///
-/// `folder` is the name of the folder, taken for the skill's when the profile is lenient and the
+/// `folder` is the name of the folder, used as the skill's name when the profile is lenient and the
 /// frontmatter has none.
 pub fn parse(bytes: &[u8], folder: Option<&str>, profile: Profile) -> ParsedSkill {
     let mut report = Report::new(profile, Severity::Info);
@@ -55,13 +55,13 @@ pub fn parse(bytes: &[u8], folder: Option<&str>, profile: Profile) -> ParsedSkil
     ParsedSkill { manifest, instructions, findings: report.findings }
 }
 
-/// The instructions of a document: its body, without the blank lines it begins with.
+/// Returns the instructions of a document: its body, without leading blank lines.
 pub(crate) fn instructions<'t>(document: &Document<'t>) -> &'t str {
     document.body.text.trim_start_matches(['\n', '\r'])
 }
 
-/// The description in a `METADATA.yml`, which is a frontmatter without its delimiters; nothing when
-/// it has none that can be read.
+/// Returns the description in a `METADATA.yml`, which is a frontmatter without delimiters; `None`
+/// if it has none that can be read.
 pub(crate) fn described(bytes: &[u8]) -> Option<Box<str>> {
     let decoded = decode(bytes);
     if decoded.invalid.is_some() {
@@ -73,11 +73,11 @@ pub(crate) fn described(bytes: &[u8]) -> Option<Box<str>> {
     parsed.manifest.map(|it| it.description)
 }
 
-/// A text that was split and whose fields were read.
+/// A document split into frontmatter and body, with its fields.
 #[derive(Debug)]
 pub(crate) struct SplitDocument<'t> {
     pub(crate) document: Document<'t>,
-    /// The fields; nothing when they could not be read.
+    /// The fields; `None` if they could not be read.
     pub(crate) fields: Option<Vec<Field<'t>>>,
 }
 
@@ -89,7 +89,7 @@ impl<'t> SplitDocument<'t> {
         let invalid = decoded.invalid.is_some_and(|invalid| invalid.at < document.body.start);
         let fields = match document.frontmatter {
             None => {
-                // What is no text has been said to be none already.
+                // Text that is not valid has already been reported.
                 if decoded.invalid.is_none() {
                     note_missing(&document, report);
                 }
@@ -113,7 +113,7 @@ impl<'t> SplitDocument<'t> {
         Self { document, fields }
     }
 
-    /// Where a field's value stands; its key when it has none.
+    /// Returns the location of a field's value; that of its key if it has none.
     pub(crate) fn at(&self, field: &Field<'_>) -> At {
         let Some(block) = self.document.frontmatter else { return At::FILE };
         if field.key_span.is_empty() {
@@ -127,13 +127,13 @@ impl<'t> SplitDocument<'t> {
         At::columns(line, span.start - line_start, span.start - line_start + length.max(1))
     }
 
-    /// The line of a field's key, counted in the whole text.
+    /// Returns the line of a field's key, counted in the whole text.
     pub(crate) fn line(&self, field: &Field<'_>) -> usize {
         self.document.frontmatter.map_or(0, |it| it.line) + field.line.saturating_sub(1)
     }
 }
 
-/// How many lines end within a text, each with LF, CRLF or a lone CR.
+/// Counts the line ends in a text: LF, CRLF or a lone CR.
 fn line_ends(text: &str) -> usize {
     let bytes = text.as_bytes();
     let ends = |(at, byte): (usize, &u8)| {
@@ -142,7 +142,7 @@ fn line_ends(text: &str) -> usize {
     bytes.iter().enumerate().filter(|it| ends(*it)).count()
 }
 
-/// Reads the fields of a frontmatter by the first reader that can.
+/// Reads the fields of a frontmatter with the first reader that can.
 fn fields<'t>(block: Block<'t>, report: &mut Report) -> Option<Vec<Field<'t>>> {
     if let Ok(fields) = read(block.text) {
         return Some(fields);
@@ -174,7 +174,7 @@ fn fields<'t>(block: Block<'t>, report: &mut Report) -> Option<Vec<Field<'t>>> {
     }
 }
 
-/// The fields of a text that is YAML; else the line that is in the way, and what stands there.
+/// Returns the fields of a YAML text, or the line and a description of the fault.
 pub(crate) fn yaml_map(text: &str) -> Result<Vec<Field<'_>>, (usize, String)> {
     let fields = read(text).or_else(|_| yaml_fields(text));
     fields.map_err(|fault| match fault {
@@ -184,7 +184,7 @@ pub(crate) fn yaml_map(text: &str) -> Result<Vec<Field<'_>>, (usize, String)> {
     })
 }
 
-/// Why the YAML library gave no fields.
+/// The reason why the YAML library returned no fields.
 #[derive(Debug)]
 #[cfg_attr(
     not(feature = "yaml"),
@@ -193,9 +193,9 @@ pub(crate) fn yaml_map(text: &str) -> Result<Vec<Field<'_>>, (usize, String)> {
 pub(crate) enum Fault {
     /// It is not YAML.
     Invalid { line: usize, what: String },
-    /// It is YAML, but only somebody who wants to do harm writes such a frontmatter.
+    /// It is YAML, but a frontmatter like this is only written to do harm.
     Unsafe { line: usize, what: &'static str },
-    /// It is YAML, but no map.
+    /// It is YAML, but not a map.
     NotMap { line: usize },
 }
 
@@ -204,7 +204,7 @@ fn yaml_fields(text: &str) -> Result<Vec<Field<'_>>, Fault> {
     yaml::read(text)
 }
 
-/// Without a YAML library the small reader has the last word.
+/// Without a YAML library the small reader decides.
 #[cfg(not(feature = "yaml"))]
 fn yaml_fields(text: &str) -> Result<Vec<Field<'_>>, Fault> {
     read(text).map_err(|it| Fault::Invalid { line: it.line, what: it.what.to_owned() })
@@ -233,7 +233,7 @@ fn note_encoding(decoded: &DecodedText<'_>, document: &Document<'_>, report: &mu
             invalid.byte, invalid.at
         );
         let hint = "save the file as UTF-8";
-        // Without the frontmatter there is no skill; a stray byte in the body can be passed over.
+        // Without the frontmatter there is no skill; an invalid byte in the body can be ignored.
         if invalid.at < document.body.start || document.frontmatter.is_none() {
             report.fatal(&rule::ENCODING, at, message, hint);
         } else {
@@ -253,7 +253,7 @@ fn note_encoding(decoded: &DecodedText<'_>, document: &Document<'_>, report: &mu
 }
 
 fn note_quirks(document: &Document<'_>, report: &mut Report) {
-    // The reference library looks for others.
+    // The reference library checks for other fields.
     if report.profile == Profile::Reference {
         return;
     }

@@ -1,17 +1,17 @@
-//! What libraries recall of the folders that one before them has visited.
+//! A cache of folder visits, shared by successive libraries.
 //!
-//! A visit looks at a folder and at files in it. As long as the [`Mark`] of each is what it was, the
-//! visit would come to the same, and what was made of it then is taken. A folder in which there was a
-//! link, or something to report, is visited again every time; so is one that changed a moment ago,
-//! because its clock may not have moved on since.
+//! A visit looks at a folder and at files in it. As long as the [`Mark`] of each is unchanged, the
+//! visit would have the same result, and the cached one is used. A folder that contained a link, or
+//! caused a finding, is visited again every time; so is one that changed a moment ago, because its
+//! clock may not have advanced since.
 //!
-//! What is kept is a number, of the entries, and a row of them, each with its length before it:
+//! The format is the number of entries, followed by the entries, each with its length before it:
 //!
-//! | what | of which type |
+//! | part | type |
 //! |---|---|
 //! | the source and the folder | a number, a text |
-//! | what was looked at | a list of paths within the folder, each with its mark |
-//! | what it came to | the folders in it, or a [`CachedSkill`] skill |
+//! | the files looked at | a list of paths within the folder, each with its mark |
+//! | the result | the folders in it, or a [`CachedSkill`] skill |
 
 use std::{
     collections::HashMap,
@@ -36,18 +36,18 @@ use crate::{
     },
 };
 
-/// What was made of folders before, and what is made of them now.
+/// The cached visits of an earlier scan, and those of the current one.
 pub(crate) struct ScanCache<'b> {
     known: HashMap<(u32, &'b str), CacheEntry<'b>>,
     new: Mutex<New>,
-    /// When this look at the sources began.
+    /// The time when this scan began.
     moment: SystemTime,
     settled: Duration,
 }
 
 struct CacheEntry<'b> {
     entry: &'b [u8],
-    /// What follows the source and the folder.
+    /// The bytes after the source and the folder.
     body: &'b [u8],
     is_used: AtomicBool,
 }
@@ -58,30 +58,30 @@ struct New {
     count: usize,
 }
 
-/// What a visit came to.
+/// The result of a visit.
 pub(crate) enum CachedVisit {
     /// A folder with these folders in it.
     Folders(Vec<PathBuf>),
-    /// A skill, or what was to be one.
+    /// A skill, valid or not.
     Skill(Box<CachedSkill>),
 }
 
-/// What is kept of a skill.
+/// The cached form of a skill.
 pub(crate) struct CachedSkill {
     pub(crate) size: u64,
     pub(crate) modified: Option<SystemTime>,
     pub(crate) resources: Option<Vec<Resource>>,
     pub(crate) manifest: Option<Manifest>,
     pub(crate) findings: Vec<Finding>,
-    /// What its text for the index is told from others by.
+    /// The key of its text in the index.
     pub(crate) state: Option<Key>,
 }
 
 impl<'b> ScanCache<'b> {
-    /// Reads what is kept. What makes no sense is not known.
+    /// Decodes the cache. Invalid entries are ignored.
     pub(crate) fn new(mut bytes: &'b [u8], cache: &Cache) -> Self {
         let count = u32::take(&mut bytes).unwrap_or_default() as usize;
-        // A number that was made up must not take any memory.
+        // A forged number must not allocate memory.
         let mut known = HashMap::with_capacity(count.min(bytes.len() / LEAST));
         while let Some((place, entry)) = entry(&mut bytes) {
             known.insert(place, entry);
@@ -90,7 +90,7 @@ impl<'b> ScanCache<'b> {
         Self { known, new: Mutex::default(), moment, settled }
     }
 
-    /// What a folder came to, if all that was looked at is as it was.
+    /// Returns the cached result for a folder, if everything that was looked at is unchanged.
     pub(crate) fn look(&self, at: &Place, folder: &Folder) -> Option<CachedVisit> {
         let path = at.folder.to_str()?;
         let known = self.known.get(&(at.source as u32, path))?;
@@ -107,7 +107,7 @@ impl<'b> ScanCache<'b> {
         Some(came)
     }
 
-    /// How many visits are told that can be understood.
+    /// Counts the entries that can be decoded.
     pub(crate) fn told(&self) -> usize {
         let is_told = |known: &&CacheEntry<'_>| {
             let bytes = &mut { known.body };
@@ -116,18 +116,18 @@ impl<'b> ScanCache<'b> {
         self.known.values().filter(is_told).count()
     }
 
-    /// Whether what was seen tells all about a folder, beyond doubt.
+    /// Whether the marks are certain to identify the state of a folder.
     pub(crate) fn is_telling(&self, seen: &VisitMarks) -> bool {
         let is_settled = |it: &(_, Mark)| it.1.is_settled(self.moment, self.settled);
         !seen.is_more && !seen.marks.is_empty() && seen.marks.iter().all(is_settled)
     }
 
-    /// Keeps which folders a folder has.
+    /// Caches the subfolders of a folder.
     pub(crate) fn keep_folders(&self, at: &Place, seen: &VisitMarks, folders: &Vec<PathBuf>) {
         self.keep(at, seen, FOLDERS, folders);
     }
 
-    /// Keeps what was made of a skill.
+    /// Caches a skill.
     pub(crate) fn keep_skill(&self, at: &Place, seen: &VisitMarks, kept: &CachedSkill) {
         self.keep(at, seen, SKILL, kept);
     }
@@ -146,10 +146,10 @@ impl<'b> ScanCache<'b> {
         new.count += 1;
     }
 
-    /// All that is to be kept; nothing where little or nothing is new.
+    /// Returns the bytes to write; `None` if little or nothing is new.
     pub(crate) fn renewed(self, least: usize) -> Option<Vec<u8>> {
         let new = self.new.into_inner().unwrap_or_else(PoisonError::into_inner);
-        // The order makes no difference: no two entries are about the same folder.
+        // The order does not matter: no two entries are for the same folder.
         let known = self.known.into_values().filter(|it| it.is_used.load(Ordering::Relaxed));
         let old: Vec<&[u8]> = known.map(|it| it.entry).collect();
         let count = new.count + old.len();
@@ -164,10 +164,10 @@ impl<'b> ScanCache<'b> {
     }
 }
 
-/// No entry has fewer bytes.
+/// The minimum size of an entry, in bytes.
 const LEAST: usize = 16;
 
-/// Takes an entry off the front: where it belongs, and the rest of it.
+/// Decodes an entry from the front: its source and folder, and the rest of it.
 fn entry<'b>(bytes: &mut &'b [u8]) -> Option<((u32, &'b str), CacheEntry<'b>)> {
     let start = *bytes;
     let length = u32::take(bytes)? as usize;
@@ -186,7 +186,7 @@ fn join(place: &mut String, folder: &str, path: &str) {
     place.push_str(path);
 }
 
-/// What stands before what a visit came to.
+/// The tag before the result of a visit.
 const FOLDERS: u8 = 0;
 const SKILL: u8 = 1;
 
@@ -198,14 +198,14 @@ fn came(bytes: &mut &[u8]) -> Option<CachedVisit> {
     }
 }
 
-/// What the text of a skill for the index is told from others by: the folder, which may give it its
-/// name, and the files that it is read from.
+/// Returns the index key of a skill: a digest of the folder, which may give it its name, and of the
+/// files that it is read from.
 pub(crate) fn state(folder: &Path, seen: &VisitMarks) -> Option<Key> {
     let mark = |name: &str| seen.marks.iter().find(|it| *it.0 == *name).map(|it| it.1);
     Some(state_of(folder.to_str()?, &mark("SKILL.md")?, mark(METADATA_FILE)))
 }
 
-/// The same as it is now.
+/// Computes the same for the current state of the files.
 pub(crate) fn state_now(skill: &Skill) -> Option<Key> {
     let folder = skill.home.folder.as_deref()?;
     let path = folder.within(skill.folder())?;
@@ -225,16 +225,16 @@ fn state_of(folder: &str, document: &Mark, metadata: Option<Mark>) -> Key {
     digest(&[&bytes])
 }
 
-/// Where the index of a library is kept.
+/// The location of a library's cached index.
 #[derive(Debug, Clone)]
 pub(crate) struct IndexPlace {
     pub(crate) cache: Cache,
     pub(crate) key: Key,
-    /// Whether it is the index of all skills that were loaded, so that it is worth keeping.
+    /// Whether it indexes all skills that were loaded, so that it is worth caching.
     pub(crate) is_whole: bool,
 }
 
-/// A digest of parts of which none can be taken for a piece of another.
+/// Computes a digest of parts, unambiguous about where each part ends.
 pub(crate) fn digest(parts: &[&[u8]]) -> Key {
     let mut digest = Sha256::new();
     for part in parts {

@@ -14,45 +14,45 @@ use super::{
     source::{Folder, Key, Mark, ReadError, Resource, Scope, SizeLimits, Source},
 };
 
-/// A file with a description for models alone.
+/// A file with a description that is shown to models only.
 pub(crate) const METADATA_FILE: &str = "METADATA.yml";
 
-/// A skill of a library. Its instructions stay where they are until they are asked for.
+/// A skill of a library. Its instructions are read when they are asked for.
 #[derive(Debug, Clone)]
 pub struct Skill {
     /// The frontmatter, typed.
     pub manifest: Manifest,
-    /// Where it came from.
+    /// The scope and path that it came from.
     pub origin: Origin,
-    /// The path of the skill that is taken when this one's name is asked for.
+    /// The path of the skill that shadows this one: it is used when this one's name is asked for.
     pub hidden_by: Option<Arc<Path>>,
     pub(crate) resources: OnceLock<Box<[Resource]>>,
     pub(crate) home: Arc<Home>,
-    /// What it tells instead of its file.
+    /// Instructions that replace those of its file.
     pub(crate) held: Option<Arc<str>>,
-    /// What its text for the index is told from others by, where its files tell.
+    /// The key of its text in the index, if its files determine one.
     pub(crate) state: Option<Key>,
 }
 
-/// What a skill is read from, and how much of it.
+/// The source that a skill is read from, with its limits.
 #[derive(Debug)]
 pub(crate) struct Home {
     pub(crate) source: Arc<dyn Source>,
-    /// The same, where it is a folder on disk.
+    /// The source as a folder on disk, if it is one.
     pub(crate) folder: Option<Arc<Folder>>,
     pub(crate) limits: SizeLimits,
-    /// What skills say, by their paths and instructions: a conversation is told the same ones again.
+    /// Rendered instructions, by path and text: a conversation needs the same ones again.
     pub(crate) rendered: Memo<(Arc<Path>, Arc<str>), Arc<RenderedBody>>,
-    /// The instructions themselves, by the files that they were read from.
+    /// The instructions, by the files that they were read from.
     pub(crate) texts: Memo<(Arc<Path>, Mark), Arc<str>>,
 }
 
 /// The instructions of a skill as a model reads them, without arguments.
 #[derive(Debug)]
 pub(crate) struct RenderedBody {
-    /// All of them, paths absolute, without the list of files.
+    /// All of them, with absolute paths, without the list of files.
     pub(crate) full: String,
-    /// The parameters and the first instructions.
+    /// The parameters and the beginning of the instructions.
     pub(crate) brief: String,
 }
 
@@ -65,12 +65,12 @@ impl Home {
         Self { source, folder, limits, rendered: Memo::default(), texts: Memo::default() }
     }
 
-    /// The same home, with nothing remembered.
+    /// Returns the same home with empty caches.
     pub(crate) fn again(&self) -> Self {
         Self::new(self.source.clone(), self.folder.clone(), self.limits)
     }
 
-    /// Whether skills of the same place are read from it.
+    /// Whether both read skills from the same place.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (&self.folder, &other.folder) {
             (Some(one), Some(other)) => one.is_same(other),
@@ -80,25 +80,25 @@ impl Home {
     }
 }
 
-/// Longer files are not remembered.
+/// The maximum size of a file that is cached, in bytes.
 pub(crate) const MEMORABLE: usize = 32 * 1024;
 
-/// Where a skill came from.
+/// The scope and the path that a skill came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
-    /// Whose skill it is.
+    /// Whose skill it is: the project's, the user's or the program's.
     pub scope: Scope,
-    /// Its `SKILL.md`.
+    /// The path of its `SKILL.md`.
     pub path: Arc<Path>,
-    /// How large that file is.
+    /// The size of that file, in bytes.
     pub size: u64,
-    /// When it was changed last, where that is known.
+    /// The time of its last modification, if known.
     pub modified: Option<SystemTime>,
 }
 
 impl Skill {
-    /// The description in `METADATA.yml`, or else the frontmatter's. A file that is broken or cannot
-    /// be read counts for nothing.
+    /// Returns the description in `METADATA.yml`, or else that of the frontmatter. A file that is
+    /// broken or cannot be read is ignored.
     pub(crate) fn description(&self) -> Cow<'_, str> {
         let has_file = self.resources().iter().any(|it| &*it.path == METADATA_FILE);
         let read = || described(&self.read(METADATA_FILE).ok()?);
@@ -106,13 +106,13 @@ impl Skill {
         own.map_or(Cow::Borrowed(&*self.manifest.description), |it| Cow::Owned(it.into()))
     }
 
-    /// Reads the instructions as they are now, also when the file has changed since it was loaded. A
-    /// file that has lost its frontmatter has none.
+    /// Reads the current instructions, even if the file has changed since it was loaded. A file
+    /// that has lost its frontmatter has none.
     pub fn instructions(&self) -> Result<String, ReadError> {
         self.text().map(|it| it.to_string())
     }
 
-    /// Does the same, and reads a file once for as long as it is the same.
+    /// Does the same, and caches the text until the file changes.
     pub(crate) fn text(&self) -> Result<Arc<str>, ReadError> {
         let (path, read) = (&self.origin.path, || self.read_text().map(Arc::from));
         let folder = self.home.folder.as_ref().filter(|_| self.held.is_none());
@@ -124,7 +124,7 @@ impl Skill {
         }
     }
 
-    /// Does the same, and remembers nothing.
+    /// Does the same, without a cache.
     pub(crate) fn read_text(&self) -> Result<String, ReadError> {
         if let Some(held) = &self.held {
             return Ok(held.to_string());
@@ -138,27 +138,27 @@ impl Skill {
         Ok(instructions(&document).to_owned())
     }
 
-    /// The same skill with these instructions, whatever becomes of its file: so that what was looked
-    /// at is what is told.
+    /// Returns the same skill with these instructions, even if its file changes: so that what was
+    /// reviewed is what is disclosed.
     #[must_use]
     pub fn holding(&self, instructions: &str) -> Self {
         Self { held: Some(instructions.into()), state: None, ..self.clone() }
     }
 
-    /// The same skill, with its resources to be listed anew.
+    /// Returns the same skill, with its resources listed anew.
     #[must_use]
     pub fn relisted(&self) -> Self {
         Self { resources: OnceLock::new(), state: None, ..self.clone() }
     }
 
-    /// The other files of its folder, sorted by path.
+    /// Returns the other files of its folder, sorted by path.
     pub fn resources(&self) -> &[Resource] {
         let Home { source, limits, .. } = &*self.home;
         self.resources
             .get_or_init(|| source.resources(&self.origin.path, limits).0.into_boxed_slice())
     }
 
-    /// Reads one resource; only what is listed in `resources` can be read.
+    /// Reads one resource; only those in `resources` can be read.
     pub fn read(&self, resource: &str) -> Result<Vec<u8>, ReadError> {
         let wanted = resource.strip_prefix("./").unwrap_or(resource);
         let Some(known) = self.resources().iter().find(|it| &*it.path == wanted) else {
@@ -170,22 +170,22 @@ impl Skill {
         self.home.source.read_beside(&self.origin.path, &known.path)
     }
 
-    /// Reads its `SKILL.md` as it is now, with the frontmatter.
+    /// Reads the current `SKILL.md`, with the frontmatter.
     pub fn document(&self) -> Result<Vec<u8>, ReadError> {
         self.home.source.read(&self.origin.path)
     }
 
-    /// Whether its `SKILL.md` is the one at a path, to the letter.
+    /// Whether its `SKILL.md` is the one at `path`, compared exactly.
     pub fn is_at(&self, path: &Path) -> bool {
         self.origin.path.as_os_str() == path.as_os_str()
     }
 
-    /// The folder of the skill.
+    /// Returns the folder of the skill.
     pub fn folder(&self) -> &Path {
         self.origin.path.parent().unwrap_or(Path::new(""))
     }
 
-    /// The folder of the skill from the root of the disk; nothing for a skill that is not on disk.
+    /// Returns the absolute folder of the skill; `None` for a skill that is not on disk.
     pub fn absolute_folder(&self) -> Option<PathBuf> {
         self.home.source.absolute(self.folder())
     }

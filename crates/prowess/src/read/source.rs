@@ -1,4 +1,4 @@
-//! Places that hold skills. Nothing else in this crate opens a file.
+//! Places that contain skills. Nothing else in this crate opens a file.
 
 mod resource;
 mod directory;
@@ -40,68 +40,68 @@ pub(crate) use self::{
     watcher::Watcher,
 };
 
-/// Whether there is anything at a path.
+/// Whether a path exists.
 pub(crate) fn is_there(path: &Path) -> bool {
     path.exists()
 }
 
-/// A place that holds skills.
+/// A place that contains skills.
 ///
-/// A source is asked about one folder at a time, from several threads at once, and answers from
-/// what is there at that moment.
+/// A source is asked about one folder at a time, from several threads at once, and answers with the
+/// state at that moment.
 pub trait Source: Send + Sync + fmt::Debug {
-    /// Whose skills they are.
+    /// Returns whose skills they are.
     fn scope(&self) -> Scope;
 
     /// Looks at one folder; the empty path is the source itself.
     fn visit(&self, folder: &Path, limits: &SizeLimits, listing: Listing) -> Visit;
 
-    /// Lists the resources of the skill at `path`, sorted by path, for whoever did not want them
-    /// at once; with them, what was in the way.
+    /// Lists the resources of the skill at `path`, sorted by path, for callers that did not list
+    /// them during the visit; with findings.
     fn resources(&self, path: &Path, limits: &SizeLimits) -> (Vec<Resource>, Vec<Finding>);
 
     /// Reads a whole `SKILL.md` that `visit` has found.
     fn read(&self, path: &Path) -> Result<Vec<u8>, ReadError>;
 
-    /// Reads a resource of the skill at `path`, as `resources` names it, and nothing outside of
+    /// Reads a resource of the skill at `path`, by its name in `resources`, and nothing outside of
     /// what the source may show.
     fn read_beside(&self, path: &Path, resource: &str) -> Result<Vec<u8>, ReadError>;
 
-    /// The size and time of a `SKILL.md` as it is now; nothing where it cannot change or is gone.
+    /// Returns the current size and time of a `SKILL.md`; `None` if it cannot change or is gone.
     fn stamp(&self, _path: &Path) -> Option<Stamp> {
         None
     }
 
-    /// A path of the source from the root of the disk; nothing for one that is not on disk.
+    /// Returns the absolute path of a file of the source; `None` if it is not on disk.
     fn absolute(&self, _path: &Path) -> Option<PathBuf> {
         None
     }
 }
 
-/// What a watcher has heard.
+/// An event from a watcher.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum WatchEvent {
-    /// Nothing, for as long as somebody was willing to wait.
+    /// Nothing happened before the timeout.
     Nothing,
     /// Something has changed.
     Change(TouchedFolders),
-    /// That nobody wants to hear any more.
+    /// The watcher was stopped.
     End,
 }
 
-/// Where something has happened.
+/// The folders in which something changed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct TouchedFolders {
-    /// It may have been anywhere.
+    /// Whether the change may be anywhere.
     pub(crate) is_all: bool,
     /// The folders whose visits looked at it.
     pub(crate) folders: HashSet<Arc<Path>>,
-    /// What it happened to in those folders; some of it may be folders that are visited too.
+    /// The changed entries of those folders; some may be folders that are visited too.
     pub(crate) entries: HashSet<PathBuf>,
 }
 
 impl TouchedFolders {
-    /// More places than that are not worth telling apart.
+    /// The maximum number of entries that are tracked; with more, `is_all` is set.
     const MOST: usize = 20_000;
 
     pub(crate) fn all() -> Self {
@@ -120,10 +120,10 @@ impl TouchedFolders {
     }
 }
 
-/// What tells one state of a file from another: its size, and when it was changed last.
+/// The size and modification time of a file, which together identify its state.
 pub type Stamp = (u64, Option<SystemTime>);
 
-/// How much is taken in.
+/// Limits on what is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SizeLimits {
     /// The largest resource, in bytes.
@@ -132,28 +132,28 @@ pub struct SizeLimits {
     pub max_skill_size: u64,
     /// The largest `SKILL.md`, in bytes.
     pub max_document_size: u64,
-    /// How many folders deep skills may lie below a directory.
+    /// The maximum depth of skills below a directory, in folders.
     pub depth: usize,
 }
 
-/// Which folders of a directory are searched for skills.
+/// The folders of a directory that are searched for skills.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Search {
-    /// All but hidden ones and `node_modules`.
+    /// All but hidden folders and `node_modules`.
     #[default]
     Plain,
-    /// As in a repository: also the hidden folders in which clients keep skills, such as `.claude/skills`,
-    /// but neither build output nor what git ignores.
+    /// As in a repository: also the hidden folders in which clients keep skills, such as
+    /// `.claude/skills`, but no build output and nothing that git ignores.
     Repository,
 }
 
-/// When the files beside a `SKILL.md` are listed.
+/// The time at which the files beside a `SKILL.md` are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Listing {
     /// With the skill, so that one that is too large is left out.
     #[default]
     AtOnce,
-    /// When somebody asks for them. Loading takes half the time, and no skill is too large.
+    /// On first use. Loading takes half the time, and no skill is rejected for its size.
     OnDemand,
 }
 
@@ -168,27 +168,27 @@ impl Default for SizeLimits {
     }
 }
 
-/// The deepest that skills are searched for, whatever [`SizeLimits::depth`] says.
+/// The maximum depth of the search for skills, whatever [`SizeLimits::depth`] says.
 pub const DEEPEST: usize = 32;
-/// The deepest that the files of a skill are listed.
+/// The maximum depth to which the files of a skill are listed.
 pub(crate) const MAX_DEPTH: usize = 6;
-/// How many folders are searched for skills.
+/// The maximum number of folders that are searched for skills.
 pub(crate) const MAX_FOLDERS: usize = 400_000;
-/// How many files and folders of one skill are looked at.
+/// The maximum number of files and folders of one skill that are looked at.
 pub(crate) const MAX_ENTRIES: usize = 10_000;
 
-/// What a source found in a folder.
+/// The result of visiting a folder.
 #[derive(Debug)]
 pub struct Visit {
-    /// What is there.
+    /// The content of the folder.
     pub what: VisitResult,
-    /// Whether a link led there.
+    /// Whether a link led to it.
     pub linked: bool,
-    /// What was in the way.
+    /// The findings.
     pub findings: Vec<Finding>,
 }
 
-/// What a folder is.
+/// The content of a visited folder.
 #[derive(Debug)]
 pub enum VisitResult {
     /// A skill.
@@ -197,32 +197,32 @@ pub enum VisitResult {
     Folders(Vec<PathBuf>),
     /// A skill whose `SKILL.md`, at this path, could not be read.
     LeftOut(PathBuf),
-    /// Nothing that could be looked at.
+    /// Nothing that could be read.
     Nothing,
 }
 
-/// A skill as it lies in its source, not yet parsed.
+/// A skill as found in its source, not yet parsed.
 #[derive(Debug)]
 pub struct DiscoveredSkill {
-    /// Its `SKILL.md`, as a person would name it.
+    /// The path of its `SKILL.md`, as displayed.
     pub path: Arc<Path>,
-    /// The same file on disk with all links resolved: two with the same are one.
+    /// The same file on disk with all links resolved: two skills with the same one are duplicates.
     pub real: Option<Arc<Path>>,
-    /// Whether a link led to it: found again without one, it goes by that path.
+    /// Whether a link led to it: if it is also found without a link, that path is used.
     pub linked: bool,
-    /// The beginning of the file, in nearly every case with all of its frontmatter.
+    /// The beginning of the file, nearly always including all of its frontmatter.
     pub head: Vec<u8>,
-    /// How large the file is.
+    /// The size of the file, in bytes.
     pub size: u64,
-    /// When it was changed last, where that is known.
+    /// The time of its last modification, if known.
     pub modified: Option<SystemTime>,
-    /// The other files of the folder, if they were to be listed.
+    /// The other files of the folder, if they were listed.
     pub resources: Option<Vec<Resource>>,
-    /// How many bytes those of its files have that are not listed, because each is too large.
+    /// The total size, in bytes, of the files that are not listed because each is too large.
     pub omitted: u64,
 }
 
-/// Where a skill lies, as in [`DiscoveredSkill`].
+/// The paths of a skill, as in [`DiscoveredSkill`].
 pub(crate) struct At {
     pub(crate) path: Arc<Path>,
     pub(crate) real: Option<Arc<Path>>,
@@ -230,21 +230,21 @@ pub(crate) struct At {
 }
 
 impl DiscoveredSkill {
-    /// The name of the folder that the skill lies in, also when its path was given as `.`.
+    /// Returns the name of the skill's folder, even if its path was given as `.`.
     pub fn folder_name(&self) -> Option<String> {
         let shown = self.path.parent().and_then(Path::file_name);
         let real = self.real.as_deref().and_then(Path::parent).and_then(Path::file_name);
         shown.or(real).map(|it| it.to_string_lossy().into_owned())
     }
 
-    /// How large all files of the skill are together.
+    /// Returns the total size of all files of the skill, in bytes.
     pub fn total(&self) -> u64 {
         let own = self.size.saturating_add(self.omitted);
         self.resources.iter().flatten().fold(own, |sum, it| sum.saturating_add(it.size))
     }
 }
 
-/// Something could not be read.
+/// An error from reading a skill or a resource.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
@@ -253,16 +253,16 @@ pub enum ReadError {
     NoSuchResource {
         /// The skill.
         skill: String,
-        /// What was asked for.
+        /// The resource that was asked for.
         resource: String,
     },
-    /// The path leads out of what the source may show.
+    /// The path leads outside of what the source may show.
     #[error("`{}` leads out of its directory", path.display())]
     Outside {
         /// The path.
         path: PathBuf,
     },
-    /// The file has been changed, and has no frontmatter any more.
+    /// The file has changed, and no longer has a frontmatter.
     #[error("`{}` is no longer a skill: it has no frontmatter", path.display())]
     NoSkill {
         /// The path.
@@ -274,20 +274,20 @@ pub enum ReadError {
         /// The path.
         path: PathBuf,
     },
-    /// It is larger than the limit.
+    /// It exceeds the size limit.
     #[error("`{}` has more than {limit} bytes", path.display())]
     TooLarge {
         /// The path.
         path: PathBuf,
-        /// The limit.
+        /// The limit, in bytes.
         limit: u64,
     },
-    /// The system said no.
+    /// The system returned an error.
     #[error("cannot read `{}`", path.display())]
     Io {
         /// The path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }

@@ -1,16 +1,16 @@
-//! From bytes to text.
+//! Decodes bytes to text.
 
 use std::borrow::Cow;
 
-/// A text, and how its bytes had to be read.
+/// A decoded text, with how its bytes had to be decoded.
 #[derive(Debug)]
 pub(crate) struct DecodedText<'b> {
-    /// The text, without a byte order mark; a bad byte is U+FFFD.
+    /// The text, without a byte order mark; an invalid byte becomes U+FFFD.
     pub(crate) text: Cow<'b, str>,
     pub(crate) encoding: Encoding,
-    /// Whether lines ended with a lone CR, which is LF in the text.
+    /// Whether lines ended with a lone CR, which becomes LF in the text.
     pub(crate) lone_cr: bool,
-    /// The first byte that is no text.
+    /// The first invalid byte.
     pub(crate) invalid: Option<Invalid>,
 }
 
@@ -21,7 +21,7 @@ pub(crate) enum Encoding {
     Utf16,
 }
 
-/// A byte that is no text.
+/// A byte that cannot be decoded.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Invalid {
     pub(crate) at: usize,

@@ -1,8 +1,8 @@
-//! From a frontmatter to JSON, by one mapping: the core schema of YAML 1.2.
+//! Converts a frontmatter to JSON, by one mapping: the core schema of YAML 1.2.
 //!
-//! `docs/frontmatter-json.md` is its description. Whoever compares what one program says of a skill
-//! with what another reads in its file needs the same value from both, so that nothing here is
-//! repaired or guessed: what two readers could see differently in structure is refused.
+//! It is described in `docs/frontmatter-json.md`. Programs that compare what one reports of a skill
+//! with what another reads in its file need the same value from both, so nothing here is repaired
+//! or guessed: anything that two readers could structure differently is rejected.
 
 use std::collections::HashSet;
 
@@ -11,39 +11,39 @@ use serde_json::{Map, Number, Value as Json};
 
 use super::{Encoding, Fault, MAX_FRONTMATTER, decode, yaml_fields};
 
-/// A frontmatter has no form in JSON that everybody would agree on.
+/// The error for a frontmatter that has no unambiguous form in JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrontmatterError {
-    /// The bytes are no UTF-8, or have a mark before it.
+    /// The bytes are not UTF-8, or begin with a byte order mark.
     #[error("the file is not UTF-8, or begins with a byte order mark")]
     Encoding,
     /// There is no frontmatter, or not one that every reader finds.
     #[error("the file does not begin with a frontmatter between two lines of exactly `---`")]
     Delimiters,
-    /// It has more bytes than are read.
+    /// It exceeds the size limit.
     #[error("the frontmatter has more than {MAX_FRONTMATTER} bytes")]
     TooLarge,
-    /// It is not YAML, whatever a repair would make of it.
+    /// It is not valid YAML. It is not repaired.
     #[error("line {line} of the frontmatter is not YAML: {what}")]
     Invalid {
         /// The line, counted from 1 within the frontmatter.
         line: usize,
-        /// What stands there.
+        /// A description of the fault.
         what: String,
     },
-    /// It has something that readers treat differently: an alias, a tag, a merge key.
+    /// It contains something that readers treat differently: an alias, a tag, a merge key.
     #[error("line {line} of the frontmatter has {what}")]
     Unsafe {
         /// The line, counted from 1 within the frontmatter.
         line: usize,
-        /// What stands there.
+        /// A description of it.
         what: &'static str,
     },
-    /// It is YAML, but no map.
+    /// It is YAML, but not a map.
     #[error("the frontmatter is not a map of `key: value` lines")]
     NotMap,
-    /// A key stands twice in one map.
+    /// A key occurs twice in one map.
     #[error("the key `{key}` is there a second time in line {line} of the frontmatter")]
     Duplicate {
         /// The key.
@@ -51,7 +51,7 @@ pub enum FrontmatterError {
         /// The line, counted from 1 within the frontmatter.
         line: usize,
     },
-    /// JSON has no number for an infinity, for what is no number, and for what no double holds.
+    /// JSON has no representation of infinity, NaN, or a number that does not fit a double.
     #[error("the number `{text}` of the frontmatter has no form in JSON")]
     Number {
         /// The number, as written.
@@ -69,7 +69,7 @@ pub enum FrontmatterError {
     },
 }
 
-/// Maps the frontmatter of a `SKILL.md` to JSON, every field of it, in the order written.
+/// Converts the frontmatter of a `SKILL.md` to JSON, every field, in the order written.
 ///
 /// ```
 /// let text = b"---\nname: a\nversion: 1.10\nreleased: 2026-01-01\n---\n";
@@ -101,12 +101,12 @@ pub fn frontmatter_json(bytes: &[u8]) -> Result<Map<String, Json>, FrontmatterEr
     map(text, &fields)
 }
 
-/// Maps a value of a text to JSON; nothing where it has no form in it.
+/// Converts a value of a text to JSON; `None` if it cannot be represented.
 pub(crate) fn yaml_json(text: &str, value: &Value<'_>) -> Option<Json> {
     self::value(text, value).ok()
 }
 
-/// Whether a CR stands alone: it ends a line to YAML, but not to everybody who splits one off.
+/// Whether there is a lone CR: it ends a line in YAML, but not for every reader that splits lines.
 fn has_lone_cr(text: &str) -> bool {
     text.contains('\r') && text.replace("\r\n", "").contains('\r')
 }
@@ -127,12 +127,12 @@ fn map(text: &str, fields: &[Field<'_>]) -> Result<Map<String, Json>, Frontmatte
     Ok(map)
 }
 
-/// Whether a key is the same text to everybody: in quotes, or nothing else without them.
+/// Whether every reader sees a key as the same text: quoted, or unambiguous without quotes.
 fn is_text(text: &str, field: &Field<'_>) -> bool {
     let written = text.get(field.key_span.clone()).unwrap_or_default();
     let key = Scalar { text: (&*field.key).into(), style: Style::Plain };
     let is_plain_text = || matches!(key.kind(), Kind::Text | Kind::Ambiguous);
-    // An object of JavaScript has it already.
+    // Every JavaScript object already has it.
     field.key != "__proto__" && (written.starts_with(['"', '\'']) || is_plain_text())
 }
 
@@ -158,7 +158,8 @@ fn scalar(scalar: &Scalar<'_>) -> Result<Json, FrontmatterError> {
     })
 }
 
-/// An integer as it is in 64 bits, with or without a sign; a larger one is the nearest double.
+/// Converts an integer that fits in 64 bits, signed or unsigned, exactly; a larger one to the
+/// nearest double.
 fn integer(text: &str) -> Result<Json, FrontmatterError> {
     let (digits, radix) = match text.get(..2) {
         Some("0x") => (&text[2..], 16),
@@ -174,7 +175,7 @@ fn integer(text: &str) -> Result<Json, FrontmatterError> {
     double(text, if radix == 10 { text.parse().ok() } else { Some(wide(digits, radix)) })
 }
 
-/// The double of an integer of another base than ten that 64 bits do not hold.
+/// Returns the double of a non-decimal integer that does not fit in 64 bits.
 fn wide(digits: &str, radix: u32) -> f64 {
     let digits = digits.chars().filter_map(|it| it.to_digit(radix));
     digits.fold(0.0, |sum, it| sum * f64::from(radix) + f64::from(it))

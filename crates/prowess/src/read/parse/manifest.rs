@@ -1,4 +1,4 @@
-//! From fields to a typed manifest.
+//! Converts fields to a typed manifest.
 
 use prowess_frontmatter::{Field, Kind, Scalar, Value};
 
@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl SplitDocument<'_> {
-    /// The manifest; nothing when no skill can be made of what was read, with a finding that says why.
+    /// Returns the manifest; `None`, with a finding, if the fields do not make a skill.
     pub(crate) fn manifest(&self, folder: Option<&str>, report: &mut Report) -> Option<Manifest> {
         let fields = self.fields.as_deref()?;
         self.note_duplicates(fields, report);
@@ -25,7 +25,7 @@ impl SplitDocument<'_> {
         for (number, field) in fields.iter().enumerate() {
             let first =
                 !fields[..number].iter().any(|it| canonical(&it.key) == canonical(&field.key));
-            // Of several words about an approval, the one that asks for it holds.
+            // Of several fields about an approval, one that requires it wins.
             let is_taken = match canonical(&field.key) {
                 "requires-approval" if !first => typing.take(field) || !first,
                 _ => !first || typing.take(field),
@@ -73,13 +73,13 @@ impl SplitDocument<'_> {
         }
     }
 
-    /// The value of a field as it was written.
+    /// Returns the value of a field as written.
     fn written(&self, field: &Field<'_>) -> Option<&str> {
         self.document.frontmatter?.text.get(field.span.clone()).filter(|it| !it.is_empty())
     }
 }
 
-/// Spellings of the same field, and the one that is meant.
+/// Alternative spellings of fields, and the canonical key of each.
 pub(crate) const SPELLINGS: &[(&str, &str)] = &[
     ("allowedTools", "allowed-tools"),
     ("allowed_tools", "allowed-tools"),
@@ -90,23 +90,23 @@ pub(crate) const SPELLINGS: &[(&str, &str)] = &[
     ("when-to-use", "when_to_use"),
 ];
 
-/// The key that is meant by a spelling of it.
+/// Returns the canonical key of a spelling.
 pub(crate) fn canonical(key: &str) -> &str {
     SPELLINGS.iter().find(|it| it.0 == key).map_or(key, |it| it.1)
 }
 
-/// The fields of a manifest that the specification does not have. They are written under `metadata`,
-/// where every validator accepts them, and read there and at the top level.
+/// The fields of a manifest that the specification does not define. They are written under
+/// `metadata`, where every validator accepts them, and read there and at the top level.
 pub(crate) const OWN: &[&str] =
     &["type", "status", "version", "author", "tags", "source", "created-by", "requires-approval"];
 
-/// Whether a field under `metadata` is one of the manifest, and not a note of the author that happens
-/// to have the same key.
+/// Whether a field under `metadata` belongs to the manifest, and is not an author's note that
+/// happens to have the same key.
 pub(crate) fn is_own(nested: &Field<'_>) -> bool {
     take_own(nested, &mut Manifest::default())
 }
 
-/// Takes a field under `metadata` into the manifest if it is one of [`OWN`] with a value that fits.
+/// Reads a field under `metadata` into the manifest if it is one of [`OWN`] with a valid value.
 fn take_own(nested: &Field<'_>, manifest: &mut Manifest) -> bool {
     let text = nested.value.as_text().map(str::trim);
     let text = text.filter(|it| !it.is_empty() && !nested.value.is_null());
@@ -143,7 +143,7 @@ fn put_value<T>(place: &mut T, value: Option<T>) -> bool {
     value.map(|it| *place = it).is_some()
 }
 
-/// A boolean in any of the spellings that clients accept.
+/// Parses a boolean in any of the spellings that clients accept.
 fn bool_from_word(word: &str) -> Option<bool> {
     match word.to_ascii_lowercase().as_str() {
         "true" | "yes" | "on" | "1" => Some(true),
@@ -152,7 +152,7 @@ fn bool_from_word(word: &str) -> Option<bool> {
     }
 }
 
-/// The fields of a [`Dialect`], as they are spelt.
+/// The keys of the [`Dialect`] fields.
 const DIALECT: &[&str] = &[
     "disable-model-invocation",
     "user-invocable",
@@ -168,7 +168,7 @@ const DIALECT: &[&str] = &[
     "triggers",
 ];
 
-/// A word as it is known, however it is written.
+/// Normalizes the spelling of a word.
 fn plain(word: &str) -> String {
     word.trim().to_ascii_lowercase()
 }
@@ -181,7 +181,7 @@ struct ManifestBuilder<'r, 't> {
 }
 
 impl ManifestBuilder<'_, '_> {
-    /// Takes a field into the manifest; false when it is to be kept as written.
+    /// Reads a field into the manifest; false if it is to be kept as written.
     fn take(&mut self, field: &Field<'_>) -> bool {
         match canonical(&field.key) {
             "name" => self.name(field),
@@ -200,7 +200,7 @@ impl ManifestBuilder<'_, '_> {
             }
             "status" => self.status(field),
             "requires-approval" => {
-                // What is not clearly a no asks for approval.
+                // Anything that is not clearly a no requires approval.
                 let value = self.bool(field);
                 self.manifest.requires_approval |= value != Some(false);
                 value.is_some()
@@ -215,8 +215,8 @@ impl ManifestBuilder<'_, '_> {
         }
     }
 
-    /// Takes the fields of [`OWN`] that stand under `metadata` and not at the top level; everything
-    /// else there is the author's and stays.
+    /// Reads the fields of [`OWN`] that are under `metadata` and not at the top level; everything
+    /// else there is the author's and is kept.
     fn take_nested(&mut self, fields: &[Field<'_>]) {
         let is_said =
             |key: &str| fields.iter().any(|it| canonical(&it.key) == key && !it.value.is_null());
@@ -227,7 +227,7 @@ impl ManifestBuilder<'_, '_> {
             if !OWN.contains(&key) {
                 return true;
             }
-            // What is not clearly a no asks for approval, wherever it stands.
+            // Anything that is not clearly a no requires approval, at any level.
             if key == "requires-approval" && !field.value.is_null() {
                 let value = field.value.as_text().and_then(|it| bool_from_word(it.trim()));
                 self.manifest.requires_approval |= value != Some(false);
@@ -279,7 +279,8 @@ impl ManifestBuilder<'_, '_> {
                 );
             }
             Value::Scalar(scalar) => {
-                // The reference library says of a path that it has other characters, and knows no devices.
+                // The reference library reports invalid characters for a path, and does not check
+                // for devices.
                 match unfit_name(&scalar.text) {
                     Some(why) if self.report.profile != Profile::Reference => {
                         let hint = "use lowercase letters and digits joined by single hyphens, such as `create-pr`";
@@ -338,7 +339,7 @@ impl ManifestBuilder<'_, '_> {
         true
     }
 
-    /// Leaves the skill out because of a field.
+    /// Rejects the skill because of a field.
     fn unusable(
         &mut self,
         rule: &'static Rule,
@@ -434,7 +435,7 @@ impl ManifestBuilder<'_, '_> {
         true
     }
 
-    /// A skill whose status nobody knows is not in use.
+    /// Reads the status. A skill with an unknown status is not in use.
     fn status(&mut self, field: &Field<'_>) -> bool {
         let word = field.value.as_text().map(plain);
         self.manifest.status = match word.as_deref().and_then(Status::from_word) {
@@ -455,7 +456,7 @@ impl ManifestBuilder<'_, '_> {
         true
     }
 
-    /// A boolean in any of the spellings that clients take.
+    /// Reads a boolean in any of the spellings that clients accept.
     fn bool(&mut self, field: &Field<'_>) -> Option<bool> {
         let value = field.value.as_text().and_then(bool_from_word);
         if value.is_none() {
@@ -464,7 +465,7 @@ impl ManifestBuilder<'_, '_> {
         value
     }
 
-    /// A hint such as `[file] [line]` is meant as text, although YAML sees a list.
+    /// Reads a hint such as `[file] [line]` as text, although YAML parses it as a list.
     fn hint(&self, field: &Field<'_>) -> Option<Box<str>> {
         match &field.value {
             Value::Scalar(scalar) => Some(scalar.text.as_ref().into()),
@@ -473,8 +474,8 @@ impl ManifestBuilder<'_, '_> {
         }
     }
 
-    /// Notes a scalar that some readers take for something other than its text. That weighs more
-    /// where the specification asks for text.
+    /// Reports a scalar that some readers parse as something other than text. The severity is
+    /// higher where the specification requires text.
     fn scalar(&mut self, field: &Field<'_>, scalar: &Scalar<'_>) {
         let what = match scalar.kind() {
             Kind::Text | Kind::Null => return,
@@ -505,9 +506,10 @@ impl ManifestBuilder<'_, '_> {
         false
     }
 
-    /// Leaves the skill out when it has no name or description.
+    /// Rejects the skill if it has no name or description.
     fn require(&mut self, folder: Option<&str>) {
-        // An empty field is shown where it stands, a missing one where the frontmatter begins.
+        // An empty field is reported at its position, a missing one at the start of the
+        // frontmatter.
         let opening =
             self.reading.document.frontmatter.map_or(1, |it| it.line.saturating_sub(1).max(1));
         let place = |key: &str| {
@@ -572,7 +574,7 @@ fn scalar_text(field: &Field<'_>) -> Option<Box<str>> {
     field.value.as_text().map(|it| it.trim().into())
 }
 
-/// The texts of a list, or those of one text with separators; nothing for anything else.
+/// Returns the items of a list, or the parts of a text with separators; `None` for anything else.
 fn words(value: &Value<'_>, separates: fn(char) -> bool) -> Option<Vec<Box<str>>> {
     match value {
         Value::List(items) => {

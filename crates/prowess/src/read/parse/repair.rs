@@ -1,7 +1,7 @@
-//! Repair: what a frontmatter that is no YAML was meant to say.
+//! Repair: reads a frontmatter that is not valid YAML as it was meant.
 //!
-//! First the values that YAML trips over are put in quotes, line for line, so that every line keeps
-//! its number. Where that is not enough, name and description are rescued alone.
+//! First the values that are invalid in YAML are quoted, line by line, so that every line keeps its
+//! number. If that is not enough, only the name and the description are recovered.
 
 use std::borrow::Cow;
 
@@ -10,8 +10,8 @@ use prowess_frontmatter::{Block, Field, Value, read};
 use super::yaml_fields;
 use crate::finding::{At, Report, rule};
 
-/// The fields of a repaired frontmatter, with findings that say what was done; nothing when it is
-/// beyond repair.
+/// Returns the fields of a repaired frontmatter, with findings that say what was done; `None` if it
+/// is beyond repair.
 pub(super) fn repaired<'t>(
     block: Block<'t>,
     line: usize,
@@ -46,8 +46,8 @@ pub(super) fn repaired<'t>(
     None
 }
 
-/// A frontmatter with the values quoted that had to be, and every other line as it was; nothing when
-/// it is beyond repair, or nobody can be sure what belongs to a value.
+/// Returns a frontmatter with only the values quoted that need it, and every other line unchanged;
+/// `None` if it is beyond repair, or the extent of a value is uncertain.
 pub(crate) fn requoted(text: &str) -> Option<String> {
     let (text, changes) = mended(text);
     (changes.iter().all(|it| it.is_sure) && fields(&text).is_some()).then_some(text)
@@ -55,24 +55,25 @@ pub(crate) fn requoted(text: &str) -> Option<String> {
 
 fn fields(text: &str) -> Option<Vec<Field<'static>>> {
     let fields = read(text).ok().or_else(|| yaml_fields(text).ok())?;
-    // The places in the repaired text are not those in the file, only the lines are.
+    // Positions in the repaired text differ from those in the file; only the lines are the same.
     let unplaced = |it: Field<'_>| Field { key_span: 0..0, span: 0..0, ..it.into_owned() };
     Some(fields.into_iter().map(unplaced).collect())
 }
 
-/// One thing that was repaired.
+/// One repair.
 struct Change {
     /// The line, counted from 1.
     line: usize,
-    /// Whether a colon is at fault, which can then be pointed at.
+    /// Whether a colon is the cause, so that the finding can point at it.
     is_colon: bool,
-    /// Whether all that was read into a value belongs to it beyond doubt.
+    /// Whether the extent of the value is certain.
     is_sure: bool,
     message: String,
     hint: &'static str,
 }
 
-/// Where the colon stands in a line that does not belong there: the first one behind that of the key.
+/// Returns the position of the colon that is out of place in a line: the first one after that of
+/// the key.
 fn colon(text: &str, line: usize) -> Option<usize> {
     let line = text.lines().nth(line - 1)?.trim_end();
     let margin = line.len() - line.trim_start().len();
@@ -84,17 +85,17 @@ fn colon(text: &str, line: usize) -> Option<usize> {
     from(value).or_else(|| from(0))
 }
 
-/// An entry as it was meant, and what was done to it.
+/// A repaired entry, and the change made to it.
 type MendedLine = (String, Option<Change>);
 
-/// Mends every top-level entry that cannot be read by itself; the others stay to the byte.
+/// Repairs every top-level entry that cannot be parsed by itself; the others stay byte for byte.
 fn mended(text: &str) -> (String, Vec<Change>) {
     let mut out = String::with_capacity(text.len() + 16);
     let mut changes = Vec::new();
     let mut before = 0;
     for entry in entries(text) {
         let whole = plain(entry);
-        // Blanks and blank lines behind a value are no part of it.
+        // Trailing blanks and blank lines are not part of a value.
         let (content, behind) = entry.split_at(entry.trim_end_matches(BLANK).len());
         match (!readable(&whole)).then(|| mend(&plain(content))) {
             Some((mended, Some(change))) => {
@@ -116,7 +117,7 @@ fn readable(entry: &str) -> bool {
     read(entry).is_ok() || yaml_fields(entry).is_ok()
 }
 
-/// The top-level entries: a key at the margin, and the lines under it.
+/// Returns the top-level entries: a key at the margin, and the lines under it.
 fn entries(text: &str) -> Vec<&str> {
     let (mut starts, mut at) = (vec![0], 0);
     for line in text.split_inclusive(['\n', '\r']) {
@@ -129,7 +130,7 @@ fn entries(text: &str) -> Vec<&str> {
     starts.iter().zip(ends).map(|(start, end)| &text[*start..end]).collect()
 }
 
-/// An entry whose lines end with LF, the last one too.
+/// Normalizes the line ends of an entry to LF, including the last one.
 fn plain(entry: &str) -> Cow<'_, str> {
     let mut plain = Cow::Borrowed(entry);
     if plain.contains('\r') {
@@ -141,7 +142,7 @@ fn plain(entry: &str) -> Cow<'_, str> {
     plain
 }
 
-/// How the lines of an entry end.
+/// Returns the line end that an entry uses.
 fn line_end(entry: &str) -> &'static str {
     match entry.find(['\n', '\r']).map(|at| &entry[at..]) {
         Some(end) if end.starts_with("\r\n") => "\r\n",
@@ -150,7 +151,7 @@ fn line_end(entry: &str) -> &'static str {
     }
 }
 
-/// How long the key at the start of a line is, when there is one that looks like a key.
+/// Returns the length of the key at the start of a line, if there is something that looks like one.
 fn key_length(line: &str) -> Option<usize> {
     let colon = line.find(':')?;
     let key = &line[..colon];
@@ -160,7 +161,7 @@ fn key_length(line: &str) -> Option<usize> {
         .then_some(colon)
 }
 
-/// Mends one entry; one that has no key stays as it is.
+/// Repairs one entry; one that has no key is left as it is.
 fn mend(entry: &str) -> MendedLine {
     let first = entry.lines().next().unwrap_or_default();
     let Some(colon) = key_length(first) else { return (entry.to_owned(), None) };
@@ -194,9 +195,9 @@ fn mend(entry: &str) -> MendedLine {
     quote(key, value, &rest)
 }
 
-/// A name is one line; what stands under it belongs to nothing.
+/// Repairs a name. A name is one line; lines under it belong to no field.
 fn mend_name(entry: &str, value: &str, rest: &[&str]) -> MendedLine {
-    // Brackets around a name are a placeholder that somebody forgot, not a name.
+    // Brackets around a name are a leftover placeholder, not a name.
     if value.starts_with(['[', '{']) {
         return (entry.to_owned(), None);
     }
@@ -217,7 +218,7 @@ fn mend_name(entry: &str, value: &str, rest: &[&str]) -> MendedLine {
     (text, change)
 }
 
-/// What to do about a line that belongs to nothing.
+/// Returns a hint for a line that belongs to no field.
 fn stray_hint(line: &str) -> &'static str {
     let key = line.trim().split(':').next().unwrap_or_default();
     match line.trim().len() > key.len() && !key.contains(char::is_whitespace) {
@@ -226,7 +227,7 @@ fn stray_hint(line: &str) -> &'static str {
     }
 }
 
-/// The lines under `key: >` that were not indented, or less than the first of them.
+/// Repairs lines under `key: >` that are not indented, or less than the first of them.
 fn mend_block(first: &str, key: &str, rest: &[&str]) -> MendedLine {
     let mut text = format!("{first}\n");
     let lines = || rest.iter().map(|it| indentation(it, usize::MAX));
@@ -241,16 +242,16 @@ fn mend_block(first: &str, key: &str, rest: &[&str]) -> MendedLine {
     (text, Some(Change { line: 1, message, is_colon: false, is_sure: true, hint }))
 }
 
-/// Whether a value is nothing but the indicators of a block scalar.
+/// Whether a value consists only of the indicators of a block scalar.
 fn is_block_header(value: &str) -> bool {
     value.starts_with(['|', '>'])
         && value[1..].chars().all(|it| matches!(it, '-' | '+' | '1'..='9'))
 }
 
-/// Puts a value in quotes, with the lines that go on with it.
+/// Quotes a value, together with its continuation lines.
 fn quote(key: &str, value: &str, rest: &[&str]) -> MendedLine {
     let fault = fault(value, rest);
-    // An indicator with text behind it on the same line was meant as the start of that text.
+    // An indicator followed by text on the same line was meant as the start of that text.
     let misplaced = value.starts_with(['|', '>']) && value[1..].starts_with([' ', '-', '+']);
     let value =
         if misplaced { value[1..].trim_start_matches(['-', '+']).trim_start() } else { value };
@@ -267,13 +268,13 @@ fn quote(key: &str, value: &str, rest: &[&str]) -> MendedLine {
     (format!("{key}: '{}'\n", bare(&text).replace('\'', "''")), Some(change))
 }
 
-/// Whether a value begins with the name that another one may go by: then it is not all of its text.
+/// Whether a value begins with an anchor: then it is not all text.
 fn is_anchored(value: &str) -> bool {
     let name = value.strip_prefix('&').and_then(|it| it.split(char::is_whitespace).next());
     name.is_some_and(|it| !it.is_empty())
 }
 
-/// A text without the quotes that the writer put around it, or only before it.
+/// Strips the quotes around a text, or an unclosed one before it.
 fn bare(text: &str) -> String {
     for quote in ['"', '\''] {
         if let Some(inner) = text.strip_prefix(quote).filter(|it| !it.is_empty()) {
@@ -287,7 +288,7 @@ fn bare(text: &str) -> String {
     text.to_owned()
 }
 
-/// Why YAML cannot read a value.
+/// The reason why YAML cannot parse a value.
 struct Fault {
     /// The line within the value, counted from 0.
     line: usize,
@@ -326,14 +327,14 @@ fn fault(value: &str, rest: &[&str]) -> Fault {
     }
 }
 
-/// Mends the lines under a key: tabs become spaces, values that cannot be read are quoted.
+/// Repairs the lines under a key: tabs become spaces, values that cannot be parsed are quoted.
 fn mend_nested(entry: &str) -> MendedLine {
     let mut out = String::new();
     let mut change = None;
-    // How far the key of a block is indented, and how far its text.
+    // The indentation of a block's key, and that of its text.
     let mut block: Option<(usize, Option<usize>)> = None;
     for (number, line) in entry.lines().enumerate() {
-        // A tab behind the indentation of a block is text.
+        // A tab after the indentation of a block is text.
         let most = block.and_then(|it| it.1).unwrap_or(usize::MAX);
         let (indent, content) = indentation(line, most);
         let lead = " ".repeat(indent);
@@ -377,7 +378,8 @@ fn mend_nested(entry: &str) -> MendedLine {
     (out, change)
 }
 
-/// How far a line is indented, a tab counting as two, up to so many columns; and what stands behind.
+/// Returns the indentation of a line, up to `most` columns, with a tab counting as two; and the
+/// rest.
 fn indentation(line: &str, most: usize) -> (usize, &str) {
     let mut columns = 0;
     let content = line.trim_start_matches(|c| {
@@ -394,7 +396,7 @@ fn indentation(line: &str, most: usize) -> (usize, &str) {
     (columns, content)
 }
 
-/// The value of a nested line, and what stands before it: a dash, a key, or both.
+/// Returns the value of a nested line, and the part before it: a dash, a key, or both.
 fn value_of(content: &str) -> Option<(&str, &str)> {
     let dash = if content.starts_with("- ") { 2 } else { 0 };
     let key = key_length(&content[dash..]).map_or(0, |colon| colon + 1);
@@ -404,7 +406,7 @@ fn value_of(content: &str) -> Option<(&str, &str)> {
         .then(|| (&content[..start], value))
 }
 
-/// Name and description, taken from their lines.
+/// Recovers the name and the description from their lines.
 fn rescue(text: &str) -> Option<Vec<Field<'static>>> {
     let mut rescued = Vec::new();
     let mut line = 1;
@@ -426,7 +428,7 @@ fn rescue(text: &str) -> Option<Vec<Field<'static>>> {
                 std::iter::once(value).chain(rest).filter(|it| !it.is_empty()).collect();
             let joined = words.join(" ");
             let text = joined.trim_matches(['"', '\'']);
-            // A name that has control characters is refused, not mended.
+            // A name with control characters is rejected, not repaired.
             let text =
                 if key == "name" { text.to_owned() } else { text.replace(['\t', '\0'], " ") };
             let placeholder = key == "name" && text.starts_with(['[', '{']);

@@ -1,4 +1,5 @@
-//! That the readers agree: what the small one takes, the YAML library takes too and sees the same.
+//! Tests that the readers agree: the YAML library accepts all that the small reader accepts, with
+//! the same result.
 #![cfg(feature = "yaml")]
 
 use std::{
@@ -13,7 +14,8 @@ use prowess_frontmatter::{Field, Value, read, split};
 use super::{SplitDocument, decode, yaml};
 use crate::finding::{Report, Severity, rule::Profile};
 
-/// Everything but places, one line for each field: of how a scalar was written, what it is by that.
+/// Formats everything but positions, one line for each field; of a scalar's style, only what it
+/// implies.
 fn shown(fields: &[Field<'_>]) -> String {
     fields.iter().map(|it| format!("{:?}: {}\n", it.key, shown_value(&it.value))).collect()
 }
@@ -29,7 +31,7 @@ fn shown_value(value: &Value<'_>) -> String {
     }
 }
 
-/// Where the two readers part, if they do.
+/// Returns the first difference between the two readers, if any.
 fn disagreement(text: &str) -> Option<String> {
     let small = shown(&read(text).ok()?);
     match yaml::read(text) {
@@ -39,7 +41,7 @@ fn disagreement(text: &str) -> Option<String> {
     }
 }
 
-/// How many texts each reader took.
+/// The number of texts that each reader accepted.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Tally {
     small: usize,
@@ -84,7 +86,7 @@ impl Tally {
     }
 }
 
-/// Every file below a folder that is called like a skill's.
+/// Returns every file below a folder that is named like a skill's.
 fn documents(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -119,7 +121,7 @@ fn disagreements(files: &[PathBuf]) -> Vec<String> {
     files.iter().filter_map(read).collect()
 }
 
-/// A sample of real skills, unpacked; nothing when it or what unpacks it is not here.
+/// Unpacks a sample of real skills; `None` if it or the unpacking tool is not available.
 fn sample() -> Option<tempfile::TempDir> {
     let archive = workspace().join("../shared/corpus/skills_sample.tar.zst");
     if !archive.is_file() {
@@ -159,7 +161,7 @@ fn the_readers_agree_on_bundled_skills() {
     assert_eq!(tally, Tally { small: tally.all(), ..Tally::default() });
 }
 
-/// What YAML stumbles over.
+/// Pieces that cause trouble in YAML.
 const PIECES: &[&str] = &[
     ": ", ":", "- ", "-", "#", " #", "'", "\"", "''", "\\\"", "[", "]", "{", "}", ", ", ",", "|",
     ">", "|-", ">+", "|2", "?", "? ", "&a ", "*a", "!", "!!str ", "%", "@", "`", "<<", "~", "null",
@@ -222,7 +224,7 @@ fn fields() -> impl Strategy<Value = String> {
 }
 
 fn yamlish() -> impl Strategy<Value = String> {
-    // A delimiter stands on a line of its own, so that a frontmatter ends with a line end.
+    // A delimiter is on a line of its own, so a frontmatter ends with a line end.
     prop_oneof![1 => lines(), 3 => fields()].prop_map(|it| it + "\n")
 }
 

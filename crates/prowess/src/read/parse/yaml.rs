@@ -1,4 +1,4 @@
-//! The YAML library: what the small reader leaves alone, within a budget.
+//! The YAML library: reads what the small reader rejects, within limits.
 
 use std::borrow::Cow;
 
@@ -7,12 +7,12 @@ use prowess_frontmatter::{Field, Scalar, Style, Value};
 
 use super::Fault;
 
-/// How deep collections may nest.
+/// The maximum nesting depth of collections.
 const MAX_DEPTH: usize = 16;
-/// How many scalars and collections there may be.
+/// The maximum number of scalars and collections.
 const MAX_NODES: usize = 4096;
 
-/// Reads a frontmatter as YAML 1.2. Aliases, tags, directives and merge keys are refused.
+/// Parses a frontmatter as YAML 1.2. Rejects aliases, tags, directives and merge keys.
 pub(super) fn read(text: &str) -> Result<Vec<Field<'_>>, Fault> {
     let mut options = Options::default();
     options.disallow_directives = true;
@@ -28,7 +28,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Field<'_>>, Fault> {
                 let line = span.start.line();
                 let (value, _) = reader.node(event, span, 0)?;
                 reader.end()?;
-                // An anchor that nothing leads to is somebody's text.
+                // An anchor without an alias is plain text.
                 if let Some(line) = reader.anchor {
                     return Err(Fault::Invalid {
                         line,
@@ -61,7 +61,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Nothing may follow the one document.
+    /// Checks that nothing follows the one document.
     fn end(&mut self) -> Result<(), Fault> {
         match self.next()? {
             (Event::DocumentEnd, _) => self.end(),
@@ -73,7 +73,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The value that an event begins, and the bytes it stands in.
+    /// Returns the value that an event begins, and its byte range.
     fn node(
         &mut self,
         event: Event<'t>,
@@ -157,7 +157,7 @@ fn scalar<'t>(text: Cow<'t, str>, style: ScalarStyle, span: &Span) -> Value<'t> 
         ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => Style::Quoted,
         ScalarStyle::Literal | ScalarStyle::Folded => Style::Block,
     };
-    // The parser gives `~` for a value that was not written.
+    // The parser returns `~` for a value that was not written.
     if style == Style::Plain && span.is_empty() {
         return Value::Empty;
     }
@@ -167,7 +167,7 @@ fn scalar<'t>(text: Cow<'t, str>, style: ScalarStyle, span: &Span) -> Value<'t> 
 fn refuse_tag(tag: Option<Cow<'_, Tag>>, line: usize) -> Result<(), Fault> {
     match tag {
         None => Ok(()),
-        // `! text` is somebody's exclamation.
+        // `! text` is plain text with an exclamation mark.
         Some(tag) if tag.original() == "!" => {
             Err(Fault::Invalid { line, what: "a value that begins with `!`".to_owned() })
         }

@@ -1,17 +1,17 @@
-//! The folder in which libraries keep what they have read, for the next one over the same files.
+//! The cache folder, through which libraries over the same files share what they have read.
 //!
-//! Each file of it is a header and what is kept:
+//! Each file in it is a header and a payload:
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
 //! | 8 | `prowess` and the version of this layout |
-//! | 16 | the key: a digest of this build and of what the library was loaded from; also the file's name |
-//! | 8 | how many bytes follow the header |
-//! | 8 | their checksum |
+//! | 16 | the key: a digest of this build and of the library's sources; also the file's name |
+//! | 8 | the length of the payload, in bytes |
+//! | 8 | its checksum |
 //!
-//! A file is written whole under another name and then renamed, so that nobody has to wait for anybody
-//! and the last one wins. Whatever is not as it should be is set aside, as the same name with `.bad`
-//! behind it. Nothing here is an error: what cannot be kept is read again.
+//! A file is written whole under another name and then renamed, so that there is no locking and the
+//! last writer wins. An invalid file is moved aside, with `.bad` appended to its name. Nothing here
+//! is an error: anything that cannot be cached is read again.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -25,42 +25,42 @@ use rustix::fs::OFlags;
 
 use super::mark::SETTLED;
 
-/// Where libraries keep what they have read, for the next one over the same files.
+/// A cache of what libraries have read, for later ones over the same files.
 ///
-/// What is kept of a file is taken only while its inode, size and times are what they were; a library
-/// with a cache is the same as one without. The folder can be deleted at any time, and several
-/// processes can share it. Whoever can write in it can say what skills there are.
+/// A cached file is used only while its inode, size and times are unchanged; a library with a cache
+/// is the same as one without. The folder can be deleted at any time, and several processes can
+/// share it. Anyone who can write to it can decide which skills there are.
 #[derive(Debug, Clone)]
 pub struct Cache {
-    /// The folder; it is made when there is something to keep.
+    /// The folder; it is created when there is something to write.
     pub folder: PathBuf,
-    /// For how long a file must not have changed before something of it is kept: longer than the
-    /// clock of any file system stands still.
+    /// The time for which a file must have been unchanged before it is cached: longer than the
+    /// timestamp resolution of any file system.
     pub settled: Duration,
-    /// How many skills make it worth while; fewer are read as fast.
+    /// The minimum number of skills that makes caching worthwhile; fewer are read just as fast.
     pub least: usize,
 }
 
-/// What a file is told from others by.
+/// The key that identifies a file.
 pub(crate) type Key = [u8; 16];
 
-/// How a file begins.
+/// The first bytes of a file.
 const MAGIC: [u8; 8] = *b"prowess\x01";
 const HEADER: usize = 40;
-/// The largest file.
+/// The maximum size of a file, in bytes.
 const LARGEST: u64 = 512 << 20;
-/// How many files there may be, and how large all of them together.
+/// The maximum number of files, and their maximum total size in bytes.
 const MOST: (usize, u64) = (32, 1 << 30);
-/// When a file that is still used is marked as such, and when one that nobody finished is removed.
+/// The interval after which a file in use is marked as used, and an unfinished one is removed.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Cache {
-    /// A cache in a folder.
+    /// Returns a cache in a folder.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into(), settled: SETTLED, least: 64 }
     }
 
-    /// What is kept under a key; nothing where that is not as it was written.
+    /// Reads the payload of a key; `None` if it is missing or damaged.
     pub(crate) fn read(&self, kind: &str, key: &Key) -> Option<Vec<u8>> {
         let path = self.path(kind, key);
         let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits().cast_signed();
@@ -70,7 +70,7 @@ impl Cache {
             let _ = fs::rename(&path, path.with_extension("bad"));
             return None;
         }
-        // Those that nobody uses any more are removed first.
+        // Files that are no longer used are removed first.
         let is_old = |it: SystemTime| it.elapsed().is_ok_and(|it| it > DAY);
         if file.metadata().and_then(|it| it.modified()).is_ok_and(is_old) {
             let _ = file.set_modified(SystemTime::now());
@@ -78,7 +78,7 @@ impl Cache {
         bytes
     }
 
-    /// Keeps something under a key.
+    /// Writes a payload under a key.
     pub(crate) fn write(&self, kind: &str, key: &Key, bytes: &[u8]) {
         if bytes.len() as u64 > LARGEST {
             return;
@@ -107,7 +107,7 @@ impl Cache {
         self.folder.join(format!("{:032x}.{kind}", u128::from_be_bytes(*key)))
     }
 
-    /// Removes the files that were not used for the longest time, as long as there are too many.
+    /// Removes the least recently used files while there are too many.
     fn prune(&self) {
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
         let own = entries.flatten().filter(|it| is_own(&it.file_name().to_string_lossy()));
@@ -130,7 +130,7 @@ impl Cache {
     }
 }
 
-/// Whether a name is one that we give.
+/// Whether a name is one of a cache file.
 fn is_own(name: &str) -> bool {
     let (key, ending) = name.split_once('.').unwrap_or_default();
     let is_key = key.len() == 32 && key.bytes().all(|it| it.is_ascii_hexdigit());
@@ -146,7 +146,7 @@ fn header(key: &Key, bytes: &[u8]) -> [u8; HEADER] {
     header
 }
 
-/// What follows the header, if that is what the header says.
+/// Reads the payload, if it agrees with the header.
 fn payload(file: &mut File, key: &Key) -> Option<Vec<u8>> {
     let metadata = file.metadata().ok()?;
     let size = metadata.len().checked_sub(HEADER as u64)?;
@@ -160,7 +160,7 @@ fn payload(file: &mut File, key: &Key) -> Option<Vec<u8>> {
     (found == header(key, &bytes)).then_some(bytes)
 }
 
-/// A checksum for what may have been damaged, in four lanes, which is as fast as memory.
+/// Computes a checksum against damage, in four lanes, which is as fast as memory.
 fn checksum(bytes: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
     let mix = |sum: u64, word: u64| (sum ^ word).wrapping_mul(FACTOR).rotate_left(29);

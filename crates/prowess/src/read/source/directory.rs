@@ -1,36 +1,36 @@
-//! Which directories to look in, and whose they are.
+//! Directories that are searched for skills, and their scopes.
 
 use std::path::{Path, PathBuf};
 
 use crate::read::source::{Scope, Search};
 
-/// A directory that somebody asked for.
+/// A directory to search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Directory {
     /// The path as given: absolute, relative, or below `~`.
     pub path: PathBuf,
-    /// Whose skills are in it.
+    /// The scope of its skills.
     pub scope: Scope,
-    /// Whether it may be missing without a word. Most directories of a preset are.
+    /// Whether it may be missing without a finding. Most directories of a preset are.
     pub optional: bool,
-    /// Which of its folders are searched.
+    /// The folders of it that are searched.
     pub search: Search,
 }
 
-/// A list of directories with a name.
+/// A named list of directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preset {
-    /// What it is called.
+    /// The name.
     pub name: &'static str,
-    /// Its directories, the first taken first; those below `~` are the user's.
+    /// Its directories, in order of precedence; those below `~` are the user's.
     pub directories: &'static [&'static str],
 }
 
-/// The preset that has every directory of every client, in this project and of this user. Which these are
+/// The preset of every directory of every client, in this project and of this user. Which these are
 /// depends on where the host runs: see [`Surroundings::here`](crate::Surroundings::here).
 pub const HERE: &str = "here";
 
-/// Every preset there is: where the clients of the ecosystem keep their skills.
+/// All presets: where the clients of the ecosystem keep their skills.
 pub const PRESETS: &[Preset] = &[
     Preset { name: HERE, directories: &[] },
     Preset {
@@ -71,19 +71,19 @@ pub fn preset(name: &str) -> Option<&'static Preset> {
 }
 
 impl Directory {
-    /// A directory that somebody named: the user's when it lies below `~`, else the project's.
+    /// Returns a directory with the scope of its path: the user's below `~`, else the project's.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         let scope = if path.starts_with("~") { Scope::User } else { Scope::Project };
         Self { path, scope, optional: false, search: Search::Plain }
     }
 
-    /// A directory that may be a whole repository, with skills anywhere in it.
+    /// Returns a directory that may be a whole repository, with skills anywhere in it.
     pub fn repository(path: impl Into<PathBuf>) -> Self {
         Self { search: Search::Repository, ..Self::new(path) }
     }
 
-    /// The path to open: `~` is the home directory, and a relative path begins at `cwd`.
+    /// Returns the path to open: `~` is the home directory, and a relative path begins at `cwd`.
     pub fn resolve(&self, cwd: Option<&Path>, home: Option<&Path>) -> PathBuf {
         let path = match (self.path.strip_prefix("~"), home) {
             (Ok(rest), Some(home)) => home.join(rest),
@@ -97,7 +97,7 @@ impl Directory {
 }
 
 impl Preset {
-    /// The directories of the preset.
+    /// Returns the directories of the preset.
     pub fn directories(&self) -> impl Iterator<Item = Directory> {
         self.directories.iter().map(|path| Directory { optional: true, ..Directory::new(path) })
     }

@@ -1,7 +1,6 @@
 //! A source on disk: a directory with a folder for each skill.
 //!
-//! A link is followed where it leads to something inside the configured directories, and nowhere
-//! else.
+//! A link is followed only to targets inside the configured directories.
 
 use std::{
     io,
@@ -33,22 +32,22 @@ use crate::{
     read::source::{Directory, Resource, Scope},
 };
 
-/// How much of a `SKILL.md` is read. Of 41,124 real frontmatters two are longer.
+/// The number of bytes of a `SKILL.md` that are read. Of 41,124 real frontmatters two are longer.
 const HEAD: usize = 4096;
 
-/// A directory that holds skills.
+/// A directory that contains skills.
 #[derive(Debug, Clone)]
 pub(crate) struct Folder {
     scope: Scope,
     path: PathBuf,
     real: PathBuf,
-    /// The configured directories with all links resolved: what a link may lead into.
+    /// The configured directories with all links resolved: the allowed targets of links.
     pub(super) allowed: Arc<[PathBuf]>,
     directory: Arc<OwnedFd>,
-    /// How it is searched, where it is a repository.
+    /// The search rules, if it is a repository.
     repository: Option<Arc<Repository>>,
     limit: u64,
-    /// Who is to hear what changes in the folders that are looked at.
+    /// The watcher of the folders that are visited.
     watcher: Option<Arc<Watcher>>,
 }
 
@@ -71,49 +70,50 @@ impl Folder {
         Ok(Self { scope, path, real, allowed, directory, repository, limit, watcher: None })
     }
 
-    /// Has a watcher hear what changes in all folders that are looked at from now on.
+    /// Returns the same folder, with all folders visited from now on watched.
     pub(crate) fn watched_by(&self, watcher: Option<&Arc<Watcher>>) -> Self {
         Self { watcher: watcher.cloned(), ..self.clone() }
     }
 
-    /// Has a folder watched that a visit is about to look at.
+    /// Watches a folder that a visit is about to look at.
     pub(super) fn watch(&self, visited: &Path, folder: &Path) {
         if let Some(watcher) = &self.watcher {
             watcher.watch(visited, folder);
         }
     }
 
-    /// Has what a link leads to watched, since another may come to have its name.
+    /// Watches the target of a link, since another file may take its name.
     pub(super) fn watch_target(&self, visited: &Path, real: &Path) {
         if let Some(folder) = real.parent() {
             self.watch(visited, folder);
         }
     }
 
-    /// Whether it is the same directory, from which links may lead to the same places.
+    /// Whether it is the same directory, with the same allowed targets of links.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let place = |it: &Self| rustix::fs::fstat(&it.directory).map(|it| (it.st_dev, it.st_ino));
         let is_there = place(self).is_ok_and(|it| place(other) == Ok(it));
         is_there && self.identity() == other.identity() && self.allowed == other.allowed
     }
 
-    /// The directory as it was named.
+    /// Returns the directory as given.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The directory with all links resolved.
+    /// Returns the directory with all links resolved.
     pub(crate) fn real(&self) -> &Path {
         &self.real
     }
 
-    /// The paths that exist, with all links resolved.
+    /// Returns the paths that exist, with all links resolved.
     pub(crate) fn real_paths(paths: &[PathBuf]) -> Arc<[PathBuf]> {
         paths.iter().filter_map(|it| std::fs::canonicalize(it).ok()).collect()
     }
 
-    /// The folder that is meant by a path to be checked: a skill's folder, its file, or a folder of
-    /// skills. With it, where links from there may lead: from a single skill to its neighbours too.
+    /// Resolves a path to be checked to a folder: a skill's folder, its file, or a folder of
+    /// skills. Also returns where links from there may lead: from a single skill to its neighbours
+    /// too.
     pub(crate) fn meant(path: &Path) -> io::Result<(PathBuf, PathBuf)> {
         let is_document = |it: &std::ffi::OsStr| it.eq_ignore_ascii_case("SKILL.md");
         let folder = match std::fs::metadata(path)?.is_dir() {
@@ -132,7 +132,7 @@ impl Folder {
         Ok((folder.to_owned(), root))
     }
 
-    /// The real path behind a link, if it lies inside the configured directories.
+    /// Returns the target of a link, if it is inside the configured directories.
     pub(super) fn contained(&self, path: &Path) -> Result<PathBuf, Trouble> {
         let real = std::fs::canonicalize(path).map_err(|error| match error.raw_os_error() {
             Some(code) => Errno::from_raw_os_error(code).into(),
@@ -141,7 +141,7 @@ impl Folder {
         if is_inside(&real, &self.allowed) { Ok(real) } else { Err(Trouble::Escapes(real)) }
     }
 
-    /// Opens a folder below this one; the real path comes with it when a link led there.
+    /// Opens a folder below this one; also returns the real path if a link led there.
     fn enter(&self, folder: &Path) -> Result<(OwnedFd, Option<PathBuf>), Trouble> {
         let inside = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         match open_beneath(&self.directory, inside, OFlags::DIRECTORY) {
@@ -164,7 +164,8 @@ impl Folder {
         }
     }
 
-    /// Looks at one folder as [`visit`](Source::visit) does, and notes what it looked at.
+    /// Visits one folder as [`visit`](Source::visit) does, and records the marks of what it looked
+    /// at.
     pub(crate) fn visit_noting(
         &self,
         folder: &Path,
@@ -193,15 +194,16 @@ impl Folder {
         }
     }
 
-    /// The mark of a file or folder, by its path below this one; nothing for what is not there.
+    /// Returns the mark of a file or folder, by its path below this one; `None` if it does not
+    /// exist.
     pub(crate) fn mark(&self, path: &str) -> Option<Mark> {
         let path = if path.is_empty() { "." } else { path };
         let stat = rustix::fs::statat(&self.directory, path, AtFlags::SYMLINK_NOFOLLOW);
         stat.ok().map(|it| Mark::of(&it))
     }
 
-    /// The mark of a file by its whole path, if a change from now on will give it another one. A link
-    /// has none, because what it leads to can change.
+    /// Returns the mark of a file by its whole path, if any later change will give it another one.
+    /// A link has none, because its target can change.
     pub(crate) fn settled(&self, path: &Path) -> Option<Mark> {
         let moment = SystemTime::now();
         let stat = rustix::fs::lstat(path).ok()?;
@@ -209,13 +211,13 @@ impl Folder {
         Some(Mark::of(&stat)).filter(|it| is_file && it.is_settled(moment, SETTLED))
     }
 
-    /// What tells this directory from others, and from itself by other names.
+    /// Returns bytes that identify this directory, including the name that it was given by.
     pub(crate) fn identity(&self) -> Vec<u8> {
         let is_repository = self.repository.is_some();
         format!("{} {:?} {:?} {is_repository}", self.scope, self.path, self.real).into_bytes()
     }
 
-    /// The path of a file below this one, as a person would name it, from this one on.
+    /// Returns the path of a file relative to this directory, as displayed.
     pub(crate) fn within<'p>(&self, path: &'p Path) -> Option<&'p str> {
         path.strip_prefix(&self.path).ok()?.to_str()
     }
@@ -234,7 +236,7 @@ impl Folder {
             seen.marks.push(("".into(), Mark::of(&rustix::fs::fstat(&directory)?)));
         }
         let mut entries = list(directory)?;
-        // A hidden folder may hold a folder of skills, but is none itself.
+        // A hidden folder may contain a folder of skills, but is not a skill itself.
         let is_hidden = self.repository.is_some() && is_hidden(folder);
         let Some(document) = document(&entries.names).filter(|_| !is_hidden) else {
             if let Some(repository) = &self.repository {
@@ -285,7 +287,7 @@ impl Folder {
         Ok((VisitResult::Skill(Box::new(found)), false))
     }
 
-    /// The folders of a folder that is no skill.
+    /// Returns the subfolders of a folder that is not a skill.
     fn folders(
         &self,
         folder: &Path,
@@ -316,8 +318,8 @@ impl Folder {
         folders
     }
 
-    /// A skill in a folder that is no link, found without listing the folder. Nothing for anything
-    /// else: a closer look tells what it is.
+    /// Reads a skill in a folder that is not a link, without listing the folder. `None` for
+    /// anything else, which takes a closer look.
     fn glance(
         &self,
         folder: &Path,
@@ -341,7 +343,7 @@ impl Folder {
         Some(self.found(folder, "SKILL.md", path, None, head, None))
     }
 
-    /// Where the skill of a folder lies that is no link.
+    /// Returns the paths of the skill in a folder that is not a link.
     pub(crate) fn at(&self, folder: &Path) -> At {
         let path: Arc<Path> = joined(&self.path, folder, "SKILL.md").into();
         let real = Some(self.real_of(&path, folder, "SKILL.md"));
@@ -386,7 +388,7 @@ impl Folder {
         }
     }
 
-    /// The beginning of a `SKILL.md`.
+    /// Reads the beginning of a `SKILL.md`.
     fn head(
         &self,
         directory: &OwnedFd,
@@ -462,7 +464,7 @@ impl Source for Folder {
 
 struct Head {
     bytes: Vec<u8>,
-    /// Where a link led.
+    /// The target, if it was a link.
     real: Option<PathBuf>,
     size: u64,
     modified: Option<SystemTime>,
@@ -486,12 +488,12 @@ impl Head {
     }
 }
 
-/// Whether a path is a link itself.
+/// Whether a path is itself a link.
 pub(crate) fn is_link(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|it| it.is_symlink())
 }
 
-/// A path of three parts, made at once.
+/// Joins three parts of a path in one allocation.
 fn joined(root: &Path, folder: &Path, name: &str) -> PathBuf {
     let length = root.as_os_str().len() + folder.as_os_str().len() + name.len() + 2;
     let mut path = PathBuf::with_capacity(length);
@@ -503,7 +505,7 @@ fn joined(root: &Path, folder: &Path, name: &str) -> PathBuf {
     path
 }
 
-/// Which entry is the `SKILL.md`: the exact name before any other spelling.
+/// Returns the index of the `SKILL.md`: the exact name before any other spelling.
 pub(super) fn document(names: &[FolderEntry]) -> Option<usize> {
     let exact = names.iter().position(|it| &*it.name == "SKILL.md");
     exact.or_else(|| {
@@ -513,7 +515,7 @@ pub(super) fn document(names: &[FolderEntry]) -> Option<usize> {
     })
 }
 
-/// Hidden folders are nobody's skills, and neither is what a package manager put there.
+/// Whether a folder is skipped: hidden folders and those of package managers contain no skills.
 fn is_skipped(name: &str) -> bool {
     name.starts_with('.') || name == "node_modules"
 }

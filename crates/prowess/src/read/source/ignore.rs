@@ -1,11 +1,11 @@
-//! What a `.gitignore` says about folders.
+//! The patterns of a `.gitignore` that apply to folders.
 
 use std::path::Path;
 
-/// How many patterns of a file are taken.
+/// The maximum number of patterns read from a file.
 const MAX_PATTERNS: usize = 2000;
 
-/// The patterns of one `.gitignore`, in its order.
+/// The patterns of one `.gitignore`, in order.
 #[derive(Debug, Default)]
 pub(super) struct Ignore {
     patterns: Vec<Pattern>,
@@ -13,12 +13,12 @@ pub(super) struct Ignore {
 
 #[derive(Debug)]
 struct Pattern {
-    /// Whether it takes back what a pattern before it ignores.
+    /// Whether it re-includes what an earlier pattern ignores.
     is_exception: bool,
     segments: Vec<Segment>,
 }
 
-/// What stands between two slashes.
+/// The part of a pattern between two slashes.
 #[derive(Debug)]
 enum Segment {
     /// `**`: any number of folders, and at least one at the end.
@@ -41,12 +41,13 @@ enum Token {
 }
 
 impl Ignore {
-    /// Reads the patterns of a file.
+    /// Parses the patterns of a file.
     pub(super) fn new(text: &str) -> Self {
         Self { patterns: text.lines().filter_map(Pattern::new).take(MAX_PATTERNS).collect() }
     }
 
-    /// Whether the last pattern about a folder, by its path from here, ignores it; nothing where there is none.
+    /// Whether the last pattern that matches a folder, by its relative path, ignores it; `None` if
+    /// no pattern matches.
     pub(super) fn matched(&self, path: &Path) -> Option<bool> {
         let names: Vec<String> = path.iter().map(|it| it.to_string_lossy().into_owned()).collect();
         let last = self.patterns.iter().rev().find(|it| it.matches(&names));
@@ -55,13 +56,13 @@ impl Ignore {
 }
 
 impl Pattern {
-    /// Reads a line; nothing for an empty one or a comment.
+    /// Parses a line; `None` for an empty one or a comment.
     fn new(line: &str) -> Option<Self> {
         let line = line.strip_suffix('\r').unwrap_or(line);
         let mut line = line.trim_end_matches(' ');
         let kept;
         if line.ends_with('\\') && !line.ends_with("\\\\") {
-            // A space behind a backslash belongs to the pattern.
+            // A space after a backslash belongs to the pattern.
             kept = format!("{line} ");
             line = kept.as_str();
         }
@@ -69,7 +70,7 @@ impl Pattern {
             Some(rest) => (true, rest),
             None => (false, line),
         };
-        // Only folders are asked about, so that a slash at the end says nothing.
+        // Only folders are matched, so a trailing slash has no meaning.
         let body = line.strip_suffix('/').unwrap_or(line);
         let is_anchored = body.contains('/');
         let body = body.strip_prefix('/').unwrap_or(body);
@@ -85,7 +86,7 @@ impl Pattern {
     }
 
     fn matches(&self, names: &[String]) -> bool {
-        // Whether the segments so far match the first so many names.
+        // Whether the segments so far match the first `i` names.
         let mut reached = vec![false; names.len() + 1];
         reached[0] = true;
         for (number, segment) in self.segments.iter().enumerate() {
@@ -132,7 +133,7 @@ fn tokens(name: &str) -> Vec<Token> {
     tokens
 }
 
-/// Reads what follows a `[`, with what stands behind its `]`.
+/// Parses a class after its `[`; also returns the text after its `]`.
 fn class(text: &str) -> Option<(Token, &str)> {
     let (is_negated, text) = match text.strip_prefix(['!', '^']) {
         Some(rest) => (true, rest),
@@ -159,7 +160,7 @@ fn class(text: &str) -> Option<(Token, &str)> {
     Some((Token::Class { is_negated, ranges }, &text[end + 1..]))
 }
 
-/// Whether a name fits; each `*` is tried again only until the next one, so that none takes long.
+/// Whether a name matches; each `*` is retried only until the next one, so that it stays fast.
 fn fits(tokens: &[Token], name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let (mut token, mut at) = (0, 0);
@@ -185,7 +186,7 @@ fn fits(tokens: &[Token], name: &str) -> bool {
 }
 
 impl Token {
-    /// Whether it stands for this one character.
+    /// Whether it matches this character.
     fn is(&self, c: char) -> bool {
         match self {
             Self::Any => false,

@@ -1,11 +1,11 @@
-//! What tells one state of a file from another, for whoever must not be wrong about it.
+//! Marks, which reliably tell one state of a file from another.
 
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::Stat;
 
-/// What tells one state of a file or folder from another. The system sets `changed` at every change
-/// of content, name or rights, whatever time the file is given.
+/// The identity and state of a file or folder. The system sets `changed` at every change of
+/// content, name or permissions, whatever time the file is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Mark {
     pub(crate) device: u64,
@@ -15,22 +15,22 @@ pub(crate) struct Mark {
     pub(crate) changed: Time,
 }
 
-/// How long a clock of files may stand still, on the coarsest of file systems.
+/// The longest time for which a file timestamp may not advance, on the coarsest of file systems.
 pub(crate) const SETTLED: Duration = Duration::from_secs(2);
 
 /// Seconds since 1970, and nanoseconds.
 type Time = (i64, u32);
 
-/// What a visit looked at, by the paths within the folder that was visited.
+/// The files that a visit looked at, by their paths within the visited folder.
 #[derive(Debug, Default)]
 pub(crate) struct VisitMarks {
     pub(crate) marks: Vec<(Box<str>, Mark)>,
-    /// Whether something was there that no mark tells, such as a link.
+    /// Whether there was something that marks do not cover, such as a link.
     pub(crate) is_more: bool,
 }
 
 impl VisitMarks {
-    /// The mark of the `SKILL.md`.
+    /// Returns the mark of the `SKILL.md`.
     pub(crate) fn document(&self) -> Option<&Mark> {
         self.marks.iter().find(|it| it.0.eq_ignore_ascii_case("SKILL.md")).map(|it| &it.1)
     }
@@ -47,8 +47,8 @@ impl Mark {
         }
     }
 
-    /// Whether the file was changed so long before a moment that another change after that moment
-    /// gives it another mark. A clock of files may stand still for a while.
+    /// Whether the file was changed long enough before `moment` that any change after it gives
+    /// another mark. File timestamps may not advance for a while.
     pub(crate) fn is_settled(&self, moment: SystemTime, settled: Duration) -> bool {
         let Some(before) = moment.checked_sub(settled) else { return false };
         let Ok(before) = before.duration_since(SystemTime::UNIX_EPOCH) else { return false };

@@ -1,4 +1,4 @@
-//! A source in memory: skills that came with a program, or that were made up at run time.
+//! A source in memory: skills that came with a program, or that were created at run time.
 
 use std::{
     borrow::Cow,
@@ -26,7 +26,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Makes a source of files; `name` is what its paths begin with when they are shown.
+    /// Creates a source of files; `name` is the prefix of its paths when they are displayed.
     pub fn new<P: Into<String>, B: Into<Cow<'static, [u8]>>>(
         scope: Scope,
         name: impl Into<PathBuf>,
@@ -36,7 +36,7 @@ impl Memory {
         Self { scope, name: name.into(), files }
     }
 
-    /// The files of a folder, by their paths within it.
+    /// Returns the files of a folder, by their paths within it.
     fn inside(&self, folder: &Path) -> impl Iterator<Item = (&str, &[u8])> {
         let prefix = match folder.to_string_lossy() {
             folder if folder.is_empty() => String::new(),

@@ -1,4 +1,4 @@
-//! A system that does not tell what changes on disk.
+//! The watcher of a system that does not report file changes.
 
 use std::{
     path::{Path, PathBuf},
@@ -7,7 +7,7 @@ use std::{
 
 use super::WatchEvent;
 
-/// There is none.
+/// A watcher that cannot be created.
 #[derive(Debug)]
 pub(crate) enum Watcher {}
 

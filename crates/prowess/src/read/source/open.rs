@@ -1,5 +1,5 @@
-//! The door to files: every one is opened without waiting and looked at before it is read, so that
-//! a pipe or device cannot block.
+//! Opening files: each is opened without blocking and checked before it is read, so that a pipe or
+//! device cannot block.
 
 use std::{
     borrow::Cow,
@@ -17,11 +17,11 @@ use rustix::{
 
 use super::{ReadError, trouble::Trouble};
 
-/// Reads a whole file, if it lies inside `allowed`.
+/// Reads a whole file, if it is inside `allowed`.
 pub(super) fn read_all(path: &Path, allowed: &[PathBuf], limit: u64) -> Result<Vec<u8>, ReadError> {
     let file = open_contained(path, allowed)?;
     let size = file.metadata().map_or(0, |it| it.len()).min(limit);
-    // With a byte more than there are, the end is seen without growing.
+    // With room for one more byte, the end is reached without growing the buffer.
     let mut bytes = Vec::with_capacity(size as usize + 1);
     let failed = |source| ReadError::Io { path: path.to_owned(), source };
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
@@ -31,10 +31,10 @@ pub(super) fn read_all(path: &Path, allowed: &[PathBuf], limit: u64) -> Result<V
     Ok(bytes)
 }
 
-/// Opens an ordinary file that lies inside `allowed` once every link is resolved.
+/// Opens a regular file that is inside `allowed` once every link is resolved.
 ///
-/// The resolved path is opened without following any link, so that one swapped in meanwhile leads
-/// nowhere.
+/// The resolved path is opened without following any link, so that a link swapped in meanwhile is
+/// not followed.
 pub(super) fn open_contained(path: &Path, allowed: &[PathBuf]) -> Result<File, ReadError> {
     let failed = |source| ReadError::Io { path: path.to_owned(), source };
     let refused = |errno: Errno| failed(errno.into());
@@ -55,32 +55,33 @@ pub(super) fn open_contained(path: &Path, allowed: &[PathBuf]) -> Result<File, R
     Ok(File::from(file))
 }
 
-/// Opens a path that lies inside `allowed` and holds no link, as most do: there is nothing to resolve.
+/// Opens a path that is inside `allowed` and contains no link, as most do: there is nothing to
+/// resolve.
 fn open_plain(path: &Path, allowed: &[PathBuf]) -> Option<OwnedFd> {
     let is_plain = path.components().all(|it| it != Component::ParentDir);
     let open = || open_without_links(rustix::fs::CWD, path, FILE)?.ok();
     (is_plain && is_inside(path, allowed)).then(open)?
 }
 
-/// Whether a path without links lies inside one of the directories, and not in what git keeps for
-/// itself: there may be tokens in it.
+/// Whether a path without links is inside one of the directories, and not in a `.git` folder, which
+/// may contain tokens.
 pub(super) fn is_inside(real: &Path, allowed: &[PathBuf]) -> bool {
     let inside = allowed.iter().filter_map(|it| real.strip_prefix(it).ok());
     inside.into_iter().any(|it| !it.iter().any(|part| part == ".git"))
 }
 
-/// How a file is opened: without waiting, whatever it is.
+/// The flags to open a file: non-blocking, whatever it is.
 pub(super) const FILE: OFlags =
     OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
-/// How a directory is opened.
+/// The flags to open a directory.
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// Opens a file by a path that holds no link; a link that has come since is an error.
+/// Opens a file by a path without links; a link that has appeared since is an error.
 pub(super) fn open_file(real: &Path) -> Result<OwnedFd, Errno> {
     open_beneath(rustix::fs::CWD, real, FILE)
 }
 
-/// Opens a directory by a path that holds no link; a link that has come since is an error.
+/// Opens a directory by a path without links; a link that has appeared since is an error.
 pub(super) fn open_directory(real: &Path) -> Result<OwnedFd, Errno> {
     open_beneath(rustix::fs::CWD, real, DIRECTORY)
 }
@@ -101,7 +102,7 @@ pub(super) fn open_beneath(
         .unwrap_or_else(|| rustix::fs::openat(&directory, path, flags, Mode::empty()))
 }
 
-/// Has the kernel open a path that holds no link. Kernels before 5.6 and some containers cannot.
+/// Opens a path without links with `openat2`. Kernels before 5.6 and some containers lack it.
 #[cfg(target_os = "linux")]
 fn open_without_links(
     directory: impl AsFd,
@@ -123,19 +124,19 @@ fn open_without_links(_: impl AsFd, _: &Path, _: OFlags) -> Option<Result<OwnedF
 
 /// One entry of a directory.
 pub(super) struct FolderEntry {
-    /// The name; with replacement characters where it is no text.
+    /// The name; with replacement characters if it is not valid UTF-8.
     pub(super) name: Box<str>,
     pub(super) is_text: bool,
     pub(super) kind: FileType,
 }
 
-/// The entries of a directory, and the directory.
+/// A directory with its entries.
 pub(super) struct Entries {
     pub(super) directory: OwnedFd,
     pub(super) names: Vec<FolderEntry>,
 }
 
-/// The entries of a directory.
+/// Lists the entries of a directory.
 pub(super) fn list(directory: OwnedFd) -> Result<Entries, Trouble> {
     let mut names = Vec::new();
     each_entry(&directory, |name, kind| {
@@ -168,12 +169,12 @@ fn each_entry(directory: &OwnedFd, mut take: impl FnMut(&[u8], FileType)) -> Res
     Ok(())
 }
 
-/// Reads into what is free of a buffer, until it is full or the file ends.
+/// Reads into the free capacity of a buffer, until it is full or the file ends.
 pub(super) fn fill(file: &OwnedFd, bytes: &mut Vec<u8>) -> Result<(), Trouble> {
     loop {
         let free = bytes.capacity() - bytes.len();
         match rustix::io::read(file, rustix::buffer::spare_capacity(bytes)) {
-            // An ordinary file gives less than was asked for only at its end.
+            // A regular file returns less than was asked for only at its end.
             Ok(read) if read < free || read == 0 => return Ok(()),
             Ok(_) if bytes.len() == bytes.capacity() => return Ok(()),
             Ok(_) | Err(Errno::INTR) => {}
@@ -182,7 +183,7 @@ pub(super) fn fill(file: &OwnedFd, bytes: &mut Vec<u8>) -> Result<(), Trouble> {
     }
 }
 
-/// When a file was changed last.
+/// Returns the time of the last modification of a file.
 pub(super) fn modified(stat: &Stat) -> Option<SystemTime> {
     let seconds = u64::try_from(stat.st_mtime).ok()?;
     SystemTime::UNIX_EPOCH

@@ -1,4 +1,4 @@
-//! Which folders of a repository are searched for skills.
+//! The folders of a repository that are searched for skills.
 
 use std::{
     collections::HashMap,
@@ -21,29 +21,30 @@ use super::{
 };
 use crate::clients::CLIENTS;
 
-/// Folders that never hold anybody's skills, whoever made them.
+/// Folders that never contain skills.
 const NEVER: &[&str] =
     &[".git", ".hg", ".jj", ".svn", ".trash", "__pycache__", "bower_components", "node_modules"];
-/// Folders that hold what a build has made, unless there is a `SKILL.md` right in them.
+/// Folders of build output, unless they directly contain a `SKILL.md`.
 const OUTPUT: &[&str] = &["dist", "target"];
-/// Files by which caches and virtual environments say what they are.
+/// Files that mark caches and virtual environments.
 const MARKERS: &[&str] = &["CACHEDIR.TAG", "pyvenv.cfg"];
-/// How much of a `.gitignore` is read, in bytes.
+/// The number of bytes of a `.gitignore` that are read.
 const MAX_IGNORE: u64 = 256 * 1024;
 
-/// A directory that is searched as a repository, with the `.gitignore` files that were seen in it.
+/// A directory that is searched as a repository, with the `.gitignore` files that were found in it.
 #[derive(Debug, Default)]
 pub(super) struct Repository {
-    /// The files of the folders above it, the nearest first, each with the way from there to here.
+    /// The `.gitignore` files of its parent folders, the nearest first, each with the path from
+    /// there to here.
     above: Vec<(PathBuf, Ignore)>,
-    /// The file of each folder that has one.
+    /// The `.gitignore` of each folder that has one.
     inside: Mutex<HashMap<PathBuf, Ignore>>,
     ignores_anything: AtomicBool,
 }
 
 impl Repository {
-    /// Reads what is ignored from above. Whoever names a folder that is ignored wants to see it, so that
-    /// nothing from above applies there.
+    /// Reads the `.gitignore` files above. A folder that is named explicitly is searched even if it
+    /// is ignored, so then none of those apply.
     pub(super) fn new(real: &Path) -> Self {
         let is_root = |it: &&Path| it.join(".git").exists();
         let mut above = Vec::new();
@@ -68,7 +69,7 @@ impl Repository {
         Self { above, ignores_anything, ..Self::default() }
     }
 
-    /// Notes what a folder ignores, before anybody asks about the folders in it.
+    /// Reads the `.gitignore` of a folder, before its subfolders are checked.
     pub(super) fn enter(&self, folder: &Path, entries: &Entries) {
         let is_file = |it: FileType| matches!(it, FileType::RegularFile | FileType::Unknown);
         let mut names = entries.names.iter();
@@ -85,12 +86,12 @@ impl Repository {
         }
     }
 
-    /// Whether what is searched depends on more than the folders themselves.
+    /// Whether the search depends on more than the folders themselves.
     pub(super) fn ignores_anything(&self) -> bool {
         self.ignores_anything.load(Ordering::Relaxed)
     }
 
-    /// Whether a folder inside another is not searched.
+    /// Whether a subfolder is not searched.
     pub(super) fn skips(&self, folder: &Path, name: &str) -> bool {
         if NEVER.contains(&name) {
             return true;
@@ -99,7 +100,7 @@ impl Repository {
         !is_open(&path) || self.ignores_anything() && self.ignores(&path)
     }
 
-    /// Whether git ignores a folder: the nearest file that says anything about it decides.
+    /// Whether git ignores a folder: the nearest file with a matching pattern decides.
     fn ignores(&self, path: &Path) -> bool {
         let inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
         let mut folders = path.ancestors().skip(1);
@@ -112,19 +113,19 @@ impl Repository {
     }
 }
 
-/// Whether a folder is hidden itself.
+/// Whether a folder itself is hidden.
 pub(super) fn is_hidden(folder: &Path) -> bool {
     folder.file_name().is_some_and(has_dot)
 }
 
-/// Whether a folder that is no skill holds what some tool has made.
+/// Whether a folder that is not a skill contains the output of a tool.
 pub(super) fn has_output(folder: &Path, entries: &Entries) -> bool {
     let is_output = folder.file_name().is_some_and(|it| OUTPUT.iter().any(|output| it == *output));
     is_output || entries.names.iter().any(|it| MARKERS.contains(&&*it.name))
 }
 
-/// Whether trouble with a folder of a repository is worth a word: a link among skills, or to one, and
-/// everything that is no link.
+/// Whether a problem with a folder of a repository is worth reporting: a link among skills, or to
+/// one, and everything that is not a link.
 pub(super) fn is_link_of_note(root: &Path, folder: &Path, trouble: &Trouble) -> bool {
     let folder = root.join(folder);
     let is_among_skills = || folder.iter().rev().take(2).any(|it| is_skills(Some(it)));
@@ -136,8 +137,8 @@ pub(super) fn is_link_of_note(root: &Path, folder: &Path, trouble: &Trouble) -> 
     }
 }
 
-/// Whether nothing hidden is on the way to a folder, but for folders in which clients keep skills: `skills`
-/// in any hidden folder, or what the table of clients says.
+/// Whether nothing on the path to a folder is hidden, except for folders in which clients keep
+/// skills: `skills` in any hidden folder, or those in the table of clients.
 fn is_open(path: &Path) -> bool {
     let parts: Vec<&OsStr> = path.iter().collect();
     let Some(hidden) = parts.iter().rposition(|it| has_dot(it)) else { return true };
@@ -147,7 +148,7 @@ fn is_open(path: &Path) -> bool {
         way => {
             let spots = CLIENTS.iter().flat_map(|it| it.spots).map(|it| Path::new(it.path));
             let spots = spots.map(|it| it.iter().skip_while(|it| !has_dot(it)));
-            // On the way to the directory of a client, or inside it.
+            // On the path to the directory of a client, or inside it.
             spots.into_iter().any(|it| it.clone().count() > 1 && it.zip(way).all(|(a, b)| a == *b))
         }
     }
@@ -161,12 +162,12 @@ fn is_skills(name: Option<&OsStr>) -> bool {
     name.is_some_and(|it| it == "skills" || it == "skill")
 }
 
-/// Reads a `.gitignore`, as far as it is text.
+/// Reads a `.gitignore`, with invalid bytes replaced.
 fn read(file: File) -> Ignore {
     let is_file = file.metadata().is_ok_and(|it| it.is_file());
     let mut bytes = Vec::new();
     if is_file {
-        // What cannot be read ignores nothing.
+        // A file that cannot be read ignores nothing.
         let _ = file.take(MAX_IGNORE).read_to_end(&mut bytes);
     }
     Ignore::new(&String::from_utf8_lossy(&bytes))

@@ -1,16 +1,17 @@
-//! The files of a skill, and whose skills a directory has.
+//! The files of a skill, and the scope of a directory.
 
 use std::{fmt, time::SystemTime};
 
-/// Whose skill it is. A skill of the project is taken before one of the user of the same name.
+/// The owner of a skill. A skill of the project takes precedence over one of the user of the same
+/// name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
-    /// It belongs to what is worked on.
+    /// The project that is worked on.
     #[default]
     Project,
-    /// It belongs to the person.
+    /// The user.
     User,
-    /// It came with the program.
+    /// The program itself.
     Bundled,
 }
 
@@ -19,17 +20,17 @@ pub enum Scope {
 pub struct Resource {
     /// Its path within the skill's folder, with `/` between the parts.
     pub path: Box<str>,
-    /// What it is for.
+    /// Its purpose.
     pub kind: ResourceKind,
-    /// Whether it is text.
+    /// Whether it is a text file.
     pub is_text: bool,
-    /// How large it is.
+    /// Its size, in bytes.
     pub size: u64,
-    /// When it was changed last, where that is known.
+    /// The time of its last modification, if known.
     pub modified: Option<SystemTime>,
 }
 
-/// What a resource is for.
+/// The purpose of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ResourceKind {
     /// To be run.
@@ -43,7 +44,7 @@ pub enum ResourceKind {
 }
 
 impl Scope {
-    /// The word for it, as in `project:create-pr`.
+    /// Returns the word for it, as in `project:create-pr`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Project => "project",
@@ -54,7 +55,7 @@ impl Scope {
 }
 
 impl ResourceKind {
-    /// The word for it, as in `--json`.
+    /// Returns the word for it, as in `--json`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Script => "script",
@@ -64,7 +65,7 @@ impl ResourceKind {
         }
     }
 
-    /// The kind of a file, by its ending and then by its folder.
+    /// Returns the kind of a file, by its extension and then by its folder.
     pub fn of(path: &str) -> Self {
         let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
         let ending = file.rsplit_once('.').map_or("", |it| it.1).to_ascii_lowercase();

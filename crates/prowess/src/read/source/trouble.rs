@@ -1,4 +1,4 @@
-//! Why an entry of a folder was not taken, and what is said about it.
+//! Reasons why an entry of a folder was skipped, and the findings about it.
 
 use std::{
     io,
@@ -12,23 +12,23 @@ use crate::finding::{
     rule::{self, Rule},
 };
 
-/// Why an entry was not taken.
+/// The reason why an entry was skipped.
 pub(super) enum Trouble {
-    /// The system said no.
+    /// The system returned an error.
     Io(io::Error),
-    /// A link leads out of the configured directories.
+    /// A link leads outside of the configured directories.
     Escapes(PathBuf),
-    /// A link leads back to where it came from, or a second one was on the way.
+    /// A link leads back to where it came from, or is the second one on the path.
     Circle,
     /// It is a pipe, a device or a directory.
     NotRegular,
-    /// It has so many bytes, more than the limit.
+    /// It has `size` bytes, more than the limit.
     TooLarge { size: u64, limit: u64 },
-    /// Its name is no text, so that nobody could ask for it.
+    /// Its name is not valid UTF-8, so that it could not be asked for.
     NotText,
 }
 
-/// What an entry was meant to be.
+/// The role that an entry was expected to have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Folder,
@@ -46,7 +46,7 @@ impl From<Errno> for Trouble {
 }
 
 impl Role {
-    /// The rule that asks for such an entry to be readable, and how much it weighs.
+    /// Returns the rule that requires such an entry to be readable, and its severity.
     fn unreadable(self) -> (&'static Rule, Severity) {
         match self {
             Self::Folder => (&rule::DIRECTORY_UNREADABLE, Severity::Error),
@@ -56,13 +56,13 @@ impl Role {
     }
 }
 
-/// The finding about an entry that was not taken; nothing for what nobody would miss.
+/// Returns the finding about a skipped entry; `None` for one that would not be missed.
 pub(super) fn finding(path: &Path, role: Role, trouble: Trouble) -> Option<Finding> {
     let (unreadable, weight) = role.unreadable();
     let link_weight = if role == Role::Document { Severity::Error } else { Severity::Warning };
     let (rule, severity, message, hint) = match trouble {
         Trouble::Io(error) => match error.kind() {
-            // It was there a moment ago, or it is a file in a directory of skills.
+            // It was deleted a moment ago, or it is a file in a directory of skills.
             io::ErrorKind::NotFound if !is_link(path) => return None,
             io::ErrorKind::NotADirectory if role == Role::Folder => return None,
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => (
@@ -84,7 +84,7 @@ pub(super) fn finding(path: &Path, role: Role, trouble: Trouble) -> Option<Findi
             "the link is circular or nested; it is not followed".to_owned(),
             "remove the link",
         ),
-        // A link to some file in a directory of skills is nothing to report.
+        // A link to some file in a directory of skills is not worth reporting.
         Trouble::Escapes(real) if role == Role::Folder && !real.is_dir() => return None,
         Trouble::Escapes(real) => (
             &rule::LINK_ESCAPES,
@@ -126,7 +126,7 @@ pub(super) fn finding(path: &Path, role: Role, trouble: Trouble) -> Option<Findi
     Some(Finding::new(rule, severity, path, message, hint))
 }
 
-/// The words of a system error, without its number.
+/// Returns the message of a system error, without its number.
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text);

@@ -1,4 +1,4 @@
-//! The walk through the files beside a `SKILL.md`.
+//! Lists the files beside a `SKILL.md`.
 
 use std::{
     io::Read as _,
@@ -20,8 +20,8 @@ use crate::{
     read::source::{Resource, ResourceKind},
 };
 
-/// Lists the files of a skill, sorted by path, and counts the bytes of those that are too large; what is in the
-/// way goes to `findings`.
+/// Lists the files of a skill, sorted by path, and sums the bytes of those that are too large;
+/// problems are added to `findings`.
 pub(super) fn walk(
     folder: &Folder,
     skill: &Path,
@@ -42,20 +42,20 @@ struct Walk<'a> {
     skill: &'a Path,
     limits: &'a SizeLimits,
     findings: &'a mut Vec<Finding>,
-    /// What was looked at, where somebody wants to know.
+    /// The marks of what was looked at, if they are wanted.
     noted: Option<&'a mut VisitMarks>,
     resources: Vec<Resource>,
-    /// How many bytes the files have that are too large.
+    /// The total size of the files that are too large, in bytes.
     omitted: u64,
-    /// How many entries were looked at.
+    /// The number of entries that were looked at.
     seen: usize,
 }
 
-/// The way to a folder of the skill.
+/// The path to a folder of the skill.
 struct FolderPath {
     path: String,
     depth: usize,
-    /// Whether a link is on it.
+    /// Whether it contains a link.
     linked: bool,
 }
 
@@ -67,7 +67,7 @@ impl FolderPath {
 
 impl Walk<'_> {
     fn entries(&mut self, mut entries: Entries, way: &FolderPath) {
-        // What is left out at the limit must not depend on the order on disk.
+        // The entries omitted at the limit must not depend on the order on disk.
         entries.names.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         for entry in &entries.names {
             if matches!(&*entry.name, ".git" | "node_modules") {
@@ -123,7 +123,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Follows a link, but not a second one on the same way, nor one to a folder that holds it.
+    /// Follows a link, but not a second one on the same path, nor one to a folder that contains it.
     fn link(&mut self, path: &str, way: &FolderPath) -> Result<(), Trouble> {
         if let Some(noted) = &mut self.noted {
             noted.is_more = true;
@@ -206,7 +206,7 @@ impl Walk<'_> {
         let length = file.ok().and_then(|mut it| it.read(&mut bytes).ok()).unwrap_or(0);
         match str::from_utf8(&bytes[..length]) {
             Ok(text) => !text.contains('\0'),
-            // A character may be cut apart at the end.
+            // A character may be cut off at the end.
             Err(error) => error.error_len().is_none() && error.valid_up_to() > 0,
         }
     }
@@ -216,19 +216,19 @@ impl Walk<'_> {
         self.findings.push(Finding::new(rule, Severity::Warning, &path, message, hint));
     }
 
-    /// A path of the skill with all links resolved.
+    /// Returns a path of the skill with all links resolved.
     fn real(&self, path: &str) -> PathBuf {
         let path = self.skill.join(path);
         std::fs::canonicalize(&path).unwrap_or(path)
     }
 }
 
-/// The folder of the skill that a real path is, or lies in; nothing where it lies in none.
+/// Returns the folder of the skill that a real path is, or is inside; `None` if there is none.
 pub fn skill_of(path: &Path) -> Option<&Path> {
     path.ancestors().find(|it| it.join("SKILL.md").is_file())
 }
 
-/// Whether a file is text, where its ending tells.
+/// Whether a file is text, if its extension tells.
 fn text_by_name(path: &str) -> Option<bool> {
     let file = path.rsplit('/').next().unwrap_or(path);
     let ending = file.rsplit_once('.')?.1.to_ascii_lowercase();

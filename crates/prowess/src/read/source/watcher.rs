@@ -1,5 +1,6 @@
-//! Hears from the system when to look again, and where. What has changed only a look tells: a folder
-//! that was moved meanwhile cannot lead it astray, and a queue that ran over means to look everywhere.
+//! Watches folders for changes. An event only says where to look again: the visit finds what has
+//! changed, so that a folder moved meanwhile cannot mislead it, and a queue overflow means to look
+//! everywhere.
 
 use std::{
     collections::HashMap,
@@ -20,23 +21,24 @@ use rustix::{
 
 use super::{TouchedFolders, WatchEvent};
 
-/// How long it has to be quiet before somebody looks, so that one look sees all that belongs together.
+/// The quiet period before a change is reported, so that one visit sees all that belongs together.
 const QUIET: Duration = Duration::from_millis(100);
-/// How long a change waits at the most where it is never quiet.
+/// The maximum delay of a change if there is no quiet period.
 const LONGEST: Duration = Duration::from_secs(2);
-/// How many links a way may lead through, as the kernel has it.
+/// The maximum number of links on a path, as in the kernel.
 const LINKS: usize = 40;
-/// What happens to names in a folder.
+/// The events about names in a folder.
 const NAMES: WatchFlags =
     WatchFlags::CREATE.union(WatchFlags::DELETE).union(WatchFlags::MOVE).union(WatchFlags::ONLYDIR);
-/// What happens to files as well.
+/// The events about names and file contents.
 const ALL: WatchFlags = NAMES
     .union(WatchFlags::MODIFY)
     .union(WatchFlags::CLOSE_WRITE)
     .union(WatchFlags::ATTRIB)
     .union(WatchFlags::DELETE_SELF)
     .union(WatchFlags::MOVE_SELF);
-/// File systems on which others write without a word, as the kernel numbers them.
+/// File systems on which other machines write without an event, by their magic numbers in the
+/// kernel.
 const SHARED: &[u32] = &[
     0x5346_414F, // AFS
     0x6B41_4653, // AFS of the kernel
@@ -51,13 +53,13 @@ const SHARED: &[u32] = &[
     0x786F_4256, // shared folders of VirtualBox
 ];
 
-/// Hears from the system that something has changed in the folders that were visited.
+/// Watches the folders that were visited.
 #[derive(Debug)]
 pub(crate) struct Watcher {
     inotify: OwnedFd,
-    /// Rung when nobody wants to hear any more.
+    /// Signalled to stop waiting.
     bell: OwnedFd,
-    /// Tells that something was mounted or unmounted, where that can be known.
+    /// Reports that something was mounted or unmounted, if the system supports it.
     mounts: Option<File>,
     watched: Mutex<WatchTable>,
 }
@@ -65,49 +67,49 @@ pub(crate) struct Watcher {
 #[derive(Debug, Default)]
 struct WatchTable {
     watches: HashMap<i32, Watch>,
-    /// The watches that each visit has asked for, by the folder that was visited.
+    /// The watches of each visit, by the folder that was visited.
     visits: HashMap<Arc<Path>, Vec<i32>>,
-    /// The directories, and which folder each was.
+    /// The directories, and the inode of each.
     directories: Vec<(PathBuf, Option<Place>)>,
-    /// Whether some directory lies where others write without a word.
+    /// Whether some directory is on a file system without events for other machines.
     is_shared: bool,
-    /// Why the system gives no further watches.
+    /// The error with which the system refused further watches.
     refused: Option<Errno>,
 }
 
 /// The device and the inode of a folder.
 type Place = (u64, u64);
 
-/// Who wants to hear of a folder.
+/// The uses of a watch on a folder.
 #[derive(Debug, Default)]
 struct Watch {
-    /// The visits to which all matters that happens in it.
+    /// The visits that depend on everything in it.
     visits: Vec<Arc<Path>>,
     /// The names in it that lead to a directory.
     names: Vec<OsString>,
 }
 
-/// What there is to hear.
+/// An event that wakes a waiting thread.
 enum Sound {
-    /// Nobody wants to hear any more.
+    /// The watcher was stopped.
     Bell,
     /// Something was mounted or unmounted.
     Mount,
-    /// Something has happened to files.
+    /// There are file events to read.
     Told,
 }
 
-/// What somebody wants to hear of a folder.
+/// The reason why a folder is watched.
 #[derive(Clone, Copy)]
 enum WatchReason<'a> {
-    /// All that happens, for whoever visits this folder.
+    /// Everything in it, for a visit of this folder.
     For(&'a Path),
-    /// What happens to this name.
+    /// Changes to this name.
     Name(&'a OsStr),
 }
 
 impl Watcher {
-    /// Begins to listen; where that cannot be done, says why.
+    /// Starts a watcher; returns the reason if that is not possible.
     pub(crate) fn new() -> Result<Self, String> {
         let inotify = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).map_err(why)?;
         let bell = eventfd(0, EventfdFlags::CLOEXEC).map_err(why)?;
@@ -115,9 +117,9 @@ impl Watcher {
         Ok(Self { inotify, bell, mounts, watched: Mutex::default() })
     }
 
-    /// Has visits watch all folders that they go through, each before it is listed. Those of a visit
-    /// that is done `again` and does not go there any more are given back; without a list all visits are.
-    /// Where the system has too few, says so.
+    /// Runs visits while watching all folders that they go through, each before it is listed.
+    /// Watches of a visit that is done `again` and no longer goes there are removed; without a
+    /// list, those of all visits. Reports when the system has too few.
     pub(crate) fn during<T>(
         &self,
         again: Option<&[PathBuf]>,
@@ -137,12 +139,12 @@ impl Watcher {
         (seen, watched.refused.map_or(Ok(()), |it| Err(why(it))))
     }
 
-    /// Watches all that happens in a folder, for whoever visits one.
+    /// Watches everything in a folder, for a visit.
     pub(crate) fn watch(&self, visited: &Path, folder: &Path) {
         self.add(folder, WatchReason::For(visited));
     }
 
-    /// Watches all that leads to a directory, which need not be there: each name on the way, also behind
+    /// Watches the path to a directory, which need not exist: each name on the path, also behind
     /// links.
     pub(crate) fn watch_way(&self, path: &Path) {
         let stat = rustix::fs::statfs(path);
@@ -184,13 +186,13 @@ impl Watcher {
         }
     }
 
-    /// Whether the system does not tell of all that others do.
+    /// Whether some changes, by other machines, cause no events.
     pub(crate) fn is_shared(&self) -> bool {
         self.watched().is_shared
     }
 
-    /// Waits for a change, and then until it is quiet, but not longer than `patience` for the first
-    /// and not less than until `rested` for the second.
+    /// Waits for a change for at most `patience`, and then for a quiet period, at least until
+    /// `rested`.
     pub(crate) fn wait(&self, patience: Duration, rested: Instant) -> WatchEvent {
         let mut until = Instant::now() + patience;
         let mut longest = None;
@@ -215,7 +217,7 @@ impl Watcher {
         }
     }
 
-    /// Has everybody who waits go home.
+    /// Stops all waiting threads.
     pub(crate) fn end(&self) {
         let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
     }
@@ -231,12 +233,12 @@ impl Watcher {
             Err(errno @ (Errno::NOSPC | Errno::NOMEM | Errno::MFILE)) => {
                 watched.refused = Some(errno);
             }
-            // What is not there, or may not be looked at, the look has found out too.
+            // If it does not exist or may not be read, the visit finds that too.
             Err(_) => {}
         }
     }
 
-    /// Waits until there is something to hear; nothing when it took too long.
+    /// Waits for an event; `None` at the timeout.
     fn listen(&self, until: Instant) -> Option<Sound> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -249,19 +251,19 @@ impl Watcher {
             match poll(&mut ears, Some(&left)) {
                 Ok(0) => return None,
                 Ok(_) if !ears[0].revents().is_empty() => return Some(Sound::Bell),
-                // It is told once, and what else there is to hear can wait.
+                // It is reported once, and other events can wait.
                 Ok(_) if ears.get(2).is_some_and(|it| !it.revents().is_empty()) => {
                     return Some(Sound::Mount);
                 }
                 Ok(_) => return Some(Sound::Told),
                 Err(Errno::INTR) => {}
-                // Nothing can be heard any more, and nobody would notice.
+                // No more events can arrive, and nothing would notice.
                 Err(_) => return Some(Sound::Bell),
             }
         }
     }
 
-    /// Takes in all that has been told; whether any of it matters.
+    /// Reads all pending events; returns whether any of them matters.
     fn take(&self, touched: &mut TouchedFolders) -> bool {
         let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
         let mut told = inotify::Reader::new(&self.inotify, &mut buffer);
@@ -280,7 +282,7 @@ impl Watcher {
 }
 
 impl WatchTable {
-    /// Forgets what the visits to these folders wanted, or all of it.
+    /// Removes the watches of visits to these folders, or all of them.
     fn forget(&mut self, visited: Option<&[PathBuf]>) {
         let Some(visited) = visited else {
             self.watches.values_mut().for_each(|it| *it = Watch::default());
@@ -312,12 +314,12 @@ impl WatchTable {
         }
     }
 
-    /// Whether some directory is another folder than it was.
+    /// Whether some directory has been replaced by another folder.
     fn is_elsewhere(&self) -> bool {
         self.directories.iter().any(|(path, was)| place(path) != *was)
     }
 
-    /// Notes where something has happened; whether it matters.
+    /// Records where something has changed; returns whether it matters.
     fn touch(
         &mut self,
         number: i32,
@@ -338,7 +340,7 @@ impl WatchTable {
         watch.visits.iter().for_each(|it| touched.add(it, name));
         let matters = is_on_the_way || !watch.visits.is_empty();
         if events.contains(ReadFlags::IGNORED) {
-            // A way that is gone is looked for anew.
+            // A path that is gone is looked up anew.
             touched.is_all |= !watch.names.is_empty();
             self.watches.remove(&number);
             return true;
@@ -351,7 +353,7 @@ fn place(path: &Path) -> Option<Place> {
     rustix::fs::stat(path).ok().map(|it| (it.st_dev as _, it.st_ino as _))
 }
 
-/// Why the system tells nothing, and what would help.
+/// Returns why there are no events, and what would help.
 fn why(errno: Errno) -> String {
     match errno {
         Errno::NOSPC => "the system gives no more watches (`sysctl` raises \

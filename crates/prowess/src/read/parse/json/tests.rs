@@ -1,6 +1,6 @@
 use super::*;
 
-/// The JSON of a frontmatter of these lines, or why it has none.
+/// Returns the JSON of a frontmatter with these lines, or the error.
 fn json(lines: &str) -> String {
     match frontmatter_json(format!("---\n{lines}\n---\n").as_bytes()) {
         Ok(map) => Json::Object(map).to_string(),
@@ -8,7 +8,7 @@ fn json(lines: &str) -> String {
     }
 }
 
-/// The JSON of one value.
+/// Returns the JSON of one value.
 #[cfg(feature = "yaml")]
 fn of(value: &str) -> String {
     let json = json(&format!("k: {value}"));
@@ -16,7 +16,7 @@ fn of(value: &str) -> String {
     inner.unwrap_or(&json).to_owned()
 }
 
-/// What is written, and what it is in JSON.
+/// YAML scalars as written, and their JSON.
 #[cfg(feature = "yaml")]
 const SCALARS: &[(&str, &str)] = &[
     // Words.
@@ -69,7 +69,7 @@ const SCALARS: &[(&str, &str)] = &[
     ("2026-01-01", r#""2026-01-01""#),
     ("2026-01-01T10:00:00Z", r#""2026-01-01T10:00:00Z""#),
     ("2026-01-01 10:00:00", r#""2026-01-01 10:00:00""#),
-    // What is in quotes is text, and so is what only begins like something else.
+    // Quoted values are text, and so are those that only begin like something else.
     ("'1.10'", r#""1.10""#),
     (r#""true""#, r#""true""#),
     ("''", r#""""#),
@@ -91,7 +91,7 @@ const SCALARS: &[(&str, &str)] = &[
     (">\n  a\n  b\n\n  c", r#""a b\nc\n""#),
     ("|\n  true", r#""true\n""#),
     ("a\n  b\n\n  c", r#""a b\nc""#),
-    // What readers treat differently.
+    // Constructs that readers treat differently.
     ("&x a", "line 1 of the frontmatter is not YAML: a value that begins with `&`"),
     ("*x", "line 1 of the frontmatter is not YAML: while parsing node, found unknown anchor"),
     ("[&x a, *x]", "line 1 of the frontmatter has an alias"),
@@ -108,7 +108,7 @@ fn scalars_and_collections_have_one_form() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// What the YAML library alone makes of it is the same, wherever the small reader takes it.
+/// Wherever the small reader accepts a text, the YAML library alone gives the same result.
 #[test]
 #[cfg(feature = "yaml")]
 fn both_readers_come_to_the_same_json() {
