@@ -1,6 +1,6 @@
 //! The index over the skills of a library: words, search, ranking features and confidence.
 //!
-//! It knows skills, not libraries: what is asked of a library is in `matching`.
+//! It knows skills, not libraries: queries on a library are in `matching`.
 
 mod han;
 mod fold;
@@ -42,10 +42,10 @@ pub(crate) use self::{
 
 use self::{build::DocumentInput, document::Text, query::Query};
 
-/// How many skills are looked at closely.
+/// The number of candidates that are ranked in detail.
 pub(crate) const CLOSELY: usize = 100;
 
-/// The bytes of an index over some texts.
+/// Returns the bytes of an index over some texts.
 pub(crate) fn index_of(texts: &[&str]) -> Vec<u8> {
     let index = Index::new(texts.len(), &Index::default(), |at, take| {
         let text = Text { name: "name", description: &[], tags: &[], body: texts[at] };
@@ -55,7 +55,7 @@ pub(crate) fn index_of(texts: &[&str]) -> Vec<u8> {
     index.unwrap_or_default().as_bytes().to_vec()
 }
 
-/// Searches an index that was kept as these bytes, and renews it; says whether they are one.
+/// Searches an index loaded from these bytes, and rebuilds it; returns whether they are one.
 pub(crate) fn search_in(bytes: Vec<u8>) -> bool {
     let Some(index) = Index::kept(bytes) else { return false };
     let query = Query::new("alpha beta", &index, |_| None);
@@ -69,7 +69,7 @@ pub(crate) fn search_in(bytes: Vec<u8>) -> bool {
     true
 }
 
-/// How telling a word is that stands in `count` skills of an index.
+/// Returns the weight of a word that occurs in `count` skills of an index.
 pub(crate) fn rarity(word: &str, count: u32, index: &Index) -> f32 {
     background::weight(&words::stem(word), count, index.len())
 }

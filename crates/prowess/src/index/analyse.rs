@@ -1,30 +1,30 @@
-//! From text to numbers: what takes time is done once for each distinct chunk.
+//! Converts text to term numbers; expensive work is done once for each distinct chunk.
 
 use std::{collections::HashMap, hash::BuildHasherDefault};
 
 use super::words::{AsIs, ChunkTerm, Term, chunks, hash, terms};
 
-/// Remembers what became of every chunk it has seen, and numbers the terms as they come.
+/// Caches the terms of every chunk it has seen, and numbers terms in order of appearance.
 #[derive(Debug, Default)]
 pub(crate) struct Analyser {
     /// Every term, by its number.
     pub(crate) terms: Vec<Term>,
     numbers: HashMap<Term, u32, BuildHasherDefault<AsIs>>,
-    /// What became of each chunk, by its hash.
+    /// The terms of each chunk, by its hash.
     known: HashMap<u64, ChunkTerms, BuildHasherDefault<AsIs>>,
     /// The terms of chunks that have several.
     several: Vec<NumberedTerm>,
 }
 
-/// What became of a chunk. Most have one term, which is not worth a second look into memory.
+/// The terms of a chunk. Most have one, which is stored inline to save a memory access.
 #[derive(Debug, Clone, Copy)]
 enum ChunkTerms {
     One(NumberedTerm),
-    /// Where its terms begin, and how many there are.
+    /// The start of its terms in `several`, and their number.
     Several(u32, u16),
 }
 
-/// A term as a chunk has it, by its number.
+/// A term of a chunk, by its number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NumberedTerm {
     pub(crate) number: u32,
@@ -33,7 +33,7 @@ pub(crate) struct NumberedTerm {
 }
 
 impl Analyser {
-    /// Gives every term of a text, in order.
+    /// Passes every term of a text to `take`, in order.
     pub(crate) fn analyse(&mut self, text: &str, mut take: impl FnMut(NumberedTerm)) {
         chunks(text, |chunk| {
             let key = hash(chunk.as_bytes());

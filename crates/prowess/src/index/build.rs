@@ -1,7 +1,7 @@
-//! From texts to an index, on all cores.
+//! Builds an index of texts, on all cores.
 //!
-//! Every worker numbers the terms for itself, so that none waits for another. When all is read, the
-//! terms get their ids: the common ones the small ones, so that most words take little room.
+//! Every worker numbers the terms for itself, so that none waits for another. When all texts are
+//! read, the terms get their ids: small ids for common terms, so that most words take little space.
 
 use std::{
     cmp::Reverse,
@@ -18,21 +18,21 @@ use super::{
     words::Term,
 };
 
-/// How many documents a worker takes at a time.
+/// The number of documents that a worker takes at a time.
 const BATCH: usize = 64;
 
-/// What is known about a document before it is indexed.
+/// Information about a document before it is indexed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct DocumentInput {
-    /// What its text is told from others by from now on.
+    /// The key that identifies its text from now on.
     pub(crate) key: Key,
     /// The document of an older index that has the same text.
     pub(crate) known: Option<u32>,
 }
 
 impl Index {
-    /// Indexes `count` documents, several at a time; `with` hands over each text that is not known
-    /// from an `old` index. Nothing when all is as it was there.
+    /// Indexes `count` documents in parallel; `with` passes on each text that is not known from an
+    /// `old` index. `None` if nothing has changed since then.
     pub(crate) fn new(
         count: usize,
         old: &Self,
@@ -83,27 +83,28 @@ impl Index {
     }
 }
 
-/// What a worker made.
+/// The documents and terms of one worker.
 #[derive(Debug, Default)]
 struct WorkerResult {
-    /// Documents with their places; their terms are numbers.
+    /// Documents with their positions; their terms are numbers.
     documents: Vec<(usize, Document)>,
     /// Every term, by its number.
     terms: Vec<Term>,
     known: Vec<IndexedDocument>,
 }
 
-/// A document that is known.
+/// A document that the old index contains.
 #[derive(Debug, Clone, Copy)]
 struct IndexedDocument {
     at: usize,
-    /// Its place in the old index.
+    /// Its position in the old index.
     place: u32,
     key: Key,
 }
 
 impl WorkerResult {
-    /// What a worker would have made of texts that an index has; its ids are the numbers.
+    /// Recreates a worker's result from the documents of an existing index; term numbers are its
+    /// ids.
     fn again(old: &Index, known: &[IndexedDocument]) -> Self {
         let mut uses = vec![0_u32; old.len()];
         known.iter().for_each(|it| uses[it.place as usize] += 1);
@@ -150,18 +151,18 @@ fn merged(mut worked: Vec<WorkerResult>) -> Index {
     Sections { keys, word_starts, terms, starts, postings, words }.into()
 }
 
-/// A term as one worker met it.
+/// A term as numbered by one worker.
 #[derive(Debug, Clone, Copy)]
 struct Met {
     term: Term,
-    /// In how many documents of the worker it stands.
+    /// The number of the worker's documents in which it occurs.
     count: u32,
     worker: usize,
     number: usize,
 }
 
-/// Puts ids in place of the numbers of all documents. Returns for each id its term, and in how many
-/// documents it stands.
+/// Replaces the term numbers of all documents by ids. Returns for each id its term, and the number
+/// of documents in which it occurs.
 fn give_ids(worked: &mut [WorkerResult]) -> (Vec<Term>, Vec<u32>) {
     let mut ids: Vec<Vec<u32>> = worked.iter().map(|it| vec![0; it.terms.len()]).collect();
     let mut met: Vec<Met> = Vec::new();
@@ -194,7 +195,7 @@ fn give_ids(worked: &mut [WorkerResult]) -> (Vec<Term>, Vec<u32>) {
     all.iter().map(|it| (it.1[0].term, it.0)).unzip()
 }
 
-/// Packs in which documents each id stands, and says where each begins.
+/// Encodes the postings of each id; also returns where each begins.
 fn postings(documents: &[Document], counts: &[u32]) -> (Vec<u32>, Vec<u8>) {
     let mut sizes: Vec<u32> =
         counts.iter().map(|it| if *it > 1 { length(*it) } else { 0 }).chain([0]).collect();
@@ -227,7 +228,7 @@ fn postings(documents: &[Document], counts: &[u32]) -> (Vec<u32>, Vec<u8>) {
     (starts, postings)
 }
 
-/// Where each of some texts begins that follow each other, by their sizes.
+/// Returns the start offsets of consecutive items, given their sizes.
 fn starts(mut sizes: Vec<u32>) -> Vec<u32> {
     let mut start = 0;
     for size in &mut sizes {

@@ -1,8 +1,8 @@
-//! How likely it is that a skill is the right one.
+//! Confidence: how likely it is that a skill is the right one.
 
 use super::{RankedDocument, Tier, inverted::Index, query::Query, rank, weights};
 
-/// What a confidence goes by. The weights stand in the same order.
+/// The signals that a confidence is computed from. The weights are in the same order.
 pub const SIGNALS: [&str; 10] = [
     "always",
     "score",
@@ -16,18 +16,18 @@ pub const SIGNALS: [&str; 10] = [
     "size of the library",
 ];
 
-/// How sure it is that a skill is meant whose name was said.
+/// The confidence in a skill whose name is in the request.
 pub(crate) const NAMED: f64 = 0.95;
 
-/// How telling words are that say something: two or three rare ones.
+/// The combined weight of informative words: two or three rare ones.
 const TELLING: f32 = 8.0;
 
-/// From which share of the best score on another skill is a rival of the first.
+/// The share of the best score above which another skill is a rival of the first.
 const RIVAL: f32 = 0.6;
 
 pub(crate) type Signals = [f32; SIGNALS.len()];
 
-/// The confidences of ranked skills, never rising.
+/// Returns the confidences of ranked skills, in non-increasing order.
 pub(crate) fn confidences(index: &Index, query: &Query, ranked: &[RankedDocument]) -> Vec<f64> {
     let rest: Vec<&RankedDocument> = ranked.iter().filter(|it| it.tier < Tier::Mentioned).collect();
     let signals = signals(index, query, &rest);
@@ -48,12 +48,12 @@ pub(crate) fn confidences(index: &Index, query: &Query, ranked: &[RankedDocument
     confidences.collect()
 }
 
-/// What speaks for the first being right.
+/// Returns the signals that the first skill is right.
 pub(crate) fn signals(index: &Index, query: &Query, ranked: &[&RankedDocument]) -> Option<Signals> {
     let first = ranked.first()?;
     let second = ranked[1..].iter().find(|it| !is_double(index, first.document, it.document));
-    // Whoever is farther behind than this is no rival, so that a skill that only shares words with a
-    // request does not change how sure the answer is.
+    // A skill with a lower score is not a rival, so that one that only shares words with a request
+    // does not change the confidence.
     let second = second.map_or(0.0, |it| it.score).max(first.score * RIVAL);
     let features = &first.features;
     let found = features[rank::ANYWHERE] * (query.total + query.unknown);
@@ -71,13 +71,13 @@ pub(crate) fn signals(index: &Index, query: &Query, ranked: &[&RankedDocument]) 
     ])
 }
 
-/// The logistic function of weighted signals.
+/// Returns the logistic function of the weighted signals.
 pub(crate) fn logistic(signals: &Signals, weights: &Signals) -> f64 {
     let sum: f32 = signals.iter().zip(weights).map(|(signal, weight)| signal * weight).sum();
     1.0 / (1.0 + f64::from(-sum).exp())
 }
 
-/// Whether two skills have the same name or description, so that none of them can be ahead.
+/// Whether two skills have the same name or description, so that neither can be ahead.
 fn is_double(index: &Index, a: u32, b: u32) -> bool {
     let (a, b) = (index.words(a), index.words(b));
     a.description().eq(b.description()) || a.name().eq(b.name())

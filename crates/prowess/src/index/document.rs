@@ -1,4 +1,4 @@
-//! What the index knows about one skill.
+//! One skill as the index sees it.
 
 use super::{
     analyse::{Analyser, NumberedTerm},
@@ -16,37 +16,37 @@ pub(crate) struct Text<'s> {
 }
 
 impl Text<'_> {
-    /// What tells it from other texts.
+    /// Returns a digest that identifies the text.
     pub(crate) fn key(self) -> Key {
         let lists = [self.description, self.tags].map(|it| it.join("\0"));
         digest(&[self.name, &lists[0], &lists[1], self.body].map(str::as_bytes))
     }
 }
 
-/// The parts of a skill, in the order in which a [`Document`] holds them.
+/// The parts of a skill, in the order in which a [`Document`] stores them.
 pub(crate) const NAME: usize = 0;
 pub(crate) const DESCRIPTION: usize = 1;
 pub(crate) const BODY: usize = 3;
 pub(crate) const PARTS: usize = 4;
 
-/// How much the words of a part count, and how far a long one is held against them.
+/// The weight of the words of a part, and the penalty for its length.
 #[derive(Debug, Clone, Copy)]
 struct FieldWeight {
     weight: f32,
-    /// How far the length counts, from 0 to 1.
+    /// The influence of the length, from 0 to 1.
     by_length: f32,
-    /// How many words such a part usually has. It is fixed, so that a skill scores the same in
+    /// The usual number of words in such a part. It is fixed, so that a skill scores the same in
     /// every library.
     usual: f32,
-    /// How many words count.
+    /// The maximum number of words that count.
     counted: usize,
-    /// How many words are kept in their order.
+    /// The maximum number of words that are stored in order.
     kept: usize,
-    /// Of so many words one at the least is usually new.
+    /// A part is repetitive if fewer than one in this many words is distinct.
     repeats: usize,
 }
 
-/// The weights of retrieval over real skills; their optimum is flat.
+/// The weights, tuned for retrieval over real skills; their optimum is flat.
 const WEIGHTS: [FieldWeight; PARTS] = [
     FieldWeight { weight: 5.0, by_length: 0.3, usual: 3.0, counted: 32, kept: 32, repeats: 32 },
     FieldWeight { weight: 5.0, by_length: 0.25, usual: 26.0, counted: 256, kept: 256, repeats: 3 },
@@ -60,25 +60,25 @@ const WEIGHTS: [FieldWeight; PARTS] = [
         repeats: 8,
     },
 ];
-/// How soon more of the same word stops counting.
+/// How quickly repetitions of a word stop adding to its weight.
 const SATURATION: f32 = 2.0;
-/// How much a term counts that stands beside the words of the text.
+/// The weight of an extra term, next to the words of the text.
 const EXTRA: f32 = 0.5;
 
-/// The words of a skill in their order, part by part, and what each of them counts; terms by the
-/// numbers that an [`Analyser`] gave them.
+/// The words of a skill in order, part by part, and the impact of each; terms are the numbers that
+/// an [`Analyser`] gave them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Document {
-    /// What its text is told from others by.
+    /// The key that identifies its text.
     pub(crate) key: Key,
     pub(crate) words: Vec<u32>,
-    /// How many words of each part there are.
+    /// The number of words stored of each part.
     pub(crate) kept: [usize; PARTS],
-    /// How many words each part has, those that are not kept included.
+    /// The number of words in each part, including those that are not stored.
     pub(crate) lengths: [usize; PARTS],
-    /// Each distinct term.
+    /// The distinct terms.
     pub(crate) terms: Vec<u32>,
-    /// What each of them counts, from 1 to 255.
+    /// The impact of each of them, from 1 to 255.
     pub(crate) impacts: Vec<u8>,
 }
 
@@ -92,7 +92,7 @@ impl Document {
             let (start, mut length) = (words.len(), 0);
             for text in texts {
                 analyser.analyse(text, |NumberedTerm { number, is_stop, is_extra }| {
-                    // The words of a name all count: some names have no others.
+                    // All words of a name count: some names have only stop words.
                     if (is_stop && part != NAME) || length >= counted {
                         return;
                     }
@@ -105,7 +105,7 @@ impl Document {
                     }
                 });
             }
-            // Who says the same over and over says it once, and not in any order.
+            // In a repetitive text each word counts once, and its order is not stored.
             let is_repeating = tally.counted.len() * repeats < length.min(kept);
             if is_repeating {
                 words.truncate(start);
@@ -121,20 +121,20 @@ impl Document {
     }
 }
 
-/// What terms count in the document at hand, by their numbers; empty between documents.
+/// The weights of terms in the current document, by their numbers; empty between documents.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     terms: Vec<TermWeight>,
-    /// Those that were counted in this part, and those that were weighed in this document.
+    /// The terms counted in this part, and those weighted in this document.
     counted: Vec<u32>,
     weighed: Vec<u32>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct TermWeight {
-    /// How often it stands in this part.
+    /// The number of occurrences in this part.
     count: f32,
-    /// What it weighs in the parts before.
+    /// The weight from earlier parts.
     weight: f32,
 }
 
@@ -150,7 +150,7 @@ impl Tally {
         term.count += times;
     }
 
-    /// Ends a part: what was counted is weighed.
+    /// Ends a part: converts counts to weights.
     fn weigh(&mut self, weigh: impl Fn(f32) -> f32) {
         for number in self.counted.drain(..) {
             let TermWeight { count, weight } = &mut self.terms[number as usize];
@@ -161,20 +161,21 @@ impl Tally {
         }
     }
 
-    /// Ends the document: each of its terms with its weight.
+    /// Ends the document: returns each of its terms with its weight.
     fn take(&mut self) -> impl Iterator<Item = (u32, f32)> {
         let Self { terms, weighed, .. } = self;
         weighed.drain(..).map(|it| (it, std::mem::take(&mut terms[it as usize].weight)))
     }
 }
 
-/// What a term weighs that stands `count` times in a part of this length.
+/// Returns the weight of a term that occurs `count` times in a part of this length.
 pub(crate) fn weight(part: usize, count: f32, length: usize) -> f32 {
     let FieldWeight { weight, by_length, usual, .. } = WEIGHTS[part];
     count * weight / (1.0 - by_length + by_length * length as f32 / usual)
 }
 
-/// What a weight counts, from 0 to 1: the more of a word there is, the less one more adds.
+/// Maps a weight to a range from 0 to 1: the more often a word occurs, the less another occurrence
+/// adds.
 pub(crate) fn saturated(weight: f32) -> f32 {
     weight / (SATURATION + weight)
 }

@@ -1,4 +1,4 @@
-//! Embeddings: words that mean about the same, where somebody brings the numbers.
+//! Embeddings: match words of similar meaning, with vectors that the user supplies.
 
 use std::{
     collections::HashMap,
@@ -14,25 +14,26 @@ use super::{
     words::{self, AsIs, Term},
 };
 
-/// How many skills are looked at closely for their meaning alone.
+/// The number of skills that are ranked in detail for their meaning alone.
 const NEAREST: usize = 30;
-/// How many words of a skill make up its meaning: its name, its description, and how it begins.
+/// The number of words of a skill that make up its meaning: its name, its description, and the
+/// start of its instructions.
 const WORDS: usize = 128;
-/// How many words and dimensions a file may have.
+/// The maximum number of words and of dimensions in a file.
 const MOST: (usize, usize) = (4_000_000, 4096);
 
-/// A vector for every word. Prowess comes with none: give it a file in the text format of word2vec,
-/// GloVe and fastText, one word a line with its numbers behind it.
+/// A vector for every word. Prowess ships none: supply a file in the text format of word2vec, GloVe
+/// and fastText, one word per line followed by its numbers.
 pub struct Embedder {
-    /// What it counts that a skill means the same as the request, next to what its words count.
+    /// The weight of the similarity in meaning, relative to that of the words.
     pub weight: f32,
     dimensions: usize,
-    /// Where the vector of each term begins.
+    /// The start of each term's vector.
     places: HashMap<Term, usize, BuildHasherDefault<AsIs>>,
     numbers: Vec<f32>,
 }
 
-/// A file of vectors cannot be used.
+/// The error for a file of vectors that cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EmbedderError {
@@ -44,17 +45,17 @@ pub enum EmbedderError {
     Line {
         /// The line, counted from 1.
         line: usize,
-        /// How many numbers were expected.
+        /// The expected number of dimensions.
         dimensions: usize,
     },
-    /// There is no vector in it, or more than anybody needs.
+    /// It contains no vector, or too many.
     #[error("there are no vectors, or too many")]
     Size,
 }
 
 impl Embedder {
-    /// Reads vectors, one word a line; a first line with their count and length may stand before
-    /// them. Of words with the same stem the first is taken.
+    /// Reads vectors, one word per line, optionally after a line with their count and length. Of
+    /// words with the same stem the first is used.
     pub fn read(text: impl BufRead) -> Result<Self, EmbedderError> {
         let mut embedder =
             Self { weight: 4.0, dimensions: 0, places: HashMap::default(), numbers: Vec::new() };
@@ -88,7 +89,7 @@ impl Embedder {
         if embedder.places.is_empty() { Err(EmbedderError::Size) } else { Ok(embedder) }
     }
 
-    /// The direction in which some terms point together, each as far as it is telling.
+    /// Returns the normalized sum of the vectors of some terms, by their weights.
     fn direction(&self, terms: impl Iterator<Item = (Term, f32)>) -> Vec<f32> {
         let mut sum = vec![0.0; self.dimensions];
         for (term, telling) in terms {
@@ -109,7 +110,7 @@ impl fmt::Debug for Embedder {
     }
 }
 
-/// What every skill means: directions of one byte a dimension.
+/// The meaning of every skill: directions with one byte per dimension.
 #[derive(Debug)]
 pub(crate) struct Meanings {
     dimensions: usize,
@@ -130,7 +131,7 @@ impl Meanings {
         Self { dimensions: embedder.dimensions, numbers }
     }
 
-    /// How near each of all skills is to a request in meaning, from -1 to 1.
+    /// Returns the similarity of each skill to a request in meaning, from -1 to 1.
     pub(crate) fn near(&self, embedder: &Embedder, index: &Index, request: &str) -> Vec<f32> {
         let words = read(request);
         let own = words.iter().filter(|it| !it.is_extra).map(|it| {
@@ -145,7 +146,7 @@ impl Meanings {
     }
 }
 
-/// The documents that are nearest.
+/// Returns the documents that are nearest.
 pub(crate) fn nearest(near: &[f32]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..near.len() as u32).collect();
     let by_nearness =

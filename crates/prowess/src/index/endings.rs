@@ -1,14 +1,14 @@
-//! The endings of other languages than English: `Rechnungen` and `Rechnung` are one word.
+//! Endings in languages other than English: `Rechnungen` and `Rechnung` are one word.
 //!
-//! There is no telling which language a word is of, so that each script has one table, and what
-//! stays of a word is no word: it only has to be the same for its forms. A word that is common in
-//! English keeps the stem it has there.
+//! The language of a word is unknown, so each script has one table, and the stem need not be a
+//! word: it only has to be the same for all forms. A word that is common in English keeps its
+//! English stem.
 
 use std::borrow::Cow;
 
 use super::fold::is_cyrillic;
 
-/// Takes the endings off a folded lower-case word, by its script.
+/// Strips the endings of a folded lower-case word, by its script.
 pub(crate) fn bare(word: &str) -> Cow<'_, str> {
     match word.chars().next() {
         Some('a'..='z') if word.bytes().all(|it| it.is_ascii_lowercase()) => latin(word),
@@ -19,10 +19,10 @@ pub(crate) fn bare(word: &str) -> Cow<'_, str> {
     }
 }
 
-/// Endings that English takes off itself, and better.
+/// Endings that the English stemmer handles, and better.
 const ENGLISH: [&str; 9] = ["ed", "ing", "ings", "ly", "ment", "ments", "ness", "tion", "tions"];
 
-/// Of German and Dutch, Romance languages, Polish, and Turkish.
+/// Endings in German and Dutch, Romance languages, Polish, and Turkish.
 #[rustfmt::skip]
 const LATIN: [&str; 56] = [
     "ungen", "ung", "ern", "en", "em", "er", "es", "in",
@@ -33,7 +33,7 @@ const LATIN: [&str; 56] = [
     "um", "un",
 ];
 
-/// Two endings at the most, then the last vowel, or a `t` as in `schreibt`.
+/// Strips at most two endings, then the last vowel, or a `t` as in `schreibt`.
 fn latin(word: &str) -> Cow<'_, str> {
     if word.len() < 5 || without(word, &ENGLISH, 0) != word {
         return Cow::Borrowed(word);
@@ -50,7 +50,7 @@ fn latin(word: &str) -> Cow<'_, str> {
     if rest == word && rest.len() < 7 {
         return Cow::Borrowed(word);
     }
-    // Two ways to write an umlaut, and what is doubled in one form of a word and not in another.
+    // Normalizes the two ways to write an umlaut, and letters that are doubled in some forms only.
     let mut bare = rest.to_owned();
     while let Some(at) =
         bare.as_bytes().windows(2).position(|it| matches!(it, b"ae" | b"oe" | b"ue"))
@@ -76,8 +76,8 @@ fn is_vowel(byte: u8) -> bool {
     matches!(byte, b'a' | b'e' | b'i' | b'o' | b'u' | b'y')
 }
 
-/// Of Russian and Ukrainian nouns, adjectives and verbs, as they are folded: without the breve of
-/// `й` and the dots of `ї`.
+/// Endings of Russian and Ukrainian nouns, adjectives and verbs, in folded form: without the breve
+/// of `й` and the dots of `ї`.
 #[rustfmt::skip]
 const CYRILLIC: [&str; 96] = [
     "а", "е", "и", "о", "у", "ы", "ь", "ю", "я", "і", "є",
@@ -90,7 +90,7 @@ const CYRILLIC: [&str; 96] = [
     "ал", "ил", "аи", "ати", "яти", "ити", "ути", "ує", "ає", "яє", "ють", "ують", "ають", "яють",
 ];
 
-/// Of words that are made from verbs.
+/// Endings of participles.
 const PARTICIPLES: [&str; 11] =
     ["ающ", "яющ", "ующ", "ющ", "ящ", "ащ", "ущ", "анн", "енн", "янн", "юван"];
 
@@ -112,21 +112,21 @@ fn cyrillic(word: &str) -> Cow<'_, str> {
     Cow::Owned(letters.into_iter().collect())
 }
 
-/// Of Hindi nouns and verbs.
+/// Endings of Hindi nouns and verbs.
 #[rustfmt::skip]
 const HINDI: [&str; 31] = [
     "ा", "ि", "ी", "ो", "े", "ु", "ू", "ं", "ें", "ों", "ओं", "ाओं", "ियों", "ियां", "ाएं", "ाए", "ाऊं", "ता",
     "ते", "ती", "ना", "ने", "नी", "ाता", "ाते", "ाती", "ाना", "ाने", "िए", "िये", "ेगा",
 ];
 
-/// Articles and small words that are written together with an Arabic noun.
+/// Articles and particles that are written together with an Arabic noun.
 const ARABIC_BEFORE: [&str; 8] = ["وال", "بال", "كال", "فال", "ولل", "ال", "لل", "و"];
 /// Endings of Arabic nouns and verbs.
 const ARABIC: [&str; 14] =
     ["ها", "هم", "ان", "ات", "ون", "ين", "يه", "نا", "تي", "تك", "تها", "ه", "ي", "ا"];
 
-/// What stays of an Arabic word when all that makes forms of its root is gone, as far as three
-/// letters are left: plurals and verbs change their inside as well.
+/// Strips the affixes of an Arabic word, as long as three letters are left: plurals and verbs
+/// change their inside as well.
 fn arabic(word: &str) -> Cow<'_, str> {
     let count = |word: &str| word.chars().count();
     let before = |it: &&str| word.strip_prefix(*it).filter(|rest| count(rest) >= 3);
@@ -139,10 +139,10 @@ fn arabic(word: &str) -> Cow<'_, str> {
     if count(&root) < 2 { Cow::Borrowed(rest) } else { Cow::Owned(root) }
 }
 
-/// A word without the longest of some endings that leaves `least` letters.
+/// Strips the longest of some endings that leaves `least` letters.
 fn without<'w>(word: &'w str, endings: &[&str], least: usize) -> &'w str {
     let last = word.as_bytes().last();
-    // Few endings have the right last byte, and to see that is fast.
+    // Few endings have the right last byte, and that is fast to check.
     let possible = endings.iter().filter(|it| it.as_bytes().last() == last);
     let rests = possible.filter_map(|it| word.strip_suffix(it));
     rests.filter(|it| it.chars().count() >= least).min_by_key(|it| it.len()).unwrap_or(word)

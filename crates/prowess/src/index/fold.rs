@@ -4,8 +4,8 @@ use unicode_normalization::{UnicodeNormalization as _, char::is_combining_mark};
 
 use super::han::simplified;
 
-/// A text without accents, wide forms and marks that writers leave out. Vowel signs, as those of
-/// Hindi and Thai, stay: without them other words would be left.
+/// Removes accents, wide forms and optional marks from a text. Vowel signs, as in Hindi and Thai,
+/// stay: without them the words would be different ones.
 pub(crate) fn fold(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     for c in text.nfkd().filter(|c| !is_left_out(*c)).nfc() {
@@ -24,7 +24,8 @@ pub(crate) fn is_cyrillic(c: char) -> bool {
     matches!(c, '\u{400}'..='\u{52F}')
 }
 
-/// Accents, points, tone marks of Latin letters, joiners and what only stretches a word.
+/// Whether a character is dropped: accents, points, tone marks of Latin letters, joiners and
+/// characters that only stretch a word.
 fn is_left_out(c: char) -> bool {
     let is_joiner = matches!(c, '\u{AD}' | '\u{200C}' | '\u{200D}' | '\u{640}');
     let is_nukta = c == '\u{93C}';
@@ -33,8 +34,8 @@ fn is_left_out(c: char) -> bool {
     is_joiner || is_nukta || (is_combining_mark(c) && !is_vowel_sign)
 }
 
-/// The letter that stands for this one: of Turkish, Nordic and Polish, Arabic and Persian, Hindi,
-/// Ukrainian and traditional Chinese.
+/// Returns the letter that replaces this one: in Turkish, Nordic and Polish, Arabic and Persian,
+/// Hindi, Ukrainian and traditional Chinese.
 fn letter(c: char) -> char {
     match c {
         'ı' => 'i',

@@ -1,6 +1,6 @@
-//! Chinese characters that are written in a simpler way as well.
+//! Chinese characters that also have a simplified form.
 
-/// The simplified form of a traditional character; any other is its own.
+/// Returns the simplified form of a traditional character; any other is returned unchanged.
 pub(crate) fn simplified(c: char) -> char {
     let (mut low, mut high) = (0, PAIRS.len() / PAIR);
     while low < high {
@@ -16,10 +16,10 @@ pub(crate) fn simplified(c: char) -> char {
     c
 }
 
-/// How many bytes a pair takes: two characters of three.
+/// The size of a pair in bytes: two characters of three.
 const PAIR: usize = 6;
 
-/// The commonest traditional characters, sorted, each with its simplified form behind it.
+/// The commonest traditional characters, sorted, each followed by its simplified form.
 const PAIRS: &str = "\
     佈布佔占併并來来係系俠侠倉仓個个們们側侧偵侦偽伪傑杰備备傳传債债傷伤僅仅僞伪僱雇價价儀仪\
     億亿償偿優优儲储兒儿內内兩两冊册冪幂凍冻凱凯別别刪删則则剛刚創创劃划劇剧劍剑劑剂勁劲動动\

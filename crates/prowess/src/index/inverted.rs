@@ -1,4 +1,4 @@
-//! The index: which terms stand in which skills.
+//! The index: the terms that occur in each skill.
 
 use std::fmt;
 
@@ -9,44 +9,44 @@ use super::{
 };
 pub(crate) use crate::read::source::Key;
 
-/// Which terms stand in which documents, and the words of every document in their order.
+/// The postings of each term, and the words of every document in order.
 ///
-/// All of it is one row of bytes, so that an index that was kept is used as it was read. Numbers are
-/// little-endian. Whatever the bytes are, asking gives some answer: an index that was kept need not
-/// be walked through before it is used.
+/// It is one byte buffer, so that a cached index is used as it was read. Numbers are little-endian.
+/// Invalid bytes give wrong answers, but no panic: a cached index need not be validated before it
+/// is used.
 #[derive(Default)]
 pub(crate) struct Index {
-    /// Where each of the [`Sections`] ends, and then they.
+    /// The end offset of each of the [`Sections`], followed by the sections.
     bytes: Vec<u8>,
     ends: [usize; SECTIONS],
 }
 
-/// How many sections there are.
+/// The number of sections.
 const SECTIONS: usize = 6;
-/// How many bytes say where they end.
+/// The size of the table of end offsets, in bytes.
 const TABLE: usize = 8 * SECTIONS;
-/// How many units the words of a document can take; no document has more words than it keeps.
+/// The maximum number of units for the words of a document; no document stores more words.
 const MOST_UNITS: u32 = 4096;
 
-/// What an index is made of, in the order in which it lies there.
+/// The parts of an index, in the order in which they are stored.
 #[derive(Debug, Default)]
 pub(super) struct Sections {
-    /// What each document was made of; only told apart where the index is to be kept.
+    /// The key of each document's text; only distinct where the index is to be cached.
     pub(super) keys: Vec<Key>,
-    /// Where the words of each document begin; one more at the end.
+    /// The start of each document's words; one more at the end.
     pub(super) word_starts: Vec<u32>,
-    /// The term of every id: the common ones, sorted, and then the others, sorted.
+    /// The term of each id: the common ones, sorted, and then the others, sorted.
     pub(super) terms: Vec<Term>,
-    /// Where the postings of each id begin; for a term of one document that one, [`ALONE`].
+    /// The start of each id's postings; for a term of one document that document, with [`ALONE`].
     pub(super) starts: Vec<u32>,
-    /// For each id how many documents it stands in, then each of them as the distance from the one
-    /// before, with its impact.
+    /// For each id the number of documents in which it occurs, then each document as the difference
+    /// from the one before, with its impact.
     pub(super) postings: Vec<u8>,
     /// For each document the lengths of its parts and the ids of its words.
     pub(super) words: Vec<u16>,
 }
 
-/// Adds a section to some bytes.
+/// Appends a section to a buffer.
 type WriteSection<'s> = &'s dyn Fn(&mut Vec<u8>);
 
 impl From<Sections> for Index {
@@ -75,7 +75,7 @@ impl From<Sections> for Index {
 }
 
 impl Index {
-    /// An index as it was kept; nothing where the bytes are none.
+    /// Loads a cached index; `None` if the bytes are not one.
     pub(crate) fn kept(bytes: Vec<u8>) -> Option<Self> {
         let mut ends = [0; SECTIONS];
         let mut start = TABLE;
@@ -95,17 +95,17 @@ impl Index {
         is_sound.then_some(index)
     }
 
-    /// The bytes that [`kept`](Self::kept) takes.
+    /// Returns the bytes that [`kept`](Self::kept) accepts.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// How many documents there are.
+    /// Returns the number of documents.
     pub(crate) fn len(&self) -> usize {
         self.word_starts().len().saturating_sub(1)
     }
 
-    /// How many ids there are.
+    /// Returns the number of ids.
     pub(crate) fn ids(&self) -> usize {
         self.terms().len()
     }
@@ -117,12 +117,12 @@ impl Index {
         at.ok().map(|it| it as u32)
     }
 
-    /// The term of an id.
+    /// Returns the term of an id.
     pub(crate) fn term(&self, id: u32) -> Option<Term> {
         self.terms().get(id as usize).map(|it| Term(number(*it)))
     }
 
-    /// In how many documents a term stands.
+    /// Returns the number of documents in which a term occurs.
     pub(crate) fn count(&self, id: u32) -> u32 {
         match self.start(id) {
             Some(start) if start & ALONE != 0 => 1,
@@ -131,7 +131,7 @@ impl Index {
         }
     }
 
-    /// Gives the documents of a term, each with the term's impact.
+    /// Passes each document of a term to `take`, with the term's impact.
     #[inline]
     pub(crate) fn postings(&self, id: u32, mut take: impl FnMut(u32, u8)) {
         let Some(start) = self.start(id) else { return };
@@ -150,7 +150,7 @@ impl Index {
         }
     }
 
-    /// The words of a document in their order.
+    /// Returns the words of a document in order.
     pub(crate) fn words(&self, document: u32) -> Words<'_> {
         let at = |at: usize| self.word_starts().get(at).map_or(0, |it| number(*it) as usize);
         let own = at(document as usize)..at(document as usize + 1);
@@ -159,12 +159,12 @@ impl Index {
         Words { kept: numbers(), lengths: numbers(), words }
     }
 
-    /// What each document was made of.
+    /// Returns the key of each document's text.
     pub(crate) fn keys(&self) -> &[Key] {
         self.section(0).as_chunks().0
     }
 
-    /// How many bytes it takes.
+    /// Returns its size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.len()
     }
@@ -206,47 +206,47 @@ impl fmt::Debug for Index {
 }
 
 /// The bit that tells a document, with the impact in its last byte, from the start of postings.
-/// Half of all terms stand in one document, and so take no room for postings.
+/// Half of all terms occur in one document, and so need no postings.
 pub(super) const ALONE: u32 = 1 << 31;
 
 /// The words of a document.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Words<'i> {
-    /// How many words of each part follow.
+    /// The number of words of each part that follow.
     pub(crate) kept: [usize; PARTS],
-    /// How many words each part has.
+    /// The number of words in each part.
     pub(crate) lengths: [usize; PARTS],
-    /// Their ids.
+    /// The ids of the words.
     pub(crate) words: Numbers<'i>,
 }
 
 impl<'i> Words<'i> {
-    /// The words of the name.
+    /// Returns the words of the name.
     pub(crate) fn name(self) -> impl Iterator<Item = u32> + Clone + 'i {
         self.words.take(self.kept[NAME])
     }
 
-    /// The words of the description.
+    /// Returns the words of the description.
     pub(crate) fn description(self) -> impl Iterator<Item = u32> + 'i {
         self.words.skip(self.kept[NAME]).take(self.kept[DESCRIPTION])
     }
 
-    /// The words of name, description and tags.
+    /// Returns the words of name, description and tags.
     pub(crate) fn described(self) -> impl Iterator<Item = u32> + 'i {
         self.words.take(self.kept[..BODY].iter().sum())
     }
 }
 
-/// Numbers in a row: one unit for a small one, two for others, of which the first says so by its
-/// high bits. Nearly all are small, so that reading them is fast.
+/// A sequence of numbers: one unit for a small one, two for others, of which the first is marked by
+/// its high bits. Nearly all are small, so that reading is fast.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Numbers<'i>(&'i [[u8; 2]]);
 
-/// How many ids are small.
+/// The number of small ids.
 pub(crate) const COMMON: usize = HIGH as usize;
-/// Where the units begin that are the high part of a number.
+/// The first unit that is the high part of a number.
 const HIGH: u16 = 0xF800;
-/// The largest number; whatever is larger is taken for it.
+/// The largest number; larger ones are clamped to it.
 const LARGEST: u32 = ((u16::MAX - HIGH) as u32) << 16 | 0xFFFF;
 
 impl Numbers<'_> {
@@ -260,19 +260,19 @@ impl Numbers<'_> {
     }
 }
 
-/// Ids to look for among [`Numbers`], in so little room that it can be asked all the time: a bit for
-/// each that is small, and for the others one that they share with some.
+/// A set of ids to look for among [`Numbers`], compact enough to be tested all the time: one bit
+/// for each small id, and shared bits for the others.
 #[derive(Debug)]
 pub(crate) struct Sieve(Box<[u64; 2 * UNITS / 64]>);
 
 const UNITS: usize = 1 << 16;
-/// How many units are passed at once.
+/// The number of units that are skipped at once.
 pub(crate) const RUN: usize = 8;
 
 impl Default for Sieve {
     fn default() -> Self {
         let mut sieve = Self(Box::new([0; 2 * UNITS / 64]));
-        // What begins a number of two units has to be looked at.
+        // The first unit of a two-unit number must always be looked at.
         sieve.0[usize::from(HIGH) / 64..UNITS / 64].fill(u64::MAX);
         sieve
     }
@@ -289,7 +289,7 @@ impl Sieve {
         self.0[place / 64] &= !(1 << (place % 64));
     }
 
-    /// Whether an id may be one of them.
+    /// Whether an id may be in the set.
     #[inline]
     pub(crate) fn has(&self, id: u32) -> bool {
         self.bit(Self::place(id)) & 1 == 1
@@ -310,12 +310,12 @@ impl Sieve {
 }
 
 impl Numbers<'_> {
-    /// How many numbers there are at the most.
+    /// Returns the maximum number of numbers.
     pub(crate) fn most(&self) -> usize {
         self.0.len()
     }
 
-    /// Passes over runs of numbers that are not looked for, `most` numbers at the most; says how many.
+    /// Skips runs of numbers that are not in the sieve, at most `most` numbers; returns how many.
     #[inline]
     pub(crate) fn pass(&mut self, most: usize, sieve: &Sieve) -> usize {
         let runs = self.0.as_chunks().0.iter().take(most / RUN);

@@ -1,22 +1,22 @@
-//! Everyday words: what people say, and the words that skills have for it.
+//! Everyday words, and the words that skills use instead.
 
 use std::{collections::HashMap, hash::BuildHasherDefault, sync::LazyLock};
 
 use super::words::{AsIs, hash};
 
-/// Phrases in their order, each with the words that skills use for it: `deck slide` TAB
-/// `present powerpoint|theme`, all of them stems, the closest before the bar. Written by
-/// `prowess-benches lexicon` from `lexicon/*.txt`.
+/// Sorted phrases, each with the words that skills use for it: `deck slide` TAB `present
+/// powerpoint|theme`, all of them stems, the closest before the bar. Written by `prowess-benches
+/// lexicon` from `lexicon/*.txt`.
 const TABLE: &str = include_str!("lexicon.tsv");
 
-/// How much a close word counts of the one that was said, and how much one that often goes with it.
+/// The weight of a close word relative to the one in the request, and that of a related one.
 const CLOSE: f32 = 0.8;
 const LOOSE: f32 = 0.4;
 
-/// How many words may stand between those of a phrase: `put my site online`.
+/// The maximum number of words between those of a phrase: `put my site online`.
 const APART: usize = 2;
 
-/// Where the phrases begin in the table that begin with a stem.
+/// The position in the table of the phrases that begin with a stem.
 static STARTS: LazyLock<HashMap<u64, usize, BuildHasherDefault<AsIs>>> = LazyLock::new(|| {
     let mut starts = HashMap::default();
     let mut at = 0;
@@ -28,15 +28,15 @@ static STARTS: LazyLock<HashMap<u64, usize, BuildHasherDefault<AsIs>>> = LazyLoc
     starts
 });
 
-/// A phrase of a request that the lexicon knows.
+/// A phrase of a request that is in the lexicon.
 pub(crate) struct Phrase {
-    /// Where its words stand.
+    /// The positions of its words.
     pub(crate) at: Vec<usize>,
     words: &'static str,
 }
 
 impl Phrase {
-    /// The stems of what skills say instead, each with how much it counts.
+    /// Returns the stems that skills use instead, each with its relative weight.
     pub(crate) fn other_words(&self) -> impl Iterator<Item = (&'static str, f32)> {
         let (close, loose) = self.words.split_once('|').unwrap_or((self.words, ""));
         let each = |words: &'static str, counts: f32| {
@@ -46,7 +46,7 @@ impl Phrase {
     }
 }
 
-/// The phrase with the most words that begins with the stem at a place.
+/// Returns the longest phrase, in words, that begins with the stem at a position.
 pub(crate) fn phrase_at(said: &[impl AsRef<str>], place: usize) -> Option<Phrase> {
     let first = said[place].as_ref();
     let lines = TABLE[*STARTS.get(&hash(first.as_bytes()))?..].lines();
@@ -57,7 +57,7 @@ pub(crate) fn phrase_at(said: &[impl AsRef<str>], place: usize) -> Option<Phrase
     found.max_by_key(|it| it.at.len())
 }
 
-/// Where the stems of a phrase stand that begins at a place.
+/// Returns the positions of the stems of a phrase that begins at a position.
 fn places(phrase: &str, said: &[impl AsRef<str>], place: usize) -> Option<Vec<usize>> {
     let mut at = vec![place];
     for stem in phrase.split(' ').skip(1) {

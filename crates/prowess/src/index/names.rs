@@ -1,11 +1,11 @@
-//! The words of names, found in spite of a slip of the keyboard.
+//! The words of names, matched in spite of typing errors.
 
 use super::{stop::is_stop, words};
 
-/// Shorter words have too many neighbours.
+/// The minimum length; shorter words have too many neighbours.
 const SHORTEST: usize = 4;
 
-/// The words of all names, by what is left of each when one letter is taken out.
+/// The words of all names, by what remains of each when one letter is removed.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     words: Vec<Box<str>>,
@@ -33,8 +33,8 @@ impl Names {
         Self { words: own, left }
     }
 
-    /// The word that differs from `word` by one letter: more, less, another, or two swapped. Of
-    /// several the first in the alphabet.
+    /// Returns the word that differs from `word` by one letter: added, removed, replaced, or two
+    /// swapped. Of several, the first alphabetically.
     pub(crate) fn near(&self, word: &str) -> Option<&str> {
         if word.chars().count() < SHORTEST || word.len() > 64 {
             return None;
@@ -49,7 +49,8 @@ impl Names {
     }
 }
 
-/// The name that differs from `wanted` in the fewest letters, if it is near enough to be meant. Case does not matter.
+/// Returns the name that differs from `wanted` in the fewest letters, if it is near enough to be
+/// meant. Ignores case.
 pub fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let wanted = &wanted.to_lowercase();
     let allowed = (wanted.chars().count() / 3).max(1);
@@ -65,14 +66,14 @@ pub fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Option
     best.map(|it| it.1)
 }
 
-/// How many letters have to be changed, added, taken out or exchanged with the next; anything over
-/// `most` may be off.
+/// Counts the letters that have to be changed, added, removed or swapped with the next; a result
+/// over `most` may be inexact.
 fn distance(a: &str, b: &str, most: usize) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     if a.len().abs_diff(b.len()) > most {
         return most + 1;
     }
-    // The row before, and the one before that, by which letters changed places.
+    // The previous row, and the one before that, for swapped letters.
     let mut before = vec![0; b.len() + 1];
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for i in 0..a.len() {
@@ -90,7 +91,7 @@ fn distance(a: &str, b: &str, most: usize) -> usize {
     row[b.len()]
 }
 
-/// A word, and all that is left of it when one letter is taken out.
+/// Returns a word, and what remains of it when each letter in turn is removed.
 fn without_one(word: &str) -> impl Iterator<Item = String> {
     let letters = word.char_indices().map(|(at, c)| {
         let mut left = word.to_owned();
@@ -104,7 +105,7 @@ fn key(word: &str) -> u32 {
     (words::hash(word.as_bytes()) >> 32) as u32
 }
 
-/// Whether one letter more, less or different, or two swapped, makes `b` of `a`.
+/// Whether adding, removing or replacing one letter, or swapping two, turns `a` into `b`.
 fn is_near(a: &str, b: &str) -> bool {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let same = a.iter().zip(&b).take_while(|(a, b)| a == b).count();

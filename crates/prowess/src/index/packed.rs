@@ -1,11 +1,11 @@
-//! Numbers as bytes: seven bits each, the last one below 0x80.
+//! Variable-length numbers: seven bits per byte, the last one below 0x80.
 
-/// How many bytes a number takes.
+/// Returns the size of an encoded number in bytes.
 pub(crate) fn length(value: u32) -> u32 {
     (32 - (value | 1).leading_zeros()).div_ceil(7)
 }
 
-/// Writes a number and says how many bytes it took.
+/// Writes a number and returns the number of bytes written.
 pub(crate) fn put(bytes: &mut [u8], mut value: u32) -> u32 {
     let mut at = 0;
     while value >= 0x80 {
@@ -17,7 +17,7 @@ pub(crate) fn put(bytes: &mut [u8], mut value: u32) -> u32 {
     at as u32 + 1
 }
 
-/// Takes a number off the front.
+/// Reads a number from the front.
 #[inline]
 pub(crate) fn take(bytes: &mut &[u8]) -> Option<u32> {
     let (mut value, mut shift) = (0, 0);

@@ -1,4 +1,4 @@
-//! A request as the index sees it.
+//! A request, parsed for the index.
 
 use super::{
     background,
@@ -7,62 +7,62 @@ use super::{
     words::{self, Term},
 };
 
-/// How many terms of a request are looked for: the most telling. No more, because the second look
-/// keeps them as bits of a number.
+/// The maximum number of terms in a query: those with the highest weight. The ranking stores them
+/// as bits of a number, so it cannot be more.
 pub(crate) const MOST: usize = 32;
-/// How many other words are looked for.
+/// The maximum number of replacement words in a query.
 pub(crate) const MOST_OTHERS: usize = 64;
-/// In how many words of a request other words are looked for.
+/// The number of words of a request for which replacements are looked up.
 const READ_CLOSELY: usize = 128;
-/// How many bytes of a request are read from its start, and as many from its end: what is asked
-/// stands before or behind what was pasted.
+/// The number of bytes of a request that are read from its start, and from its end: the question is
+/// before or after pasted text.
 const READ: usize = 8 * 1024;
-/// How much a term counts that stands beside the words of the request.
+/// The relative weight of an extra term, next to the words of the request.
 const EXTRA: f32 = 0.4;
-/// From which share on another word is as good as the one it stands for.
+/// The share above which a replacement is as good as the word itself.
 const AS_GOOD: f32 = 0.4;
-/// How much a word counts that was taken for another.
+/// The relative weight of a word that was corrected to another.
 const MISTYPED: f32 = 0.8;
 
-/// A request as the index sees it.
+/// A request, parsed for the index.
 #[derive(Debug, Default)]
 pub(crate) struct Query {
     /// The terms to look for, each once, in the order of the request.
     pub(crate) terms: Vec<QueryTerm>,
-    /// The words of the request in their order, as places in `terms`; nothing where a word is not
+    /// The words of the request in order, as positions in `terms`; `None` for a word that is not
     /// looked for.
     pub(crate) words: Vec<Option<u8>>,
-    /// Other words for words of the request.
+    /// Replacements for words of the request.
     pub(crate) others: Vec<OtherWord>,
-    /// What the words count together.
+    /// The total weight of the words.
     pub(crate) total: f32,
-    /// What the words count that stand in no skill at all.
+    /// The total weight of the words that occur in no skill at all.
     pub(crate) unknown: f32,
-    /// Whether it has only words that say nothing, such as `hello there`: only a name can be meant.
+    /// Whether it has only stop words, such as `hello there`: then only a name can match.
     pub(crate) says_nothing: bool,
 }
 
-/// A term that is looked for.
+/// A term of a query.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct QueryTerm {
-    /// [`NOWHERE`] for a word that is looked for only by other words for it.
+    /// Its id; [`NOWHERE`] for a word that is looked for only by its replacements.
     pub(crate) id: u32,
-    /// How telling it is.
+    /// Its weight.
     pub(crate) weight: f32,
-    /// Whether it stands beside the words of the request, as `frontend` beside `front-end`.
+    /// Whether it is an extra term, as `frontend` for `front-end`.
     pub(crate) is_extra: bool,
 }
 
 /// The id of a word that no skill has.
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
-/// Another word for some words of a request, as skills use it.
+/// A replacement for some words of a request, as skills use it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OtherWord {
     pub(crate) id: u32,
-    /// The words that it stands for, by their places in the terms, as bits.
+    /// The words that it replaces, by their positions in the terms, as bits.
     pub(crate) instead_of: u32,
-    /// How much it counts of what they count together, from 0 to 1.
+    /// Its weight as a share of theirs, from 0 to 1.
     pub(crate) share: f32,
 }
 
@@ -71,12 +71,12 @@ pub(crate) struct Word {
     pub(crate) term: Term,
     pub(crate) text: String,
     pub(crate) is_extra: bool,
-    /// Whether it says nothing about what somebody wants.
+    /// Whether it is a stop word.
     pub(crate) is_stop: bool,
 }
 
 impl Query {
-    /// Reads a request; `near` gives the word that was meant where one is mistyped.
+    /// Parses a request; `near` returns the intended word for a mistyped one.
     pub(crate) fn new<'n>(
         request: &str,
         index: &Index,
@@ -117,7 +117,7 @@ impl Query {
         for (_, wanted) in terms.iter_mut().filter(|it| it.1.is_extra) {
             wanted.weight *= EXTRA;
         }
-        // Where no word is known, what stands beside them is all there is to go by.
+        // If no word is known, the extra terms are all there is.
         if terms.iter().all(|it| it.1.is_extra) {
             terms.iter_mut().for_each(|it| it.1.is_extra = false);
         }
@@ -130,13 +130,13 @@ impl Query {
         query
     }
 
-    /// The ids of all that is looked for: of the terms, and behind them of the other words.
+    /// Returns all ids to look for: those of the terms, followed by those of the replacements.
     pub(crate) fn ids(&self) -> impl Iterator<Item = u32> {
         self.terms.iter().map(|it| it.id).chain(self.others.iter().map(|it| it.id))
     }
 
-    /// The place of the word that is found where the term at a place is: a close word for another
-    /// is as good as that one to stand next to its neighbours.
+    /// Returns the position of the word that the term at a position counts as: a close replacement
+    /// is as good as the word itself when neighbours are compared.
     pub(crate) fn word_at(&self, place: u8) -> Option<u8> {
         let Some(other) = usize::from(place).checked_sub(self.terms.len()) else {
             return Some(place);
@@ -146,26 +146,26 @@ impl Query {
         is_close.then(|| instead_of.trailing_zeros() as u8)
     }
 
-    /// How much what has this place, counted from 1, counts of a word that was said; 0 stands for
-    /// none.
+    /// Returns the weight of the term at this position, counted from 1, as a share of the original
+    /// word's; 0 for none.
     pub(crate) fn share(&self, place: u8) -> f32 {
         let Some(place) = usize::from(place).checked_sub(1) else { return 0.0 };
         place.checked_sub(self.terms.len()).map_or(1.0, |other| self.others[other].share)
     }
 
-    /// The other words for the one at a place.
+    /// Returns the replacements for the word at a position.
     pub(crate) fn others_for(&self, place: usize) -> impl Iterator<Item = &OtherWord> {
         self.others.iter().filter(move |it| it.instead_of & (1 << place) != 0)
     }
 
-    /// How long the request is: 0 for one word, 1 for as many as are looked for.
+    /// Returns the length of the request: 0 for one word, 1 for the maximum number of terms.
     pub(crate) fn long(&self) -> f32 {
         (self.terms.len().max(1) as f32).ln() / (MOST as f32).ln()
     }
 }
 
-/// The words of a request, and beside each that is known nowhere, nor meant for another, the known
-/// words that are joined in it.
+/// Returns the words of a request, and after each unknown one that is not a typing error, the known
+/// words that it is composed of.
 pub(crate) fn read_with<'n>(
     request: &str,
     index: &Index,
@@ -190,7 +190,7 @@ pub(crate) fn read_with<'n>(
     said
 }
 
-/// The words of a request but for those that say nothing; all of them where it has no others.
+/// Returns the words of a request without stop words; all of them if there are no others.
 pub(crate) fn read(request: &str) -> Vec<Word> {
     let head = &request[..request.floor_char_boundary(READ)];
     let tail =
@@ -214,7 +214,7 @@ pub(crate) fn read(request: &str) -> Vec<Word> {
     said
 }
 
-/// The phrases of a request that the lexicon knows, each with its words.
+/// Returns the phrases of a request that are in the lexicon, each with its words.
 pub(crate) fn phrases(said: &[Word]) -> impl Iterator<Item = (Vec<&Word>, lexicon::Phrase)> {
     let said: Vec<&Word> = said.iter().filter(|it| !it.is_extra).take(READ_CLOSELY).collect();
     let stems: Vec<_> = said.iter().map(|it| words::stem(&it.text)).collect();
@@ -224,23 +224,23 @@ pub(crate) fn phrases(said: &[Word]) -> impl Iterator<Item = (Vec<&Word>, lexico
     })
 }
 
-/// Words of a request for which skills may have others.
+/// Words of a request that skills may have replacements for.
 struct Replaceable {
     said: Vec<Term>,
-    /// The other words.
+    /// The replacements.
     others: Vec<Replacement>,
 }
 
-/// A word that some skill has for others.
+/// A replacement that some skill contains.
 struct Replacement {
     id: u32,
-    /// How telling it is.
+    /// Its weight.
     weight: f32,
-    /// How much it counts of what was said.
+    /// Its weight relative to the original words.
     counts: f32,
 }
 
-/// The phrases of a request for which some skill has other words.
+/// Returns the phrases of a request for which some skill contains replacements.
 fn replaceable(said: &[Word], index: &Index) -> Vec<Replaceable> {
     let found = phrases(said).map(|(said, phrase)| {
         let others = phrase.other_words().filter_map(|(stem, counts)| {
@@ -254,7 +254,7 @@ fn replaceable(said: &[Word], index: &Index) -> Vec<Replaceable> {
     found.filter(|it| !it.others.is_empty()).collect()
 }
 
-/// The other words for those of a request that are looked for.
+/// Returns the replacements for the terms of a query.
 fn others(replaceable: &[Replaceable], terms: &[(Term, QueryTerm)]) -> Vec<OtherWord> {
     let mut others: Vec<OtherWord> = Vec::new();
     for Replaceable { said, others: own } in replaceable {
@@ -265,7 +265,7 @@ fn others(replaceable: &[Replaceable], terms: &[(Term, QueryTerm)]) -> Vec<Other
             let is_known =
                 terms.iter().any(|it| it.1.id == *id) || others.iter().any(|it| it.id == *id);
             if !is_known && others.len() < MOST_OTHERS {
-                // A common word says less than the rare one that it stands for.
+                // A common word says less than the rare one that it replaces.
                 let share = counts * (weight / said).min(1.0);
                 others.push(OtherWord { id: *id, instead_of, share });
             }

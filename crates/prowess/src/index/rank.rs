@@ -1,4 +1,4 @@
-//! The second look: what speaks for each of the best, and how it adds up.
+//! Ranking: computes features of the best candidates, and combines them to a score.
 
 use std::cell::RefCell;
 
@@ -9,7 +9,7 @@ use super::{
     weights::{LONG, SHORT},
 };
 
-/// What speaks for a skill; each about from 0 to 1. The weights stand in the same order.
+/// The ranking features; each is about from 0 to 1. The weights are in the same order.
 pub const FEATURES: [&str; 17] = [
     "score of the first look",
     "impact in name, description and tags",
@@ -30,7 +30,7 @@ pub const FEATURES: [&str; 17] = [
     "length of the body",
 ];
 
-/// The places of those that confidence goes by as well.
+/// The positions of the features that confidence uses as well.
 pub(crate) const ANYWHERE: usize = 3;
 pub(crate) const IN_META: usize = 4;
 pub(crate) const IN_NAME: usize = 5;
@@ -39,23 +39,23 @@ pub(crate) const WHOLE_NAME: usize = 7;
 
 pub(crate) type Features = [f32; FEATURES.len()];
 
-/// How many words apart two words may stand that are near each other.
+/// The maximum distance, in words, of two words that are near each other.
 const NEAR: u32 = 6;
-/// How many words a passage has.
+/// The number of words in a passage, for each part.
 const PASSAGE: [u32; PARTS] = [0, 20, 0, 50];
 
 thread_local! {
     static DESK: RefCell<Desk> = RefCell::default();
 }
 
-/// What is needed again and again, kept so that nothing is allocated.
+/// Reusable buffers, to avoid allocations.
 #[derive(Default)]
 struct Desk {
-    /// For each id its place in the query, from 1; 0 for none.
+    /// For each id its position in the query, from 1; 0 for none.
     places: Vec<u8>,
-    /// The ids that have one.
+    /// The ids that have a position.
     sieve: Sieve,
-    /// The words of a part that are looked for: where, and which.
+    /// The matching words of each part: position in the text, and in the query.
     hits: [Vec<(u32, u8)>; PARTS],
 }
 
@@ -65,7 +65,7 @@ impl Desk {
     }
 }
 
-/// Looks at the skills that scored best.
+/// Computes the features of the skills that scored best.
 pub(crate) fn features(index: &Index, query: &Query, found: &[(u32, f32)]) -> Vec<Features> {
     let pairs = Pairs::new(query);
     DESK.with_borrow_mut(|desk| {
@@ -85,13 +85,13 @@ pub(crate) fn features(index: &Index, query: &Query, found: &[(u32, f32)]) -> Ve
     })
 }
 
-/// How what speaks for a skill adds up; `long` says how long the request is, from 0 to 1.
+/// Combines features to a score; `long` is the length of the request, from 0 to 1.
 pub(crate) fn score(features: &Features, long: f32) -> f32 {
     let weights = SHORT.iter().zip(&LONG).map(|(short, far)| short + (far - short) * long);
     features.iter().zip(weights).map(|(feature, weight)| feature * weight).sum()
 }
 
-/// How the name of a skill stands to a request.
+/// Returns how a request names a skill.
 pub(crate) fn tier(index: &Index, document: u32, query: &Query) -> Tier {
     let said = || query.terms.iter().filter(|it| !it.is_extra);
     let name: Vec<u32> = index.words(document).name().collect();
@@ -132,7 +132,7 @@ fn look(
             at = run.end;
         }
     }
-    // Words that no skill has count as not found.
+    // Words that no skill contains count as not found.
     let total = (query.total + query.unknown).max(1e-6);
     let found = |at: usize| {
         let weigh = |part: usize| weight(part, f32::from(counts[part][at]), lengths[part]);
@@ -181,7 +181,7 @@ fn look(
     ]
 }
 
-/// How much of a name was found, the rarer its words the more.
+/// Returns the share of a name that was found, weighted by the rarity of its words.
 fn name_found(index: &Index, name: impl Iterator<Item = u32>, query: &Query, desk: &Desk) -> f32 {
     let (mut all, mut found) = (0.0, 0.0);
     for id in name {
@@ -192,14 +192,14 @@ fn name_found(index: &Index, name: impl Iterator<Item = u32>, query: &Query, des
     if all > 0.0 { found / all } else { 0.0 }
 }
 
-/// How rare a term is in this library alone.
+/// Returns the rarity of a term in this library alone.
 fn rarity(index: &Index, id: u32) -> f32 {
     (index.len() as f32 / index.count(id).max(1) as f32).ln_1p()
 }
 
-/// Which words stand together in the query: next to each other, or with one between.
+/// The words that are neighbours in the query: adjacent, or with one word between.
 struct Pairs {
-    /// For every place, the places that follow it.
+    /// For every position, the positions that follow it.
     next: [u32; MOST],
     near: [u32; MOST],
     next_total: f32,
@@ -231,8 +231,8 @@ impl Pairs {
         Self { next, near, next_total, near_total }
     }
 
-    /// How much of what stands together in the query stands together in a text: next to each other
-    /// and near each other, as shares; and what any two words count that are near each other.
+    /// Returns the share of the query's neighbours that are adjacent in a text, the share that are
+    /// near each other, and the weight of any two words that are near each other.
     fn together(&self, query: &Query, hits: &[(u32, u8)]) -> [f32; 3] {
         let (mut next_seen, mut near_seen, mut any_seen) =
             ([0_u32; MOST], [0_u32; MOST], [0_u32; MOST]);
@@ -264,12 +264,12 @@ impl Pairs {
     }
 }
 
-/// What two words count together: as much as the less telling one.
+/// Returns the joint weight of two words: that of the lighter one.
 fn both(query: &Query, a: usize, b: usize) -> f32 {
     query.terms[a].weight.min(query.terms[b].weight)
 }
 
-/// The most that the words of one passage count.
+/// Returns the highest total weight of the words in one passage.
 fn passage(query: &Query, hits: &[(u32, u8)], length: u32) -> f32 {
     let mut counts = [0_u16; MOST];
     let (mut sum, mut best) = (0.0_f32, 0.0_f32);
@@ -293,8 +293,8 @@ fn passage(query: &Query, hits: &[(u32, u8)], length: u32) -> f32 {
     best
 }
 
-/// How many words of a name, at most three and as a share of that, stand in the request one behind
-/// the other; 0 unless all of them do.
+/// Returns how many words of a name, up to three and as a share of that, occur in the request in
+/// sequence; 0 unless all of them do.
 fn whole_name(name: impl Iterator<Item = u32> + Clone, query: &Query, hits: &[(u32, u8)]) -> f32 {
     let length = name.clone().count();
     if hits.len() < length {
@@ -307,13 +307,13 @@ fn whole_name(name: impl Iterator<Item = u32> + Clone, query: &Query, hits: &[(u
     if is_there { length.min(3) as f32 / 3.0 } else { 0.0 }
 }
 
-/// How the name of a skill stands to a request. A higher tier always comes first.
+/// The way in which a request names a skill. A higher tier always ranks first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tier {
-    /// What speaks for the skill adds up.
+    /// The skill is ranked by its score.
     #[default]
     Evidence,
-    /// All words of the request stand in its name.
+    /// Its name contains all words of the request.
     Partial,
     /// The words of the request are those of its name, in other forms.
     Alike,
@@ -324,7 +324,7 @@ pub enum Tier {
 }
 
 impl Tier {
-    /// The word for it, as in `--json`.
+    /// Returns the word for it, as in `--json`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Evidence => "evidence",
@@ -336,7 +336,7 @@ impl Tier {
     }
 }
 
-/// A document with all that is known about it.
+/// A document with its rank features.
 #[derive(Debug, Clone)]
 pub(crate) struct RankedDocument {
     pub(crate) document: u32,

@@ -1,6 +1,6 @@
-//! What a description says for a skill, without what it says against it.
+//! Descriptions without the sentences that say what a skill is not for.
 
-/// How authors say what a skill is not for, in lower case.
+/// The phrases with which authors say what a skill is not for, in lower case.
 const NOT: [&str; 8] = [
     "not for ",
     "not for:",
@@ -12,8 +12,8 @@ const NOT: [&str; 8] = [
     "never use ",
 ];
 
-/// The sentences of a description but for those that say what the skill is not for: their words
-/// are those of requests that other skills should answer.
+/// Returns the sentences of a description, except for those that say what the skill is not for:
+/// their words are those of requests that other skills should answer.
 pub(crate) fn said_for(description: &str) -> impl Iterator<Item = &str> {
     sentences(description).filter(|sentence| {
         let sentence = sentence.to_lowercase();
@@ -21,7 +21,7 @@ pub(crate) fn said_for(description: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A text cut behind `. `, `; `, `! `, `? ` and line ends.
+/// Splits a text after `. `, `; `, `! `, `? ` and line ends.
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

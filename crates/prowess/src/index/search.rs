@@ -1,4 +1,4 @@
-//! The first look: every skill that has a word of the request.
+//! Retrieval: finds every skill that contains a word of the request.
 
 use std::cell::RefCell;
 
@@ -9,8 +9,8 @@ thread_local! {
     static BEST: RefCell<Best> = const { RefCell::new(Best { values: Vec::new(), touched: Vec::new() }) };
 }
 
-/// The wanted documents that score best, at most `top`, best first, equal ones in their
-/// order; and those that are wanted `also`, whatever they score.
+/// Returns the wanted documents that score best, at most `top`, best first, ties in document order;
+/// and those in `also`, whatever their score.
 pub(crate) fn search(
     index: &Index,
     query: &Query,
@@ -27,7 +27,7 @@ pub(crate) fn search(
                 each(index, wanted.id, wanted.weight, |document, it| scores[document] += it);
                 continue;
             }
-            // Of a word and the others for it the one counts that a skill has most of.
+            // Of a word and its replacements, the one with the highest impact in a skill counts.
             BEST.with_borrow_mut(|best| {
                 best.values.resize(index.len(), 0.0);
                 each(index, wanted.id, wanted.weight, |document, it| best.raise(document, it));
@@ -48,7 +48,7 @@ pub(crate) fn search(
     })
 }
 
-/// Gives every document that has a term, with what it counts there.
+/// Passes every document that contains a term to `take`, with the term's contribution.
 fn each(index: &Index, id: u32, weight: f32, mut take: impl FnMut(usize, f32)) {
     let weight = weight / 255.0;
     index.postings(id, |document, impact| {
@@ -58,10 +58,10 @@ fn each(index: &Index, id: u32, weight: f32, mut take: impl FnMut(usize, f32)) {
     });
 }
 
-/// The most that some words count in each document; 0 between requests.
+/// The highest contribution of some words to each document; 0 between requests.
 struct Best {
     values: Vec<f32>,
-    /// The documents that have more than 0.
+    /// The documents with a value above 0.
     touched: Vec<usize>,
 }
 
@@ -74,7 +74,7 @@ impl Best {
         *best = best.max(value);
     }
 
-    /// Gives every value, and leaves 0.
+    /// Passes every value to `take`, and resets it to 0.
     fn take(&mut self, mut take: impl FnMut(usize, f32)) {
         for document in self.touched.drain(..) {
             take(document, std::mem::take(&mut self.values[document]));

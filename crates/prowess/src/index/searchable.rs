@@ -1,4 +1,4 @@
-//! The index over a library, made when it is first asked for.
+//! The index over a library, built on first use.
 
 use std::{
     collections::HashMap,
@@ -29,49 +29,48 @@ use crate::{
 pub(crate) struct Searchable {
     pub(crate) index: Index,
     skills: Vec<Arc<Skill>>,
-    /// What the skills mean, where somebody brought embeddings.
+    /// The meanings of the skills, if embeddings were supplied.
     meanings: Option<(Arc<Embedder>, Meanings)>,
-    /// What requests matched, by what was asked for and how many at the most: a conversation comes
-    /// back to the last ones.
+    /// Recent matches, by request and limit: a conversation returns to the last requests.
     pub(crate) matched: Memo<(String, usize), Vec<CachedMatch>>,
-    /// The words of names; only needed where a word is not known.
+    /// The words of names; only needed if a word is unknown.
     names: OnceLock<Names>,
 }
 
-/// A match, as it is remembered.
+/// A cached match.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CachedMatch {
-    /// The place of the skill.
+    /// The position of the skill.
     pub(crate) place: usize,
     pub(crate) confidence: f64,
     pub(crate) score: f64,
     pub(crate) tier: Tier,
 }
 
-/// Words of a request for which skills may have another, as they are explained.
+/// Words of a request that skills may have replacements for, to be explained.
 pub(crate) struct ReplacedPhrase {
     /// The words, in the order of the request.
     pub(crate) said: Vec<Term>,
     pub(crate) text: String,
-    /// The stems of the other words, each with how much it counts.
+    /// The stems of the replacements, each with its relative weight.
     pub(crate) others: Vec<(&'static str, f32)>,
 }
 
-/// A word of a request, as it is explained.
+/// A word of a request, to be explained.
 pub(crate) struct RequestWord {
     pub(crate) text: String,
-    /// What is looked for, which is another word's where this one is mistyped.
+    /// The term that is looked for: another word's if this one is mistyped.
     pub(crate) term: Term,
-    /// The stem whose term it is.
+    /// The stem of that term.
     pub(crate) stem: String,
-    /// How telling it is.
+    /// Its weight.
     pub(crate) weight: f32,
     pub(crate) is_extra: bool,
 }
 
 impl Searchable {
-    /// Reads and indexes all skills, on as many threads as there are cores, but for those that an
-    /// index that was kept has as they are. A file that cannot be read any more is indexed by its
+    /// Reads and indexes all skills, on as many threads as there are cores, except for those that a
+    /// cached index contains unchanged. A file that can no longer be read is indexed by its
     /// manifest.
     pub(crate) fn new(
         skills: &[Arc<Skill>],
@@ -102,8 +101,8 @@ impl Searchable {
                 if known.is_none() {
                     take(text);
                 }
-                // What was read is what the files say that the skill was loaded from, if they are
-                // still the same.
+                // The text that was read is that of the files that the skill was loaded from, if
+                // they are unchanged.
                 let state = skill.state.filter(|it| state_now(skill).as_ref() == Some(it));
                 DocumentInput { key: state.unwrap_or(key), known }
             })
@@ -126,7 +125,7 @@ impl Searchable {
         }
     }
 
-    /// The words of a request that are looked for, each once.
+    /// Returns the words of a request that are looked for, each once.
     pub(crate) fn read(&self, request: &str) -> Vec<RequestWord> {
         let mut asked: Vec<RequestWord> = Vec::new();
         for Word { term, text, is_extra, .. } in read_with(request, &self.index, |it| self.near(it))
@@ -145,7 +144,7 @@ impl Searchable {
         asked
     }
 
-    /// The words of a request for which skills may have others.
+    /// Returns the words of a request that skills may have replacements for.
     pub(crate) fn replaced(&self, request: &str) -> Vec<ReplacedPhrase> {
         let said = read_with(request, &self.index, |it| self.near(it));
         let replaced = phrases(&said).map(|(said, phrase)| {
@@ -160,18 +159,18 @@ impl Searchable {
         replaced.collect()
     }
 
-    /// A request as the index sees it.
+    /// Parses a request for the index.
     pub(crate) fn query(&self, request: &str) -> Query {
         Query::new(request, &self.index, |word| self.near(word))
     }
 
-    /// The word of a name that was meant by a mistyped one.
+    /// Returns the word of a name that a mistyped word was meant to be.
     fn near(&self, word: &str) -> Option<&str> {
         let names = || Names::new(self.skills.iter().map(|it| &*it.manifest.name));
         self.names.get_or_init(names).near(word)
     }
 
-    /// What a request means next to every skill; nothing without embeddings.
+    /// Compares the meaning of a request with that of every skill; empty without embeddings.
     pub(crate) fn meant(&self, request: &str) -> MeaningScores {
         let Some((embedder, meanings)) = &self.meanings else { return MeaningScores::default() };
         let near = meanings.near(embedder, &self.index, request);
@@ -179,7 +178,7 @@ impl Searchable {
     }
 }
 
-/// Hands over what is indexed of a skill.
+/// Passes the indexed text of a skill to `take`.
 fn with_text<T>(skill: &Skill, take: impl FnOnce(Text<'_>) -> T) -> T {
     let manifest = &skill.manifest;
     let dialect = manifest.dialect();
@@ -192,17 +191,17 @@ fn with_text<T>(skill: &Skill, take: impl FnOnce(Text<'_>) -> T) -> T {
     take(Text { name: &manifest.name, description: &description, tags: &tags, body: &body })
 }
 
-/// How near every skill is to a request in meaning.
+/// The similarity of every skill to a request in meaning.
 #[derive(Debug, Default)]
 pub(crate) struct MeaningScores {
-    /// The nearest ones.
+    /// The nearest documents.
     pub(crate) nearest: Vec<u32>,
     near: Vec<f32>,
     weight: f32,
 }
 
 impl MeaningScores {
-    /// What it counts for a skill.
+    /// Returns the contribution to a skill's score.
     pub(crate) fn score(&self, document: u32) -> f32 {
         self.near.get(document as usize).map_or(0.0, |it| self.weight * it.max(0.0))
     }

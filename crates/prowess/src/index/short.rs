@@ -1,6 +1,6 @@
-//! Short forms of the trade: `k8s` is `kubernetes`.
+//! Abbreviations in computing: `k8s` is `kubernetes`.
 
-/// The long form of a short word, where it has one.
+/// Returns the long form of an abbreviation.
 pub(crate) fn long(word: &str) -> Option<&'static str> {
     if word.len() > LONGEST {
         return None;
@@ -8,10 +8,10 @@ pub(crate) fn long(word: &str) -> Option<&'static str> {
     LONG.binary_search_by_key(&word, |it| it.0).ok().map(|at| LONG[at].1)
 }
 
-/// No short form has more bytes.
+/// The maximum length of an abbreviation, in bytes.
 const LONGEST: usize = 8;
 
-/// Short and long forms, sorted.
+/// Abbreviations and their long forms, sorted.
 pub(super) const LONG: [(&str, &str); 33] = [
     ("a11y", "accessibility"),
     ("app", "application"),

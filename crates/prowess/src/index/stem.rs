@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-/// Takes the commonest endings of English off a lower-case word. Other scripts stay as they are.
+/// Strips the commonest endings of English from a lower-case word. Other scripts are left
+/// unchanged.
 pub(crate) fn stem(word: &str) -> Cow<'_, str> {
     if word.len() <= 3 || !word.is_ascii() || word.bytes().any(|it| it.is_ascii_digit()) {
         return Cow::Borrowed(word);
@@ -31,7 +32,7 @@ pub(crate) fn stem(word: &str) -> Cow<'_, str> {
     stem
 }
 
-/// Endings that make one word of another.
+/// Endings that derive one word from another.
 const ENDINGS: [(&str, &str); 12] = [
     ("ization", "iz"),
     ("isation", "iz"),
@@ -47,7 +48,7 @@ const ENDINGS: [(&str, &str); 12] = [
     ("er", ""),
 ];
 
-/// Words that only look like those who do what another word says: a poster posts nothing.
+/// Words that only look like agent nouns: a poster posts nothing.
 const NOUNS: [&str; 14] = [
     "banner",
     "center",
@@ -81,12 +82,12 @@ fn plural(word: &str) -> Cow<'_, str> {
     Cow::Borrowed(word)
 }
 
-/// A word without its ending. Most have another last letter, which is seen at once.
+/// Strips an ending. Most words have another last letter, which is checked first.
 fn without<'w>(word: &'w str, ending: &str) -> Option<&'w str> {
     (word.as_bytes().last() == ending.as_bytes().last()).then(|| word.strip_suffix(ending))?
 }
 
-/// `runn` as in `running` is `run`, but `install` stays.
+/// Undoes doubled letters: `runn` as in `running` is `run`, but `install` stays.
 fn undoubled(base: &str) -> &str {
     let bytes = base.as_bytes();
     let [.., a, b] = bytes else { return base };

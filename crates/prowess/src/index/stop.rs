@@ -1,7 +1,7 @@
-//! Words that say nothing about what somebody wants.
+//! Stop words: words that say nothing about the request.
 
-/// Says whether a folded lower-case word is one of them. So are letters and short numbers by
-/// themselves, but for two that are languages.
+/// Returns whether a folded lower-case word is one of them. So are single letters and short
+/// numbers, except for two that are programming languages.
 pub(crate) fn is_stop(word: &str) -> bool {
     let is_letter = word.len() == 1 && !matches!(word, "c" | "r");
     let is_number = word.len() <= 2 && word.bytes().all(|it| it.is_ascii_digit());
@@ -22,7 +22,7 @@ const GLANCES: [u64; 64] = {
     glances
 };
 
-/// Where the bit of a word stands.
+/// Returns the position of a word's bit.
 const fn glance(word: &[u8]) -> (usize, u64) {
     let (Some(first), Some(last)) = (word.first(), word.last()) else { return (0, 0) };
     ((*first as usize + word.len() * 9) % 64, 1 << (*last % 64))

@@ -1,6 +1,6 @@
-//! From text to terms: the same words however they are written.
+//! Splits text into terms: the same words in any spelling.
 //!
-//! A text falls into *chunks* (`front-end`, `GitHub's`, `next.js`) and a chunk into terms.
+//! A text is split into *chunks* (`front-end`, `GitHub's`, `next.js`) and a chunk into terms.
 
 use std::{borrow::Cow, hash::Hasher};
 
@@ -13,31 +13,31 @@ use super::{background, endings, fold::fold, short, stem, stop::is_stop};
 pub(crate) struct Term(pub(crate) u32);
 
 impl Term {
-    /// The term of a folded lower-case word.
+    /// Returns the term of a folded lower-case word.
     pub(crate) fn new(word: &str) -> Self {
         Self::of(&stem(word))
     }
 
-    /// The term of a stem.
+    /// Returns the term of a stem.
     pub(crate) fn of(stem: &str) -> Self {
         Self((hash(stem.as_bytes()) >> 32) as u32)
     }
 }
 
-/// How stems begin, so that most words that cannot have one of them are known at first sight.
+/// The first letters of stems, to rule out most words quickly.
 #[derive(Debug, Default)]
 pub(crate) struct Starts([u32; 32]);
 
 impl Starts {
-    /// Adds a stem, and whatever short word has it.
+    /// Adds a stem, and the abbreviations for it.
     pub(crate) fn add(&mut self, stem: &str) {
         self.mark(stem);
         let shorts = short::LONG.iter().filter(|it| Self::place(it.1) == Self::place(stem));
         shorts.for_each(|it| self.mark(it.0));
     }
 
-    /// Whether a chunk may have one of the stems. Stems lose the end of a word, and at its beginning no
-    /// more than the `e` of an umlaut; what is more than a plain word may always have one.
+    /// Whether a chunk may have one of the stems. Stemming removes the end of a word, and at its
+    /// beginning at most the `e` of an umlaut; a chunk that is not a plain word is always allowed.
     pub(crate) fn allow(&self, chunk: &str) -> bool {
         let (row, column) = Self::place(chunk);
         self.0[row] & (1 << column) != 0
@@ -50,14 +50,14 @@ impl Starts {
         self.0[row] |= 1 << column;
     }
 
-    /// By the first two letters.
+    /// Returns the position for the first two letters.
     fn place(word: &str) -> (usize, usize) {
         let at = |at: usize| word.as_bytes().get(at).map_or(0, |it| usize::from(it % 32));
         (at(0), at(1))
     }
 }
 
-/// The stem of a folded lower-case word; that of its long form, where it is a short one.
+/// Returns the stem of a folded lower-case word; that of its long form if it is an abbreviation.
 pub(crate) fn stem(word: &str) -> Cow<'_, str> {
     let stem = english(word);
     let word = short::long(word).unwrap_or(word);
@@ -68,7 +68,7 @@ pub(crate) fn stem(word: &str) -> Cow<'_, str> {
     let of_bare = stem::stem(&bare);
     let is_english = background::is_known(&of_bare);
     Cow::Owned(if is_english && of_bare.len() < 5 {
-        // Most short words of English are an ending away from another word.
+        // Most short words of English are one ending away from another word.
         format!("{bare}~")
     } else if is_english || bare.ends_with("ing") {
         of_bare.into_owned()
@@ -77,13 +77,13 @@ pub(crate) fn stem(word: &str) -> Cow<'_, str> {
     })
 }
 
-/// The stem of a word that is taken for English, as the table of common words has it.
+/// Returns the stem of a word that is treated as English, as in the table of common words.
 pub(crate) fn english(word: &str) -> Cow<'_, str> {
     stem::stem(short::long(word).unwrap_or(word))
 }
 
-/// The longest known words at the start and the end of a long one: German joins `Datenbank` and
-/// `Sicherung`, with a letter between them or without.
+/// Returns the longest known words at the start and the end of a compound: German joins `Datenbank`
+/// and `Sicherung`, with or without a letter between them.
 pub(crate) fn joined(word: &str, is_known: impl Fn(Term) -> bool) -> impl Iterator<Item = &str> {
     const SHORTEST: usize = 5;
     const REST: usize = 3;
@@ -94,21 +94,21 @@ pub(crate) fn joined(word: &str, is_known: impl Fn(Term) -> bool) -> impl Iterat
     start.into_iter().chain(end)
 }
 
-/// A term as a chunk has it.
+/// A term of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChunkTerm {
     pub(crate) term: Term,
     pub(crate) is_stop: bool,
-    /// Whether it stands beside the words of the text, as `github` does beside `git` and `hub`, and
-    /// so has no place of its own among them.
+    /// Whether it is an extra term, as `github` is next to `git` and `hub`, and so has no position
+    /// of its own among the words.
     pub(crate) is_extra: bool,
 }
 
-/// Longer chunks are keys, hashes or pictures, and no words.
+/// The maximum length; longer chunks are keys, hashes or pictures, not words.
 const LONGEST: usize = 64;
 
-/// Gives every chunk of a text: letters and digits with the marks that join them. Scripts without
-/// spaces give two characters at a time.
+/// Passes every chunk of a text to `take`: letters and digits with the marks that join them.
+/// Scripts without spaces yield two characters at a time.
 pub(crate) fn chunks<'t>(text: &'t str, mut take: impl FnMut(&'t str)) {
     let bytes = text.as_bytes();
     let class = |at: usize| bytes.get(at).map_or(Class::Gap, |byte| CLASSES[*byte as usize]);
@@ -117,7 +117,7 @@ pub(crate) fn chunks<'t>(text: &'t str, mut take: impl FnMut(&'t str)) {
     while at < bytes.len() {
         let start = at;
         loop {
-            // Nearly everything is ASCII, and that goes byte by byte.
+            // Nearly everything is ASCII, which is processed byte by byte.
             while class(at) == Class::Letter {
                 at += 1;
             }
@@ -153,13 +153,13 @@ pub(crate) fn chunks<'t>(text: &'t str, mut take: impl FnMut(&'t str)) {
     }
 }
 
-/// Whether a character beyond ASCII can stand in a word.
+/// Whether a non-ASCII character can be part of a word.
 fn is_letter(c: char) -> bool {
     c.is_alphanumeric() || is_mark(c) || c == '’'
 }
 
-/// Gives the pairs of a run of characters that has no spaces, or its one character. A character
-/// has its marks with it. The kinds of Japanese letters make runs of their own, because they hardly
+/// Passes the character pairs of a run without spaces to `take`, or its only character. A character
+/// includes its marks. Each kind of Japanese letters forms runs of its own, because they hardly
 /// ever change within a word, and those for foreign words write one word at a time.
 fn dense<'t>(text: &'t str, start: usize, take: &mut impl FnMut(&'t str)) -> usize {
     let rest = &text[start..];
@@ -167,7 +167,7 @@ fn dense<'t>(text: &'t str, start: usize, take: &mut impl FnMut(&'t str)) -> usi
     let is_in = |c: char| is_dense(c) && is_kana.iter().all(|(is_kana, of)| is_kana(c) == *of);
     let length = rest.find(|c| !is_in(c) && !is_mark(c)).unwrap_or(rest.len());
     let run = &rest[..length];
-    // A mark that stands first is a character of its own.
+    // A leading mark is a character of its own.
     let starts = run.char_indices().filter(|(at, c)| *at == 0 || !is_mark(*c)).map(|it| it.0);
     let starts: Vec<usize> = starts.chain([length]).collect();
     if starts.len() == 2 || (rest.starts_with(is_katakana) && length <= LONGEST) {
@@ -178,7 +178,7 @@ fn dense<'t>(text: &'t str, start: usize, take: &mut impl FnMut(&'t str)) -> usi
     start + length
 }
 
-/// Gives the terms of one chunk, each with the word that it stands for.
+/// Passes the terms of one chunk to `take`, each with its word.
 pub(crate) fn terms(chunk: &str, mut take: impl FnMut(ChunkTerm, &str)) {
     let folded;
     let chunk = if chunk.is_ascii() {
@@ -198,7 +198,7 @@ pub(crate) fn terms(chunk: &str, mut take: impl FnMut(ChunkTerm, &str)) {
         return;
     }
     if chunk.starts_with(is_katakana) {
-        // `サーバー` is written without its last sign as well.
+        // `サーバー` is also written without its last sign.
         let word = chunk.strip_suffix('ー').filter(|it| !it.is_empty()).unwrap_or(chunk);
         give(word, false);
         let starts: Vec<usize> = word.char_indices().map(|it| it.0).chain([word.len()]).collect();
@@ -219,7 +219,7 @@ pub(crate) fn terms(chunk: &str, mut take: impl FnMut(ChunkTerm, &str)) {
     }
 }
 
-/// Gives the words of a text that say something, with their terms.
+/// Passes the words of a text to `take`, except for stop words, with their terms.
 pub(crate) fn each_word(text: &str, mut take: impl FnMut(Term, &str)) {
     chunks(text, |chunk| {
         terms(chunk, |found, word| {
@@ -230,7 +230,7 @@ pub(crate) fn each_word(text: &str, mut take: impl FnMut(Term, &str)) {
     });
 }
 
-/// How many different words of a text say something.
+/// Counts the distinct words of a text, except for stop words.
 pub(crate) fn telling(text: &str) -> usize {
     let mut terms = Vec::new();
     each_word(text, |term, _| terms.push(term));
@@ -239,8 +239,8 @@ pub(crate) fn telling(text: &str) -> usize {
     terms.len()
 }
 
-/// The parts of a chunk between its joints. What follows an apostrophe is an ending where it is
-/// short, as in `GitHub's`, and else a word, as in `dell'azienda`; one letter before it is none.
+/// Splits a chunk at its joints. Text after an apostrophe is an ending if it is short, as in
+/// `GitHub's`, and else a word, as in `dell'azienda`; one letter before it is dropped.
 fn parts(chunk: &str) -> impl Iterator<Item = &str> {
     chunk.split(['-', '_', '.']).flat_map(|part| {
         let (word, rest) = part.split_once(['\'', '’']).unwrap_or((part, ""));
@@ -250,7 +250,7 @@ fn parts(chunk: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The words of `camelCase`, `HTMLPage` and `python3`; none where there is but one.
+/// Splits `camelCase`, `HTMLPage` and `python3` into words; empty if there is only one.
 fn inner(part: &str) -> Vec<&str> {
     if part.bytes().all(|it| it.is_ascii_lowercase()) {
         return Vec::new();
@@ -274,20 +274,20 @@ fn inner(part: &str) -> Vec<&str> {
     words
 }
 
-/// What a byte is to a chunk.
+/// The role of a byte in a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
     /// A letter or a digit.
     Letter,
-    /// What joins two words to one.
+    /// A mark that joins two words.
     Joint,
-    /// Nothing that belongs to a word.
+    /// Not part of a word.
     Gap,
-    /// A part of a character beyond ASCII.
+    /// A part of a non-ASCII character.
     Beyond,
 }
 
-/// What belongs to the letter before it.
+/// Whether a character modifies the letter before it.
 fn is_mark(c: char) -> bool {
     is_combining_mark(c) || matches!(c, '\u{AD}' | '\u{200D}' | '\u{FF9E}' | '\u{FF9F}')
 }
@@ -322,12 +322,12 @@ fn is_dense(c: char) -> bool {
         | 0x4E00..=0x9FFF | 0xAC00..=0xD7AF | 0xF900..=0xFAFF | 0xFF66..=0xFF9F | 0x20000..=0x3FFFF)
 }
 
-/// A hash that is the same on every machine and in every version: terms are kept by it.
+/// Computes a hash that is the same on every machine and in every version: terms are stored by it.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let (words, rest) = bytes.as_chunks();
     let words = words.iter().map(|it| u64::from_le_bytes(*it));
-    // The rest is filled up with zeros, byte by byte: a copy of so few costs more.
+    // The rest is padded with zeros, byte by byte: copying so few would cost more.
     let last = rest.iter().rfold(0, |word, byte| word << 8 | u64::from(*byte));
     for word in words.chain((!rest.is_empty()).then_some(last)) {
         let mixed = (hash ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -336,7 +336,7 @@ pub(crate) fn hash(bytes: &[u8]) -> u64 {
     (hash ^ bytes.len() as u64).wrapping_mul(0xBF58_476D_1CE4_E5B9)
 }
 
-/// A hasher for what is a hash already.
+/// A hasher for keys that are already hashes.
 #[derive(Debug, Default)]
 pub(crate) struct AsIs(u64);
 
