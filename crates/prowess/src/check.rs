@@ -1,4 +1,4 @@
-//! What is wrong with a skill, and how its file is written or fixed.
+//! Checks skills, and writes or fixes their files.
 
 pub(crate) mod validate;
 pub(crate) mod render;

@@ -1,6 +1,6 @@
-//! What other clients would make of skills: who finds one, who loads it, and who does not.
+//! The doctor: which clients find a skill, load it, or reject it.
 //!
-//! What is known of clients is the table in `clients`; nothing here knows any of them.
+//! The facts about clients are in the table in `clients`; nothing here knows any of them.
 
 mod symptom;
 mod surroundings;
@@ -29,80 +29,81 @@ use crate::{
     read::{manifest::Status, source::Directory},
 };
 
-/// What clients would make of the skills that lie on this machine.
+/// The result of an examination: the verdicts of clients on the skills on this machine.
 #[derive(Debug)]
 pub struct Checkup {
     /// Every skill, sorted by name and path.
     pub skills: Vec<ExaminedSkill>,
-    /// The directories that have skills: those of the project first, each by path.
+    /// The directories that contain skills: those of the project first, each by path.
     pub locations: Vec<Location>,
-    /// The clients that have more descriptions than room for them.
+    /// The clients with more descriptions than they have room for.
     pub crowded: Vec<CrowdedClient>,
-    /// What could not be looked at.
+    /// Findings about what could not be read.
     pub findings: Vec<Finding>,
 }
 
-/// A skill, and what clients would make of it.
+/// A skill, with the verdicts of clients.
 #[derive(Debug)]
 pub struct ExaminedSkill {
-    /// Its name; that of its folder where it has none.
+    /// Its name; that of its folder if it has none.
     pub name: String,
-    /// Its `SKILL.md`.
+    /// The path of its `SKILL.md`.
     pub path: Arc<Path>,
-    /// Whether it lies in the project that clients are started in.
+    /// Whether it is in the project that clients are started in.
     pub in_project: bool,
-    /// Whether it is in use by this library; other clients know nothing of that.
+    /// Its status in this library; other clients do not know it.
     pub status: Status,
-    /// How many characters clients list of it: those of its name and description.
+    /// The number of characters that clients list of it: those of its name and description.
     pub characters: usize,
-    /// What each client would make of it, in the order that they were given.
+    /// The diagnosis for each client, in the order in which they were given.
     pub diagnoses: Vec<Diagnosis>,
 }
 
-/// What one client would make of a skill.
+/// The treatment of a skill by one client.
 #[derive(Debug)]
 pub struct Diagnosis {
     /// The client.
     pub client: &'static Client,
-    /// What becomes of the skill.
+    /// The verdict on the skill.
     pub verdict: Verdict,
-    /// The file by which the client finds it; nothing where it does not, or is told where to look.
+    /// The file by which the client finds it; `None` if it does not, or must be told where to look.
     pub path: Option<PathBuf>,
-    /// Why, the worst first. What is not looked for has no reason.
+    /// The reasons, the worst first. A skill that the client does not look for has none.
     pub notes: Vec<VerdictReason>,
 }
 
 /// A reason for a verdict.
 #[derive(Debug, Clone)]
 pub struct VerdictReason {
-    /// What becomes of a skill for this reason.
+    /// The verdict that follows from this reason.
     pub verdict: Verdict,
-    /// What about the skill that is; nothing where it is about others of its name.
+    /// The symptom of the skill; `None` if the reason is other skills of its name.
     pub symptom: Option<Symptom>,
-    /// What is so.
+    /// A description of the reason.
     pub reason: String,
-    /// What to do about it; nothing where it is meant so.
+    /// Advice on how to fix it; `None` if it is intended.
     pub fix: Option<String>,
-    /// Whether `prowess check --fix` does that.
+    /// Whether `prowess check --fix` fixes it.
     pub is_fixable: bool,
-    /// Who says so; nothing where nobody does.
+    /// The source of this claim, if there is one.
     pub source: Option<&'static Citation>,
 }
 
-/// A client that has more descriptions than room for them.
+/// A client with more descriptions than it has room for.
 #[derive(Debug)]
 pub struct CrowdedClient {
     /// The client.
     pub client: &'static Client,
-    /// How many skills it would show.
+    /// The number of skills that it would show.
     pub skills: usize,
-    /// How many characters their names and descriptions have.
+    /// The number of characters in their names and descriptions.
     pub characters: usize,
-    /// How many of them it shows.
+    /// The number of characters that it shows.
     pub room: usize,
 }
 
-/// Looks into the directories of clients, and into some others, and says what the clients would make of what lies there.
+/// Examines the directories of clients, and some others, and returns the verdicts of the clients on
+/// the skills there.
 pub fn examine(
     clients: &[&'static Client],
     surroundings: &Surroundings,
@@ -131,13 +132,13 @@ pub fn examine(
     Checkup { skills, locations, crowded, findings: std::mem::take(&mut look.findings) }
 }
 
-/// The clients that are installed for this user or used in this project.
+/// Returns the clients that are installed for this user or used in this project.
 pub fn installed(surroundings: &Surroundings) -> Vec<&'static Client> {
     CLIENTS.iter().filter(|it| it.installed_at(surroundings).is_some()).collect()
 }
 
-/// The directory that most of some clients look into, as it is usually called, and which of them do. Where several are
-/// alike, the one that clients share, and else the first of the table.
+/// Returns the directory that most of some clients read, by its usual name, and which of them do.
+/// Of several with as many, the one that clients share, and else the first of the table.
 pub fn common_spot(
     clients: &[&'static Client],
     in_project: bool,
@@ -167,14 +168,14 @@ impl ExaminedSkill {
         Self { name, path, in_project, status, characters, diagnoses: Vec::new() }
     }
 
-    /// The worst that becomes of it in a client that looks where it lies.
+    /// Returns the worst verdict of a client that looks where the skill is.
     pub fn worst(&self) -> Option<Verdict> {
         self.diagnoses.iter().filter(|it| it.path.is_some()).map(|it| it.verdict).max()
     }
 }
 
 impl VerdictReason {
-    /// A reason that lies in others of the skill's name.
+    /// Returns a reason that is caused by other skills of the same name.
     fn of_others(verdict: Verdict, reason: String, client: &'static Client) -> Self {
         let source = Some(client.source);
         Self { verdict, symptom: None, reason, fix: None, is_fixable: false, source }
@@ -182,7 +183,7 @@ impl VerdictReason {
 }
 
 impl Diagnosis {
-    /// Whether the client looks where the skill lies, and does not take it.
+    /// Whether the client looks where the skill is, and does not load it.
     pub fn is_fault(&self) -> bool {
         self.path.is_some() && self.verdict.is_fault()
     }
@@ -199,7 +200,7 @@ impl Diagnosis {
         diagnosis
     }
 
-    /// Adds a reason, and leaves out what no longer matters.
+    /// Adds a reason, and removes those that no longer matter.
     fn note(&mut self, note: VerdictReason) {
         self.verdict = self.verdict.max(note.verdict);
         let at = self.notes.partition_point(|it| it.verdict >= note.verdict);
@@ -213,7 +214,7 @@ impl Diagnosis {
     }
 }
 
-/// Whether a client has more to show than it has room for.
+/// Returns the client if it has more to show than it has room for.
 fn crowd(client: &'static Client, look: &Look, diagnoses: &[Diagnosis]) -> Option<CrowdedClient> {
     let room = client.room?;
     let shown = diagnoses.iter().zip(&look.candidates).filter(|it| it.0.verdict <= Verdict::Cut);
@@ -222,7 +223,7 @@ fn crowd(client: &'static Client, look: &Look, diagnoses: &[Diagnosis]) -> Optio
     (characters > room).then_some(CrowdedClient { client, skills, characters, room })
 }
 
-/// How many characters a client lists of a skill.
+/// Returns the number of characters that a client lists of a skill.
 fn listed(candidate: &Candidate) -> usize {
     let name = candidate.name.as_ref().map_or(0, |it| it.chars().count());
     name + candidate.description.unwrap_or_default()

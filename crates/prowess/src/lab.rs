@@ -1,5 +1,5 @@
-//! The lab: which skills take each other's requests, which are never found, and whether evaluations
-//! hold. No model is asked; it is the matcher itself that answers.
+//! The lab: finds skills that take each other's requests or are never found, and runs evaluations.
+//! It uses the matcher itself, and no model.
 
 mod probe;
 mod family;
@@ -24,30 +24,30 @@ use crate::{
     read::skill::Skill,
 };
 
-/// How many items a thread takes before somebody is told how far it has come.
+/// The number of items that a thread processes between progress reports.
 const ROUND: usize = 64;
-/// How many skills are looked at for each request: all that the matcher ranks.
+/// The number of skills that are looked at for each request: all that the matcher ranks.
 const RANKED: usize = 100;
 
-/// A library, and when one of its skills is matched.
+/// A library, and the threshold for a match.
 #[derive(Debug, Clone, Copy)]
 pub struct Lab<'lib> {
     /// The library.
     pub library: &'lib Library,
-    /// The least confidence of a skill that is matched.
+    /// The minimum confidence of a match.
     pub threshold: f64,
 }
 
-/// Is told how many of how many are done.
+/// A callback for progress: the number of items done, and their total.
 pub type Progress<'p> = &'p mut dyn FnMut(usize, usize);
 
 impl<'lib> Lab<'lib> {
-    /// The skills that a model could get for a request, best first.
+    /// Returns the skills that a model could get for a request, best first.
     fn ask(&self, request: &str) -> Vec<Match<'lib>> {
         matches_among(self.library, request, RANKED, can_be_matched)
     }
 
-    /// The places and skills that requests can match.
+    /// Returns the skills that requests can match, with their positions.
     fn matchable(&self) -> impl Iterator<Item = (u32, &'lib Skill)> {
         let skills = (0..).zip(self.library.all());
         skills.filter(|it| can_be_matched(it.1))
@@ -59,7 +59,7 @@ fn can_be_matched(skill: &Skill) -> bool {
     skill.hidden_by.is_none() && skill.manifest.is_for_models()
 }
 
-/// Maps items on a thread for each core, in their order.
+/// Maps items on one thread for each core, keeping their order.
 fn mapped<I: Sync, T: Send>(
     items: &[I],
     progress: Progress<'_>,
@@ -71,7 +71,7 @@ fn mapped<I: Sync, T: Send>(
     for round in items.chunks(threads * ROUND) {
         thread::scope(|scope| {
             let (first, rest) = round.split_at(round.len().min(ROUND));
-            // Where the system refuses a thread, this one does its work.
+            // If the system refuses a thread, this one does its work.
             let start = |items| {
                 let started = thread::Builder::new().spawn_scoped(scope, move || work(items));
                 (items, started.ok())

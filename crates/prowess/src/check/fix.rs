@@ -1,7 +1,7 @@
-//! Fixes: what a rule has found is put right, and nothing else changes.
+//! Fixes: each clears the findings of one rule, and changes nothing else.
 //!
-//! A fix is kept only if the text still says the same and what was found is gone. Nothing is
-//! guessed: a text whose fields could not be read, or only in part, is left alone.
+//! A fix is kept only if the text still means the same and the finding is gone. Nothing is guessed:
+//! a text whose fields could not be read, or only in part, is left alone.
 //!
 //! | rules without a fix | why |
 //! |---|---|
@@ -32,19 +32,19 @@ use crate::{
     read::parse::{Encoding, canonical, decode, is_own, requoted},
 };
 
-/// A text, and what was put right in it.
+/// A text, and the findings that were fixed in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FixedText {
-    /// The text: what it was, to the byte, where nothing could be fixed.
+    /// The text: unchanged, byte for byte, if nothing could be fixed.
     pub bytes: Vec<u8>,
-    /// What was found before and is not found any more.
+    /// The findings that are gone.
     pub findings: Vec<Finding>,
-    /// The rules whose fix was not kept, because the text would have said something else.
+    /// The rules whose fix was discarded, because it would have changed the meaning of the text.
     pub left: Vec<&'static Rule>,
 }
 
-/// Puts right what the rules of a profile find in the bytes of a `SKILL.md`, where that is safe.
-/// What was fixed once stays as it is the next time.
+/// Fixes what the rules of a profile find in the bytes of a `SKILL.md`, where that is safe. A fixed
+/// text is not changed by fixing it again.
 ///
 /// ```
 /// use prowess::{Profile, fix};
@@ -84,22 +84,22 @@ pub fn fix(bytes: &[u8], profile: Profile) -> FixedText {
     fixed
 }
 
-/// How often all fixes are tried: one may make room for another that comes before it.
+/// The number of passes over all fixes: one may enable another that comes before it.
 const PASSES: usize = 4;
 
-/// Whether [`fix`] may put right what a rule finds; whether it does depends on the text.
+/// Whether [`fix`] may clear the findings of a rule; whether it does depends on the text.
 pub fn has_fix(rule: &Rule, profile: Profile) -> bool {
     FIXES.iter().any(|it| it.is_for(rule) && it.holds_in(profile))
 }
 
-/// How the faults that one rule finds are put right.
+/// The fix for the findings of one rule.
 struct Fix {
     rule: &'static Rule,
-    /// The bytes without them; nothing where that cannot be done.
+    /// Returns the bytes with the findings cleared; `None` if that cannot be done.
     edit: fn(&[u8]) -> Option<Vec<u8>>,
 }
 
-/// Every fix there is. What makes a text readable, and makes room for others, is tried first.
+/// All fixes. Those that make a text readable, or enable others, are tried first.
 static FIXES: &[Fix] = &[
     Fix { rule: &rule::ENCODING_UTF16, edit: as_utf8 },
     Fix { rule: &rule::BYTE_ORDER_MARK, edit: without_mark },
@@ -118,7 +118,8 @@ static FIXES: &[Fix] = &[
     Fix { rule: &rule::TAGS_NOT_LIST, edit: |it| edited(it, with_listed_tags) },
 ];
 
-/// The rules that are asked only of a text whose fields can all be read: what they find was there before.
+/// The rules that are only applied to a text whose fields can all be read: their faults were there
+/// before.
 static ADVICE: &[&Rule] = &[&rule::DESCRIPTION_WHEN, &rule::ARGUMENT_HINT, &rule::UNPINNED_PACKAGE];
 
 impl Fix {
@@ -130,20 +131,20 @@ impl Fix {
         self.is_for(finding.rule)
     }
 
-    /// A client that is lenient about fields has nothing to clear.
+    /// Whether the fix applies in a profile: one that is lenient about fields has nothing to clear.
     fn holds_in(&self, profile: Profile) -> bool {
         profile != Profile::Lenient || !self.is_for(&rule::UNKNOWN_FIELD)
     }
 
-    /// Whether a text says what it said before.
+    /// Whether a text means the same as before.
     fn keeps(before: &Meaning, after: &Meaning) -> bool {
         (&before.instructions, &before.fields, before.hashes)
             == (&after.instructions, &after.fields, after.hashes)
     }
 
-    /// Whether less is found of what was to be cleared, and nothing that was not found before: unless
-    /// a fix behind this one clears it, it is advice, which is given once all fields can be read, or
-    /// it can be seen only now that the frontmatter is YAML.
+    /// Whether there are fewer of the findings to clear, and no new ones: except those that a later
+    /// fix clears, advice, which is given once all fields can be read, and those that can be seen
+    /// only now that the frontmatter is YAML.
     fn is_better(&self, before: &[Finding], after: &[Finding]) -> bool {
         // The reference library names all unknown fields in one finding.
         let weight = |it: &Finding| match self.is_for(&rule::UNKNOWN_FIELD) {
@@ -164,7 +165,7 @@ impl Fix {
     }
 }
 
-/// What was found before, is not found after, and has a fix.
+/// Returns the findings that were there before, are gone after, and have a fix.
 fn gone(before: Vec<Finding>, after: &[Finding]) -> Vec<Finding> {
     let mut left: Vec<_> = after.iter().map(|it| (it.rule.code, &it.message)).collect();
     let mut is_left = |finding: &Finding| {
@@ -185,14 +186,15 @@ fn without_mark(bytes: &[u8]) -> Option<Vec<u8>> {
     bytes.strip_prefix("\u{FEFF}".as_bytes()).map(<[u8]>::to_vec)
 }
 
-/// A lone CR ends no line for most readers. CRLF does, and stays as the author's editor wants it.
+/// Replaces each lone CR, which most readers do not treat as a line end. CRLF is one, and stays as
+/// the author's editor wrote it.
 fn with_lf(bytes: &[u8]) -> Option<Vec<u8>> {
     let is_cr = |it: &u8| *it == b'\r';
     let ended = || bytes.iter().map(|it| if is_cr(it) { b'\n' } else { *it }).collect();
     decode(bytes).lone_cr.then(ended)
 }
 
-/// Edits the text of a `SKILL.md`; bytes behind it that are no text stay.
+/// Edits the text of a `SKILL.md`; trailing bytes that are not valid UTF-8 are kept.
 fn edited(bytes: &[u8], edit: fn(&str, &[Field<'_>]) -> Option<String>) -> Option<Vec<u8>> {
     let (text, tail) = text_of(bytes).ok()?;
     let block = split(marked(text).1).frontmatter?;
@@ -228,7 +230,7 @@ fn without_empty(text: &str, fields: &[Field<'_>]) -> Option<String> {
 fn with_known_fields(text: &str, fields: &[Field<'_>]) -> Option<String> {
     all(text, fields, |text, field| match standing(&field.key) {
         FieldSupport::Misspelt(right) => rename(text, &field.key, right).ok(),
-        // A value that would not be understood there says something else at the top level.
+        // A value that would not be understood there means something else at the top level.
         FieldSupport::Movable if is_own(field) => nest(text, &field.key, "metadata").ok(),
         FieldSupport::Unknown if !is_empty(&field.value) && is_word(&field.key) => {
             nest(text, &field.key, "metadata").ok()
@@ -240,7 +242,7 @@ fn with_known_fields(text: &str, fields: &[Field<'_>]) -> Option<String> {
     })
 }
 
-/// Whether a key is the name of a field, and no prose with a colon in it, number or such.
+/// Whether a key is the name of a field, and not prose with a colon in it, a number or similar.
 fn is_word(key: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     let scalar = Scalar { text: key.into(), style: Style::Plain };
@@ -262,13 +264,13 @@ fn with_texts(text: &str, fields: &[Field<'_>]) -> Option<String> {
     })
 }
 
-/// Whether a scalar is no text to every reader.
+/// Whether some reader would not treat a scalar as text.
 fn is_odd(field: &Field<'_>) -> bool {
     matches!(&field.value, Value::Scalar(it) if !matches!(it.kind(), Kind::Text | Kind::Null))
 }
 
-/// Whether every reader sees the same number or boolean: in quotes it would become text to those who
-/// count on it. A number with a fraction may be a version, of which readers lose digits.
+/// Whether every reader sees the same number or boolean: quoted, it would become text for readers
+/// that expect its type. A number with a fraction may be a version, of which readers lose digits.
 fn is_typed(field: &Field<'_>) -> bool {
     matches!(&field.value, Value::Scalar(it) if matches!(it.kind(), Kind::Integer | Kind::Bool))
 }
@@ -279,7 +281,7 @@ fn with_spaced_tools(text: &str, fields: &[Field<'_>]) -> Option<String> {
     set(text, &field.key, &Value::from(&*tools)).ok()
 }
 
-/// A line for each value, in place of brackets.
+/// Writes one line for each value, in place of brackets.
 fn with_lines(text: &str, fields: &[Field<'_>]) -> Option<String> {
     let text = with_spaced_tools(text, fields).unwrap_or_else(|| text.to_owned());
     let (mark, plain) = marked(&text);
@@ -295,7 +297,7 @@ fn with_lines(text: &str, fields: &[Field<'_>]) -> Option<String> {
         }
         let behind = &block.text[field.span.end..];
         let line = behind.find(end).map_or(behind.len(), |it| it + end.len());
-        // What is not blank there is a comment, or part of a value.
+        // Anything but blanks there is a comment, or part of a value.
         if !behind[..line].trim().is_empty() {
             continue;
         }
@@ -312,7 +314,7 @@ fn with_listed_tags(text: &str, fields: &[Field<'_>]) -> Option<String> {
     set(text, &field.key, &tags(&field.value)?).ok()
 }
 
-/// Edits one field after the other; those for which there is no edit stay.
+/// Edits one field after the other; those for which there is no edit are kept.
 fn all(
     text: &str,
     fields: &[Field<'_>],

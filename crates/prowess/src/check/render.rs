@@ -1,4 +1,4 @@
-//! From a manifest and a body back to a `SKILL.md`.
+//! Renders a manifest and a body as a `SKILL.md`.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::read::{
     parse::{canonical, is_own},
 };
 
-/// Renders a `SKILL.md`. Parsing what was rendered and rendering it again gives the same bytes.
+/// Renders a `SKILL.md`. Parsing the result and rendering it again gives the same bytes.
 pub fn render(manifest: &Manifest, instructions: &str) -> String {
     let mut text = String::from("---\n");
     text.push_str(&write(&fields(manifest)));
@@ -20,14 +20,15 @@ pub fn render(manifest: &Manifest, instructions: &str) -> String {
     text
 }
 
-/// What stands behind the closing delimiter: a blank line and the instructions, if there are any.
+/// Returns the text after the closing delimiter: a blank line and the instructions, if any.
 pub(crate) fn body_text(instructions: &str) -> String {
     let instructions = instructions.trim_start_matches(['\n', '\r']);
     let end = if instructions.ends_with('\n') { "" } else { "\n" };
     if instructions.is_empty() { String::new() } else { format!("\n{instructions}{end}") }
 }
 
-/// Renders the body of a skill from what it executes: blocks for a machine, plain text for a model.
+/// Renders the body of a skill from its definition: code blocks for execution, plain text for a
+/// model.
 pub fn render_definition(definition: &Definition, parameters: Option<&Json>) -> String {
     let mut body = String::new();
     match definition {
@@ -59,7 +60,7 @@ fn pretty(json: &Json) -> String {
     serde_json::to_string_pretty(json).expect("a JSON value can always be written")
 }
 
-/// A code block whose fence is longer than any inside it.
+/// Appends a code block whose fence is longer than any inside it.
 fn block(body: &mut String, language: &str, text: &str) {
     let longest = text
         .lines()
@@ -70,7 +71,7 @@ fn block(body: &mut String, language: &str, text: &str) {
     let _ = writeln!(body, "{fence}{language}\n{text}{end}{fence}");
 }
 
-/// The fields of a manifest, in the order in which they are written.
+/// Returns the fields of a manifest, in the order in which they are written.
 pub(crate) fn fields(manifest: &Manifest) -> Vec<Field<'_>> {
     let mut out = Fields(Vec::new());
     let dialect = manifest.dialect();
@@ -107,11 +108,11 @@ pub(crate) fn fields(manifest: &Manifest) -> Vec<Field<'_>> {
     out.0
 }
 
-/// The fields that the specification does not have: those written under `metadata`, and those that
-/// have to stand at the top level because the author uses the key there for something else.
+/// Returns the fields that the specification does not define: those written under `metadata`, and
+/// those that must be at the top level because the author uses the key there for something else.
 fn own_fields(manifest: &Manifest) -> (Vec<Field<'_>>, Vec<Field<'_>>) {
     let noted = |key: &str| manifest.metadata.iter().find(|it| canonical(&it.key) == key);
-    // Without a word at the top level, the one under `metadata` would count.
+    // If the top level has no such field, the one under `metadata` would count.
     let is_contradicted = |key: &str| noted(key).is_some_and(is_own);
     let mut own = Fields(Vec::new());
     if manifest.kind != Type::default() || is_contradicted("type") {

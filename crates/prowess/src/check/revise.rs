@@ -1,4 +1,5 @@
-//! From a manifest back into the `SKILL.md` it came from: what has not changed stays to the byte.
+//! Writes a manifest back to the `SKILL.md` it came from: everything unchanged is kept byte for
+//! byte.
 
 use std::ops::Range;
 
@@ -15,11 +16,11 @@ use crate::{
     },
 };
 
-/// A `SKILL.md` was not revised.
+/// The reason why a `SKILL.md` was not revised.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReviseError {
-    /// It is not a skill, so that nobody knows what it says.
+    /// It is not a skill, so that its meaning is unknown.
     #[error("it cannot be read as a skill")]
     NoSkill,
     /// Its frontmatter is not UTF-8.
@@ -30,17 +31,17 @@ pub enum ReviseError {
     Edit {
         /// The field.
         key: String,
-        /// Why.
+        /// The cause.
         source: EditError,
     },
-    /// It would not come to what was asked for, or something else would change with it.
+    /// The result would differ from the request, or something else would change with it.
     #[error("it would not read as it should afterwards")]
     Unfaithful,
 }
 
-/// Revises the bytes of a `SKILL.md` so that they say what `manifest` says, and have `body` under
-/// the frontmatter if one is given. Comments, order and every field that has not changed stay;
-/// fields that only the text has, and nobody here knows, stay too.
+/// Revises the bytes of a `SKILL.md` so that it has the fields of `manifest`, and `body` below the
+/// frontmatter if one is given. Comments, order and every unchanged field are kept, and so are
+/// unknown fields that only the text has.
 pub fn revise(
     bytes: &[u8],
     manifest: &Manifest,
@@ -82,7 +83,7 @@ struct Leaf<'f> {
     is_nested: bool,
 }
 
-/// The fields of a manifest, those under `metadata` one by one.
+/// Returns the fields of a manifest, those under `metadata` one by one.
 fn leaves<'f>(fields: &'f [Field<'f>]) -> Vec<Leaf<'f>> {
     let mut leaves = Vec::new();
     for field in fields {
@@ -103,7 +104,7 @@ impl<'f> Leaf<'f> {
         &self.field.key
     }
 
-    /// Whether it is edited under `metadata`: where a text has it already, it stays.
+    /// Whether it is edited under `metadata`: a text that already has it there keeps it there.
     fn is_within(&self, text: &str) -> bool {
         let is_at_top = OWN.contains(&canonical(self.key()))
             && top_level(text).iter().any(|it| canonical(&it.key) == self.key());
@@ -124,7 +125,7 @@ impl<'f> Leaf<'f> {
         let key = spelling(text, self.key(), is_within);
         let written = match is_within {
             true => set_within(text, METADATA, &key, &self.field.value).or_else(|error| {
-                // What stands in braces is written anew.
+                // Braces are written anew.
                 let all = fields(wanted).into_iter().find(|it| it.key == METADATA).ok_or(error)?;
                 set(text, METADATA, &all.value)
             }),
@@ -139,13 +140,13 @@ impl<'f> Leaf<'f> {
     }
 }
 
-/// The fields of a text, as far as the small reader takes it.
+/// Returns the fields of a text, as far as the small reader accepts it.
 fn top_level(text: &str) -> Vec<Field<'_>> {
     split(marked(text).1).frontmatter.and_then(|it| read(it.text).ok()).unwrap_or_default()
 }
 
-/// Revises the bytes of a `SKILL.md` so that the skill is in use, or not. Disabling a skill and
-/// activating it again gives the same bytes.
+/// Revises the status in the bytes of a `SKILL.md`. Disabling a skill and activating it again gives
+/// the same bytes.
 pub fn revise_status(bytes: &[u8], status: Status) -> Result<Vec<u8>, ReviseError> {
     let before = manifest_of(bytes)?;
     if before.status() == status {
@@ -155,7 +156,7 @@ pub fn revise_status(bytes: &[u8], status: Status) -> Result<Vec<u8>, ReviseErro
     let text = with_status(text, status)
         .map_err(|source| ReviseError::Edit { key: "status".to_owned(), source })?;
     let revised = [text.as_bytes(), tail].concat();
-    // What the text says now: a line that was only there for a while is gone again.
+    // The current status of the text: a temporary line is removed again.
     let said = manifest_of(&revised).map_err(|_| ReviseError::Unfaithful)?.status;
     let unknown = before.unknown.iter().filter(|it| it.key != "status").cloned().collect();
     let wanted = Manifest { status: said, unknown, ..before };
@@ -165,16 +166,17 @@ pub fn revise_status(bytes: &[u8], status: Status) -> Result<Vec<u8>, ReviseErro
     verified(bytes, revised, &wanted, None)
 }
 
-/// Stands behind the status of a skill that had none, so that it has none again once it is active.
+/// The comment after the status of a skill that had none, so that it is removed again on
+/// activation.
 const ADDED: &str = " # without this line it is active";
 
-/// Stands behind the status of a skill that had neither a status nor metadata.
+/// The comment after the status of a skill that had neither a status nor metadata.
 const ADDED_BOTH: &str = " # without these two lines it is active";
 
-/// Stands behind the status of a skill whose status was empty.
+/// The comment after the status of a skill whose status was empty.
 const FILLED: &str = " # without this word it is active";
 
-/// Stands behind the status of a skill whose status was one of these words, before that word.
+/// The comment after the status of a skill whose status was one of these words, before that word.
 const INSTEAD: &str = " # in place of ";
 const NULLS: [&str; 4] = ["null", "Null", "NULL", "~"];
 
@@ -182,7 +184,7 @@ fn with_status(text: &str, status: Status) -> Result<String, EditError> {
     let (mark, plain) = marked(text);
     let block = split(plain).frontmatter.ok_or(EditError::NoFrontmatter)?;
     let (opening, word) = (&plain[..block.start], status.as_str());
-    // The opening delimiter ends as lines do here.
+    // The opening delimiter shows which line ends are used.
     let end = &opening[opening.trim_end_matches(['\r', '\n']).len()..];
     let Some(span) = status_span(block)? else {
         let (at, line) = added(block, word, end);
@@ -216,7 +218,7 @@ fn with_status(text: &str, status: Status) -> Result<String, EditError> {
         ));
     }
     let span = block.start + span.start..block.start + span.end;
-    // In place of the word alone, quotes and all stay.
+    // Only the word is replaced; quotes are kept.
     let written = &plain[span.clone()];
     if NULLS.contains(&written) {
         let (before, behind) = (&plain[..span.start], &plain[span.end..]);
@@ -231,8 +233,8 @@ fn with_status(text: &str, status: Status) -> Result<String, EditError> {
     }
 }
 
-/// The line that says the status of a skill that had none, and where it belongs: under `metadata`, if
-/// there is a line for each of its fields or none at all.
+/// Returns the line with the status of a skill that had none, and its position: under `metadata`,
+/// if that has a line for each of its fields or does not exist.
 fn added(block: Block<'_>, word: &str, end: &str) -> (usize, String) {
     let last = block.text.len();
     let at_top = (last, format!("status: {word}{ADDED}{end}"));
@@ -255,13 +257,13 @@ fn added(block: Block<'_>, word: &str, end: &str) -> (usize, String) {
     }
 }
 
-/// The lines that [`added`] has added, as far as they are as they were.
+/// Returns the lines that [`added`] has added, if they are unchanged.
 fn added_lines(block: Block<'_>, end: &str) -> Option<Range<usize>> {
     let text = block.text;
     for old in Status::ALL {
         let both = format!("{METADATA}:{end}  status: {old}{ADDED_BOTH}{end}");
         if let Some(at) = text.find(&both) {
-            // Somebody may have noted something else there meanwhile.
+            // Something else may have been added there meanwhile.
             let is_alone = !text[at + both.len()..].starts_with([' ', '\t']);
             let start = at + if is_alone { 0 } else { METADATA.len() + 1 + end.len() };
             return Some(start..at + both.len());
@@ -275,13 +277,13 @@ fn added_lines(block: Block<'_>, end: &str) -> Option<Range<usize>> {
     None
 }
 
-/// Where a word stands in a text, in capitals or not.
+/// Finds a word in a text, ignoring case.
 fn found<'t>(text: &'t str, word: &str) -> Option<&'t str> {
     let at = text.to_ascii_lowercase().find(word)?;
     text.get(at..at + word.len())
 }
 
-/// A word in the capitals of another, so that it can be turned back.
+/// Returns a word in the case of another, so that it can be restored.
 fn like(old: &str, word: &str) -> String {
     let is_upper = |it: &str| it.bytes().all(|it| it.is_ascii_uppercase());
     match old.split_at_checked(1) {
@@ -294,8 +296,8 @@ fn like(old: &str, word: &str) -> String {
     }
 }
 
-/// Where the value of `status` stands, at the top level or else under `metadata`; by its line, where
-/// only others can read the frontmatter.
+/// Returns the position of the value of `status`, at the top level or else under `metadata`; by its
+/// line if the small reader cannot read the frontmatter.
 fn status_span(block: Block<'_>) -> Result<Option<Range<usize>>, EditError> {
     let spans: Vec<Range<usize>> = match read(block.text) {
         Ok(fields) => {
@@ -338,7 +340,7 @@ fn lines_of_status(text: &str) -> Vec<Range<usize>> {
     spans
 }
 
-/// Gives the revised bytes if they say what was wanted and nothing else has changed.
+/// Returns the revised bytes if they mean what was wanted and nothing else has changed.
 fn verified(
     before: &[u8],
     revised: Vec<u8>,
@@ -358,7 +360,7 @@ fn manifest_of(bytes: &[u8]) -> Result<Manifest, ReviseError> {
     parse(bytes, None, Profile::Lenient).manifest.ok_or(ReviseError::NoSkill)
 }
 
-/// The bytes that are text, with all of the frontmatter, and those behind them that are not.
+/// Splits bytes into valid UTF-8, which includes all of the frontmatter, and the rest.
 pub(crate) fn text_of(bytes: &[u8]) -> Result<(&str, &[u8]), ReviseError> {
     let (text, tail) = match str::from_utf8(bytes) {
         Ok(text) => (text, &[][..]),
@@ -373,13 +375,13 @@ pub(crate) fn text_of(bytes: &[u8]) -> Result<(&str, &[u8]), ReviseError> {
     }
 }
 
-/// The byte order mark of a text, and what stands behind it.
+/// Splits off the byte order mark of a text.
 pub(crate) fn marked(text: &str) -> (&str, &str) {
     let mark = if text.starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 };
     text.split_at(mark)
 }
 
-/// How a field is spelt in a text, at the top level or under `metadata`.
+/// Returns the spelling of a field in a text, at the top level or under `metadata`.
 fn spelling(text: &str, key: &str, is_within: bool) -> String {
     let fields = top_level(text);
     let nested = fields.iter().find(|it| it.key == METADATA).map(|it| &it.value);
@@ -392,7 +394,7 @@ fn spelling(text: &str, key: &str, is_within: bool) -> String {
     spelt.map_or(key, |it| &it.key).to_owned()
 }
 
-/// The fields of both, those of `new` in place of old ones.
+/// Merges the fields of both, those of `new` replacing old ones.
 fn merged(old: &[Field<'static>], new: &[Field<'static>]) -> Vec<Field<'static>> {
     let replaced =
         |it: &Field<'static>| new.iter().find(|new| new.key == it.key).unwrap_or(it).clone();
@@ -429,7 +431,7 @@ mod tests {
             let text = frame(&format!("metadata:\n  {inner}\n"));
             assert!(switched(&text).to_lowercase().contains("disabled"), "{inner}");
         }
-        // What the author notes there is no status of ours, or there is no line to put it on.
+        // The author's own value there is not a status, or there is no line to put it on.
         for metadata in [
             "\n  status: rc",
             "\n  status:",
@@ -465,7 +467,7 @@ mod tests {
         ));
         switched(&format!("\u{FEFF}{dos}"));
         switched(&frame("").replace('\n', "\r"));
-        // The small reader does not take this one.
+        // The small reader rejects this one.
         let colon = "---\nname: a\ndescription: Use when: x\nstatus: active\n---\n";
         assert_eq!(switched(colon), colon.replace("status: active", "status: disabled"));
         assert!(switched(&colon.replace("status: active\n", "")).contains("\nstatus: disabled #"));

@@ -1,5 +1,5 @@
-//! The rules, applied: to the fields of a frontmatter, to a body, to the files of a folder, and to
-//! skills that lie side by side.
+//! Applies the rules: to the fields of a frontmatter, to a body, to the files of a folder, and to
+//! skills next to each other.
 
 mod name;
 mod fields;
@@ -35,36 +35,36 @@ pub(crate) use self::{
     guidance::is_template_text,
 };
 
-/// What was checked.
+/// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckResult {
-    /// How many skills there were, good and bad.
+    /// The number of skills, good and bad.
     pub skills: usize,
-    /// What is wrong with them.
+    /// The findings.
     pub findings: Vec<Finding>,
-    /// What those of type script execute, for whoever can tell what a script does.
+    /// The scripts of skills of type script, for callers that can analyse them.
     pub scripts: Vec<CheckedScript>,
-    /// Their files, sorted by path; one that several ways lead to stands here once.
+    /// Their files, sorted by path; one that several paths lead to is listed once.
     pub files: Vec<CheckedFile>,
-    /// The directories on disk that nothing led out of, with all links resolved.
+    /// The directories on disk that bound the check, with all links resolved.
     pub roots: Vec<PathBuf>,
 }
 
 /// A `SKILL.md` that was checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckedFile {
-    /// The file as a person would name it, and as findings do.
+    /// The path of the file, as displayed in findings.
     pub path: PathBuf,
-    /// The same file with all links resolved; nothing for one that is not on disk.
+    /// The same file with all links resolved; `None` if it is not on disk.
     pub real: Option<PathBuf>,
-    /// Whether a link led there.
+    /// Whether a link led to it.
     pub linked: bool,
 }
 
-/// What a script skill executes.
+/// The script of a script skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckedScript {
-    /// The `SKILL.md` that it stands in.
+    /// The `SKILL.md` that contains it.
     pub path: PathBuf,
     /// The line of its first line there, counted from 1.
     pub line: usize,
@@ -72,7 +72,7 @@ pub struct CheckedScript {
     pub text: String,
 }
 
-/// There was nothing to check.
+/// The reason why there was nothing to check.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CheckError {
@@ -81,7 +81,7 @@ pub enum CheckError {
     Open {
         /// The path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// There is no skill at the path.
@@ -103,7 +103,7 @@ pub fn check(
     check_directories(&directories, profile, limits)
 }
 
-/// Does the same for directories with resolved paths, each searched as it says.
+/// Does the same for directories with resolved paths, each with its own search rules.
 pub fn check_directories(
     directories: &[Directory],
     profile: Profile,
@@ -121,7 +121,7 @@ pub fn check_directories(
         Folder::open(directory, folder.clone(), allowed.clone(), limits).map_err(failed)
     });
     let mut folders = folders.collect::<Result<Vec<_>, _>>()?;
-    // The same folder by another name holds nothing new.
+    // The same folder under another name contains nothing new.
     let mut seen = HashSet::new();
     folders.retain(|it| seen.insert(it.real().to_owned()));
     let sources: Vec<&dyn Source> = folders.iter().map(|it| it as &dyn Source).collect();
@@ -144,7 +144,7 @@ pub fn check_sources(
         check_found(sources[number], &found, profile, limits)
     });
     let mut made = gathered.made;
-    // The same file by two ways is one skill.
+    // The same file at two paths is one skill.
     made.sort_by(|a, b| (a.linked, a.is_guest(), &a.path).cmp(&(b.linked, b.is_guest(), &b.path)));
     let mut seen = HashSet::new();
     made.retain(|it| it.real.as_ref().is_none_or(|real| seen.insert(real.clone())));
@@ -166,8 +166,8 @@ pub fn check_sources(
     CheckResult { skills, findings, scripts, files, roots: Vec::new() }
 }
 
-/// Where a finding stands among those of a file: the reference library reports in the order of its
-/// rules, everybody else in that of lines.
+/// Returns the sort key of a finding within a file: the reference library reports in the order of
+/// its rules, all others in that of lines.
 fn place(finding: &Finding, profile: Profile) -> (Option<usize>, usize) {
     (finding.line.filter(|_| profile != Profile::Reference), order(finding))
 }
@@ -184,7 +184,7 @@ pub fn check_text(bytes: &[u8], folder: Option<&str>, profile: Profile) -> Vec<F
     findings
 }
 
-/// Every rule about one document; with it, the manifest if there is one.
+/// Applies every rule about one document; also returns the manifest if there is one.
 fn document(
     decoded: &DecodedText<'_>,
     reading: &SplitDocument<'_>,
@@ -194,7 +194,7 @@ fn document(
     let manifest = reading.manifest(folder, report);
     let refused =
         report.profile != Profile::Lenient && reference::refused(decoded, reading, report);
-    // The reference library says nothing more about what it cannot read.
+    // The reference library reports nothing more about a text it cannot read.
     let stops = report.profile == Profile::Reference && refused;
     if reading.fields.is_some() && !stops {
         fields(reading, manifest.as_ref(), folder, report);
@@ -218,7 +218,7 @@ fn is_repaired(report: &Report) -> bool {
 /// The longest line that is shown with a finding, in bytes.
 const MAX_EXCERPT: usize = 8192;
 
-/// Gives each finding the line that it is about.
+/// Adds to each finding the line that it is about.
 fn excerpts(text: &str, findings: &mut [Finding]) {
     if findings.is_empty() {
         return;
@@ -297,7 +297,7 @@ fn script_of(
     Some(CheckedScript { path, line, text })
 }
 
-/// The finding about a skill whose files are too large together.
+/// Returns the finding about a skill whose total size is too large.
 pub(crate) fn too_large(found: &DiscoveredSkill, limits: &SizeLimits) -> Option<Finding> {
     let (total, limit) = (found.total(), limits.max_skill_size);
     let message = || format!("the skill has {total} bytes, more than {limit}, and is left out");
@@ -307,7 +307,7 @@ pub(crate) fn too_large(found: &DiscoveredSkill, limits: &SizeLimits) -> Option<
     })
 }
 
-/// Findings about skills whose names clash.
+/// Returns findings about skills whose names clash.
 fn neighbours(made: &[CheckedSkill], profile: Profile) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut seen: HashMap<String, &CheckedSkill> = HashMap::new();
@@ -353,7 +353,8 @@ fn neighbours(made: &[CheckedSkill], profile: Profile) -> Vec<Finding> {
     findings
 }
 
-/// A source's finding, weighed by the profile; what leaves a skill out stays an error.
+/// Adjusts the severity of a source's finding to the profile; one that rejects a skill stays an
+/// error.
 fn weighed(mut finding: Finding, profile: Profile) -> Option<Finding> {
     let severity = finding.rule.severity(profile)?;
     finding.severity = finding.severity.max(severity);

@@ -1,4 +1,4 @@
-//! A `SKILL.md` as clients find it, read as far as they ask.
+//! A `SKILL.md` as clients find it, parsed as far as they need it.
 
 use std::{
     borrow::Cow,
@@ -25,12 +25,12 @@ use crate::{
     },
 };
 
-/// A `SKILL.md`, with what clients ask of it.
+/// A `SKILL.md`, with its properties that clients check.
 #[derive(Debug)]
 pub(super) struct Candidate {
-    /// The file, as a person would name it.
+    /// The path of the file, as displayed.
     pub(super) path: Arc<Path>,
-    /// How the file is called.
+    /// The name of the file.
     pub(super) spelt: String,
     pub(super) size: u64,
     pub(super) body: u64,
@@ -41,59 +41,59 @@ pub(super) struct Candidate {
     pub(super) has_dashes: bool,
     pub(super) has_duplicates: bool,
     pub(super) text: Text,
-    /// Whether it can be written in quotes without a guess.
+    /// Whether quoting its values is a safe fix.
     pub(super) is_mendable: bool,
-    /// What makes its frontmatter unreadable, where something does.
+    /// The reason why its frontmatter is unreadable, if it is.
     pub(super) fault: Option<Fault>,
     pub(super) name: Option<String>,
-    /// How many characters the description has.
+    /// The length of the description, in characters.
     pub(super) description: Option<usize>,
     pub(super) is_nested: bool,
     pub(super) hides_from_model: bool,
     pub(super) hides_from_people: bool,
     pub(super) status: Status,
-    /// The open symptoms that it has wherever it lies.
+    /// The open symptoms that it has in any location.
     pub(super) open: Vec<Symptom>,
-    /// What tells its beginning from others.
+    /// A hash of its beginning.
     pub(super) head: u64,
-    /// What tells all of it from others, where somebody has asked; nothing where it cannot be read.
+    /// The digest of all of it, computed on demand; `None` if it cannot be read.
     pub(super) digest: OnceLock<Option<[u8; 32]>>,
-    /// What is a link on the shortest way to it.
+    /// The link on the shortest path to it.
     pub(super) link: Link,
-    /// The number of the directory that it was read from.
+    /// The index of the directory that it was read from.
     pub(super) directory: usize,
 }
 
-/// What makes a frontmatter unreadable.
+/// The reason why a frontmatter is unreadable.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub(super) line: Option<usize>,
-    /// Whether it is YAML all the same.
+    /// Whether it is valid YAML nevertheless.
     pub(super) is_yaml: bool,
-    /// What to do about it.
+    /// Advice on how to fix it.
     pub(super) hint: Cow<'static, str>,
 }
 
-/// How far a frontmatter can be read.
+/// The readability of a frontmatter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Text {
     Fine,
     NoFrontmatter,
-    /// Once values were put in quotes.
+    /// Readable once values are quoted.
     Mended,
-    /// Not at all.
+    /// Unreadable.
     Garbled,
-    /// It was not tried.
+    /// Not tried.
     Unread,
 }
 
 impl Candidate {
-    /// Whether its fields are known.
+    /// Whether its fields were read.
     pub(super) fn is_read(&self) -> bool {
         matches!(self.text, Text::Fine | Text::Mended)
     }
 
-    /// The name of its folder, by the way that a client takes to it.
+    /// Returns the name of its folder, on the path by which a client finds it.
     pub(super) fn folder(&self, leaf: Option<&Leaf<'_>>) -> String {
         let within = leaf.and_then(|it| it.within.file_name().or_else(|| it.root.file_name()));
         let own = || self.path.parent().and_then(Path::file_name);
@@ -116,7 +116,7 @@ impl Candidate {
         Self { link, ..candidate }
     }
 
-    /// Reads a text; says too whether more of it would change nothing.
+    /// Parses a text; also returns whether reading more of it would change nothing.
     fn read(bytes: &[u8], found: &DiscoveredSkill, directory: usize) -> (Self, bool) {
         let mut report = Report::new(Profile::Lenient, Severity::Info);
         let decoded = decode(bytes);
@@ -191,7 +191,7 @@ impl Candidate {
     }
 }
 
-/// Whether a quirk is nothing but space before or beside the delimiters.
+/// Whether a quirk is only blank space before or beside the delimiters.
 fn is_blank(quirk: Quirk) -> bool {
     matches!(quirk, Quirk::BlankLinesBefore(_) | Quirk::Padded(_))
 }
@@ -201,7 +201,7 @@ fn has_duplicates(fields: &[Field<'_>]) -> bool {
     !fields.iter().all(|it| seen.insert(&it.key))
 }
 
-/// Whether it is in use, which stands at the top level or under `metadata`.
+/// Returns the status, from the top level or from `metadata`.
 fn status(fields: &[Field<'_>]) -> Status {
     let metadata = fields.iter().find(|it| it.key == "metadata").map(|it| &it.value);
     let nested = match metadata {
@@ -213,7 +213,7 @@ fn status(fields: &[Field<'_>]) -> Status {
     own.find_map(word).unwrap_or_default()
 }
 
-/// Whether a `metadata` is anything but names with single texts.
+/// Whether a `metadata` is anything but a map of strings.
 fn is_nested(metadata: &Value<'_>) -> bool {
     match metadata {
         Value::Map(fields) => {

@@ -1,4 +1,4 @@
-//! What a client would make of skills, by what is known of it.
+//! Diagnoses skills for a client, by the facts known about it.
 
 use std::path::PathBuf;
 
@@ -11,14 +11,14 @@ use super::{
 };
 use crate::clients::{Citation, Client, Symptom, Verdict, symptom::OPEN};
 
-/// The way that a client takes to a candidate, and how early it looks there.
+/// The path by which a client finds a candidate, and its precedence.
 pub(super) struct ClientView<'a> {
     pub(super) rank: usize,
     pub(super) leaf: Leaf<'a>,
     pub(super) diagnosis: Diagnosis,
 }
 
-/// What a client would make of every candidate.
+/// Diagnoses every candidate for a client.
 pub(super) fn diagnose(
     client: &'static Client,
     look: &Look,
@@ -42,7 +42,7 @@ pub(super) fn diagnose(
             let candidate = &look.candidates[sprig.candidate];
             let leaf = sprig.before(directory, &client.spots[*rank]);
             let known = &mut seen[sprig.candidate];
-            // The first way that leads there is taken.
+            // The first path that leads there is used.
             if known.as_ref().is_some_and(|it| it.diagnosis.verdict != Verdict::Unseen) {
                 continue;
             }
@@ -58,7 +58,7 @@ pub(super) fn diagnose(
     seen.into_iter().map(|it| it.map_or_else(unseen, |it| it.diagnosis)).collect()
 }
 
-/// The reasons that a candidate gives a client, by what is known of the client.
+/// Returns the reasons that a candidate gives a client, by the facts known about the client.
 fn judge(
     client: &'static Client,
     candidate: &Candidate,
@@ -70,7 +70,7 @@ fn judge(
             notes.push(note(*symptom, fact.verdict, Some(fact.source), candidate, leaf));
         }
     }
-    // Whoever is told where to look may be told of the folder that a link leads to.
+    // A client that is told where to look may be given the target of a link.
     let is_open = |it: &Symptom| it.is_of_way() && (leaf.is_some() || !it.is_of_link());
     let on_the_way = OPEN.iter().filter(|it| is_open(it) && it.holds(candidate, leaf));
     for symptom in on_the_way.chain(&candidate.open).filter(|it| !client.knows(**it)) {

@@ -1,20 +1,20 @@
-//! A directory with skills, and what clients make of those in it.
+//! A directory with skills, and how clients treat them.
 
 use std::path::PathBuf;
 
 use super::{Checkup, Diagnosis, ExaminedSkill, VerdictReason};
 use crate::clients::{Client, Verdict};
 
-/// A directory that has skills.
+/// A directory that contains skills.
 #[derive(Debug)]
 pub struct Location {
     /// Its path.
     pub directory: PathBuf,
-    /// Other paths of the same directory, by which clients know it.
+    /// Other paths of the same directory, under which clients know it.
     pub aliases: Vec<PathBuf>,
     /// Whether it is in the project that clients are started in.
     pub in_project: bool,
-    /// The skills in it, as numbers of [`Checkup::skills`]. A skill that is linked is in several.
+    /// The skills in it, as indices into [`Checkup::skills`]. A linked skill is in several.
     pub skills: Vec<usize>,
 }
 
@@ -23,7 +23,7 @@ pub struct Location {
 pub struct DirectoryReader {
     /// The client.
     pub client: &'static Client,
-    /// How many of the skills it loads.
+    /// The number of skills that it loads.
     pub loaded: usize,
     /// How many of those it hides from the model or from people.
     pub hidden: usize,
@@ -36,16 +36,16 @@ pub struct DirectoryReader {
 pub struct SkillTrouble<'a> {
     /// The skill.
     pub skill: &'a ExaminedSkill,
-    /// What becomes of it.
+    /// The verdict.
     pub verdict: Verdict,
     /// The clients that do this for the same reason.
     pub clients: Vec<&'static Client>,
-    /// The reason, where there is one.
+    /// The reason, if there is one.
     pub note: Option<&'a VerdictReason>,
 }
 
 impl Location {
-    /// The clients that read this directory, with what they load of it.
+    /// Returns the clients that read this directory, with what they load from it.
     pub fn readers(&self, checkup: &Checkup) -> Vec<DirectoryReader> {
         let mut readers: Vec<DirectoryReader> = Vec::new();
         for diagnosis in self.skills(checkup).flat_map(|it| &it.diagnoses) {
@@ -68,7 +68,8 @@ impl Location {
         readers
     }
 
-    /// The clients that do not read this directory and find some of its skills nowhere else.
+    /// Returns the clients that do not read this directory and find some of its skills nowhere
+    /// else.
     pub fn strangers(&self, checkup: &Checkup) -> Vec<&'static Client> {
         let mut strangers: Vec<&'static Client> = Vec::new();
         for diagnosis in self.skills(checkup).flat_map(|it| &it.diagnoses) {
@@ -80,7 +81,8 @@ impl Location {
         strangers
     }
 
-    /// What clients drop, shadow, may not load, truncate or hide of what they find here, the worst first.
+    /// Returns the skills found here that clients drop, shadow, may not load, truncate or hide, the
+    /// worst first.
     pub fn troubles<'a>(&self, checkup: &'a Checkup) -> Vec<SkillTrouble<'a>> {
         let mut troubles: Vec<SkillTrouble<'a>> = Vec::new();
         for skill in self.skills(checkup) {
@@ -108,7 +110,7 @@ impl Location {
         troubles
     }
 
-    /// The skills in it.
+    /// Returns the skills in it.
     pub fn skills<'a>(&self, checkup: &'a Checkup) -> impl Iterator<Item = &'a ExaminedSkill> {
         self.skills.iter().map(|it| &checkup.skills[*it])
     }
@@ -120,7 +122,8 @@ impl Location {
     }
 }
 
-/// How early a verdict is told: what is not there at all comes first, and what its author asked for last.
+/// Returns the rank of a verdict in reports: what is missing altogether comes first, and what its
+/// author asked for last.
 fn gravity(verdict: Verdict) -> usize {
     match verdict {
         Verdict::Refused | Verdict::Unseen => 0,

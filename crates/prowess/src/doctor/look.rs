@@ -1,4 +1,4 @@
-//! What lies in the directories of the clients, read once for all of them.
+//! The contents of the clients' directories, read once for all of them.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -24,22 +24,23 @@ use crate::{
     },
 };
 
-/// How many folders are looked into, so that a tree that is no library does not hold anybody up.
+/// The maximum number of folders that are searched, so that a tree that is not a library causes no
+/// delay.
 const MAX_FOLDERS: usize = 100_000;
-/// The largest `SKILL.md` that is read, in bytes: larger than the limit of any client.
+/// The maximum size of a `SKILL.md` that is read, in bytes: larger than the limit of any client.
 const MAX_DOCUMENT: u64 = 16 * 1024 * 1024;
 
-/// A candidate as it lies in a directory.
+/// A candidate in a directory.
 #[derive(Debug, Clone)]
 pub(super) struct Sprig {
     pub(super) candidate: usize,
-    /// Its folder, from the directory on.
+    /// Its folder, relative to the directory.
     within: PathBuf,
     depth: usize,
     link: Link,
 }
 
-/// The same before a client that looks into that directory.
+/// A candidate as seen by a client that reads that directory.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Leaf<'a> {
     pub(super) root: &'a Path,
@@ -49,7 +50,7 @@ pub(super) struct Leaf<'a> {
     pub(super) is_in_project: bool,
 }
 
-/// What is a link on the way to a `SKILL.md`.
+/// The part of the path to a `SKILL.md` that is a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Link {
     None,
@@ -65,21 +66,21 @@ impl Sprig {
     }
 }
 
-/// Everything that lies in the directories of some clients.
+/// The contents of the directories of some clients.
 #[derive(Debug)]
 pub(super) struct Look {
-    /// In the order of the directories, and of paths in each.
+    /// The candidates, in the order of the directories, and by path in each.
     pub(super) candidates: Vec<Candidate>,
-    /// What could not be looked at.
+    /// Findings about what could not be read.
     pub(super) findings: Vec<Finding>,
     folders: Vec<Folder>,
-    /// What lies in each folder, sorted by path.
+    /// The candidates in each folder, sorted by path.
     sprigs: Vec<Vec<Sprig>>,
     numbers: HashMap<PathBuf, usize>,
 }
 
 impl Look {
-    /// Looks into the directories of the clients, and into some others before them, which have to be there.
+    /// Reads the directories of the clients, and before them some others, which must exist.
     pub(super) fn new(
         clients: &[&'static Client],
         surroundings: &Surroundings,
@@ -167,7 +168,7 @@ impl Look {
                 (place.source, real, Sprig { candidate: 0, within, depth, link }, candidate)
             })
         });
-        // What a file is called is for each client to judge.
+        // The name of the file is judged for each client.
         let is_in_the_way = |it: &Finding| *it.rule != rule::FILE_NAME;
         self.findings.extend(gathered.findings.into_iter().filter(is_in_the_way));
         if seen.into_inner() > MAX_FOLDERS {
@@ -180,7 +181,8 @@ impl Look {
             ));
         }
         let mut made = gathered.made;
-        // Of several ways to one file the first directory's is its path, and in it one without a link.
+        // Of several paths to one file, that in the first directory is used, preferably without a
+        // link.
         made.sort_by(|a, b| {
             let key =
                 |(number, _, sprig, _): &(usize, _, Sprig, _)| (*number, sprig.link != Link::None);
@@ -198,7 +200,8 @@ impl Look {
         self.findings.sort_by(|a, b| a.path.cmp(&b.path));
     }
 
-    /// The directories that have skills; `places` says where each candidate stands among the skills of a checkup.
+    /// Returns the directories that contain skills; `places` maps each candidate to its index among
+    /// the skills of a checkup.
     pub(super) fn locations(&self, surroundings: &Surroundings, places: &[usize]) -> Vec<Location> {
         let location = |(number, sprigs): (usize, &Vec<Sprig>)| {
             let directory = self.folders[number].path().to_owned();
@@ -220,12 +223,12 @@ impl Look {
         locations
     }
 
-    /// What lies in a directory.
+    /// Returns the candidates in a directory.
     pub(super) fn inside(&self, directory: &Path) -> &[Sprig] {
         self.numbers.get(directory).map_or(&[], |it| &self.sprigs[*it])
     }
 
-    /// Candidates that say the same, where there are several.
+    /// Groups candidates with the same content, where there are several.
     pub(super) fn copies(&self) -> Vec<Vec<usize>> {
         let mut alike: HashMap<(u64, u64), Vec<Vec<usize>>> = HashMap::new();
         for (number, it) in self.candidates.iter().enumerate() {
@@ -238,7 +241,7 @@ impl Look {
         alike.into_values().flatten().filter(|it| it.len() > 1).collect()
     }
 
-    /// Whether two candidates say the same.
+    /// Whether two candidates have the same content.
     pub(super) fn are_same(&self, one: usize, other: usize) -> bool {
         let (one, other) = (&self.candidates[one], &self.candidates[other]);
         let digest = |it: &Candidate| {

@@ -1,11 +1,11 @@
-//! Which of the skills of one name a client takes.
+//! Resolves which of several skills of one name a client uses.
 
 use std::{collections::BTreeMap, path::Path};
 
 use super::{Diagnosis, VerdictReason, diagnose::ClientView, look::Look};
 use crate::clients::{Clash, Client, Verdict};
 
-/// Has a client that does not find a skill take a copy of it that it finds.
+/// For a client that does not find a skill, substitutes a copy of it that it finds.
 pub(super) fn adopt(copies: &[Vec<usize>], diagnoses: &mut [Diagnosis]) {
     for copies in copies {
         let is_taken = |it: &&usize| {
@@ -28,7 +28,7 @@ pub(super) fn adopt(copies: &[Vec<usize>], diagnoses: &mut [Diagnosis]) {
     }
 }
 
-/// Notes at every skill that a client finds what becomes of it because of others of its name.
+/// Adds to every skill that a client finds the reasons that are caused by others of its name.
 pub(super) fn resolve(client: &'static Client, look: &Look, seen: &mut [Option<ClientView<'_>>]) {
     if client.clash == Clash::Both {
         return;
@@ -71,8 +71,8 @@ pub(super) fn resolve(client: &'static Client, look: &Look, seen: &mut [Option<C
     }
 }
 
-/// The candidates that go by one name in a client, where there are several, in the order in which it looks at them.
-/// Those that it refuses are nobody's rivals.
+/// Returns groups of several candidates that have one name in a client, in the order in which it
+/// looks at them. Those that it rejects are left out.
 fn rivals(client: &Client, look: &Look, seen: &[Option<ClientView<'_>>]) -> Vec<Vec<usize>> {
     let mut named: BTreeMap<String, Vec<(usize, usize)>> = BTreeMap::new();
     for (number, it) in seen.iter().enumerate() {

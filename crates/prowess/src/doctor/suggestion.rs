@@ -1,4 +1,4 @@
-//! What would have clients load more of the skills that there are.
+//! Suggestions by which clients would load more of the existing skills.
 
 use std::path::{Path, PathBuf};
 
@@ -10,63 +10,65 @@ use super::{
 };
 use crate::clients::{Client, Spot, Symptom, Verdict};
 
-/// Something that helps, with the number of skills that it helps.
+/// A suggestion, with the number of skills that it helps.
 #[derive(Debug)]
 pub enum Suggestion<'a> {
-    /// Fix the frontmatter of skills in these directories, which can be done without a guess.
+    /// Fix the frontmatter of skills in these directories, which is safe.
     Fix {
         /// The directories.
         directories: Vec<&'a Path>,
-        /// How many skills it helps.
+        /// The number of skills that it helps.
         skills: usize,
     },
-    /// Make the names of skills in these directories and those of their folders alike.
+    /// Make the names of skills in these directories match those of their folders.
     Rename {
-        /// Which of the two is to change.
+        /// The name to change.
         which: NameToChange,
         /// The directories.
         directories: Vec<&'a Path>,
-        /// How many skills it helps.
+        /// The number of skills that it helps.
         skills: usize,
     },
-    /// Make the skills of a directory known to clients that do not read it, in one that they do.
+    /// Make the skills of a directory available to clients that do not read it, in one that they
+    /// do.
     Share {
         /// The directory of the skills.
         from: &'a Path,
         /// The directory that the clients read.
         to: PathBuf,
-        /// Whether links are known to do; otherwise it takes copies.
+        /// Whether links are known to work; otherwise it takes copies.
         is_by_link: bool,
         /// The clients that would then find them.
         clients: Vec<&'static Client>,
-        /// How many skills it helps.
+        /// The number of skills that it helps.
         skills: usize,
     },
-    /// Look at what has to be decided by a person in these directories.
+    /// Review the faults in these directories that need a decision.
     Check {
         /// The directories.
         directories: Vec<&'a Path>,
-        /// How many skills it helps.
+        /// The number of skills that it helps.
         skills: usize,
     },
-    /// Look at what clients truncate.
+    /// Review the skills that clients truncate.
     Truncated {
         /// One of the skills.
         name: &'a str,
-        /// How many skills are truncated.
+        /// The number of skills that are truncated.
         skills: usize,
     },
-    /// Look at skills that have one name.
+    /// Review skills that have the same name.
     Compare {
         /// One of them.
         name: &'a str,
-        /// How many skills are shadowed, those of other names too.
+        /// The number of skills that are shadowed, including those of other names.
         skills: usize,
     },
 }
 
-/// What would help: first what mends skills that no client loads at all, then other faults, then what makes
-/// skills known to more clients, and of each what helps most comes first.
+/// Returns suggestions: first those that repair skills that no client loads at all, then those for
+/// other faults, then those that make skills available to more clients, each the most helpful
+/// first.
 pub fn suggestions<'a>(checkup: &'a Checkup, surroundings: &Surroundings) -> Vec<Suggestion<'a>> {
     let mut all: Vec<(Urgency, Suggestion<'a>)> = Vec::new();
     let (mut fixable, mut others) = (Tally::default(), Tally::default());
@@ -122,7 +124,7 @@ pub fn suggestions<'a>(checkup: &'a Checkup, surroundings: &Surroundings) -> Vec
     }
     all.retain(|it| it.0.weight > 0);
     all.sort_by_key(|it| (it.0.kind, std::cmp::Reverse(it.0.weight)));
-    // Two directories into one might have skills of the same name.
+    // The skills of two directories in one might have the same names.
     let mut targets: Vec<PathBuf> = Vec::new();
     all.retain(|it| match &it.1 {
         Suggestion::Share { to, .. } if targets.contains(to) => false,
@@ -135,27 +137,27 @@ pub fn suggestions<'a>(checkup: &'a Checkup, surroundings: &Surroundings) -> Vec
     all.into_iter().map(|it| it.1).collect()
 }
 
-/// How early a suggestion is made.
+/// The sort key of a suggestion.
 struct Urgency {
     kind: Help,
-    /// How often a client would load one more skill.
+    /// The number of additional loads of a skill by a client.
     weight: usize,
 }
 
-/// What a suggestion does, the most urgent first.
+/// The effect of a suggestion, the most urgent first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Help {
-    /// It mends a skill that no client loads.
+    /// Repairs a skill that no client loads.
     Rescue,
     Mend,
     Share,
 }
 
-/// Skills and directories, and how often a client would load one more.
+/// Skills and directories, and the number of additional loads of a skill by a client.
 #[derive(Default)]
 struct Tally<'a> {
     weight: usize,
-    /// Whether no client loads one of the skills.
+    /// Whether one of the skills is loaded by no client.
     has_lost: bool,
     directories: Vec<&'a Path>,
     skills: Vec<&'a Path>,
@@ -179,7 +181,7 @@ impl<'a> Tally<'a> {
     }
 }
 
-/// What kind of help a skill needs in a client.
+/// The kind of help that a skill needs in a client.
 enum Kind {
     Fixable,
     Misnamed(NameToChange),
@@ -217,7 +219,8 @@ fn kind(diagnosis: &Diagnosis, skill: &ExaminedSkill) -> Kind {
     }
 }
 
-/// Where links or copies of a directory's skills would reach clients that do not read it.
+/// Returns suggestions where to put links or copies of a directory's skills for clients that do not
+/// read it.
 fn share<'a>(
     location: &'a Location,
     checkup: &Checkup,
@@ -238,13 +241,14 @@ fn share<'a>(
         spots.into_iter().any(|it| it == directory)
     };
     let own = |it: &&'static Client| {
-        // What belongs to the whole machine is for its administrator to change.
+        // System-wide directories are for the administrator to change.
         let is_fit =
             |it: &&Spot| it.is_in_project() == location.in_project && !it.path.starts_with('/');
         let spots = it.spots.iter().filter(is_fit);
         spots.filter_map(|it| surroundings.directories(it).into_iter().next()).collect::<Vec<_>>()
     };
-    // The one that reaches most; whoever reads both directories may show a skill twice.
+    // The directory that reaches most clients; one that reads both directories may show a skill
+    // twice.
     let mut best: Option<(usize, std::cmp::Reverse<usize>, PathBuf)> = None;
     for directory in strangers.iter().flat_map(own) {
         let reached = strangers.iter().filter(|it| looks(it, &directory)).count();
@@ -267,7 +271,8 @@ fn share<'a>(
     Some((urgency, Suggestion::Share { from, to, is_by_link, clients, skills }))
 }
 
-/// Whether a client can list the skills of a directory that it does not read, beside those that it lists already.
+/// Whether a client can list the skills of a directory that it does not read, in addition to those
+/// that it already lists.
 fn has_room(client: &Client, location: &Location, checkup: &Checkup) -> bool {
     let Some(room) = client.room else { return true };
     let own = |skill: &&ExaminedSkill, is_meant: fn(&Diagnosis) -> bool| {

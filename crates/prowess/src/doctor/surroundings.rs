@@ -1,4 +1,4 @@
-//! Where clients are started, and what a spot stands for there.
+//! The environment of clients: resolves their directories on this machine.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -10,23 +10,24 @@ use crate::{
     read::source::{Directory, Scope, Search, is_there},
 };
 
-/// Where clients are started, and where they keep what is the user's.
+/// The environment that clients are started in, and the locations of the user's files.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
-    /// What `~` stands for.
+    /// The directory that `~` stands for.
     pub home: Option<PathBuf>,
-    /// The folder that clients are started in.
+    /// The working directory of clients.
     pub cwd: PathBuf,
-    /// The folder of the repository that it lies in, where there is one.
+    /// The root of the repository that contains it, if there is one.
     pub repository: Option<PathBuf>,
-    /// What variables say that move directories; see [`VARIABLES`](crate::VARIABLES).
+    /// The values of variables that relocate directories; see [`VARIABLES`](crate::VARIABLES).
     pub variables: BTreeMap<String, PathBuf>,
-    /// The directories in which programs are looked for.
+    /// The directories in which programs are looked up.
     pub path: Vec<PathBuf>,
 }
 
 impl Surroundings {
-    /// The directories that a spot stands for, the nearest first; none without a home to have them in.
+    /// Returns the directories of a spot, the nearest first; none if it needs a home and there is
+    /// none.
     pub fn directories(&self, spot: &Spot) -> Vec<PathBuf> {
         if let Some((usual, name, rest)) = spot.variable() {
             let rest = rest.trim_start_matches('/');
@@ -43,8 +44,9 @@ impl Surroundings {
         folders.map(|it| it.join(spot.path)).collect()
     }
 
-    /// Every directory that some client looks into, whether it is there or not: those of the project, the
-    /// nearest first, then those of the user and the system. This is what the preset [`HERE`](crate::HERE) means.
+    /// Returns every directory that some client reads, whether it exists or not: those of the
+    /// project, the nearest first, then those of the user and the system. This is the meaning of
+    /// the preset [`HERE`](crate::HERE).
     pub fn here(&self) -> Vec<Directory> {
         let spots = || CLIENTS.iter().flat_map(|it| it.spots);
         let is_in_project = |it: &&Spot| it.is_in_project();
@@ -54,7 +56,7 @@ impl Surroundings {
         // In the home directory the project's directories are the user's.
         let is_users: HashSet<&PathBuf> = users.iter().collect();
         let mut project: Vec<PathBuf> = project.filter(|it| !is_users.contains(it)).collect();
-        // How far above the working directory the folder is that has it.
+        // The number of levels from the working directory up to the folder that contains it.
         let height = |it: &PathBuf| {
             let above = |folder: &&Path| !it.starts_with(folder);
             self.cwd.ancestors().take_while(above).count()
@@ -73,7 +75,7 @@ impl Surroundings {
         project.chain(users.into_iter().map(|it| directory(it, Scope::User))).collect()
     }
 
-    /// Whether a path lies in the project, and not with the user, whose home may lie there too.
+    /// Whether a path is in the project, and not the user's, whose home may be inside the project.
     pub(super) fn has_project(&self, path: &Path) -> bool {
         let project = self.repository.as_deref().unwrap_or(&self.cwd);
         let home = self.home.as_deref().filter(|it| it.starts_with(project));
@@ -89,12 +91,13 @@ impl Surroundings {
 }
 
 impl Client {
-    /// What shows that it is installed for this user or used in this project: a path of its own, or its program.
+    /// Returns the evidence that it is installed for this user or used in this project: a path of
+    /// its own, or its program.
     pub fn installed_at(&self, surroundings: &Surroundings) -> Option<PathBuf> {
         let paths = |it: &&'static str| {
             let spot = Spot { path: it, upwards: true };
             let mut paths = surroundings.directories(&spot);
-            // Of a folder in the home, only what belongs to the user says something.
+            // Of a folder in the home, only the user's own files are evidence.
             let home = surroundings.home.as_ref().map(|home| home.join(it));
             paths.retain(|it| !spot.is_in_project() || Some(it) != home.as_ref());
             paths

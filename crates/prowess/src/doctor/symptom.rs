@@ -1,4 +1,4 @@
-//! Symptoms at which clients differ: what a file is asked, and what to do about it.
+//! Symptoms at which clients differ: how they are detected, and how to fix them.
 
 use super::{
     candidate::{Candidate, Fault, Text},
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Symptom {
-    /// Whether it depends on the way that leads to a file, and not on the file alone.
+    /// Whether it depends on the path that leads to a file, and not on the file alone.
     pub(super) fn is_of_way(self) -> bool {
         let of_depth = matches!(self, Self::AtRoot | Self::Deeper(_));
         self.is_of_link() || of_depth || matches!(self, Self::InProject | Self::NameNotFolder(_))
@@ -22,7 +22,8 @@ impl Symptom {
         matches!(self, Self::FolderLink | Self::ProjectLink | Self::FileLink)
     }
 
-    /// Whether a file has this symptom, as it lies before a client; or before one that is told where to look.
+    /// Whether a file has this symptom, as a client finds it; without a `leaf`, for a client that
+    /// is told where to look.
     pub(super) fn holds(self, candidate: &Candidate, leaf: Option<&Leaf<'_>>) -> bool {
         let lies = |is_it: &dyn Fn(&Leaf<'_>) -> bool| leaf.is_some_and(is_it);
         let name = candidate.name.as_deref();
@@ -60,7 +61,7 @@ impl Symptom {
         }
     }
 
-    /// What is so.
+    /// Describes the symptom.
     pub fn about(self) -> String {
         match self {
             Self::AtRoot => "`SKILL.md` is not in a folder of its own".to_owned(),
@@ -100,7 +101,7 @@ impl Symptom {
         }
     }
 
-    /// The same about one file, with what it has there.
+    /// Describes it for one file, with the details.
     pub(super) fn says(self, candidate: &Candidate, leaf: Option<&Leaf<'_>>) -> String {
         let name = candidate.name.as_deref().unwrap_or_default();
         let shown = shown(name);
@@ -125,7 +126,7 @@ impl Symptom {
         format!("{} ({has})", self.about())
     }
 
-    /// What to do about it; nothing where it is as its author wants it.
+    /// Returns advice on how to fix it; `None` if its author intended it.
     pub(super) fn fix(self, candidate: &Candidate, leaf: Option<&Leaf<'_>>) -> Option<String> {
         let fix = match self {
             Self::AtRoot => "move `SKILL.md` into a folder with the name of the skill".to_owned(),
@@ -179,7 +180,7 @@ impl Symptom {
         Some(fix)
     }
 
-    /// Whether `fix` clears it, which leaves alone what cannot be read.
+    /// Whether `fix` clears it, which leaves unreadable files alone.
     pub(super) fn is_fixable(self, candidate: &Candidate) -> bool {
         match self {
             Self::ByteOrderMark | Self::Delimiters | Self::OddEnd => candidate.is_read(),
@@ -189,7 +190,7 @@ impl Symptom {
     }
 }
 
-/// Which of two names is to change, where that of a skill is not that of its folder.
+/// The name to change if that of a skill differs from that of its folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameToChange {
     /// The folder takes the name of the skill.
@@ -198,8 +199,8 @@ pub enum NameToChange {
     Skill,
 }
 
-/// Which of two names is to change: the folder's, because others mention a skill by its name; the skill's where no
-/// folder should be called so. Nothing where neither name will do.
+/// Returns the name to change: the folder's, because others mention a skill by its name; the
+/// skill's if it is not usable as a folder name. `None` if neither name is usable.
 pub(super) fn misnamed(name: &str, folder: &str) -> Option<NameToChange> {
     match (is_plain_name(name), is_plain_name(folder)) {
         (true, _) => Some(NameToChange::Folder),
@@ -250,7 +251,7 @@ impl Letters {
     }
 }
 
-/// A size as people say it, where it is a round one.
+/// Formats a size, in a larger unit if it is a round number.
 fn bytes(count: u64) -> String {
     match count {
         _ if count >= 1 << 20 && count.is_multiple_of(1 << 20) => format!("{} MiB", count >> 20),
@@ -258,7 +259,7 @@ fn bytes(count: u64) -> String {
     }
 }
 
-/// As much of a name as anybody wants to read.
+/// Shortens a name for display.
 fn shown(name: &str) -> String {
     match name.char_indices().nth(80) {
         Some((end, _)) => format!("{}…", &name[..end]),

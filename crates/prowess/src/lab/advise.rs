@@ -1,4 +1,4 @@
-//! Why a skill does not fare well, and which words would help.
+//! Advice: why a skill performs badly, and which words would help.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,25 +12,26 @@ use crate::{
     read::skill::Skill,
 };
 
-/// A description of fewer words that say something is short.
+/// The number of informative words below which a description is short.
 const SHORT: usize = 5;
-/// A word is common that stands in the descriptions of one of so many skills, and of so many at least.
+/// A word is common if the descriptions of one in this many skills contain it, and at least this
+/// many.
 const COMMON: (usize, usize) = (50, 10);
-/// Where there are so many skills, hardly any word stands in no description at all.
+/// The number of skills from which on hardly any word is in no description at all.
 const MANY: usize = 1000;
-/// How many words are given as advice.
+/// The maximum number of words in an advice.
 const WORDS: usize = 4;
-/// How often a word counts at the most that is said again and again, and one in a heading.
+/// The maximum count of a word that is repeated, and the count of one in a heading.
 const OFTEN: usize = 6;
 const HEADING: usize = 3;
 
-/// Knows by which words skills are described, and which are almost the same.
+/// The words that skills are described by, and the families of near duplicates.
 pub(super) struct Advisor<'l, 'lib> {
     lab: &'l Lab<'lib>,
     index: &'lib Index,
-    /// How many skills are described by each term.
+    /// The number of skills that each term describes.
     described: Vec<u32>,
-    /// The families of each place that has some, by their numbers.
+    /// The families of each skill that has some, by position.
     families: HashMap<usize, Vec<usize>>,
 }
 
@@ -52,7 +53,7 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
         Self { lab, index, described, families: numbers }
     }
 
-    /// Says why a skill does not fare well, and what to do about it.
+    /// Adds to a skill the reason why it performs badly, and advice.
     pub(super) fn advise(&self, studied: &mut StudiedSkill<'lib>) {
         match studied.standing {
             ProbeStatus::Found | ProbeStatus::NotInUse => return,
@@ -113,7 +114,7 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
         self.lab.library.place_in(skill)
     }
 
-    /// The words by which two skills are described, the most telling first.
+    /// Returns the words that describe both skills, the most informative first.
     fn shared(&self, skill: &Skill, other: &Skill) -> Vec<String> {
         let others = self.place(other).map(|it| described_by(self.index, it as u32));
         let others = others.unwrap_or_default();
@@ -128,14 +129,14 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
         most(words, self.index)
     }
 
-    /// The words of a skill's instructions that no skill is described by (one in a thousand, where there
-    /// are so many) and few others use, the most telling first. Code is left out.
+    /// Returns the words of a skill's instructions that describe no skill (one in a thousand, if
+    /// there are so many) and that few others use, the most informative first. Code is left out.
     fn own(&self, skill: &Skill) -> Vec<String> {
         let instructions = skill.instructions().unwrap_or_default();
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         for line in prose(&instructions) {
             let times = if line.starts_with('#') { HEADING } else { 1 };
-            // What stands in backticks is code.
+            // Text in backticks is code.
             for text in line.split('`').step_by(2) {
                 chunks(text, |chunk| {
                     if is_plain(chunk) {
@@ -146,7 +147,7 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
         }
         let own = self.place(skill).map(|it| described_by(self.index, it as u32));
         let own = own.unwrap_or_default();
-        // In a short text no word is said again.
+        // In a short text no word is repeated.
         let least = counts.values().copied().max().unwrap_or(0).min(2);
         let few = (self.index.len() / COMMON.0).max(1) as u32;
         let hardly_any = (self.index.len() / MANY) as u32;
@@ -166,7 +167,7 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
     }
 }
 
-/// The lines of Markdown but for those of code.
+/// Returns the lines of Markdown outside of code.
 fn prose(text: &str) -> impl Iterator<Item = &str> {
     let mut is_code = false;
     text.lines().filter(move |line| {
@@ -176,7 +177,7 @@ fn prose(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a chunk is a word as people write it: no part of a name or a path, and no identifier.
+/// Whether a chunk is an ordinary word: not part of a name or a path, and not an identifier.
 fn is_plain(chunk: &str) -> bool {
     let mut letters = chunk.chars();
     letters.next();
@@ -184,8 +185,8 @@ fn is_plain(chunk: &str) -> bool {
     chunk.chars().count() > 2 && chunk.chars().all(char::is_alphabetic) && is_one_case
 }
 
-/// Whether a word is likely one that people ask with: no contraction, and a derived one (`-ness`,
-/// `-ization`) only if the instructions use it again and again.
+/// Whether a word is likely to be used in requests: not a contraction, and a derived one (`-ness`,
+/// `-ization`) only if the instructions use it repeatedly.
 fn is_topic(word: &str, count: usize) -> bool {
     let is_contraction = word.ends_with("nt")
         && [
@@ -199,7 +200,7 @@ fn is_topic(word: &str, count: usize) -> bool {
     !is_contraction && (!is_derived || count >= OFTEN)
 }
 
-/// Whether the description of a skill writes out the joined name of another.
+/// Whether the description of a skill spells out the joined name of another.
 fn names(skill: &Skill, other: &Skill) -> bool {
     let name = &*other.manifest.name;
     let mut is_written = false;
@@ -207,7 +208,7 @@ fn names(skill: &Skill, other: &Skill) -> bool {
     is_written && name.contains(['-', '_'])
 }
 
-/// The words that count most, one of each term.
+/// Returns the words with the highest weight, one for each term.
 fn most(words: BTreeMap<String, f32>, index: &Index) -> Vec<String> {
     let mut words: Vec<(String, f32)> = words.into_iter().collect();
     words.sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -221,7 +222,7 @@ fn most(words: BTreeMap<String, f32>, index: &Index) -> Vec<String> {
     words.into_iter().map(|it| it.0).take(WORDS).collect()
 }
 
-/// The terms of a skill's name, description and tags, each once.
+/// Returns the distinct terms of a skill's name, description and tags.
 fn described_by(index: &Index, place: u32) -> Vec<u32> {
     let mut ids: Vec<u32> = index.words(place).described().collect();
     ids.sort_unstable();
@@ -287,7 +288,7 @@ fn advice(
     advice
 }
 
-/// `a`, `b` and `c`.
+/// Formats a list as `a`, `b` and `c`.
 fn quoted(words: &[String], last: &str) -> String {
     let quoted: Vec<String> = words.iter().map(|it| format!("`{it}`")).collect();
     match &quoted[..] {

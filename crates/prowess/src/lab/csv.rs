@@ -1,4 +1,4 @@
-//! Tables of cells between commas, semicolons or tabs, as spreadsheets write them.
+//! Tables with cells separated by commas, semicolons or tabs, as spreadsheets write them.
 
 /// A table with a header.
 pub(super) struct Table {
@@ -10,7 +10,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Reads a table; nothing where no cell of its first line is a header that is wanted.
+    /// Parses a table; `None` if no cell of its first line is a wanted header.
     pub(super) fn read(text: &str, is_wanted: impl Fn(&str) -> bool) -> Option<Self> {
         [',', ';', '\t'].into_iter().find_map(|separator| {
             let first = Self::rows(text.lines().next()?, separator).rows.pop()?.1;
@@ -21,7 +21,7 @@ impl Table {
         })
     }
 
-    /// All rows that are not empty. In quotes a cell can hold anything, a quote twice.
+    /// Parses all rows that are not empty. A quoted cell can contain anything, with quotes doubled.
     fn rows(text: &str, separator: char) -> Self {
         let mut table = Self { header: Vec::new(), rows: Vec::new(), open: None };
         let (mut row, mut cell) = (Vec::new(), String::new());

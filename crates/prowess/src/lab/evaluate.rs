@@ -1,37 +1,38 @@
-//! Evaluations: what requests match, next to what they should.
+//! Evaluations: compares what requests match with what they should match.
 
 use std::collections::BTreeMap;
 
 use super::{ExpectedMatch, Lab, Progress, Trial, mapped};
 use crate::read::skill::Skill;
 
-/// What came of requests whose skills are known.
+/// The results of requests whose skills are known.
 #[derive(Debug, Clone, Default)]
 pub struct Evaluation<'lib> {
-    /// Every request, in the order in which it was asked.
+    /// Every request, in order.
     pub tested: Vec<TestedRequest<'lib>>,
-    /// How each skill did that was expected or matched, the worst first.
+    /// The score of each skill that was expected or matched, the worst first.
     pub scores: Vec<(&'lib Skill, Score)>,
-    /// How all of them did together.
+    /// The score of all of them together.
     pub total: Score,
-    /// What was matched for what was expected, the most frequent confusion first; then what was right.
+    /// The numbers of expected and matched skills, the most frequent confusion first; then correct
+    /// matches.
     pub matrix: Vec<Confusion<'lib>>,
 }
 
-/// What came of a request.
+/// The result of a request.
 #[derive(Debug, Clone)]
 pub struct TestedRequest<'lib> {
-    /// The request, and what should come of it.
+    /// The request, and the expected result.
     pub trial: Trial<'lib>,
-    /// The skill that it matches, and how sure the matcher is of it.
+    /// The skill that it matches, with its confidence.
     pub matched: Option<(&'lib Skill, f64)>,
-    /// The place of the skill that was expected, from 1, however unsure.
+    /// The rank of the expected skill, from 1, at any confidence.
     pub rank: Option<usize>,
-    /// Whether it came out as expected.
+    /// Whether the result was as expected.
     pub passed: bool,
 }
 
-/// How often a skill was matched and should have been.
+/// The numbers of correct and incorrect matches of a skill.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Score {
     /// Requests that should match it, and do.
@@ -42,19 +43,20 @@ pub struct Score {
     pub missed: usize,
 }
 
-/// How many requests matched one skill when another was expected.
+/// The number of requests that matched one skill when another was expected.
 #[derive(Debug, Clone, Copy)]
 pub struct Confusion<'lib> {
-    /// The skill that was expected; nothing where none was, or only another than the one matched.
+    /// The skill that was expected; `None` if none was, or only another than the one matched.
     pub expected: Option<&'lib Skill>,
-    /// The skill that was matched; nothing where none was.
+    /// The skill that was matched, if any.
     pub matched: Option<&'lib Skill>,
-    /// How many requests.
+    /// The number of requests.
     pub count: usize,
 }
 
 impl<'lib> Lab<'lib> {
-    /// Asks every request, and says what it matches: the first skill, if the matcher is sure enough.
+    /// Runs every request, and records its match: the first skill, if its confidence is high
+    /// enough.
     pub fn evaluate(&self, trials: Vec<Trial<'lib>>, progress: Progress<'_>) -> Evaluation<'lib> {
         let mut evaluation = Evaluation {
             tested: mapped(&trials, progress, |trial| self.test(trial)),
@@ -73,7 +75,7 @@ impl<'lib> Lab<'lib> {
             if let ExpectedMatch::Not(_) = trial.expected
                 && *passed
             {
-                // Nobody said what it should match, only what it should not.
+                // The trial only says what it should not match.
                 continue;
             }
             *matrix.entry((expected, matched)).or_default() += 1;
@@ -137,12 +139,12 @@ impl<'lib> Lab<'lib> {
 }
 
 impl<'lib> Evaluation<'lib> {
-    /// How many requests came out as expected.
+    /// Returns the number of requests with the expected result.
     pub fn passed(&self) -> usize {
         self.tested.iter().filter(|it| it.passed).count()
     }
 
-    /// The requests that did not, those first of which the matcher was most sure.
+    /// Returns the requests without it, those with the highest confidence first.
     pub fn failed(&self) -> Vec<&TestedRequest<'lib>> {
         let mut failed: Vec<_> = self.tested.iter().filter(|it| !it.passed).collect();
         let sure = |it: &TestedRequest<'_>| it.matched.map_or(0.0, |it| it.1);
@@ -152,24 +154,24 @@ impl<'lib> Evaluation<'lib> {
 }
 
 impl Score {
-    /// How many of those that matched it should have; nothing where none did.
+    /// Returns the share of its matches that are correct; `None` if there are none.
     pub fn precision(&self) -> Option<f64> {
         share(self.right, self.right + self.wrong)
     }
 
-    /// How many of those that should match it did; nothing where none should.
+    /// Returns the share of requests for it that match it; `None` if there are none.
     pub fn recall(&self) -> Option<f64> {
         share(self.right, self.right + self.missed)
     }
 
-    /// Both in one number: their harmonic mean.
+    /// Returns the harmonic mean of both.
     pub fn f1(&self) -> Option<f64> {
         share(2 * self.right, 2 * self.right + self.wrong + self.missed)
     }
 }
 
 impl Confusion<'_> {
-    /// Whether what was expected was matched.
+    /// Whether the expected skill was matched.
     pub fn is_right(&self) -> bool {
         match (self.expected, self.matched) {
             (Some(expected), Some(matched)) => std::ptr::eq(expected, matched),

@@ -1,4 +1,4 @@
-//! Skills whose texts are almost the same.
+//! Near duplicates: skills whose texts are almost the same.
 
 use std::{cmp::Ordering, collections::HashMap, slice};
 
@@ -8,41 +8,41 @@ use crate::{
     read::skill::Skill,
 };
 
-/// Skills whose texts are almost the same, the one that requests match first.
+/// Near duplicates, the skill that requests match first.
 #[derive(Debug, Clone)]
 pub struct NearDuplicates<'lib> {
-    /// What is almost the same: all that they say, or else their descriptions.
+    /// Whether their whole texts are almost the same, or else only their descriptions.
     pub whole: bool,
-    /// The skills; there are two at least.
+    /// The skills; at least two.
     pub members: Vec<NearDuplicate<'lib>>,
 }
 
-/// A skill of a family.
+/// A skill of a family of near duplicates.
 #[derive(Debug, Clone, Copy)]
 pub struct NearDuplicate<'lib> {
     /// The skill.
     pub skill: &'lib Skill,
-    /// How much of what either says both say, it and the one by which the family is known; rare words
+    /// The share of words that it has in common with the representative of the family; rare words
     /// count more.
     pub likeness: f64,
 }
 
-/// How alike texts are that are almost the same.
+/// The minimum likeness of near duplicates.
 const ALIKE: f32 = 0.8;
-/// With fewer words there is nothing to compare.
+/// The minimum number of words to compare.
 const LEAST_WORDS: usize = 3;
-/// How many pairs are named that come closest to each other.
+/// The number of closest pairs that are reported.
 const CLOSEST: usize = 3;
-/// With how many others a text is compared at the most.
+/// The maximum number of others that a text is compared with.
 const MOST_COMPARED: usize = 512;
 
 impl<'lib> Lab<'lib> {
-    /// Finds the skills whose texts are almost the same, the largest families first.
+    /// Finds near duplicates, the largest families first.
     pub fn families(&self) -> Vec<NearDuplicates<'lib>> {
         let index = &self.library.searchable().index;
         let all: Vec<(u32, &Skill)> = self.matchable().collect();
         let same = gathered(index, all.iter().map(|it| it.0), everything);
-        // Of those that are the same, one is enough to compare descriptions by.
+        // Of whole duplicates, one is enough to compare descriptions.
         let one_each = same.iter().map(|it| it[0].0);
         let described = gathered(index, one_each, |words| words.description().collect());
         let several = |it: &Vec<(u32, f32)>| it.len() > 1;
@@ -54,8 +54,8 @@ impl<'lib> Lab<'lib> {
         families
     }
 
-    /// Finds the pairs of skills whose descriptions share most, but for those that are almost the same.
-    /// Of more than some hundred skills only those that are `wanted` are compared.
+    /// Finds the pairs of skills whose descriptions have most in common, except for near
+    /// duplicates. Of more than a few hundred skills only the `wanted` ones are compared.
     pub(super) fn closest(&self, wanted: impl Fn(&Skill) -> bool) -> Vec<NearDuplicates<'lib>> {
         let index = &self.library.searchable().index;
         let text = |place: u32| {
@@ -90,7 +90,7 @@ impl<'lib> Lab<'lib> {
         pairs.iter().take(CLOSEST).map(family).collect()
     }
 
-    /// Puts the one first that requests match which are meant for the first.
+    /// Moves the skill to the front that matches requests meant for the first.
     fn family(&self, whole: bool, members: &[(u32, f32)]) -> NearDuplicates<'lib> {
         let skill = |place: u32| &*self.library.skills[place as usize];
         let first = probes(&skill(members[0].0).manifest).into_iter().next();
@@ -105,15 +105,15 @@ impl<'lib> Lab<'lib> {
     }
 }
 
-/// All words of a skill but for its name.
+/// Returns all words of a skill except for its name.
 fn everything(words: Words<'_>) -> Vec<u32> {
     words.words.skip(words.name().count()).collect()
 }
 
-/// Gathers documents around the first of their kind, with how alike they are to it.
+/// Groups documents around the first of their kind, with their likeness to it.
 ///
-/// Two texts can only be alike if they share one of the rarest words of both, so that each is compared
-/// with those alone that have such a word.
+/// Two texts can only be alike if they share one of the rarest words of both, so each is compared
+/// only with those that contain such a word.
 fn gathered(
     index: &Index,
     documents: impl Iterator<Item = u32>,
@@ -153,23 +153,23 @@ fn gathered(
 /// The distinct words of a text, the rarest first.
 struct Text {
     words: Vec<Word>,
-    /// Those that stand in its name as well: what it is about.
+    /// Those that are in its name as well: its topics.
     topics: Vec<Word>,
-    /// How telling all of them are together.
+    /// The total weight of all words.
     total: f32,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Word {
-    /// In how many skills it stands.
+    /// The number of skills in which it occurs.
     count: u32,
     id: u32,
-    /// How telling it is: the rarer, the more.
+    /// Its weight: the rarer, the higher.
     weight: f32,
 }
 
 impl Word {
-    /// The rarest come first.
+    /// Orders the rarest first.
     fn order(&self, other: &Self) -> Ordering {
         (self.count, self.id).cmp(&(other.count, other.id))
     }
@@ -191,7 +191,7 @@ impl Text {
         Self { words, topics, total }
     }
 
-    /// How much of what either says both say, from 0 to 1.
+    /// Returns the share of words in common, from 0 to 1.
     fn shared(&self, other: &Self) -> f32 {
         let is_both = |it: &&Word| other.words.binary_search_by(|own| own.order(it)).is_ok();
         let both: f32 = self.words.iter().filter(is_both).map(|it| it.weight).sum();
@@ -199,7 +199,7 @@ impl Text {
         if all > 0.0 { both / all } else { 0.0 }
     }
 
-    /// The rarest words, of which an alike text has at least one among its own rarest.
+    /// Returns the rarest words, of which any alike text has at least one among its own rarest.
     fn telling(&self) -> impl Iterator<Item = Word> {
         let mut left = self.total;
         self.words.iter().copied().take_while(move |it| {
@@ -209,8 +209,8 @@ impl Text {
         })
     }
 
-    /// Whether each is about something of which the other does not say a word, however alike the rest
-    /// is: many skills follow one pattern.
+    /// Whether each has a topic that the other never mentions, however alike the rest is: many
+    /// skills follow one pattern.
     fn is_beside(&self, other: &Self) -> bool {
         let is_alone = |topics: &[Word], words: &[Word]| {
             topics.iter().any(|topic| words.binary_search_by(|it| it.order(topic)).is_err())
@@ -218,10 +218,11 @@ impl Text {
         is_alone(&self.topics, &other.words) && is_alone(&other.topics, &self.words)
     }
 
-    /// How much of what either says both say, from 0 to 1; nothing where they are not alike.
+    /// Returns the share of words in common, from 0 to 1; `None` if they are not alike.
     fn likeness(&self, other: &Self) -> Option<f32> {
         let all = self.total + other.total;
-        // So much may be said by one of them alone. The rarest words come first, and soon are more.
+        // The maximum weight of words in one text only. The rarest words come first and soon exceed
+        // it.
         let most = all * (1.0 - ALIKE) / (1.0 + ALIKE);
         let (mut own, mut others) = (self.words.iter(), other.words.iter());
         let take = |from: &mut slice::Iter<'_, Word>, is_next: bool| {

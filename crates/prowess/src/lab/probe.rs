@@ -1,28 +1,27 @@
-//! Requests that somebody might make who means a skill, in the words of its author.
+//! Probes: requests for a skill in the words of its author.
 
 use crate::{
     index::{said_for, telling},
     read::manifest::Manifest,
 };
 
-/// How many probes are made of a skill at the most, and how many of them of phrases that its author
-/// gives as examples.
+/// The maximum number of probes for a skill, and of those from the author's example phrases.
 const MOST: usize = 6;
 const MOST_PHRASES: usize = 3;
-/// How many words a request has at the most.
+/// The maximum number of words in a request.
 const LONGEST: usize = 24;
-/// How many words say something in a part of a sentence that can stand for itself.
+/// The minimum number of informative words in a part of a sentence that can stand alone.
 const LEAST: usize = 2;
-/// What authors put before what they mean; no request begins with it.
+/// Words that authors put before what they mean; no request begins with them.
 const LEAD: &str = "a about activate activates also an and any anything apply are as ask asked asking asks \
     be by e.g etc for handles if in includes including invoke is it keywords like load \
     mention mentions must need needs on or other proactively says should skill such that the \
     these this to trigger triggers use used user users want wants when whenever with you \
     your";
 
-/// Makes requests of what a skill says about itself, the same ones every time: its first sentence, the
-/// phrases that its author gives as examples, and a part of every sentence, then a second one, those
-/// about when to use it first. One that says nothing gives none.
+/// Derives requests from what a skill says about itself, the same ones every time: its first
+/// sentence, the author's example phrases, and a part of every sentence, then a second one, those
+/// about when to use it first. A skill without informative words gives none.
 pub(super) fn probes(manifest: &Manifest) -> Vec<String> {
     let dialect = manifest.dialect();
     let when = dialect.when_to_use.as_deref().unwrap_or_default();
@@ -48,7 +47,7 @@ struct Probes {
 }
 
 impl Probes {
-    /// Adds texts in which at least so many words say something, until there are `most`.
+    /// Adds texts with at least `least` informative words, until there are `most`.
     fn extend<'t>(&mut self, texts: impl Iterator<Item = &'t str>, least: usize, most: usize) {
         for text in texts {
             if self.made.len() >= most {
@@ -62,8 +61,8 @@ impl Probes {
         }
     }
 
-    /// A text without what leads up to it, and without the name of the skill: who knows that needs
-    /// no matcher.
+    /// Strips the lead-in of a text, and the name of the skill: a user who knows that needs no
+    /// matcher.
     fn request(&self, text: &str) -> String {
         let is_name = |it: &&str| self.name.contains('-') && bare(it).to_lowercase() == self.name;
         let words = text.split_whitespace().filter(|it| !is_name(it)).skip_while(|it| is_lead(it));
@@ -73,13 +72,13 @@ impl Probes {
     }
 }
 
-/// Whether a word leads up to what is meant.
+/// Whether a word is part of a lead-in.
 fn is_lead(word: &str) -> bool {
     let word = bare(word);
     word.is_empty() || LEAD.split(' ').any(|it| it.eq_ignore_ascii_case(word))
 }
 
-/// A word without what stands around it.
+/// Strips the punctuation around a word.
 fn bare(word: &str) -> &str {
     word.trim_matches(|c: char| !c.is_alphanumeric())
 }
@@ -89,7 +88,7 @@ fn is_about_when(sentence: &str) -> bool {
     ["when", "trigger", "use for", "use this", "used for"].iter().any(|it| sentence.contains(it))
 }
 
-/// What stands in quotes.
+/// Returns the quoted parts of a sentence.
 fn quoted(sentence: &str) -> impl Iterator<Item = &str> {
     [('"', '"'), ('“', '”'), ('「', '」')].into_iter().flat_map(move |(open, close)| {
         let mut rest = sentence;
@@ -102,8 +101,8 @@ fn quoted(sentence: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The parts of a sentence that can be asked for by themselves; all of it where none can, as in a list
-/// of single words.
+/// Returns the parts of a sentence that can be requests by themselves; all of it if none can, as in
+/// a list of single words.
 fn asked(sentence: &str) -> Vec<&str> {
     let says_enough = |part: &&str| {
         let words: Vec<&str> = part.split_whitespace().skip_while(|it| is_lead(it)).collect();
@@ -113,7 +112,7 @@ fn asked(sentence: &str) -> Vec<&str> {
     if parts.is_empty() { vec![sentence] } else { parts }
 }
 
-/// The parts of a sentence, which often list several things to ask for.
+/// Splits a sentence into parts, which often list several things to ask for.
 fn parts(sentence: &str) -> impl Iterator<Item = &str> {
     const BETWEEN: [char; 14] =
         [',', ';', ':', '(', ')', '—', '–', '•', '|', '"', '“', '”', '、', '，'];

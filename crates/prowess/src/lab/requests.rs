@@ -1,7 +1,7 @@
-//! The requests of evaluation files, as they stand there: JSON, JSON lines, CSV or YAML.
+//! The requests of evaluation files, as written: JSON, JSON lines, CSV or YAML.
 //!
-//! Nobody has settled how things are called, so that every spelling in use is read: `should_trigger`,
-//! `shouldTrigger` and `should-trigger` are the same.
+//! There is no standard for the names of fields, so every spelling in use is read:
+//! `should_trigger`, `shouldTrigger` and `should-trigger` are the same.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Value as Json, value::RawValue};
 use super::csv::Table;
 use crate::read::parse;
 
-/// What a request is called, and the skill that it is for.
+/// Names of the field of a request, and of the skill that it is for.
 const REQUEST: [&str; 9] = [
     "query",
     "prompt",
@@ -26,9 +26,9 @@ const REQUEST: [&str; 9] = [
 pub(super) const SKILL: [&str; 5] =
     ["expectedskill", "expectedskills", "skill", "skillname", "skills"];
 const SHOULD: [&str; 3] = ["shouldtrigger", "shouldactivate", "expecttrigger"];
-/// What says of a request in which list it would stand.
+/// Names of the field that says which list a request belongs to.
 const SORT: [&str; 2] = ["type", "kind"];
-/// What a list of requests is called that say themselves what is expected; and one of those that should
+/// Names of a list of requests that state themselves what is expected; and of those that should
 /// match, or should not.
 const LISTS: [&str; 6] = ["evals", "cases", "testcases", "queries", "tests", "prompts"];
 const POSITIVE: [&str; 4] =
@@ -40,26 +40,26 @@ const NEGATIVE: [&str; 4] =
 #[derive(Default)]
 pub(super) struct Requests {
     pub(super) entries: Vec<RequestEntry>,
-    /// The skill that all of it is about.
+    /// The skill that the whole file is about.
     pub(super) skill: Option<Json>,
-    /// What cannot be read.
+    /// The parts that cannot be read.
     pub(super) faults: Vec<Fault>,
 }
 
-/// A request as it stands in a file.
+/// A request as written in a file.
 pub(super) struct RequestEntry {
     pub(super) json: Json,
-    /// Counted from 1.
+    /// The line, counted from 1.
     pub(super) line: usize,
-    /// Whether it stands in a list of those that should match, or of those that should not.
+    /// Whether it is in a list of those that should match, or of those that should not.
     should: Option<bool>,
 }
 
-/// What is wrong, and in which line.
+/// The line and a description of a fault.
 pub(super) type Fault = (Option<usize>, String);
 
 impl Requests {
-    /// Reads a file by what it looks like, and where that is not enough by its name.
+    /// Reads a file in the format that its content suggests, or else its name.
     pub(super) fn read(text: &str, path: &Path) -> Self {
         let is_called = |endings: &[&str]| {
             path.extension()
@@ -91,19 +91,19 @@ impl Requests {
 }
 
 impl RequestEntry {
-    /// The request itself.
+    /// Returns the text of the request.
     pub(super) fn request(&self) -> Option<&str> {
         let field = || REQUEST.iter().find_map(|it| self.field(&[it])?.as_str());
         self.json.as_str().or_else(field).filter(|it| !it.trim().is_empty())
     }
 
-    /// The first field that has one of these names.
+    /// Returns the first field that has one of these names.
     pub(super) fn field(&self, names: &[&str]) -> Option<&Json> {
         let fields = self.json.as_object()?;
         names.iter().find_map(|name| fields.iter().find(|it| is(&[name], it.0)).map(|it| it.1))
     }
 
-    /// Whether the request should match; nothing where what says so can be neither.
+    /// Whether the request should match; `None` if the field is neither true nor false.
     pub(super) fn should(&self) -> Option<bool> {
         if let Some(own) = self.field(&SHOULD) {
             return own.as_bool();
@@ -120,7 +120,7 @@ fn is(names: &[&str], key: &str) -> bool {
     names.iter().any(|it| letters().map(|it| it.to_ascii_lowercase()).eq(it.bytes()))
 }
 
-/// Whether a list of requests can be called so, and what that says of them.
+/// Whether a key is that of a list of requests, and what that implies for them.
 fn list_of(key: &str) -> Option<Option<bool>> {
     let lists = [(&LISTS[..], None), (&POSITIVE[..], Some(true)), (&NEGATIVE[..], Some(false))];
     lists.into_iter().find(|it| is(it.0, key)).map(|it| it.1)
@@ -152,14 +152,14 @@ fn json(text: &str) -> Result<Requests, Fault> {
     Ok(Requests { entries: placed(text, lists), skill, ..Requests::default() })
 }
 
-/// Whether a text is one object a line: the first line is whole, and not all there is.
+/// Whether a text has one object per line: the first line is complete, and not the only one.
 fn is_lines(text: &str) -> bool {
     let mut lines = text.lines().filter(|it| !it.trim().is_empty());
     let first = lines.next().unwrap_or_default();
     let is_object = first.trim_start().starts_with('{');
     is_object
         && serde_json::from_str::<BTreeMap<String, &RawValue>>(first).is_ok_and(|fields| {
-            // One line alone can also be a whole file with lists in it.
+            // A single line can also be a whole file with lists in it.
             lines.next().is_some() || fields.keys().any(|it| is(&REQUEST, it))
         })
 }
@@ -175,7 +175,7 @@ fn lines(text: &str) -> Requests {
     requests
 }
 
-/// The requests of lists that were read from a text, with their lines.
+/// Returns the requests of lists that were read from a text, with their lines.
 fn placed(text: &str, lists: Vec<(Vec<&RawValue>, Option<bool>)>) -> Vec<RequestEntry> {
     let ends: Vec<usize> = text.match_indices('\n').map(|it| it.0).collect();
     let raws =
@@ -190,7 +190,7 @@ fn placed(text: &str, lists: Vec<(Vec<&RawValue>, Option<bool>)>) -> Vec<Request
     entries
 }
 
-/// What a reader of JSON says, without the place, which is told beside it.
+/// Returns the message of a JSON error, without the position, which is reported separately.
 fn not_json(error: &serde_json::Error) -> String {
     let words = error.to_string();
     let words = words.split(" at line ").next().unwrap_or_default();
@@ -219,7 +219,7 @@ fn csv(table: Table) -> Requests {
 }
 
 fn yaml(text: &str) -> Result<Requests, Fault> {
-    // What is a list is made a field, which only moves the lines.
+    // A list is made a field, which only shifts the lines.
     let text = text.strip_prefix("---").unwrap_or(text);
     let is_list = text.trim_start().starts_with("- ");
     let text = if is_list { format!("evals:\n{text}") } else { text.to_owned() };

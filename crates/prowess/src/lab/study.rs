@@ -1,50 +1,50 @@
-//! How every skill fares against the others with its own words.
+//! Studies how every skill performs against the others on requests in its own words.
 
 use super::{
     Lab, NearDuplicates, Progress, advise::Advisor, can_be_matched, mapped, probe::probes,
 };
 use crate::read::skill::Skill;
 
-/// What the lab has found out about a library.
+/// The results of a study of a library.
 #[derive(Debug, Clone)]
 pub struct Study<'lib> {
-    /// Every skill that was asked about, the worst first.
+    /// Every skill that was studied, the worst first.
     pub skills: Vec<StudiedSkill<'lib>>,
-    /// Skills whose texts are almost the same.
+    /// Near duplicates.
     pub families: Vec<NearDuplicates<'lib>>,
-    /// The pairs whose descriptions come closest to each other, the closest first: also where all is
-    /// well, the next ones to get into each other's way.
+    /// The pairs with the most similar descriptions, the closest first: even if all is well, they
+    /// are the next to get into each other's way.
     pub closest: Vec<NearDuplicates<'lib>>,
 }
 
-/// What the lab has found out about a skill.
+/// The results of a study of a skill.
 #[derive(Debug, Clone)]
 pub struct StudiedSkill<'lib> {
     /// The skill.
     pub skill: &'lib Skill,
-    /// How it fares.
+    /// Its performance.
     pub standing: ProbeStatus,
-    /// Why it does not fare well.
+    /// The reason why it performs badly.
     pub because: Option<MissReason<'lib>>,
-    /// What was asked in its words, and what came of it.
+    /// The requests in its words, and their results.
     pub probes: Vec<Probe<'lib>>,
-    /// How many of these requests match it.
+    /// The number of these requests that match it.
     pub won: usize,
     /// The skills that requests match instead, those that take most first.
     pub competitors: Vec<Competitor<'lib>>,
-    /// Words that it shares with the first of these, the most telling first.
+    /// Words that it shares with the first of these, the most informative first.
     pub shared: Vec<String>,
-    /// Words of its instructions that no other skill is described by, or hardly any where there are many;
-    /// the most telling first.
+    /// Words of its instructions that describe no other skill, or hardly any if there are many; the
+    /// most informative first.
     pub own: Vec<String>,
-    /// What to do about it, in sentences.
+    /// Advice, in sentences.
     pub advice: Vec<String>,
 }
 
-/// How a skill fares with requests in its own words.
+/// The performance of a skill on requests in its own words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProbeStatus {
-    /// No request brings it among the first three, or not surely enough.
+    /// No request ranks it among the first three, or not with enough confidence.
     NeverFound,
     /// Most requests match another skill, or none.
     Contested,
@@ -52,64 +52,64 @@ pub enum ProbeStatus {
     Found,
     /// Only a person can invoke it, so that no request matches it.
     ForPeople,
-    /// Another skill is taken for its name.
+    /// It is shadowed by another skill of its name.
     Hidden,
     /// It is a draft, or disabled.
     NotInUse,
 }
 
-/// Why a skill does not fare well.
+/// The reason why a skill performs badly.
 #[derive(Debug, Clone, Copy)]
 pub enum MissReason<'lib> {
     /// Its description is still the text of a template.
     Placeholder,
-    /// No word of its description says anything.
+    /// Its description has no informative word.
     Wordless,
-    /// Its text is almost that of another skill, which is matched instead.
+    /// It is a near duplicate of another skill, which is matched instead.
     Twin(&'lib Skill),
-    /// Its description writes out the name of another skill, which is matched by that.
+    /// Its description spells out the name of another skill, which is matched by that.
     Names(&'lib Skill),
-    /// Its description has only so many words that say something.
+    /// Its description has only this many informative words.
     Short(usize),
-    /// Every word of its description stands in so many other skills, or more.
+    /// Every word of its description occurs in this many other skills, or more.
     Common(usize),
     /// One skill takes most of what it loses.
     Shadowed(&'lib Skill),
-    /// So many skills take its requests.
+    /// This many skills take its requests.
     Crowded(usize),
-    /// Nobody takes its requests, but the matcher is never more sure of it than this.
+    /// No skill takes its requests, but its confidence is never higher than this.
     Unsure(f64),
 }
 
-/// A request in the words of a skill, and what came of it.
+/// A request in the words of a skill, and its result.
 #[derive(Debug, Clone)]
 pub struct Probe<'lib> {
     /// The request.
     pub request: String,
-    /// The place of the skill, from 1; nothing where it is not found.
+    /// The rank of the skill, from 1; `None` if it is not found.
     pub rank: Option<usize>,
-    /// How sure the matcher is of it.
+    /// Its confidence.
     pub confidence: f64,
-    /// The skill that comes first, and how sure the matcher is of that.
+    /// The skill that ranks first, and its confidence.
     pub first: Option<(&'lib Skill, f64)>,
 }
 
-/// A skill that requests match which are meant for another.
+/// A skill that matches requests meant for another.
 #[derive(Debug, Clone)]
 pub struct Competitor<'lib> {
     /// The skill.
     pub skill: &'lib Skill,
-    /// How many requests it takes.
+    /// The number of requests that it takes.
     pub takes: usize,
-    /// By how much confidence it is ahead, in the mean.
+    /// Its mean lead in confidence.
     pub lead: f64,
 }
 
-/// How far behind the first a skill may come to be found at all.
+/// The maximum rank at which a skill counts as found.
 const FOUND_WITHIN: usize = 3;
 
 impl<'lib> Lab<'lib> {
-    /// Asks for every skill that is `wanted` in its own words.
+    /// Studies every `wanted` skill with requests in its own words.
     pub fn study(&self, progress: Progress<'_>, wanted: impl Fn(&Skill) -> bool) -> Study<'lib> {
         let families = self.families();
         let advisor = Advisor::new(self, &families);
@@ -175,7 +175,8 @@ impl<'lib> Lab<'lib> {
         }
     }
 
-    /// Who is matched instead of a skill; those that take as many stay in the order of the requests.
+    /// Returns the skills that are matched instead of a skill; ties stay in the order of the
+    /// requests.
     fn competitors(&self, skill: &Skill, probes: &[Probe<'lib>]) -> Vec<Competitor<'lib>> {
         let mut competitors: Vec<Competitor<'lib>> = Vec::new();
         for probe in probes {
@@ -199,7 +200,7 @@ impl<'lib> Lab<'lib> {
 }
 
 impl ProbeStatus {
-    /// The words for it.
+    /// Returns the words for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NeverFound => "never found",

@@ -1,4 +1,4 @@
-//! Evaluation files: requests, each with what should come of it. What cannot be read is a finding.
+//! Evaluation files: requests, each with the expected result. Unreadable parts become findings.
 
 use std::path::{Path, PathBuf};
 
@@ -14,20 +14,20 @@ use crate::{
     read::{parse::decode, skill::Skill, source::SizeLimits},
 };
 
-/// A request, and what should come of it.
+/// A request, with the expected result.
 #[derive(Debug, Clone)]
 pub struct Trial<'lib> {
-    /// The file that it stands in.
+    /// The file that it is from.
     pub path: PathBuf,
     /// The line in which it begins.
     pub line: usize,
     /// The request.
     pub request: String,
-    /// What should come of it.
+    /// The expected result.
     pub expected: ExpectedMatch<'lib>,
 }
 
-/// What should come of a request.
+/// The expected result of a request.
 #[derive(Debug, Clone)]
 pub enum ExpectedMatch<'lib> {
     /// It matches one of these skills.
@@ -38,44 +38,44 @@ pub enum ExpectedMatch<'lib> {
     Nothing,
 }
 
-/// What was read from evaluation files.
+/// The contents of evaluation files.
 #[derive(Debug, Clone, Default)]
 pub struct Trials<'lib> {
-    /// The requests, in the order in which they stand there.
+    /// The requests, in the order written.
     pub trials: Vec<Trial<'lib>>,
-    /// What is wrong with the files.
+    /// The findings about the files.
     pub findings: Vec<Finding>,
 }
 
-/// How many faults of one file are told one by one.
+/// The maximum number of faults of one file that are reported one by one.
 const MOST_FAULTS: usize = 10;
 
-/// Where a file of requests comes from.
+/// The context of a file of requests.
 #[derive(Clone, Copy)]
 struct About<'lib> {
-    /// The skill that is meant where none is named.
+    /// The skill that is meant if none is named.
     skill: Option<&'lib Skill>,
-    /// Whether the file lies beside it.
+    /// Whether the file is beside it.
     is_beside: bool,
 }
 
-/// What is wrong with a request.
+/// A fault of a request.
 enum Wrong {
-    /// It is not as it should be.
+    /// It is malformed.
     Form(&'static str),
     /// There is no skill of this name.
     Skill(String),
 }
 
 impl<'lib> Lab<'lib> {
-    /// Reads the evaluation files that lie beside the skills that are `wanted`: `evals/evals.json`, and
-    /// lists of triggers. Those of skills that are hidden or not in use are left alone.
+    /// Reads the evaluation files beside the `wanted` skills: `evals/evals.json`, and lists of
+    /// triggers. Those of skills that are shadowed or not in use are ignored.
     pub fn evaluations(&self, wanted: impl Fn(&Skill) -> bool) -> Trials<'lib> {
         let mut all = Trials::default();
         let is_in_use = |it: &Skill| it.hidden_by.is_none() && it.manifest.is_active();
         for skill in self.library.all().filter(|it| is_in_use(it) && wanted(it)) {
             let (source, limits) = (&skill.home.source, skill.home.limits);
-            // Requests are for nobody's window, so that there may be more of them.
+            // Evaluation files go into no context window, so they may be larger.
             let max_file_size = limits.max_file_size.max(limits.max_document_size);
             let limits = SizeLimits { max_file_size, ..limits };
             let (files, findings) = source.resources(&skill.origin.path, &limits);
@@ -101,8 +101,8 @@ impl<'lib> Lab<'lib> {
         all
     }
 
-    /// Reads a file of requests as JSON, one object a line, CSV or YAML. Those that name no skill are
-    /// about the one that is given, if any.
+    /// Reads a file of requests as JSON, one object per line, CSV or YAML. Those that name no skill
+    /// are about `about`, if it is given.
     pub fn trials(&self, bytes: &[u8], path: &Path, about: Option<&'lib Skill>) -> Trials<'lib> {
         self.read(bytes, path, About { skill: about, is_beside: false })
     }
@@ -127,7 +127,7 @@ impl<'lib> Lab<'lib> {
                 }
                 Err(Wrong::Skill(name)) => {
                     let names = self.library.skills().map(|it| &*it.manifest.name);
-                    // A look at all names takes long, and more are not told.
+                    // Comparing with all names is slow, and further faults are not reported.
                     let is_told = read.findings.len() < MOST_FAULTS;
                     let near = is_told.then(|| nearest(&name, names)).flatten();
                     let mut fault = usual(Some(line), format!("there is no skill `{name}`"));
@@ -147,7 +147,7 @@ impl<'lib> Lab<'lib> {
         read
     }
 
-    /// The request of an entry, and what should come of it.
+    /// Returns the request of an entry, and its expected result.
     fn expected(
         &self,
         entry: &RequestEntry,
@@ -160,7 +160,8 @@ impl<'lib> Lab<'lib> {
         let should =
             entry.should().ok_or(Wrong::Form("`should_trigger` is neither true nor false"))?;
         let beside = about.skill.filter(|_| about.is_beside);
-        // What lies beside a skill is about that one, whatever it was called when it was written.
+        // A file beside a skill is about that skill, whatever its name was when the file was
+        // written.
         let names: Vec<&str> = match entry.field(&SKILL).or(whole.filter(|_| beside.is_none())) {
             None => Vec::new(),
             Some(Json::Null) => {
@@ -192,7 +193,7 @@ impl<'lib> Lab<'lib> {
 }
 
 impl<'lib> Trials<'lib> {
-    /// Adds those of another file.
+    /// Adds the trials and findings of another file.
     pub fn extend(&mut self, more: Self) {
         self.trials.extend(more.trials);
         self.findings.extend(more.findings);
@@ -200,7 +201,7 @@ impl<'lib> Trials<'lib> {
 }
 
 impl ExpectedMatch<'_> {
-    /// Whether a request can come out as expected at all.
+    /// Whether the expected result is possible at all.
     pub fn is_possible(&self) -> bool {
         match self {
             Self::AnyOf(skills) => skills.iter().any(|it| can_be_matched(it)),
@@ -209,7 +210,7 @@ impl ExpectedMatch<'_> {
     }
 }
 
-/// Whether a file beside a `SKILL.md` holds requests, by its path.
+/// Whether a file beside a `SKILL.md` contains requests, by its path.
 fn is_evaluation(path: &str) -> bool {
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
     let Some((name, ending)) = file.rsplit_once('.') else { return false };
@@ -220,7 +221,7 @@ fn is_evaluation(path: &str) -> bool {
         "" | "tests" => has(&["trigger"]),
         _ => false,
     };
-    // Right beside the skill other tables may be about triggers as well.
+    // Directly beside the skill other tables may be about triggers as well.
     let endings = ["json", "jsonl", "csv", "yaml", "yml"];
     is_list && endings[..if folder.is_empty() { 2 } else { 5 }].contains(&ending)
 }

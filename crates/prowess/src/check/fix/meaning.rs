@@ -1,4 +1,4 @@
-//! What a text says, however it says it.
+//! The meaning of a text, independent of its spelling.
 
 use prowess_frontmatter::{Kind, Value};
 
@@ -14,19 +14,20 @@ use crate::{
     },
 };
 
-/// What a text says: equal before and after a fix.
+/// The meaning of a text: equal before and after a fix.
 #[derive(Debug)]
 pub(super) struct Meaning {
-    /// What the fields hold, sorted, each by the key that is meant: one that nobody knows is one of
-    /// `metadata`, one that Prowess reads there too is one of the top level. What is empty says nothing, and neither does what says the same again.
+    /// The values of the fields, sorted, by their canonical keys: an unknown field counts as one of
+    /// `metadata`, one that Prowess also reads there as one of the top level. Empty and repeated
+    /// values are left out.
     pub(super) fields: Vec<(String, String)>,
-    /// How many `#` there are: no comment is lost, and none is made of what was not.
+    /// The number of `#` characters: no comment is lost, and nothing becomes one.
     pub(super) hashes: usize,
     pub(super) instructions: String,
 }
 
 impl Meaning {
-    /// Reads what a text says; nothing when its fields cannot be read, or not all of them.
+    /// Reads the meaning of a text; `None` if its fields cannot be read, or not all of them.
     pub(super) fn of(bytes: &[u8]) -> Option<Self> {
         let mut report = Report::new(Profile::Lenient, Severity::Info);
         let decoded = decode(bytes);
@@ -83,7 +84,7 @@ pub(super) fn is_empty(value: &Value<'_>) -> bool {
     value.is_null() || value.as_text().is_some_and(|it| it.trim().is_empty())
 }
 
-/// The tools of `allowed-tools` in any of its spellings.
+/// Returns the tools of `allowed-tools` in any of its spellings.
 pub(super) fn tools(value: &Value<'_>) -> Option<AllowedTools> {
     match value {
         Value::Scalar(scalar) => Some(AllowedTools::from_text(&scalar.text)),
@@ -95,7 +96,7 @@ pub(super) fn tools(value: &Value<'_>) -> Option<AllowedTools> {
     }
 }
 
-/// The list that is meant by tags with commas between them, or by a single word.
+/// Returns the list that comma-separated tags, or a single word, stand for.
 pub(super) fn tags<'v>(value: &'v Value<'_>) -> Option<Value<'v>> {
     let text = value.as_text()?;
     let is_clear = text.contains(',') || !text.trim().contains(char::is_whitespace);
@@ -110,7 +111,7 @@ fn nested(key: &str) -> String {
     format!("metadata {key}")
 }
 
-/// A value as text. How a scalar is written makes no difference, unless it is null.
+/// Formats a value as text. The style of a scalar makes no difference, unless it is null.
 fn shown(value: &Value<'_>) -> String {
     match value {
         Value::Empty => "null".to_owned(),

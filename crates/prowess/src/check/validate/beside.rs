@@ -13,11 +13,11 @@ use crate::{
     },
 };
 
-/// What every MCP host must accept.
+/// The number of files that every MCP host must accept.
 const MAX_FILES: usize = 512;
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-/// How many broken links of one skill are reported one by one.
+/// The maximum number of broken links of one skill that are reported one by one.
 const MAX_BROKEN: usize = 50;
 
 pub(super) fn rules(
@@ -47,7 +47,7 @@ pub(super) fn rules(
     evals(source, found, report);
 }
 
-/// Notes the links of the instructions that lead nowhere, each target once; returns the others.
+/// Reports the broken links of the instructions, each target once; returns the others.
 fn references(
     found: &DiscoveredSkill,
     reading: &SplitDocument<'_>,
@@ -105,7 +105,7 @@ fn references(
     linked
 }
 
-/// The resources, sorted by path.
+/// Returns the resources, sorted by path.
 fn resources(found: &DiscoveredSkill) -> &[Resource] {
     found.resources.as_deref().unwrap_or_default()
 }
@@ -124,7 +124,7 @@ fn is_document(found: &DiscoveredSkill, path: &str) -> bool {
     found.path.file_name().is_some_and(|it| it.to_string_lossy() == *path)
 }
 
-/// References that lead to further references, which a model may not follow.
+/// Reports references that lead to further references, which a model may not follow.
 fn chains(
     source: &dyn Source,
     found: &DiscoveredSkill,
@@ -162,12 +162,12 @@ fn chains(
     }
 }
 
-/// From how many lines on a reference needs a list of what is in it.
+/// The number of lines from which on a reference needs a table of contents.
 const LONG_REFERENCE: usize = 300;
-/// Within how many lines it is looked for.
+/// The number of lines within which the contents are expected.
 const CONTENTS_WITHIN: usize = 60;
 
-/// What a list of contents is called.
+/// Titles of a table of contents.
 const TITLES: &[&str] = &[
     "contents",
     "toc",
@@ -183,7 +183,8 @@ const TITLES: &[&str] = &[
     "содержание",
 ];
 
-/// Notes a long reference without contents: a model that reads its beginning does not know the rest.
+/// Reports a long reference without contents: a model that reads only its beginning misses the
+/// rest.
 fn contents(path: &str, text: &str, report: &mut Report) {
     let lines = text.lines().count();
     if lines <= LONG_REFERENCE {
@@ -205,7 +206,7 @@ fn contents(path: &str, text: &str, report: &mut Report) {
     }
 }
 
-/// Files that nobody has to mention: about the skill, or read by programs.
+/// Files that need not be mentioned: about the skill, or read by programs.
 const UNMENTIONED: &[&str] = &[
     "license",
     "licence",
@@ -239,14 +240,15 @@ const UNMENTIONED: &[&str] = &[
 const OF_PROGRAMS: &[&str] =
     &["evals", "tests", "test", "mcp", "agents", "node_modules", "__pycache__"];
 
-/// What a client shows of a skill: names its icons.
+/// The file with a skill's appearance in a client: it names the icons.
 const INTERFACE: &str = "agents/openai.yaml";
 
-/// How many files of a skill are read for what they lead to, and how large each may be in bytes.
+/// The maximum number of files of a skill that are searched for links, and their maximum size in
+/// bytes.
 const MAX_READS: usize = 64;
 const MAX_READ: u64 = 256 * 1024;
 
-/// Notes files that nothing leads to: neither the instructions, nor a file that they lead to.
+/// Reports files that are not mentioned in the instructions, nor in a file that these mention.
 fn unmentioned(
     source: &dyn Source,
     found: &DiscoveredSkill,
@@ -302,7 +304,7 @@ fn is_of_program(path: &str) -> bool {
         || path.split('/').any(|it| OF_PROGRAMS.contains(&it) || it.starts_with('.'))
 }
 
-/// Whether a text in lower case names a file, or the folder that it lies in.
+/// Whether a text in lower case names a file, or the folder that it is in.
 fn leads_to(text: &str, path: &str) -> bool {
     let path = path.to_lowercase();
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", &path));
@@ -315,7 +317,7 @@ fn leads_to(text: &str, path: &str) -> bool {
             && (leads(folder) || leads(&format!("{top}/")) || leads(&format!("`{top}`"))))
 }
 
-/// `evals/evals.json` in either of the spellings that are in use.
+/// Checks `evals/evals.json` in either of the spellings that are in use.
 fn evals(source: &dyn Source, found: &DiscoveredSkill, report: &mut Report) {
     let known = exists(found, "evals/evals.json");
     let Some(bytes) =
@@ -349,13 +351,13 @@ fn evals(source: &dyn Source, found: &DiscoveredSkill, report: &mut Report) {
 /// A link to a file.
 struct Link<'t> {
     target: &'t str,
-    /// Counted from 0.
+    /// The line, counted from 0.
     line: usize,
     column: usize,
 }
 
 impl Link<'_> {
-    /// The path inside the skill; nothing when the link leads out of it.
+    /// Returns the path inside the skill; `None` if the link leads out of it.
     fn inside(&self) -> Option<String> {
         if Path::new(self.target).is_absolute() || self.target.starts_with('~') {
             return None;
@@ -364,7 +366,7 @@ impl Link<'_> {
     }
 }
 
-/// A relative path without `.` and `..`; nothing when it leaves its folder.
+/// Normalizes a relative path with `.` and `..`; `None` if it leaves its folder.
 fn normal(path: &str) -> Option<String> {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
@@ -377,16 +379,16 @@ fn normal(path: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// How long the target of a link may be.
+/// The maximum length of a link's target, in bytes.
 const MAX_TARGET: usize = 256;
 
-/// The Markdown links of a text that lead to files, those in code left out.
+/// Returns the Markdown links of a text that lead to files, except for those in code.
 fn links(text: &str) -> impl Iterator<Item = Link<'_>> {
     prose(text).flat_map(|(line, content)| {
         let starts = content.match_indices("](").map(|it| it.0 + 2);
         let (mut counted, mut ticks) = (0, 0);
         starts.filter_map(move |column| {
-            // An odd number of backticks before it: the link stands in code.
+            // An odd number of backticks before it: the link is in code.
             ticks +=
                 content.bytes().take(column).skip(counted).filter(|byte| *byte == b'`').count();
             counted = column;
@@ -399,8 +401,8 @@ fn links(text: &str) -> impl Iterator<Item = Link<'_>> {
     })
 }
 
-/// Whether a link's target is meant as a file: not an address, a command or a placeholder, and with
-/// a folder or an ending.
+/// Whether a link's target is a file: not an address, a command or a placeholder, and with a folder
+/// or an extension.
 fn is_file(target: &str) -> bool {
     let address = target.contains([':', '@', '?']) || target.starts_with("//");
     let placeholder = target.contains(['{', '$', '%', '*', '…']);

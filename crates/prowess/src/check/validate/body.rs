@@ -64,7 +64,7 @@ pub(super) fn rules(reading: &SplitDocument<'_>, manifest: Option<&Manifest>, re
     }
 }
 
-/// The lines outside code blocks, numbered from 0.
+/// Returns the lines outside code blocks, numbered from 0.
 pub(super) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fence: Option<&str> = None;
     text.lines().enumerate().filter(move |(_, line)| match fence {

@@ -18,7 +18,7 @@ use crate::{
 const SPECIFIED: &[&str] =
     &["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
 
-/// Fields that single clients have added, and who reads them.
+/// Client-specific fields, and the clients that read them.
 const VENDOR: &[(&str, &str)] = &[
     ("agent", "Claude Code"),
     ("argument-hint", "Claude Code and VS Code"),
@@ -37,31 +37,31 @@ const VENDOR: &[(&str, &str)] = &[
     ("when_to_use", "Claude Code"),
 ];
 
-/// Fields that Prowess and lango have added. Prowess reads them under `metadata` too, where they are
-/// valid everywhere.
+/// Fields that Prowess and lango have added. Prowess also reads them under `metadata`, where they
+/// are valid everywhere.
 const MOVABLE: &[&str] = &["created-by", "requires-approval", "source", "status", "type"];
 
 const MAX_DESCRIPTION: usize = 1024;
 const MAX_COMPATIBILITY: usize = 500;
-/// The shortest that a client cuts a description to in its list.
+/// The shortest length to which a client truncates a description in its list.
 const SHORTEST_LIST: usize = 250;
 
-/// Who knows a field.
+/// The support for a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FieldSupport {
-    /// The specification.
+    /// In the specification.
     Specified,
-    /// The clients that have added it.
+    /// Read by the clients that have added it.
     Vendor(&'static str),
-    /// Prowess, which also reads it under `metadata`.
+    /// Read by Prowess, also under `metadata`.
     Movable,
-    /// Nobody, but it is meant as this one.
+    /// Unknown, but a misspelling of this one.
     Misspelt(&'static str),
-    /// Nobody.
+    /// Unknown.
     Unknown,
 }
 
-/// Says who knows the field of a key.
+/// Returns the support for a key.
 pub(crate) fn standing(key: &str) -> FieldSupport {
     if SPECIFIED.contains(&key) {
         return FieldSupport::Specified;
@@ -74,7 +74,8 @@ pub(crate) fn standing(key: &str) -> FieldSupport {
     vendor.or_else(meant).unwrap_or(FieldSupport::Unknown)
 }
 
-/// The rules that a library applies to every skill it loads: those about its name and length.
+/// Applies the rules that a library checks for every skill it loads: those about its name and
+/// length.
 pub(crate) fn at_load(reading: &SplitDocument<'_>, manifest: &Manifest, report: &mut Report) {
     let at = |key: &str| {
         let field = reading.fields.iter().flatten().find(|it| it.key == key);
@@ -89,7 +90,7 @@ pub(crate) fn at_load(reading: &SplitDocument<'_>, manifest: &Manifest, report: 
     hidden::text(&manifest.description, || at("description"), report);
 }
 
-/// Every rule about fields; `folder` is the name of the folder where it is known.
+/// Applies every rule about fields; `folder` is the name of the folder if it is known.
 pub(crate) fn fields(
     reading: &SplitDocument<'_>,
     manifest: Option<&Manifest>,
@@ -99,14 +100,14 @@ pub(crate) fn fields(
     let Some(fields) = reading.fields.as_deref() else { return };
     unknown(reading, fields, report);
     for (number, field) in fields.iter().enumerate() {
-        // Of two with the same key the first is taken.
+        // Of two fields with the same key the first is used.
         if fields[..number].iter().any(|it| it.key == field.key) {
             continue;
         }
         let at = reading.at(field);
         match &*field.key {
             "name" => {
-                // A name with control characters has left the skill out already.
+                // A name with control characters has already caused the skill to be rejected.
                 if let Some(text) = text(field).filter(|it| !it.contains(char::is_control)) {
                     if text.trim() != text && report.profile != Profile::Reference {
                         let message = || "the name has blanks around it".to_owned();
@@ -254,7 +255,7 @@ fn compatibility(value: &Value<'_>, at: At, report: &mut Report) {
                 .map_or(0, |it| it.trim().chars().count());
             match length {
                 1..=MAX_COMPATIBILITY => return,
-                // The reference library takes an empty one.
+                // The reference library accepts an empty one.
                 0 if report.profile == Profile::Reference => return,
                 0 => "`compatibility` is empty".to_owned(),
                 _ => format!(
@@ -311,13 +312,13 @@ fn allowed_tools(value: &Value<'_>, at: At, report: &mut Report) {
     report.note(&rule::ALLOWED_TOOLS_FORM, at, || message.to_owned(), hint);
 }
 
-/// Whether nothing but spaces stands between the tools of a text.
+/// Whether the tools of a text are separated by spaces only.
 fn is_spaced(text: &str) -> bool {
     let tools = AllowedTools::from_text(text).0.join(" ");
     tools.split_whitespace().eq(text.split_whitespace())
 }
 
-/// A comment behind a plain value is often meant as part of it.
+/// Reports a comment after a plain value, which is often meant as part of it.
 fn comment(reading: &SplitDocument<'_>, field: &Field<'_>, report: &mut Report) {
     let Value::Scalar(scalar) = &field.value else { return };
     let Some(block) = reading.document.frontmatter else { return };
@@ -341,7 +342,7 @@ fn comment(reading: &SplitDocument<'_>, field: &Field<'_>, report: &mut Report) 
     }
 }
 
-/// Text that a template left for the author to fill in.
+/// Reports text that a template left for the author to fill in.
 fn placeholder(
     manifest: &Manifest,
     reading: &SplitDocument<'_>,

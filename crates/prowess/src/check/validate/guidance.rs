@@ -10,7 +10,7 @@ pub(super) fn rules(reading: &SplitDocument<'_>, manifest: &Manifest, report: &m
     let fields = reading.fields.as_deref().unwrap_or_default();
     let description = fields.iter().find(|it| it.key == "description");
     let dialect = manifest.dialect();
-    // What is no text has to become one first.
+    // Invalid text has to be fixed first.
     let is_text =
         !report.findings.iter().any(|it| std::ptr::eq(it.rule, &rule::DESCRIPTION_NOT_TEXT));
     let says_when = !is_text
@@ -48,7 +48,7 @@ pub(super) fn rules(reading: &SplitDocument<'_>, manifest: &Manifest, report: &m
     }
 }
 
-/// Words of a description that tell when a skill is meant. Parts of words count too.
+/// Words of a description that say when to use a skill. Parts of words match too.
 #[rustfmt::skip]
 const WHEN: &[&str] = &[
     // English
@@ -72,7 +72,7 @@ fn says_when(description: &str) -> bool {
     WHEN.iter().any(|it| text.contains(it))
 }
 
-/// Texts that a template or a generator has left in place of a description, in lower case.
+/// Texts that templates and generators leave in place of a description, in lower case.
 #[rustfmt::skip]
 const TEMPLATES: &[&str] = &[
     "todo:", "[todo", "lorem ipsum", "see skill.md body for details", "use when skill:", "your description here", "description goes here",
@@ -94,14 +94,14 @@ pub(crate) fn is_template_text(description: &str) -> bool {
         || TEMPLATES.iter().any(|it| text.contains(it))
 }
 
-/// Tools that a project has in a version of its own, which `npx` runs before any other.
+/// Tools that a project installs in a version of its own, which `npx` prefers.
 #[rustfmt::skip]
 const OF_PROJECTS: &[&str] = &[
     "astro", "cypress", "drizzle-kit", "eslint", "expo", "hardhat", "jest", "next", "nx", "playwright", "prettier", "prisma", "storybook", "tailwindcss",
     "tsc", "tsx", "turbo", "vite", "vitest", "webpack", "wrangler",
 ];
 
-/// The first line that fetches and runs or installs a package in whatever version, and what it says.
+/// Returns the first line that downloads and runs or installs an unpinned package, and the command.
 fn unpinned(text: &str) -> Option<(usize, String)> {
     text.lines().enumerate().find_map(|(number, line)| {
         let mut commands = line.split(['`', ';', '|', '(']).flat_map(|it| it.split("&&"));
@@ -125,12 +125,12 @@ fn unpinned_command(command: &str) -> Option<String> {
     let has_version =
         |it: &str| it.get(1..).is_some_and(|it| it.contains('@')) || it.contains("==");
     let (prefix, package) = match program {
-        // With `-y` it is meant to be fetched.
+        // With `-y` it is meant to be downloaded.
         "npx" | "bunx" if words.peek().is_some_and(|it| OF_PROJECTS.contains(it)) => return None,
         "npx" | "bunx" | "uvx" | "pipx" => {
             let mut rest = words.by_ref().filter(|it| *it != "run");
             let package = rest.find(|it| !matches!(*it, "-y" | "--yes" | "-q" | "--quiet"))?;
-            // Other options may name the package, or a package that is installed already.
+            // Other options may name the package, or a package that is already installed.
             (program, package)
         }
         "pip" | "pip3" if words.next()? == "install" => ("pip install", words.next()?),
@@ -143,10 +143,10 @@ fn unpinned_command(command: &str) -> Option<String> {
     is_loose.then(|| format!("{prefix} {package}"))
 }
 
-/// The first line with an argument to fill in.
+/// Returns the first line with an argument placeholder.
 fn argument(text: &str) -> Option<usize> {
     let all = text.lines().enumerate().find(|it| it.1.contains("$ARGUMENTS")).map(|it| it.0);
-    // In code, `$1` is a variable of the shell.
+    // In code, `$1` is a shell variable.
     let numbered = || {
         let found = prose(text).find(|(_, line)| {
             line.split('`').step_by(2).any(|it| {

@@ -1,4 +1,4 @@
-//! The rule about characters that nobody sees.
+//! The rule about invisible characters.
 
 use std::{borrow::Cow, fmt::Write as _};
 
@@ -21,7 +21,7 @@ pub(super) fn characters(reading: &SplitDocument<'_>, report: &mut Report) {
             hidden.note(At::line(line), report);
         }
     }
-    // An escape such as `\u202e` hides nothing in the file, but in the text that is made of it.
+    // An escape such as `\u202e` hides nothing in the file, but in the parsed text.
     for field in reading.fields.iter().flatten() {
         let at = At::line(reading.line(field));
         if matches!(field.key, Cow::Owned(_)) {
@@ -31,7 +31,7 @@ pub(super) fn characters(reading: &SplitDocument<'_>, report: &mut Report) {
     }
 }
 
-/// Notes what is hidden in the names of the files beside a `SKILL.md`.
+/// Reports hidden characters in the names of the files beside a `SKILL.md`.
 pub(super) fn names<'p>(paths: impl Iterator<Item = &'p str>, report: &mut Report) {
     for path in paths {
         if let Some((_, c)) = hidden(path).next() {
@@ -47,7 +47,7 @@ pub(super) fn names<'p>(paths: impl Iterator<Item = &'p str>, report: &mut Repor
     }
 }
 
-/// Notes words in code that mix Latin letters with some that look like them.
+/// Reports words in code that mix Latin letters with look-alikes.
 pub(super) fn look_alikes(reading: &SplitDocument<'_>, report: &mut Report) {
     let body = reading.document.body;
     if body.text.is_ascii() {
@@ -69,7 +69,7 @@ pub(super) fn look_alikes(reading: &SplitDocument<'_>, report: &mut Report) {
     }
 }
 
-/// Notes what is hidden in a text that was made of the file, such as a description.
+/// Reports hidden characters in a parsed text, such as a description.
 pub(super) fn text(text: &str, at: impl FnOnce() -> At, report: &mut Report) {
     if let Some(hidden) = Hidden::find(text) {
         hidden.note(at(), report);
@@ -91,9 +91,9 @@ fn escaped(value: &Value<'_>, at: At, report: &mut Report) {
     }
 }
 
-/// What is hidden in a text.
+/// The hidden characters of a text.
 struct Hidden {
-    /// Where the first character is.
+    /// The position of the first one.
     at: usize,
     message: String,
 }
@@ -133,10 +133,10 @@ impl Hidden {
     }
 }
 
-/// How many characters are shown of what hidden characters spell.
+/// The maximum number of characters shown of a hidden message.
 const SPELT: usize = 120;
 
-/// What bytes spell, if it is something that can be read.
+/// Decodes a hidden message, if it is readable.
 fn spelt(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8(bytes.to_vec()).ok()?;
     let is_read = |c: char| !c.is_control() && c != '`';
@@ -149,12 +149,12 @@ fn spelt(bytes: &[u8]) -> Option<String> {
     })
 }
 
-/// The ASCII character that a tag character stands for.
+/// Returns the ASCII character that a tag character encodes.
 fn tag(c: char) -> Option<u8> {
     u8::try_from(u32::from(c).checked_sub(0xE0000)?).ok().filter(|it| (0x20..0x7F).contains(it))
 }
 
-/// The byte that a variation selector stands for where one hides a text in them.
+/// Returns the byte that a variation selector encodes in a hidden message.
 fn selected(c: char) -> Option<u8> {
     let byte = match c {
         '\u{FE00}'..='\u{FE0F}' => u32::from(c) - 0xFE00,

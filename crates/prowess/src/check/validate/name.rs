@@ -78,7 +78,8 @@ pub(super) fn rules(name: &str, folder: Option<&str>, at: At, report: &mut Repor
     }
 }
 
-/// A name with everything taken out that the eye passes over; two that come out equal look alike.
+/// Normalizes a name by removing everything that is easily overlooked; two names with the same
+/// result look alike.
 pub(super) fn folded(name: &str) -> String {
     let look_alike = |c: char| match c {
         'а' => 'a',
@@ -95,8 +96,8 @@ pub(super) fn folded(name: &str) -> String {
     name.nfkc().flat_map(char::to_lowercase).map(look_alike).collect()
 }
 
-/// A name with letters and digits that look like others replaced by those; two that come out equal are
-/// easily taken for each other.
+/// Normalizes a name by replacing letters and digits with those that they resemble; two names with
+/// the same result are easily confused.
 pub(super) fn similar(name: &str) -> String {
     const PAIRS: &[(&str, &str)] = &[("rn", "m"), ("vv", "w")];
     let folded = PAIRS.iter().fold(folded(name), |name, (pair, letter)| name.replace(pair, letter));
@@ -109,7 +110,7 @@ pub(super) fn similar(name: &str) -> String {
     folded.chars().map(single).collect()
 }
 
-/// Names that many people know, which others may want to be taken for.
+/// Well-known names, which others may imitate.
 const WELL_KNOWN: &[&str] = &[
     "airtable",
     "anthropic",
@@ -143,11 +144,11 @@ const WELL_KNOWN: &[&str] = &[
     "vercel",
 ];
 
-/// The same by what they come out as.
+/// The same, by their normalized form.
 static KNOWN: LazyLock<HashMap<String, &str>> =
     LazyLock::new(|| WELL_KNOWN.iter().map(|it| (similar(it), *it)).collect());
 
-/// The well-known name that a name, or a part of it, looks like and is not.
+/// Returns the well-known name that a name, or a part of it, resembles without being it.
 pub(super) fn pretended(name: &str) -> Option<&'static str> {
     let looks = |part: &str| KNOWN.get(&similar(part)).copied().filter(|it| *it != part);
     looks(name).or_else(|| name.split(['-', '_']).find_map(looks))

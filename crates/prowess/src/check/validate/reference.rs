@@ -1,7 +1,7 @@
-//! What the reference library `skills-ref` refuses to read, although it is YAML.
+//! YAML that the reference library `skills-ref` nevertheless rejects.
 //!
-//! It splits a text at the first two `---`, wherever they stand, and reads what is between them with
-//! StrictYAML: no flow style, no tabs between tokens, maps side by side indented alike.
+//! It splits a text at the first two `---`, wherever they are, and parses the part between them
+//! with StrictYAML: no flow style, no tabs between tokens, the same indentation for sibling maps.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ use crate::{
 
 const DASHES: &str = "---";
 
-/// Notes why the reference library would not read a text; returns whether it would not.
+/// Reports why the reference library would reject a text; returns whether it would.
 pub(super) fn refused(
     decoded: &DecodedText<'_>,
     reading: &SplitDocument<'_>,
@@ -49,7 +49,7 @@ pub(super) fn refused(
     true
 }
 
-/// Whether the delimiters are others than those the reference library looks for.
+/// Whether the delimiters differ from those that the reference library looks for.
 fn delimiters(text: &str, block: Block<'_>, report: &mut Report) -> bool {
     let hint = "write `---` alone on its line, the first one in line 1";
     let opening = text.get(..block.start).unwrap_or_default();
@@ -60,7 +60,7 @@ fn delimiters(text: &str, block: Block<'_>, report: &mut Report) -> bool {
     };
     let end = block.start + block.text.len();
     let closing = rest.find(DASHES).map(|it| it + DASHES.len());
-    // Blanks may stand before the closing one.
+    // Blanks may precede the closing one.
     let Some(closing) =
         closing.filter(|it| text.get(end..*it).is_none_or(|it| it.trim().is_empty()))
     else {
@@ -90,7 +90,7 @@ fn delimiters(text: &str, block: Block<'_>, report: &mut Report) -> bool {
     true
 }
 
-/// The first thing that StrictYAML does not read, and where it stands.
+/// Returns the first thing that StrictYAML rejects, and its position.
 fn strict(text: &str, fields: &[Field<'_>], profile: Profile) -> Option<(usize, &'static str)> {
     let mut column = None;
     for field in fields {
@@ -147,7 +147,7 @@ fn in_list(
     })
 }
 
-/// The first tab that is neither in a quoted or block scalar nor in a comment.
+/// Returns the first tab that is neither in a quoted or block scalar nor in a comment.
 fn tab(text: &str, fields: &[Field<'_>]) -> Option<usize> {
     let mut free = Vec::new();
     literal(fields, &mut free);
@@ -159,7 +159,7 @@ fn tab(text: &str, fields: &[Field<'_>]) -> Option<usize> {
     text.match_indices('\t').map(|it| it.0).find(|at| !is_free(*at))
 }
 
-/// Where characters stand for themselves.
+/// Collects the ranges in which characters are literal.
 fn literal(fields: &[Field<'_>], spans: &mut Vec<Range<usize>>) {
     for field in fields {
         match &field.value {

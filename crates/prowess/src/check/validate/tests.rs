@@ -1,10 +1,10 @@
-//! What the rules are made of; the rules themselves are tested through `check`.
+//! Tests of the helpers of the rules; the rules themselves are tested through `check`.
 
 use super::{body::prose, name::folded};
 
 #[test]
 fn names_that_look_alike_fold_to_the_same() {
-    // Cyrillic letters, full width, capitals, and what stands for a hyphen.
+    // Cyrillic letters, full width, capitals, and substitutes for a hyphen.
     for name in ["\u{440}df-reader", "\u{FF50}df-reader", "PDF-Reader", "pdf_reader", "pdf reader"]
     {
         assert_eq!(folded(name), "pdf-reader", "{name}");
