@@ -1,4 +1,4 @@
-//! What happens with bytes that nobody has kept; for tests and fuzzers, and for nobody else.
+//! Decodes arbitrary bytes as cached data; only for tests and fuzzers.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-/// What would be kept of some texts: of the visits, and as an index.
+/// Returns the cached form of some texts: as visits, and as an index.
 pub fn kept(texts: &[&str]) -> [Vec<u8>; 2] {
     let recall = ScanCache::new(&[], &Cache::new(""));
     for (source, text) in texts.iter().enumerate() {
@@ -32,8 +32,8 @@ pub fn kept(texts: &[&str]) -> [Vec<u8>; 2] {
     [recall.renewed(0).unwrap_or_default(), index_of(texts)]
 }
 
-/// Reads bytes as what was kept of visits, and as an index that is searched and renewed. Says how many
-/// visits were told and whether there was an index.
+/// Decodes bytes as cached visits, and as an index that is searched and rebuilt. Returns the number
+/// of visits and whether there was an index.
 pub fn attempt(bytes: &[u8]) -> (usize, bool) {
     let told = ScanCache::new(bytes, &Cache::new("")).told();
     (told, search_in(bytes.to_vec()))

@@ -1,4 +1,4 @@
-//! The clients that load skills, as a table: where each one looks, and what it does with which skill.
+//! A table of the clients that load skills: where each one looks, and how it treats which skill.
 
 pub(crate) mod verdict;
 pub(crate) mod symptom;

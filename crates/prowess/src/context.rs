@@ -1,8 +1,8 @@
-//! Fitting what a model is told into its window.
+//! Fits a prompt into the context window of a model.
 //!
 //! A history is read (`read`), the skills for it are chosen (`choose`), and everything is made to
-//! fit (`fit`): over 80 % of the window old messages are summarised, over 90 % inactive skills go,
-//! over 95 % only the last words and the best skill stay.
+//! fit (`fit`): over 80 % of the window old messages are summarised, over 90 % inactive skills are
+//! removed, over 95 % only the last messages and the best skill remain.
 
 mod message;
 mod read;
@@ -27,42 +27,42 @@ pub use summarise::Summarise;
 
 use crate::text::tokens::Tokenizer;
 
-/// What a message costs beside its text: its role, and where it begins and ends.
+/// The tokens of a message besides its text: its role and delimiters.
 const MESSAGE: usize = 4;
-/// What a tool call costs beside its name and arguments.
+/// The tokens of a tool call besides its name and arguments.
 const CALL: usize = 4;
-/// What an image or file is taken to cost; no model says it before it has seen it.
+/// The assumed tokens of an image or file; no model reports them in advance.
 const ATTACHED: usize = 1000;
 
-/// The tokens that the list of skills takes in a small window at the most.
+/// The maximum tokens of the catalog in a small window.
 const SMALL_CATALOG: usize = 8_000;
 
-/// How much a model can be told at once, and what stays when that is too much.
+/// The context window of a model, and what is kept when it is exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ContextWindow {
-    /// How many tokens it holds, the answer not counted.
+    /// Its size in tokens, not counting the answer.
     pub tokens: usize,
-    /// How many of the last messages stay whole when older ones are summarised.
+    /// The number of recent messages that are kept whole when older ones are summarised.
     pub keep_recent: usize,
-    /// Whose tokens are counted.
+    /// The tokenizer to count with.
     pub vocabulary: Tokenizer,
 }
 
 impl ContextWindow {
-    /// The tokens that the list of skills may take: a tenth of the window; of a small one up to a
-    /// quarter, where a tenth would leave no room for descriptions.
+    /// Returns the token budget of the catalog: a tenth of the window; of a small one up to a
+    /// quarter, if a tenth would leave no room for descriptions.
     pub fn catalog_budget(&self) -> usize {
         (self.tokens / 10).max((self.tokens / 4).min(SMALL_CATALOG))
     }
 
-    /// Counts the tokens of a message: its text and calls, 4 for itself and for each call, 1000 for
-    /// an image or file.
+    /// Counts the tokens of a message: its text and calls, plus 4 for itself and for each call, and
+    /// 1000 for an image or file.
     pub fn count(&self, message: &Message) -> usize {
         count(message, |it| self.vocabulary.count(it))
     }
 }
 
-/// Counts a message by what its texts count.
+/// Counts a message, with `tokens` counting its texts.
 fn count(message: &Message, mut tokens: impl FnMut(&str) -> usize) -> usize {
     let texts = message.calls.iter().flat_map(|it| [&it.name, &it.arguments]);
     MESSAGE

@@ -1,4 +1,4 @@
-//! What a rule noticed.
+//! Findings of rules.
 
 pub(crate) mod rule;
 
@@ -10,40 +10,40 @@ use std::{
 
 use crate::finding::rule::{Profile, Rule};
 
-/// What a rule noticed about a skill or a directory.
+/// A fault that a rule found in a skill or a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The rule.
     pub rule: &'static Rule,
-    /// How much it weighs in the profile that was asked for.
+    /// Its severity in the profile.
     pub severity: Severity,
-    /// The file or directory; empty for a text that came from no file.
+    /// The file or directory; empty for a text that is not from a file.
     pub path: PathBuf,
     /// The line, counted from 1.
     pub line: Option<usize>,
     /// The columns that it is about, counted in bytes from 0 within the line.
     pub columns: Option<(usize, usize)>,
-    /// The line itself, where a text was checked.
+    /// The line itself, if a text was checked.
     pub excerpt: Option<Box<str>>,
-    /// What is so.
+    /// A description of the fault.
     pub message: String,
-    /// What to do about it.
+    /// Advice on how to fix it.
     pub hint: Cow<'static, str>,
 }
 
-/// How much a finding weighs.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Good to know.
+    /// Informational.
     Info,
-    /// May hurt somewhere.
+    /// May cause problems in some clients.
     Warning,
-    /// Wrong.
+    /// An error.
     Error,
 }
 
 impl Severity {
-    /// The word for it, as in `--json`.
+    /// Returns the word for it, as in `--json`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Info => "info",
@@ -60,7 +60,7 @@ impl fmt::Display for Severity {
 }
 
 impl Finding {
-    /// Makes a finding about a whole file or directory.
+    /// Creates a finding about a whole file or directory.
     pub fn new(
         rule: &'static Rule,
         severity: Severity,
@@ -81,11 +81,11 @@ impl Finding {
     }
 }
 
-/// Collects findings of one text in one profile.
+/// Collects the findings of one text in one profile.
 #[derive(Debug)]
 pub(crate) struct Report {
     pub(crate) profile: Profile,
-    /// Findings that weigh less are not collected.
+    /// The minimum severity of findings that are collected.
     pub(crate) least: Severity,
     pub(crate) findings: Vec<Finding>,
 }
@@ -95,12 +95,12 @@ impl Report {
         Self { profile, least, findings: Vec::new() }
     }
 
-    /// Says how much a rule weighs here; nothing when it is not asked for.
+    /// Returns the severity of a rule here; `None` if it does not apply.
     pub(crate) fn wants(&self, rule: &Rule) -> Option<Severity> {
         rule.severity(self.profile).filter(|it| *it >= self.least)
     }
 
-    /// Notes a finding, if its rule is asked for.
+    /// Adds a finding, if its rule applies.
     pub(crate) fn note(
         &mut self,
         rule: &'static Rule,
@@ -113,7 +113,7 @@ impl Report {
         }
     }
 
-    /// Notes why a skill is left out; that is an error in every profile.
+    /// Adds the reason why a skill is rejected; that is an error in every profile.
     pub(crate) fn fatal(
         &mut self,
         rule: &'static Rule,
@@ -146,7 +146,7 @@ impl Report {
     }
 }
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct At {
     line: Option<usize>,

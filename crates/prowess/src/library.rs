@@ -1,4 +1,4 @@
-//! The library: all skills of one moment.
+//! The library: all skills at one moment.
 
 pub(crate) mod load;
 pub(crate) mod scanner;
@@ -22,76 +22,77 @@ use crate::{
     },
 };
 
-/// What a library is loaded from, and how.
+/// Options for loading a library.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The directories to look in, the first taken first.
+    /// The directories to search, in order of precedence.
     pub directories: Vec<Directory>,
-    /// Other sources, taken after the directories.
+    /// Other sources, with a lower precedence than the directories.
     pub sources: Vec<Arc<dyn Source>>,
-    /// Where relative directories begin; the process's working directory when not given.
+    /// The base of relative directories; the process's working directory when not given.
     pub cwd: Option<PathBuf>,
-    /// What `~` stands for.
+    /// The directory that `~` stands for.
     pub home: Option<PathBuf>,
-    /// The names to take, and no others; all when there is no list.
+    /// The only names to include; all if not given.
     pub include: Option<Vec<String>>,
-    /// The names to leave out.
+    /// The names to exclude.
     pub exclude: Vec<String>,
-    /// How much is taken in.
+    /// Limits on what is read.
     pub limits: SizeLimits,
-    /// When the files beside a `SKILL.md` are listed.
+    /// The time at which the files beside a `SKILL.md` are listed.
     pub resources: Listing,
-    /// Whether a [`LiveLibrary`](crate::LiveLibrary) reloads what changes while it runs.
+    /// Whether a [`LiveLibrary`](crate::LiveLibrary) watches for changes and reloads them.
     pub watch: bool,
-    /// The lenient profile takes a folder's name for a skill that has none.
+    /// The profile; the lenient one gives a skill without a name that of its folder.
     pub profile: Profile,
-    /// Vectors of words, with which skills are also found by what they mean.
+    /// Word vectors, by which skills are also found by their meaning.
     pub embedder: Option<Arc<Embedder>>,
-    /// Where what was read is kept for the next time; without it everything is read every time.
+    /// A cache of what was read; without it everything is read every time.
     pub cache: Option<Cache>,
 }
 
-/// All skills of one moment. A library never changes; [`reload`](Self::reload) makes a new one.
+/// All skills at one moment. A library never changes; [`reload`](Self::reload) makes a new one.
 #[derive(Debug, Clone)]
 pub struct Library {
-    /// Sorted by name; of those with the same name the one that is taken comes first.
+    /// The skills, sorted by name; of those with the same name the one that takes precedence comes
+    /// first.
     pub(crate) skills: Vec<Arc<Skill>>,
     pub(crate) findings: Vec<Finding>,
-    /// Where a skill lies that could not be made one.
+    /// The paths of files that could not be loaded as skills.
     pub(crate) left_out: Vec<Arc<Path>>,
     pub(crate) options: Options,
-    /// Made by the first request.
+    /// The index, built by the first request.
     pub(crate) searchable: Arc<OnceLock<Searchable>>,
-    /// Where the index is kept, where it is.
+    /// The location of the cached index, if there is a cache.
     pub(crate) kept: Option<IndexPlace>,
 }
 
-/// No library was loaded. What is wrong with a skill or directory is a [`Finding`] instead.
+/// The reason why no library was loaded. A fault of a skill or directory is a [`Finding`] instead.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// Nothing is scanned that nobody named.
+    /// No directory or source was given; nothing else is scanned.
     #[error("no directory is configured: name the directories with skills")]
     NoDirectories,
-    /// The thread that was to follow changes could not be started.
+    /// The thread that watches for changes could not be started.
     #[error("cannot watch the skills")]
     Watch(#[source] io::Error),
 }
 
 impl Library {
-    /// Loads the skills of all directories and sources. Only frontmatter is read, but for skills of
-    /// one name, which are compared.
+    /// Loads the skills of all directories and sources. Only the frontmatter is read, except for
+    /// skills of one name, which are compared.
     pub fn load(options: &Options) -> Result<Self, LoadError> {
         load(options, None)
     }
 
-    /// Loads everything anew. A skill whose file can no longer be read as one stays as it was, with
-    /// a finding.
+    /// Loads everything anew. A skill whose file can no longer be loaded is kept as it was, with a
+    /// finding.
     pub fn reload(&self) -> Result<Self, LoadError> {
         load(&self.options, Some(self))
     }
 
-    /// The same moment with fewer skills: those that are to be kept.
+    /// Returns the same library with only some of its skills.
     #[must_use]
     pub fn keeping(&self, is_kept: impl Fn(&Skill) -> bool) -> Self {
         let skills = self.skills.iter().filter(|it| is_kept(it)).cloned().collect();
@@ -99,12 +100,12 @@ impl Library {
         Self { skills, searchable: Arc::default(), kept, ..self.clone() }
     }
 
-    /// Every skill, sorted by name, those that are hidden by another included.
+    /// Returns every skill, sorted by name, including shadowed ones.
     pub fn all(&self) -> impl Iterator<Item = &Skill> {
         self.skills.iter().map(|it| &**it)
     }
 
-    /// The skills that can be asked for by name alone, sorted by it.
+    /// Returns the skills that can be asked for by name alone, sorted by it.
     pub fn skills(&self) -> impl Iterator<Item = &Skill> {
         self.all().filter(|it| it.hidden_by.is_none())
     }
@@ -123,10 +124,10 @@ impl Library {
         qualified().or_else(|| self.taken(name)).or_else(by_path).map(|it| &**it)
     }
 
-    /// The active skill that the name of a tool stands for: the skill's own name before any other
+    /// Returns the active skill for the name of a tool: the skill's own name before any other
     /// spelling.
     ///
-    /// The name is the skill's in any case, or `skill_<name>`; `_` may stand for `-`.
+    /// The name is the skill's in any case, or `skill_<name>`; `_` may replace `-`.
     pub fn for_tool(&self, name: &str) -> Option<&Skill> {
         let find = |fits: &dyn Fn(&str) -> bool| {
             self.skills().find(|it| it.manifest.is_active() && fits(&it.manifest.name))
@@ -136,10 +137,11 @@ impl Library {
         find(&|it| it == name).or_else(|| spelt(name)).or_else(|| spelt(bare()?))
     }
 
-    /// The shortest words by which [`get`](Self::get) finds just this skill of the library.
+    /// Returns the shortest text by which [`get`](Self::get) finds just this skill of the library.
     pub fn address(&self, skill: &Skill) -> String {
         let (name, path) = (&*skill.manifest.name, &skill.origin.path);
-        // What no other hides is taken for its name, unless that can be read as `scope:name`.
+        // A skill that is not shadowed is found by its name, unless that can be read as
+        // `scope:name`.
         if skill.hidden_by.is_none() && !name.contains(':') {
             return name.to_owned();
         }
@@ -153,23 +155,23 @@ impl Library {
         if is_it(&qualified) { qualified } else { path.display().to_string() }
     }
 
-    /// The skill that is taken for exactly this name.
+    /// Returns the skill that is found by exactly this name.
     fn taken(&self, name: &str) -> Option<&Arc<Skill>> {
         self.skills.get(self.from(name)).filter(|it| &*it.manifest.name == name)
     }
 
-    /// The skills of one name, the one that is taken first.
+    /// Returns the skills of one name, the one that takes precedence first.
     fn named(&self, name: &str) -> &[Arc<Skill>] {
         let rest = &self.skills[self.from(name)..];
         &rest[..rest.partition_point(|it| &*it.manifest.name == name)]
     }
 
-    /// Where the names begin that do not stand before `name`.
+    /// Returns the position of the first name that does not sort before `name`.
     fn from(&self, name: &str) -> usize {
         self.skills.partition_point(|it| &*it.manifest.name < name)
     }
 
-    /// The place of the skill that is taken for a name or `scope:name`, whatever their case.
+    /// Returns the position of the skill for a name or `scope:name`, ignoring case.
     pub(crate) fn place(&self, name: &str) -> Option<u32> {
         let (scope, bare) = name.split_once(':').unwrap_or(("", name));
         let position = |is_it: &dyn Fn(&Skill) -> bool| {
@@ -183,12 +185,12 @@ impl Library {
         exact.or_else(|| position(&qualified)).or_else(|| position(&alike))
     }
 
-    /// The place of the skill that is taken for exactly this name.
+    /// Returns the position of the skill that is found by exactly this name.
     pub(crate) fn place_of(&self, name: &str) -> Option<u32> {
         self.taken(name).map(|_| self.from(name) as u32)
     }
 
-    /// The place of a skill of this library.
+    /// Returns the position of a skill of this library.
     pub(crate) fn place_in(&self, skill: &Skill) -> Option<usize> {
         let name = &*skill.manifest.name;
         let at = self.named(name).iter().position(|it| std::ptr::eq(&**it, skill));
@@ -201,30 +203,31 @@ impl Library {
         first.is_some_and(|it| it.manifest.name.starts_with(start))
     }
 
-    /// The index over all skills. The first to ask waits until their instructions are read.
+    /// Returns the index over all skills. The first caller waits until their instructions are read.
     pub(crate) fn searchable(&self) -> &Searchable {
         self.searchable.get_or_init(|| {
             Searchable::new(&self.skills, self.options.embedder.as_ref(), self.kept.as_ref())
         })
     }
 
-    /// The skills that have a tag.
+    /// Returns the skills that have a tag.
     pub fn tagged(&self, tag: &str) -> impl Iterator<Item = &Skill> {
         self.skills().filter(move |it| it.manifest.has_tag(tag))
     }
 
-    /// What was noticed while loading: what was repaired, left out or hidden.
+    /// Returns the findings from loading: about what was repaired, rejected or shadowed.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
-    /// Where skills lie that could not be made one, each with a finding that says why.
+    /// Returns the paths of files that could not be loaded as skills, each with a finding that says
+    /// why.
     pub fn left_out(&self) -> &[Arc<Path>] {
         &self.left_out
     }
 
-    /// Why the skill in the folder of this name, or at this path, could not be made one; nothing where none was left
-    /// out there.
+    /// Returns why the skill in the folder of this name, or at this path, could not be loaded;
+    /// `None` if none was rejected there.
     pub fn why_left_out(&self, name: &str) -> Option<&Finding> {
         let wanted = plain(Path::new(name));
         let is_it = |it: &&Arc<Path>| {
@@ -235,19 +238,19 @@ impl Library {
         self.reason(path)
     }
 
-    /// The worst finding about a file that was left out.
+    /// Returns the worst finding about a file that was rejected.
     pub fn reason(&self, path: &Path) -> Option<&Finding> {
         let about = self.findings.iter().filter(|it| it.path.starts_with(path));
         about.max_by_key(|it| it.severity)
     }
 }
 
-/// A path without the parts that say nothing.
+/// Normalizes a path by removing redundant parts.
 fn plain(path: &Path) -> PathBuf {
     path.components().filter(|it| *it != Component::CurDir).collect()
 }
 
-/// The letters of a name that matter for a tool.
+/// Returns the letters of a name that matter for a tool.
 fn letters(name: &str) -> impl Iterator<Item = char> {
     name.chars().flat_map(char::to_lowercase).map(|c| if c == '_' { '-' } else { c })
 }

@@ -1,7 +1,7 @@
-//! From a request to the skills that match it, best first.
+//! Finds the skills that fit a request, best first.
 //!
-//! The first look scores every skill that has a word of the request, the second looks closely at
-//! the best hundred, and then a confidence is given to each.
+//! Retrieval scores every skill that contains a word of the request, ranking computes features of
+//! the best hundred, and then each gets a confidence.
 
 mod mention;
 mod keyword;
@@ -27,10 +27,10 @@ use crate::{
     read::skill::Skill,
 };
 
-/// How far a tier is over the one below it, at the least.
+/// The minimum distance of scores between a tier and the one below it.
 const LIFT: f32 = 2.0;
 
-/// How much of a request is about all of it.
+/// The share of a request that counts as nearly all of it.
 const ALL: f32 = 0.8;
 
 /// A skill that fits a request.
@@ -38,23 +38,23 @@ const ALL: f32 = 0.8;
 pub struct Match<'lib> {
     /// The skill.
     pub skill: &'lib Skill,
-    /// How likely it is to be the right one, from 0 to 1.
+    /// The likelihood that it is the right one, from 0 to 1.
     pub confidence: f64,
-    /// What the order goes by within a tier; comparable only within one answer.
+    /// The score that determines the order within a tier; comparable only within one answer.
     pub score: f64,
-    /// How its name stands to the request.
+    /// The way in which the request names it.
     pub tier: Tier,
 }
 
-/// Finds the skills that match a request, best first, `top` at the most; equal ones stay in the order
-/// of their names. Only those are found that are in use and can be asked for by name.
+/// Finds the skills that fit a request, best first, at most `top`; ties stay in the order of their
+/// names. Only skills that are in use and can be asked for by name are found.
 pub fn matches<'lib>(library: &'lib Library, request: &str, top: usize) -> Vec<Match<'lib>> {
     matches_among(library, request, top, |skill| {
         skill.hidden_by.is_none() && skill.manifest.is_active()
     })
 }
 
-/// Finds the skills that match a request among those that are `wanted`.
+/// Finds the skills that fit a request among the `wanted` ones.
 pub fn matches_among<'lib>(
     library: &'lib Library,
     request: &str,
@@ -81,7 +81,7 @@ pub fn matches_among<'lib>(
         if mentioned.contains(&document) {
             Tier::Mentioned
         } else if !is_in_name {
-            // Only a name of which something was found can stand in the request.
+            // A name can only be in the request if something of it was found.
             Tier::Evidence
         } else if is_named(&written, &library.skills[document as usize], is_all) {
             Tier::Named
@@ -99,7 +99,7 @@ pub fn matches_among<'lib>(
             features,
         })
         .collect();
-    // `hello there` is no request, but a skill may be called `go` or `use-it`.
+    // `hello there` is not a request, but a skill may be named `go` or `use-it`.
     if query.says_nothing {
         ranked.retain(|it| it.tier > Tier::Evidence || meant.nearest.contains(&it.document));
     }
@@ -123,7 +123,7 @@ pub fn matches_among<'lib>(
     matches.take(top).collect()
 }
 
-/// Raises the scores of each tier over those of the tiers below it, so that scores and confidences
+/// Raises the scores of each tier above those of the tiers below it, so that scores and confidences
 /// follow the order.
 fn lift(ranked: &mut [RankedDocument]) {
     let (mut highest, mut below, mut tier) = (f32::MIN, f32::MIN, Tier::Evidence);

@@ -1,76 +1,77 @@
-//! What is known of a client: where it looks, and what it does at which symptom.
+//! The facts about a client: where it looks, and how it treats each symptom.
 
 use super::{symptom::Symptom, verdict::Verdict};
 
-/// A program that finds skills by itself, and what is known of it.
+/// A program that finds skills by itself, with the facts about it.
 #[derive(Debug)]
 pub struct Client {
-    /// What it is called here, such as `claude-code`.
+    /// The name used here, such as `claude-code`.
     pub name: &'static str,
-    /// What its makers call it.
+    /// The name that its makers use.
     pub label: &'static str,
-    /// Files and directories that show that it is installed, or used in this project. Written like the path of a
-    /// [`Spot`]; one of the project is also looked for in the folders above, as far as the repository goes.
+    /// Files and directories that show that it is installed, or used in this project. Written like
+    /// the path of a [`Spot`]; one of the project is also looked for in the parent folders, up to
+    /// the root of the repository.
     pub markers: &'static [&'static str],
-    /// Names of its program, one of which is on the `PATH` where it is installed.
+    /// Names of its program, one of which is on the `PATH` if it is installed.
     pub programs: &'static [&'static str],
-    /// The directories that it looks into, the first taken first. None where whoever uses it names them.
+    /// The directories that it reads, in order of precedence. None if its user configures them.
     pub spots: &'static [Spot],
-    /// What it does when two skills have one name.
+    /// The behaviour when two skills have the same name.
     pub clash: Clash,
-    /// Whether a skill goes by the name of its folder, whatever its frontmatter says.
+    /// Whether a skill has the name of its folder, whatever its frontmatter says.
     pub by_folder: bool,
-    /// How many characters all descriptions together may take before they are shortened.
+    /// The maximum number of characters of all descriptions together before they are truncated.
     pub room: Option<usize>,
-    /// What it does at which symptom. What it does at others is not known.
+    /// The behaviour at each symptom. At others it is unknown.
     pub facts: &'static [Fact],
-    /// Where it is said which directories it looks into, and in which order.
+    /// The source for the directories that it reads, and their order.
     pub source: &'static Citation,
 }
 
-/// A directory that a client looks into.
+/// A directory that a client reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spot {
     /// Its path: in the project, below `~`, below a variable such as `$CODEX_HOME`, or absolute.
     pub path: &'static str,
-    /// Whether it is also looked for in the folders above, as far as the repository goes.
+    /// Whether it is also looked for in the parent folders, up to the root of the repository.
     pub upwards: bool,
 }
 
-/// What a client does when two skills have one name.
+/// The behaviour of a client when two skills have the same name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Clash {
-    /// The one in the directory that comes first is taken.
+    /// Loads the one in the directory that comes first.
     First,
-    /// Both are taken.
+    /// Loads both.
     Both,
-    /// One is taken, and nobody can tell which.
+    /// Loads one of them, unpredictably.
     Random,
-    /// It is not known.
+    /// Unknown.
     Unknown,
 }
 
-/// What a client does at some symptoms, and who says so.
+/// The behaviour of a client at some symptoms, with its source.
 #[derive(Debug)]
 pub struct Fact {
-    /// What it does.
+    /// The behaviour.
     pub verdict: Verdict,
-    /// At which symptoms.
+    /// The symptoms.
     pub symptoms: &'static [Symptom],
-    /// Who says so.
+    /// The source.
     pub source: &'static Citation,
 }
 
-/// Where something can be read about a client, and when that was looked up.
+/// A source about a client, and the date when it was checked.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Citation {
-    /// A page, or a file of the client's repository.
+    /// The address of a page, or of a file of the client's repository.
     pub url: &'static str,
-    /// The day.
+    /// The date.
     pub checked: &'static str,
 }
 
-/// Variables that move a directory of a client, and where it is without them.
+/// Variables that relocate a directory of a client, and its default.
 pub const VARIABLES: &[(&str, &str)] = &[
     ("CLAUDE_CONFIG_DIR", "~/.claude"),
     ("CODEX_HOME", "~/.codex"),
@@ -84,7 +85,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
 ];
 
 impl Client {
-    /// Whether whoever uses it names its directories.
+    /// Whether its user configures its directories.
     pub fn is_told_where(&self) -> bool {
         self.spots.is_empty()
     }
@@ -98,7 +99,7 @@ impl Client {
             && !(in_project && says(Verdict::Unseen, Symptom::ProjectLink))
     }
 
-    /// Whether something is known about a symptom, whatever its number.
+    /// Whether there is a fact about a symptom, whatever its number.
     pub(crate) fn knows(&self, symptom: Symptom) -> bool {
         let is_it = |it: &Symptom| std::mem::discriminant(it) == std::mem::discriminant(&symptom);
         self.facts.iter().any(|fact| fact.symptoms.iter().any(is_it))
@@ -106,12 +107,12 @@ impl Client {
 }
 
 impl Spot {
-    /// Whether it lies in the project, and not with the user or the system.
+    /// Whether it is in the project, and not the user's or the system's.
     pub fn is_in_project(&self) -> bool {
         !self.path.starts_with(['~', '$', '/'])
     }
 
-    /// The path with what a variable stands for where it is not set.
+    /// Returns the path with a leading variable replaced by its default.
     pub fn usual(&self) -> String {
         match self.variable() {
             Some((usual, _, rest)) => format!("{usual}{rest}"),
@@ -119,7 +120,7 @@ impl Spot {
         }
     }
 
-    /// The variable that it begins with: its usual value, its name, and the rest.
+    /// Returns the variable that it begins with: its default, its name, and the rest of the path.
     pub(crate) fn variable(&self) -> Option<(&'static str, &'static str, &'static str)> {
         let path = self.path.strip_prefix('$')?;
         let (name, rest) = path.split_at(path.find('/').unwrap_or(path.len()));

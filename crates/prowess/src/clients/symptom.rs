@@ -1,19 +1,19 @@
 //! Properties of skills that clients treat differently.
 
-/// Something about a skill that clients treat differently.
+/// A property of a skill that clients treat differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Symptom {
-    /// Its file lies in the directory itself, in no folder of its own.
+    /// Its file is in the directory itself, not in a folder of its own.
     AtRoot,
-    /// It lies more folders deep than this.
+    /// It is nested more folders deep than this.
     Deeper(usize),
     /// A link leads to its folder.
     FolderLink,
-    /// The same in a project.
+    /// A link leads to its folder, in a project.
     ProjectLink,
     /// Its file is a link.
     FileLink,
-    /// Its file is called `SKILL.md` in other letters.
+    /// Its file is named `SKILL.md` in another case.
     FileName,
     /// It belongs to a project.
     InProject,
@@ -27,66 +27,67 @@ pub enum Symptom {
     NotUtf8,
     /// There is no frontmatter.
     NoFrontmatter,
-    /// Blank lines stand before the frontmatter, or spaces beside its dashes.
+    /// There are blank lines before the frontmatter, or spaces beside its dashes.
     Delimiters,
-    /// The frontmatter is closed by something else than three dashes.
+    /// The frontmatter is closed by something other than three dashes.
     OddEnd,
-    /// The frontmatter is not YAML, and becomes so when values are quoted.
+    /// The frontmatter is not YAML, but quoting values makes it so.
     NotYaml,
-    /// The frontmatter is not YAML, and no quotes help.
+    /// The frontmatter is not YAML, and quoting does not help.
     Garbled,
-    /// The frontmatter is YAML that is not read here, so that nothing of it is known.
+    /// The frontmatter is YAML that is not parsed here, so that its fields are unknown.
     Unread,
-    /// A field stands twice.
+    /// A field occurs twice.
     DuplicateKey,
-    /// Three dashes stand inside of the frontmatter.
+    /// The frontmatter contains three dashes.
     DashesInside,
     /// There is no name.
     NameMissing,
-    /// The name is not written like this.
+    /// The name is not of this form.
     NameForm(Form),
     /// The name has more characters than this.
     NameOver(usize),
-    /// The name is not that of the folder.
+    /// The name differs from that of the folder.
     NameNotFolder(Letters),
     /// There is no description.
     DescriptionMissing,
     /// The description has more characters than this.
     DescriptionOver(usize),
-    /// A value in `metadata` is not a single text.
+    /// A value in `metadata` is not a string.
     MetadataNested,
-    /// It says `disable-model-invocation: true`.
+    /// It has `disable-model-invocation: true`.
     NotForModels,
-    /// It says `user-invocable: false`.
+    /// It has `user-invocable: false`.
     NotForPeople,
 }
 
-/// How a name is written.
+/// The form of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// Lowercase words of ASCII with hyphens between them, as most clients read the specification.
+    /// Lowercase ASCII words joined by hyphens, as most clients read the specification.
     Words,
     /// The same in any case.
     AnyCase,
     /// The same, with dots as well as hyphens.
     Dotted,
-    /// Words of ASCII with hyphens, underscores, dots, colons and spaces, a letter or a digit first.
+    /// ASCII words joined by hyphens, underscores, dots, colons and spaces, beginning with a letter
+    /// or a digit.
     Spaced,
     /// Anything without a slash.
     NoSlash,
 }
 
-/// Whether letters of another case are other letters.
+/// The case sensitivity of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Letters {
-    /// They are.
+    /// Case-sensitive.
     Exact,
-    /// They are not.
+    /// Case-insensitive.
     AnyCase,
 }
 
-/// What the specification forbids to skills or leaves to clients: where nothing is known of a client for such a
-/// symptom, it may do anything.
+/// The symptoms that the specification forbids or leaves to clients: a client without a fact about
+/// such a symptom may do anything.
 pub(crate) const OPEN: &[Symptom] = &[
     Symptom::AtRoot,
     Symptom::Deeper(1),

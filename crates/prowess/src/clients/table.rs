@@ -1,6 +1,6 @@
-//! Every client that is known, with who says what about it and when that was looked up.
+//! All known clients, with the source of each fact and the date when it was checked.
 //!
-//! A new client is one entry here. What is not written down is not known; nothing is guessed.
+//! A new client is one entry here. Facts that are missing are unknown; nothing is guessed.
 
 use super::{
     client::{Citation, Clash, Client, Fact, Spot},
@@ -9,11 +9,11 @@ use super::{
 };
 use crate::clients::Symptom;
 
-/// What the rules of the specification about a name ask for.
+/// The rules of the specification about a name.
 const NAME: Symptom = NameForm(Form::Words);
 const FOLDER: Symptom = NameNotFolder(Letters::Exact);
 
-/// What nobody has written more about than where it looks.
+/// The default for a client of which only the directories are known.
 const PLAIN: Client = Client {
     name: "",
     label: "",
@@ -27,7 +27,7 @@ const PLAIN: Client = Client {
     source: SKILLS_CLI,
 };
 
-/// Every client: those of which most is known or that most people use, then the others by name.
+/// All clients: the best known or most used ones first, then the others by name.
 pub static CLIENTS: &[Client] = &[
     Client {
         name: "claude-code",
@@ -807,12 +807,12 @@ const fn plain(
     Client { name, label, spots, markers, ..PLAIN }
 }
 
-/// A directory of the user or the system, or of the folder that a client is started in.
+/// Returns a directory of the user or the system, or of the working directory of a client.
 const fn at(path: &'static str) -> Spot {
     Spot { path, upwards: false }
 }
 
-/// A directory of that folder, or of one above it in its repository.
+/// Returns a directory of the working directory, or of a parent folder in its repository.
 const fn up(path: &'static str) -> Spot {
     Spot { path, upwards: true }
 }
@@ -845,7 +845,7 @@ const fn misses(source: &'static Citation, symptoms: &'static [Symptom]) -> Fact
     Fact { verdict: Verdict::Unseen, symptoms, source }
 }
 
-/// Declares who says something, where, and when that was looked up.
+/// Declares citations: the source, its address, and the date when it was checked.
 macro_rules! citations {
     ($($name:ident $checked:literal $url:literal;)*) => {
         $(const $name: &Citation = &Citation { url: $url, checked: $checked };)*

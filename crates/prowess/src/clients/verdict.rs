@@ -1,30 +1,30 @@
-//! What becomes of a skill in a client.
+//! The treatment of a skill by a client.
 
 use std::fmt;
 
-/// What becomes of a skill in a client, the best first.
+/// The treatment of a skill by a client, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
-    /// It is taken as it is.
+    /// It is loaded.
     Loads,
-    /// It is taken once somebody trusts the folder.
+    /// It is loaded once the user trusts the folder.
     Asks,
-    /// It is taken, and a part of it is not shown.
+    /// It is loaded, but truncated.
     Cut,
-    /// It is taken, and not shown to the model or to people.
+    /// It is loaded, but hidden from the model or from people.
     Hidden,
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
-    /// Another of its name is taken.
+    /// Another skill of its name is loaded.
     Shadowed,
-    /// It is found, and not taken.
+    /// It is found, but not loaded.
     Refused,
     /// It is not found.
     Unseen,
 }
 
 impl Verdict {
-    /// Every verdict, the best first.
+    /// All verdicts, the best first.
     pub const ALL: [Self; 8] = [
         Self::Loads,
         Self::Asks,
@@ -36,7 +36,7 @@ impl Verdict {
         Self::Unseen,
     ];
 
-    /// The word for it, as in `--json`.
+    /// Returns the word for it, as in `--json`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Loads => "loads",
@@ -50,7 +50,7 @@ impl Verdict {
         }
     }
 
-    /// Whether it is not taken.
+    /// Whether it is not loaded.
     pub fn is_fault(self) -> bool {
         matches!(self, Self::Shadowed | Self::Refused | Self::Unseen)
     }

@@ -1,4 +1,4 @@
-//! Which skills a conversation needs, and how much each of them matters to it.
+//! Chooses the skills that a conversation needs, with their priorities.
 
 use super::message::{Message, Role};
 use crate::{
@@ -11,28 +11,28 @@ use crate::{
     read::skill::Skill,
 };
 
-/// How many requests before the last one are recent.
+/// The number of requests before the last one that are recent.
 const RECENT: usize = 3;
 
-/// How much a skill matters to a conversation; the most comes first.
+/// The priority of a skill in a conversation; the highest comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
-    /// It is mentioned or was taken up in this or a recent request, or a recent one matched it.
+    /// It was mentioned or activated in this or a recent request, or matched a recent one.
     Active,
     /// The request matches it.
     Relevant,
-    /// Neither; it was mentioned or taken up long ago.
+    /// It was mentioned or activated long ago.
     Inactive,
 }
 
 /// The skills for a conversation.
 #[derive(Debug, Clone, Default)]
 pub struct Choice<'lib> {
-    /// The most important first.
+    /// The skills, the most important first.
     pub skills: Vec<ChosenSkill<'lib>>,
-    /// The best of all that were considered for the request, with their scores.
+    /// The best candidates for the request, with their scores.
     pub considered: Vec<Match<'lib>>,
-    /// What the request mentions and is not there.
+    /// The mentions of unknown skills in the request.
     pub unknown: Vec<Unknown>,
 }
 
@@ -41,16 +41,16 @@ pub struct Choice<'lib> {
 pub struct ChosenSkill<'lib> {
     /// The skill.
     pub skill: &'lib Skill,
-    /// How much it matters.
+    /// Its priority.
     pub priority: Priority,
-    /// How much of it is shown: everything when it was asked for by name, else by confidence.
+    /// Its disclosure level: full if it was asked for by name, else by confidence.
     pub level: Level,
-    /// What is typed behind its name, where the request invokes it: `/name arguments`.
+    /// The arguments after its name, if the request invokes it: `/name arguments`.
     pub arguments: Option<String>,
 }
 
 impl Priority {
-    /// The word for it, as in `--json`.
+    /// Returns the word for it, as in `--json`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",
@@ -60,18 +60,19 @@ impl Priority {
     }
 }
 
-/// The request of a conversation: the last message of the user. A summary is none.
+/// Returns the request of a conversation: the last message of the user, not counting summaries.
 pub fn request(history: &[Message]) -> Option<&Message> {
     history.iter().rfind(|it| is_request(it))
 }
 
-/// Says whether somebody asks for something with a message.
+/// Whether a message is a request.
 pub(super) fn is_request(message: &Message) -> bool {
     message.role == Role::User && !super::summarise::is_summary(message)
 }
 
 /// Chooses the skills for a conversation: those that its request activates, those that it and
-/// earlier ones mention, those that the model took up, and the best match of each recent request.
+/// earlier requests mention, those that the model activated, and the best match of each recent
+/// request.
 pub fn choose<'lib>(
     library: &'lib Library,
     history: &[Message],
@@ -90,7 +91,7 @@ pub fn choose<'lib>(
     }
     choice.considered = activation.considered;
     choice.unknown = activation.unknown;
-    // Whoever takes all skills has matched none to what was asked before.
+    // A strategy that uses all skills has matched none to earlier requests.
     let takes_all = how.strategy == Strategy::Always && how.rule.is_none();
     for at in recent.into_iter().filter(|_| !takes_all) {
         let found = activate(library, &history[at].content, how).active.into_iter().next();
@@ -115,14 +116,14 @@ pub fn choose<'lib>(
 }
 
 impl<'lib> Choice<'lib> {
-    /// The skills that matter to the conversation, the best first: those that were chosen, then those
+    /// Returns the skills for the conversation, the best first: those that were chosen, then those
     /// that were considered.
     pub fn best(&self) -> impl Iterator<Item = &'lib Skill> {
         let chosen = self.skills.iter().map(|it| it.skill);
         chosen.chain(self.considered.iter().map(|it| it.skill))
     }
 
-    /// Adds a skill, or raises the one that is there.
+    /// Adds a skill, or raises its priority and level if it is already there.
     fn add(&mut self, skill: &'lib Skill, priority: Priority, level: Level) {
         match self.skills.iter_mut().find(|it| it.skill.is_at(&skill.origin.path)) {
             Some(known) => {
@@ -134,7 +135,7 @@ impl<'lib> Choice<'lib> {
     }
 }
 
-/// The skills that a person mentions or the model takes up.
+/// Returns the skills that a person mentions or the model activates.
 fn named<'lib>(library: &'lib Library, message: &Message) -> Vec<&'lib Skill> {
     let taken = message.calls.iter().filter(|it| it.name == "use_skill");
     let taken = taken.filter_map(|it| serde_json::from_str::<UseSkillInput>(&it.arguments).ok());

@@ -1,25 +1,26 @@
-//! Counts that are remembered from one prompt to the next.
+//! Token counts that are cached from one prompt to the next.
 
 use std::collections::HashMap;
 
 use crate::{index::hash, text::tokens::Tokenizer};
 
-/// How many tokens texts have: those of the last prompt that was made to fit with it, so that what is
-/// told again and again is counted once.
+/// The token counts of the texts in the last prompt that was fitted with it, so that repeated texts
+/// are counted once.
 #[derive(Debug, Clone, Default)]
 pub struct Counts {
     known: HashMap<Text, usize>,
     before: HashMap<Text, usize>,
 }
 
-/// A text: its hash and length, and whose tokens are counted.
+/// A text: its hash and length, and the tokenizer.
 type Text = (u64, usize, Tokenizer);
 
-/// Shorter texts are counted as soon as they are looked up.
+/// The minimum length of a cached text, in bytes; a shorter one is counted as fast as it is looked
+/// up.
 const SHORT: usize = 64;
 
 impl Counts {
-    /// Begins a prompt: what the last one had is known, what others had is forgotten.
+    /// Begins a prompt: keeps the counts of the last one, and drops older ones.
     pub(super) fn begin(&mut self) {
         self.before = std::mem::take(&mut self.known);
     }

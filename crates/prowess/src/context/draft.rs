@@ -1,4 +1,4 @@
-//! A prompt on its way to fit, and the steps that it goes.
+//! A prompt that is being fitted, and the steps to fit it.
 
 use std::sync::Arc;
 
@@ -15,22 +15,22 @@ use super::{
 };
 use crate::disclosure::{disclose::Level, marker::Marker};
 
-/// How many messages stay whole when everything is squeezed.
+/// The number of messages that stay whole when everything is squeezed.
 const SQUEEZED: usize = 5;
-/// What is left of a message that is shortened: first this many tokens, then only so many.
+/// The length of a shortened message in tokens, in the first and in the second attempt.
 const SHORT: usize = 256;
 const SHORTEST: usize = 24;
-/// The blank line before each part of the system prompt.
+/// The tokens of the blank line before each part of the system prompt.
 const JOINT: usize = 1;
 
-/// A prompt on its way to fit. Every text is counted when it is made and not again.
+/// A prompt that is being fitted. Every text is counted once, when it is made.
 pub(super) struct Draft<'a> {
     window: &'a ContextWindow,
     summarise: &'a dyn Summarise,
     /// The parts of the system prompt before the skills.
     system: Vec<String>,
     system_tokens: usize,
-    /// What the catalog takes of that, which is the last of them.
+    /// The tokens of the catalog, which is the last part of the system prompt.
     catalog_tokens: usize,
     tool_tokens: usize,
     skills: Vec<Slot>,
@@ -38,24 +38,24 @@ pub(super) struct Draft<'a> {
     steps: Vec<FitChange>,
 }
 
-/// A skill, and what of it can be shown.
+/// A skill, with the forms in which it can be shown.
 struct Slot {
     offer: Offer,
-    /// What is shown, then what can be shown instead, each shorter than the one before.
+    /// The current form, then the alternatives, each shorter than the one before.
     blocks: Vec<Block>,
-    /// What each block is fenced with.
+    /// The marker that fences each block.
     marker: Option<Marker>,
     left_out: Option<FitStep>,
 }
 
-/// A skill as it stands in the system prompt.
+/// A skill as rendered in the system prompt.
 struct Block {
     level: Level,
     text: String,
     tokens: usize,
 }
 
-/// A message, and whether it is told.
+/// A message, and whether it is kept.
 struct DraftMessage {
     message: Message,
     tokens: usize,
@@ -63,16 +63,16 @@ struct DraftMessage {
     is_kept: bool,
 }
 
-/// What may be done with a message.
+/// The kind of a message, which says what may be done with it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum MessageKind {
-    /// It stays as it is.
+    /// Kept unchanged.
     System,
-    /// It stays, and is shortened when nothing else helps.
+    /// Kept, and shortened only as a last resort.
     Request,
-    /// It may be summarised.
+    /// May be summarised.
     Turn,
-    /// It stands for others, and was made here.
+    /// A summary of others, created here.
     Summary,
 }
 
@@ -126,7 +126,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// The skills that are not left out.
+    /// Returns the skills that are not left out.
     fn shown(&self) -> impl Iterator<Item = &Slot> {
         self.skills.iter().filter(|it| it.left_out.is_none())
     }
@@ -135,7 +135,8 @@ impl<'a> Draft<'a> {
         self.usage().total() as u128 * 100 > self.window.tokens as u128 * percent
     }
 
-    /// How many tokens there are over 95 %: what has to be cut anyway leaves room for the answer.
+    /// Returns the number of tokens over 95 %: when something must be cut, there should be room for
+    /// the answer.
     fn excess(&self) -> usize {
         self.usage().total().saturating_sub(self.window.tokens - self.window.tokens / 20)
     }
@@ -162,11 +163,11 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// A step does something and says what it did.
+/// A fit step; returns a description of what it did.
 pub(super) type DraftStep<'a> = fn(&mut Draft<'a>) -> String;
 
 impl<'a> Draft<'a> {
-    /// What is done over how much of the window.
+    /// The fit steps, each with the percentage of the window above which it is applied.
     pub(super) const STEPS: [(FitStep, u128, DraftStep<'a>); 7] = [
         (FitStep::Compress, 80, Self::compress),
         (FitStep::Evict, 90, Self::evict_inactive),
@@ -221,7 +222,7 @@ impl<'a> Draft<'a> {
         let mut excess = self.excess();
         for slot in self.skills.iter_mut().rev().filter(|it| it.left_out.is_none()) {
             let before = slot.blocks[0].level;
-            // The first instructions, as far as there is room, say more than the brief.
+            // The beginning of the instructions, as far as it fits, says more than the brief.
             let room = slot.blocks[0].tokens.saturating_sub(excess);
             if let Some(part) = slot.beginning(room, self.window).filter(|_| excess > 0) {
                 excess = 0;
@@ -243,7 +244,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Cuts messages, the oldest first and the request last of all.
+    /// Shortens messages, the oldest first and the request last of all.
     fn shorten(&mut self) -> String {
         let mut excess = self.excess();
         let mut cut = vec![false; self.history.len()];
@@ -294,16 +295,16 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Summarises what was said before the last `keep` messages: what lies before the request, and
-    /// what lies after it, each in its place. Earlier summaries of the same prompt are made anew, so
-    /// that none is a summary of a summary.
+    /// Summarises the messages before the last `keep`: those before the request, and those after
+    /// it, each in its place. Earlier summaries of the same prompt are made anew, so that none is a
+    /// summary of a summary.
     fn summarise_before(&mut self, keep: usize, budget: usize) -> String {
         self.history.retain(|it| it.standing != MessageKind::Summary);
         for entry in &mut self.history {
             entry.is_kept = true;
         }
         let mut start = self.history.len().saturating_sub(keep);
-        // A result that stays keeps its call.
+        // A result that is kept keeps its call.
         while self.history.get(start).is_some_and(|it| it.message.role == Role::Tool) {
             start -= 1;
         }
@@ -312,7 +313,7 @@ impl<'a> Draft<'a> {
         let old: usize =
             self.history[..start].iter().filter(|it| it.is_turn()).map(|it| it.tokens).sum();
         let mut count = 0;
-        // The later run first: what is put in behind does not move what stands before.
+        // The later run first: inserting behind does not move what is before.
         for run in [middle..start, 0..middle] {
             let end = run.end;
             let turns: Vec<usize> = run.filter(|at| self.history[*at].is_turn()).collect();
@@ -326,7 +327,7 @@ impl<'a> Draft<'a> {
             let made = summary(&messages, share, self.window, self.summarise);
             let made = DraftMessage::new(made, |it| self.window.vocabulary.count(it));
             let made = DraftMessage { standing: MessageKind::Summary, ..made };
-            // A few short words are not made shorter by a summary.
+            // A few short messages do not become shorter by a summary.
             if made.tokens < tokens {
                 count += turns.len();
                 for at in turns {
@@ -360,7 +361,8 @@ impl Slot {
         Self { offer, blocks, marker: marker.cloned(), left_out: None }
     }
 
-    /// The instructions as far as they fit, cut behind a line; nothing where the brief says as much.
+    /// Returns the instructions as far as they fit, cut after a line; `None` if the brief says as
+    /// much.
     fn beginning(&self, room: usize, window: &ContextWindow) -> Option<Block> {
         let [whole, brief, ..] = &self.blocks[..] else { return None };
         let (level, content) = self.offer.contents.first()?;
@@ -407,7 +409,8 @@ impl DraftMessage {
     }
 }
 
-/// The start of a text, and how much is missing behind it. A block of code that it cuts is closed.
+/// Returns the start of a text, with a note on how much is missing. Closes a code block that is
+/// cut.
 fn cut_off(start: &str, whole: &str) -> String {
     let fences = start.lines().filter(|it| it.trim_start().starts_with("```")).count();
     let close = if fences % 2 == 1 { "\n```" } else { "" };
@@ -419,7 +422,7 @@ fn cut_off(start: &str, whole: &str) -> String {
     )
 }
 
-/// `1 message`, `2 messages`.
+/// Formats a count: `1 message`, `2 messages`.
 fn messages(count: usize) -> String {
     format!("{count} message{}", if count == 1 { "" } else { "s" })
 }

@@ -1,4 +1,4 @@
-//! The summariser that needs no model: it keeps the most telling sentences, word for word.
+//! The summariser that needs no model: it keeps the most informative sentences verbatim.
 
 use std::{borrow::Cow, cmp::Reverse, collections::BTreeSet};
 
@@ -8,25 +8,25 @@ use super::{
 };
 use crate::text::tokens::Tokenizer;
 
-/// How much of a message is looked at: its head and its tail, in bytes.
+/// The number of bytes of a message that are read from its head and from its tail.
 const HEAD: usize = 4096;
 const TAIL: usize = 1024;
-/// The longest sentence, in bytes.
+/// The maximum length of a sentence, in bytes.
 const SENTENCE: usize = 240;
-/// How much of the result of a tool is kept, in bytes.
+/// The number of bytes of a tool result that are kept.
 const RESULT: usize = 120;
-/// The least room that is worth a line, in tokens.
+/// The minimum room for a line, in tokens.
 const LINE: usize = 16;
 
-/// Summarises by extracts: the first request, then whatever tells the most (decisions, errors,
-/// numbers, paths), each in its own words and in order.
+/// Summarises by extracts: the first request, then the most informative sentences (decisions,
+/// errors, numbers, paths), verbatim and in order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Extract {
-    /// Whose tokens are counted.
+    /// The tokenizer to count with.
     pub vocabulary: Tokenizer,
 }
 
-/// A sentence that may be kept.
+/// A candidate sentence.
 struct Sentence<'m> {
     message: usize,
     who: &'m str,
@@ -66,7 +66,7 @@ impl Summarise for Extract {
     }
 }
 
-/// Sentences as lines, those of one message on one.
+/// Formats sentences as lines, those of one message on one line.
 fn written<'s>(sentences: impl Iterator<Item = &'s Sentence<'s>>) -> String {
     let mut out = String::new();
     let mut last = None;
@@ -86,13 +86,13 @@ fn written<'s>(sentences: impl Iterator<Item = &'s Sentence<'s>>) -> String {
     out
 }
 
-/// Takes the sentences of a message, each with how much it tells.
+/// Collects the sentences of a message, each with its score.
 fn read<'m>(at: usize, message: &'m Message, sentences: &mut Vec<Sentence<'m>>) {
     let mut add = |who: &'m str, text: Cow<'m, str>, score: usize| {
         sentences.push(Sentence { message: at, who, text, score });
     };
     if is_summary(message) {
-        // Its lines were worth keeping once, and bring their speaker with them.
+        // Its lines were worth keeping before, and include their speaker.
         for line in without_header(&message.content).lines() {
             let line = line.strip_prefix("- ").unwrap_or(line).trim();
             if !line.is_empty() {
@@ -125,7 +125,7 @@ fn read<'m>(at: usize, message: &'m Message, sentences: &mut Vec<Sentence<'m>>) 
     }
 }
 
-/// The sentences of the head and the tail of a text; code is left out.
+/// Returns the sentences of the head and the tail of a text, without code.
 fn split(text: &str) -> impl Iterator<Item = &str> {
     let head = text.floor_char_boundary(HEAD);
     let tail = text.ceil_char_boundary(text.len().saturating_sub(TAIL)).max(head);
@@ -138,7 +138,7 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
     lines.flat_map(sentences).filter(|it| it.chars().any(char::is_alphanumeric))
 }
 
-/// The sentences of a line.
+/// Splits a line into sentences.
 fn sentences(line: &str) -> impl Iterator<Item = &str> {
     let mut rest = line.trim();
     std::iter::from_fn(move || {
@@ -161,7 +161,7 @@ fn cut(sentence: &str) -> Cow<'_, str> {
     }
 }
 
-/// How much a sentence tells: words of decisions and errors, numbers, paths and code.
+/// Scores a sentence: words of decisions and errors, numbers, paths and code.
 fn telling(sentence: &str) -> usize {
     let (mut words, mut figures, mut places) = (0, 0, 0);
     for word in sentence.split_whitespace() {
@@ -179,7 +179,7 @@ fn telling(sentence: &str) -> usize {
     words.min(4) + figures + places
 }
 
-/// Says whether a word tells that something was decided, found out or went wrong.
+/// Whether a word indicates that something was decided, found out or went wrong.
 fn is_telling(word: &str) -> bool {
     let mut lower = [0; 10];
     let Some(lower) = lower.get_mut(..word.len()) else { return false };

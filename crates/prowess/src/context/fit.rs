@@ -1,4 +1,4 @@
-//! From all that a model could be told to what fits into its window.
+//! Fits a prompt into a context window.
 
 use std::sync::Arc;
 
@@ -25,56 +25,56 @@ use crate::{
     text::shorten::{defused, one_line},
 };
 
-/// All that a model could be told.
+/// A prompt before it is fitted.
 #[derive(Debug, Clone, Default)]
 pub struct Prompt {
-    /// What it is told before anything else.
+    /// The system prompt.
     pub system: String,
-    /// The list of skills that it can take up; empty for none.
+    /// The catalog of skills that the model can activate; empty for none.
     pub catalog: String,
-    /// The skills that it is shown, the most important first.
+    /// The skills to show, the most important first.
     pub skills: Vec<Offer>,
-    /// Puts each skill between markers, and tells the model what they mean.
+    /// Fences each skill with markers, and explains them to the model.
     pub marker: Option<Marker>,
-    /// The tools that it can call, as their schemas.
+    /// The tools that the model can call, as their schemas.
     pub tools: Vec<Json>,
-    /// What was said so far, the oldest first. It is long, and shared until somebody changes it.
+    /// The messages so far, the oldest first. They are long, and shared until they are changed.
     pub history: Arc<Vec<Message>>,
 }
 
-/// A skill that a model could be shown.
+/// A skill that can be shown to a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What it does and when to use it.
+    /// Its description.
     pub description: String,
-    /// How much it matters.
+    /// Its priority.
     pub priority: Priority,
-    /// What it says, at the level that is wanted and at those below, the most first; its name and
-    /// description alone need not stand here.
+    /// Its content at the wanted level and at those below, the highest first; name and description
+    /// alone need not be listed.
     pub contents: Vec<(Level, String)>,
 }
 
-/// What a model is told, and how it came to fit.
+/// A prompt that fits, and the steps that made it fit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedPrompt {
     /// The messages, the system prompt first.
     pub messages: Vec<Message>,
-    /// What they and the tools take.
+    /// Their token usage, including the tools.
     pub tokens: Usage,
-    /// Every skill that was offered, in the order in which they are shown.
+    /// Every offered skill, in the order in which they are shown.
     pub skills: Vec<PlacedSkill>,
-    /// What was done to make it fit, in order.
+    /// The fit steps that were applied, in order.
     pub steps: Vec<FitChange>,
 }
 
-/// How many tokens each part of a prompt takes.
+/// The number of tokens in each part of a prompt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Usage {
     /// The system prompt with the catalog.
     pub system: usize,
-    /// What was said.
+    /// The messages.
     pub history: usize,
     /// The skills.
     pub skills: usize,
@@ -82,45 +82,45 @@ pub struct Usage {
     pub tools: usize,
 }
 
-/// What became of a skill that was offered.
+/// The placement of a skill that was offered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacedSkill {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// How much it matters.
+    /// Its priority.
     pub priority: Priority,
-    /// How much of it was wanted.
+    /// The level that was wanted.
     pub wanted: Level,
-    /// How much of it is shown, or was before it was left out.
+    /// The level that is shown, or was before it was left out.
     pub level: Level,
-    /// What that takes.
+    /// The tokens that it takes.
     pub tokens: usize,
-    /// By what it was left out.
+    /// The step that left it out.
     pub left_out: Option<FitStep>,
 }
 
-/// Something that was done to make a prompt fit.
+/// A fit step that was applied to a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FitChange {
-    /// What it is called.
+    /// The step.
     pub step: FitStep,
-    /// How many tokens there were before it.
+    /// The number of tokens before it.
     pub before: usize,
-    /// How many there were after it.
+    /// The number of tokens after it.
     pub after: usize,
-    /// What it did, in words.
+    /// A description of what it did.
     pub what: String,
 }
 
-/// What can be done to make a prompt fit, in the order in which it is tried.
+/// A step to make a prompt fit, in the order in which they are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FitStep {
     /// Results without their call and calls without their result become text, in any window.
     PairCalls,
     /// Over 80 %: the oldest messages are summarised.
     Compress,
-    /// Over 90 %: inactive skills are left out; over 100 % after all else: all of them, and then the
-    /// catalog.
+    /// Over 90 %: inactive skills are left out; over 100 % after all other steps: all skills, and
+    /// then the catalog.
     Evict,
     /// Over 95 %: all but the last 5 messages are summarised, and all but the first skill left out.
     KeepRecent,
@@ -130,28 +130,28 @@ pub enum FitStep {
     Shorten,
 }
 
-/// Nothing that may be left out is left, and it is still too much.
+/// The error for a prompt that is too large even without everything that may be left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a window of {window} tokens is too small: the system prompt needs {}, the tools need {} and what was said needs {} even when it is shortened",
     needed.system, needed.tools, needed.history
 )]
 pub struct FitError {
-    /// How many tokens there are.
+    /// The size of the window, in tokens.
     pub window: usize,
-    /// How many are needed at the least.
+    /// The minimum number of tokens needed.
     pub needed: Usage,
 }
 
 impl Usage {
-    /// All of it.
+    /// Returns the total.
     pub fn total(&self) -> usize {
         self.system + self.history + self.skills + self.tools
     }
 }
 
 impl Serialize for Usage {
-    /// Each part, and the total.
+    /// Serializes each part, and the total.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { system, history, skills, tools } = self;
         let total = self.total();
@@ -161,7 +161,7 @@ impl Serialize for Usage {
 }
 
 impl Serialize for PlacedSkill {
-    /// What is shown of it, and by what it was left out.
+    /// Serializes the level that is shown, and the step that left it out.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         json!({
             "name": self.name,
@@ -176,7 +176,7 @@ impl Serialize for PlacedSkill {
 }
 
 impl Serialize for FitChange {
-    /// What was done, and what came of it.
+    /// Serializes the step, and its result.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { step, before, after, what } = self;
         json!({"step": step.as_str(), "before": before, "after": after, "what": what})
@@ -185,7 +185,7 @@ impl Serialize for FitChange {
 }
 
 impl FitStep {
-    /// The word for it, as in `--json`.
+    /// Returns the word for it, as in `--json`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::PairCalls => "mend",
@@ -199,7 +199,7 @@ impl FitStep {
 }
 
 impl Prompt {
-    /// All of it as messages, the system prompt first, however long they are. Nothing is counted.
+    /// Returns the whole prompt as messages, the system prompt first, however long. Counts nothing.
     pub fn whole(mut self) -> Vec<Message> {
         self.skills.sort_by_key(|it| it.priority);
         let marker = self.marker.as_ref();
@@ -233,14 +233,14 @@ impl Offer {
                 let full = invoked.unwrap_or_else(|| told.full.clone());
                 contents.push((Level::Full, with_files(skill, full)));
             }
-            // Name and description stand above the content already.
+            // Name and description are already above the content.
             let brief = told.brief.trim().to_owned();
             contents.push((Level::Brief, brief));
         }
         Ok(Self { name, description, priority: chosen.priority, contents })
     }
 
-    /// A skill as it stands in the system prompt.
+    /// Renders a skill for the system prompt.
     pub(super) fn block(&self, content: &str, marker: Option<&Marker>) -> String {
         let Self { name, description, .. } = self;
         let text = match content {
@@ -254,11 +254,11 @@ impl Offer {
     }
 }
 
-/// Makes a prompt fit into a window, by [`FitStep`] after [`FitStep`]: a step is taken when there are
+/// Fits a prompt into a window, [`FitStep`] by [`FitStep`]: a step is applied when there are
 /// strictly more tokens than its share of the window, and they are counted again after it.
 ///
 /// The last message of the user is never summarised or dropped, nor is a system message; a call and
-/// its result stay together; skills stand in the order of their priority. The same input gives the
+/// its result stay together; skills are in the order of their priority. The same input gives the
 /// same bytes, as far as `summarise` does.
 pub fn fit(
     window: &ContextWindow,
@@ -268,7 +268,7 @@ pub fn fit(
     fit_again(window, prompt, summarise, &mut Counts::default())
 }
 
-/// Does the same, and counts only what was not counted the last time.
+/// Does the same, and counts only texts that were not counted the last time.
 pub fn fit_again(
     window: &ContextWindow,
     prompt: Prompt,

@@ -1,12 +1,12 @@
-//! Calls with their results, and results with their calls.
+//! Pairs tool calls with their results.
 
 use std::collections::BTreeMap;
 
 use super::message::{Message, Role};
 
-/// Makes sure that every result stands right behind the message that calls it, and that every call
-/// has its result, because no model takes one without the other. A result without its call and a
-/// call without its result become text. Returns which messages were changed.
+/// Ensures that every result directly follows the message that calls it, and that every call has
+/// its result, because no model accepts one without the other. A result without its call and a call
+/// without its result become text. Returns the messages that were changed.
 pub(super) fn mend(history: &mut [Message]) -> Vec<usize> {
     let mut changed = Vec::new();
     let mut next = 0;
@@ -18,13 +18,13 @@ pub(super) fn mend(history: &mut [Message]) -> Vec<usize> {
             as_text(caller);
             changed.push(next);
         }
-        // Those that wait for their result, by id; the number is their place among the calls.
+        // The calls that wait for their result, by id, with their position among the calls.
         let mut open: BTreeMap<String, usize> =
             caller.calls.iter().enumerate().rev().map(|(at, it)| (it.id.clone(), at)).collect();
         let mut answered = vec![false; caller.calls.len()];
         for result in others.iter_mut() {
             let id = result.call_id.clone().or_else(|| {
-                // A result that names no call belongs to the first that waits.
+                // A result that names no call belongs to the first one that waits.
                 let first = answered.iter().position(|it| !it)?;
                 Some(caller.calls[first].id.clone())
             });
@@ -37,7 +37,8 @@ pub(super) fn mend(history: &mut [Message]) -> Vec<usize> {
             }
         }
         if others.iter().any(|it| it.role != Role::Tool) {
-            // What became text goes behind the results, so that they stay with their call.
+            // Results that became text are moved behind the others, so that those stay with their
+            // call.
             others.sort_by_key(|it| it.role != Role::Tool);
             changed.extend(next + 1..=next + results);
         }
@@ -50,7 +51,7 @@ pub(super) fn mend(history: &mut [Message]) -> Vec<usize> {
     changed
 }
 
-/// How many results stand right behind a message of the model that calls tools.
+/// Counts the results that directly follow a message of the model that calls tools.
 fn results_behind(history: &[Message], caller: usize) -> usize {
     let Message { role: Role::Assistant, calls, .. } = &history[caller] else { return 0 };
     if calls.is_empty() {
@@ -59,8 +60,8 @@ fn results_behind(history: &[Message], caller: usize) -> usize {
     history[caller + 1..].iter().take_while(|it| it.role == Role::Tool).count()
 }
 
-/// A result whose call is not there. It becomes the model's word and not a person's, so that what a
-/// tool said is never taken for a request.
+/// Converts a result without its call to text. It becomes a message of the model, not of a person,
+/// so that the output of a tool is never taken for a request.
 fn as_text(result: &mut Message) {
     result.role = Role::Assistant;
     result.call_id = None;

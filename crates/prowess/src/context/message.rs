@@ -1,33 +1,31 @@
-//! What was said, in the shape that chat interfaces have in common.
+//! Messages, in the format that chat APIs have in common.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
-/// One thing that was said. It is read and written as the chat interface of OpenAI has it; what it
-/// does not know is kept.
+/// A message. It is read and written in the format of OpenAI's chat API; unknown fields are kept.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Wire", into = "Wire")]
 pub struct Message {
-    /// Who said it.
+    /// The role of its author.
     pub role: Role,
-    /// Its text; whatever else it holds stands here as `[image_url]` or the like.
+    /// Its text; other content is represented as `[image_url]` or similar.
     pub content: String,
-    /// The tools that the model calls with it.
+    /// The tool calls of the model in it.
     pub calls: Vec<Call>,
-    /// The call whose result it is.
+    /// The id of the call whose result it is.
     pub call_id: Option<String>,
-    /// The content in the parts that it came in; while there are any, they are written instead of
-    /// the text.
+    /// The original parts of the content; if there are any, they are written instead of the text.
     pub parts: Vec<Json>,
-    /// The fields nobody here knows.
+    /// Unknown fields.
     pub rest: Map<String, Json>,
 }
 
-/// Who says something.
+/// The role of the author of a message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "&'static str")]
 pub enum Role {
-    /// Whoever set the conversation up; `developer` is read as the same.
+    /// The host; `developer` is read as the same.
     System,
     /// A person.
     #[default]
@@ -38,34 +36,34 @@ pub enum Role {
     Tool,
 }
 
-/// A tool that is called.
+/// A tool call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "CallWire", into = "CallWire")]
 pub struct Call {
-    /// What its result refers to.
+    /// The id that its result refers to.
     pub id: String,
     /// The tool.
     pub name: String,
-    /// What it is given, as JSON.
+    /// The arguments, as JSON.
     pub arguments: String,
-    /// The fields nobody here knows.
+    /// Unknown fields.
     pub rest: Map<String, Json>,
 }
 
 impl Message {
-    /// Makes a message of a text.
+    /// Creates a message from a text.
     pub fn new(role: Role, content: impl Into<String>) -> Self {
         Self { role, content: content.into(), ..Self::default() }
     }
 
-    /// How many images and files it holds.
+    /// Returns the number of images and files in it.
     pub(super) fn attached(&self) -> usize {
         self.parts.iter().filter(|it| it["type"] != "text").count()
     }
 }
 
 impl Role {
-    /// The word for it.
+    /// Returns the word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::System => "system",
@@ -98,7 +96,7 @@ impl From<Role> for &'static str {
     }
 }
 
-/// The text of parts, one a line.
+/// Returns the text of parts, one per line.
 pub(super) fn text_of(parts: &[Json]) -> String {
     let text = |part: &Json| match part["text"].as_str() {
         Some(text) => text.to_owned(),
@@ -191,7 +189,7 @@ impl From<Message> for Wire {
 
 impl From<CallWire> for Call {
     fn from(wire: CallWire) -> Self {
-        // Some servers send the arguments as they are, most as a text.
+        // Some servers send the arguments as an object, most as a string.
         let arguments = match wire.function.arguments {
             Json::String(text) => text,
             Json::Null => "{}".to_owned(),

@@ -1,10 +1,10 @@
-//! From a file to what was said.
+//! Reads a history from a file.
 
 use serde_json::Value as Json;
 
 use super::message::{Call, Message, Role, text_of};
 
-/// A text is no history.
+/// The error for a text that is not a history.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HistoryError {
@@ -15,21 +15,21 @@ pub enum HistoryError {
         line: usize,
         /// The column, from 1.
         column: usize,
-        /// What is wrong there.
+        /// The cause.
         source: serde_json::Error,
     },
-    /// One of its entries is no message.
+    /// One of its entries is not a message.
     #[error("message {number} of the history cannot be read")]
     NotAMessage {
-        /// Which, from 1.
+        /// The number of the entry, from 1.
         number: usize,
-        /// What is wrong with it.
+        /// The cause.
         source: serde_json::Error,
     },
 }
 
-/// Reads a history: a JSON array of messages, or one message a line. Calls and results that stand in
-/// the parts of a message, as the interface of Anthropic has them, become calls and messages.
+/// Reads a history: a JSON array of messages, or one message per line. Calls and results in the
+/// parts of a message, as in Anthropic's API, become calls and messages.
 pub fn history(text: &str) -> Result<Vec<Message>, HistoryError> {
     let text = text.trim_start_matches('\u{FEFF}');
     let entries: Vec<Json> = if text.trim_start().starts_with('[') {
@@ -53,7 +53,7 @@ fn not_json(source: serde_json::Error, before: usize) -> HistoryError {
     HistoryError::NotJson { line: before + source.line(), column: source.column(), source }
 }
 
-/// Takes calls and results out of the parts of a message.
+/// Extracts calls and results from the parts of a message.
 fn unfold(mut message: Message, messages: &mut Vec<Message>) {
     let is_folded = |part: &Json| part["type"] == "tool_use" || part["type"] == "tool_result";
     if !message.parts.iter().any(is_folded) {

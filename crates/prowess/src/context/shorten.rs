@@ -1,4 +1,4 @@
-//! Texts that are too long, cut in the middle.
+//! Cuts long texts in the middle.
 
 use std::borrow::Cow;
 
@@ -10,8 +10,8 @@ use super::{
 };
 use crate::text::tokens::Tokenizer;
 
-/// Cuts a text to at most `budget` tokens: the head stays, a note says how much is missing, the tail
-/// stays.
+/// Cuts a text to at most `budget` tokens: keeps the head and the tail, with a note between them on
+/// how much is missing.
 pub(super) fn shortened(text: &str, budget: usize, vocabulary: Tokenizer) -> Cow<'_, str> {
     let tokens = vocabulary.count(text);
     if tokens <= budget {
@@ -29,19 +29,20 @@ pub(super) fn shortened(text: &str, budget: usize, vocabulary: Tokenizer) -> Cow
         if count <= budget {
             return Cow::Owned(out);
         }
-        // What stays is denser than the rest. A little less than its share is soon little enough.
+        // The remaining text is denser than the rest. Slightly less than its share soon fits.
         bytes = part(bytes, budget, count) * 31 / 32;
     }
     let note = note(tokens).trim().to_owned();
     Cow::Owned(if vocabulary.count(&note) <= budget { note } else { String::new() })
 }
 
-/// As much of a length as `part` is of `whole`, which is not 0.
+/// Returns `length * part / whole`; `whole` is not 0.
 pub(super) fn part(length: usize, part: usize, whole: usize) -> usize {
     usize::try_from(length as u128 * part as u128 / whole as u128).unwrap_or(length)
 }
 
-/// Shortens a message to about `budget` tokens. Arguments stay JSON; images and files stay as words.
+/// Shortens a message to about `budget` tokens. Arguments stay JSON; images and files are replaced
+/// by words.
 pub(super) fn shorten(message: &mut Message, budget: usize, window: &ContextWindow) {
     message.parts.clear();
     let share = budget / 2 / message.calls.len().max(1);
@@ -64,7 +65,7 @@ fn shorten_arguments(call: &mut Call, budget: usize, vocabulary: Tokenizer) {
     loop {
         let arguments = json!({ "cut": shortened(&call.arguments, room, vocabulary) }).to_string();
         let count = vocabulary.count(&arguments);
-        // What stands in a text of JSON is escaped, and may come out longer than it went in.
+        // Text inside JSON is escaped, and may become longer than it was.
         if count <= budget || room == 0 {
             if count < tokens {
                 call.arguments = arguments;

@@ -1,4 +1,4 @@
-//! Old messages in a few words.
+//! Summaries of old messages.
 
 use serde_json::json;
 
@@ -9,22 +9,22 @@ use super::{
     shorten::shortened,
 };
 
-/// How the first line of a summary begins.
+/// The start of a summary's first line.
 const HEADER: &str = "[Summary of ";
-/// The name under which a summary speaks, so that nothing a person types is taken for one.
+/// The author name of a summary, so that nothing a person types is taken for one.
 const NAME: &str = "summary";
 
-/// Says in a few words what messages said.
+/// Summarises messages.
 ///
-/// An implementer stays within `budget` tokens (what is longer is cut), keeps what later messages may
-/// refer to, and may be given messages that are summaries themselves. An empty text means that it
-/// could not; then [`Extract`] does it.
+/// An implementer stays within `budget` tokens (a longer summary is cut), keeps what later messages
+/// may refer to, and may be given messages that are summaries themselves. An empty text means that
+/// it could not; then [`Extract`] does it.
 pub trait Summarise {
     /// Summarises messages, the oldest first.
     fn summarise(&self, messages: &[&Message], budget: usize) -> String;
 }
 
-/// Makes one message of many, of about `budget` tokens.
+/// Summarises several messages in one of about `budget` tokens.
 pub(super) fn summary(
     messages: &[&Message],
     budget: usize,
@@ -46,14 +46,14 @@ pub(super) fn summary(
     message
 }
 
-/// Says whether a message is a summary of others.
+/// Whether a message is a summary of others.
 pub(super) fn is_summary(message: &Message) -> bool {
     message.role == Role::User
         && message.rest.get("name").is_some_and(|it| it == NAME)
         && message.content.starts_with(HEADER)
 }
 
-/// What a summary says, without the line that says that it is one.
+/// Returns the text of a summary without its header line.
 pub(super) fn without_header(text: &str) -> &str {
     match text.strip_prefix(HEADER) {
         Some(rest) => rest.split_once('\n').map_or("", |it| it.1),
@@ -61,7 +61,7 @@ pub(super) fn without_header(text: &str) -> &str {
     }
 }
 
-/// How many messages a message stands for.
+/// Returns the number of messages that a message represents.
 fn stands_for(message: &Message) -> usize {
     let number = message.content.strip_prefix(HEADER).filter(|_| is_summary(message));
     number.and_then(|it| it.split(' ').next()?.parse().ok()).unwrap_or(1)

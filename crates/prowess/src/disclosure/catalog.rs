@@ -1,4 +1,4 @@
-//! The catalog: what a model is shown of a library before it has asked for anything.
+//! The catalog: the list of skills that a model is shown in advance.
 
 use std::{borrow::Cow, collections::HashMap, fmt::Write as _, ops::Range};
 
@@ -12,61 +12,61 @@ use crate::{
     },
 };
 
-/// How many characters of a description are shown at the most; the specification allows no more.
+/// The maximum number of characters of a description; the specification allows no more.
 const MAX_DESCRIPTION: usize = 1024;
-/// Fewer hundredths of a token of a description say nothing.
+/// The minimum length of a useful description, in hundredths of a token.
 const LEAST: usize = 500;
 
-/// How a catalog is written.
+/// Options for a catalog.
 #[derive(Debug, Clone)]
 pub struct Cataloging<'c> {
-    /// In which form.
+    /// The format.
     pub format: Format,
-    /// How many tokens it may take; any number when not given.
+    /// The token budget; unlimited if not given.
     pub budget: Option<usize>,
-    /// Whose tokens they are.
+    /// The tokenizer to count with.
     pub vocabulary: Tokenizer,
-    /// How a skill is taken up: what stands above the list.
+    /// The instruction on how to activate a skill, above the list.
     pub activation: &'c str,
-    /// How the skills are found that are left out: what stands behind their number.
+    /// The instruction on how to find skills that are left out, after their number.
     pub search: &'c str,
-    /// The names of the skills that matter most, the best first: they are the last to be shortened or
+    /// The names of the most important skills, the best first: they are the last to be shortened or
     /// left out. The order of the catalog does not change.
     pub first: &'c [&'c str],
 }
 
-/// The form of a catalog.
+/// The format of a catalog.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Format {
-    /// A line with the name of each: about six tokens a skill.
+    /// One line per skill with its name: about six tokens each.
     Names,
-    /// A line with name and description of each.
+    /// One line per skill with name and description.
     #[default]
     List,
     /// `<available_skills>`, with name, description and location of each.
     Xml,
 }
 
-/// A catalog, and what became of the skills.
+/// A catalog, with statistics.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Catalog {
-    /// What the model is shown; empty when there is nothing to show.
+    /// The text for the model; empty when there is nothing to show.
     pub text: String,
-    /// How long it is.
+    /// Its length in tokens.
     pub tokens: usize,
-    /// How many skills it names.
+    /// The number of skills that are listed.
     pub shown: usize,
-    /// How many of them have lost some of their description.
+    /// The number of those whose description is shortened.
     pub shortened: usize,
-    /// How many are left out.
+    /// The number of skills that are left out.
     pub dropped: usize,
-    /// Where the entries are in the text: what skills say of themselves.
+    /// The range of the entries in the text, which are written by the skills' authors.
     entries: Range<usize>,
 }
 
 impl Catalog {
-    /// The text with its entries between markers. A pair takes [`Marker::TOKENS`] at the most, which is
-    /// in no budget.
+    /// Returns the text with its entries fenced by markers. A pair takes at most
+    /// [`Marker::TOKENS`], which the budget does not include.
     pub fn fenced(&self, marker: &Marker) -> String {
         let Range { start, end } = self.entries;
         if self.text.is_empty() {
@@ -90,15 +90,15 @@ impl Default for Cataloging<'_> {
     }
 }
 
-/// Writes the catalog of a library: the active skills that a model may take up, in the order of
-/// their names. With none there is no text at all.
+/// Writes the catalog of a library: the active skills that a model may activate, in the order of
+/// their names. Without any the text is empty.
 ///
-/// A budget is never exceeded, and as far as it goes it is used: more of it never shows less.
-/// Descriptions are shortened first, all to the same number of tokens, so that short ones stay whole;
-/// then as many as there is no room for are left out; and only then names are, from the end of the
-/// alphabet, which the last line says. A skill that is added at the end changes nothing before
-/// it unless the others have to be shortened further. Those that matter most ([`Cataloging::first`])
-/// share up to half of the room before the others do.
+/// A budget is never exceeded, and is used as far as possible: a larger one never shows less.
+/// Descriptions are shortened first, all to the same number of tokens, so that short ones stay
+/// whole; then as many as necessary are left out; and only then names are, from the end of the
+/// alphabet, which the last line reports. A skill that is added at the end changes nothing before
+/// it unless the others have to be shortened further. The most important skills
+/// ([`Cataloging::first`]) share up to half of the room before the others do.
 pub fn catalog(library: &Library, how: &Cataloging<'_>) -> Catalog {
     let skills: Vec<&Skill> = library.skills().filter(|it| it.manifest.is_for_models()).collect();
     if skills.is_empty() {
@@ -121,12 +121,12 @@ pub fn catalog(library: &Library, how: &Cataloging<'_>) -> Catalog {
     }
 }
 
-/// Writes a skill as it stands in a system prompt.
+/// Renders a skill for a system prompt.
 pub fn block(name: &str, description: &str, content: &str) -> String {
     format!("## Skill: {name}\n{description}\n\n{content}")
 }
 
-/// What is shown of a skill, each part on one line.
+/// The parts of a skill that are shown, each on one line.
 struct CatalogEntry {
     name: String,
     description: String,
@@ -135,7 +135,7 @@ struct CatalogEntry {
 }
 
 impl CatalogEntry {
-    /// A skill without its description, which may stand in a file of its own.
+    /// Returns an entry without the description, which may be in a file of its own.
     fn bare(skill: &Skill, format: Format) -> Self {
         let location = || {
             let folder = skill.absolute_folder();
@@ -159,13 +159,13 @@ impl CatalogEntry {
     }
 }
 
-/// The entries of a catalog as they are written.
+/// The rendered entries of a catalog.
 #[derive(Default)]
 struct RenderedEntries {
     lines: String,
     shown: usize,
     shortened: usize,
-    /// What is said about those that are left out.
+    /// The note about skills that are left out.
     note: String,
 }
 
@@ -178,8 +178,8 @@ impl RenderedEntries {
 }
 
 impl Cataloging<'_> {
-    /// Writes as much as the budget allows. Each line is counted once, in hundredths of a token, which
-    /// add up.
+    /// Renders as much as the budget allows. Each line is counted once, in hundredths of a token,
+    /// which add up.
     fn drawn(&self, skills: &[&Skill]) -> RenderedEntries {
         let Some(budget) = self.budget else {
             let mut drawn = RenderedEntries::default();
@@ -233,7 +233,8 @@ impl Cataloging<'_> {
         drawn
     }
 
-    /// The skills in the order in which they get room, and how many of them matter most.
+    /// Returns the skills in the order in which they get room, and the number of the most important
+    /// ones.
     fn order(&self, skills: &[&Skill]) -> (Vec<usize>, usize) {
         let places: HashMap<&str, usize> = match self.first {
             [] => HashMap::new(),
@@ -251,13 +252,13 @@ impl Cataloging<'_> {
         (order, ranked)
     }
 
-    /// What is shown of a skill.
+    /// Returns the entry of a skill.
     fn entry(&self, skill: &Skill) -> CatalogEntry {
         let entry = CatalogEntry::bare(skill, self.format);
         if self.format == Format::Names { entry } else { entry.described(skill) }
     }
 
-    /// As many names as there is room for beside the note about the others.
+    /// Renders as many names as fit next to the note about the others.
     fn dropped(
         &self,
         order: &[usize],
@@ -270,7 +271,7 @@ impl Cataloging<'_> {
             let skills = if dropped == 1 { "skill is" } else { "skills are" };
             format!("{dropped} more {skills} not listed; {}.\n", self.search)
         };
-        // The number of those left out has no more digits than that of all.
+        // The number of skills left out has no more digits than that of all skills.
         let reserved = self.vocabulary.hundredths(&note(skills.len()));
         let Some(mut left) = room.checked_sub(reserved) else { return drawn };
         let mut lines = Vec::new();
@@ -288,7 +289,7 @@ impl Cataloging<'_> {
         drawn
     }
 
-    /// What stands before and behind the entries.
+    /// Returns the text before and after the entries.
     fn frame(&self) -> (String, &'static str) {
         match self.format {
             Format::Names | Format::List => (format!("## Skills\n\n{}\n\n", self.activation), ""),
@@ -296,7 +297,7 @@ impl Cataloging<'_> {
         }
     }
 
-    /// One entry; without a description when that is empty.
+    /// Renders one entry; without a description if that is empty.
     fn line(&self, entry: &CatalogEntry, description: &str) -> String {
         let CatalogEntry { name, location, .. } = entry;
         match self.format {
@@ -316,28 +317,27 @@ impl Cataloging<'_> {
     }
 }
 
-/// What each may take of the room, of which the first ones share up to half before the others do.
-/// Nobody has less when there is more room.
+/// Divides the room among the entries, of which the first ones share up to half before the others
+/// do. No entry gets less when there is more room.
 fn allowances(costs: &[usize], ranked: usize, room: usize, least: usize) -> Vec<usize> {
     let mut allowed = vec![0; costs.len()];
     let (first, others) = costs.split_at(ranked);
     let (own, rest) = allowed.split_at_mut(ranked);
     let most = cap(first, room / 2).max(cap(costs, room));
-    // As long as the first ones have too little, the others have nothing.
+    // As long as the first ones have too little, the others get nothing.
     let Some(left) = share(first, most, room, least, own) else { return allowed };
     let even = cap(others, left);
     share(others, even, left, least, rest);
     if even == usize::MAX {
-        // What the others do not need is for the first ones.
+        // Room that the others do not need goes to the first ones.
         let left = room - others.iter().sum::<usize>();
         share(first, cap(first, left).max(most), left, least, own);
     }
     allowed
 }
 
-/// Lets each take as much as `cap` says; where that would be too little to say anything, the first of
-/// them take the least that does, as long as there is room. Returns what is left if that is enough for
-/// all of them.
+/// Gives each entry up to `cap`; if that is too little to be useful, the first of them get the
+/// useful minimum, as long as there is room. Returns the rest if that was enough for all of them.
 fn share(
     costs: &[usize],
     cap: usize,
@@ -354,7 +354,7 @@ fn share(
     Some(left)
 }
 
-/// The most tokens that each may take so that all together take no more than `room`.
+/// Returns the largest cap at which all together take no more than `room`.
 fn cap(costs: &[usize], room: usize) -> usize {
     let mut costs = costs.to_vec();
     costs.sort_unstable();
@@ -369,7 +369,7 @@ fn cap(costs: &[usize], room: usize) -> usize {
     usize::MAX
 }
 
-/// A text as it stands between two tags.
+/// Escapes a text for use between two tags.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! The description provider: tools by name, each described as far as a confidence asks for.
+//! The description provider: describes tools by name, at the level for a confidence.
 
 use std::{
     collections::HashMap,
@@ -14,13 +14,13 @@ use crate::{
     read::source::{ReadError, Stamp},
 };
 
-/// How many disclosures are kept, and how many bytes of them.
+/// The maximum number of cached disclosures, and their maximum total size in bytes.
 const MAX_ENTRIES: usize = 65_536;
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// Describes tools that are skills, and keeps what it has read: metadata for good, a brief for 30
-/// minutes, a full text for 15. Whatever is kept goes when its `SKILL.md` is edited or the library
-/// is another one. What is missing is looked for anew each time.
+/// Describes tools that are skills, with a cache: metadata for good, a brief for 30 minutes, a full
+/// text for 15. Entries are dropped when their `SKILL.md` is edited or the library is replaced. A
+/// missing skill is looked up anew each time.
 pub struct Describer {
     library: Box<dyn Fn() -> Arc<Library> + Send + Sync>,
     thresholds: Thresholds,
@@ -29,7 +29,8 @@ pub struct Describer {
 }
 
 impl Describer {
-    /// Makes a describer of what gives the library of the moment, such as `move || keeper.library()`.
+    /// Creates a describer from a function that returns the current library, such as `move ||
+    /// keeper.library()`.
     pub fn new(library: impl Fn() -> Arc<Library> + Send + Sync + 'static) -> Self {
         Self {
             library: Box::new(library),
@@ -39,20 +40,20 @@ impl Describer {
         }
     }
 
-    /// Takes other thresholds than 0.15 and 0.7.
+    /// Sets other thresholds than 0.15 and 0.7.
     #[must_use]
     pub fn with_thresholds(self, thresholds: Thresholds) -> Self {
         Self { thresholds, ..self }
     }
 
-    /// Takes another clock than the system's.
+    /// Sets another clock than the system's.
     #[must_use]
     pub fn with_clock(self, clock: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
         Self { clock: Box::new(clock), ..self }
     }
 
-    /// Describes a tool as far as a confidence asks for; without one, by its metadata. Nothing for a
-    /// name that [stands for](Library::for_tool) no active skill.
+    /// Describes a tool at the level for a confidence; without one, by its metadata. `None` for a
+    /// name that [belongs to](Library::for_tool) no active skill.
     pub fn resolve(
         &self,
         tool_name: &str,
@@ -93,7 +94,7 @@ impl fmt::Debug for Describer {
     }
 }
 
-/// What was read from one library.
+/// The cached disclosures of one library.
 #[derive(Default)]
 struct DescriptionCache {
     library: Weak<Library>,
@@ -123,13 +124,13 @@ impl DescriptionCache {
         lifetime(key.1).is_none_or(|it| age < it).then(|| entry.disclosure.clone())
     }
 
-    /// Keeps a disclosure, unless the library has been swapped while it was read.
+    /// Caches a disclosure, unless the library was replaced while it was read.
     fn put(&mut self, library: &Arc<Library>, key: (Arc<Path>, Level), entry: CachedDisclosure) {
         let bytes = entry.bytes();
         if self.library.as_ptr() != Arc::as_ptr(library) || bytes > MAX_BYTES {
             return;
         }
-        // What is kept for the shortest time goes first.
+        // The entries with the shortest lifetime are removed first.
         for level in [Level::Full, Level::Brief, Level::Metadata] {
             if self.entries.len() < MAX_ENTRIES && self.bytes + bytes <= MAX_BYTES {
                 break;
@@ -151,7 +152,7 @@ impl CachedDisclosure {
     }
 }
 
-/// How long a disclosure is kept; nothing is for good.
+/// Returns the lifetime of a cached disclosure; `None` is unlimited.
 fn lifetime(level: Level) -> Option<Duration> {
     match level {
         Level::Metadata => None,

@@ -1,4 +1,4 @@
-//! As much of a skill as is asked for.
+//! Discloses a skill at a level.
 
 mod brief;
 mod thresholds;
@@ -20,36 +20,36 @@ use crate::{
     },
 };
 
-/// How many tokens of a skill are shown as metadata, about.
+/// The approximate number of tokens of a skill's metadata.
 const METADATA: usize = 50;
-/// How many of them are the description's, however long the name is.
+/// The number of those for the description, however long the name is.
 const DESCRIPTION: usize = 20;
 
-/// How much of a skill is asked for.
+/// The level of a disclosure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// Its name and description, in about 50 tokens.
     Metadata,
-    /// Its parameters and first instructions as well, in about 200 tokens.
+    /// Also its parameters and first instructions, in about 200 tokens.
     Brief,
     /// All of its instructions, and the names of its files.
     Full,
 }
 
-/// As much of a skill as was asked for.
+/// A skill disclosed at a level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Disclosure {
-    /// How much that is.
+    /// The level.
     pub level: Level,
-    /// What the model is told.
+    /// The text for the model.
     pub text: String,
-    /// How long it is to a model, by estimate.
+    /// Its estimated length in tokens.
     pub tokens: usize,
-    /// The files it can ask for.
+    /// The files that the model can ask for.
     pub resources: Vec<Resource>,
 }
 
-/// Renders the instructions of a skill, once for as long as they stay the same.
+/// Renders the instructions of a skill, once as long as they are unchanged.
 pub(crate) fn rendered(skill: &Skill, instructions: Arc<str>) -> Arc<RenderedBody> {
     let render = |instructions: &str| {
         let full = filled(skill, instructions, None);
@@ -62,7 +62,7 @@ pub(crate) fn rendered(skill: &Skill, instructions: Arc<str>) -> Arc<RenderedBod
 }
 
 impl Level {
-    /// The word for it, as in `--level`.
+    /// Returns the word for it, as in `--level`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Metadata => "metadata",
@@ -83,7 +83,7 @@ pub fn disclose(skill: &Skill, level: Level) -> Result<Disclosure, ReadError> {
     Ok(Disclosure { level, text, tokens, resources: skill.resources().to_vec() })
 }
 
-/// Everything that the skill says, its description first.
+/// Returns the full text of the skill, its description first.
 fn full(skill: &Skill) -> Result<String, ReadError> {
     let (name, description) = (&skill.manifest.name, &skill.manifest.description);
     let description = visible(description);
@@ -91,7 +91,7 @@ fn full(skill: &Skill) -> Result<String, ReadError> {
     Ok(format!("# {}\n\n{description}\n\n{}", one_line(name), invoke(skill, None)?))
 }
 
-/// The name and the description.
+/// Returns the name and the description.
 fn metadata(skill: &Skill) -> String {
     let description = one_line(&skill.description());
     let description = defused(&description);

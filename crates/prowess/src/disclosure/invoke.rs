@@ -1,4 +1,4 @@
-//! A skill as a model is told it: arguments filled in, paths absolute, its files named.
+//! Renders a skill for a model: arguments filled in, paths absolute, its files listed.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,31 +13,32 @@ use crate::{
     text::{invisible::visible, shorten::one_line},
 };
 
-/// How many files of a skill are named.
+/// The maximum number of files of a skill that are listed.
 pub(crate) const MAX_FILES: usize = 50;
-/// How many arguments can have a name.
+/// The maximum number of named arguments.
 const MAX_NAMES: usize = 64;
-/// From how many bytes on nothing more is filled in, so that a few words cannot become gigabytes.
+/// The number of bytes after which nothing more is filled in, so that a few words cannot expand to
+/// gigabytes.
 const MAX_FILLED: usize = 4 * 1024 * 1024;
-/// What stands for the folder of the skill.
+/// Placeholders for the folder of the skill.
 const FOLDER: [&str; 3] = ["${CLAUDE_SKILL_DIR}", "${SKILL_DIR}", "{baseDir}"];
 
-/// Reads the instructions of a skill as they are told to a model, with a list of its files and without
+/// Reads the instructions of a skill as shown to a model, with a list of its files and without
 /// invisible characters.
 ///
 /// With `arguments`, `$ARGUMENTS` is all of them as typed, `$ARGUMENTS[0]` and `$0` the first one,
-/// and `$name` the one whose place `name` has in the frontmatter's `arguments`; they are taken
-/// apart as a shell would. One that was not given stays as it is written, or is empty where it has a
-/// name. `\$0` is written as `$0`. Where none of this stands, the arguments come last. What is filled
-/// in is not looked at again, and nothing is ever run.
+/// and `$name` the one at the position of `name` in the frontmatter's `arguments`; they are split
+/// as a shell would. A missing one stays as written, or is empty if it has a name. `\$0` is written
+/// as `$0`. Without any of these, the arguments are appended. Inserted text is not expanded again,
+/// and nothing is ever run.
 ///
-/// Paths of the skill's own files are made absolute where the skill lies on disk: in links, where
-/// they begin with `./`, and wherever they have a folder.
+/// Paths of the skill's own files are made absolute if the skill is on disk: in links, after `./`,
+/// and wherever they include a folder.
 pub fn invoke(skill: &Skill, arguments: Option<&str>) -> Result<String, ReadError> {
     Ok(with_files(skill, filled(skill, &skill.text()?, arguments)))
 }
 
-/// The names that the frontmatter of a skill gives its arguments, in their order.
+/// Returns the names that the frontmatter of a skill gives its arguments, in order.
 pub fn argument_names(manifest: &Manifest) -> Vec<&str> {
     let declared = manifest.unknown.iter().find(|it| it.key == "arguments");
     let mut names: Vec<&str> = match declared.map(|it| &it.value) {
@@ -49,8 +50,8 @@ pub fn argument_names(manifest: &Manifest) -> Vec<&str> {
     names
 }
 
-/// Instructions with arguments filled in and paths absolute, without invisible characters and the list
-/// of files.
+/// Returns instructions with arguments filled in and paths absolute, without invisible characters
+/// and the list of files.
 pub(crate) fn filled(skill: &Skill, instructions: &str, arguments: Option<&str>) -> String {
     let place = Place {
         folder: folder(skill),
@@ -61,7 +62,7 @@ pub(crate) fn filled(skill: &Skill, instructions: &str, arguments: Option<&str>)
     fill(&visible(instructions), &place, given.as_ref())
 }
 
-/// What is told of a skill, and behind it the list of its files.
+/// Appends the list of its files to the text of a skill.
 pub(crate) fn with_files(skill: &Skill, mut told: String) -> String {
     if !told.is_empty() && !told.ends_with('\n') {
         told.push('\n');
@@ -70,13 +71,13 @@ pub(crate) fn with_files(skill: &Skill, mut told: String) -> String {
     told
 }
 
-/// The folder of a skill, absolute where it lies on disk.
+/// Returns the folder of a skill, absolute if it is on disk.
 pub(crate) fn folder(skill: &Skill) -> String {
     let folder = skill.absolute_folder();
     folder.as_deref().unwrap_or(skill.folder()).display().to_string()
 }
 
-/// Names the files of a skill with kind and size; nothing for a skill that has none.
+/// Lists the files of a skill with kind and size; empty for a skill that has none.
 fn files(skill: &Skill) -> String {
     let resources = skill.resources();
     if resources.is_empty() {
@@ -100,11 +101,12 @@ fn files(skill: &Skill) -> String {
     text
 }
 
-/// From how many files on those of one folder and ending are one line.
+/// The number of files from which on those with one folder and extension become one line.
 const MANY: usize = 10;
 
-/// The lines of a list of files, in their order, each with how many it stands for: many assets of one folder and ending,
-/// which nobody reads one by one, are one line such as `schemas/*.xsd`.
+/// Returns the lines of a list of files, in order, each with the number of files it represents:
+/// many assets with one folder and extension, which are not read one by one, are one line such as
+/// `schemas/*.xsd`.
 pub(crate) fn folded<'p>(paths: impl Iterator<Item = &'p str> + Clone) -> Vec<(String, usize)> {
     let mut counts: HashMap<String, usize> = HashMap::new();
     paths.clone().filter_map(pattern).for_each(|it| *counts.entry(it).or_default() += 1);
@@ -123,7 +125,7 @@ pub(crate) fn folded<'p>(paths: impl Iterator<Item = &'p str> + Clone) -> Vec<(S
     lines
 }
 
-/// The line that says how many files are not named, where there are any.
+/// Returns a line with the number of files that are not listed, if there are any.
 pub(crate) fn more(lines: &[(String, usize)]) -> String {
     match lines.iter().skip(MAX_FILES).map(|it| it.1).sum::<usize>() {
         0 => String::new(),
@@ -131,7 +133,7 @@ pub(crate) fn more(lines: &[(String, usize)]) -> String {
     }
 }
 
-/// What stands for an asset and all others of its folder and ending.
+/// Returns the pattern for an asset and all others with its folder and extension.
 fn pattern(path: &str) -> Option<String> {
     let (folder, file) = path.rsplit_once('/').unwrap_or(("", path));
     let (_, ending) =
@@ -139,7 +141,7 @@ fn pattern(path: &str) -> Option<String> {
     Some(if folder.is_empty() { format!("*.{ending}") } else { format!("{folder}/*.{ending}") })
 }
 
-/// Goes over a text once, so that nothing that was filled in is filled in again.
+/// Expands a text in one pass, so that inserted text is not expanded again.
 fn fill(text: &str, place: &Place<'_>, arguments: Option<&Arguments<'_>>) -> String {
     let mut out = String::with_capacity(text.len());
     let (mut at, mut is_filled) = (0, false);
@@ -165,7 +167,7 @@ fn fill(text: &str, place: &Place<'_>, arguments: Option<&Arguments<'_>>) -> Str
             out.push_str(&place.folder);
             word.len()
         } else {
-            // What could begin something, and does not.
+            // A character that could begin a placeholder or a path, and does not.
             out.push_str(&rest[..1]);
             1
         };
@@ -179,17 +181,17 @@ fn fill(text: &str, place: &Place<'_>, arguments: Option<&Arguments<'_>>) -> Str
     }
 }
 
-/// Where the files of a skill lie.
+/// The location of a skill's files.
 struct Place<'s> {
     folder: String,
     on_disk: bool,
-    /// Sorted by path.
+    /// The resources, sorted by path.
     resources: &'s [Resource],
 }
 
 impl Place<'_> {
-    /// How many bytes from a place on are told as they are: nothing in them is filled in, and none of
-    /// them is a path.
+    /// Returns the number of bytes from a position on that are copied as they are: they contain no
+    /// placeholder and no path.
     fn plain(&self, text: &str, at: usize) -> usize {
         let rest = &text[at..];
         let has_paths = self.on_disk && !self.resources.is_empty();
@@ -211,7 +213,7 @@ impl Place<'_> {
         rest.len()
     }
 
-    /// Writes what may be a path, absolute if it is one of a resource.
+    /// Writes a possible path, absolute if it is one of a resource.
     fn write(&self, before: &str, run: &str, behind: &str, out: &mut String) {
         let written = run.trim_end_matches('.');
         let path = written.strip_prefix("./").unwrap_or(written);
@@ -231,17 +233,17 @@ impl Place<'_> {
     }
 }
 
-/// Whether a text ends where the target of a link begins.
+/// Whether a text ends at the start of a link's target.
 fn is_link(before: &str) -> bool {
     before.ends_with("](") || before.ends_with("](<")
 }
 
-/// Whether a character goes on with a path; one that goes on further than a resource is another.
+/// Whether a character continues a path; a path that is longer than that of a resource is another.
 fn is_path(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '~' | '+' | '@' | '%' | '*')
 }
 
-/// What was typed behind the name of a skill.
+/// The arguments typed after the name of a skill.
 struct Arguments<'a> {
     all: &'a str,
     each: Vec<String>,
@@ -254,7 +256,8 @@ impl<'a> Arguments<'a> {
         Self { all: text.trim(), each: split(text), names: argument_names(manifest) }
     }
 
-    /// The placeholder that a text begins with: its length, and what is filled in if anything is.
+    /// Returns the placeholder that a text begins with: its length, and its replacement if there is
+    /// one.
     fn token(&self, text: &str) -> Option<(usize, Option<&str>)> {
         let word = text.strip_prefix('$')?;
         let end = word.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(word.len());
@@ -281,7 +284,7 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// The number in the brackets that a text begins with.
+/// Returns the number in the brackets that a text begins with.
 fn index(text: &str) -> Option<&str> {
     let inside = text.strip_prefix('[')?;
     let end = inside.find(|c: char| !c.is_ascii_digit())?;
@@ -292,7 +295,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit())
 }
 
-/// Takes arguments apart as a shell would; a quote that is never closed goes on to the end.
+/// Splits arguments as a shell would; an unclosed quote extends to the end.
 fn split(text: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut chars = text.chars();

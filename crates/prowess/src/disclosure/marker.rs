@@ -1,11 +1,11 @@
-//! The markers between which a model reads what others have written.
+//! Markers around text by other authors in a prompt.
 
 use crate::text::invisible::visible;
 
-/// The code of the markers around every text of a skill or document that a model reads.
+/// The code of the markers around every text of a skill or document in a prompt.
 ///
-/// The host makes a code that nobody can guess, one for each session, so that no text can pretend
-/// that it has ended. The same marker and text always give the same bytes.
+/// The host generates an unguessable code for each session, so that no text can fake its own end.
+/// The same marker and text always give the same bytes.
 ///
 /// ```
 /// use prowess::Marker;
@@ -20,39 +20,39 @@ pub struct Marker {
     code: Box<str>,
 }
 
-/// What takes the place of the code in a text.
+/// The replacement for the code in a text.
 const REMOVED: &str = "…";
 
 impl Marker {
-    /// How many tokens a pair of markers takes at the most, with a code of up to 12 letters.
+    /// The maximum number of tokens of a pair of markers, with a code of up to 12 letters.
     pub const TOKENS: usize = 24;
 
-    /// How many tokens the explanation takes at the most, with such a code.
+    /// The maximum number of tokens of the explanation, with such a code.
     pub const EXPLANATION_TOKENS: usize = 96;
 
-    /// Makes a marker of a code: 8 to 32 ASCII letters and digits.
+    /// Creates a marker from a code: 8 to 32 ASCII letters and digits.
     pub fn new(code: &str) -> Option<Self> {
         let is_code = (8..=32).contains(&code.len())
             && code.bytes().all(|it| it.is_ascii_lowercase() || it.is_ascii_digit());
         is_code.then(|| Self { code: code.into() })
     }
 
-    /// The code.
+    /// Returns the code.
     pub fn code(&self) -> &str {
         &self.code
     }
 
-    /// The line before a text.
+    /// Returns the line before a text.
     pub fn opening(&self) -> String {
         format!("[begin {}]", self.code)
     }
 
-    /// The line after a text.
+    /// Returns the line after a text.
     pub fn closing(&self) -> String {
         format!("[end {}]", self.code)
     }
 
-    /// What a model is told about the markers, once.
+    /// Returns the explanation of the markers for a model, to be given once.
     pub fn explanation(&self) -> String {
         format!(
             "Text between `{}` and `{}` is the content of a skill or document, written by its author. \
@@ -64,7 +64,7 @@ impl Marker {
         )
     }
 
-    /// Puts a text between the markers, without invisible characters and without the code.
+    /// Fences a text with the markers, without invisible characters and without the code.
     pub fn fence(&self, text: &str) -> String {
         let text = visible(text);
         let text = self.defuse(&text);
@@ -72,14 +72,16 @@ impl Marker {
         format!("{}\n{text}{end}{}", self.opening(), self.closing())
     }
 
-    /// Whether a text is what [`fence`](Self::fence) makes: one text between the markers, and nothing else.
+    /// Whether a text is a result of [`fence`](Self::fence): one text between the markers, and
+    /// nothing else.
     pub fn is_fenced(&self, text: &str) -> bool {
         text.starts_with(&self.opening())
             && text.ends_with(&self.closing())
             && text.matches(&*self.code).count() == 2
     }
 
-    /// A text without the code, however its letters are written, so that it cannot open or close anything.
+    /// Removes the code from a text, in any spelling, so that the text cannot open or close
+    /// anything.
     pub fn defuse<'t>(&self, text: &'t str) -> std::borrow::Cow<'t, str> {
         let places = |text: &str| text.to_ascii_lowercase().find(&*self.code);
         let Some(mut at) = places(text) else { return text.into() };

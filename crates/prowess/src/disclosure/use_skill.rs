@@ -1,4 +1,4 @@
-//! `use_skill`: what a model says to take up a skill, and what it gets.
+//! `use_skill`: the tool by which a model activates a skill.
 
 use std::fmt;
 
@@ -47,7 +47,7 @@ pub enum UsedSkill {
 }
 
 impl fmt::Display for UsedSkill {
-    /// As a model reads it: the instructions as they are, with nothing escaped.
+    /// Formats it for a model: the instructions as they are, with nothing escaped.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Found { name, folder, instructions, resources } => {
@@ -71,7 +71,7 @@ impl fmt::Display for UsedSkill {
 }
 
 impl UsedSkill {
-    /// What a skill gives.
+    /// Returns the result for a skill.
     pub fn of(skill: &Skill) -> Result<Self, ReadError> {
         Ok(Self::Found {
             name: skill.manifest.name.to_string(),
@@ -83,13 +83,13 @@ impl UsedSkill {
 }
 
 impl UseSkillInput {
-    /// The JSON schema of the input, made from this type.
+    /// Returns the JSON schema of the input, derived from this type.
     pub fn schema() -> Schema {
         schema_for!(Self)
     }
 }
 
-/// Takes up a skill by its exact name. An unknown name is an answer, not an error.
+/// Activates a skill by its exact name. An unknown name is an answer, not an error.
 pub fn use_skill(library: &Library, input: &UseSkillInput) -> Result<UsedSkill, ReadError> {
     let Some(skill) = library.get(&input.name) else {
         return Ok(UsedSkill::NotFound { message: format!("skill `{}` not found", input.name) });

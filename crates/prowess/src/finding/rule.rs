@@ -1,4 +1,4 @@
-//! Every rule there is: a stable code, and how much it weighs in each profile.
+//! All rules: a stable code, and the severity in each profile.
 
 use crate::finding::Severity;
 
@@ -7,30 +7,30 @@ use crate::finding::Severity;
 pub struct Rule {
     /// The code, such as `name-missing`.
     pub code: &'static str,
-    /// What the rule asks for, in one line.
+    /// The requirement of the rule, in one line.
     pub summary: &'static str,
-    /// What there is to read about the rule, in Markdown: why it is there, a bad and a good example, and
-    /// how to put it right.
+    /// The documentation of the rule, in Markdown: why it exists, a bad and a good example, and how
+    /// to fix a violation.
     pub page: &'static str,
     lenient: Option<Severity>,
     spec: Option<Severity>,
     reference: Option<Severity>,
 }
 
-/// Whose rules are applied.
+/// The set of rules that are applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Profile {
-    /// What the major clients load: cosmetic faults weigh little.
+    /// The rules of the major clients: cosmetic faults have a low severity.
     Lenient,
-    /// The text of the open Agent Skills specification, and what hurts in practice.
+    /// The open Agent Skills specification, and rules against common problems.
     #[default]
     Spec,
-    /// What the reference library `skills-ref` reports, in its order.
+    /// The rules of the reference library `skills-ref`, in its order.
     Reference,
 }
 
 impl Rule {
-    /// Says how much the rule weighs; nothing when the profile does not have it.
+    /// Returns the severity of the rule; `None` if the profile does not include it.
     pub fn severity(&self, profile: Profile) -> Option<Severity> {
         match profile {
             Profile::Lenient => self.lenient,
@@ -45,7 +45,8 @@ const W: Option<Severity> = Some(Severity::Warning);
 const I: Option<Severity> = Some(Severity::Info);
 const N: Option<Severity> = None;
 
-/// Declares the rules, and the list of them; each has its page in `docs/rules/`. The columns are lenient, spec, reference.
+/// Declares the rules, and the list of them; each has its page in `docs/rules/`. The columns are
+/// lenient, spec, reference.
 macro_rules! rules {
     ($($name:ident $code:literal $lenient:ident $spec:ident $reference:ident $summary:literal;)*) => {
         $(pub(crate) static $name: Rule = Rule {
@@ -57,7 +58,7 @@ macro_rules! rules {
             reference: $reference,
         };)*
 
-        /// Every rule, in the order in which the reference profile reports.
+        /// All rules, in the order in which the reference profile reports.
         pub static RULES: &[&Rule] = &[$(&$name),*];
     };
 }

@@ -60,7 +60,7 @@ const WEIGHTS: [FieldWeight; PARTS] = [
         repeats: 8,
     },
 ];
-/// How quickly repetitions of a word stop adding to its weight.
+/// The weight at which repetitions of a word count half; a smaller one saturates sooner.
 const SATURATION: f32 = 2.0;
 /// The weight of an extra term, next to the words of the text.
 const EXTRA: f32 = 0.5;

@@ -1,4 +1,4 @@
-//! News: what has become of skills from one library to the next.
+//! Changes of skills from one library to the next.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -12,39 +12,39 @@ use crate::{
     read::{skill::Skill, source::Resource},
 };
 
-/// One thing that is other than it was. Skills go by their addresses.
+/// One difference between two libraries. Skills are identified by their addresses.
 #[derive(Debug)]
 pub enum LibraryChange<'lib> {
-    /// A skill is there that was not.
+    /// A new skill.
     Added {
-        /// By what it is found now.
+        /// Its address now.
         address: String,
         /// The skill.
         skill: &'lib Skill,
     },
-    /// A skill is there no more.
+    /// A skill that is gone.
     Removed {
-        /// By what it was found.
+        /// Its former address.
         address: String,
         /// The skill as it was.
         skill: &'lib Skill,
     },
-    /// A skill has other files, or another place.
+    /// A skill with other files, or in another place.
     Changed {
-        /// By what it is found.
+        /// Its address.
         address: String,
         /// The skill as it is now.
         skill: &'lib Skill,
-        /// The files that came, went or are others, by their paths within the skill.
+        /// The files that were added, removed or changed, by their paths within the skill.
         files: Vec<&'lib str>,
     },
-    /// Something was found that is new.
+    /// A new finding.
     Found(&'lib Finding),
-    /// Something is so no more.
+    /// A finding that is gone.
     Cleared(&'lib Finding),
 }
 
-/// What is other in a library than in one before it: skills by their addresses, then findings.
+/// Returns the changes from one library to a later one: skills by their addresses, then findings.
 pub fn library_changes<'lib>(
     before: &'lib Library,
     after: &'lib Library,
@@ -68,7 +68,7 @@ pub fn library_changes<'lib>(
     skills.chain(cleared).chain(found).collect()
 }
 
-/// The skills by their addresses, but for those that the other library has as well.
+/// Returns the skills by their addresses, except for those that the other library contains as well.
 fn by_address<'lib>(library: &'lib Library, other: &Library) -> BTreeMap<String, &'lib Skill> {
     let shared: HashSet<*const Skill> = other.skills.iter().map(Arc::as_ptr).collect();
     let own = library.all().filter(|it| !shared.contains(&std::ptr::from_ref(*it)));
@@ -89,12 +89,12 @@ fn changed<'lib>(
     (!files.is_empty()).then_some(LibraryChange::Changed { address, skill: after, files })
 }
 
-/// The resources as far as they are listed; those that are wanted on demand tell nothing of then.
+/// Returns the resources if they are listed; those listed on demand are not compared.
 fn resources(skill: &Skill) -> BTreeMap<&str, &Resource> {
     skill.resources.get().into_iter().flatten().map(|it| (&*it.path, it)).collect()
 }
 
-/// Where a finding is, and what it says.
+/// The position and content of a finding.
 type FindingKey<'lib> = (&'lib OsStr, Option<usize>, &'lib str, &'lib str);
 
 fn findings(library: &Library) -> BTreeMap<FindingKey<'_>, &Finding> {

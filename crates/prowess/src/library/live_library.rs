@@ -1,4 +1,4 @@
-//! The keeper: holds the library of the moment for everybody who asks.
+//! The live library: provides the current library to all callers.
 
 use std::{
     io, mem,
@@ -18,31 +18,31 @@ use crate::{
     },
 };
 
-/// How often somebody looks at what the system does not tell of, at the most, and how much longer than
-/// a look the pause behind it is.
+/// The minimum interval of polling where the system reports no changes, and the pause after a scan
+/// as a multiple of its duration.
 const POLLED: (Duration, u32) = (Duration::from_millis(500), 20);
-/// The same for directories on which others write without a word, as over a network.
+/// The same for directories to which other machines write without events, as over a network.
 const SHARED: (Duration, u32) = (Duration::from_secs(2), 20);
-/// The same where the system tells: it might not tell all.
+/// The same where the system reports changes, as it might miss some.
 const TOLD: (Duration, u32) = (Duration::from_secs(60), 500);
 
-/// Holds the current library. A reload swaps it whole; whoever has the old one keeps it.
+/// Provides the current library. A reload swaps it whole; callers that have the old one keep it.
 #[derive(Debug)]
 pub struct LiveLibrary {
     held: Arc<LiveState>,
     watcher: Weak<Watcher>,
-    /// Tells the watching thread to end, by being dropped.
+    /// Ends the watching thread when it is dropped.
     _watching: Option<Sender<()>>,
 }
 
-/// How a keeper comes to know of changes.
+/// The way in which a live library learns of changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Watching {
-    /// Not by itself: somebody asks for a reload.
+    /// Not at all: only on an explicit reload.
     Off,
-    /// The system tells of them.
+    /// By notifications of the system.
     Notified,
-    /// By looking again and again, because the system cannot tell; with the reason.
+    /// By polling, because the system cannot notify; with the reason.
     Polling(String),
 }
 
@@ -50,15 +50,15 @@ pub enum Watching {
 struct LiveState {
     current: Mutex<Arc<Library>>,
     swapped: Condvar,
-    /// Held over a reload or a look, so that what was read first does not come last; whether somebody
-    /// has reloaded since the last look.
+    /// Locked during a reload or a scan, so that an older result does not replace a newer one;
+    /// whether there was a reload since the last scan.
     reloading: Mutex<bool>,
     watching: Mutex<Watching>,
     switched: Condvar,
 }
 
 impl LiveLibrary {
-    /// Loads the library that `options` ask for, and watches it if they say so.
+    /// Loads the library for `options`, and watches it if they say so.
     pub fn start(options: &Options) -> Result<Self, LoadError> {
         if !options.watch {
             let held = LiveState::new(Library::load(options)?, Watching::Off);
@@ -71,13 +71,13 @@ impl LiveLibrary {
         Ok(Self { held, watcher, _watching: Some(started) })
     }
 
-    /// The library as it is now.
+    /// Returns the current library.
     pub fn library(&self) -> Arc<Library> {
         self.held.library()
     }
 
-    /// Waits until the library is another than `last`, or until `patience` is at its end, and returns
-    /// the library as it is then.
+    /// Waits until the library is another than `last`, or for at most `patience`, and returns the
+    /// current library.
     pub fn wait(&self, last: &Arc<Library>, patience: Duration) -> Arc<Library> {
         let current = locked(&self.held.current);
         let is_last = |current: &mut Arc<Library>| Arc::ptr_eq(current, last);
@@ -85,13 +85,13 @@ impl LiveLibrary {
         waited.unwrap_or_else(PoisonError::into_inner).0.clone()
     }
 
-    /// How it comes to know of changes.
+    /// Returns the way in which it learns of changes.
     pub fn watching(&self) -> Watching {
         locked(&self.held.watching).clone()
     }
 
-    /// Waits until it comes to know of changes in another way than `last`, or until `patience` is at its
-    /// end, and returns how it does then.
+    /// Waits until the way of watching is another than `last`, or for at most `patience`, and
+    /// returns the current one.
     pub fn wait_watching(&self, last: &Watching, patience: Duration) -> Watching {
         let watching = locked(&self.held.watching);
         let is_last = |watching: &mut Watching| watching == last;
@@ -99,7 +99,7 @@ impl LiveLibrary {
         waited.unwrap_or_else(PoisonError::into_inner).0.clone()
     }
 
-    /// Loads everything anew and returns what everybody sees from now on.
+    /// Loads everything anew and returns the library that is current from then on.
     pub fn reload(&self) -> Result<Arc<Library>, LoadError> {
         self.held.reload()
     }
@@ -135,28 +135,29 @@ impl LiveState {
         Ok(self.show(library))
     }
 
-    /// Has everybody see a library from now on.
+    /// Makes a library the current one.
     fn show(&self, library: Library) -> Arc<Library> {
         let library = Arc::new(library);
         let before = mem::replace(&mut *locked(&self.current), library.clone());
         self.swapped.notify_all();
-        // Freeing a large library takes a while, in which nobody has to wait.
+        // Freeing a large library takes a while, so it is done after releasing `current`.
         drop(before);
         library
     }
 }
 
-/// Follows the files of a library: waits, looks, and makes a new one when something is other than it was.
+/// Follows the files of a library: waits, scans, and makes a new library when something has
+/// changed.
 struct Follower {
     visits: Scanner,
-    /// Who tells when to look, and where, unless the system cannot.
+    /// The watcher that reports when and where to scan, unless the system does not support it.
     watcher: Option<Arc<Watcher>>,
-    /// How long the last look at everything took.
+    /// The duration of the last full scan.
     took: Duration,
 }
 
 impl Follower {
-    /// Looks for the first time; with it, what that has come to.
+    /// Scans for the first time; also returns the result.
     fn new(options: &Options) -> Result<(Self, Library, Watching), LoadError> {
         let (watcher, cannot) = match Watcher::new() {
             Ok(watcher) => (Some(Arc::new(watcher)), None),
@@ -170,7 +171,7 @@ impl Follower {
         Ok((follower, library, watching))
     }
 
-    /// Follows until the sender is dropped and the watcher told to end.
+    /// Runs until the sender is dropped and the watcher is stopped.
     fn start(self, held: Weak<LiveState>) -> io::Result<Sender<()>> {
         let (watching, ended) = channel::<()>();
         let name = "prowess-watch".to_owned();
@@ -190,7 +191,7 @@ impl Follower {
             let mut is_reloaded = locked(&held.reloading);
             let started = Instant::now();
             if mem::take(&mut *is_reloaded) {
-                // What everybody sees is newer than what was seen here.
+                // The current library is newer than the last scan.
                 self.visits.distrust();
                 touched = TouchedFolders::all();
             }
@@ -202,12 +203,12 @@ impl Follower {
             if let Some(gathered) = gathered {
                 held.show(self.visits.library(gathered, Some(&held.library())));
             }
-            // What never stops changing takes half of one core at the most.
+            // If changes never stop, scans take at most half of one core.
             rested = Instant::now() + started.elapsed();
         }
     }
 
-    /// Waits until it is time to look again.
+    /// Waits until it is time to scan again.
     fn wait(&self, rested: Instant, ended: &Receiver<()>) -> WatchEvent {
         let pause = |(least, times): (Duration, u32)| least.max(self.took * times);
         let Some(watcher) = &self.watcher else {
@@ -219,7 +220,8 @@ impl Follower {
         watcher.wait(pause(if watcher.is_shared() { SHARED } else { TOLD }), rested)
     }
 
-    /// Looks where something has happened; with it, why the system cannot tell of it any more.
+    /// Scans where something has changed; also returns the reason if the system can no longer
+    /// notify.
     fn look(
         &mut self,
         touched: &TouchedFolders,
@@ -230,7 +232,7 @@ impl Follower {
             self.took = started.elapsed();
         }
         let cannot = watched.err();
-        // What watches there are would only be missing elsewhere.
+        // With only some of the watches, changes elsewhere would be missed.
         self.watcher.take_if(|_| cannot.is_some());
         (gathered, cannot)
     }

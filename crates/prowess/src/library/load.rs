@@ -1,4 +1,4 @@
-//! From directories to a library: gather, parse, and decide who hides whom.
+//! Loads a library: scans directories, parses files, and resolves which skill shadows which.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -38,13 +38,13 @@ pub(crate) fn load(options: &Options, before: Option<&Library>) -> Result<Librar
     Ok(assemble(options, &homes, findings, gathered, index, before))
 }
 
-/// Makes sure that somebody has said where to look.
+/// Checks that there is a directory or source to load from.
 pub(crate) fn require_sources(options: &Options) -> Result<(), LoadError> {
     let is_nowhere = options.directories.is_empty() && options.sources.is_empty();
     if is_nowhere { Err(LoadError::NoDirectories) } else { Ok(()) }
 }
 
-/// Makes a library of what was gathered from its homes, which came with these findings.
+/// Builds a library from the results of a scan of its homes, with these findings.
 pub(crate) fn assemble(
     options: &Options,
     homes: &[Arc<Home>],
@@ -55,7 +55,7 @@ pub(crate) fn assemble(
 ) -> Library {
     findings.extend(gathered.findings);
     let mut made = gathered.made;
-    // The same file by two ways is one skill. Without links and a second source there is one way.
+    // The same file at two paths is one skill. Without links and a second source there is one path.
     if homes.len() > 1 || made.iter().any(|it| it.linked) {
         made.sort_unstable_by(|a, b| a.rank().cmp(&b.rank()));
         let mut seen: HashSet<OsString> = HashSet::with_capacity(made.len());
@@ -85,7 +85,7 @@ pub(crate) fn assemble(
     }
     left_out.sort();
     left_out.dedup();
-    // How a name begins decides most comparisons, without a look at the skill.
+    // The first letters of a name decide most comparisons, without accessing the skill.
     let mut made: Vec<(u64, ParsedFile)> =
         made.into_iter().map(|it| (start(it.name()), it)).collect();
     made.sort_unstable_by(|(a_start, a), (b_start, b)| {
@@ -99,14 +99,14 @@ pub(crate) fn assemble(
     Library { skills, findings, left_out, options, searchable, kept: index }
 }
 
-/// Where the index of a library over these homes is kept.
+/// Returns the location of the cached index of a library over these homes.
 pub(crate) fn index_place(homes: &[Arc<Home>], options: &Options) -> Option<IndexPlace> {
     let folders = || homes.iter().filter_map(|it| it.folder.as_deref());
     let cache = options.cache.as_ref().filter(|_| folders().next().is_some())?.clone();
     Some(IndexPlace { cache, key: keys(options, folders()).1, is_whole: true })
 }
 
-/// Gathers what there is, with what is recalled of it. Says where the index is kept, too.
+/// Scans the sources, using the cache. Also returns the location of the cached index.
 fn gathered(
     homes: &[Arc<Home>],
     options: &Options,
@@ -125,7 +125,7 @@ fn gathered(
     let recall = ScanCache::new(&bytes, cache);
     let gathered = gather_by(homes.len(), limits, |place| {
         let (number, path, home) = (place.source, &*place.folder, &homes[place.source]);
-        // What lies behind a link depends on more than the marks tell.
+        // Content behind a link depends on more than the marks cover.
         let Some(folder) = home.folder.as_deref().filter(|_| place.links == 0) else {
             let visit = home.source.visit(path, limits, *listing);
             return ScannedFolder::new(visit, |found| {
@@ -164,7 +164,7 @@ fn gathered(
     (gathered, Some(IndexPlace { cache: cache.clone(), key: index, is_whole: true }))
 }
 
-/// The last good version of a skill whose file can no longer be read as one.
+/// Returns the last good version of a skill whose file can no longer be loaded.
 fn kept(before: &Library, path: &Path, findings: &mut Vec<Finding>) -> Option<Arc<Skill>> {
     let path_of = |it: &&Arc<Skill>| it.origin.path.as_os_str() == path.as_os_str();
     let mut skill = before.skills.iter().find(path_of)?.clone();
@@ -195,7 +195,7 @@ pub(crate) fn open(options: &Options, watcher: Option<&Watcher>) -> (Vec<Arc<Hom
     let mut opened: HashSet<PathBuf> = HashSet::new();
     for (directory, path) in options.directories.iter().zip(paths) {
         match Folder::open(directory, path.clone(), allowed.clone(), &options.limits) {
-            // The same directory by another name holds nothing new.
+            // The same directory under another name contains nothing new.
             Ok(folder) if !opened.insert(folder.real().to_owned()) => {}
             Ok(folder) => {
                 let folder = Arc::new(folder);
@@ -222,14 +222,14 @@ pub(crate) fn open(options: &Options, watcher: Option<&Watcher>) -> (Vec<Arc<Hom
     (homes, findings)
 }
 
-/// How a name begins, as a number in the order of names.
+/// Returns the first letters of a name as a number with the same order.
 fn start(name: &str) -> u64 {
     let mut bytes = [0; 8];
     name.bytes().zip(&mut bytes).for_each(|(byte, place)| *place = byte);
     u64::from_be_bytes(bytes)
 }
 
-/// What was made of one `SKILL.md`.
+/// The result of parsing one `SKILL.md`.
 #[derive(Clone)]
 pub(crate) struct ParsedFile {
     number: usize,
@@ -269,8 +269,9 @@ impl ParsedFile {
         self.skill.as_ref().map_or("", |it| &it.manifest.name)
     }
 
-    /// Project before user before bundled, then the order of directories; within one the skill
-    /// that no link leads to, the one whose folder has its name, and then the order of paths.
+    /// Returns the precedence: project before user before bundled, then the order of directories;
+    /// within one, a skill without a link, one whose folder has its name, and then the order of
+    /// paths.
     fn rank(&self) -> (Scope, usize, bool, bool, &OsStr) {
         let folder = self.path.parent().and_then(Path::file_name);
         let is_guest = folder.is_none_or(|it| it != self.name());
@@ -278,7 +279,7 @@ impl ParsedFile {
     }
 }
 
-/// Reads what was found: where it lies, and what it is.
+/// Parses a discovered skill: its paths and its manifest.
 pub(crate) fn read(
     found: DiscoveredSkill,
     source: &dyn Source,
@@ -297,7 +298,7 @@ pub(crate) fn read(
     (At { path, real, linked }, kept)
 }
 
-/// Makes a manifest of the head of a file, or of all of it where the frontmatter is longer.
+/// Parses the manifest from the head of a file, or from all of it if the frontmatter is longer.
 fn manifest(
     found: &DiscoveredSkill,
     source: &dyn Source,
@@ -335,7 +336,7 @@ fn manifest(
 struct ReadText {
     manifest: Option<Manifest>,
     findings: Vec<Finding>,
-    /// Whether more text would not change it: the frontmatter ends within, beyond any doubt.
+    /// Whether more text would change nothing: the frontmatter certainly ends within it.
     is_certain: bool,
 }
 
@@ -354,7 +355,7 @@ fn read_text(bytes: &[u8], folder: Option<&str>) -> ReadText {
     ReadText { manifest, findings: report.findings, is_certain }
 }
 
-/// Takes off a character that was cut apart at the end of a head.
+/// Removes a character that was cut off at the end of a head.
 pub(crate) fn whole_characters(head: &[u8]) -> &[u8] {
     let tail = head.len().saturating_sub(3);
     let start = (tail..head.len()).rev().find(|at| head[*at] >= 0xC0);
@@ -364,7 +365,7 @@ pub(crate) fn whole_characters(head: &[u8]) -> &[u8] {
     }
 }
 
-/// The skills that are to be included and not excluded.
+/// Returns the skills that are included and not excluded.
 fn wanted(
     mut skills: Vec<Arc<Skill>>,
     options: &Options,
@@ -391,8 +392,8 @@ fn wanted(
     skills
 }
 
-/// Decides which of the skills with the same name is taken. They come sorted by name, those of one
-/// name in order of precedence.
+/// Resolves which of the skills with the same name takes precedence. They are sorted by name, those
+/// of one name in order of precedence.
 fn resolve(skills: Vec<Arc<Skill>>, findings: &mut Vec<Finding>) -> Vec<Arc<Skill>> {
     let mut resolved: Vec<Arc<Skill>> = Vec::with_capacity(skills.len());
     for group in skills.chunk_by(|a, b| a.manifest.name == b.manifest.name) {
@@ -401,7 +402,7 @@ fn resolve(skills: Vec<Arc<Skill>>, findings: &mut Vec<Finding>) -> Vec<Arc<Skil
         if others.is_empty() {
             continue;
         }
-        // Only files of the same size can be the same, so that few have to be read.
+        // Only files of the same size can be the same, so few have to be read.
         let mut sizes: HashMap<u64, usize> = HashMap::new();
         group.iter().for_each(|it| *sizes.entry(it.origin.size).or_default() += 1);
         let key = |it: &Skill| (it.origin.size, (sizes[&it.origin.size] > 1).then(|| content(it)));
@@ -415,7 +416,7 @@ fn resolve(skills: Vec<Arc<Skill>>, findings: &mut Vec<Finding>) -> Vec<Arc<Skil
             } else {
                 copied(skill, winner)
             });
-            // A copy of the same skill is no second one.
+            // A copy of the same skill is not a second one.
             if is_new {
                 let mut skill = skill.clone();
                 Arc::make_mut(&mut skill).hidden_by = Some(winner.origin.path.clone());
@@ -426,7 +427,8 @@ fn resolve(skills: Vec<Arc<Skill>>, findings: &mut Vec<Finding>) -> Vec<Arc<Skil
     resolved
 }
 
-/// The finding about a skill whose name is taken; the first of its scope can be asked for by that.
+/// Returns the finding about a shadowed skill; the first of its scope can still be found with the
+/// scope.
 fn hidden(skill: &Skill, winner: &Skill, is_first: bool) -> Finding {
     let (name, path) = (&skill.manifest.name, &skill.origin.path);
     let hint = match is_first {
@@ -437,7 +439,7 @@ fn hidden(skill: &Skill, winner: &Skill, is_first: bool) -> Finding {
     Finding::new(&rule::NAME_TAKEN, Severity::Warning, path, message, hint)
 }
 
-/// The finding about a skill that is the same as another to the byte.
+/// Returns the finding about a skill that is identical to another.
 fn copied(skill: &Skill, winner: &Skill) -> Finding {
     let message = format!("this is a copy of `{}`", winner.origin.path.display());
     Finding::new(
@@ -449,8 +451,8 @@ fn copied(skill: &Skill, winner: &Skill) -> Finding {
     )
 }
 
-/// What tells two skills of one name apart: the digest of all their bytes. What cannot be read
-/// now is told apart by its path.
+/// Returns the digest of all bytes of a skill, which tells skills of one name apart. One that
+/// cannot be read now is identified by its path.
 fn content(skill: &Skill) -> [u8; 32] {
     let mut digest = Sha256::new();
     let mut add = |bytes: &[u8]| {
@@ -467,8 +469,8 @@ fn content(skill: &Skill) -> [u8; 32] {
     digest.finalize().into()
 }
 
-/// The keys of what is kept of the visits, and of the index, of a library. They tell everything apart
-/// that has a say in what is made of files, but for the files.
+/// Returns the cache keys of a library's visits and of its index. They cover everything that
+/// affects the result, except for the files.
 fn keys<'f>(options: &Options, folders: impl Iterator<Item = &'f Folder>) -> (Key, Key) {
     let Options { limits, resources, profile, include, exclude, .. } = options;
     let mut parts: Vec<Vec<u8>> =

@@ -1,4 +1,4 @@
-//! What a keeper has seen of its sources: each look goes only where something has happened since.
+//! The scan state of a live library: each scan only visits folders in which something has changed.
 
 use std::{
     collections::HashMap,
@@ -25,38 +25,38 @@ use crate::{
     },
 };
 
-/// What was seen in every folder of the sources when it was visited last.
+/// The results of the last visit of every folder of the sources.
 #[derive(Default)]
 pub(crate) struct Scanner {
     options: Options,
     homes: Vec<Arc<Home>>,
-    /// What was in the way of the directories themselves, once somebody has looked.
+    /// Findings about the directories themselves, after the first scan.
     findings: Option<Vec<Finding>>,
     /// For each source, the visits by their folders.
     known: Vec<HashMap<PathBuf, KnownVisit>>,
 }
 
 struct KnownVisit {
-    /// What tells what was seen from anything else.
+    /// A hash of the result.
     imprint: u64,
     came: ScannedFolder<ParsedFile>,
-    /// Whether it may come to something else although nothing has happened there, as behind a link.
+    /// Whether the result may change without an event there, as behind a link.
     is_loose: bool,
-    /// Whether something has happened there since.
+    /// Whether something has changed there since.
     is_doubted: bool,
-    /// Whether the look that is being taken has come by.
+    /// Whether the current scan has come across it.
     is_met: AtomicBool,
 }
 
 impl Scanner {
-    /// Nothing has been seen yet.
+    /// Creates a scanner that has not visited anything yet.
     pub(crate) fn new(options: &Options) -> Result<Self, LoadError> {
         require_sources(options)?;
         Ok(Self { options: options.clone(), ..Self::default() })
     }
 
-    /// Looks where something has happened, and has a watcher hear what happens there from now on: all
-    /// that there is, if anything is other than it was; and why the watcher cannot hear of all of it.
+    /// Scans where something has changed, and watches it from now on. Returns all results, if
+    /// anything has changed; and the reason if not all of it can be watched.
     pub(crate) fn look(
         &mut self,
         touched: &TouchedFolders,
@@ -74,12 +74,12 @@ impl Scanner {
         }
     }
 
-    /// Has the next look at everything come to all that there is, even if nothing is other than it was.
+    /// Makes the next full scan return all results, even if nothing has changed.
     pub(crate) fn distrust(&mut self) {
         self.findings = None;
     }
 
-    /// Makes a library of what a look has gathered.
+    /// Builds a library from the results of a scan.
     pub(crate) fn library(
         &self,
         gathered: ScanResult<ParsedFile>,
@@ -90,12 +90,12 @@ impl Scanner {
         assemble(options, homes, findings, gathered, index_place(homes, options), before)
     }
 
-    /// Doubts what was seen where something has happened; the folders that are to be visited again.
+    /// Marks visits as outdated where something has changed; returns the folders to visit again.
     fn doubt(&mut self, touched: &TouchedFolders) -> Vec<PathBuf> {
         let mut again = Vec::new();
         for (home, known) in self.homes.iter().zip(&mut self.known) {
             let Some(folder) = &home.folder else {
-                // Of other sources nobody tells.
+                // Other sources cause no events.
                 known.values_mut().for_each(|it| it.is_doubted = true);
                 continue;
             };
@@ -120,7 +120,8 @@ impl Scanner {
         again
     }
 
-    /// Opens the directories anew, and doubts all that was seen in them; whether they are others.
+    /// Opens the directories anew, and marks all visits in them as outdated; returns whether they
+    /// have changed.
     fn open(&mut self, watcher: Option<&Arc<Watcher>>) -> bool {
         let (homes, findings) = open(&self.options, watcher.map(|it| &**it));
         let mut pairs = homes.iter().zip(&self.homes);
@@ -141,12 +142,12 @@ impl Scanner {
         is_other
     }
 
-    /// Visits every folder that is in doubt or not known; all that there is, and whether anything is other
-    /// than it was.
+    /// Visits every folder that is outdated or unknown; returns all results, and whether anything
+    /// has changed.
     fn visit(&mut self, watcher: Option<&Arc<Watcher>>) -> (ScanResult<ParsedFile>, bool) {
         let Options { limits, resources: listing, cache, .. } = &self.options;
         let recall = cache.as_ref().map(|it| ScanCache::new(&[], it));
-        // What is found now may say other things at the same place.
+        // New results may have different content at the same path.
         let homes: Vec<Arc<Home>> = self.homes.iter().map(|it| Arc::new(it.again())).collect();
         let watched = |it: &Arc<Home>| it.folder.as_ref().map(|it| it.watched_by(watcher));
         let watched: Vec<Option<Folder>> = homes.iter().map(watched).collect();
@@ -186,7 +187,7 @@ impl Scanner {
         for (source, folder, known) in new.into_inner().unwrap_or_else(PoisonError::into_inner) {
             self.known[source].insert(folder, known);
         }
-        // What nobody comes by any more might be something else when it comes back.
+        // A folder that is no longer reachable might be different when it comes back.
         for known in &mut self.known {
             known.retain(|_, it| mem::take(it.is_met.get_mut()));
         }
@@ -214,7 +215,7 @@ impl Scanner {
     }
 }
 
-/// What tells a visit from one that has come to something else.
+/// Returns a hash of a visit's result.
 fn imprint(visit: &Visit, seen: &VisitMarks) -> u64 {
     let mut hasher = DefaultHasher::new();
     visit.linked.hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! Which skills a request activates.
+//! Activation: chooses the skills for a request.
 
 use std::{fmt, sync::Arc};
 
@@ -14,29 +14,29 @@ use crate::{
     read::skill::Skill,
 };
 
-/// How many matches are kept for those who want to see what else was considered.
+/// The number of matches that are kept for callers that show what else was considered.
 const CONSIDERED: usize = 10;
-/// Longer requests are not remembered.
+/// The maximum length of a cached request, in bytes.
 const MEMORABLE: usize = 4096;
 
-/// How skills are chosen for a request.
+/// Options for choosing skills for a request.
 #[derive(Debug, Clone)]
 pub struct Matching {
-    /// By what they are chosen.
+    /// The strategy.
     pub strategy: Strategy,
-    /// How many are active at once.
+    /// The maximum number of active skills.
     pub max_active: usize,
-    /// The least confidence, from 0 to 1; 0.05 unless set, so that what is likely too little to be
-    /// shown in brief is at least named. What is mentioned by name does not need it.
+    /// The minimum confidence, from 0 to 1; 0.05 by default, so that a skill that is too unlikely
+    /// to be shown in brief is at least named. A mention does not need it.
     pub threshold: f64,
-    /// A rule that chooses instead of the strategy.
+    /// A custom rule that replaces the strategy.
     pub rule: Option<Arc<dyn Activate>>,
 }
 
-/// By what skills are chosen.
+/// The way in which skills are chosen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Strategy {
-    /// By everything that they say.
+    /// By their whole text.
     #[default]
     Semantic,
     /// By name and description in strict tiers: exact name, partial name, description.
@@ -45,34 +45,34 @@ pub enum Strategy {
     Explicit,
     /// All of them, in the order of their names.
     Always,
-    /// Only those that are mentioned; the model sees the catalog and takes up what it needs.
+    /// Only those that are mentioned; the model sees the catalog and activates what it needs.
     Model,
 }
 
-/// A rule of somebody's own that says which skills a request activates.
+/// A custom rule that chooses the skills that a request activates.
 pub trait Activate: fmt::Debug + Send + Sync {
-    /// Chooses among the skills of a library, the most important first. Threshold and number are
-    /// applied to what it returns.
+    /// Chooses among the skills of a library, the most important first. The threshold and the
+    /// maximum number are applied to the result.
     fn activate<'lib>(&self, library: &'lib Library, request: &str) -> Vec<Match<'lib>>;
 }
 
 /// The skills that a request activates.
 #[derive(Debug, Clone, Default)]
 pub struct Activation<'lib> {
-    /// The active ones, best first.
+    /// The active skills, best first.
     pub active: Vec<Match<'lib>>,
-    /// The best of all that were considered, with their scores.
+    /// The best candidates, with their scores.
     pub considered: Vec<Match<'lib>>,
-    /// What was mentioned and is not there, or not in use.
+    /// Mentions of skills that do not exist, or are not in use.
     pub unknown: Vec<Unknown>,
 }
 
-/// A mention of a skill that is not there, or not in use.
+/// A mention of a skill that does not exist, or is not in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unknown {
     /// The name that was mentioned.
     pub name: String,
-    /// The name in use that comes nearest, if one could be meant.
+    /// The nearest name in use, if one could be meant.
     pub nearest: Option<String>,
 }
 
@@ -83,11 +83,11 @@ impl Default for Matching {
 }
 
 impl Strategy {
-    /// Every strategy.
+    /// All strategies.
     pub const ALL: [Self; 5] =
         [Self::Semantic, Self::Keyword, Self::Explicit, Self::Always, Self::Model];
 
-    /// The word for it, as in `--strategy`.
+    /// Returns the word for it, as in `--strategy`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Semantic => "semantic",
@@ -98,14 +98,14 @@ impl Strategy {
         }
     }
 
-    /// The strategy that a word stands for.
+    /// Returns the strategy with this name.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == word)
     }
 }
 
-/// Chooses the skills for a request, which is the last message of the user. A skill that hides from
-/// the model, or is hidden by another, is only activated when it is mentioned.
+/// Chooses the skills for a request, which is the last message of the user. A skill that is hidden
+/// from the model, or shadowed by another, is only activated when it is mentioned.
 pub fn activate<'lib>(library: &'lib Library, request: &str, how: &Matching) -> Activation<'lib> {
     let mentions = mentions(library, request);
     let mentioned: Vec<&Skill> =
@@ -138,7 +138,7 @@ pub fn activate<'lib>(library: &'lib Library, request: &str, how: &Matching) -> 
     Activation { active, considered, unknown: unknown.collect() }
 }
 
-/// What a request matched before, or else what is found now.
+/// Returns the cached matches of a request, or else finds them.
 fn remembered<'lib>(
     library: &'lib Library,
     request: &str,
@@ -160,7 +160,7 @@ fn remembered<'lib>(
     matched.into_iter().map(found).collect()
 }
 
-/// Finds the skills for a request by a strategy, `top` at the most, among those that are `wanted`.
+/// Finds the skills for a request by a strategy, at most `top`, among the `wanted` ones.
 pub fn matches_by<'lib>(
     library: &'lib Library,
     request: &str,

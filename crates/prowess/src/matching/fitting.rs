@@ -1,4 +1,4 @@
-//! What the weights are fitted from; for the program that does it, and for nobody else.
+//! Data for fitting the weights; only for the program that does it.
 #![doc(hidden)]
 #![allow(missing_docs, reason = "no part of the promise")]
 
@@ -12,7 +12,7 @@ pub use crate::index::{confidence::SIGNALS, rank::FEATURES};
 pub type Features = [f32; FEATURES.len()];
 pub type Signals = [f32; SIGNALS.len()];
 
-/// What was found for a request: skills by their places, with what speaks for each.
+/// The candidates for a request: skills by their positions, with the features of each.
 #[derive(Debug)]
 pub struct Candidates {
     pub found: Vec<(u32, Features)>,
@@ -28,7 +28,7 @@ pub fn candidates(library: &Library, request: &str) -> Candidates {
     Candidates { found, long: query.long() }
 }
 
-/// The signals for candidates that were scored and sorted.
+/// Returns the signals for candidates that were scored and sorted.
 pub fn signals(
     library: &Library,
     request: &str,
@@ -52,20 +52,20 @@ pub fn index_bytes(library: &Library) -> usize {
     library.searchable().index.bytes()
 }
 
-/// The stems of the words of a phrase that say something, in their order.
+/// Returns the stems of the words of a phrase, except for stop words, in order.
 pub fn phrase(text: &str) -> Vec<String> {
     let mut stems = Vec::new();
     words::each_word(text, |_, word| stems.push(words::stem(word).into_owned()));
     stems
 }
 
-/// Every distinct stem of a text.
+/// Returns the distinct stems of a text.
 pub fn stems(text: &str) -> BTreeSet<String> {
     collected(text, |word| words::stem(word).into_owned())
 }
 
-/// Every distinct stem of a text in which all words are taken for English: what the table of common
-/// words is made from, so that it does not depend on the table before it.
+/// Returns the distinct stems of a text in which all words are treated as English: the input of the
+/// table of common words, so that it does not depend on the previous table.
 pub fn english_stems(text: &str) -> BTreeSet<String> {
     collected(text, |word| words::english(word).into_owned())
 }

@@ -1,4 +1,4 @@
-//! The strategy `keyword`: strict tiers, whatever else is said.
+//! The strategy `keyword`: strict tiers by name and description.
 
 use std::collections::BTreeSet;
 
@@ -61,7 +61,7 @@ pub(crate) fn keyword<'lib>(
     found
 }
 
-/// The words of a text that say something, each once, as their stems.
+/// Returns the distinct stems of the words of a text, except for stop words.
 fn keywords(text: &str) -> Vec<words::Term> {
     let mut keywords = Vec::new();
     words::chunks(text, |chunk| {
@@ -79,7 +79,7 @@ fn words_of(request: &str) -> impl Iterator<Item = String> {
     request.split(move |c: char| !is_part(c)).take(4096).map(str::to_lowercase)
 }
 
-/// How many words both have; `asked` is sorted.
+/// Counts the words in common; `asked` is sorted.
 fn shared(asked: &[words::Term], own: &[words::Term]) -> usize {
     own.iter().filter(|it| asked.binary_search(it).is_ok()).count()
 }

@@ -1,35 +1,35 @@
-//! Skills that a request names.
+//! Mentions: skills that a request names.
 
 use std::{borrow::Cow, ops::Range};
 
 use crate::{index::words, library::Library, read::skill::Skill};
 
-/// How many names of a request are looked up: nobody mentions more, and each costs a look at all
-/// skills.
+/// The maximum number of names in a request that are looked up: real requests mention fewer, and
+/// each costs a search of all skills.
 const MOST: usize = 64;
-/// How many words of a request can be names, and how many words a name that is said has.
+/// The maximum number of words of a request that can be names, and of words in a spelled-out name.
 const MOST_WRITTEN: usize = 1024;
 const LONGEST_NAME: usize = 4;
-/// What stands before the name of a skill that is there.
+/// Words before the name of an existing skill.
 const THERE: [&str; 12] =
     ["the", "my", "our", "your", "this", "that", "use", "using", "with", "run", "via", "and"];
-/// What stands between the words of a name.
+/// Separators between the words of a name.
 const JOINTS: [char; 4] = ['-', '_', ' ', '.'];
 
-/// What a request mentions.
+/// The mentions of a request.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mentions {
-    /// The skills, by their places in the library, in the order in which they are mentioned.
+    /// The skills, by their positions in the library, in the order in which they are mentioned.
     pub(crate) known: Vec<u32>,
     /// The names that no skill has.
     pub(crate) unknown: Vec<String>,
-    /// Where the known ones and mail addresses stand in the request.
+    /// The ranges of known mentions and mail addresses in the request.
     spans: Vec<Range<usize>>,
 }
 
 impl Mentions {
-    /// The request without the skills that it mentions and without mail addresses: their words say
-    /// nothing about what is wanted.
+    /// Returns the request without the skills that it mentions and without mail addresses: their
+    /// words say nothing about what is wanted.
     pub(crate) fn rest<'r>(&self, request: &'r str) -> Cow<'r, str> {
         if self.spans.is_empty() {
             return Cow::Borrowed(request);
@@ -46,7 +46,7 @@ impl Mentions {
 }
 
 /// Finds `@name`, `$name`, and `/name` at the very start. Mail addresses, paths, amounts, variables
-/// and whatever goes on behind the name (`@types/node`, `@app.route`) are no mentions.
+/// and anything that continues after the name (`@types/node`, `@app.route`) are not mentions.
 pub(crate) fn mentions(library: &Library, request: &str) -> Mentions {
     let mut mentions = Mentions::default();
     let start = request.len() - request.trim_start().len();
@@ -63,7 +63,7 @@ pub(crate) fn mentions(library: &Library, request: &str) -> Mentions {
         }
         let is_new = !seen.contains(&name);
         seen.extend(is_new.then_some(name));
-        // `$HOME` is no mention of `home`.
+        // `$HOME` is not a mention of `home`.
         let is_written = |at: &u32| name.ends_with(&*library.skills[*at as usize].manifest.name);
         match library.place(name).filter(|at| sign != "$" || is_written(at)) {
             Some(skill) => {
@@ -79,7 +79,7 @@ pub(crate) fn mentions(library: &Library, request: &str) -> Mentions {
     mentions
 }
 
-/// The skills that a request mentions, in its order.
+/// Returns the skills that a request mentions, in order.
 pub(crate) fn mentioned<'lib>(
     library: &'lib Library,
     request: &str,
@@ -87,7 +87,7 @@ pub(crate) fn mentioned<'lib>(
     mentions(library, request).known.into_iter().map(|at| &*library.skills[at as usize])
 }
 
-/// Where the mail address lies that has its `@` here.
+/// Returns the range of the mail address that has its `@` here.
 fn address(request: &str, at: usize) -> Option<Range<usize>> {
     let is_part = |c: char| c.is_alphanumeric() || "-_.+".contains(c);
     let start = request[..at]
@@ -97,7 +97,7 @@ fn address(request: &str, at: usize) -> Option<Range<usize>> {
     (start < at && at + 1 < end).then_some(start..end)
 }
 
-/// The skill that a request invokes, `/name` at its very start, and what is typed behind it.
+/// Returns the skill that a request invokes, `/name` at its very start, and the text after it.
 pub(crate) fn invoked<'lib, 'r>(
     library: &'lib Library,
     request: &'r str,
@@ -108,11 +108,11 @@ pub(crate) fn invoked<'lib, 'r>(
     Some((skill, rest[name.len()..].trim()))
 }
 
-/// The name at the start of a text.
+/// Returns the name at the start of a text.
 fn name(rest: &str) -> Option<&str> {
     let is_part = |c: char| c.is_alphanumeric() || "-_:.".contains(c);
     let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
-    // What ends a sentence is no part of a name.
+    // Punctuation at the end of a sentence is not part of a name.
     let name = rest[..end].trim_end_matches([':', '.']);
     let goes_on = rest[name.len()..].starts_with(['/', '\\', '@', '(', '=']);
     (!name.is_empty() && name.len() <= 256 && !goes_on).then_some(name)
@@ -125,15 +125,15 @@ fn is_meant(sign: &str, name: &str) -> bool {
     is_name && (sign != "$" || !name.contains(|c: char| c.is_uppercase() || c == '_'))
 }
 
-/// Whether the name of a skill is written out in a request: joined (`create-pr`, `createPr`); or with
-/// the word `skill` beside it; or apart (`create pr`), where there `is_all`, more or less, that is
-/// said: in a longer request two common words in a row need not be a name.
+/// Whether the name of a skill is spelled out in a request: joined (`create-pr`, `createPr`); or
+/// next to the word `skill`; or as separate words (`create pr`), if that `is_all`, more or less, of
+/// the request: in a longer one two common words in a row need not be a name.
 pub(crate) fn is_named(written: &[String], skill: &Skill, is_all: bool) -> bool {
     let name = skill.manifest.name.to_lowercase();
     let words: Vec<&str> = name.split(JOINTS).filter(|it| !it.is_empty()).collect();
     let squeezed = words.concat();
     let word = |at: usize| written.get(at).map_or("", |it| it.as_str());
-    // `the build skill` is one that is there; `a build skill` is one that somebody wants.
+    // `the build skill` is an existing one; `a build skill` is one that the user wants.
     let has_skill = |at: usize, length: usize| {
         let is_there = at.checked_sub(1).is_none_or(|before| THERE.contains(&word(before)));
         is_there && matches!(word(at + length), "skill" | "skills")
@@ -150,8 +150,8 @@ pub(crate) fn is_named(written: &[String], skill: &Skill, is_all: bool) -> bool 
     is_joined || words.len() > 1 && is_apart()
 }
 
-/// The skills whose names could be meant, by their places: they are looked at however little else
-/// speaks for them.
+/// Returns the skills whose names could be meant, by their positions: they are candidates whatever
+/// their score.
 pub(crate) fn named(library: &Library, written: &[String]) -> Vec<u32> {
     let mut named = Vec::new();
     for at in (0..written.len()).filter(|at| library.has_name_from(&written[*at])) {
@@ -163,7 +163,7 @@ pub(crate) fn named(library: &Library, written: &[String]) -> Vec<u32> {
     named
 }
 
-/// The words of a request as they are written, in lower case.
+/// Returns the words of a request as written, in lower case.
 pub(crate) fn written(request: &str) -> Vec<String> {
     let mut written = Vec::new();
     let start = &request[..request.floor_char_boundary(16 * 1024)];

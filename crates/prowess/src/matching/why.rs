@@ -1,4 +1,4 @@
-//! Why a skill was found.
+//! Explains why a skill was found.
 
 use std::{collections::HashSet, fmt, hash::BuildHasherDefault};
 
@@ -11,16 +11,16 @@ use crate::{
     read::skill::Skill,
 };
 
-/// A word of the request that a skill has, or another word for it.
+/// A word of the request that a skill contains, or has a replacement for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reason {
-    /// The word, in lower case, as it stands in the request; several words where they make a phrase.
+    /// The word, in lower case, as in the request; several words if they form a phrase.
     pub word: String,
-    /// What the skill says instead, in lower case.
+    /// The replacement that the skill contains, in lower case.
     pub other_word: Option<String>,
-    /// Where in the skill it stands.
+    /// The parts of the skill that contain it.
     pub fields: Vec<MatchedField>,
-    /// How much of all that the words of the request could say it says, from 0 to 1.
+    /// Its share of the total weight of the request's words, from 0 to 1.
     pub share: f64,
 }
 
@@ -42,11 +42,11 @@ pub enum MatchedField {
     Name,
     /// Its description.
     Description,
-    /// What it says about when to use it.
+    /// Its `when_to_use` field.
     WhenToUse,
     /// Its tags.
     Tags,
-    /// The words that ask for it.
+    /// Its trigger words.
     Triggers,
     /// The headings of its instructions.
     Headings,
@@ -55,7 +55,7 @@ pub enum MatchedField {
 }
 
 impl MatchedField {
-    /// The word for it.
+    /// Returns the word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Name => "name",
@@ -69,8 +69,8 @@ impl MatchedField {
     }
 }
 
-/// Says which words of a request stand where in a skill, the most telling first, and where it has
-/// others for them. What only a part of a word says is named where no whole word is found.
+/// Returns which words of a request are found where in a skill, the most informative first,
+/// including replacements. A part of a word is named only if no whole word is found.
 pub fn why(library: &Library, request: &str, skill: &Skill) -> Vec<Reason> {
     let searchable = library.searchable();
     let asked = searchable.read(request);
@@ -106,7 +106,7 @@ pub fn why(library: &Library, request: &str, skill: &Skill) -> Vec<Reason> {
     reasons
 }
 
-/// The words of a skill that are asked for, by the parts in which they stand.
+/// The words of a skill that are looked for, by the parts that contain them.
 struct FieldWords([(MatchedField, Vec<(Term, String)>); 7]);
 
 impl FieldWords {
@@ -130,7 +130,7 @@ impl FieldWords {
         Self(parts.map(|(field, text)| (field, found(text, &wanted, &starts))))
     }
 
-    /// A word as it is written, and where it stands.
+    /// Returns a word as written, and the parts that contain it.
     fn of(&self, term: Term) -> Option<(&str, Vec<MatchedField>)> {
         let own = self.0.iter().filter_map(|(field, words)| {
             words.iter().find(|it| it.0 == term).map(|it| (*field, &*it.1))
@@ -140,9 +140,9 @@ impl FieldWords {
     }
 }
 
-/// The terms that are wanted and stand in a text, each with a word that has it.
+/// Returns the wanted terms that a text contains, each with a word for it.
 fn found(text: &str, wanted: &[Term], starts: &Starts) -> Vec<(Term, String)> {
-    // Most words stand there many times, and to find their terms takes longer than to know them again.
+    // Most words occur many times, and computing their terms takes longer than recognizing them.
     let mut seen: HashSet<u64, BuildHasherDefault<AsIs>> = HashSet::default();
     let mut terms: Vec<(Term, String)> = Vec::new();
     words::chunks(text, |chunk| {

@@ -1,9 +1,9 @@
-//! Characters that change what a text says without being seen.
+//! Invisible characters that change what a text says.
 
 use std::borrow::Cow;
 
-/// A text of others without invisible characters. Line ends become `\n`, and tabs stay; what belongs
-/// to an emoji, a flag or a script stays too.
+/// Removes invisible characters from an untrusted text. Line ends become `
+/// `, and tabs are kept; so are the characters of an emoji, a flag or a script.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if is_plain(text) && !text.contains('\r') {
         return Cow::Borrowed(text);
@@ -26,7 +26,8 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     if out == text { Cow::Borrowed(text) } else { Cow::Owned(out) }
 }
 
-/// A text of others without invisible characters, and otherwise as it is, line ends included.
+/// Removes invisible characters from an untrusted text, and leaves everything else as it is, line
+/// ends included.
 pub fn without_invisible(text: &str) -> Cow<'_, str> {
     let mut hidden =
         hidden(text).filter(|it| !matches!(it.1, '\u{A0}' | '\u{2028}' | '\u{2029}')).peekable();
@@ -37,7 +38,7 @@ pub fn without_invisible(text: &str) -> Cow<'_, str> {
     shown.map(|it| it.1).collect::<String>().into()
 }
 
-/// How many invisible characters a text has that [`visible`] leaves out and `check` reports.
+/// Counts the invisible characters of a text that [`visible`] removes and `check` reports.
 pub fn invisible(text: &str) -> usize {
     match is_plain(text) {
         true => 0,
@@ -45,16 +46,17 @@ pub fn invisible(text: &str) -> usize {
     }
 }
 
-/// Whether a text has no byte that an invisible character begins with, as nearly every text.
+/// Whether a text has no byte that can begin an invisible character, as nearly every text.
 pub(crate) fn is_plain(text: &str) -> bool {
     let control = |byte: u8| byte < 32 && !matches!(byte, b'\n' | b'\r' | b'\t');
     let begins =
         |byte: u8| matches!(byte, 0x7F | 0xC2 | 0xCD | 0xD8 | 0xE1..=0xE3 | 0xEF | 0xF0 | 0xF3);
-    // Looking at every byte without stopping is what a compiler can make fast.
+    // Checking every byte without an early exit can be vectorized by the compiler.
     !text.bytes().fold(false, |any, byte| any | control(byte) | begins(byte))
 }
 
-/// The invisible characters of a text that belong to no emoji, flag or script, and where they are.
+/// Returns the invisible characters of a text that belong to no emoji, flag or script, with their
+/// positions.
 pub(crate) fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> {
     let mut before = '\n';
     let mut flag_end = 0;
@@ -69,12 +71,12 @@ pub(crate) fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> {
             '\u{AD}' | '\u{34F}' | '\u{115F}' | '\u{1160}' | '\u{17B4}' | '\u{17B5}' => true,
             '\u{180E}' | '\u{3164}' | '\u{FFA0}' | '\u{1D173}'..='\u{1D17A}' => true,
             '\u{FDD0}'..='\u{FDEF}' | '\u{FFF9}'..='\u{FFFB}' | '\u{FFFE}' | '\u{FFFF}' => true,
-            // Marks of direction belong to scripts that have one, one at a time.
+            // Direction marks belong to scripts that have a direction, one at a time.
             '\u{200E}' | '\u{200F}' | '\u{61C}' => before == *c || before.is_ascii(),
             '\u{200C}' | '\u{200D}' => !is_joined(before),
             c if is_selector(*c) => !is_selected(before, *c),
             '\u{E0000}'..='\u{E007F}' => *at >= flag_end,
-            // Spaces of another kind at the start of a line are no indentation.
+            // Non-breaking spaces at the start of a line are not indentation.
             '\u{A0}' => before == '\n',
             c => c.is_control(),
         };
@@ -83,12 +85,12 @@ pub(crate) fn hidden(text: &str) -> impl Iterator<Item = (usize, char)> {
     })
 }
 
-/// Whether a character chooses the form of the one before it.
+/// Whether a character selects a variant of the one before it.
 pub(crate) fn is_selector(c: char) -> bool {
     matches!(c, '\u{FE00}'..='\u{FE0F}' | '\u{E0100}'..='\u{E01EF}' | '\u{180B}'..='\u{180D}' | '\u{180F}')
 }
 
-/// Whether a selector has a meaning behind this character.
+/// Whether a selector has a meaning after this character.
 fn is_selected(before: char, selector: char) -> bool {
     match selector {
         '\u{FE0E}' | '\u{FE0F}' => {
@@ -105,7 +107,7 @@ fn is_selected(before: char, selector: char) -> bool {
     }
 }
 
-/// Whether a joiner has a meaning behind this character: in an emoji, or in a script that joins
+/// Whether a joiner has a meaning after this character: in an emoji, or in a script that joins
 /// letters, which Latin, Greek and Cyrillic do not.
 fn is_joined(before: char) -> bool {
     let is_letter = before >= '\u{530}' && !before.is_whitespace() && !before.is_control();
@@ -126,7 +128,8 @@ fn is_ideograph(c: char) -> bool {
     matches!(c, '\u{3400}'..='\u{4DBF}' | '\u{4E00}'..='\u{9FFF}' | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{3FFFD}')
 }
 
-/// How long the flag at the start of a text is: tags spell three of them, and nothing else.
+/// Returns the length of the flag at the start of a text: tags spell three of them, and nothing
+/// else.
 fn flag(text: &str) -> usize {
     let tag = |byte: u8| char::from_u32(0xE0000 + u32::from(byte)).unwrap_or_default();
     let flags = ["gbeng\x7F", "gbsct\x7F", "gbwls\x7F"];

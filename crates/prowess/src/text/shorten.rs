@@ -1,10 +1,11 @@
-//! Texts of others, made to fit on one line and into so many tokens.
+//! Shortens untrusted texts to one line and to a number of tokens.
 
 use std::borrow::Cow;
 
 use crate::text::invisible::visible;
 
-/// Puts a text on one line: every run of space becomes one, and what nobody sees is left out.
+/// Puts a text on one line: every run of whitespace becomes one space, and invisible characters are
+/// removed.
 pub(crate) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for word in visible(text).split_whitespace() {
@@ -16,8 +17,8 @@ pub(crate) fn one_line(text: &str) -> String {
     line
 }
 
-/// A text in which nothing opens or closes a tag. `&` is written as `&amp;` where it would be taken for
-/// the beginning of such a sign, so that no two texts come out the same.
+/// Escapes a text so that nothing opens or closes a tag. `&` is written as `&amp;` where it would
+/// be read as the beginning of an escape, so that no two texts have the same result.
 pub fn defused(text: &str) -> Cow<'_, str> {
     if !text.contains(['<', '&']) {
         return text.into();
@@ -38,30 +39,30 @@ pub fn defused(text: &str) -> Cow<'_, str> {
     out.into()
 }
 
-/// Whether a tag begins with `<` before this text.
+/// Whether `<` before this text begins a tag.
 fn is_tag(behind: &str) -> bool {
     behind.starts_with(|c: char| c.is_alphabetic() || matches!(c, '/' | '!' | '?'))
 }
 
-/// Whether `&` before this text stands for another character, as in `&lt;`.
+/// Whether `&` before this text is a character reference, as in `&lt;`.
 fn is_reference(behind: &str) -> bool {
     let end = behind.find(|c: char| !c.is_ascii_alphanumeric() && c != '#');
     end.is_some_and(|it| it > 0 && behind[it..].starts_with(';'))
 }
 
-/// Puts a text on one line of so many characters at the most, cut behind a word.
+/// Puts a text on one line of at most so many characters, cut after a word.
 pub fn brief_line(text: &str, characters: usize) -> String {
     shortened(&one_line(text), characters, |it| it.chars().count()).into_owned()
 }
 
-/// Cuts a line behind a word so that it measures `most` at the most, with `…` where something was
-/// cut. A line without a word that fits comes out empty.
+/// Cuts a line after a word so that it measures at most `most`, with `…` in place of the rest. If
+/// not even one word fits, the result is empty.
 pub(crate) fn shortened(line: &str, most: usize, measure: impl Fn(&str) -> usize) -> Cow<'_, str> {
     let whole = measure(line);
     if whole <= most {
         return Cow::Borrowed(line);
     }
-    // Tokens are about evenly spread, so that few attempts are needed.
+    // Tokens are about evenly distributed, so few attempts are needed.
     let mut length = line.len().saturating_mul(most) / whole;
     loop {
         let words = cut(line, length);
@@ -73,13 +74,13 @@ pub(crate) fn shortened(line: &str, most: usize, measure: impl Fn(&str) -> usize
         if measured <= most {
             return Cow::Owned(attempt);
         }
-        // A step has a least length, so that all of them together take no longer than a few.
+        // A step has a minimum length, so that all of them together take no longer than a few.
         length = (words.len().saturating_mul(most) / measured).min(words.len() * 31 / 32);
     }
 }
 
-/// Cuts a line as [`shortened`] does, behind the last word that leaves it within `most`: where that is
-/// larger, the line is never shorter.
+/// Cuts a line as [`shortened`] does, after the last word that leaves it within `most`: with a
+/// larger `most`, the line is never shorter.
 pub(crate) fn longest(line: &str, most: usize, measure: impl Fn(&str) -> usize) -> Cow<'_, str> {
     let found = shortened(line, most, &measure);
     let Cow::Owned(mut best) = found else {
@@ -92,7 +93,7 @@ pub(crate) fn longest(line: &str, most: usize, measure: impl Fn(&str) -> usize) 
         let attempt = format!("{}…", cut(line, end));
         (measure(&attempt) <= most).then_some(attempt)
     };
-    // Where words end behind what fits already.
+    // The ends of words after the part that already fits.
     let known = best.len() - '…'.len_utf8();
     let ends: Vec<usize> =
         line[known..].match_indices(' ').map(|it| known + it.0).filter(|it| *it > known).collect();
@@ -112,7 +113,7 @@ pub(crate) fn longest(line: &str, most: usize, measure: impl Fn(&str) -> usize) 
     Cow::Owned(best)
 }
 
-/// The first word of a line, if it fits.
+/// Returns the first word of a line, if it fits.
 fn first_word(line: &str, most: usize, measure: impl Fn(&str) -> usize) -> Cow<'_, str> {
     let word = format!("{}…", cut(line, line.find(' ').unwrap_or(0)));
     match word.len() > '…'.len_utf8() && measure(&word) <= most {
@@ -121,7 +122,7 @@ fn first_word(line: &str, most: usize, measure: impl Fn(&str) -> usize) -> Cow<'
     }
 }
 
-/// Takes a cut line back to its last whole sentence, if that leaves half of it.
+/// Cuts a shortened line back to its last whole sentence, if that leaves half of it.
 pub(crate) fn to_sentence(line: Cow<'_, str>) -> Cow<'_, str> {
     if matches!(line, Cow::Borrowed(_)) {
         return line;
@@ -135,7 +136,8 @@ pub(crate) fn to_sentence(line: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// The words of a line that end within its first bytes; where no word ends, the characters.
+/// Returns the words of a line that end within its first bytes; if no word ends there, the
+/// characters.
 fn cut(line: &str, length: usize) -> &str {
     let start = &line[..line.floor_char_boundary(length)];
     let is_whole = line[start.len()..].starts_with(' ');

@@ -1,24 +1,24 @@
-//! How long a text is to a model.
+//! The length of a text in tokens.
 
 #[cfg(feature = "vocabularies")]
 mod exact;
 
-/// Whose tokens are counted.
+/// A tokenizer to count with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Tokenizer {
-    /// Nobody's: a rule that comes near for any model. Of 7,000 real skills that it was not made
-    /// from, half come out within 2 % of either vocabulary, and nineteen of twenty within 8 %.
+    /// An estimate that is close for any model. Of 7,000 real skills that it was not fitted to,
+    /// half are within 2 % of either vocabulary, and nineteen of twenty within 8 %.
     #[default]
     Estimate,
-    /// That of GPT-4o, GPT-4.1, GPT-5 and the o-models, exactly.
+    /// The vocabulary of GPT-4o, GPT-4.1, GPT-5 and the o-models, exactly.
     #[cfg(feature = "vocabularies")]
     O200k,
-    /// That of GPT-4 and GPT-3.5, exactly.
+    /// The vocabulary of GPT-4 and GPT-3.5, exactly.
     #[cfg(feature = "vocabularies")]
     Cl100k,
 }
 
-/// Which models count by which vocabulary, by what their names begin with.
+/// The vocabularies of models, by the prefixes of their names.
 #[cfg(feature = "vocabularies")]
 const MODELS: &[(&str, Tokenizer)] = &[
     ("chatgpt-4o", Tokenizer::O200k),
@@ -38,7 +38,7 @@ const MODELS: &[(&str, Tokenizer)] = &[
 const MODELS: &[(&str, Tokenizer)] = &[];
 
 impl Tokenizer {
-    /// Every vocabulary.
+    /// All tokenizers.
     pub const ALL: &[Self] = &[
         Self::Estimate,
         #[cfg(feature = "vocabularies")]
@@ -47,7 +47,7 @@ impl Tokenizer {
         Self::Cl100k,
     ];
 
-    /// Counts the tokens of a text, in a time that grows hardly faster than its length.
+    /// Counts the tokens of a text, in nearly linear time.
     pub fn count(self, text: &str) -> usize {
         match self {
             Self::Estimate => estimate(text).div_ceil(100).max(usize::from(!text.is_empty())),
@@ -58,12 +58,12 @@ impl Tokenizer {
         }
     }
 
-    /// How far a count can be off, as a share of it, for nineteen of twenty real skills.
+    /// Returns the relative error of a count for nineteen of twenty real skills.
     pub fn error(self) -> f64 {
         if self == Self::Estimate { 0.08 } else { 0.0 }
     }
 
-    /// Counts hundredths of tokens. Those of whole lines add up to those of the text that they make.
+    /// Counts hundredths of tokens. Those of whole lines add up to that of the text that they form.
     pub(crate) fn hundredths(self, text: &str) -> usize {
         match self {
             Self::Estimate => estimate(text),
@@ -72,8 +72,8 @@ impl Tokenizer {
         }
     }
 
-    /// The vocabulary of a model, such as `gpt-4o-mini` or `openai/o3`; the estimate for those whose
-    /// vocabulary is not public.
+    /// Returns the vocabulary of a model, such as `gpt-4o-mini` or `openai/o3`; the estimate for
+    /// those whose vocabulary is not public.
     pub fn for_model(name: &str) -> Self {
         let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
         let begins = |start: &str| {
@@ -82,7 +82,7 @@ impl Tokenizer {
         MODELS.iter().find(|it| begins(it.0)).map_or(Self::Estimate, |it| it.1)
     }
 
-    /// The word for it, as in `--json`.
+    /// Returns the word for it, as in `--json`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Estimate => "estimate",
@@ -94,7 +94,8 @@ impl Tokenizer {
     }
 }
 
-/// Estimates the tokens of a text, in hundredths, from its runs of letters, digits, marks and space.
+/// Estimates the tokens of a text, in hundredths, from its runs of letters, digits, marks and
+/// space.
 ///
 /// The weights were fitted to half of the real skills that
 /// `prowess-benches tokens` measures, for both vocabularies at once.
@@ -110,11 +111,11 @@ fn estimate(text: &str) -> usize {
         let (run, length) = (&text[at..next], next - at);
         hundredths += match class {
             Class::Letter => words(run.as_bytes()),
-            // A space goes together with the word or mark behind it, but with no number.
+            // A space belongs to the word or mark after it, but not to a number.
             Class::Digit if before == (Class::Space, 1) => 110 + 122 * length.div_ceil(3),
             Class::Digit => 122 * length.div_ceil(3),
             Class::Mark => 85 + 22 * (length - 1),
-            // Marks take the line end behind them along.
+            // Marks include the line end after them.
             Class::Line if before.0 == Class::Mark => 100 * (length / 64),
             Class::Line => 98 + 100 * (length / 64),
             Class::Space if length == 1 => 0,
@@ -129,7 +130,7 @@ fn estimate(text: &str) -> usize {
     hundredths
 }
 
-/// What characters have in common to a vocabulary.
+/// A class of characters that a vocabulary treats alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
     Letter,
@@ -137,11 +138,11 @@ enum Class {
     Mark,
     Space,
     Line,
-    /// Latin letters beyond ASCII.
+    /// Non-ASCII Latin letters.
     Accented,
     /// Letters of other scripts.
     Script,
-    /// Chinese, Japanese, Korean and what is as wide.
+    /// Chinese, Japanese, Korean and other wide characters.
     Wide,
     Symbol,
 }
@@ -164,7 +165,7 @@ const ASCII: [Class; 128] = {
 };
 
 impl Class {
-    /// The class of the character that begins at a byte.
+    /// Returns the class of the character that begins at a byte.
     fn at(text: &str, byte: usize) -> Self {
         match ASCII.get(usize::from(text.as_bytes()[byte])) {
             Some(class) => *class,
@@ -172,7 +173,7 @@ impl Class {
         }
     }
 
-    /// The class of a character beyond ASCII.
+    /// Returns the class of a non-ASCII character.
     fn of(c: char) -> Self {
         match c {
             '\u{C0}'..='\u{24F}' => Self::Accented,
@@ -187,7 +188,7 @@ impl Class {
     }
 }
 
-/// How many bytes the character takes that begins with this one.
+/// Returns the length in bytes of the character that begins with this one.
 fn width(first: u8) -> usize {
     match first {
         ..=0xBF => 1,
@@ -197,8 +198,8 @@ fn width(first: u8) -> usize {
     }
 }
 
-/// Words written together, as in `parseHTTPHeader`: a capital begins one, and so does the last of
-/// several before small letters.
+/// Counts the words written together, as in `parseHTTPHeader`: a capital begins one, and so does
+/// the last of several before lower-case letters.
 fn words(letters: &[u8]) -> usize {
     let (mut hundredths, mut at) = (0, 0);
     while at < letters.len() {
@@ -229,7 +230,7 @@ fn words(letters: &[u8]) -> usize {
     hundredths
 }
 
-/// Arrows, boxes and pictures; one that is repeated costs little.
+/// Estimates arrows, boxes and pictures; a repeated one costs little.
 fn symbols(run: &str) -> usize {
     let mut before = None;
     run.chars().map(|c| if before.replace(c) == Some(c) { 22 } else { 140 }).sum()

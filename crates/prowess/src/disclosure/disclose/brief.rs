@@ -1,4 +1,4 @@
-//! The brief: the parameters of a skill, and how its instructions begin.
+//! The brief: the parameters of a skill, and the beginning of its instructions.
 
 use serde_json::Value as Json;
 
@@ -10,14 +10,14 @@ use crate::{
     },
 };
 
-/// How many tokens of parameters and instructions a brief holds.
+/// The maximum number of tokens of parameters and instructions in a brief.
 const BRIEF: usize = 160;
-/// How many of them parameters can take.
+/// The maximum number of those for parameters.
 const PARAMETERS: usize = 100;
-/// How many tokens are said about one parameter.
+/// The maximum number of tokens for one parameter.
 const PARAMETER: usize = 25;
 
-/// The parameters and the first instructions, as much as fits; a cut is said.
+/// Returns the parameters and the first instructions, as much as fits; a cut is marked.
 pub(super) fn brief(instructions: &str) -> String {
     let mut text = Text { text: String::from("\n"), room: BRIEF };
     if let Ok(Some(schema)) = parameters(instructions) {
@@ -26,7 +26,7 @@ pub(super) fn brief(instructions: &str) -> String {
     let mut is_blank = true;
     for line in basic(instructions) {
         let line = line.trim_end();
-        // Room is for words: of several blank lines one is kept, and none at the beginning.
+        // Saves room: of several blank lines one is kept, and none at the beginning.
         if line.is_empty() && is_blank {
             continue;
         }
@@ -41,7 +41,7 @@ pub(super) fn brief(instructions: &str) -> String {
 
 struct Text {
     text: String,
-    /// How many tokens there is room for.
+    /// The remaining tokens.
     room: usize,
 }
 
@@ -67,7 +67,7 @@ impl Text {
         self.push("");
     }
 
-    /// Adds a line, or as many words of it as fit; says whether it was the whole line.
+    /// Adds a line, or as many words of it as fit; returns whether the whole line fit.
     fn push(&mut self, line: &str) -> bool {
         let fitting = shortened(line, self.room.saturating_sub(1), count);
         if fitting.is_empty() && !line.is_empty() {
@@ -85,8 +85,8 @@ fn count(text: &str) -> usize {
     Tokenizer::Estimate.count(text)
 }
 
-/// The lines of the instructions without their title and the section of parameters, which is
-/// listed already.
+/// Returns the lines of the instructions without their title and the section of parameters, which
+/// is already listed.
 fn basic(instructions: &str) -> impl Iterator<Item = &str> {
     let (mut fence, mut in_parameters) = (None, false);
     instructions.lines().filter(move |line| {

@@ -1,4 +1,4 @@
-//! Counts by the vocabularies that are public.
+//! Exact counts by the public vocabularies.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use tiktoken::{CoreBpe, encoding};
 static O200K: LazyLock<CoreBpe> = LazyLock::new(encoding::o200k_base);
 static CL100K: LazyLock<CoreBpe> = LazyLock::new(encoding::cl100k_base);
 
-/// The least text that is counted in pieces, and about the length of each.
+/// The minimum length of a text that is counted in pieces, and about the length of each, in bytes.
 const PIECE: usize = 1024;
 
 pub(super) fn o200k(text: &str) -> usize {
@@ -18,8 +18,8 @@ pub(super) fn cl100k(text: &str) -> usize {
     count(&CL100K, text, PIECE)
 }
 
-/// Counts piece by piece, because at every blank beyond ASCII the library looks through all the text
-/// that is left.
+/// Counts piece by piece, because at every non-ASCII blank the library scans all of the remaining
+/// text.
 fn count(vocabulary: &CoreBpe, mut text: &str, piece: usize) -> usize {
     let mut tokens = 0;
     while text.len() > piece {
@@ -30,11 +30,11 @@ fn count(vocabulary: &CoreBpe, mut text: &str, piece: usize) -> usize {
     tokens + vocabulary.count(text)
 }
 
-/// The last place before `near` where a text can be cut without a change of its tokens, or else the
-/// first behind it.
+/// Returns the last position before `near` where a text can be cut without changing its tokens, or
+/// else the first after it.
 ///
-/// That is before the last blank before a word or mark. Both vocabularies leave this one of several
-/// blanks to what is behind it, and line ends to what is before them.
+/// That is before the last blank before a word or mark. Both vocabularies attach this one of
+/// several blanks to what follows it, and line ends to what precedes them.
 fn seam(text: &str, near: usize) -> usize {
     let is_seam = |at: &usize| {
         let mut chars = text[*at..].chars();
