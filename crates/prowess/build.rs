@@ -1,5 +1,5 @@
-//! Puts the folders of `skills/` into the library, so that a new one needs no change of code; and a
-//! fingerprint of the code, so that nothing is recalled that other code has kept.
+//! Embeds the folders of `skills/` in the library, so that a new one needs no code change; and a
+//! fingerprint of the code, so that nothing is used that other code has cached.
 
 use std::{
     env, fs,
@@ -15,7 +15,7 @@ fn main() {
     fs::write(out, table(&root)).expect("the build directory can be written");
 }
 
-/// What tells this code from other code that reads files.
+/// Returns a fingerprint of the code that reads files.
 fn fingerprint() -> u64 {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = vec![root.join("../../Cargo.lock")];
@@ -33,7 +33,7 @@ fn fingerprint() -> u64 {
     hasher.finish()
 }
 
-/// The source text of the table of all files below `root`.
+/// Returns the source code of the table of all files below `root`.
 pub(crate) fn table(root: &Path) -> String {
     let mut files = Vec::new();
     collect(root, &mut files);
@@ -52,7 +52,7 @@ pub(crate) fn table(root: &Path) -> String {
     table
 }
 
-/// The files below `folder`; hidden folders such as a placeholder's are passed over.
+/// Collects the files below `folder`; hidden folders such as a placeholder's are skipped.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {

@@ -1,4 +1,4 @@
-//! As much of a skill as a model needs: catalog, metadata, brief, full.
+//! Discloses to a model as much of a skill as it needs: catalog, metadata, brief, full.
 
 pub(crate) mod marker;
 pub(crate) mod invoke;

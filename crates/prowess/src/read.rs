@@ -1,4 +1,4 @@
-//! From directories to skills: find the folders, read the files, parse the frontmatter.
+//! Reads skills from directories: finds the folders, reads the files, parses the frontmatter.
 //!
 //! Only `source` opens files. `scan_cache` caches the result for each folder.
 

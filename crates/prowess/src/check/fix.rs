@@ -5,11 +5,11 @@
 //!
 //! | rules without a fix | why |
 //! |---|---|
-//! | `line-endings`, but for a lone CR | CRLF is what some editors write, and most clients read it |
-//! | about names, descriptions, placeholders, hidden characters, bytes that are no text, `comment-cut` | only the author knows what was meant |
+//! | `line-endings`, except lone CR | CRLF is what some editors write, and most clients read it |
+//! | about names, descriptions, placeholders, hidden characters, invalid bytes, `comment-cut` | only the author knows what was meant |
 //! | `frontmatter-missing`, `-unclosed`, `-too-large`, `yaml-invalid`, `-unsafe`, `-not-map`, `-rescued` | what cannot be read is not written |
 //! | `metadata-nested`, `license-not-text`, `allowed-tools-not-text`, `field-type` | a text in place of a list or map says something else |
-//! | `vendor-field` | those clients read the field where it stands |
+//! | `vendor-field` | those clients read the field where it is |
 //! | about instructions, scripts, other files, folders and the library | only the frontmatter is edited |
 
 mod meaning;

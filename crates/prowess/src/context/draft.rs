@@ -17,7 +17,7 @@ use crate::disclosure::{disclose::Level, marker::Marker};
 
 /// The number of messages that stay whole when everything is squeezed.
 const SQUEEZED: usize = 5;
-/// The length of a shortened message in tokens, in the first and in the second attempt.
+/// The minimum length of a shortened message, in tokens: in the first pass, and in later ones.
 const SHORT: usize = 256;
 const SHORTEST: usize = 24;
 /// The tokens of the blank line before each part of the system prompt.

@@ -219,8 +219,7 @@ fn kind(diagnosis: &Diagnosis, skill: &ExaminedSkill) -> Kind {
     }
 }
 
-/// Returns suggestions where to put links or copies of a directory's skills for clients that do not
-/// read it.
+/// Suggests where to put links or copies of a directory's skills for clients that do not read it.
 fn share<'a>(
     location: &'a Location,
     checkup: &Checkup,

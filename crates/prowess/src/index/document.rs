@@ -60,7 +60,7 @@ const WEIGHTS: [FieldWeight; PARTS] = [
         repeats: 8,
     },
 ];
-/// The weight at which repetitions of a word count half; a smaller one saturates sooner.
+/// The weight that maps to one half; the smaller, the sooner repetitions of a word stop counting.
 const SATURATION: f32 = 2.0;
 /// The weight of an extra term, next to the words of the text.
 const EXTRA: f32 = 0.5;

@@ -14,8 +14,7 @@ pub struct Evaluation<'lib> {
     pub scores: Vec<(&'lib Skill, Score)>,
     /// The score of all of them together.
     pub total: Score,
-    /// The numbers of expected and matched skills, the most frequent confusion first; then correct
-    /// matches.
+    /// The confusion matrix: the most frequent confusion first, then the correct matches.
     pub matrix: Vec<Confusion<'lib>>,
 }
 

@@ -1,4 +1,4 @@
-//! Hostile input ends soon, with a finding of the right rule.
+//! Hostile input is handled quickly, with a finding of the right rule.
 
 use std::collections::BTreeSet;
 
@@ -121,7 +121,7 @@ fn thousands_of_links_and_resources_are_checked_soon() {
     let world = World::new();
     let there: String = (0..4000).map(|it| format!("[a](references/{it}.md)\n")).collect();
     let missing: String = (0..3000).map(|it| format!("[b](missing/{it}.md)\n")).collect();
-    // Every link stands twice, and its target is reported once.
+    // Every link occurs twice, and its target is reported once.
     let body = format!("{there}{missing}{there}{missing}");
     world.file("skills/pdf/SKILL.md", saying(&body));
     for number in 0..4000 {

@@ -1,4 +1,4 @@
-//! What cannot be committed as a fixture: links, pipes, and files too large to keep.
+//! Files that cannot be committed as a fixture: links, pipes, and files that are too large.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::{codes, shown};
 
-/// A directory of skills that lasts as long as the test.
+/// A directory of skills that exists as long as the test.
 pub(crate) struct World(TempDir);
 
 impl World {
@@ -22,7 +22,7 @@ impl World {
         world
     }
 
-    /// A path beside the directory of skills.
+    /// Returns a path beside the directory of skills.
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.0.path().join(path)
     }
@@ -39,7 +39,7 @@ impl World {
         self
     }
 
-    /// A skill in the directory of skills, in a folder of its name.
+    /// Creates a skill in the directory of skills, in a folder of its name.
     pub(crate) fn skill(&self, name: &str) -> &Self {
         self.file(&format!("skills/{name}/SKILL.md"), document(name))
     }
@@ -72,14 +72,14 @@ impl World {
     }
 }
 
-/// The text of a skill that has nothing wrong with it.
+/// Returns the text of a valid skill.
 pub(crate) fn document(name: &str) -> String {
     format!(
         "---\nname: {name}\ndescription: Reads PDF files. Use when one is given.\n---\n\nRead the file.\n"
     )
 }
 
-/// The names that were loaded, and the findings.
+/// Returns the names that were loaded, and the findings.
 fn loaded(world: &World) -> String {
     let library = world.library();
     let names: Vec<&str> = library.skills().map(|it| &*it.manifest.name).collect();

@@ -1,4 +1,4 @@
-//! What `fix` puts right, what it leaves alone, and that nothing else changes.
+//! Tests of `fix`: what it fixes, what it leaves alone, and that nothing else changes.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use crate::codes;
 
 const PROFILES: [Profile; 3] = [Profile::Lenient, Profile::Spec, Profile::Reference];
 
-/// The skill `pdf` with more fields.
+/// Returns the skill `pdf` with more fields.
 fn with(fields: &str) -> String {
     format!("---\nname: pdf\ndescription: Reads.\n{fields}---\n\nRead the file.\n")
 }
@@ -113,7 +113,7 @@ fn what_is_not_safe_is_left_alone() {
     ] {
         assert_eq!(untouched(text), [""; 0], "{text}");
     }
-    // Nobody knows whether what stands under a value belongs to it.
+    // It is unknown whether a line under a value belongs to it.
     for before in ["name: pdf: x\n  y\n", "name: pdf\nlicense: a: b\nand more\n"] {
         assert_eq!(untouched(&with("").replace("name: pdf\n", before)), [""; 0], "{before}");
     }
@@ -161,7 +161,7 @@ fn what_is_read_under_metadata_too_is_moved_there() {
     for profile in [Profile::Spec, Profile::Reference] {
         assert_eq!(fix(text.as_bytes(), profile).bytes, moved.as_bytes());
     }
-    // There it would be a note of the author, and the skill in use.
+    // There it would be a note of the author, and the skill would be in use.
     for fields in ["status: retired\n", "requires-approval: perhaps\n", "type: core\n", "status:\n"]
     {
         let text = with(fields);
@@ -184,7 +184,7 @@ fn bytes_that_are_no_text_stay_in_the_instructions() {
     assert_eq!(fix(&before, Profile::Spec).bytes, after);
 }
 
-/// Fixes a text in every profile, and fails unless all that is promised of that holds.
+/// Fixes a text in every profile, and checks all guarantees of `fix`.
 fn assert_promises(bytes: &[u8]) {
     for profile in PROFILES {
         let FixedText { bytes: after, findings, .. } = fix(bytes, profile);
@@ -205,7 +205,7 @@ fn assert_promises(bytes: &[u8]) {
             let is_error = |it: &Finding| it.severity == prowess::Severity::Error;
             check_text(bytes, None, profile).iter().filter(|it| is_error(it)).count()
         };
-        // The reference library says nothing of the fields of what is not YAML.
+        // The reference library reports nothing about the fields of invalid YAML.
         assert!(profile == Profile::Reference || errors(&after) <= errors(bytes));
     }
 }
@@ -222,7 +222,7 @@ fn all_promises_hold_for_irregular_skills() {
     }
 }
 
-/// A line of a frontmatter, with all that goes wrong in one.
+/// Generates a line of a frontmatter, with everything that can go wrong in one.
 fn line() -> impl Strategy<Value = String> {
     let key = prop_oneof![
         prop::sample::select(

@@ -1,4 +1,4 @@
-//! Skills as people really write them: one folder of `fixtures/irregular` for each way to go wrong.
+//! Real-world irregularities: one folder of `fixtures/irregular` for each.
 
 use std::{
     fs,
@@ -10,8 +10,8 @@ use prowess::{Finding, Profile, SizeLimits, check, check_text, parse};
 
 const PROFILES: [Profile; 3] = [Profile::Lenient, Profile::Spec, Profile::Reference];
 
-/// What is made of one fixture: the name and description that a lenient client loads, and the
-/// findings in the profiles lenient, spec and reference. Findings that are the same as in the
+/// The expected results for one fixture: the name and description that a lenient client loads, and
+/// the findings in the profiles lenient, spec and reference. Findings that are the same as in the
 /// profile before are written `=`.
 type Row = (&'static str, &'static str, [&'static str; 3]);
 
@@ -149,7 +149,7 @@ fn every_fixture_has_one_row_and_every_kind_a_fixture() {
     let mut rows: Vec<&str> = ROWS.iter().map(|it| it.0).collect();
     rows.sort_unstable();
     assert_eq!(folders, rows);
-    // Links and pipes cannot be committed; `files` makes them.
+    // Links and pipes cannot be committed; `files` creates them.
     let elsewhere = [22, 23];
     for kind in (1..=30).filter(|it| !elsewhere.contains(it)) {
         let number = format!("{kind:02}-");
@@ -157,7 +157,7 @@ fn every_fixture_has_one_row_and_every_kind_a_fixture() {
     }
 }
 
-/// What the files around a text add to its findings.
+/// The findings that the files around a text add.
 const BESIDE: &[(&str, [&str; 3])] = &[
     ("21-capital-ending", ["W- file-name", "E- file-name", ""]),
     ("21-capital-file", ["W- file-name", "E- file-name", ""]),
@@ -182,14 +182,14 @@ fn a_folder_is_checked_like_its_text_and_the_files_around_it() {
     }
 }
 
-/// What is wrong. Most fixtures say in a few words what they do and never when: that is advice, and
-/// nothing irregular.
+/// Formats the findings. Most fixtures say in a few words what they do and never when: that finding
+/// is advice, and is left out.
 fn shown(findings: &[Finding]) -> String {
     let wrong = findings.iter().filter(|it| it.rule.code != "description-when");
     crate::shown(&wrong.cloned().collect::<Vec<_>>())
 }
 
-/// The name and description that a lenient client loads.
+/// Returns the name and description that a lenient client loads.
 fn loaded(bytes: &[u8], folder: &str) -> String {
     let manifest = parse(bytes, Some(folder), Profile::Lenient).manifest;
     manifest.map_or("-".to_owned(), |it| format!("{}: {}", it.name, it.description))

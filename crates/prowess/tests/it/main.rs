@@ -1,4 +1,4 @@
-//! What the library makes of skills, good and bad, through its public names.
+//! Tests of the library with good and bad skills, through its public API.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod irregular;
@@ -13,7 +13,7 @@ mod recall;
 
 use prowess::{Finding, Severity};
 
-/// Findings in one line: the first letter of the severity, the line, the code.
+/// Formats findings on one line: the first letter of the severity, the line, the code.
 fn shown(findings: &[Finding]) -> String {
     let one = |it: &Finding| {
         let weight = match it.severity {
@@ -27,7 +27,7 @@ fn shown(findings: &[Finding]) -> String {
     findings.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// The codes of findings, in their order.
+/// Returns the codes of findings, in order.
 fn codes(findings: &[Finding]) -> Vec<&'static str> {
     findings.iter().map(|it| it.rule.code).collect()
 }

@@ -1,11 +1,11 @@
-//! Whatever skills say and people ask, an answer keeps its promises.
+//! Whatever the skills and the request are, an answer keeps its guarantees.
 
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use prowess::{Library, Matching, Memory, Options, Scope, activate, matches, why};
 
-/// A library of skills with these descriptions and bodies.
+/// Returns a library of skills with these descriptions and bodies.
 fn library(skills: &[(String, String)]) -> Library {
     let files = skills.iter().enumerate().map(|(number, (description, body))| {
         let description = serde_json::Value::from(&**description);
@@ -16,7 +16,7 @@ fn library(skills: &[(String, String)]) -> Library {
     Library::load(&Options { sources: vec![source], ..Options::default() }).unwrap()
 }
 
-/// Words that meet each other again, among anything at all.
+/// Generates words that recur, among arbitrary text.
 fn text() -> impl Strategy<Value = String> {
     let word = prop_oneof![
         4 => "(deploy|Deploys|stag[ei]ng|front-end|GitHub|c\\+\\+|k8s|den|部署|テスト|배포|código|тест|skill-1)",

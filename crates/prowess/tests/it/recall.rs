@@ -13,14 +13,14 @@ use prowess::{Cache, Directory, Library, Listing, Options, Profile, matches};
 
 use crate::files::World;
 
-/// Longer than the clock of this machine's files stands still.
+/// Longer than the timestamp resolution of this machine's file system.
 const TICK: Duration = Duration::from_millis(15);
 
-/// Something that happens to a skill.
+/// A change to a skill.
 #[derive(Debug, Clone, Copy)]
 enum Edit {
     Write(&'static str),
-    /// Another letter in the same place, with the old time.
+    /// Changes one letter in place, and restores the old time.
     Slip,
     Touch,
     Remove,
@@ -31,7 +31,7 @@ enum Edit {
     Describe(&'static str),
     Unresource,
     Link,
-    /// A folder of skills in its place.
+    /// Replaces it by a folder of skills.
     Nest,
 }
 
@@ -56,7 +56,7 @@ fn edit() -> impl Strategy<Value = Edit> {
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
 impl Edit {
-    /// Makes it happen, as far as it can.
+    /// Applies the change, if possible.
     fn happen(self, world: &World, name: &str) {
         let folder = world.path(&format!("skills/{name}"));
         let document = folder.join("SKILL.md");
@@ -118,7 +118,7 @@ fn options(world: &World, cached: bool) -> Options {
     }
 }
 
-/// All that can be seen of a library.
+/// Formats everything observable of a library.
 fn seen(options: &Options) -> String {
     let library = Library::load(options).unwrap();
     let mut seen = String::new();

@@ -1,4 +1,4 @@
-//! What was rendered parses back to what it was.
+//! Rendered text parses back to what it was.
 
 use proptest::{collection::vec, option, prelude::*};
 use prowess::{
@@ -8,14 +8,14 @@ use prowess::{
 };
 use serde_json::{Map, Value as Json, json};
 
-/// The manifest and body of a text that has to be a skill.
+/// Returns the manifest and body of a text that must be a skill.
 fn parsed(text: &str) -> (Manifest, String) {
     let parsed = parse(text.as_bytes(), None, Profile::Spec);
     let manifest = parsed.manifest.unwrap_or_else(|| panic!("{:?} in {text:?}", parsed.findings));
     (manifest, parsed.instructions)
 }
 
-/// The manifest of the skill `pdf` with more fields.
+/// Returns the manifest of the skill `pdf` with more fields.
 fn with(fields: &str) -> Manifest {
     parsed(&format!("---\nname: pdf\ndescription: Reads.\n{fields}---\n")).0
 }
@@ -102,7 +102,7 @@ fn the_top_level_counts_before_metadata() {
     assert_eq!((manifest.kind, manifest.status()), (Type::Instruction, Status::Active));
     let (again, _) = parsed(&render(&manifest, ""));
     assert_eq!((again.kind, again.status()), (Type::Instruction, Status::Active));
-    // An approval is required if one of them says so, or cannot be understood.
+    // An approval is required if one of them says so, or cannot be parsed.
     for fields in [
         "requires-approval: false\nmetadata:\n  requires-approval: \"true\"\n",
         "requires-approval: true\nmetadata:\n  requires-approval: \"false\"\n",
@@ -138,7 +138,7 @@ fn a_script_with_heredocs_and_fences_comes_back() {
     }
 }
 
-/// A text on one line, with all that YAML stumbles over.
+/// Generates a text on one line, with everything that is difficult in YAML.
 fn line() -> impl Strategy<Value = Box<str>> {
     prop_oneof!["[a-z]{1,8}", "[ -~]{1,30}", "[-:#'\"\\[\\]{}|>&*!%@`, a-z\u{E9}\u{1F600}]{1,20}"]
         .prop_map(|it| it.trim().to_owned())
@@ -196,7 +196,7 @@ fn dialect() -> impl Strategy<Value = Option<Box<Dialect>>> {
     })
 }
 
-/// A name that a skill can have: no path, and no device.
+/// Generates a name that a skill can have: not a path, and not a device.
 fn name() -> impl Strategy<Value = Box<str>> {
     line().prop_filter("no skill has this name", |it| {
         let manifest = Manifest { name: it.clone(), description: "d".into(), ..with("") };
@@ -234,12 +234,12 @@ fn manifests() -> impl Strategy<Value = Manifest> {
     )
 }
 
-/// The manifest without what a text cannot hold: where its fields stood.
+/// Formats the manifest without the positions of its fields, which a text does not preserve.
 fn unplaced(manifest: &Manifest) -> String {
     let mut plain = manifest.clone();
     plain.metadata = Box::default();
     plain.unknown = Box::default();
-    // What is active does not say so.
+    // An active skill does not state its status.
     plain.status = plain.status.filter(|it| *it != Status::Active);
     if let Some(dialect) = &mut plain.dialect {
         dialect.hooks = None;
@@ -315,7 +315,7 @@ proptest! {
         for profile in [Profile::Lenient, Profile::Spec, Profile::Reference] {
             let parsed = parse(&bytes, Some("a"), profile);
             let findings = prowess::check_text(&bytes, Some("a"), profile);
-            // A skill is never left out without a word.
+            // A skill is never rejected without a finding.
             prop_assert!(parsed.manifest.is_some() || !parsed.findings.is_empty());
             let lines = 1 + bytes.iter().filter(|it| matches!(it, b'\n' | b'\r')).count();
             for it in findings.iter().chain(&parsed.findings) {

@@ -1,4 +1,4 @@
-//! Every rule: one skill that breaks it, and one that comes as near as it may.
+//! Every rule: one skill that breaks it, and one that barely does not.
 
 use std::collections::BTreeSet;
 
@@ -10,24 +10,24 @@ use crate::{
     shown,
 };
 
-/// A rule about a text, what breaks it, and what nearly does.
+/// A rule about a text, a text that breaks it, and one that barely does not.
 type Text = (&'static str, Vec<u8>, Vec<u8>);
 
-/// A rule about files or a library, what breaks it, and what nearly does.
+/// A rule about files or a library, a setup that breaks it, and one that barely does not.
 type Place = (&'static str, fn(&World) -> Vec<Finding>, fn(&World) -> Vec<Finding>);
 
-/// The skill `pdf` with more fields.
+/// Returns the skill `pdf` with more fields.
 fn with(fields: &str) -> Vec<u8> {
     let fields = format!("name: pdf\ndescription: Reads PDF files.\n{fields}");
     framed(&fields, "Read the file.\n")
 }
 
-/// The skill `pdf` with these instructions.
+/// Returns the skill `pdf` with these instructions.
 fn saying(body: &str) -> Vec<u8> {
     framed("name: pdf\ndescription: Reads PDF files.\n", body)
 }
 
-/// A skill with these fields alone.
+/// Returns a skill with these fields alone.
 fn only(fields: &str) -> Vec<u8> {
     framed(fields, "Read the file.\n")
 }
@@ -44,7 +44,7 @@ fn framed(fields: &str, body: &str) -> Vec<u8> {
     format!("---\n{fields}---\n\n{body}").into_bytes()
 }
 
-/// A frontmatter of so many bytes.
+/// Returns a frontmatter of this many bytes.
 fn sized(bytes: usize) -> Vec<u8> {
     let fields = "name: pdf\ndescription: Reads PDF files.\n# ";
     let comment = "x".repeat(bytes - fields.len() - 1);
@@ -124,13 +124,13 @@ fn checked(world: &World) -> Vec<Finding> {
     world.checked().findings
 }
 
-/// The skill `pdf`, which links to a file.
+/// Checks the skill `pdf`, which links to a file.
 fn linking(world: &World, target: &str) -> Vec<Finding> {
     world.file("skills/pdf/SKILL.md", saying(&format!("See [the form]({target}).\n")));
     checked(world)
 }
 
-/// The skill `pdf` with resources that make it so large, each as large as one may be.
+/// Checks the skill `pdf` with resources of this total size, each as large as allowed.
 fn weighing(world: &World, size: usize) -> Vec<Finding> {
     let text = document("pdf");
     let rest = size - text.len();
@@ -142,7 +142,7 @@ fn weighing(world: &World, size: usize) -> Vec<Finding> {
     checked(world)
 }
 
-/// The skill `pdf` in a file of so many bytes.
+/// Checks the skill `pdf` in a file of this many bytes.
 fn filling(world: &World, size: usize) -> Vec<Finding> {
     let text = document("pdf");
     let rest = "\n".repeat(size - text.len());
@@ -151,7 +151,7 @@ fn filling(world: &World, size: usize) -> Vec<Finding> {
     checked(world)
 }
 
-/// The skill `pdf` with so many other files.
+/// Checks the skill `pdf` with this many other files.
 fn holding(world: &World, files: usize) -> Vec<Finding> {
     world.skill("pdf");
     for number in 0..files {
@@ -186,7 +186,7 @@ const PLACES: &[Place] = &[
     ("directory-unreadable",
         |it| { it.file("file", ""); Library::load(&it.options(&["file"])).unwrap().findings().to_vec() },
         |it| { it.folder("file"); Library::load(&it.options(&["file"])).unwrap().findings().to_vec() }),
-    // A name that no file system takes can be read by nobody, not even by root.
+    // A name that no file system accepts cannot be read, not even by root.
     ("file-unreadable",
         |it| library(it.link("skills/pdf/SKILL.md", "x".repeat(300))),
         |it| library(it.file("skills/pdf/x", document("pdf")).link("skills/pdf/SKILL.md", "x"))),
@@ -273,7 +273,7 @@ fn every_rule_about_files_sees_what_breaks_it_and_nothing_else() {
 fn every_rule_has_a_test() {
     let tested: BTreeSet<&str> =
         texts().iter().map(|it| it.0).chain(PLACES.iter().map(|it| it.0)).collect();
-    // Only the program can tell what a script does.
+    // Only the program can analyse what a script does.
     let own = RULES.iter().filter(|it| it.code != "script-dangerous");
     let rules: BTreeSet<&str> = own.map(|it| it.code).collect();
     assert_eq!(tested, rules);

@@ -1,4 +1,4 @@
-//! Whatever was said, what a model is told fits, and nothing that matters is lost on the way.
+//! Whatever the conversation is, the fitted prompt fits, and nothing that matters is lost.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use prowess::{
 };
 use serde_json::{Value as Json, json};
 
-/// A text with all that cutting stumbles over.
+/// Generates a text with everything that is difficult to cut.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
         "[ -~\n]{0,60}",
@@ -64,7 +64,7 @@ fn prompts() -> impl Strategy<Value = Prompt> {
     })
 }
 
-/// A summariser that keeps to nothing.
+/// A summariser that ignores its budget.
 struct Rambling;
 
 impl Summarise for Rambling {
@@ -77,13 +77,13 @@ fn is_summary(message: &Message) -> bool {
     message.rest.get("name") == Some(&json!("summary"))
 }
 
-/// The messages that were said, without the system prompt in front.
+/// Returns the messages of the conversation, without the system prompt.
 fn said(fitted: &FittedPrompt) -> &[Message] {
     let has_prompt = fitted.tokens.system > 0;
     &fitted.messages[usize::from(has_prompt)..]
 }
 
-/// Fails unless every result stands behind its call, and every call has its result.
+/// Checks that every result directly follows its call, and that every call has its result.
 fn assert_paired(messages: &[Message]) {
     let mut open: BTreeSet<&str> = BTreeSet::new();
     for message in messages {
@@ -123,7 +123,7 @@ fn check(window: &ContextWindow, prompt: &Prompt, summarise: &dyn Summarise) {
     assert!(fitted.skills.is_sorted_by_key(|it| it.priority));
     assert_paired(said(&fitted));
 
-    // Every system message stays as it is, and the request stays with its head and its tail.
+    // Every system message is kept unchanged, and the request keeps its head and its tail.
     let systems = |them: &[Message]| -> Vec<Message> {
         them.iter().filter(|it| it.role == Role::System).cloned().collect()
     };
@@ -142,7 +142,7 @@ fn check(window: &ContextWindow, prompt: &Prompt, summarise: &dyn Summarise) {
     }
     assert!(said(&fitted).iter().filter(|it| is_summary(it)).count() <= 2);
 
-    // What was fitted can be read again, and then fits as it is.
+    // A fitted prompt can be read again, and then fits as it is.
     let text = serde_json::to_string(said(&fitted)).unwrap();
     assert_eq!(history(&text).unwrap(), said(&fitted));
 }
