@@ -13,7 +13,7 @@ use crate::{
     session::Session,
 };
 
-/// A model, and the middleware before it. It holds no conversation, and can have many at once.
+/// A model, and the middleware before it. It stores no conversation, and can serve many at once.
 #[derive(Debug, Clone)]
 pub struct Agent {
     model: Arc<dyn Model>,
@@ -22,16 +22,16 @@ pub struct Agent {
     middleware: Arc<[Arc<dyn Middleware>]>,
 }
 
-/// What an agent answers.
+/// The answer of an agent to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentAnswer {
-    /// What the model said in the end.
+    /// The final message of the model.
     pub message: Message,
-    /// Why it ended.
+    /// The reason it ended.
     pub stop: StopReason,
-    /// What all its steps took.
+    /// The token usage of all its steps.
     pub spent: TokenUsage,
-    /// How often the model was asked.
+    /// The number of requests to the model.
     pub steps: usize,
 }
 
@@ -42,49 +42,49 @@ const UNKNOWN: &str = "This call was interrupted. It may or may not have taken e
 const UNDONE: &str = "This call was not made: the user interrupted.";
 
 impl Agent {
-    /// Begins with no middleware: the model alone.
+    /// Creates an agent without middleware: the model alone.
     pub fn new(model: Arc<dyn Model>) -> Self {
         Self { model, system: String::new(), max_output: None, middleware: Arc::new([]) }
     }
 
-    /// Tells the model this before anything else.
+    /// Sets the system prompt.
     #[must_use]
     pub fn with_system(self, system: impl Into<String>) -> Self {
         Self { system: system.into(), ..self }
     }
 
-    /// Lets the model reply with so many tokens at once; else with what its provider has for usual.
+    /// Limits each reply of the model to this many tokens; the default is the provider's.
     #[must_use]
     pub fn with_max_output(self, tokens: usize) -> Self {
         Self { max_output: Some(tokens), ..self }
     }
 
-    /// Adds a middleware behind those that are there: the first one is the outermost.
+    /// Adds a middleware behind those already added: the first one is the outermost.
     #[must_use]
     pub fn with(self, middleware: impl Middleware + 'static) -> Self {
         self.with_shared(Arc::new(middleware))
     }
 
-    /// Does the same with a middleware that somebody else holds too.
+    /// Like [`with`](Self::with), for a middleware that is shared with others.
     #[must_use]
     pub fn with_shared(self, middleware: Arc<dyn Middleware>) -> Self {
         Self { middleware: self.middleware.iter().cloned().chain([middleware]).collect(), ..self }
     }
 
-    /// The model at the end.
+    /// Returns the model.
     pub fn model(&self) -> &Arc<dyn Model> {
         &self.model
     }
 
-    /// Asks for something. Dropping the future cancels it; what was said until then stays. Turns of
-    /// one session wait for each other.
+    /// Sends a request and returns the answer. Dropping the future cancels the turn; everything
+    /// said until then stays in the session. Turns of one session wait for each other.
     pub async fn ask(
         &self,
         session: &Session,
         prompt: impl Into<String>,
     ) -> Result<AgentAnswer, TurnError> {
         let _turn = session.begin_turn().await;
-        // Whoever says something new does not want what was left open.
+        // A new request means that the calls left open are no longer wanted.
         for (call, has_begun) in session.open_calls() {
             let text = if has_begun { UNKNOWN } else { UNDONE };
             session.push(Message { call_id: Some(call.id), ..Message::new(Role::Tool, text) })?;
@@ -94,8 +94,8 @@ impl Agent {
         self.go_on(session, prompt).await
     }
 
-    /// Goes on where a session was broken off; nothing if it had come to an end. What had begun
-    /// is not done again: the model is told that it is not known how it ended.
+    /// Continues an interrupted session; returns `None` if it had ended. Calls that had begun are
+    /// not repeated: the model is told that their outcome is unknown.
     pub async fn resume(&self, session: &Session) -> Result<Option<AgentAnswer>, TurnError> {
         let _turn = session.begin_turn().await;
         for (call, _) in session.open_calls().into_iter().filter(|it| it.1) {
@@ -143,7 +143,7 @@ impl Agent {
     }
 }
 
-/// Notes that a turn has ended when it is dropped, however that comes about.
+/// Records the end of a turn when it is dropped, for whatever reason the turn ends.
 struct TurnGuard {
     turn: Arc<Turn>,
     answer: Option<String>,

@@ -1,4 +1,4 @@
-//! Why a request has no answer.
+//! The error of a turn that has no answer.
 
 use std::error::Error;
 
@@ -9,49 +9,49 @@ use crate::{
     session::SessionError,
 };
 
-/// A request has no answer.
+/// A request could not be answered.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TurnError {
-    /// The model gave no reply.
+    /// The model failed.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// What has to be said does not fit.
+    /// The parts of the prompt that cannot be left out do not fit into the context window.
     #[error(transparent)]
     Fit(#[from] FitError),
-    /// The session cannot be kept.
+    /// The session cannot be saved.
     #[error(transparent)]
     Session(#[from] SessionError),
     /// The model calls tools without end.
     #[error("no answer after {steps} steps")]
     Steps {
-        /// How many it had.
+        /// The number of steps it had.
         steps: usize,
     },
     /// More was spent than may be.
     #[error("{what} is used up")]
     Spent {
-        /// What there was of it, such as `the limit of 1000 tokens`.
+        /// The limit, such as `the limit of 1000 tokens`.
         what: String,
     },
-    /// A rule or a person said no.
+    /// A rule or a person denied it.
     #[error("{message}")]
     Refused {
-        /// To what, and why.
+        /// The thing denied, and the reason.
         message: String,
     },
-    /// Something else went wrong on the way, in a middleware that says so.
+    /// A middleware failed with an error of its own.
     #[error("{middleware}: {source}")]
     Middleware {
         /// The middleware.
         middleware: String,
-        /// What went wrong.
+        /// The cause.
         source: Box<dyn Error + Send + Sync>,
     },
 }
 
 impl TurnError {
-    /// What to do about it.
+    /// Returns a hint: the action that may resolve the error.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Model(error) => error.hint(),

@@ -1,4 +1,4 @@
-//! What happens on the way, for whoever looks on.
+//! Events of a turn, for observers such as trace, spans and logging.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,129 +9,129 @@ use serde_json::Value as Json;
 
 use crate::model::{ChatRequest, ChatResponse, Delta, TokenUsage};
 
-/// The name under which a context speaks.
+/// The author name of messages that carry [`Context`](crate::Context).
 pub(crate) const CONTEXT: &str = "context";
 
-/// Something that happened, with when and where.
+/// An event, with its time and place.
 #[derive(Debug, Clone, Serialize)]
 pub struct Event<'a> {
     /// Milliseconds since 1970.
     pub at: u64,
-    /// The session that it belongs to.
+    /// The id of the session it belongs to.
     pub session: &'a str,
     /// The turn, from 1.
     pub turn: usize,
-    /// How often the model had been asked in that turn.
+    /// The number of requests to the model in that turn so far.
     pub step: usize,
-    /// What it is.
+    /// The event itself.
     #[serde(flatten)]
     pub what: &'a EventKind,
 }
 
-/// Something that happened.
+/// The kind of an event, with its data.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum EventKind {
-    /// Somebody asks for something.
+    /// A turn began with a request.
     Began {
-        /// In these words.
+        /// The text of the request.
         prompt: String,
     },
-    /// A library was looked at.
+    /// A library was loaded.
     Discovered {
-        /// How many skills it has.
+        /// The number of its skills.
         skills: usize,
-        /// What is wrong with them.
+        /// The findings about them.
         findings: Vec<String>,
     },
     /// A request was matched to skills.
     Matched {
         /// The request.
         query: String,
-        /// By what skills are chosen.
+        /// The strategy by which skills are chosen.
         strategy: String,
-        /// The skills that were considered, the best first.
+        /// The skills that were considered, best first.
         scores: Vec<SkillScore>,
-        /// What was mentioned and is not there.
+        /// Mentioned names that no skill has.
         unknown: Vec<String>,
     },
-    /// The model is shown a skill, or more of it than before.
+    /// A skill was disclosed to the model, or more of it than before.
     Disclosed {
         /// The skill.
         skill: String,
-        /// How much of it: a level, or which of its files.
+        /// The disclosure level, or the file of the skill that was read.
         level: String,
-        /// By what it came to that: `matched`, `mentioned`, `use_skill`, `read_file`, `again`.
+        /// The cause of the disclosure: `matched`, `mentioned`, `use_skill`, `read_file`, `again`.
         by: String,
-        /// What it takes.
+        /// The size in tokens.
         tokens: usize,
     },
-    /// Documents were added that fit the request.
+    /// Documents that match the request were added.
     Retrieved {
         /// Their names.
         documents: Vec<String>,
     },
     /// A prompt was made to fit.
     Fitted {
-        /// How many tokens the window holds.
+        /// The size of the context window in tokens.
         window: usize,
-        /// What each part takes.
+        /// The tokens of each part.
         tokens: Json,
-        /// What became of each skill.
+        /// The outcome for each skill.
         skills: Json,
-        /// What was done.
+        /// The fit steps that were taken.
         steps: Json,
     },
     /// A model was asked to summarise old messages.
     Summarised {
         /// The model.
         model: String,
-        /// How many messages.
+        /// The number of messages.
         messages: usize,
-        /// What it made of them; nothing if it failed.
+        /// The summary; `None` if the model failed.
         #[serde(skip_serializing_if = "Option::is_none")]
         text: Option<String>,
-        /// Why it failed.
+        /// The reason it failed.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<String>,
-        /// What it took.
+        /// The tokens it used.
         spent: TokenUsage,
-        /// How long it took.
+        /// The duration.
         #[serde(rename = "took_ms", serialize_with = "milliseconds")]
         took: Duration,
     },
     /// Old messages of the session were replaced by a summary.
     Compacted {
-        /// How many messages there were.
+        /// The number of messages before.
         before: usize,
-        /// How many there are.
+        /// The number of messages after.
         after: usize,
-        /// Who made the summary: `model` or `extract`.
+        /// The author of the summary: `model` or `extract`.
         by: String,
     },
-    /// The model is asked.
+    /// A request is sent to the model.
     Asked {
-        /// How often it was in this turn.
+        /// The number of this request within the turn.
         step: usize,
         /// The model.
         model: String,
-        /// Whose it is.
+        /// Its provider.
         provider: String,
-        /// Exactly what it is asked.
+        /// The exact request.
         #[serde(serialize_with = "shared")]
         ask: Arc<ChatRequest>,
-        /// What came from where.
+        /// The sources of the parts of the prompt.
         sources: Vec<PromptSource>,
     },
-    /// The model says something on the way.
+    /// The model streamed a piece of text.
     Heard {
-        /// What it says.
+        /// The piece.
         text: String,
     },
-    /// The model thinks something on the way.
+    /// The model streamed a piece of its reasoning.
     Thought {
-        /// What it thinks.
+        /// The piece.
         text: String,
     },
     /// The model begins to call a tool.
@@ -141,139 +141,139 @@ pub enum EventKind {
     },
     /// The model replied.
     Replied {
-        /// To which step.
+        /// The step it replied to.
         step: usize,
-        /// What.
+        /// The reply.
         reply: ChatResponse,
-        /// How long it took.
+        /// The duration.
         #[serde(rename = "took_ms", serialize_with = "milliseconds")]
         took: Duration,
     },
-    /// The model did not reply.
+    /// The model failed to reply.
     Failed {
-        /// To which step.
+        /// The step that failed.
         step: usize,
-        /// Why.
+        /// The error message.
         message: String,
-        /// What kind of error it was, in one word.
+        /// The kind of error, in one word.
         kind: String,
-        /// How long it took.
+        /// The duration.
         #[serde(rename = "took_ms", serialize_with = "milliseconds")]
         took: Duration,
     },
-    /// The model is asked again.
+    /// The request is sent to the model again.
     Retried {
-        /// Which try it will be, from 2.
+        /// The number of the coming attempt, from 2.
         attempt: usize,
-        /// Why.
+        /// The error of the previous attempt.
         message: String,
-        /// After how long.
+        /// The delay before it.
         #[serde(rename = "wait_ms", serialize_with = "milliseconds")]
         wait: Duration,
     },
     /// A tool is called.
     Called {
-        /// The call.
+        /// The id of the call.
         id: String,
         /// The tool.
         tool: String,
-        /// What it is given, as the model wrote it.
+        /// Its input, as the model wrote it.
         input: String,
     },
-    /// A tool has answered.
+    /// A tool returned.
     Returned {
-        /// The call.
+        /// The id of the call.
         id: String,
         /// The tool.
         tool: String,
-        /// What came of it.
+        /// The outcome of the call.
         outcome: Outcome,
-        /// How long it took.
+        /// The duration.
         #[serde(rename = "took_ms", serialize_with = "milliseconds")]
         took: Duration,
     },
-    /// Somebody was asked whether something may be done.
+    /// An approver was asked about an action.
     Approval {
-        /// What, in words that follow “to”.
+        /// The action, in words that follow “to”.
         what: String,
-        /// Why it was asked.
+        /// The reason for asking.
         why: String,
-        /// What was said: `no`, `once`, `always`.
+        /// The reply: `no`, `once`, `always`.
         reply: String,
-        /// Who said it.
+        /// The approver that replied.
         by: String,
     },
-    /// A server began, ended or failed.
+    /// An MCP server started, stopped or failed.
     Server {
-        /// The server.
+        /// The label of the server.
         server: String,
-        /// The skill that brought it; empty if somebody has set it.
+        /// The skill that declares it; empty if it is set in the configuration.
         skill: String,
         /// `started`, `stopped`, `failed`, `refused`.
         state: String,
-        /// Its tools, or why there are none.
+        /// Its tools, or the reason there are none.
         message: String,
     },
-    /// What was spent so far.
+    /// The amount spent so far.
     Spending {
-        /// In this session.
+        /// The tokens spent in this session.
         spent: TokenUsage,
-        /// What that costs, if prices are known.
+        /// The cost of that, if prices are known.
         #[serde(skip_serializing_if = "Option::is_none")]
         cost: Option<f64>,
-        /// How much of that this turn costs.
+        /// The part of that cost that belongs to this turn.
         #[serde(skip_serializing_if = "Option::is_none")]
         turn_cost: Option<f64>,
     },
-    /// Something is not as it should be, and it goes on.
+    /// Something is wrong, but the turn continues.
     Warned {
-        /// What.
+        /// The warning.
         message: String,
     },
-    /// It has come to an end.
+    /// The turn ended.
     Ended {
-        /// The answer, if there is one.
+        /// The answer, if any.
         #[serde(skip_serializing_if = "Option::is_none")]
         answer: Option<String>,
-        /// Why there is none.
+        /// The reason there is no answer.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<String>,
-        /// What it took.
+        /// The tokens it used.
         spent: TokenUsage,
-        /// How long it took.
+        /// The duration.
         #[serde(rename = "took_ms", serialize_with = "milliseconds")]
         took: Duration,
     },
 }
 
-/// A skill that was considered.
+/// A skill that was considered for a request.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SkillScore {
     /// The skill.
     pub name: String,
-    /// How likely it is the right one.
+    /// Its confidence.
     pub confidence: f64,
-    /// How much of it is shown; nothing if it is not.
+    /// The level at which it is disclosed; `None` if it is not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub level: Option<String>,
-    /// What speaks for it.
+    /// The evidence for it.
     pub why: Vec<String>,
-    /// Whether it is shown for what was asked before, rather than for this request.
+    /// Whether it is disclosed because of an earlier request rather than this one.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub carried: bool,
 }
 
-/// Where a part of a prompt came from.
+/// The source of a part of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PromptSource {
-    /// Which message, from 0.
+    /// The index of the message, from 0.
     pub message: usize,
-    /// Where in its text the part begins, in bytes.
+    /// The start of the part in the text of the message, in bytes.
     pub start: usize,
-    /// Where it ends.
+    /// The end of the part, in bytes.
     pub end: usize,
-    /// Where it came from: `system`, `catalog`, `skill:<name>`, `summary`, `user`, `assistant`,
-    /// `tool:<name>`, or what a middleware calls it, such as `retrieval:notes.md`.
+    /// The source: `system`, `catalog`, `skill:<name>`, `summary`, `user`, `assistant`,
+    /// `tool:<name>`, or a name that a middleware chose, such as `retrieval:notes.md`.
     pub from: String,
 }
 
@@ -286,13 +286,13 @@ impl EventKind {
         }
     }
 
-    /// Whether it is a piece of what is told as a whole later.
+    /// Whether it is a streamed piece of a reply that a later event reports as a whole.
     pub fn is_piece(&self) -> bool {
         matches!(self, Self::Heard { .. } | Self::Thought { .. } | Self::Calls { .. })
     }
 }
 
-/// What of these messages came from where.
+/// Returns the sources of the parts of these messages.
 pub(crate) fn sources(
     messages: &[Message],
     offers: &[Offer],
@@ -317,12 +317,12 @@ pub(crate) fn sources(
             sources.push(part(0, message.content.len(), from));
             continue;
         }
-        // A skill begins with its heading, and ends where the next one or the text does.
+        // A skill begins with its heading, and ends at the next one or at the end of the text.
         let text = &message.content;
         let mut starts: Vec<(usize, String)> = vec![(0, "system".to_owned())];
         let listed = place(text, catalog);
         starts.extend(listed.map(|it| (it, "catalog".to_owned())));
-        // Skills stand behind the list.
+        // Skills come after the catalog.
         let behind = listed.map_or(0, |it| it + catalog.len());
         let headings = offers.iter().filter_map(|it| {
             let heading = format!("{opening}## Skill: {}\n", it.name);
@@ -337,15 +337,15 @@ pub(crate) fn sources(
     sources
 }
 
-/// Where a long text stands in another, if it does and is not empty. To look for all of it at once
-/// takes longer than to look for its beginning.
+/// Returns the position of a long text in another, unless it is empty or missing. Searching for its
+/// beginning first is faster than searching for all of it at once.
 fn place(text: &str, long: &str) -> Option<usize> {
     let beginning = &long[..long.floor_char_boundary(64)];
     let mut places = text.match_indices(beginning).map(|it| it.0);
     places.find(|at| !long.is_empty() && text[*at..].starts_with(long))
 }
 
-/// The tool whose result a message is.
+/// Returns the name of the tool whose result a message is.
 fn called<'m>(messages: &'m [Message], result: &Message) -> &'m str {
     let mut calls = messages.iter().flat_map(|it| &it.calls);
     let call = calls.find(|it| Some(&it.id) == result.call_id.as_ref());

@@ -1,19 +1,19 @@
-//! An agent: it is asked for something, takes up the skills for it, calls tools, and answers.
+//! An agent: receives a request, activates the matching skills, calls tools, and answers.
 //!
-//! The modules are in the order a request passes through them, and each uses only those before it. Everything on the way is a
-//! [`Middleware`], and each is of use without the others. Nothing here starts a process, opens a file,
-//! prints, or reads the environment.
+//! The modules are in the order a request passes through them, and each uses only those before it.
+//! Everything between the agent and its model is a [`Middleware`], and each one works without the
+//! others. Nothing here starts a process, opens a file, prints, or reads the environment.
 //!
-//! Middleware may stand in any order, the first outermost. This one is usual:
+//! Middleware can be added in any order; the first is the outermost. The usual order is:
 //!
-//! 1. what looks on (trace, spans, logging): it is told of everything wherever it stands, and
-//!    outermost it also sees calls as they were made;
-//! 2. the error boundary, which catches what goes wrong behind it;
-//! 3. what adds to a request, once a turn: [`Skills`], servers, retrieval;
-//! 4. what says no to calls: guardrails, approval;
-//! 5. [`ToolLoop`], behind which everything is passed once a step;
-//! 6. limits of spending, so that no further step is taken;
-//! 7. fitting into the window, so that it counts what all the others added;
+//! 1. observers (trace, spans, logging): they receive every event in any position, and outermost
+//!    they also see calls as they were made;
+//! 2. the error boundary, which catches failures of everything behind it;
+//! 3. middleware that adds to a request, once per turn: [`Skills`], servers, retrieval;
+//! 4. middleware that can reject calls: guardrails, approval;
+//! 5. [`ToolLoop`]: everything behind it runs once per step;
+//! 6. spending limits, so that no further step is taken;
+//! 7. fitting into the context window, so that it counts what all others added;
 //! 8. retries, next to the model, so that the same request is sent again.
 //!
 //! ```

@@ -1,4 +1,4 @@
-//! Secrets, taken out of what is written down.
+//! Masking of secrets in logs and traces.
 
 use std::{borrow::Cow, fmt, iter::zip, sync::LazyLock};
 
@@ -6,17 +6,17 @@ use prowess_runtime::is_secret_value;
 use regex::{Captures, Regex, RegexSet};
 use serde_json::Value as Json;
 
-/// What stands where a secret stood.
+/// The replacement for a secret.
 pub(crate) const MASK: &str = "[masked]";
 
-/// A shape that secrets have. The groups `before` and `after` stay; `secret` goes.
+/// A pattern of secrets. The groups `before` and `after` stay; `secret` is replaced.
 struct Shape {
     regex: Regex,
-    /// Whether words that are no secret have this shape, too.
+    /// Whether ordinary words match it too.
     is_vague: bool,
 }
 
-/// What a secret is called, as the end of a name: `OPENAI_API_KEY`, `password`.
+/// The names of secrets, as the end of a variable or field name: `OPENAI_API_KEY`, `password`.
 const NAMES: &str = "api[_-]?key|access[_-]?key|access[_-]?token|auth[_-]?token|refresh[_-]?token|\
                      client[_-]?secret|secret[_-]?key|private[_-]?key|password|passwd|secret";
 
@@ -64,15 +64,16 @@ static SHAPES: LazyLock<Vec<Shape>> = LazyLock::new(|| {
     ]
 });
 
-/// Finds texts that may have a secret, in one go: few do. A word begins where its ASCII does, which is
-/// found faster and in no fewer places.
+/// Finds texts that may contain a secret in a single pass, since few do. Word boundaries are ASCII,
+/// which is faster and finds no fewer places.
 static ANY: LazyLock<RegexSet> = LazyLock::new(|| {
     let patterns = SHAPES.iter().map(|it| it.regex.as_str().replace(r"\b", r"(?-u:\b)"));
     RegexSet::new(patterns).expect("the patterns are constants that a test has compiled")
 });
 
-/// Replaces what looks like a secret: keys, tokens and passwords in headers, in addresses, behind their
-/// names, or with the first letters that their makers give them. What it does not know it leaves.
+/// Replaces everything that looks like a secret: keys, tokens and passwords in headers, in URLs,
+/// after their names, or with the prefixes of known vendors. Text that matches no pattern is left
+/// unchanged.
 pub fn mask(text: &str) -> Cow<'_, str> {
     let mut masked = Cow::Borrowed(text);
     if !ANY.is_match(text) {
@@ -94,27 +95,27 @@ pub fn mask(text: &str) -> Cow<'_, str> {
     masked
 }
 
-/// Secrets that are known by their value, such as the key of a model.
+/// Secrets that are known by their value, such as the API key of a model.
 ///
-/// A value that could be a word is no secret: a server of one's own is often given `x`, `none` or
-/// `ollama` for a key, and masking that would rewrite what is said.
+/// A value that could be an ordinary word is not treated as a secret: local servers are often given
+/// `x`, `none` or `ollama` as a key, and masking that would alter normal text.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct KnownSecrets {
     values: Vec<String>,
 }
 
 impl KnownSecrets {
-    /// Takes the values that can be told from words.
+    /// Keeps those values that can be distinguished from ordinary words.
     pub fn new(values: impl IntoIterator<Item = String>) -> Self {
         Self { values: values.into_iter().filter(|it| is_secret_value(it)).collect() }
     }
 
-    /// A text with these secrets masked.
+    /// Returns a text with these secrets masked.
     pub fn mask<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.replace(text, MASK)
     }
 
-    /// A line of JSON with these secrets masked, also where JSON escapes them.
+    /// Returns a line of JSON with these secrets masked, also in their JSON-escaped form.
     pub(crate) fn mask_line<'t>(&self, line: &'t str) -> Cow<'t, str> {
         let mut masked = self.replace(line, MASK);
         for secret in &self.values {
@@ -127,7 +128,7 @@ impl KnownSecrets {
         masked
     }
 
-    /// A text with something else in the place of these secrets.
+    /// Returns a text with these secrets replaced by `by`.
     pub(crate) fn replace<'t>(&self, text: &'t str, by: &str) -> Cow<'t, str> {
         let mut masked = Cow::Borrowed(text);
         for secret in self.values.iter().filter(|it| text.contains(it.as_str())) {
@@ -143,31 +144,31 @@ impl fmt::Debug for KnownSecrets {
     }
 }
 
-/// Masks a text that comes in pieces, with secrets that are known beside those that look like some.
-/// What the next piece may make a secret is held back until it is there.
+/// Masks a text that arrives in pieces: known secrets, and anything that looks like one. Text that
+/// the next piece may turn into a secret is held back until that piece arrives.
 #[derive(Debug, Clone, Default)]
 pub struct Masking {
     secrets: KnownSecrets,
-    /// What came, from a place on up to which all is said.
+    /// The text received; everything before some place in it has been emitted.
     text: String,
-    /// How many bytes of it were said, once it is masked.
+    /// The number of bytes of its masked form that were emitted.
     said: usize,
-    /// From how many bytes on it is worth to look again.
+    /// The length in bytes from which scanning again is worthwhile.
     due: usize,
 }
 
-/// What makes a secret of everything that can become one.
+/// A suffix that turns every possible beginning of a secret into a secret.
 const PROBE: &str = "A1b2C3d4E5f6G7h8.A1b2C3d4E5f6G7h8.A1b2C3d4@";
-/// From how many bytes on what was said is forgotten.
+/// The size in bytes above which emitted text is discarded.
 const ROOM: usize = 512;
 
 impl Masking {
-    /// Masks these texts, too.
+    /// Creates a masker for these secrets and all known patterns.
     pub fn new(secrets: KnownSecrets) -> Self {
         Self { secrets, ..Self::default() }
     }
 
-    /// Takes a piece, and gives what can be shown by now.
+    /// Adds a piece, and returns the text that can be shown now.
     pub fn take(&mut self, piece: &str) -> String {
         self.text.push_str(piece);
         if self.text.len() < self.due {
@@ -185,7 +186,7 @@ impl Masking {
         shown
     }
 
-    /// Gives what was held back, because no more will come.
+    /// Returns the text that was held back, when no more pieces will come.
     pub fn finish(&mut self) -> String {
         let masked = self.masked(&self.text);
         let shown = masked.get(self.said..).unwrap_or_default().to_owned();
@@ -198,7 +199,7 @@ impl Masking {
         mask(&self.secrets.mask(text)).into_owned()
     }
 
-    /// The end of the text that may be the beginning of a known secret.
+    /// Returns the end of the text that may be the beginning of a known secret.
     fn open(&self) -> &str {
         let begins = |secret: &String| {
             let ends = secret.char_indices().map(|it| it.0).rev();
@@ -208,7 +209,7 @@ impl Masking {
         &self.text[self.text.len() - most..]
     }
 
-    /// Forgets what was said long ago, where nothing that comes can make another secret of it.
+    /// Discards text emitted long ago, at a place where later text cannot change what is masked.
     fn forget(&mut self, probed: &str) {
         let length = self.text.len();
         if length <= ROOM {
@@ -227,7 +228,7 @@ impl Masking {
     }
 }
 
-/// Does the same as [`mask`] to every text in a JSON value.
+/// Applies [`mask`] to every text in a JSON value.
 pub(crate) fn mask_json(json: &mut Json) {
     static NAME: LazyLock<Regex> = LazyLock::new(|| {
         let pattern = format!(
@@ -254,7 +255,7 @@ pub(crate) fn mask_json(json: &mut Json) {
     }
 }
 
-/// Whether nobody would write it as a word.
+/// Whether it looks random rather than like a word.
 fn is_random(text: &str) -> bool {
     text.len() >= 32 || text.bytes().any(|it| it.is_ascii_digit())
 }

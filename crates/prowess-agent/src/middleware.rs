@@ -14,39 +14,40 @@ use crate::{
     model::{ChatResponse, Model},
 };
 
-/// A reply, or why there is none, once it is waited for.
+/// The future of a reply or an error.
 pub type ResponseFuture<'a> =
     Pin<Box<dyn Future<Output = Result<ChatResponse, TurnError>> + Send + 'a>>;
-/// What came of a call, once it is waited for.
+/// The future of the outcome of a call.
 pub type CallFuture<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 
 /// A middleware between an agent and its model, and between the model and its tools.
 ///
-/// Each method does nothing unless it is written: what comes in goes on to the next middleware. A middleware may
-/// change what goes on or comes back, go on several times, or not at all. It keeps nothing of one
-/// session that another could see. Whatever it started ends when the future is dropped.
+/// By default each method passes its input on to the next middleware. A middleware may change what
+/// it passes on or returns, call the next one several times, or not at all. An implementer shares
+/// no state of one session with another, and stops everything it started when the future is
+/// dropped.
 pub trait Middleware: Send + Sync + fmt::Debug {
-    /// What it is called, in one word.
+    /// Its name, in one word.
     fn name(&self) -> &str;
 
-    /// A request on its way to the model.
+    /// Handles a request on its way to the model.
     fn model<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
         next.reply(request)
     }
 
-    /// A call on its way to a tool.
+    /// Handles a call on its way to a tool.
     fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> CallFuture<'a> {
         let _ = turn;
         next.call(call)
     }
 
-    /// Something that happened on the way, in whichever middleware.
+    /// Receives an event, raised by any middleware.
     fn note(&self, turn: &Turn, what: &EventKind) {
         let _ = (turn, what);
     }
 }
 
-/// The middleware that is still to come, and the model behind it.
+/// The remaining middleware of a request, and the model behind it.
 #[derive(Debug, Clone, Copy)]
 pub struct Next<'a> {
     pub(crate) middleware: &'a [Arc<dyn Middleware>],
@@ -54,7 +55,7 @@ pub struct Next<'a> {
 }
 
 impl<'a> Next<'a> {
-    /// Goes on.
+    /// Passes the request on.
     pub fn reply(self, request: Request) -> ResponseFuture<'a> {
         match self.middleware {
             [first, rest @ ..] => first.model(request, Self { middleware: rest, ..self }),
@@ -62,8 +63,8 @@ impl<'a> Next<'a> {
         }
     }
 
-    /// Goes on, with one more middleware behind all others, right before the model. Whoever must have the
-    /// last word has it so, wherever it stands.
+    /// Passes the request on, with one more middleware behind all others, right before the model. A
+    /// middleware that must act last can do so in any position.
     pub async fn reply_with(
         self,
         request: Request,
@@ -74,13 +75,13 @@ impl<'a> Next<'a> {
         Next { middleware: &middleware, ..self }.reply(request).await
     }
 
-    /// The model at the end.
+    /// Returns the model.
     pub fn model(&self) -> &'a dyn Model {
         self.model
     }
 }
 
-/// The middleware that a call is still to pass, and the tool behind it.
+/// The remaining middleware of a call, and the tool behind it.
 #[derive(Clone, Copy)]
 pub struct NextCall<'a> {
     pub(crate) middleware: &'a [Arc<dyn Middleware>],
@@ -90,7 +91,7 @@ pub struct NextCall<'a> {
 }
 
 impl<'a> NextCall<'a> {
-    /// Goes on.
+    /// Passes the call on.
     pub fn call(self, call: Call) -> CallFuture<'a> {
         match self.middleware {
             [first, rest @ ..] => first.tool(self.turn, call, Self { middleware: rest, ..self }),
@@ -98,7 +99,7 @@ impl<'a> NextCall<'a> {
         }
     }
 
-    /// The tool at the end; nothing if the model calls one that was not offered.
+    /// Returns the tool; `None` if the model called one that was not offered.
     pub fn tool(&self) -> Option<&'a Arc<dyn Tool>> {
         self.tool
     }

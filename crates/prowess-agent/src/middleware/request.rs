@@ -21,52 +21,53 @@ use crate::{
     session::{Session, SessionError},
 };
 
-/// A request on its way to the model. Middleware add to it; what one adds is seen by those behind it.
+/// A request on its way to the model. Middleware adds to it; the middleware behind sees the
+/// additions.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The turn that it belongs to.
     pub turn: Arc<Turn>,
-    /// All that the model could be told; its tools are filled in at the end.
+    /// The parts of the prompt; the tools are filled in last.
     pub prompt: Prompt,
-    /// The tools that the model can call. A name stays with the tool that had it first.
+    /// The tools that the model can call. If two have the same name, the first is kept.
     pub tools: Vec<Arc<dyn Tool>>,
-    /// What the model is told before the request of the person, and is no part of the conversation.
+    /// Texts placed before the user's request that are not part of the conversation.
     pub context: Vec<Context>,
-    /// Skills whose instructions stand in the history as the result of a call. Whoever takes the call
-    /// out of it tells them again.
+    /// Skills whose instructions are in the history as the result of a call. A middleware that
+    /// removes the call from the history has to disclose them again.
     pub told: Vec<SkillInHistory>,
-    /// What is told of the prompt, where that was made to fit; else all of it.
+    /// The prompt as it was made to fit; `None` if all of it is sent.
     pub fitted: Option<FittedPrompt>,
-    /// How many tokens the model may reply with.
+    /// The maximum number of tokens in the reply.
     pub max_output: Option<usize>,
-    /// How freely it replies.
+    /// The sampling temperature.
     pub temperature: Option<f64>,
 }
 
-/// Something that a middleware tells the model beside the conversation.
+/// A text that a middleware adds to a request beside the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Context {
-    /// Where it came from, such as `retrieval:notes.md`.
+    /// Its source, such as `retrieval:notes.md`.
     pub from: String,
-    /// What it says.
+    /// The text.
     pub text: String,
 }
 
-/// A skill whose instructions stand in the history.
+/// A skill whose instructions are in the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkillInHistory {
-    /// The call whose result they are.
+    /// The id of the call whose result they are.
     pub call_id: String,
-    /// The skill.
+    /// The skill, as it was disclosed.
     pub offer: Arc<Offer>,
 }
 
-/// From what a person asks to the answer.
+/// A turn: from a request to its answer.
 #[derive(Debug)]
 pub struct Turn {
-    /// What was said so far.
+    /// The session it belongs to.
     pub session: Session,
-    /// Which one of its session it is, from 1.
+    /// Its number within the session, from 1.
     pub number: usize,
     began: Instant,
     steps: AtomicUsize,
@@ -79,7 +80,7 @@ pub struct Turn {
     middleware: Arc<[Arc<dyn Middleware>]>,
 }
 
-/// The tools that were last offered, each as it was described first.
+/// The tools that were last offered, each with its first description.
 #[derive(Default)]
 struct DescribedTools(Mutex<Vec<(Arc<dyn Tool>, ToolDefinition)>>);
 
@@ -104,38 +105,38 @@ impl Turn {
         }
     }
 
-    /// How often the model was asked.
+    /// Returns the number of requests to the model.
     pub fn steps(&self) -> usize {
         self.steps.load(Ordering::Relaxed)
     }
 
-    /// What all its replies took.
+    /// Returns the token usage of all its replies.
     pub fn spent(&self) -> TokenUsage {
         lock(&self.spent).values().copied().sum()
     }
 
-    /// What the replies of each model took, by its name.
+    /// Returns the token usage of each model, by model name.
     pub fn spent_on(&self) -> BTreeMap<String, TokenUsage> {
         lock(&self.spent).clone()
     }
 
-    /// Counts what a reply of a model took, for this turn and for its session.
+    /// Adds the token usage of a reply to this turn and its session.
     pub(crate) fn spend(&self, model: &str, spent: TokenUsage) -> Result<(), SessionError> {
         *lock(&self.spent).entry(model.to_owned()).or_default() += spent;
         self.session.spend(model, spent)
     }
 
-    /// When it began.
+    /// Returns the time it began.
     pub fn began(&self) -> Instant {
         self.began
     }
 
-    /// The middleware, the outermost first.
+    /// Returns the middleware, outermost first.
     pub fn middleware(&self) -> &[Arc<dyn Middleware>] {
         &self.middleware
     }
 
-    /// Says that a skill is active from now on.
+    /// Marks a skill as active from now on.
     pub fn activate(&self, skill: &str) {
         let mut active = lock(&self.active);
         if !active.iter().any(|it| it == skill) {
@@ -143,34 +144,34 @@ impl Turn {
         }
     }
 
-    /// The skills that are active, in the order in which they came to be.
+    /// Returns the active skills, in the order of activation.
     pub fn active(&self) -> Vec<String> {
         lock(&self.active).clone()
     }
 
-    /// The tool of this name, among those that the model was last offered.
+    /// Returns the tool of this name, among those last offered to the model.
     pub fn tool(&self, name: &str) -> Option<Arc<dyn Tool>> {
         lock(&self.offered).iter().find(|it| it.name() == name).cloned()
     }
 
-    /// The names of the tools that the model was last offered.
+    /// Returns the names of the tools last offered to the model.
     pub fn tools(&self) -> Vec<String> {
         lock(&self.offered).iter().map(|it| it.name().to_owned()).collect()
     }
 
-    /// What the model was last asked; nothing at all before the first time.
+    /// Returns the last request to the model; an empty one before the first.
     pub fn asked(&self) -> Arc<ChatRequest> {
         lock(&self.asked).clone()
     }
 
-    /// Says that the instructions of a skill stand in the history; a skill stands there once.
+    /// Records that the instructions of a skill are in the history; a skill is recorded once.
     pub fn tell(&self, told: SkillInHistory) {
         let mut all = lock(&self.told);
         all.retain(|it| it.offer.name != told.offer.name);
         all.push(told);
     }
 
-    /// The skills whose instructions stand in the history.
+    /// Returns the skills whose instructions are in the history.
     pub fn told(&self) -> Vec<SkillInHistory> {
         lock(&self.told).clone()
     }
@@ -179,17 +180,17 @@ impl Turn {
         *lock(&self.offered) = tools.to_vec();
     }
 
-    /// Tells every middleware what happened.
+    /// Reports an event to every middleware.
     pub fn note(&self, what: EventKind) {
         self.middleware.iter().for_each(|it| it.note(self, &what));
     }
 
-    /// The turn whose call is being answered, for approvers that know of none.
+    /// Returns the turn whose call is being answered, for approvers that are not passed one.
     pub fn current() -> Option<Arc<Self>> {
         CURRENT.try_with(Arc::clone).ok()
     }
 
-    /// Has tools and the gate go by these skills in this turn.
+    /// Sets the active skills of this turn for tools and the authorizer.
     pub(crate) fn go_by(&self, active: Arc<Active>) {
         *lock(&self.skills) = Some(active);
     }
@@ -203,7 +204,7 @@ impl Turn {
         }
     }
 
-    /// What happened, with when and where.
+    /// Returns an event with its time and place.
     pub fn event<'a>(&'a self, what: &'a EventKind) -> Event<'a> {
         let at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Event {
@@ -231,15 +232,15 @@ impl Request {
         }
     }
 
-    /// Adds a tool, unless another has its name.
+    /// Adds a tool, unless another has the same name.
     pub fn offer(&mut self, tool: Arc<dyn Tool>) {
         if self.tools.iter().all(|it| it.name() != tool.name()) {
             self.tools.push(tool);
         }
     }
 
-    /// The tools as a model is told of them. A tool is described in the same words throughout a
-    /// session, so that a provider can remember what stands before the conversation.
+    /// Returns the definitions of the tools. A tool keeps the same description throughout a
+    /// session, so that the provider can cache everything before the conversation.
     pub fn offered(&self) -> Vec<ToolDefinition> {
         let described = self.turn.session.keep(DescribedTools::default);
         let mut described = lock(&described.0);
@@ -259,12 +260,12 @@ impl Request {
         described.iter().map(|it| it.1.clone()).collect()
     }
 
-    /// The prompt with all that belongs to it: the tools, and the context before the request.
+    /// Returns the complete prompt: with the tools, and the context before the request.
     pub fn filled(&self) -> Prompt {
         self.filled_by(None::<fn(usize, &mut Message)>)
     }
 
-    /// Does the same, and does something to each message of the history on the way, by its place.
+    /// Like `filled`, and applies `mark` to each message of the history, by its index.
     pub(crate) fn filled_by(&self, mark: Option<impl FnMut(usize, &mut Message)>) -> Prompt {
         let mut prompt = self.prompt.clone();
         if let Some(mut mark) = mark {
@@ -289,7 +290,7 @@ impl Request {
         prompt
     }
 
-    /// Whether the model reads what skills or documents say.
+    /// Whether the prompt contains texts of skills or documents.
     fn has_texts(&self) -> bool {
         let Self { prompt, context, .. } = self;
         let opening = self.turn.session.known_marker().map(|it| it.opening());
@@ -300,7 +301,7 @@ impl Request {
             || prompt.history.iter().any(|it| it.role == Role::Tool && is_fenced(&it.content))
     }
 
-    /// Asks the model for a reply to what is there.
+    /// Sends the request to the model.
     pub(crate) async fn ask(self, model: &dyn Model) -> Result<ChatResponse, TurnError> {
         let turn = self.turn.clone();
         let tools = self.offered();
@@ -311,7 +312,7 @@ impl Request {
             None => self.filled().whole(),
         };
         let Prompt { skills, catalog, .. } = self.prompt;
-        // A model may have nothing to say, but most providers take no message that says nothing.
+        // A reply may be empty, but most providers reject empty messages.
         messages.retain(|it| it.role != Role::Assistant || !is_empty(it));
         let ask = Arc::new(ChatRequest { messages, tools, max_output, temperature });
         *lock(&turn.asked) = ask.clone();
@@ -351,7 +352,7 @@ impl Request {
     }
 }
 
-/// Whether a message says nothing at all.
+/// Whether a message has no content at all.
 pub(crate) fn is_empty(message: &Message) -> bool {
     message.content.trim().is_empty() && message.calls.is_empty() && message.parts.is_empty()
 }
