@@ -1,4 +1,4 @@
-//! A model: what it is asked, what it replies, and how it can fail.
+//! The model interface: requests, replies and errors.
 
 use std::{fmt, future::Future, iter::Sum, ops::AddAssign, pin::Pin, time::Duration};
 
@@ -8,47 +8,48 @@ use serde_json::{Value as Json, json};
 
 /// An adapter to a language model.
 ///
-/// An implementer sends what it is asked as it is, and cuts and adds nothing. What the model says on
-/// the way is told as it comes; the reply has all of it. A reply that is dropped is cancelled: the
-/// connection is closed. A key never stands in an error, and not in what `Debug` shows.
+/// An implementer sends the request unchanged, without cutting or adding anything. It reports
+/// deltas while the reply streams, and the returned reply contains all of them. Dropping the future
+/// cancels the reply and closes the connection. An API key never appears in an error, nor in
+/// `Debug` output.
 pub trait Model: Send + Sync + fmt::Debug {
-    /// What it is called, as its provider knows it.
+    /// The model name, as its provider knows it.
     fn name(&self) -> &str;
 
-    /// Whose it is, in one word: `openai`, `anthropic`, `gemini`, `scripted`.
+    /// The provider, in one word: `openai`, `anthropic`, `gemini`, `scripted`.
     fn provider(&self) -> &str;
 
-    /// Asks it.
+    /// Sends a request.
     fn reply<'a>(
         &'a self,
         ask: &'a ChatRequest,
         hear: &'a (dyn Fn(Delta<'_>) + Send + Sync),
     ) -> ModelFuture<'a>;
 
-    /// What it would be sent, for whoever wants to see that before it is.
+    /// Returns the body that would be sent, for inspection beforehand.
     fn body(&self, ask: &ChatRequest) -> Json {
         json!(ask)
     }
 }
 
-/// A reply, once it is waited for.
+/// The future of a reply.
 pub type ModelFuture<'a> =
     Pin<Box<dyn Future<Output = Result<ChatResponse, ModelError>> + Send + 'a>>;
 
-/// What a message has that is the result of a call that came out badly.
+/// The field that marks a message as the result of a failed call.
 pub(crate) const IS_ERROR: &str = "is_error";
 
-/// What a model is asked.
+/// A request to a model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ChatRequest {
-    /// What was said so far, the system prompt first.
+    /// The conversation so far, the system prompt first.
     pub messages: Vec<Message>,
     /// The tools that it can call.
     pub tools: Vec<ToolDefinition>,
-    /// How many tokens it may reply with.
+    /// The maximum number of tokens in the reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output: Option<usize>,
-    /// How freely it replies.
+    /// The sampling temperature.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
 }
@@ -56,65 +57,67 @@ pub struct ChatRequest {
 /// A tool that a model can call.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolDefinition {
-    /// What it is called by.
+    /// The name to call it by.
     pub name: String,
-    /// What it does.
+    /// The description of its purpose.
     pub description: String,
     /// The JSON schema of its input.
     pub input_schema: Json,
 }
 
-/// What comes of a model while it replies.
+/// A piece of a streamed reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Delta<'a> {
-    /// More of its text.
+    /// More text.
     Text(&'a str),
-    /// More of what it thinks before it speaks.
+    /// More reasoning, before the text.
     Thought(&'a str),
-    /// It begins to call this tool.
+    /// The start of a call of this tool.
     Call(&'a str),
 }
 
-/// What a model replied.
+/// A reply of a model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct ChatResponse {
-    /// What it said, with the tools that it calls. What its provider wants back with the next request,
-    /// such as signed thoughts, stands among the fields that nobody here knows.
+    /// The message, with the tool calls. Data that the provider expects back with the next request,
+    /// such as signed reasoning, is kept in fields that are not interpreted here.
     pub message: Message,
-    /// Why it ended.
+    /// The reason it ended.
     pub stop: StopReason,
-    /// What it took.
+    /// The token usage.
     pub spent: TokenUsage,
-    /// What whoever asked should know about its end, such as a reason that is not known here.
+    /// A remark for the caller about the end of the reply, such as a stop reason that is not known
+    /// here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remark: Option<String>,
 }
 
-/// Why a reply ended.
+/// The reason a reply ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum StopReason {
-    /// The model has said what it has to say.
+    /// The model finished its reply.
     #[default]
     Done,
-    /// It waits for the tools that it calls.
+    /// The model waits for the results of its tool calls.
     Calls,
-    /// It was cut off: there is more than it may reply with.
+    /// The reply was cut off at the token limit.
     Length,
-    /// Its provider held it back.
+    /// The provider's content filter stopped it.
     Filtered,
 }
 
-/// The tokens of a reply, as its provider counts them; estimated where it does not say.
+/// The token usage of a reply, as its provider counts it; estimated if the provider does not report
+/// it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenUsage {
-    /// What was read, also what was remembered of it.
+    /// The input tokens, including cached ones.
     pub input: u64,
-    /// What was said and thought.
+    /// The output tokens, including reasoning.
     pub output: u64,
-    /// How much of the input was remembered from earlier requests.
+    /// The input tokens that were read from the provider's cache.
     pub cached: u64,
     /// Whether some of it is estimated, because a provider did not report it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -123,7 +126,7 @@ pub struct TokenUsage {
 
 impl AddAssign for TokenUsage {
     fn add_assign(&mut self, other: Self) {
-        // Whatever a provider claims, it is no reason to break down.
+        // Absurd numbers from a provider must not cause an overflow.
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);
         self.cached = self.cached.saturating_add(other.cached);
@@ -152,7 +155,7 @@ impl Sum for TokenUsage {
     }
 }
 
-/// A model gave no reply.
+/// A model failed to reply.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
@@ -161,63 +164,63 @@ pub enum ModelError {
     RateLimited {
         /// The model.
         model: String,
-        /// What its provider says.
+        /// The message of its provider.
         message: String,
-        /// How long its provider asks to wait.
+        /// The delay that its provider asks for.
         wait: Option<Duration>,
     },
-    /// It was told more than its window holds.
+    /// The prompt exceeds the context window.
     #[error("the prompt is too long for `{model}`: {message}")]
     TooLong {
         /// The model.
         model: String,
-        /// What its provider says.
+        /// The message of its provider.
         message: String,
-        /// How many tokens its window holds, if that was said.
+        /// The size of the context window in tokens, if reported.
         window: Option<usize>,
-        /// How many it counts in what it was told, if that was said.
+        /// The size of the prompt in tokens, if reported.
         told: Option<usize>,
     },
-    /// Its provider will not answer this, whoever asks.
+    /// The provider refuses to answer this request.
     #[error("`{model}` refused: {message}")]
     Refused {
         /// The model.
         model: String,
-        /// What its provider says.
+        /// The message of its provider.
         message: String,
     },
-    /// Whoever asks is not known, or may not ask.
+    /// The credentials are missing, unknown or insufficient.
     #[error("`{provider}` refused the credentials: {message}")]
     Auth {
-        /// Whose model it is, or who was asked in its place.
+        /// The provider of the model, or the host asked in its place.
         provider: String,
-        /// What it says.
+        /// Its message.
         message: String,
-        /// The variable that usually holds the key.
+        /// The environment variable that usually contains the key.
         variable: &'static str,
     },
     /// Whoever asks has nothing left to pay with.
     #[error("billing error from `{provider}`: {message}")]
     Unpaid {
-        /// Whose model it is, or who was asked in its place.
+        /// The provider of the model, or the host asked in its place.
         provider: String,
-        /// What it says.
+        /// Its message.
         message: String,
     },
     /// Something else than a model answers at the address.
     #[error("there is no model server at `{host}`: {message}")]
     Elsewhere {
-        /// Who was asked.
+        /// The host that was asked.
         host: String,
-        /// What answers instead.
+        /// A description of the answer.
         message: String,
     },
-    /// The server has no such address.
+    /// The server does not know the path.
     #[error("`{url}` does not exist: {message}")]
     NoEndpoint {
-        /// What was asked.
+        /// The URL of the request.
         url: String,
-        /// What the server says.
+        /// The message of the server.
         message: String,
     },
     /// There is no such model.
@@ -225,47 +228,47 @@ pub enum ModelError {
     NotFound {
         /// The model.
         model: String,
-        /// What its provider says.
+        /// The message of its provider.
         message: String,
     },
     /// What was sent is not what the provider takes.
     #[error("`{provider}` rejected the request: {message}")]
     Invalid {
-        /// Whose model it is.
+        /// The provider of the model.
         provider: String,
-        /// What it says.
+        /// Its message.
         message: String,
     },
-    /// Its provider has trouble of its own.
+    /// The provider has an internal error.
     #[error("`{provider}` reports an error: {message}")]
     Server {
-        /// Whose model it is.
+        /// The provider of the model.
         provider: String,
-        /// What it says.
+        /// Its message.
         message: String,
-        /// How long it asks to wait.
+        /// The delay it asks for.
         wait: Option<Duration>,
     },
-    /// It could not be reached, or the connection broke before there was an answer.
+    /// The host could not be reached, or the connection broke before an answer.
     #[error("`{host}` cannot be reached: {message}")]
     Network {
-        /// Who was to be reached.
+        /// The host to be reached.
         host: String,
-        /// What went wrong.
+        /// The network error.
         message: String,
     },
     /// The connection broke after the answer had begun.
     #[error("the answer of `{host}` was cut off: {message}")]
     Broken {
-        /// Who was answering.
+        /// The host that was answering.
         host: String,
-        /// What went wrong.
+        /// The network error.
         message: String,
     },
-    /// Nobody listens where it should be.
+    /// The connection was refused: nothing listens at the address.
     #[error("`{host}` cannot be reached: connection refused")]
     Absent {
-        /// Who was to be reached.
+        /// The host to be reached.
         host: String,
     },
     /// It took too long.
@@ -273,27 +276,27 @@ pub enum ModelError {
     Timeout {
         /// The model.
         model: String,
-        /// How long was waited.
+        /// The timeout.
         after: Duration,
     },
-    /// What it replied cannot be read.
+    /// The reply cannot be parsed.
     #[error("the reply of `{model}` cannot be read: {message}")]
     Malformed {
         /// The model.
         model: String,
-        /// What is wrong with it.
+        /// The fault in the reply.
         message: String,
     },
 }
 
-/// What a provider says of a limit, and how long it asks to wait.
+/// Formats a provider's message about a limit, with the delay it asks for.
 fn why(message: &str, wait: Option<Duration>) -> String {
     let message = if message.is_empty() { String::new() } else { format!(": {message}") };
     let wait = wait.map(|it| format!(" (it asks to wait {} s)", it.as_secs_f64().ceil()));
     message + &wait.unwrap_or_default()
 }
 
-/// The base URL of the address of a protocol.
+/// Returns the base URL of an endpoint's URL.
 fn base_url(url: &str) -> &str {
     let ends = ["/chat/completions", "/responses", "/messages"];
     let base = ends.iter().find_map(|it| url.strip_suffix(it));
@@ -304,7 +307,7 @@ fn base_url(url: &str) -> &str {
 pub(crate) const WINDOW: &str = "set the model's context window with `--window` or `window.tokens`";
 
 impl ModelError {
-    /// Whether the same request may come out well a little later.
+    /// Whether the same request may succeed a little later.
     pub fn is_passing(&self) -> bool {
         matches!(
             self,
@@ -318,7 +321,7 @@ impl ModelError {
         )
     }
 
-    /// How long to wait before the next try, if the provider said so.
+    /// Returns the delay before the next attempt, if the provider gave one.
     pub fn wait(&self) -> Option<Duration> {
         match self {
             Self::RateLimited { wait, .. } | Self::Server { wait, .. } => *wait,
@@ -326,7 +329,7 @@ impl ModelError {
         }
     }
 
-    /// What kind of error it is, in one word, as for `error.type` of a span.
+    /// Returns the kind of error in one word, as for `error.type` of a span.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::RateLimited { .. } => "rate_limited",
@@ -347,7 +350,7 @@ impl ModelError {
         }
     }
 
-    /// What to do about it.
+    /// Returns a hint: the action that may resolve the error.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::RateLimited { .. } => "wait, or use another model with `--model`".to_owned(),

@@ -1,4 +1,4 @@
-//! What was said in a conversation, kept so that nothing of it is lost or done twice.
+//! A session: a conversation, saved so that nothing is lost or executed twice.
 
 use std::{
     any::Any,
@@ -14,10 +14,10 @@ use tokio::sync::OwnedMutexGuard;
 
 use crate::model::TokenUsage;
 
-/// What was said in a conversation. Clones are the same conversation.
+/// A conversation. Clones share the same state.
 ///
-/// With a journal every step is written before the next one is taken: what the model says before a
-/// tool is called, that a call begins before it does, and its result before the model hears of it.
+/// With a journal every step is written before the next one is taken: a reply before its tools are
+/// called, the start of a call before it runs, and its result before the model receives it.
 #[derive(Debug, Clone, Default)]
 pub struct Session {
     id: Arc<str>,
@@ -29,43 +29,44 @@ pub struct Session {
 #[derive(Debug, Default)]
 struct State {
     messages: Arc<Vec<Message>>,
-    /// The calls that began and whose result is not known.
+    /// The calls that began and have no result yet.
     begun: BTreeSet<String>,
-    /// The skills that the model took up, each behind the call that told the instructions last.
+    /// The skills that the model activated, each after the id of the call that last disclosed the
+    /// instructions.
     taken: Vec<(String, String)>,
-    /// How often somebody asked for something.
+    /// The number of requests.
     turns: usize,
     spent: BTreeMap<String, TokenUsage>,
-    /// What stands around the texts of skills, once there was one.
+    /// The marker around texts of skills, once one was needed.
     marker: Option<Marker>,
     journal: Option<Journal>,
 }
 
-/// One line of a journal.
+/// A line of a journal.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Line {
-    /// The first one.
+    /// The first line.
     Session { version: u32, id: String },
-    /// Something was said.
+    /// A message was added.
     Message { message: Message },
     /// A call begins.
     Begun { call: String },
-    /// A call told the instructions of a skill.
+    /// A call disclosed the instructions of a skill.
     Taken { call: String, skill: String },
-    /// Older messages were replaced: these are all that there are.
+    /// Older messages were replaced: these are all messages now.
     Compacted { messages: Vec<Message> },
     /// The code of the markers around the texts of skills.
     Marker { code: String },
-    /// A reply of a model took this.
+    /// The token usage of a reply.
     Spent { model: String, spent: TokenUsage },
-    /// Something that a later program writes and an older one can do without.
+    /// A kind of line from a later version, which older versions can ignore.
     #[serde(other)]
     Unknown,
 }
 
 impl Line {
-    /// Whether it would tell a model what only a host tells it, whoever wrote the journal.
+    /// Whether it contains a system message, which only the host may provide, not the journal.
     fn is_of_the_system(&self) -> bool {
         match self {
             Self::Message { message } => message.role == Role::System,
@@ -75,28 +76,28 @@ impl Line {
     }
 }
 
-/// The version of the journal that is written.
+/// The version of the journals that are written.
 const VERSION: u32 = 1;
 
-/// A session cannot be kept or taken up again.
+/// A session cannot be saved or resumed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// What was said cannot be written.
+    /// The journal cannot be written.
     #[error("cannot write the session")]
     Write(#[source] io::Error),
-    /// A line of a journal cannot be read.
+    /// A line of a journal cannot be parsed.
     #[error("line {line} of the session cannot be read")]
     Line {
-        /// Which one, from 1.
+        /// The line number, from 1.
         line: usize,
-        /// Why.
+        /// The cause.
         source: serde_json::Error,
     },
     /// A line of a journal would tell the model what only a host tells it.
     #[error("line {line} of the session is a system message, which a session cannot contain")]
     System {
-        /// Which one, from 1.
+        /// The line number, from 1.
         line: usize,
     },
     /// A journal is of a later version.
@@ -108,12 +109,12 @@ pub enum SessionError {
 }
 
 impl Session {
-    /// Begins a conversation that is kept in memory.
+    /// Creates a session in memory.
     pub fn new(id: impl Into<Arc<str>>) -> Self {
         Self { id: id.into(), ..Self::default() }
     }
 
-    /// Takes up the conversation of a journal, or begins one in it.
+    /// Resumes the session of a journal, or creates one in it.
     pub fn open(id: &str, mut journal: Journal) -> Result<Self, SessionError> {
         let (own_id, state) = State::read(&journal.take_lines())?;
         let session = Self::new(own_id.as_deref().unwrap_or(id));
@@ -124,8 +125,8 @@ impl Session {
         Ok(session)
     }
 
-    /// Takes up the conversation that the lines of a journal tell, and leaves the journal as it is:
-    /// what is said from now on is kept in memory.
+    /// Resumes the session from the lines of a journal, and leaves the journal unchanged: new
+    /// messages are kept in memory.
     pub fn replay(id: &str, lines: &[String]) -> Result<Self, SessionError> {
         let (own_id, state) = State::read(lines)?;
         let session = Self::new(own_id.as_deref().unwrap_or(id));
@@ -133,22 +134,22 @@ impl Session {
         Ok(session)
     }
 
-    /// What tells it from others.
+    /// Returns its id.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// What was said so far.
+    /// Returns the messages so far.
     pub fn messages(&self) -> Vec<Message> {
         self.history().to_vec()
     }
 
-    /// The same as it is now, shared.
+    /// Returns the current messages as a shared snapshot.
     pub fn history(&self) -> Arc<Vec<Message>> {
         self.state().messages.clone()
     }
 
-    /// The calls of the last reply that have no result, and whether each had begun.
+    /// Returns the calls of the last reply that have no result, and whether each had begun.
     pub fn open_calls(&self) -> Vec<(Call, bool)> {
         let state = self.state();
         let Some(at) = state.messages.iter().rposition(|it| it.role == Role::Assistant) else {
@@ -161,38 +162,38 @@ impl Session {
         open.map(|it| (it.clone(), state.begun.contains(&it.id))).collect()
     }
 
-    /// Whether there is a call of this id.
+    /// Whether there is a call with this id.
     pub(crate) fn has_call(&self, id: &str) -> bool {
         self.state().messages.iter().flat_map(|it| &it.calls).any(|it| it.id == id)
     }
 
-    /// Adds what was said.
+    /// Adds a message.
     pub fn push(&self, message: Message) -> Result<(), SessionError> {
         self.record(Line::Message { message })
     }
 
-    /// Notes that a call begins.
+    /// Records that a call begins.
     pub fn begin(&self, call: &Call) -> Result<(), SessionError> {
         self.record(Line::Begun { call: call.id.clone() })
     }
 
-    /// Notes that a call told the model the instructions of a skill.
+    /// Records that a call disclosed the instructions of a skill.
     pub fn activate(&self, call: &str, skill: &str) -> Result<(), SessionError> {
         self.record(Line::Taken { call: call.to_owned(), skill: skill.to_owned() })
     }
 
-    /// The skills that the model took up, each behind the call that told the instructions last; also
-    /// when the call is no longer among the messages.
+    /// Returns the skills that the model activated, each after the id of the call that last
+    /// disclosed the instructions; also if the call is no longer among the messages.
     pub fn taken(&self) -> Vec<(String, String)> {
         self.state().taken.clone()
     }
 
-    /// Has these messages stand for all that was said.
+    /// Replaces all messages with these.
     pub fn compact(&self, messages: Vec<Message>) -> Result<(), SessionError> {
         self.record(Line::Compacted { messages })
     }
 
-    /// The state of a middleware for this conversation, in memory; the first use makes it.
+    /// Returns the state of a middleware for this session, in memory; the first use creates it.
     pub fn keep<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> T) -> Arc<T> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let known = kept.iter().find_map(|it| it.clone().downcast().ok());
@@ -203,55 +204,55 @@ impl Session {
         })
     }
 
-    /// The marker between which the model reads what skills say; the same for as long as the
-    /// conversation goes on, also when it is taken up again.
+    /// Returns the marker around texts of skills; it stays the same for the whole session, also
+    /// after it is resumed.
     pub fn marker(&self) -> Marker {
         let mut state = self.state();
         if let Some(marker) = &state.marker {
             return marker.clone();
         }
         let marker = fresh_marker();
-        // Where it cannot be written, the next message cannot either, which is told then.
+        // If this write fails, that of the next message fails too and reports the error.
         let _ = state.write(&Line::Marker { code: marker.code().to_owned() });
         state.marker = Some(marker.clone());
         marker
     }
 
-    /// The marker, if there has been a use for one.
+    /// Returns the marker, if one was needed so far.
     pub(crate) fn known_marker(&self) -> Option<Marker> {
         self.state().marker.clone()
     }
 
-    /// Takes this marker, unless the conversation has one already.
+    /// Sets the marker, unless the session has one already.
     #[must_use]
     pub fn with_marker(self, marker: Marker) -> Self {
         self.state().marker.get_or_insert(marker);
         self
     }
 
-    /// How often somebody asked for something.
+    /// Returns the number of requests.
     pub fn turns(&self) -> usize {
         self.state().turns
     }
 
-    /// Waits until no other turn of the conversation is being taken, and holds off others.
+    /// Waits until no other turn of the session is running, and blocks others.
     pub(crate) async fn begin_turn(&self) -> OwnedMutexGuard<()> {
         self.turn.clone().lock_owned().await
     }
 
-    /// What the replies of each model took, by the model's name.
+    /// Returns the token usage of each model, by model name.
     pub fn spent_on(&self) -> BTreeMap<String, TokenUsage> {
         self.state().spent.clone()
     }
 
-    /// Counts what a reply of a model took.
+    /// Adds the token usage of a reply.
     pub(crate) fn spend(&self, model: &str, spent: TokenUsage) -> Result<(), SessionError> {
         if spent == TokenUsage::default() {
             return Ok(());
         }
         let line = Line::Spent { model: model.to_owned(), spent };
         let mut state = self.state();
-        // It is spent, whether that can be written or not.
+        // The tokens are spent, whether that can be written or not.
         let written = state.write(&line);
         state.take(line);
         written
@@ -270,7 +271,7 @@ impl Session {
 }
 
 impl State {
-    /// What lines tell, and how the session is called in them.
+    /// Parses the lines of a journal: returns the session id in them, and the state.
     fn read(lines: &[String]) -> Result<(Option<String>, Self), SessionError> {
         let (mut own_id, mut state) = (None, Self::default());
         for (number, text) in lines.iter().enumerate() {
@@ -312,13 +313,14 @@ impl State {
                 self.taken.push((call, skill));
             }
             Line::Compacted { messages } => self.messages = messages.into(),
-            // The first one stays: it is in what was said since.
+            // The first marker stays: later messages contain it.
             Line::Marker { code } => self.marker = self.marker.take().or(Marker::new(&code)),
             Line::Spent { model, spent } => *self.spent.entry(model).or_default() += spent,
         }
     }
 
-    /// Where a message belongs: results stand in the order of their calls, whichever came first.
+    /// Returns the index for a message: results are in the order of their calls, in whichever order
+    /// they arrive.
     fn place(&self, message: &Message) -> usize {
         let end = self.messages.len();
         let Some(at) = self.messages.iter().rposition(|it| !it.calls.is_empty()) else {

@@ -1,4 +1,4 @@
-//! Asking a model over a wire, whoever's it is.
+//! The HTTP adapter that all providers share.
 
 use std::{
     error::Error,
@@ -26,7 +26,7 @@ use crate::{
     },
 };
 
-/// A model that is asked over a wire.
+/// A model that is reached over HTTP.
 pub(super) struct Adapter {
     pub(super) provider: ModelProvider,
     pub(super) name: String,
@@ -35,52 +35,54 @@ pub(super) struct Adapter {
     pub(super) stream: bool,
     pub(super) wire: HttpClient,
     pub(super) protocol: Box<dyn Protocol>,
-    /// What its server has taught us so far.
+    /// The quirks its server has shown so far.
     pub(super) manners: Mutex<ProviderQuirks>,
 }
 
-/// How a provider is spoken to. An implementer translates, and decides nothing.
+/// The wire protocol of a provider. An implementer translates, and makes no decisions.
 pub(super) trait Protocol: Send + Sync {
-    /// Where a model is asked, behind the base URL: the version, which may stand there already, and
+    /// The path behind the base URL, as the version, which may already be part of the base URL, and
     /// the rest of the path.
     fn path(&self, model: &str, stream: bool) -> (&'static str, String);
 
-    /// The headers that let one in, and whatever else is wanted.
+    /// The authentication headers, and any others that are required.
     fn headers(&self, key: &str) -> Vec<(&'static str, String)>;
 
-    /// What is sent. `by` names the model among those whose replies stand in the messages.
+    /// Returns the request body. `by` identifies the model among those whose replies are in the
+    /// messages.
     fn body(&self, model: &str, by: &str, ask: &ChatRequest, manners: ProviderQuirks) -> Json;
 
-    /// Takes one event of a stream, or the whole answer where there is no stream.
+    /// Reads one event of a stream, or the whole answer if there is no stream.
     fn take(&self, event: &Json, draft: &mut Draft<'_>) -> Result<Flow, Trouble>;
 
-    /// How many tokens a reply may have unless somebody says so, where that has to be said.
+    /// The default limit of output tokens, for a protocol that requires one.
     fn usual_output(&self) -> Option<usize> {
         None
     }
 
-    /// How to ask after a request was not taken, with what was said; the same if there is no other way.
+    /// Returns the quirks to retry with after a request was rejected with this message; unchanged
+    /// if there is no alternative.
     fn relent(&self, manners: ProviderQuirks, _message: &str) -> ProviderQuirks {
         manners
     }
 }
 
-/// How a server wants to be asked, as far as it has said so by refusing something else.
+/// The deviations of a server from the usual protocol, as learned from its rejections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ProviderQuirks {
-    /// It takes no wish to stream.
+    /// It rejects streaming.
     pub(super) no_stream: bool,
-    /// It takes no wish to hear what a stream took.
+    /// It rejects the option that reports usage in a stream.
     pub(super) no_usage: bool,
-    /// Its limit of a reply goes by the other name.
+    /// Its output limit has the other field name.
     pub(super) other_limit: bool,
-    /// It takes no wish for thoughts that can go back.
+    /// It rejects the request for reasoning that can be sent back.
     pub(super) no_thoughts: bool,
-    /// It wants thoughts back also where there were none.
+    /// It requires the reasoning field even if there was no reasoning.
     pub(super) empty_thoughts: bool,
-    /// It does not know what goes back as its own. That is so for one request only.
+    /// It does not recognize data sent back as its own. This applies to one request only.
     pub(super) forgotten: bool,
-    /// It replies with no more tokens than these.
+    /// The maximum number of output tokens it accepts.
     pub(super) most_output: Option<usize>,
 }
 
@@ -88,18 +90,18 @@ pub(super) struct ProviderQuirks {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Flow {
     More,
-    /// All was said; what it took may follow.
+    /// The reply is complete; the token usage may follow.
     Nearly,
     Over,
 }
 
-/// The most bytes of a reply, with all that stands around it.
+/// The maximum size of a reply in bytes, including its framing.
 const MAX_REPLY: u64 = 64 * 1024 * 1024;
-/// The most bytes of an answer that is no reply.
+/// The maximum size of an error answer in bytes.
 const MAX_TROUBLE: usize = 64 * 1024;
-/// How long is waited for all of that.
+/// The timeout for reading all of an error answer.
 const TROUBLE: Duration = Duration::from_secs(10);
-/// How long is waited for what may follow a reply.
+/// The timeout for what may follow a complete reply.
 const LINGER: Duration = Duration::from_secs(2);
 
 impl Model for Adapter {
@@ -154,7 +156,7 @@ impl Adapter {
         self.protocol.body(&self.name, &by, &ask, manners)
     }
 
-    /// How many tokens a reply may have, if that is said at all.
+    /// Returns the limit of output tokens, if one is sent at all.
     fn max_output(&self, ask: &ChatRequest, manners: ProviderQuirks) -> Option<usize> {
         let wanted = ask.max_output.or(self.protocol.usual_output())?;
         Some(manners.most_output.map_or(wanted, |most| most.min(wanted)))
@@ -207,7 +209,8 @@ impl Adapter {
         Ok(reply)
     }
 
-    /// What a reply took; estimated where its provider does not say, or says nothing for something.
+    /// Returns the token usage of a reply; estimated if its provider reports nothing, or 0 for
+    /// something.
     fn counted(&self, ask: &ChatRequest, reply: &ChatResponse) -> TokenUsage {
         let mut spent = reply.spent;
         let window = ContextWindow {
@@ -238,7 +241,7 @@ impl Adapter {
         loop {
             let chunk = match flow {
                 Flow::More => incoming.chunk().await.map_err(|it| self.unreachable(it))?,
-                // What is missing now is not worth to lose the reply.
+                // Losing what is missing now is better than losing the reply.
                 Flow::Nearly => {
                     let end = *end.get_or_insert_with(|| Instant::now() + LINGER);
                     incoming.chunk_within(end - Instant::now()).await.unwrap_or_default()
@@ -269,7 +272,7 @@ impl Adapter {
     fn take(&self, event: &str, draft: &mut Draft<'_>) -> Result<Flow, ModelError> {
         match event.trim() {
             "" => return Ok(Flow::More),
-            // Only chat completions end like this, and some servers that speak something else too.
+            // Only chat completions end like this, and some servers that speak other protocols.
             "[DONE]" if draft.stop.is_some() || !draft.is_empty() => return Ok(Flow::Over),
             "[DONE]" => return Ok(Flow::More),
             _ => {}
@@ -295,7 +298,7 @@ impl Adapter {
         Ok(ChatResponse { remark, ..draft.reply(&self.by()) })
     }
 
-    /// What stands in a message that only this model understands.
+    /// Returns the tag of data in a message that only this model understands.
     fn by(&self) -> String {
         format!("{}/{}", self.provider.as_str(), self.name)
     }
@@ -310,7 +313,7 @@ impl Adapter {
         }
         let mut body = Vec::new();
         let end = Instant::now() + TROUBLE;
-        // What was said until it broke off is all there is to say.
+        // If the connection breaks, what was read until then is the message.
         while let Ok(Some(chunk)) = incoming.chunk_within(end - Instant::now()).await {
             body.extend(chunk);
             if body.len() > MAX_TROUBLE {
@@ -333,7 +336,8 @@ impl Adapter {
         })
     }
 
-    /// The address that is asked, without a password and without a query, which may have a key.
+    /// Returns the URL that is asked, without a password and without a query, which may contain a
+    /// key.
     fn address(&self) -> String {
         let url = self.post(Vec::new()).url;
         let url = url.split('?').next().unwrap_or_default();
@@ -362,7 +366,7 @@ impl Adapter {
                 while let Some(source) = deepest.and_then(Error::source) {
                     deepest = Some(source);
                 }
-                // The number of an error tells nobody anything.
+                // The number of an OS error does not help the user.
                 let without_number = |it: &str| it.split(" (os error").next().map(str::to_owned);
                 let cause = deepest.and_then(|it| without_number(&it.to_string()));
                 let (host, error) = (self.host(), error);
@@ -387,7 +391,7 @@ impl Adapter {
     fn host(&self) -> String {
         let rest = self.base.split_once("://").map_or(&*self.base, |it| it.1);
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-        // Whoever comes before it may have a password.
+        // User info before the host may contain a password.
         authority.rsplit('@').next().unwrap_or_default().to_owned()
     }
 }
@@ -400,7 +404,7 @@ impl fmt::Debug for Adapter {
     }
 }
 
-/// How many tokens a reply may have, where a request was refused because these are too many.
+/// Returns the output limit to retry with, if a request was rejected because `wanted` is too high.
 fn less_output(message: &str, wanted: usize) -> Option<usize> {
     let message = message.to_lowercase();
     let says = |signs: &[&str]| signs.iter().any(|it| message.contains(it));
@@ -410,8 +414,8 @@ fn less_output(message: &str, wanted: usize) -> Option<usize> {
     numbers(&message).into_iter().filter(|it| is_it && (1..wanted).contains(it)).max()
 }
 
-/// Whether a request was refused because of what the model is said to have thought: signatures hold for
-/// what stood before them, and that may have been shortened since.
+/// Whether a request was rejected because of the reasoning sent back: signatures cover everything
+/// before them, and that may have been shortened since.
 fn is_about_thoughts(message: &str) -> bool {
     let message = message.to_lowercase();
     ["thinking", "thought", "signature", "encrypted", "reasoning"]
@@ -419,15 +423,15 @@ fn is_about_thoughts(message: &str) -> bool {
         .any(|it| message.contains(it))
 }
 
-/// What the protocols add to a base URL.
+/// The paths that the protocols append to a base URL.
 const ENDPOINTS: [&str; 3] = ["/chat/completions", "/responses", "/messages"];
 
-/// The path behind a base URL. The version is added where there is no path at all, as most people
-/// name a server of their own, or always; unless it stands there. A query stays behind.
+/// Returns the URL of a path behind a base URL. The version is added if the base has no path, as is
+/// usual for self-hosted servers, or if `always` is set; never twice. A query is kept at the end.
 fn url(base: &str, version: &str, path: &str, always: bool) -> String {
     let (base, query) = base.split_once('?').unwrap_or((base, ""));
     let base = base.trim().trim_end_matches('/');
-    // Some name the whole address, as it is in a program of theirs.
+    // Some users give the whole endpoint URL, as in their own program.
     let whole = ENDPOINTS.iter().find_map(|it| base.strip_suffix(it));
     let base = whole.unwrap_or(base);
     let (_, rest) = base.split_once("://").unwrap_or(("", base));
@@ -452,7 +456,7 @@ mod tests {
         anthropic::Anthropic, gemini::Gemini, openai::OpenAi, responses::Responses,
     };
 
-    /// What each provider may send, in the order of a stream.
+    /// Sample events of each provider, in the order of a stream.
     const SAMPLES: &[(&dyn Protocol, &[&str])] = &[
         (
             &OpenAi { is_newer: true },
@@ -498,7 +502,7 @@ mod tests {
         ),
     ];
 
-    /// The paths of all values in one.
+    /// Collects the paths of all values in a JSON value.
     fn paths(json: &Json, path: &str, paths: &mut Vec<String>) {
         paths.push(path.to_owned());
         let names: Vec<String> = match json {
@@ -544,7 +548,7 @@ mod tests {
                     }
                     let reply = draft.reply("by");
                     replies += 1;
-                    // What came of it can be told to everybody.
+                    // The resulting message must be accepted by every protocol.
                     let ask =
                         ChatRequest { messages: vec![reply.message], ..ChatRequest::default() };
                     for (protocol, _) in SAMPLES {

@@ -1,4 +1,4 @@
-//! Messages, the interface of Anthropic.
+//! The Messages API of Anthropic.
 
 use prowess::{Message, Role};
 use serde_json::{Value as Json, json};
@@ -11,11 +11,12 @@ use super::{
 };
 use crate::model::{ChatRequest, IS_ERROR, StopReason, ToolDefinition};
 
-/// Messages: the system prompt stands apart, roles alternate, and results are said by the user.
+/// The Messages API: the system prompt is separate, roles alternate, and tool results are user
+/// messages.
 #[derive(Debug)]
 pub(super) struct Anthropic;
 
-/// How many tokens a reply may have unless somebody says so: it has to be said.
+/// The default limit of output tokens, which the API requires.
 const MAX_OUTPUT: usize = 32_000;
 
 impl Protocol for Anthropic {
@@ -49,7 +50,7 @@ impl Protocol for Anthropic {
             remember(body["tools"].as_array_mut().and_then(|it| it.last_mut()));
         }
         let mut turns = turns(messages, by);
-        // What was said so far is read again with every step.
+        // The conversation so far is read again with every step.
         let last = turns.last_mut().and_then(|it| it["content"].as_array_mut()?.last_mut());
         remember(last.filter(|it| matches!(it["type"].as_str(), Some("text" | "tool_result"))));
         body["messages"] = turns.into();
@@ -89,16 +90,16 @@ impl Protocol for Anthropic {
     }
 }
 
-/// Asks to keep what stands up to here for the next request.
+/// Marks everything up to here to be cached for the next request.
 fn remember(block: Option<&mut Json>) {
     if let Some(block) = block {
         block["cache_control"] = json!({"type": "ephemeral"});
     }
 }
 
-/// The turns of a conversation: roles alternate, the user begins, and results come before words.
-/// Thoughts go back until a person speaks again: they are signed together with all that stood before
-/// them, and the system prompt may be another by then.
+/// Returns the turns of a conversation: roles alternate, the user begins, and results come before
+/// text. Reasoning is sent back until the next user message: it is signed together with everything
+/// before it, and the system prompt may have changed by then.
 fn turns(messages: &[Message], by: &str) -> Vec<Json> {
     let asked = messages.iter().rposition(|it| it.role == Role::User).unwrap_or_default();
     let mut turns: Vec<(&str, Vec<Json>)> = Vec::new();
@@ -127,7 +128,7 @@ fn turns(messages: &[Message], by: &str) -> Vec<Json> {
 
 fn blocks(message: &Message, by: &str) -> Vec<Json> {
     let text = |text: &str| {
-        // An empty block is refused.
+        // Empty blocks are rejected.
         (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}))
     };
     match message.role {
@@ -170,7 +171,7 @@ fn blocks(message: &Message, by: &str) -> Vec<Json> {
     }
 }
 
-/// An id with nothing in it but what is taken; others have dots and colons in theirs.
+/// Returns an id with accepted characters only; other providers use dots and colons.
 fn id(id: &str) -> String {
     let taken = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     id.chars().map(taken).collect()
@@ -211,7 +212,7 @@ fn take_delta(place: u64, delta: &Json, draft: &mut Draft<'_>) {
     }
 }
 
-/// Adds to a field of a block that we do not look into.
+/// Appends to a field of an opaque block.
 fn add(place: u64, field: &str, text: &str, draft: &mut Draft<'_>) {
     if let Some(Piece { what: DraftPiece::Opaque(block), .. }) = draft.pieces.get_mut(&place) {
         let had = block[field].as_str().unwrap_or_default();
@@ -233,7 +234,7 @@ fn take_stop(said: &Json, draft: &mut Draft<'_>) -> Flow {
     Flow::Nearly
 }
 
-/// What it took: the numbers are totals, and the input is told without what was remembered of it.
+/// Reads the token usage: the numbers are totals, and the input excludes cached tokens.
 fn take_usage(usage: &Json, draft: &mut Draft<'_>) {
     if usage["output_tokens"].is_u64() {
         draft.spent.output = count(&usage["output_tokens"]);

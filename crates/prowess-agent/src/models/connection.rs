@@ -1,4 +1,4 @@
-//! From what a user names to a model that can be asked.
+//! Creates a model from the user's settings.
 
 use std::{
     fmt,
@@ -10,25 +10,25 @@ use prowess_http::{CertificateError, ClientRequest, HttpClient, HttpError, Proxi
 use super::{adapter::Adapter, provider::ModelProvider};
 use crate::model::Model;
 
-/// How a model is reached.
+/// The connection settings of a model.
 #[derive(Debug, Clone)]
 pub struct ModelConnection {
-    /// How it is spoken to.
+    /// The provider, which determines the protocol.
     pub provider: ModelProvider,
-    /// What it is called, as its provider knows it.
+    /// The model name, as its provider knows it.
     pub name: String,
-    /// Where it is, if not where its provider has it: `http://localhost:11434` or
+    /// The base URL, if not the provider's own: `http://localhost:11434` or
     /// `https://openrouter.ai/api/v1`.
     pub base_url: Option<String>,
-    /// What lets one in. A server of one's own may want none.
+    /// The API key. A self-hosted server may need none.
     pub key: Option<ApiKey>,
-    /// How long is waited. Without a stream nothing is heard until the end, so only the total counts.
+    /// The timeouts. Without streaming nothing arrives until the end, so only the total applies.
     pub timeouts: Timeouts,
-    /// Whether it is heard while it replies.
+    /// Whether the reply is streamed.
     pub stream: bool,
-    /// Authorities (PEM) that are trusted beside those of the system.
+    /// Certificate authorities (PEM) that are trusted in addition to those of the system.
     pub certificates: Option<Vec<u8>>,
-    /// The proxies that it is reached through.
+    /// The proxies of the connection.
     pub proxies: Proxies,
 }
 
@@ -36,28 +36,28 @@ pub struct ModelConnection {
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
 
-/// A model cannot be asked like this.
+/// The connection settings of a model are invalid.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectionError {
     /// It has no name.
     #[error("no model was given")]
     Name,
-    /// The address is none.
+    /// The base URL is invalid.
     #[error("the base URL cannot be used: {source}")]
     Url {
-        /// Why.
+        /// The cause.
         source: HttpError,
     },
     /// The key cannot be sent.
     #[error("the key has invalid characters")]
     Key,
-    /// The certificates are none.
+    /// The certificates are invalid.
     #[error(transparent)]
     Certificates(#[from] CertificateError),
 }
 
-/// Makes a model that can be asked. Nothing is sent until it is.
+/// Creates a model. Nothing is sent until the first request.
 pub fn model(connection: ModelConnection) -> Result<Arc<dyn Model>, ConnectionError> {
     let ModelConnection {
         provider,
@@ -87,7 +87,7 @@ pub fn model(connection: ModelConnection) -> Result<Arc<dyn Model>, ConnectionEr
     let manners = Mutex::default();
     let adapter = Adapter { provider, name, base, key, stream, wire, protocol, manners };
     let post = adapter.post(Vec::new());
-    // With a path behind it, half a base URL may look like a whole one.
+    // With a path appended, an incomplete base URL may look complete.
     let base = ClientRequest { url: adapter.base.clone(), headers: Vec::new(), ..post.clone() };
     match base.check().and_then(|()| post.check()) {
         Ok(()) => Ok(Arc::new(adapter)),
@@ -97,7 +97,7 @@ pub fn model(connection: ModelConnection) -> Result<Arc<dyn Model>, ConnectionEr
 }
 
 impl ModelConnection {
-    /// A model at its provider's own place, without a key.
+    /// Creates the settings of a model at its provider's own address, without a key.
     pub fn new(provider: ModelProvider, name: impl Into<String>) -> Self {
         Self {
             provider,
@@ -113,7 +113,7 @@ impl ModelConnection {
 }
 
 impl ApiKey {
-    /// Takes a key, without the white space around it.
+    /// Creates a key, without surrounding white space.
     pub fn new(text: &str) -> Self {
         Self(text.trim().to_owned())
     }

@@ -1,4 +1,4 @@
-//! A reply while it is coming in.
+//! A reply while it is being received.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::model::{ChatResponse, Delta, StopReason, TokenUsage};
 
-/// A reply while it is coming in: pieces in the order of their places, whichever came first.
+/// A reply while it is being received: pieces ordered by index, in whichever order they arrive.
 pub(super) struct Draft<'a> {
     pub(super) hear: &'a (dyn Fn(Delta<'_>) + Send + Sync),
     pub(super) pieces: BTreeMap<u64, Piece>,
     pub(super) spent: TokenUsage,
-    /// Why it ended, once that was said.
+    /// The reason it ended, once known.
     pub(super) stop: Option<StopReason>,
-    /// What was said about the end.
+    /// The provider's explanation of the end.
     pub(super) why: String,
 }
 
@@ -22,7 +22,7 @@ pub(super) struct Draft<'a> {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Piece {
     pub(super) what: DraftPiece,
-    /// What its provider wants back with it.
+    /// The data that its provider expects back with it.
     pub(super) rest: Map<String, Json>,
 }
 
@@ -30,11 +30,11 @@ pub(super) struct Piece {
 pub(super) enum DraftPiece {
     Text(String),
     Call(Call),
-    /// Nothing that is for us to understand.
+    /// Provider data that is not interpreted.
     Opaque(Json),
 }
 
-/// The field of a message in which a provider's own stands.
+/// The field of a message that contains the provider's own data.
 pub(super) const KEPT: &str = "kept";
 
 impl Default for DraftPiece {
@@ -54,7 +54,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Adds text to the piece at this place.
+    /// Appends text to the piece at this index.
     pub(super) fn say(&mut self, place: u64, text: &str) {
         if let DraftPiece::Text(said) = &mut self.pieces.entry(place).or_default().what {
             said.push_str(text);
@@ -64,14 +64,14 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Tells what the model thinks.
+    /// Reports reasoning of the model.
     pub(super) fn think(&self, text: &str) {
         if !text.is_empty() {
             (self.hear)(Delta::Thought(text));
         }
     }
 
-    /// Begins a call at this place.
+    /// Begins a call at this index.
     pub(super) fn begin_call(&mut self, place: u64, id: &str, name: &str) -> &mut Piece {
         if !name.is_empty() {
             (self.hear)(Delta::Call(name));
@@ -83,7 +83,7 @@ impl<'a> Draft<'a> {
         piece
     }
 
-    /// Adds to what the call at this place is given.
+    /// Appends to the arguments of the call at this index.
     pub(super) fn add_arguments(&mut self, place: u64, text: &str) {
         if let Some(call) = self.call(place) {
             call.arguments.push_str(text);
@@ -94,12 +94,12 @@ impl<'a> Draft<'a> {
         self.pieces.get_mut(&place)?.call()
     }
 
-    /// The place behind all others.
+    /// Returns the index after all others.
     pub(super) fn next(&self) -> u64 {
         self.pieces.last_key_value().map_or(0, |it| it.0.saturating_add(1))
     }
 
-    /// Whether nothing was said and nothing called.
+    /// Whether there is no text and no call.
     pub(super) fn is_empty(&self) -> bool {
         self.pieces.values().all(|it| match &it.what {
             DraftPiece::Text(text) => text.is_empty(),
@@ -108,7 +108,7 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// The whole reply. What only this model understands is kept in its message.
+    /// Returns the whole reply. Data that only this model understands is kept in its message.
     pub(super) fn reply(self, by: &str) -> ChatResponse {
         let mut message = Message::new(Role::Assistant, "");
         let mut parts = Vec::new();
@@ -126,7 +126,7 @@ impl<'a> Draft<'a> {
             }
             parts.push(Json::Object(rest));
         }
-        // A part with one field says nothing that the message does not say, unless that is opaque.
+        // A part with one field adds nothing to the message, unless it is opaque.
         let is_own =
             |it: &Json| it.as_object().is_some_and(|it| it.len() > 1) || it["opaque"] != Json::Null;
         if parts.iter().any(is_own) {
@@ -150,7 +150,7 @@ impl Piece {
     }
 }
 
-/// What is counted in tokens; never so much that adding it up could go wrong.
+/// Reads a token count; capped so that sums cannot overflow.
 pub(super) fn count(number: &Json) -> u64 {
     number.as_u64().unwrap_or_default().min(1 << 40)
 }

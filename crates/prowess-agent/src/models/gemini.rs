@@ -1,4 +1,4 @@
-//! The interface of Gemini.
+//! The Gemini API.
 
 use std::{cell::Cell, collections::BTreeMap};
 
@@ -13,13 +13,14 @@ use super::{
 };
 use crate::model::{ChatRequest, StopReason, TokenUsage, ToolDefinition};
 
-/// Contents and parts: the model's role is `model`, results are told by the name of their tool.
+/// Contents and parts: the model's role is `model`, and results are matched by the name of their
+/// tool.
 #[derive(Debug)]
 pub(super) struct Gemini;
 
-/// The signature of a part that wants to go back with it.
+/// The field with the signature of a part, which has to be sent back with it.
 const SIGNATURE: &str = "thoughtSignature";
-/// What stands in its place where another model made the call: the documented way to say so.
+/// The documented placeholder for a signature where another model made the call.
 const FOREIGN: &str = "skip_thought_signature_validator";
 
 impl Protocol for Gemini {
@@ -94,7 +95,7 @@ impl Protocol for Gemini {
                     None => format!("the reply was blocked: {reason}"),
                 };
             }
-            // What was said and called counts, whatever the word for its end means.
+            // Text and calls count, whatever the stop reason means.
             reason => {
                 draft.stop = Some(StopReason::Done);
                 draft.why = format!("the reply ended for an unknown reason: {reason}");
@@ -104,7 +105,7 @@ impl Protocol for Gemini {
     }
 }
 
-/// The reasons for which a reply is held back.
+/// The stop reasons of a filtered reply.
 const FILTERS: &[&str] = &[
     "SAFETY",
     "RECITATION",
@@ -120,7 +121,7 @@ const FILTERS: &[&str] = &[
 ];
 
 fn turns(messages: &[Message], model: &str, by: &str) -> Vec<Json> {
-    // Results are told by the name of the tool, and by an id if the call came with one.
+    // Results are matched by the name of the tool, and by an id if the call had one.
     let mut calls: BTreeMap<&str, (&str, Option<Json>)> = BTreeMap::new();
     let mut turns: Vec<(&str, Vec<Json>)> = Vec::new();
     for message in messages {
@@ -170,7 +171,7 @@ fn content(content: Content<'_>) -> Option<Json> {
     })
 }
 
-/// What a model said, with its signatures.
+/// Returns the parts of a model's message, with their signatures.
 fn said(parts: Vec<HistoryPiece<'_>>, model: &str) -> Vec<Json> {
     let is_own = parts.iter().any(|it| it.rest.contains_key(SIGNATURE));
     let mut sent = Vec::new();
@@ -187,7 +188,7 @@ fn said(parts: Vec<HistoryPiece<'_>>, model: &str) -> Vec<Json> {
                 if let Some(id) = id {
                     made["id"] = id;
                 }
-                // The first call of a step has to be signed, from the third generation on.
+                // From the third generation on, the first call of a step has to be signed.
                 if std::mem::take(&mut is_first_call) && !is_own && wants_signatures(model) {
                     rest.insert(SIGNATURE.to_owned(), FOREIGN.into());
                 }
@@ -223,7 +224,7 @@ fn take_part(part: &Json, draft: &mut Draft<'_>) {
         if part["thought"] == true {
             return draft.think(text);
         }
-        // A signature belongs to its own part, and to no text around it.
+        // A signature belongs to its own part, not to the text around it.
         let last = draft.pieces.last_key_value().filter(|(_, piece)| {
             matches!(piece.what, DraftPiece::Text(_)) && piece.rest.is_empty() && rest.is_empty()
         });
@@ -251,14 +252,14 @@ fn spent(usage: &Json) -> TokenUsage {
 fn tool(tool: &ToolDefinition) -> Json {
     let mut told = json!({"name": tool.name, "description": tool.description});
     let schema = subset(&tool.input_schema, &tool.input_schema, 0, &Cell::new(MAX_SCHEMAS));
-    // An object without properties is refused where a tool takes nothing.
+    // An object without properties is rejected for a tool without input.
     if schema["properties"].as_object().is_some_and(|it| !it.is_empty()) {
         told["parameters"] = schema;
     }
     told
 }
 
-/// What is taken over from a schema as it is.
+/// The schema keywords that are copied unchanged.
 const TAKEN: &[&str] = &[
     "description",
     "minItems",
@@ -269,14 +270,14 @@ const TAKEN: &[&str] = &[
     "minimum",
     "maximum",
 ];
-/// The formats that are known.
+/// The supported formats.
 const FORMATS: &[&str] = &["date-time", "float", "double", "int32", "int64"];
-/// How deep a schema is followed, and how many are made of one: one that refers to itself has no end.
+/// The maximum depth and number of subschemas, because a recursive schema has no end.
 const MAX_DEPTH: usize = 16;
 const MAX_SCHEMAS: usize = 2000;
 
-/// As much of a JSON schema as can be said in the subset of OpenAPI that is taken. It asks for less,
-/// never for something else: the whole of it is checked when the tool is called.
+/// Translates as much of a JSON schema as the supported OpenAPI subset can express. The result is
+/// weaker, never different: the complete schema is checked when the tool is called.
 fn subset(schema: &Json, root: &Json, depth: usize, left: &Cell<usize>) -> Json {
     let schema = resolve(schema, root);
     let mut made = Map::new();
@@ -341,14 +342,14 @@ fn subset(schema: &Json, root: &Json, depth: usize, left: &Cell<usize>) -> Json 
     made.into()
 }
 
-/// Adds what is not there yet.
+/// Adds the fields that are not set yet.
 fn add(made: &mut Map<String, Json>, more: Json) {
     for (name, value) in more.as_object().into_iter().flatten() {
         made.entry(name).or_insert_with(|| value.clone());
     }
 }
 
-/// Puts down the type of a schema; one of several, with null apart.
+/// Writes the type of a schema; one of several, with null apart.
 fn kind<'s>(schema: &'s Json, made: &mut Map<String, Json>) -> Option<&'s str> {
     let kind = match &schema["type"] {
         Json::String(kind) => Some(kind.as_str()),
@@ -366,7 +367,7 @@ fn kind<'s>(schema: &'s Json, made: &mut Map<String, Json>) -> Option<&'s str> {
     kind
 }
 
-/// What a schema refers to.
+/// Returns the schema that a `$ref` points to.
 fn resolve<'s>(schema: &'s Json, root: &'s Json) -> &'s Json {
     let mut schema = schema;
     for _ in 0..MAX_DEPTH {

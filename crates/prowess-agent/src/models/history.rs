@@ -1,4 +1,4 @@
-//! What was said so far, as it goes back to a provider.
+//! The conversation so far, as it is sent to a provider.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use super::draft::KEPT;
 use crate::model::{ChatRequest, ToolDefinition};
 
-/// A part of a message that goes back to the provider that made it.
+/// A part of a message that is sent back to the provider that made it.
 #[derive(Debug)]
 pub(super) struct HistoryPiece<'m> {
     pub(super) what: PieceContent<'m>,
@@ -22,25 +22,26 @@ pub(super) enum PieceContent<'m> {
     Opaque(&'m Json),
 }
 
-/// What a message of a person is made of, where it is more than text.
+/// A part of a user message that is more than text.
 #[derive(Debug)]
 pub(super) enum Content<'m> {
     Text(&'m str),
-    /// An image: its type and its bytes in base64.
+    /// An image: its media type and its bytes in base64.
     Image(&'m str, &'m str),
-    /// An image that lies elsewhere.
+    /// An image by URL.
     Link(&'m str),
 }
 
-/// The most characters of a tool's name, and what stands for one that has none.
+/// The maximum length of a tool name in characters, and the replacement for an empty one.
 const MAX_NAME: usize = 64;
 const NAMELESS: &str = "unknown";
 
-/// Begins a conversation that does not begin with a person, where it has to.
+/// The opening message for a conversation that does not begin with the user, if the API requires
+/// that.
 pub(super) const BEGIN: &str = "(the conversation goes on)";
 
-/// What is asked, with no call of a tool by a name that providers do not take: models make up such names
-/// now and then, and a session that has one would be refused for ever.
+/// Returns the request without tool names that providers reject: models sometimes make up such
+/// names, and a session that contains one would be rejected forever.
 pub(super) fn taken(ask: &ChatRequest) -> Cow<'_, ChatRequest> {
     let is_offered = |call: &Call| ask.tools.iter().any(|it| it.name == call.name);
     let is_taken = |call: &Call| is_offered(call) || name(&call.name) == call.name;
@@ -53,7 +54,7 @@ pub(super) fn taken(ask: &ChatRequest) -> Cow<'_, ChatRequest> {
     Cow::Owned(taken)
 }
 
-/// A name with nothing in it but what every provider takes.
+/// Returns a name with only the characters that every provider accepts.
 fn name(name: &str) -> String {
     let taken = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     match name.chars().take(MAX_NAME).map(taken).collect::<String>() {
@@ -62,7 +63,7 @@ fn name(name: &str) -> String {
     }
 }
 
-/// The text of the first system messages, and the messages behind them.
+/// Splits off the leading system messages: returns their text, and the messages after them.
 pub(super) fn apart(messages: &[Message]) -> (String, &[Message]) {
     let count = messages.iter().take_while(|it| it.role == Role::System).count();
     let (system, rest) = messages.split_at(count);
@@ -70,8 +71,8 @@ pub(super) fn apart(messages: &[Message]) -> (String, &[Message]) {
     (system.join("\n\n"), rest)
 }
 
-/// The parts of a message: as they came, if this model made it and nobody has changed it since;
-/// else its text and its calls.
+/// Returns the parts of a message: as they arrived, if this model made it and it is unchanged; else
+/// its text and its calls.
 pub(super) fn parts<'m>(message: &'m Message, by: &str) -> Vec<HistoryPiece<'m>> {
     kept(message, by).unwrap_or_else(|| {
         let text = (!message.content.is_empty()).then_some(PieceContent::Text(&message.content));
@@ -105,7 +106,7 @@ fn kept<'m>(message: &'m Message, by: &str) -> Option<Vec<HistoryPiece<'m>>> {
     (text.is_empty() && calls.next().is_none()).then_some(parts)
 }
 
-/// What a call is given, as an object; what is none stands in one.
+/// Returns the arguments of a call as an object; any other value is wrapped in one.
 pub(super) fn arguments(call: &Call) -> Json {
     match call.arguments.trim() {
         "" => json!({}),
@@ -116,7 +117,8 @@ pub(super) fn arguments(call: &Call) -> Json {
     }
 }
 
-/// The contents of a message; what no provider takes alike is told by its name.
+/// Returns the contents of a message; kinds that providers handle differently are replaced by their
+/// name.
 pub(super) fn contents(message: &Message) -> Vec<Content<'_>> {
     let images = message.parts.iter().any(|it| it["type"] == "image_url");
     if !images {
@@ -136,7 +138,7 @@ fn content(part: &Json) -> Option<Content<'_>> {
     Some(Content::Image(kind, data))
 }
 
-/// The schema of a tool's input, which is always an object.
+/// Returns the schema of a tool's input, which is always an object.
 pub(super) fn parameters(tool: &ToolDefinition) -> Json {
     let mut schema = match &tool.input_schema {
         Json::Object(schema) => schema.clone(),

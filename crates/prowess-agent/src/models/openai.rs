@@ -1,4 +1,4 @@
-//! Chat completions, as OpenAI has them and most others speak them.
+//! Chat completions: the API of OpenAI that most other servers implement.
 
 use prowess::{Call, Message, Role};
 use serde_json::{Map, Value as Json, json};
@@ -11,18 +11,18 @@ use super::{
 };
 use crate::model::{ChatRequest, Delta, StopReason, TokenUsage, ToolDefinition};
 
-/// Chat completions. Servers differ in what they take.
+/// Chat completions. Servers differ in the fields they accept.
 #[derive(Debug)]
 pub(super) struct OpenAi {
-    /// Whether the limit of a reply goes by its newer name.
+    /// Whether the output limit has its newer field name.
     pub(super) is_newer: bool,
 }
 
-/// The field that most have for what the model thinks.
+/// The usual field for reasoning.
 const THOUGHT: &str = "reasoning_content";
-/// The field of a call in which Gemini puts its signature.
+/// The field of a call that contains Gemini's signature.
 const EXTRA: &str = "extra_content";
-/// Where thoughts, text and calls stand in a draft.
+/// The indexes of reasoning, text and calls in a draft.
 const THOUGHTS: u64 = 0;
 const TEXT: u64 = 1;
 const FIRST_CALL: u64 = 2;
@@ -78,7 +78,7 @@ impl Protocol for OpenAi {
             draft.stop = Some(match reason {
                 "length" | "max_tokens" | "model_length" => StopReason::Length,
                 "content_filter" => StopReason::Filtered,
-                // A refusal that was said ends as any other text does.
+                // A refusal that came as text ends like any other text.
                 _ => draft.stop.unwrap_or_default(),
             });
         }
@@ -103,7 +103,7 @@ impl Protocol for OpenAi {
     }
 }
 
-/// What is said of a setting that is not known, rather than wrong.
+/// The phrases of an error about an unknown, rather than invalid, setting.
 const UNKNOWN: &[&str] =
     &["support", "unknown", "unrecognized", "permitted", "not allowed", "unexpected"];
 
@@ -111,8 +111,8 @@ pub(super) fn bearer(key: &str) -> Vec<(&'static str, String)> {
     if key.is_empty() { Vec::new() } else { vec![("authorization", format!("Bearer {key}"))] }
 }
 
-/// A message with nothing but what the interface knows: what is more, some servers refuse. Thoughts go
-/// back with calls alone.
+/// Returns a message with only the fields of the API, because some servers reject others. Reasoning
+/// is sent back with calls only.
 fn message(message: &Message, by: &str, manners: ProviderQuirks) -> Json {
     let mut sent = json!(Message { rest: Map::new(), ..message.clone() });
     let mut calls = sent.get_mut("tool_calls").and_then(Json::as_array_mut).into_iter().flatten();
@@ -173,7 +173,7 @@ fn take_said(said: &Json, draft: &mut Draft<'_>) {
     }
 }
 
-/// Some send what they think and what they say as parts of one content.
+/// Reads a part of a content list: some servers send reasoning and text as parts of one content.
 fn take_part(part: &Json, draft: &mut Draft<'_>) {
     match part["type"].as_str() {
         Some("thinking") => {
@@ -184,7 +184,7 @@ fn take_part(part: &Json, draft: &mut Draft<'_>) {
     }
 }
 
-/// Takes what the model thinks, and keeps it under the names that it came by.
+/// Reads reasoning, and keeps it under its original field names.
 fn take_thoughts(said: &Json, draft: &mut Draft<'_>) {
     let thought = [THOUGHT, "reasoning"].into_iter().find_map(|it| Some((it, said[it].as_str()?)));
     if let Some((name, text)) = thought.filter(|it| !it.1.is_empty()) {
@@ -208,7 +208,7 @@ fn kept<'d>(draft: &'d mut Draft<'_>, name: &str, empty: fn() -> Json) -> Option
     }
 }
 
-/// Adds a piece of a detail to the piece before it, if they are of one.
+/// Appends a piece of a reasoning detail to the previous piece, if both belong to the same detail.
 fn add_detail(kept: &mut Vec<Json>, detail: &Json) {
     let is_more = |it: &&mut Json| {
         it["type"] == detail["type"] && it["index"] == detail["index"] && !detail["index"].is_null()
@@ -229,7 +229,7 @@ fn add_detail(kept: &mut Vec<Json>, detail: &Json) {
     }
 }
 
-/// Takes a piece of a call, or a whole one: by its index, by its id, or because it goes on.
+/// Reads a piece of a call, or a whole one: assigned by its index, by its id, or to the last call.
 fn take_call(piece: &Json, draft: &mut Draft<'_>) {
     let text = |it: &Json| it.as_str().unwrap_or_default().to_owned();
     let (id, name) = (text(&piece["id"]), text(&piece["function"]["name"]));
@@ -264,14 +264,14 @@ fn take_call(piece: &Json, draft: &mut Draft<'_>) {
         None => drop(draft.begin_call(place, &id, &name)),
     }
     draft.add_arguments(place, &arguments);
-    // Whoever answers in the name of another may want something back with the call.
+    // A proxy for another provider may expect a field back with the call.
     if let (Some(extra), Some(call)) = (piece.get(EXTRA), draft.pieces.get_mut(&place)) {
         call.rest.insert(EXTRA.to_owned(), extra.clone());
     }
 }
 
-/// Whether a piece begins another call, although it has the index of this one: some servers number
-/// every whole call with 0.
+/// Whether a piece begins another call although it has the same index: some servers give every
+/// whole call the index 0.
 fn is_another(call: &Call, id: &str, name: &str) -> bool {
     if name.is_empty() {
         return false;
@@ -317,7 +317,7 @@ mod tests {
             (id.to_owned(), name.to_owned(), arguments.to_owned())
         };
         let two = [owned("a", "f", "{\"x\":1}"), owned("b", "g", "{}")];
-        // In pieces, one after the other and mixed.
+        // In pieces, one after the other and interleaved.
         let by_index = [
             piece(Some(0), "a", "f", json!("")),
             piece(Some(1), "b", "g", json!("{")),

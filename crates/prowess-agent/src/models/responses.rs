@@ -1,4 +1,4 @@
-//! Responses, the newer interface of OpenAI.
+//! Responses, the newer API of OpenAI.
 
 use prowess::{Message, Role};
 use serde_json::{Value as Json, json};
@@ -12,8 +12,8 @@ use super::{
 };
 use crate::model::{ChatRequest, StopReason, TokenUsage, ToolDefinition};
 
-/// Responses. Nothing is stored at the provider: what the model thought goes back encrypted, and nothing
-/// else has an id, by which it would be looked for.
+/// The Responses API. Nothing is stored at the provider: reasoning is sent back encrypted, and no
+/// other item has an id, because the provider would look it up.
 #[derive(Debug)]
 pub(super) struct Responses;
 
@@ -76,7 +76,7 @@ impl Protocol for Responses {
     }
 
     fn relent(&self, mut manners: ProviderQuirks, message: &str) -> ProviderQuirks {
-        // A model that does not think has no thoughts to give.
+        // A model without reasoning rejects the request for it.
         let message = message.to_lowercase();
         manners.no_thoughts |= message.contains("encrypted content is not supported")
             || message.contains("reasoning.encrypted_content");
@@ -84,7 +84,7 @@ impl Protocol for Responses {
     }
 }
 
-/// What a message is sent as.
+/// Returns the items that represent a message.
 fn items(message: &Message, by: &str) -> Vec<Json> {
     match message.role {
         Role::Assistant => parts(message, by).into_iter().filter_map(item).collect(),
@@ -131,7 +131,7 @@ fn item(part: HistoryPiece<'_>) -> Option<Json> {
 }
 
 fn tool(tool: &ToolDefinition) -> Json {
-    // A schema is strict unless that is denied, and ours need not be.
+    // Schemas are strict by default, and ours may not be.
     json!({
         "type": "function",
         "name": tool.name,
@@ -149,7 +149,7 @@ fn begin_item(place: u64, item: &Json, draft: &mut Draft<'_>) {
     }
 }
 
-/// Takes an item as a whole: what came of it before were its pieces.
+/// Reads a completed item: earlier events contained its pieces.
 fn end_item(place: u64, item: &Json, draft: &mut Draft<'_>) {
     match item["type"].as_str() {
         Some("function_call") => {
@@ -175,13 +175,13 @@ fn end_item(place: u64, item: &Json, draft: &mut Draft<'_>) {
                 }
                 whole.push_str(part["text"].as_str().unwrap_or_default());
             }
-            // What was said already is not said again.
+            // Text that was already reported is not reported again.
             draft.say(place, whole.get(had..).unwrap_or_default());
             if let (true, Some(piece)) = (item["phase"].is_string(), draft.pieces.get_mut(&place)) {
                 piece.rest.insert("phase".to_owned(), item["phase"].clone());
             }
         }
-        // Without its content it would be looked for where nothing is stored.
+        // Without its content the provider would look it up, but nothing is stored.
         Some("reasoning") if !item["encrypted_content"].is_string() => {}
         Some(_) => {
             let mut item = item.clone();

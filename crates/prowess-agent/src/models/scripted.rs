@@ -1,4 +1,4 @@
-//! A model that says what it was told to say, for tests and for trying things out.
+//! A model with scripted replies, for tests and experiments.
 
 use std::{
     collections::VecDeque,
@@ -12,7 +12,7 @@ use crate::model::{
     ChatRequest, ChatResponse, Delta, Model, ModelError, ModelFuture, StopReason, TokenUsage,
 };
 
-/// A model that replies from a script, one line for each time it is asked.
+/// A model that replies from a script, one entry per request.
 #[derive(Debug, Default)]
 pub struct ScriptedModel {
     lines: Mutex<VecDeque<Result<ChatResponse, ModelError>>>,
@@ -20,25 +20,25 @@ pub struct ScriptedModel {
 }
 
 impl ScriptedModel {
-    /// Begins with nothing to say.
+    /// Creates an empty script.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Says this next.
+    /// Adds a reply with this text.
     #[must_use]
     pub fn says(self, text: impl Into<String>) -> Self {
         let message = Message::new(Role::Assistant, text);
         self.replies(ChatResponse { message, ..ChatResponse::default() })
     }
 
-    /// Calls this tool next.
+    /// Adds a reply that calls this tool.
     #[must_use]
     pub fn calls(self, tool: &str, input: Json) -> Self {
         self.calls_all([(tool, input)])
     }
 
-    /// Calls these tools next, all at once.
+    /// Adds a reply that calls all these tools at once.
     #[must_use]
     pub fn calls_all<'t>(self, calls: impl IntoIterator<Item = (&'t str, Json)>) -> Self {
         let calls = calls.into_iter().map(|(name, input)| Call {
@@ -50,21 +50,21 @@ impl ScriptedModel {
         self.replies(ChatResponse { message, stop: StopReason::Calls, ..ChatResponse::default() })
     }
 
-    /// Replies this next.
+    /// Adds this reply.
     #[must_use]
     pub fn replies(self, reply: ChatResponse) -> Self {
         lock(&self.lines).push_back(Ok(reply));
         self
     }
 
-    /// Fails like this next.
+    /// Adds this error.
     #[must_use]
     pub fn fails(self, error: ModelError) -> Self {
         lock(&self.lines).push_back(Err(error));
         self
     }
 
-    /// What it was asked, in order.
+    /// Returns the requests it received, in order.
     pub fn asked(&self) -> Vec<ChatRequest> {
         lock(&self.asked).clone()
     }

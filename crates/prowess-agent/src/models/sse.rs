@@ -1,26 +1,26 @@
-//! Server-sent events: what a server says bit by bit, taken apart.
+//! A parser of server-sent events.
 
-/// Takes a stream of events apart, wherever its pieces begin and end.
+/// Parses a stream of events from chunks of any size.
 #[derive(Debug, Default)]
 pub(super) struct Events {
-    /// The line that has not come to its end.
+    /// The incomplete last line.
     line: Vec<u8>,
-    /// The data of the event that has not come to its end.
+    /// The data of the incomplete last event.
     data: Option<String>,
-    /// Whether a line feed belongs to the carriage return before it.
+    /// Whether a line feed at the start belongs to the carriage return before it.
     after_return: bool,
     began: bool,
 }
 
-/// An event is longer than any should be.
+/// An event exceeds the size limit.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooLong;
 
-/// The most bytes of one event.
+/// The maximum size of an event in bytes.
 pub(super) const MAX_EVENT: usize = 8 * 1024 * 1024;
 
 impl Events {
-    /// The data of each event that comes to its end with these bytes.
+    /// Returns the data of each event that these bytes complete.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<Vec<String>, TooLong> {
         let mut events = Vec::new();
         let mut rest = bytes;
@@ -44,7 +44,7 @@ impl Events {
         Ok(events)
     }
 
-    /// The last event, if only the empty line behind it is missing.
+    /// Returns the last event, if only the empty line after it is missing.
     pub(super) fn finish(self) -> Option<String> {
         self.data.filter(|_| self.line.is_empty())
     }
@@ -68,7 +68,7 @@ impl Events {
         }
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
-        // The server of llama.cpp has a field of its own for what went wrong.
+        // The llama.cpp server has a field of its own for errors.
         if matches!(field, "data" | "error") {
             match &mut self.data {
                 Some(data) => {

@@ -1,4 +1,4 @@
-//! What providers say when they do not reply, and what it means.
+//! Error answers of providers, and their meaning.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -6,46 +6,46 @@ use serde_json::Value as Json;
 
 use crate::{mask::KnownSecrets, model::ModelError};
 
-/// What a provider says instead of a reply.
+/// An error answer of a provider.
 #[derive(Debug, Default)]
 pub(super) struct Trouble {
-    /// The status of its answer; 0 if it came in the middle of one.
+    /// The status of the answer; 0 if the error came in the middle of a stream.
     pub(super) status: u16,
     pub(super) message: String,
-    /// Its words for it, in lower case: types, codes, reasons.
+    /// Its error types, codes and reasons, in lower case.
     words: Vec<String>,
-    /// How many tokens the window holds.
+    /// The size of the context window in tokens.
     window: Option<usize>,
-    /// How many tokens it was told.
+    /// The size of the prompt in tokens.
     told: Option<usize>,
     wait: Option<Duration>,
-    /// Whether it is a page for people.
+    /// Whether the answer is an HTML page.
     is_page: bool,
 }
 
-/// Who was asked, and how.
+/// The server and model that were asked.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AskedServer<'a> {
-    /// What the provider is called, or its host where that is another than usual.
+    /// The name of the provider, or the host if it is not the provider's own.
     pub(super) whom: &'a str,
     pub(super) host: &'a str,
-    /// The address that was asked, without what may be a secret.
+    /// The URL of the request, without secrets.
     pub(super) url: &'a str,
     pub(super) model: &'a str,
     pub(super) key: &'a str,
-    /// The variable that usually holds the key.
+    /// The environment variable that usually contains the key.
     pub(super) variable: &'static str,
 }
 
-/// The most characters of a page.
+/// The maximum length of a page's excerpt in characters.
 const MAX_WORDS: usize = 120;
-/// The most bytes of what a provider says.
+/// The maximum size of a provider's message in bytes.
 const MAX_MESSAGE: usize = 2048;
 
-/// Words for a prompt that is too long.
+/// Error codes for a prompt that is too long.
 const LONG: &[&str] =
     &["context_length_exceeded", "exceed_context_size_error", "request_too_large"];
-/// What is said of it by those that have no word for it.
+/// Phrases for it, from providers without a code.
 const LONG_SAID: &[&str] = &[
     "maximum context length",
     "context length",
@@ -58,10 +58,10 @@ const LONG_SAID: &[&str] = &[
     "maximum number of tokens allowed",
     "request too large",
 ];
-/// Words for whoever has nothing left to pay with.
+/// Error codes for an account without credit.
 const UNPAID: &[&str] = &["insufficient_quota", "billing_error", "billing_hard_limit_reached"];
 const UNPAID_SAID: &[&str] = &["credit balance is too low"];
-/// Words for whoever may not ask.
+/// Error codes for missing or insufficient credentials.
 const UNKNOWN: &[&str] = &[
     "authentication_error",
     "permission_error",
@@ -71,7 +71,7 @@ const UNKNOWN: &[&str] = &[
     "api_key_invalid",
 ];
 const UNKNOWN_SAID: &[&str] = &["api key not valid"];
-/// Words for what a provider will not answer.
+/// Error codes for requests that a provider refuses to answer.
 const REFUSED: &[&str] = &[
     "content_filter",
     "content_policy_violation",
@@ -86,7 +86,7 @@ const INVALID: &[&str] =
     &["invalid_request_error", "invalid_argument", "failed_precondition", "badrequesterror"];
 
 impl Trouble {
-    /// Reads an answer that is no reply.
+    /// Parses an error answer.
     pub(super) fn read(status: u16, body: &[u8], wait: Option<Duration>) -> Self {
         let mut trouble = match serde_json::from_slice(body) {
             Ok(json) => Self::said(&json),
@@ -104,9 +104,9 @@ impl Trouble {
         Self { status, ..trouble }
     }
 
-    /// Reads what was said in the middle of a reply.
+    /// Parses an error in the middle of a stream.
     pub(super) fn said(json: &Json) -> Self {
-        // Gemini puts it into a list; most put it into a field, some with nothing but a text in it.
+        // Gemini wraps it in a list; most put it into a field, some as a plain string.
         let json = json.get(0).unwrap_or(json);
         let error = json.get("error").filter(|it| !it.is_null()).unwrap_or(json);
         let text = |it: &Json| it.as_str().map(str::to_owned);
@@ -126,7 +126,7 @@ impl Trouble {
         Self { status, window, told, wait, words, message, is_page: false }
     }
 
-    /// What it means to whoever asked.
+    /// Converts it into the error for the caller.
     pub(super) fn error(self, asked: &AskedServer<'_>) -> ModelError {
         let (status, wait) = (self.status, self.wait);
         let lower = self.message.to_lowercase();
@@ -155,7 +155,7 @@ impl Trouble {
             return ModelError::Elsewhere { host: asked.host.to_owned(), message };
         }
         if has(MISSING) || matches!(status, 404 | 405) {
-            // Where the address is not there, nobody has looked for the model.
+            // If the path does not exist, the server did not look for the model.
             let says_nothing = ["not found", "method not found", "page not found"]
                 .contains(&lower.trim().trim_end_matches('.'));
             let is_model = lower.contains("model") || has(MISSING) && !says_nothing;
@@ -167,7 +167,7 @@ impl Trouble {
         if has(LIMITED) || status == 429 {
             return ModelError::RateLimited { model, message, wait };
         }
-        // What goes wrong in the middle of a reply was not wrong with the request.
+        // An error in the middle of a stream is not a fault of the request.
         if matches!(status, 400..=499) && status != 408 || status == 0 && has(INVALID) {
             return ModelError::Invalid { provider, message };
         }
@@ -181,7 +181,7 @@ impl Trouble {
     }
 }
 
-/// What is said of an answer that has no message: why it failed, if it says so, else all of it.
+/// Describes an answer without a message: the reason it failed, if given, else all of it.
 fn failed(answer: &Json) -> String {
     let reason = answer["incomplete_details"]["reason"].as_str().or(answer["code"].as_str());
     match (answer["status"].as_str(), reason) {
@@ -192,13 +192,13 @@ fn failed(answer: &Json) -> String {
     }
 }
 
-/// Whether a text is a page for people.
+/// Whether a text is an HTML page.
 fn is_page(text: &str) -> bool {
     let start = text.trim_start().get(..9).unwrap_or_default().to_ascii_lowercase();
     start.starts_with("<!doctype") || start.starts_with("<html")
 }
 
-/// What is said of a page: its first words.
+/// Describes a page by its first words.
 fn page(text: &str) -> String {
     let behind = text.split('<').filter_map(|it| Some(it.split_once('>')?.1.trim()));
     let words: Vec<&str> = behind.filter(|it| !it.is_empty()).take(3).collect();
@@ -208,7 +208,7 @@ fn page(text: &str) -> String {
     )
 }
 
-/// A text that can be shown: not too long, and without the key, whoever put it there.
+/// Returns a text that is safe to show: shortened, and without the key, wherever it came from.
 pub(super) fn presentable(text: &str, key: &str) -> String {
     let secrets = KnownSecrets::new([key.to_owned()]);
     let mut text = secrets.replace(text, "[key]").into_owned();
@@ -219,8 +219,8 @@ pub(super) fn presentable(text: &str, key: &str) -> String {
     text
 }
 
-/// How long an answer asks to wait, by its headers. When limits begin anew stands in every answer, and
-/// matters only where one is used up.
+/// Returns the delay that the headers of an answer ask for. The reset time of a limit is in every
+/// answer, and matters only for a limit that is used up.
 pub(super) fn wait<'h>(
     status: u16,
     headers: impl Iterator<Item = (&'h str, &'h str)>,
@@ -238,7 +238,8 @@ pub(super) fn wait<'h>(
     if status != 429 {
         return None;
     }
-    // Of several limits the one that is used up says when; if none says that it is, the first to come.
+    // Of several limits, the exhausted one counts; if none is marked as exhausted, the earliest
+    // reset.
     let resets = headers.iter().filter_map(|(name, value)| {
         let limit = name.strip_prefix("x-ratelimit-reset")?;
         let is_spent = header(&format!("x-ratelimit-remaining{limit}")) == Some("0");
@@ -249,7 +250,7 @@ pub(super) fn wait<'h>(
     spent.or_else(|| resets.iter().map(|it| it.1).min())
 }
 
-/// A time from now: `20`, `1.5`, `20ms`, `6m0s`.
+/// Parses a duration from now: `20`, `1.5`, `20ms`, `6m0s`.
 fn duration(text: &str) -> Option<Duration> {
     if let Ok(seconds) = text.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();
@@ -276,18 +277,19 @@ fn duration(text: &str) -> Option<Duration> {
     (!text.is_empty()).then_some(total)
 }
 
-/// What is said in words: `Please try again in 1.2s.`
+/// Parses a delay in a message: `Please try again in 1.2s.`
 fn said_wait(message: &str) -> Option<Duration> {
     let (_, behind) = message.split_once("try again in ")?;
     let word = behind.split_whitespace().next()?;
     duration(word.trim_end_matches(['.', ',']))
 }
 
-/// When a limit begins anew: a time from now, or one since 1970 in seconds or milliseconds.
+/// Parses the reset time of a limit: a duration from now, or a Unix time in seconds or
+/// milliseconds.
 fn reset(text: &str) -> Option<Duration> {
     let given = duration(text)?;
     let seconds = given.as_secs();
-    // Nobody asks to wait for thirty years, so that is a date.
+    // A delay of thirty years is not plausible, so the number is a date.
     let date = match seconds {
         0..1_000_000_000 => return Some(given),
         1_000_000_000..100_000_000_000 => given,
@@ -296,8 +298,8 @@ fn reset(text: &str) -> Option<Duration> {
     date.checked_sub(now())
 }
 
-/// The time until a date of HTTP, such as `Sun, 06 Nov 1994 08:49:37 GMT`; nothing is left of one that
-/// is over.
+/// Returns the time until an HTTP date, such as `Sun, 06 Nov 1994 08:49:37 GMT`; zero for a past
+/// one.
 fn until_date(text: &str) -> Option<Duration> {
     const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
     let mut words = text.split_once(", ")?.1.split(' ');
@@ -309,7 +311,7 @@ fn until_date(text: &str) -> Option<Duration> {
     for part in words.next()?.splitn(3, ':') {
         seconds = seconds * 60 + part.parse::<u64>().ok().filter(|it| *it <= 60)?;
     }
-    // Years begin in March, so that the day that some have comes last.
+    // Years begin in March, so that the leap day comes last.
     let (year, month) = if month < 2 { (year - 1, month + 10) } else { (year, month - 2) };
     let days = year * 365 + year / 4 - year / 100 + year / 400 + (month * 153 + 2) / 5 + day;
     let days = days.checked_sub(719_469)?;
@@ -321,7 +323,8 @@ fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// How many tokens may be told, if a message says so. What the reply was to have is not for the prompt.
+/// Parses the size of the context window from a message. Tokens reserved for the reply are not
+/// available to the prompt.
 fn window(message: &str) -> Option<usize> {
     if let Some((_, sum)) = message.split_once("context limit: ") {
         let [_, reply, most] = numbers(sum)[..] else { return numbers(sum).get(2).copied() };
@@ -346,7 +349,7 @@ fn window(message: &str) -> Option<usize> {
     let last = behind.filter_map(|(text, _)| {
         let text = text.trim_end();
         let start = text.rfind(|c: char| !c.is_ascii_digit()).map_or(0, |it| it + 1);
-        // `start` stands behind a character of one byte or more.
+        // `start` is after a character of one byte or more.
         text.get(start..).and_then(|it| it.parse().ok())
     });
     let window: usize = first.chain(last).find(|it| *it > 0)?;
@@ -355,7 +358,7 @@ fn window(message: &str) -> Option<usize> {
     Some(reply.and_then(|it| window.checked_sub(it)).filter(|it| *it > 0).unwrap_or(window))
 }
 
-/// How many tokens it was told, if a message says so beside how many may be.
+/// Parses the size of the prompt from a message that also gives the window.
 fn told(message: &str, window: usize) -> Option<usize> {
     for (sign, is_before) in [(" in the messages", true), ("context limit: ", false)] {
         if let Some((before, behind)) = message.split_once(sign) {
@@ -502,7 +505,7 @@ mod tests {
         let text = format!("{}sk-secret1 and sk-secret1{}", "ä".repeat(1020), "x".repeat(5000));
         let shown = presentable(&text, "sk-secret1");
         assert!(shown.len() <= MAX_MESSAGE + 3 && !shown.contains("sk-"), "{shown}");
-        // What some servers are given for a key is a word.
+        // Some servers have an ordinary word as key.
         assert_eq!(presentable("unexpected value", "x"), "unexpected value");
         assert_eq!(presentable("unexpected value", "value"), "unexpected value");
     }
