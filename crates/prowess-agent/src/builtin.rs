@@ -1,4 +1,4 @@
-//! The middleware that ships, each of use without the others.
+//! The built-in middleware; each one works without the others.
 
 mod boundary;
 mod trace;

@@ -1,4 +1,4 @@
-//! Spans on their way to an OpenTelemetry collector, over HTTP.
+//! Export of spans to an OpenTelemetry collector, over HTTP.
 
 mod protobuf;
 
@@ -28,25 +28,25 @@ use tracing::{
 
 use crate::{builtin::SPANS_TARGET, mask::mask};
 
-/// Where spans are sent.
+/// The collector that spans are sent to.
 #[derive(Clone)]
 pub struct Collector {
-    /// Its address, with the path: `http://localhost:4318/v1/traces`.
+    /// The URL, with the path: `http://localhost:4318/v1/traces`.
     pub url: String,
-    /// What it wants to hear with each request, such as a key.
+    /// Headers of each request, such as a key.
     pub headers: Vec<(String, String)>,
-    /// In which form they are sent.
+    /// The encoding of requests.
     pub protocol: CollectorProtocol,
-    /// Whose spans they are, such as `prowess`.
+    /// The service name of the spans, such as `prowess`.
     pub service: String,
-    /// How long it may take to answer.
+    /// The timeout of a request.
     pub timeout: Duration,
 }
 
-/// The form in which spans are sent.
+/// The encoding in which spans are sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum CollectorProtocol {
-    /// `http/protobuf`, which every collector takes.
+    /// `http/protobuf`, which every collector accepts.
     #[default]
     Protobuf,
     /// `http/json`.
@@ -54,7 +54,7 @@ pub enum CollectorProtocol {
 }
 
 impl CollectorProtocol {
-    /// The word for it, as in the variables.
+    /// Returns its name, as in the environment variables.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Protobuf => "http/protobuf",
@@ -70,19 +70,19 @@ impl CollectorProtocol {
     }
 }
 
-/// What the variables say is no collector.
+/// An environment variable does not describe a collector.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{variable}` is not {wanted}")]
 pub struct CollectorError {
     /// The variable.
     pub variable: &'static str,
-    /// What it should be.
+    /// The expected value.
     pub wanted: &'static str,
 }
 
-/// A subscriber that sends the spans of [`Spans`](crate::Spans) to a collector while the program goes on.
+/// A subscriber that sends the spans of [`Spans`](crate::Spans) to a collector in the background.
 ///
-/// A collector that is slow or not there holds nobody up: what there is no room for is left out.
+/// A slow or missing collector never blocks the program: spans that exceed the queue are dropped.
 pub struct Otlp {
     spans: Mutex<BTreeMap<u64, Open>>,
     last: AtomicU64,
@@ -91,7 +91,7 @@ pub struct Otlp {
     lost: Arc<AtomicU64>,
 }
 
-/// The sending of spans. Whoever holds it waits for the last ones with [`finish`](Self::finish).
+/// The background export of spans. Its owner waits for the last ones with [`finish`](Self::finish).
 #[derive(Debug)]
 pub struct SpanExporter {
     sender: SyncSender<Order>,
@@ -105,7 +105,7 @@ enum Order {
     Finish,
 }
 
-/// A span that goes on.
+/// An open span.
 struct Open {
     trace: String,
     parent: Option<String>,
@@ -114,7 +114,7 @@ struct Open {
     start: u128,
     fields: BTreeMap<&'static str, Json>,
     events: Vec<Json>,
-    /// How many hold it.
+    /// The number of its handles.
     holders: usize,
 }
 
@@ -124,22 +124,23 @@ const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
 const TIMEOUT: &str = "OTEL_EXPORTER_OTLP_TIMEOUT";
 const PROTOCOL: &str = "OTEL_EXPORTER_OTLP_PROTOCOL";
 const TRACES_PROTOCOL: &str = "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL";
-/// How many spans wait to be sent at the most.
+/// The maximum number of spans waiting to be sent.
 const ROOM: usize = 4096;
-/// How many are sent at once.
+/// The maximum number of spans in a request.
 const BATCH: usize = 256;
-/// How long a span waits for others.
+/// The time a span waits for others.
 const PAUSE: Duration = Duration::from_secs(2);
-/// How many events a span has at the most.
+/// The maximum number of events of a span.
 const MAX_EVENTS: usize = 256;
 
 thread_local! {
-    /// The spans that this thread is in, the innermost last.
+    /// The spans that this thread has entered, innermost last.
     static ENTERED: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Collector {
-    /// The collector that the variables of OpenTelemetry name; none if they name none, or switch it off.
+    /// Returns the collector that the environment variables of OpenTelemetry describe; `None` if
+    /// they are unset or disable it.
     pub fn named(
         variable: impl Fn(&str) -> Option<String>,
     ) -> Result<Option<Self>, CollectorError> {
@@ -196,7 +197,7 @@ impl Collector {
     }
 }
 
-/// Shows no key.
+/// Redacts keys.
 impl fmt::Debug for Collector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let headers: Vec<&String> = self.headers.iter().map(|it| &it.0).collect();
@@ -210,7 +211,7 @@ impl fmt::Debug for Collector {
     }
 }
 
-/// A text in which `%20` and the like stand for bytes.
+/// Decodes percent-encoding, such as `%20`.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
@@ -231,7 +232,7 @@ fn decoded(text: &str) -> String {
 }
 
 impl Otlp {
-    /// Starts to send.
+    /// Starts the export.
     pub fn start(collector: Collector) -> (Self, SpanExporter) {
         let (sender, receiver) = sync_channel(ROOM);
         let lost = Arc::new(AtomicU64::new(0));
@@ -251,17 +252,17 @@ impl Otlp {
         self.spans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Eight bytes that nobody else has, in hex.
+    /// Returns eight unique bytes, in hex.
     fn unique(&self, number: u64, salt: u8) -> String {
-        // An id of zeros is none.
+        // An id of only zeros is invalid.
         format!("{:016x}", self.ids.hash_one((number, salt)).max(1))
     }
 }
 
 impl SpanExporter {
-    /// Sends what is left, and says what went wrong if anything did.
+    /// Sends the remaining spans, and returns an error if anything failed.
     pub fn finish(self) -> Result<(), String> {
-        // The thread may be gone already, and then joining says so.
+        // The thread may have ended already; joining it reports that.
         let _ = self.sender.send(Order::Finish);
         let sent = self.thread.join().unwrap_or_else(|_| Err("sending was interrupted".to_owned()));
         match (sent, self.lost.load(Ordering::Relaxed)) {
@@ -375,7 +376,7 @@ impl fmt::Debug for Otlp {
 }
 
 impl Open {
-    /// The span as a collector takes it.
+    /// Returns the span in the form of a collector.
     fn close(mut self) -> Json {
         let mut take = |key| self.fields.remove(key);
         let name = take("otel.name").unwrap_or_else(|| json!(self.name));
@@ -438,13 +439,13 @@ impl Visit for Fields {
     }
 }
 
-/// Fields as a collector takes them: whole numbers are texts there.
+/// Returns fields in the form of a collector: integers are strings there.
 fn attributes(fields: BTreeMap<&'static str, Json>) -> Vec<Json> {
     let typed = |key: &str, value: Json| match value {
         Json::Bool(value) => json!({"boolValue": value}),
         Json::Number(value) if value.is_f64() => json!({"doubleValue": value}),
         Json::Number(value) => json!({"intValue": value.to_string()}),
-        // The one list among the conventions; `tracing` has none.
+        // The only list among the conventions; `tracing` has no lists.
         value if key == "gen_ai.response.finish_reasons" => {
             json!({"arrayValue": {"values": [{"stringValue": value}]}})
         }
@@ -461,7 +462,7 @@ fn now() -> u128 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
 }
 
-/// Sends spans in batches until it is told to finish; returns what went wrong last.
+/// Sends spans in batches until `Finish` arrives; returns the last error.
 fn send_all(
     collector: &Collector,
     orders: &Receiver<Order>,
@@ -521,7 +522,7 @@ async fn send(wire: &HttpClient, collector: &Collector, spans: Vec<Json>) -> Res
         CollectorProtocol::Protobuf => protobuf::encoded(&body),
         CollectorProtocol::Json => body.to_string().into_bytes(),
     };
-    // What a collector answers beside its status is not read.
+    // Only the status of the answer is read.
     match wire.post(ClientRequest { url: collector.url.clone(), headers, body, max_body: 0 }).await
     {
         Ok(answer) if (200..300).contains(&answer.status) => Ok(()),

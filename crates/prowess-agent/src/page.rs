@@ -1,4 +1,4 @@
-//! One page of HTML, with all that it needs in it.
+//! A self-contained HTML page.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde::Serialize;
@@ -8,27 +8,27 @@ const STYLE: &str = include_str!("page/shell.css");
 const SCRIPT: &str = include_str!("page/shell.js");
 const BODY: &str = include_str!("page/shell.html");
 
-/// A page that needs nothing else, and loads nothing: a list on the left, and what is selected in it on
-/// the right, with search, keys, light and dark.
+/// A self-contained page that loads nothing: a list on the left, and the details of the selected
+/// row on the right, with search, keyboard navigation, and light and dark themes.
 ///
-/// No text of its data is markup anywhere: it stands in the page as JSON without a `<`, and is shown as
-/// text. No script runs but the page's own, by its digest.
+/// No text of its data is ever markup: the page contains it as JSON without a `<`, and shows it as
+/// text. Only the page's own script runs, allowed by its digest.
 #[derive(Debug, Clone, Copy)]
 pub struct HtmlPage<'p> {
-    /// What it is called until its script has run.
+    /// The title until its script has run.
     pub title: &'p str,
-    /// What the list is, and what its rows are, for those who do not see it.
+    /// The accessible labels of the list and of its rows, for screen readers.
     pub list: &'p str,
     /// See `list`.
     pub rows: &'p str,
-    /// Styles beside those of every page.
+    /// Styles in addition to those of every page.
     pub style: &'p str,
-    /// What makes rows of the data, by `addRow`, and ends with `begin`.
+    /// The script that makes rows of the data with `addRow`, and ends with `begin`.
     pub script: &'p str,
 }
 
 impl HtmlPage<'_> {
-    /// Makes the page of some data.
+    /// Renders the page with some data.
     pub fn html(&self, data: &impl Serialize) -> String {
         let (style, script) =
             (format!("{STYLE}{}", self.style), format!("{SCRIPT}{}", self.script));
@@ -46,7 +46,7 @@ impl HtmlPage<'_> {
             "script" => script.clone(),
             _ => embedded(data),
         };
-        // Only the places of the page itself are filled in, whatever the texts that go there hold.
+        // Only the placeholders of the page itself are filled in, not those in the inserted texts.
         let pieces = BODY.split('{').map(|piece| match piece.split_once('}') {
             Some((place, after)) => text(place) + after,
             None => piece.to_owned(),
@@ -55,13 +55,14 @@ impl HtmlPage<'_> {
     }
 }
 
-/// JSON that can stand in a page: it holds nothing that could end the element around it.
+/// Returns JSON that can be embedded in a page: it contains nothing that could end the element
+/// around it.
 fn embedded(data: &impl Serialize) -> String {
     let json = serde_json::to_string(data).unwrap_or_default();
     json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
 
-/// How a policy names a text that may stand in a page.
+/// Returns the digest by which a content security policy allows an inline text.
 fn digest(text: &str) -> String {
     format!("sha256-{}", BASE64_STANDARD.encode(Sha256::digest(text)))
 }

@@ -1,6 +1,6 @@
-//! Reading a trace, summing it up, and making a page of it.
+//! Reads traces, summarizes them, and renders them as a page.
 //!
-//! A trace comes from anywhere: whatever stands in it is taken as text and nothing else.
+//! A trace is untrusted: everything in it is treated as plain text.
 
 mod read;
 mod summary;

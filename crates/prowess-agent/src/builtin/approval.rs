@@ -1,4 +1,4 @@
-//! Approval: somebody is asked before a tool is called.
+//! Approval: asks before a tool is called.
 
 use std::{fmt, sync::Arc};
 
@@ -15,11 +15,11 @@ use crate::{
     middleware::{CallFuture, Middleware, NextCall},
 };
 
-/// Asks somebody before a call: unless told otherwise, before every one that does more than look.
+/// Asks an approver before a call: by default, before every call that does more than read.
 ///
-/// This is beside the gate of a toolbox, which asks by its policy and remembers what was approved.
-/// Here a yes counts for one call. A no is an outcome that the model hears of. A call whose tool
-/// or input is wrong is not asked about: nothing would come of it.
+/// This is independent of a toolbox's authorizer, which asks by its policy and remembers approvals.
+/// Here a yes counts for one call. A no is an outcome that the model receives. A call with a wrong
+/// tool or input is not asked about: it would have no effect.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -35,19 +35,20 @@ pub struct Approval {
     before: Arc<Before>,
 }
 
-/// Whether somebody is asked before a call.
+/// Decides whether to ask before a call.
 type Before = dyn Fn(&Call, &Action) -> bool + Send + Sync;
 
-/// An approver whose every answer appears among what happens, wherever it is asked.
+/// An approver that reports every answer as an event, wherever it is asked.
 ///
-/// It is for the gate of a toolbox, which knows of no turn. Middleware that ask say so themselves.
+/// It is for the authorizer of a toolbox, which has no turn. Middleware that asks reports its own
+/// events.
 #[derive(Debug, Clone)]
 pub struct RecordingApprover {
     approver: Arc<dyn Approver>,
 }
 
 impl Approval {
-    /// Asks before every call that does more than look.
+    /// Asks before every call that does more than read.
     pub fn new(approver: Arc<dyn Approver>) -> Self {
         Self { approver, before: Arc::new(|_, action| !action.only_looks()) }
     }
@@ -86,7 +87,7 @@ impl fmt::Debug for Approval {
 }
 
 impl RecordingApprover {
-    /// Watches an approver.
+    /// Wraps an approver.
     pub fn new(approver: Arc<dyn Approver>) -> Self {
         Self { approver }
     }
@@ -112,18 +113,18 @@ impl Approver for RecordingApprover {
     }
 }
 
-/// What a call would do; nothing if it would do nothing.
+/// Returns the action of a call; `None` if it would have no effect.
 fn action(tool: &Arc<dyn Tool>, call: &Call) -> Option<Action> {
     tool.action(&input(call).ok()?).ok()
 }
 
-/// The question whether a tool may be called.
+/// Returns the question whether a tool may be called.
 pub(super) fn question(call: &Call, why: String) -> Question {
     let what = format!("call `{}`", call.name);
     Question { what, why, content: Some(call.arguments.clone()), ..Question::default() }
 }
 
-/// Asks, and says that it did; a no is an outcome.
+/// Asks, and reports that as an event; a no is an outcome.
 pub(super) async fn ask(
     turn: &Turn,
     approver: &dyn Approver,

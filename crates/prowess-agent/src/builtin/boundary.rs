@@ -1,4 +1,4 @@
-//! The error boundary: what breaks down behind it takes nothing with it.
+//! The error boundary: a failure behind it does not end the agent.
 
 use std::{any::Any, fmt, panic::AssertUnwindSafe, sync::Arc};
 
@@ -15,12 +15,12 @@ use crate::{
     session::SessionError,
 };
 
-/// Catches what breaks down in the middleware behind it, in a tool or in a skill. A request gets a reply
-/// that says so, a call an outcome that does, and the agent goes on.
+/// Catches failures of the middleware behind it, of a tool or of a skill. A request gets a reply
+/// that reports the failure, a call gets such an outcome, and the agent continues.
 ///
-/// A panic and [`TurnError::Middleware`] are always caught: the fault is in a middleware, and nobody who asked
-/// can do anything about it. Every other error says something that whoever asked can act on (a key
-/// that is wrong, a limit that is reached) and passes, unless [`catching`](Self::catching) says
+/// A panic and [`TurnError::Middleware`] are always caught: the fault is in a middleware, and the
+/// caller cannot do anything about it. Every other error is something the caller can act on (a
+/// wrong key, a limit that is reached) and passes, unless [`catching`](Self::catching) says
 /// otherwise.
 ///
 /// ```
@@ -36,7 +36,7 @@ pub struct CatchErrors {
     catches: Option<Arc<Catches>>,
 }
 
-/// Whether an error is caught.
+/// Decides whether an error is caught.
 type Catches = dyn Fn(&TurnError) -> bool + Send + Sync;
 
 impl CatchErrors {
@@ -45,8 +45,8 @@ impl CatchErrors {
         Self::default()
     }
 
-    /// Catches these errors as well. An error of the session is never caught: what would be said could
-    /// not be kept.
+    /// Catches these errors as well. A session error is never caught: the reply about it could not
+    /// be saved.
     #[must_use]
     pub fn catching(self, catches: impl Fn(&TurnError) -> bool + Send + Sync + 'static) -> Self {
         Self { catches: Some(Arc::new(catches)) }
@@ -65,7 +65,7 @@ impl Middleware for CatchErrors {
     fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> CallFuture<'a> {
         Box::pin(async move {
             let name = call.name.clone();
-            // What breaks down before there is a future is caught as well.
+            // A panic before there is a future is caught as well.
             let called = AssertUnwindSafe(async { next.call(call).await }).catch_unwind().await;
             called.unwrap_or_else(|panic| {
                 let message = format!("`{name}` crashed: {}", said(&*panic));
@@ -107,7 +107,7 @@ impl fmt::Debug for CatchErrors {
     }
 }
 
-/// Gives every call that was left open a result: what is said next stands behind it.
+/// Adds a result to every open call, so that the next message follows it.
 fn close_calls(turn: &Turn) -> Result<(), SessionError> {
     for (call, has_begun) in turn.session.open_calls() {
         let text = match has_begun {
@@ -120,7 +120,7 @@ fn close_calls(turn: &Turn) -> Result<(), SessionError> {
     Ok(())
 }
 
-/// What a panic says.
+/// Returns the message of a panic.
 fn said(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(|it| &**it)).unwrap_or("it did not say why")

@@ -1,4 +1,4 @@
-//! Tool calling: what the model calls is called, until it has nothing left to call.
+//! Tool calling: runs the model's calls until it makes no more.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -22,36 +22,37 @@ use crate::{
     session::SessionError,
 };
 
-/// Offers the tools of a toolbox, and calls what the model calls. Whatever comes of a call, the model
-/// hears of it.
+/// Offers the tools of a toolbox, and runs the model's calls. The model receives every outcome,
+/// good or bad.
 ///
-/// With the last step the model is told that there is no further one, so that it answers with what it
+/// In the last step the model is told that there is no further one, so that it answers with what it
 /// has. A tool that was not offered is not called, even if the toolbox has it.
 #[derive(Debug)]
 pub struct ToolLoop {
-    /// The tools, and the gate before them. Tools that other middleware offers pass the same gate.
+    /// The tools, and the authorizer before them. Tools of other middleware pass the same
+    /// authorizer.
     pub toolbox: Arc<Toolbox>,
-    /// How often the model is asked at the most before there must be an answer.
+    /// The maximum number of requests to the model in a turn.
     pub max_steps: usize,
-    /// How many calls of one reply are made; the others are answered with that.
+    /// The maximum number of calls per reply; further ones are answered with an error.
     pub max_calls: usize,
-    /// How many bytes of a result the model is told.
+    /// The maximum size of a result in bytes.
     pub max_result: usize,
-    /// The tools whose results are told whole: a rule that is left out of instructions is broken.
+    /// The tools whose results are never cut: a rule missing from instructions would be broken.
     pub whole: Vec<String>,
 }
 
-/// What stands behind the last result when no further call is made.
+/// The text appended to the last result when no further call is possible.
 const LAST: &str = "[That was the last call of this turn. Answer now with what is known, and say \
                     what is left undone.]";
-/// As many bytes take the words that stand where something was cut.
+/// The size in bytes of the note that replaces a cut.
 const MARK: usize = 50;
-/// What is told of a call that was never made, and whose tool is not there yet.
+/// The result of a call that was never made, and whose tool is not available yet.
 const UNMADE: &str = "This call was not made: the agent was interrupted. Call it again if it is \
                       still needed.";
 
 impl ToolLoop {
-    /// Takes 50 steps at the most, 64 calls a step, and 32 KiB of a result.
+    /// Allows 50 steps, 64 calls per step, and 32 KiB per result.
     pub fn new(toolbox: Arc<Toolbox>) -> Self {
         let whole = vec!["use_skill".to_owned()];
         Self { toolbox, max_steps: 50, max_calls: 64, max_result: 32 * 1024, whole }
@@ -76,7 +77,7 @@ impl ToolLoop {
         }
         turn.offer(&request.tools);
         self.catch_up(&turn).await?;
-        // Every step has a longer one.
+        // Each step sets its own, longer history.
         request.prompt.history = Arc::default();
         let (mut was_empty, mut step) = (false, 0);
         while step < self.max_steps {
@@ -91,16 +92,16 @@ impl ToolLoop {
             let mut asked = request.clone();
             asked.prompt.history = history;
             asked.told = turn.told();
-            // What was made to fit before tells nothing of what has been said since.
+            // The prompt fitted before does not include what was said since.
             asked.fitted = None;
             let mut reply = next.reply(asked).await?;
             if reply.stop == StopReason::Filtered {
                 reply.message.calls.clear();
             }
-            // Some models say nothing now and then, and something when they are asked again.
+            // Some models occasionally reply with nothing, but answer when asked again.
             if is_empty(&reply.message) && reply.stop == StopReason::Done && !was_empty {
                 was_empty = true;
-                // To ask once more is no further step.
+                // Asking again is not counted as a step.
                 step -= 1;
                 turn.note(EventKind::Warned { message: "the model returned nothing".to_owned() });
                 continue;
@@ -119,21 +120,21 @@ impl ToolLoop {
         Err(TurnError::Steps { steps: self.max_steps })
     }
 
-    /// Makes the calls that a session was broken off before.
+    /// Makes the calls that were pending when a session was interrupted.
     async fn catch_up(&self, turn: &Arc<Turn>) -> Result<(), SessionError> {
         let open = turn.session.open_calls().into_iter().map(|it| it.0);
         let (known, other): (Vec<Call>, Vec<Call>) =
             open.partition(|it| turn.tool(&it.name).is_some());
-        // The middleware behind may have offered it, and have not been asked yet.
+        // A middleware further behind may offer it, but has not run yet.
         for call in other {
             turn.session
                 .push(Message { call_id: Some(call.id), ..Message::new(Role::Tool, UNMADE) })?;
         }
-        // Whether they had been cut off is not known any more.
+        // Whether they had been cut off is no longer known.
         self.call_all(turn, &known, StopReason::Length).await
     }
 
-    /// Makes these calls, in their order; those that only look, side by side.
+    /// Makes these calls, in order; those that only read run concurrently.
     async fn call_all(
         &self,
         turn: &Arc<Turn>,
@@ -186,9 +187,10 @@ impl ToolLoop {
         let marker = turn.session.marker();
         let text = match is_skill_text {
             true => marker.fence(&text),
-            // A middleware has told a skill.
+            // A middleware disclosed a skill.
             false if marker.is_fenced(&text) => text,
-            // Files and programs are others, too, and a model may repeat the code itself.
+            // Files and programs are untrusted too, and a model may repeat the marker's code
+            // itself.
             false => marker.defuse(&text).into_owned(),
         };
         let mut result = Message::new(Role::Tool, text);
@@ -214,7 +216,7 @@ impl ToolLoop {
     ) -> Outcome {
         let Some(tool) = tool else { return unknown(&call.name, &turn.tools()) };
         match input(&call) {
-            // What was cut off before its input began has none.
+            // A call that was cut off before its input began has none.
             Ok(_) if stop == StopReason::Length && call.arguments.trim().is_empty() => cut_off(),
             Ok(input) => self.toolbox.call_tool(tool, input).await,
             Err(_) if stop == StopReason::Length => cut_off(),
@@ -226,7 +228,7 @@ impl ToolLoop {
     }
 }
 
-/// What came of a call without invisible characters; that there were some is noted.
+/// Returns an outcome without invisible characters, and warns if there were some.
 fn without_invisible(turn: &Turn, call: &Call, outcome: &Outcome) -> Outcome {
     let mut clean = outcome.clone();
     let mut before = 0;
@@ -248,7 +250,7 @@ fn without_invisible(turn: &Turn, call: &Call, outcome: &Outcome) -> Outcome {
     clean
 }
 
-/// How many invisible characters the texts of a value have.
+/// Returns the number of invisible characters in the texts of a value.
 fn count_invisible(value: &Json) -> usize {
     match value {
         Json::String(text) => invisible(text),
@@ -258,22 +260,22 @@ fn count_invisible(value: &Json) -> usize {
     }
 }
 
-/// Whether a call changes nothing, wherever. Of two calls that take up a skill the first tells it, which
-/// is not left to chance.
+/// Whether a call changes nothing anywhere. Activating a skill does not count: of two such calls
+/// the first must disclose it, so their order matters.
 fn only_looks(turn: &Turn, call: &Call) -> bool {
     let Some((tool, input)) = turn.tool(&call.name).zip(input(call).ok()) else { return false };
-    // A tool that breaks down when it is asked does so again when it is called, and is told of then.
+    // A tool that panics here panics again when it is called, which is reported then.
     let action = catch_unwind(AssertUnwindSafe(|| tool.action(&input)));
     let is_it = |action: Action| action.only_looks() && !matches!(action, Action::Disclose(_));
     action.is_ok_and(|it| it.is_ok_and(is_it))
 }
 
-/// What a call gives its tool; nothing at all is an empty object.
+/// Returns the input of a call; empty arguments mean an empty object.
 pub(super) fn input(call: &Call) -> Result<Json, serde_json::Error> {
     match call.arguments.trim() {
         "" => Ok(json!({})),
         text => match strict_json(text)? {
-            // Some models put it into quotes once more.
+            // Some models quote it a second time.
             Json::String(inside) => match strict_json(&inside) {
                 Err(error) if !error.is_data() => Ok(json!(inside)),
                 input => input,
@@ -301,7 +303,7 @@ fn unknown(name: &str, offered: &[String]) -> Outcome {
     }
 }
 
-/// A message whose calls can be told from each other, and from all that came before.
+/// Returns a message whose calls have ids that are unique in the session.
 fn numbered(mut message: Message, turn: &Turn) -> Message {
     let mut taken: Vec<String> = Vec::new();
     for call in &mut message.calls {
@@ -315,8 +317,8 @@ fn numbered(mut message: Message, turn: &Turn) -> Message {
     message
 }
 
-/// What the model is told of an outcome: its output where all is well, else all that is known. What is
-/// too long is cut, and stays JSON if it is.
+/// Returns the text of an outcome for the model: its output on success, else everything known. A
+/// long text is cut, and JSON stays valid JSON.
 fn told(outcome: &Outcome, most: usize) -> String {
     let mut told = match (&outcome.output, outcome.is_ok()) {
         (Some(Json::String(text)), true) => return shortened(text.clone(), most),
@@ -335,14 +337,14 @@ fn told(outcome: &Outcome, most: usize) -> String {
     told.to_string()
 }
 
-/// Cuts the largest parts of a value, until what is left is hardly longer than this.
+/// Cuts the largest parts of a value, until it is hardly longer than `most`.
 fn cut(json: &mut Json, most: usize) {
     let length = json.to_string().len();
     if length <= most {
         return;
     }
     match json {
-        // What is told of a text may be longer than it is.
+        // The note that replaces a short text may be longer than the text.
         Json::String(text) if text.len() > 2 * MARK => {
             let most = text.len() * most / length;
             *text = shortened(std::mem::take(text), most);
@@ -377,7 +379,7 @@ fn cut(json: &mut Json, most: usize) {
     }
 }
 
-/// The beginning and the end of a text that is too long.
+/// Returns the beginning and the end of a text that is too long.
 pub(super) fn shortened(text: String, most: usize) -> String {
     if text.len() <= most {
         return text;

@@ -1,4 +1,4 @@
-//! Fitting: what is told stays within the window, and the session stays small with it.
+//! Fitting: keeps the prompt within the context window, and the session small.
 
 use std::{
     sync::{
@@ -25,14 +25,15 @@ use crate::{
     model::{ChatResponse, Model, ModelError},
 };
 
-/// Makes every request fit into a window, by [`prowess::fit`]: over 80 % of it old messages are
-/// summarised, over 90 % inactive skills go, over 95 % only the last words and the best skill stay.
+/// Makes every request fit into a context window, by [`prowess::fit`]: above 80 % of it old
+/// messages are summarised, above 90 % inactive skills are removed, above 95 % only the last
+/// messages and the best skill stay.
 ///
-/// What was summarised is replaced in the session too, so that nothing is summarised twice. Skills
-/// whose instructions went with it are told again in the system prompt. A model that says it was told
-/// too much is told less, three times at the most.
+/// A summary also replaces the messages in the session, so that nothing is summarised twice. Skills
+/// whose instructions were among them are disclosed again in the system prompt. If the model
+/// reports that the prompt is too long, it is shortened, at most three times.
 ///
-/// Wherever it stands, it has the last word before the model: what other middleware adds, fits too.
+/// In any position it acts last before the model, so that it also fits what other middleware adds.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -46,26 +47,26 @@ use crate::{
 /// ```
 #[derive(Debug, Clone)]
 pub struct FitContext {
-    /// How much the model can be told.
+    /// The context window of the model.
     pub window: ContextWindow,
-    /// How long a model may take for a summary; an extract takes its place then.
+    /// The timeout of a summary by a model; an extract replaces it then.
     pub patience: Duration,
     summariser: Summariser,
-    /// What the model turned out to hold, where that is less than the window.
+    /// The context window that the model turned out to have, if smaller.
     learned: Arc<AtomicUsize>,
 }
 
-/// What the texts of a session count, kept from one request to the next.
+/// The token counts of a session's texts, kept between requests.
 #[derive(Default)]
 struct TokenCounts(Mutex<Counts>);
 
-/// How often less is told.
+/// The maximum number of times a prompt is shortened after a rejection.
 const RETRIES: usize = 3;
-/// How often a model is asked for summaries that the last ones brought up.
+/// The maximum number of rounds in which summaries require further summaries.
 const ROUNDS: usize = 3;
-/// A model is asked when what is new is at least so much of the window; for less, an extract will do.
+/// A model is asked if the new part is at least 1/20 of the window; for less, an extract suffices.
 const WORTH: usize = 20;
-/// The field by which a message of the session is known while it is made to fit.
+/// The field that identifies a message of the session while it is fitted.
 const PLACE: &str = "prowess_place";
 
 impl FitContext {
@@ -79,7 +80,7 @@ impl FitContext {
         }
     }
 
-    /// Has a model summarise: this one, or the agent's own. What it takes is counted.
+    /// Summarises with a model: this one, or the agent's own. Its tokens are counted.
     #[must_use]
     pub fn with_summaries(self, model: Option<Arc<dyn Model>>) -> Self {
         Self { summariser: model.map_or(Summariser::Own, Summariser::Other), ..self }
@@ -112,7 +113,7 @@ impl FitContext {
         loop {
             request = self.fitted(request, &window, next.model()).await?;
             let told = request.fitted.as_ref().map_or(0, |it| it.tokens.total());
-            // What is told of it now tells nothing of the next attempt.
+            // The prompt fitted now does not apply to the next attempt.
             let fitted = request.fitted.take();
             let error = match next.reply(Request { fitted, ..request.clone() }).await {
                 Err(TurnError::Model(error)) if attempt <= RETRIES => error,
@@ -132,7 +133,7 @@ impl FitContext {
             let fits = |window| fit(&window, request.filled(), &Summaries::default());
             if let Err(FitError { needed, .. }) = fits(window) {
                 (window.tokens, is_said) = (needed.total(), false);
-                // Where nothing can be left out, what the provider says is what there is to say.
+                // If nothing can be left out, the provider's error is returned.
                 if window.tokens >= told || fits(window).is_err() {
                     return Err(error.into());
                 }
@@ -142,7 +143,7 @@ impl FitContext {
         }
     }
 
-    /// A request with what is told of it; what was summarised is in the session from now on.
+    /// Returns a request with its fitted prompt; summaries are stored in the session.
     async fn fitted(
         &self,
         mut request: Request,
@@ -164,7 +165,7 @@ impl FitContext {
                 let mut counts = counted.0.lock().unwrap_or_else(PoisonError::into_inner);
                 fit_again(window, prompt, &summaries, &mut counts)?
             };
-            // Which messages are left is only asked where something was done to them.
+            // The remaining messages only need to be identified if a fit step was taken.
             if !is_marked && !fitted.steps.is_empty() {
                 is_marked = true;
                 continue;
@@ -207,7 +208,7 @@ impl FitContext {
     }
 }
 
-/// Says once a turn how much of the person's own request is not told.
+/// Warns once per turn if a part of the user's own request is left out.
 fn warn_of_cut(turn: &Turn, said: &[Message], fitted: &FittedPrompt) {
     let Some(request) = prowess::request(said) else { return };
     let place = said.iter().position(|it| std::ptr::eq(it, request));
@@ -224,17 +225,17 @@ fn warn_of_cut(turn: &Turn, said: &[Message], fitted: &FittedPrompt) {
     }
 }
 
-/// Where a message stands in the session.
+/// Returns the index of a message in the session.
 fn place(message: &Message) -> Option<usize> {
     message.rest.get(PLACE).and_then(Json::as_u64).map(|it| it as usize)
 }
 
-/// How much is told next, where so much was too much for a model that holds so many tokens, and counts
-/// so many in what it was told.
+/// Returns the size of the next attempt in tokens, after a prompt of `told` tokens was too long for
+/// a model that `holds` so many and `counted` so many in it.
 fn less(told: usize, holds: Option<usize>, counted: Option<usize>) -> usize {
     let less = told / 4 * 3;
     match (holds, counted) {
-        // It counts otherwise than we do, and a summary may be a little longer than it should.
+        // Its token count differs from ours, and a summary may exceed its budget a little.
         (Some(holds), Some(counted)) if counted > holds => {
             let fitting = holds as u128 * told as u128 / counted as u128 * 95 / 100;
             usize::try_from(fitting).unwrap_or(less)
@@ -243,8 +244,8 @@ fn less(told: usize, holds: Option<usize>, counted: Option<usize>) -> usize {
     }
 }
 
-/// Offers the skills anew whose instructions no longer stand whole in what is told, and says whether
-/// there were any.
+/// Offers those skills again whose instructions are no longer complete in the prompt; returns
+/// whether there were any.
 fn tell_again(request: &mut Request, fitted: &FittedPrompt) -> bool {
     let mut any = false;
     let Prompt { skills: offers, history: said, .. } = &mut request.prompt;
@@ -258,7 +259,7 @@ fn tell_again(request: &mut Request, fitted: &FittedPrompt) -> bool {
             continue;
         }
         let mut again = Offer { priority: Priority::Active, ..Offer::clone(offer) };
-        // It may be shown for another reason, and as much of it.
+        // It may be disclosed for another reason, at the same level or a higher one.
         match offers.iter_mut().find(|it| it.name == offer.name) {
             Some(known) => {
                 let level = |it: &Offer| it.contents.first().map(|it| it.0);
@@ -277,10 +278,10 @@ fn tell_again(request: &mut Request, fitted: &FittedPrompt) -> bool {
     any
 }
 
-/// What stands in the session in place of what was said, once something was summarised.
+/// Returns the messages that replace those of the session, if something was summarised.
 fn compacted(said: &[Message], fitted: &FittedPrompt) -> Option<Vec<Message>> {
     let is_made = |it: &Message| place(it).is_none() && is_summary(it);
-    // What was shortened for this request stays whole in the session.
+    // Messages shortened for this request stay whole in the session.
     let stays = |it: &Message| match place(it) {
         Some(place) => said.get(place).cloned(),
         None => is_made(it).then(|| it.clone()),
@@ -289,7 +290,7 @@ fn compacted(said: &[Message], fitted: &FittedPrompt) -> Option<Vec<Message>> {
     is_any.then(|| fitted.messages.iter().filter_map(stays).collect())
 }
 
-/// Each skill as it was last told.
+/// Returns each skill as it was last disclosed.
 fn last(told: &[SkillInHistory]) -> impl Iterator<Item = &SkillInHistory> {
     let is_last = |at: usize, it: &SkillInHistory| {
         told[at + 1..].iter().all(|later| later.offer.name != it.offer.name)
@@ -297,7 +298,7 @@ fn last(told: &[SkillInHistory]) -> impl Iterator<Item = &SkillInHistory> {
     told.iter().enumerate().filter(move |(at, it)| is_last(*at, it)).map(|it| it.1)
 }
 
-/// What was done, as the `prompt` command tells it.
+/// Returns the event of the fit steps, in the terms of the `prompt` command.
 fn noted(window: &ContextWindow, fitted: &FittedPrompt) -> EventKind {
     EventKind::Fitted {
         window: window.tokens,

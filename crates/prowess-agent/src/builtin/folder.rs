@@ -1,4 +1,4 @@
-//! Documents of a folder, found by the same index that finds skills.
+//! Documents of a folder, found by the index that is also used for skills.
 
 use std::{path::Path, sync::Arc};
 
@@ -8,20 +8,20 @@ use serde_json::json;
 
 use super::retrieval::{ContextDocument, DocumentSource, RetrievalFuture};
 
-/// The Markdown and text files of a folder, part by part: each heading begins one.
+/// The Markdown and text files of a folder, in sections: each heading begins one.
 ///
-/// They are read once, when it is opened. Parts are found as skills are, by the words that they have in
-/// common with a request, whatever their form; those that hardly fit are not given.
+/// They are read once, when the folder is opened. Sections are matched like skills, by the words
+/// they have in common with a request, in any inflection; weak matches are not returned.
 #[derive(Debug)]
 pub struct Folder {
     parts: Vec<FileSection>,
     library: Option<Library>,
     left_out: Vec<String>,
-    /// From which confidence on a part is given.
+    /// The minimum confidence of a section.
     pub threshold: f64,
 }
 
-/// A part of a file.
+/// A section of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct FileSection {
     path: String,
@@ -29,9 +29,9 @@ struct FileSection {
     text: String,
 }
 
-/// The longest part, in bytes.
+/// The maximum size of a section in bytes.
 const LONGEST: usize = 4000;
-/// What the name of a part begins with: nothing that anybody asks for.
+/// The prefix of a section's name: a string that no request contains.
 const NAME: &str = "zq";
 
 impl Folder {
@@ -41,12 +41,12 @@ impl Folder {
         let parts: Vec<FileSection> =
             files.iter().flat_map(|(path, text)| split(path, text)).collect();
         let library = library(&parts);
-        // The index is made by the first request; whoever asks need not wait for it.
+        // The first request builds the index; doing that here saves the user the wait.
         library.iter().for_each(|it| drop(matches(it, "index", 1)));
         Ok(Self { parts, library, left_out, threshold: 0.2 })
     }
 
-    /// What was not read, each with why.
+    /// Returns the files that were not read, each with the reason.
     pub fn left_out(&self) -> &[String] {
         &self.left_out
     }
@@ -54,7 +54,8 @@ impl Folder {
     fn find(&self, request: &str, limit: usize) -> Vec<ContextDocument> {
         let Some(library) = &self.library else { return Vec::new() };
         let found = matches(library, request, limit);
-        // A part has a name only because it must: whoever writes that does not mean it.
+        // The name exists only because it is required: a request that contains it does not mention
+        // the section.
         let is_meant =
             |it: &&Match<'_>| it.tier == Tier::Evidence && it.confidence >= self.threshold;
         let found = found.iter().filter(is_meant);
@@ -73,7 +74,7 @@ impl DocumentSource for Folder {
     }
 }
 
-/// The parts as skills, so that they are found like those.
+/// Returns the sections as skills, so that they can be matched like those.
 fn library(parts: &[FileSection]) -> Option<Library> {
     let skills = parts.iter().enumerate().map(|(number, part)| {
         let name = format!("{NAME}{number}");
@@ -86,7 +87,8 @@ fn library(parts: &[FileSection]) -> Option<Library> {
     Library::load(&options).ok()
 }
 
-/// The parts of a text: each heading begins one, and what is too long becomes several.
+/// Splits a text into sections: each heading begins one, and a section that is too long becomes
+/// several.
 fn split(path: &str, text: &str) -> Vec<FileSection> {
     let mut sections = Vec::new();
     let (mut above, mut start, mut at, mut is_code) = ("", 0, 0, false);
@@ -111,14 +113,14 @@ fn split(path: &str, text: &str) -> Vec<FileSection> {
     parts.filter(|it| !it.text.is_empty()).collect()
 }
 
-/// What a line says as a heading, if it is one.
+/// Returns the text of a heading, if a line is one.
 fn heading(line: &str) -> Option<&str> {
     let text = line.trim_start_matches('#');
     let is_heading = (1..=6).contains(&(line.len() - text.len())) && text.starts_with(' ');
     is_heading.then(|| text.trim().trim_end_matches('#').trim())
 }
 
-/// A text in pieces that are not too long, cut where a paragraph, a line or a word ends.
+/// Splits a text into pieces of limited length, at the end of a paragraph, a line or a word.
 fn pieces(mut text: &str) -> impl Iterator<Item = &str> {
     std::iter::from_fn(move || {
         let most = text.floor_char_boundary(LONGEST);

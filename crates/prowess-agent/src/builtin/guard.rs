@@ -1,4 +1,4 @@
-//! The guard: rules about what is asked, called and replied, while a skill is active or always.
+//! The guard: rules about requests, calls and replies, always or while a skill is active.
 
 use std::{fmt, sync::Arc};
 
@@ -17,12 +17,12 @@ use crate::{
     model::ChatResponse,
 };
 
-/// Holds rules against what is asked, what is called and what is replied.
+/// Checks requests, calls and replies against rules.
 ///
-/// A denial counts before any question. A call that is denied or not approved is an outcome that the
-/// model hears of. A request or reply is a [`TurnError::Refused`] and leaves the conversation; what
-/// was heard of a reply while it came had been heard. Wherever it stands, it looks at a request right
-/// before the model hears of it, and at every reply.
+/// A denial takes precedence over any question. A call that is denied or not approved is an outcome
+/// that the model receives. A request or reply is a [`TurnError::Refused`] and is removed from the
+/// conversation; parts of a reply that were already streamed cannot be taken back. In any position,
+/// it checks a request right before the model receives it, and every reply.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -42,7 +42,7 @@ pub struct Guard {
     denies: Vec<When>,
 }
 
-/// What a rule of a [`Guard`] is about.
+/// The condition of a rule of a [`Guard`].
 #[derive(Debug, Clone)]
 pub struct When {
     about: About,
@@ -56,10 +56,10 @@ enum About {
     Replies(Scan),
 }
 
-/// Looks at a text, and says what is wrong with it, if anything is.
+/// Scans a text, and returns the fault in it, if any.
 type Scan = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// What is held against the rules.
+/// The subject of the rules.
 #[derive(Clone, Copy)]
 enum GuardedText<'a> {
     Call(&'a Call),
@@ -68,19 +68,19 @@ enum GuardedText<'a> {
 }
 
 impl Guard {
-    /// Begins with no rule.
+    /// Creates a guard without rules.
     pub fn new(approver: Arc<dyn Approver>) -> Self {
         Self { approver, asks: Vec::new(), denies: Vec::new() }
     }
 
-    /// Asks first.
+    /// Asks before this.
     #[must_use]
     pub fn asks(mut self, when: When) -> Self {
         self.asks.push(when);
         self
     }
 
-    /// Says no.
+    /// Denies this.
     #[must_use]
     pub fn denies(mut self, when: When) -> Self {
         self.denies.push(when);
@@ -89,28 +89,28 @@ impl Guard {
 }
 
 impl When {
-    /// A tool is called whose name fits, with `*` and `?`.
+    /// A call of a tool whose name matches, with `*` and `?`.
     pub fn calls(tool: impl Into<String>) -> Self {
         Self { about: About::Calls(tool.into()), skill: None }
     }
 
-    /// Something is found in what a person asks, in words that follow “it”.
+    /// A fault that is found in a user's request, in words that follow “it”.
     pub fn requests(scan: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
         Self { about: About::Requests(Arc::new(scan)), skill: None }
     }
 
-    /// Something is found in what the model replies, in words that follow “it”.
+    /// A fault that is found in the model's reply, in words that follow “it”.
     pub fn replies(scan: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
         Self { about: About::Replies(Arc::new(scan)), skill: None }
     }
 
-    /// The same, but only while a skill is active whose name fits, with `*` and `?`.
+    /// Restricts it to while a skill is active whose name matches, with `*` and `?`.
     #[must_use]
     pub fn while_active(self, skill: impl Into<String>) -> Self {
         Self { skill: Some(skill.into()), ..self }
     }
 
-    /// Why this is the case, if it is.
+    /// Returns the reason the condition is met, if it is.
     fn why(&self, turn: &Turn, seen: GuardedText<'_>) -> Option<String> {
         let because = match &self.skill {
             Some(pattern) => {

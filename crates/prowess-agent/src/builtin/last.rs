@@ -1,4 +1,4 @@
-//! The last word before the model.
+//! Middleware that acts last before the model.
 
 use std::{fmt, sync::Arc};
 
@@ -7,12 +7,12 @@ use crate::{
     middleware::{Middleware, Next, ResponseFuture},
 };
 
-/// A middleware that acts right before the model, wherever it stands: on what all others have added.
+/// A middleware that acts right before the model in any position, on everything that others added.
 pub(super) trait Last: Clone + fmt::Debug + Send + Sync + 'static {
-    /// What it does there.
+    /// Handles the request there.
     fn at_last<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a>;
 
-    /// Goes on, and acts in the end.
+    /// Passes the request on, to be handled last.
     fn go_on<'a>(&self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
         Box::pin(next.reply_with(request, Arc::new(AtLast(self.clone()))))
     }

@@ -1,4 +1,4 @@
-//! Logging: a line for whatever happens.
+//! Logging: a line per event.
 
 use tracing::{Level, debug, error, info, warn};
 
@@ -7,14 +7,14 @@ use crate::{
     middleware::{Middleware, request::Turn},
 };
 
-/// Logs what happens through the crate `tracing`, one line each, with the target `prowess`.
+/// Logs events through the crate `tracing`, one line each, with the target `prowess`.
 ///
-/// What a person would notice is `INFO`, each step `DEBUG`, trouble `WARN`, and a turn without an answer
-/// `ERROR`. What was said, called and answered stands in no line unless that is wanted, because
-/// secrets may stand in it.
+/// Events that matter to a user are `INFO`, each step `DEBUG`, problems `WARN`, and a turn without
+/// an answer `ERROR`. Messages, calls and results are not logged unless `texts` is set, because
+/// they may contain secrets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Logging {
-    /// Whether lines also hold what was said, called and answered.
+    /// Whether lines also contain messages, calls and results.
     pub texts: bool,
 }
 
@@ -36,7 +36,7 @@ impl Middleware for Logging {
 }
 
 impl Logging {
-    /// How much something matters, what it is called, and what there is to say of it.
+    /// Returns the level, name and text of an event's line.
     fn line(&self, what: &EventKind) -> Option<(Level, &'static str, String)> {
         let said =
             |text: &str| if self.texts { format!(": {}", one_line(text)) } else { String::new() };
@@ -142,7 +142,7 @@ impl Logging {
     }
 }
 
-/// A text on one line, whatever stands in it.
+/// Returns a text as a single line.
 fn one_line(text: &str) -> String {
     text.chars().map(|it| if it.is_control() { ' ' } else { it }).collect()
 }

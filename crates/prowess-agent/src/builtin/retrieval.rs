@@ -1,4 +1,4 @@
-//! Retrieval: what documents say about a request is told along with it.
+//! Retrieval: adds documents that match a request to its context.
 
 use std::{error::Error, fmt, pin::Pin, sync::Arc, time::Duration};
 
@@ -14,39 +14,39 @@ use crate::{
     model::ChatResponse,
 };
 
-/// Whoever has documents to look things up in.
+/// A source of documents.
 ///
-/// An implementer gives the best first, and nothing that has nothing to do with what was asked.
+/// An implementer returns the best match first, and nothing unrelated to the request.
 pub trait DocumentSource: Send + Sync + fmt::Debug {
-    /// Finds what there is about a request, `limit` parts of documents at the most.
+    /// Finds sections of documents about a request, at most `limit`.
     fn retrieve<'a>(&'a self, request: &'a str, limit: usize) -> RetrievalFuture<'a>;
 }
 
-/// What was found, once it is waited for.
+/// The future of the documents found.
 pub type RetrievalFuture<'a> = Pin<
     Box<
         dyn Future<Output = Result<Vec<ContextDocument>, Box<dyn Error + Send + Sync>>> + Send + 'a,
     >,
 >;
 
-/// A part of a document.
+/// A section of a document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ContextDocument {
-    /// Where it stands, such as `notes/backup.md`.
+    /// Its path, such as `notes/backup.md`.
     pub path: String,
     /// The heading over it; empty if there is none.
     pub heading: String,
-    /// What it says.
+    /// Its text.
     pub text: String,
-    /// How likely it is about what was asked, from 0 to 1.
+    /// The probability that it is relevant to the request, from 0 to 1.
     pub confidence: f64,
 }
 
-/// Tells the model what documents say about the request, right before it.
+/// Adds documents that match the request to the context right before it.
 ///
-/// It is no part of the conversation, and is looked up anew for each request. Documents that cannot
-/// be had are a warning. Behind [`ToolLoop`](crate::ToolLoop) it looks things up at every step, before
-/// it once a turn.
+/// They are not part of the conversation, and are retrieved anew for each request. A failure to
+/// retrieve them is a warning. Behind [`ToolLoop`](crate::ToolLoop) it retrieves at every step,
+/// before it once per turn.
 ///
 /// ```no_run
 /// # use std::{path::Path, sync::Arc};
@@ -58,23 +58,23 @@ pub struct ContextDocument {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Retrieval {
-    /// Where to look.
+    /// The source of documents.
     pub documents: Arc<dyn DocumentSource>,
-    /// How many parts of documents are told at the most.
+    /// The maximum number of sections.
     pub limit: usize,
-    /// How many tokens they may take together.
+    /// The maximum number of tokens of all sections together.
     pub tokens: usize,
-    /// How long is waited for them.
+    /// The timeout of the retrieval.
     pub patience: Duration,
 }
 
-/// The least room that is worth a part of a document, in tokens.
+/// The smallest remaining budget for which another section is added, in tokens.
 const ROOM: usize = 64;
-/// How many bytes a token has at the least, in most languages.
+/// The minimum number of bytes per token in most languages.
 const BYTES: usize = 3;
 
 impl Retrieval {
-    /// Tells 5 parts of 2,000 tokens at the most, and waits 10 seconds for them.
+    /// Adds at most 5 sections with 2,000 tokens, and waits 10 seconds for them.
     pub fn new(documents: Arc<dyn DocumentSource>) -> Self {
         Self { documents, limit: 5, tokens: 2000, patience: Duration::from_secs(10) }
     }
@@ -120,7 +120,8 @@ impl Retrieval {
         }
     }
 
-    /// What is told of documents: as many as there is room for, the last one cut where it must be.
+    /// Returns the context for documents: as many as the budget allows, the last one cut if
+    /// necessary.
     fn context(&self, found: Vec<ContextDocument>, marker: &Marker) -> Vec<Context> {
         let vocabulary = Tokenizer::default();
         let mut room = self.tokens;

@@ -1,4 +1,4 @@
-//! Retrying: what may pass by itself is tried again, a little later.
+//! Retries after errors that may be temporary.
 
 use std::{
     collections::hash_map::RandomState,
@@ -16,18 +16,18 @@ use crate::{
     model::{ChatResponse, ModelError},
 };
 
-/// Asks the model again when it failed for a reason that may pass: too many requests, trouble of its
-/// provider, a broken connection, silence, a reply that cannot be read.
+/// Sends a request again after an error that may be temporary: a rate limit, an error of the
+/// provider, a broken connection, a timeout, a malformed reply.
 ///
-/// Where nobody listens it is asked once more and no oftener, because that hardly passes while one waits.
+/// A refused connection is retried only once, because waiting rarely helps.
 ///
-/// The waits double, each cut short at random so that many who failed together do not come back
-/// together. Where the provider says how long to wait, that is waited for; where it says longer than
-/// `max_wait`, nothing is, because any earlier try would be in vain.
+/// The delays double, each shortened at random so that many clients that failed together do not
+/// retry together. If the provider gives a delay, that is used; if it is longer than `max_wait`,
+/// there is no retry, because any earlier attempt would fail.
 ///
-/// What the model had said before it failed was heard already, and is no part of the reply: whoever
-/// shows it drops it at [`EventKind::Retried`]. Tools that were called are not called again, because
-/// their results are in the session.
+/// Text that was streamed before the failure is not part of the reply: a program that shows it
+/// discards it at [`EventKind::Retried`]. Tools are not called again, because their results are in
+/// the session.
 ///
 /// ```
 /// # use std::{sync::Arc, time::Duration};
@@ -38,19 +38,19 @@ use crate::{
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
-    /// How often the model is asked at the most, the first time included.
+    /// The maximum number of attempts, including the first.
     pub attempts: usize,
-    /// The longest that is waited after the first failure; it doubles with each.
+    /// The maximum delay after the first failure; it doubles with each.
     pub first_wait: Duration,
-    /// The longest that is ever waited at once.
+    /// The maximum of any delay.
     pub max_wait: Duration,
-    /// How long all of it may take; no wait goes beyond it.
+    /// The maximum total time; no delay exceeds it.
     pub max_time: Duration,
 }
 
 impl Default for Retry {
-    /// Tries 5 times, waits half a second at first and a minute at the most, and gives up after five
-    /// minutes.
+    /// Tries 5 times, with a delay of half a second at first and a minute at most, and gives up
+    /// after five minutes.
     fn default() -> Self {
         Self {
             attempts: 5,
@@ -95,11 +95,11 @@ impl Retry {
         }
     }
 
-    /// How long to wait after a failure; nothing if that is longer than anybody waits.
+    /// Returns the delay after a failure; `None` if it exceeds the maximum.
     fn wait(&self, attempt: usize, error: &ModelError) -> Option<Duration> {
         let longest = match error.wait() {
             Some(wait) if wait > self.max_wait => return None,
-            // A little more than asked for, so that those who wait do not all come at once.
+            // A little more than asked for, so that waiting clients do not all retry at once.
             Some(wait) => return Some(wait.saturating_add(random(self.first_wait / 4))),
             None => {
                 let doublings = u32::try_from(attempt - 1).unwrap_or(u32::MAX);
@@ -111,9 +111,9 @@ impl Retry {
     }
 }
 
-/// A time between nothing and this.
+/// Returns a random duration between zero and `longest`.
 fn random(longest: Duration) -> Duration {
-    // Every state hashes otherwise, and by chance: that is all the chance that is needed here.
+    // Every `RandomState` has a random seed, which is random enough here.
     let number = RandomState::new().build_hasher().finish();
     let seconds = longest.as_secs_f64() * (number as f64 / u64::MAX as f64);
     Duration::try_from_secs_f64(seconds).unwrap_or(longest)

@@ -1,5 +1,5 @@
-//! Servers that skills bring, or somebody has set: they start with their skill or with the session, and
-//! stop with the session or the agent.
+//! MCP servers of skills or of the configuration: they start with their skill or with the session,
+//! and stop with the session or the agent.
 
 use std::{
     collections::BTreeSet,
@@ -23,81 +23,83 @@ use crate::{
     session::Session,
 };
 
-/// Starts the servers of a skill that becomes active, and offers their tools from then on.
+/// Starts the MCP servers of a skill that becomes active, and offers their tools from then on.
 ///
-/// It stands behind [`ToolLoop`](crate::ToolLoop), so that a skill that was taken up in one step has its
-/// tools in the next. A server runs until nobody holds the session any more, the agent is gone, or the
-/// skill is. One that cannot be started is left out, and all else goes on. A server that somebody has
-/// set may also offer skills, which the model takes up by a tool of that server alone; of those that fit
-/// a request it is told before it.
+/// It is placed behind [`ToolLoop`](crate::ToolLoop), so that a skill that is activated in one step
+/// has its tools in the next. A server runs until the session is dropped, the agent is dropped, or
+/// the skill is gone. A server that cannot be started is left out, and everything else continues. A
+/// configured server may also offer skills, which the model activates only by a tool of that
+/// server; those that match a request are listed before it.
 #[derive(Debug)]
 pub struct Servers {
     starter: McpLauncher,
     provider: Arc<dyn SkillProvider>,
     set: Vec<ServerSetting>,
-    /// The servers of each session, which keeps them.
+    /// The servers of each session. The session owns them.
     households: Mutex<Vec<Weak<AsyncMutex<Household>>>>,
 }
 
 /// The servers of one session.
 #[derive(Debug, Default)]
 struct Household {
-    /// Whether those that somebody has set are in.
+    /// Whether the configured servers were added.
     has_set: bool,
-    /// The skills that were asked for theirs.
+    /// The skills whose servers were added.
     seen: BTreeSet<Arc<Path>>,
     members: Vec<Member>,
 }
 
-/// A server, whether it runs or not.
+/// A server, running or not.
 #[derive(Debug)]
 struct Member {
     wanted: ServerToStart,
-    /// What it goes by among the tools.
+    /// Its name among the tools.
     name: String,
     server: Option<McpServer>,
-    /// The tool by which its skills are taken up, if it offers any.
+    /// The tool that activates its skills, if it offers any.
     skills: Option<Arc<ServerSkills>>,
-    /// The last turn in which it was started after it had failed.
+    /// The last turn in which it was restarted after a failure.
     retried: usize,
-    /// How often it may still fail.
+    /// The number of failures it is still allowed.
     patience: usize,
-    /// Why it does not run, once that is known.
+    /// The reason it does not run, once known.
     why: String,
 }
 
-/// Who wants a server.
+/// The origin of a server.
 #[derive(Debug)]
 enum ServerToStart {
-    /// A skill that is active.
+    /// An active skill.
     Brought { skill: String, path: Arc<Path>, description: McpServerConfig },
-    /// Somebody, whatever is asked.
+    /// The configuration, whatever the request.
     Set(ServerSetting),
 }
 
-/// How often a server may fail in a session before it is left alone.
+/// The maximum number of failures of a server in a session.
 const FAILURES: usize = 3;
-/// How many skills are told that a server offers in vain.
+/// The maximum number of rejected skills of a server that are reported.
 const MAX_REFUSED: usize = 20;
-/// How many skills of all servers are told that fit a request, and how much of each.
+/// The maximum number of matching skills of all servers that are listed, and the length of a
+/// description.
 const FITTING: usize = 3;
 const MAX_DESCRIPTION: usize = 250;
 
 impl Servers {
-    /// Starts servers of the skills that are given.
+    /// Starts the servers of this provider's skills.
     pub fn new(starter: McpLauncher, provider: Arc<dyn SkillProvider>) -> Self {
         Self { starter, provider, set: Vec::new(), households: Mutex::default() }
     }
 
-    /// Starts these servers too, with the first request of a session.
+    /// Starts these configured servers too, with the first request of a session.
     #[must_use]
     pub fn with_set(mut self, set: Vec<ServerSetting>) -> Self {
         self.set = set;
         self
     }
 
-    /// Ends the servers that can write, of all sessions: what they wrote that others act on is among the warnings of the
-    /// records then. Those of a session that goes on are started again.
+    /// Stops the servers that can write, in all sessions: warnings about files they wrote that
+    /// other programs act on are then in the records. Servers of a session that continues are
+    /// started again.
     pub async fn close(&self) {
         let households: Vec<_> = {
             let households = self.households.lock().unwrap_or_else(PoisonError::into_inner);
@@ -139,7 +141,7 @@ impl Servers {
         household
     }
 
-    /// Stops what is not wanted any more, and starts what is.
+    /// Stops servers that are no longer wanted, and starts those that are.
     async fn tend(&self, household: &mut Household, turn: &Turn) {
         let library = self.provider.library();
         if !std::mem::replace(&mut household.has_set, true) {
@@ -173,7 +175,7 @@ impl Servers {
         }
     }
 
-    /// Takes in the servers that a skill describes.
+    /// Adds the servers that a skill declares.
     async fn add(&self, household: &mut Household, skill: &Skill, turn: &Turn) {
         let own = &*skill.manifest.name;
         let described = self.starter.described(skill).await;
@@ -205,11 +207,11 @@ impl Middleware for Servers {
 }
 
 impl Drop for Servers {
-    /// Ends the servers of sessions that go on without this middleware.
+    /// Stops the servers of sessions that outlive this middleware.
     fn drop(&mut self) {
         let households = self.households.get_mut().unwrap_or_else(PoisonError::into_inner);
         for household in households.iter().filter_map(Weak::upgrade) {
-            // Whoever holds it would hold this middleware too.
+            // A task that holds the lock would keep this middleware alive too.
             if let Ok(mut household) = household.try_lock() {
                 household.members.clear();
             }
@@ -218,7 +220,7 @@ impl Drop for Servers {
 }
 
 impl Household {
-    /// What the model is told of the skills of servers that fit a request.
+    /// Returns the context that lists the skills of servers that match a request.
     fn fitting(&self, request: &Message, session: &Session) -> Option<Context> {
         let running = self.members.iter().filter(|it| it.server.is_some());
         let tools = running.filter_map(|it| it.skills.as_ref());
@@ -262,7 +264,7 @@ impl Member {
         Self { wanted, name, server: None, skills: None, retried: 0, patience: FAILURES, why }
     }
 
-    /// Starts it if it does not run, but once a turn if it has failed before.
+    /// Starts it if it does not run, but only once per turn if it has failed before.
     async fn tend(
         &mut self,
         starter: &McpLauncher,
@@ -321,7 +323,8 @@ impl Member {
         }
     }
 
-    /// The tool for the skills that a server offers now. What is wrong with others is told.
+    /// Returns the tool for the skills that a server offers now. Faults of rejected ones are
+    /// reported.
     async fn offered(&self, server: &McpServer, turn: &Turn) -> Option<Arc<ServerSkills>> {
         let skills = match server.skills().await {
             Ok(skills) => skills,
@@ -349,7 +352,8 @@ impl Member {
         turn.note(self.event("failed", message));
     }
 
-    /// What the model is told of a server that does not run, so that it does not look for its tools.
+    /// Returns the context about a server that does not run, so that the model does not look for
+    /// its tools.
     fn missed(&self) -> Option<Context> {
         let why = self.why.lines().next().filter(|_| self.server.is_none())?;
         let (server, of) = match &self.wanted {
@@ -384,12 +388,12 @@ impl Member {
     }
 }
 
-/// A skill that is still there and in use.
+/// Returns a skill if it still exists and is enabled.
 fn find<'l>(library: &'l Library, name: &str, path: &Path) -> Option<&'l Skill> {
     library.get(name).filter(|it| *it.origin.path == *path && it.manifest.is_active())
 }
 
-/// What is said of an outcome: why, and what to do about it.
+/// Describes an outcome: the reason, and the hint.
 fn told(outcome: &Outcome) -> String {
     let message = outcome.message.clone().unwrap_or_default();
     let errors = outcome.stderr.as_ref().map(|it| it.text.trim()).filter(|it| !it.is_empty());

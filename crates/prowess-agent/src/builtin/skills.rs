@@ -1,4 +1,4 @@
-//! Skills: the model is shown those that a request needs, and can take up others.
+//! Skills: discloses those that a request needs, and lets the model activate others.
 
 mod look;
 mod activate;
@@ -26,46 +26,46 @@ use crate::{
     middleware::{CallFuture, Middleware, Next, NextCall, ResponseFuture},
 };
 
-/// Shows the model the skills that a request needs, and lets it take up others.
+/// Discloses to the model the skills that a request needs, and lets it activate others.
 ///
-/// What a person mentions (`@name`, or `/name` with arguments) or the request matches stands in the
-/// system prompt. What the model takes up is told as the result of its call, once: again only when
-/// it is no longer there, or was changed. A skill that stands in full before the model is active
-/// for the tools and the gate. An agent has one such middleware.
+/// Skills that a user mentions (`@name`, or `/name` with arguments) or that match the request are
+/// in the system prompt. A skill that the model activates is disclosed as the result of its call,
+/// once: again only if the result is gone, or the skill was changed. A skill that is disclosed in
+/// full is active for tools and authorizer. An agent has one such middleware.
 #[derive(Debug)]
 pub struct Skills {
     provider: Option<Arc<dyn SkillProvider>>,
     how: SkillOptions,
-    /// What decides how much of a skill may be shown.
+    /// Decides how much of a skill may be disclosed.
     authorizer: Option<Arc<Authorizer>>,
-    /// `use_skill`, and `find_skills` for what the list has no room for.
+    /// `use_skill`, and `find_skills` for skills that do not fit into the catalog.
     tools: Vec<Arc<dyn Tool>>,
-    /// The list of the last library.
+    /// The catalog of the last library.
     listed: Mutex<Option<LibraryCatalog>>,
 }
 
-/// How skills are shown. The ways can be combined as one likes.
+/// Options of [`Skills`]. They can be combined freely.
 #[derive(Debug, Clone)]
 pub struct SkillOptions {
-    /// How skills are chosen for a request.
+    /// The strategy by which skills are chosen for a request.
     pub matching: Matching,
-    /// How much is shown of what was chosen.
+    /// The confidence required for each disclosure level.
     pub thresholds: Thresholds,
-    /// Whether what matches the request stands in the system prompt; if not, only what a person
-    /// mentions does.
+    /// Whether skills that match the request are in the system prompt; if not, only mentioned ones
+    /// are.
     pub matched: bool,
-    /// How the list of all skills is written that stands in the system prompt, if one does.
+    /// The format of the catalog in the system prompt; `None` for no catalog.
     pub catalog: Option<Cataloging<'static>>,
-    /// Whether the model is told to run a skill that somebody invoked and that is executed, by calling
+    /// Whether the model is told to run an invoked skill that can be executed, by calling
     /// `run_skill`.
     pub run_skill: bool,
-    /// Whether the model can take up skills by calling `use_skill`, and look with `find_skills` for
-    /// those that the list has no room for.
+    /// Whether the model can activate skills with `use_skill`, and search with `find_skills` for
+    /// those that do not fit into the catalog.
     pub use_skill: bool,
 }
 
 impl Default for SkillOptions {
-    /// All ways at once, with a list of 12,800 tokens at the most.
+    /// All options, with a catalog of at most 12,800 tokens.
     fn default() -> Self {
         Self {
             matching: Matching::default(),
@@ -79,7 +79,8 @@ impl Default for SkillOptions {
 }
 
 impl Skills {
-    /// Takes the skills of a provider. Without one there are none, which is said once a session.
+    /// Uses the skills of a provider. Without one there are no skills, which is a warning once per
+    /// session.
     pub fn new(provider: Option<Arc<dyn SkillProvider>>, how: SkillOptions) -> Self {
         Self {
             tools: tools(provider.as_ref(), how.thresholds),
@@ -90,8 +91,8 @@ impl Skills {
         }
     }
 
-    /// Shows no skill that this gate conceals, and of one that it would ask about no more than name and
-    /// description.
+    /// Discloses no skill that this authorizer conceals, and only name and description of a skill
+    /// that it would ask about.
     #[must_use]
     pub fn with_gate(self, authorizer: Arc<Authorizer>) -> Self {
         let permitted = |it| -> Arc<dyn SkillProvider> {
@@ -107,7 +108,7 @@ impl Skills {
     }
 }
 
-/// The tools with which a model finds and takes up skills.
+/// Returns the tools with which a model finds and activates skills.
 fn tools(provider: Option<&Arc<dyn SkillProvider>>, thresholds: Thresholds) -> Vec<Arc<dyn Tool>> {
     let tools = provider.into_iter().flat_map(|it| -> [Arc<dyn Tool>; 2] {
         let active = Arc::new(Active::new(it.clone()));
@@ -146,24 +147,24 @@ impl Middleware for Skills {
     }
 }
 
-/// What is kept for a session.
+/// The state of a session.
 #[derive(Default)]
 struct SkillState(Mutex<State>);
 
 #[derive(Default)]
 struct State {
     has_warned: bool,
-    /// Whether it was said that some skills are told no more.
+    /// Whether there was a warning that some skills are no longer disclosed.
     has_passed_over: bool,
-    /// The library that was last looked at.
+    /// The last library.
     library: Option<Arc<Library>>,
-    /// How much of each skill the model was shown.
+    /// The level at which each skill was disclosed to the model.
     levels: BTreeMap<String, Level>,
-    /// What is shown in the turn that is being taken.
+    /// The skills of the current turn.
     shown: Option<(Weak<Turn>, Arc<TurnSkills>)>,
-    /// The skills that invisible characters were left out of, which was said.
+    /// The skills with invisible characters, which were reported.
     cleaned: BTreeSet<String>,
-    /// What was taken up since the model was last asked, and how often it had been by then.
+    /// The number of requests to the model so far, and the skills activated since the last one.
     taken: (usize, ActivatedSkills),
 }
 
@@ -173,25 +174,26 @@ struct TurnSkills {
     library: Arc<Library>,
     catalog: Arc<Catalog>,
     offers: Vec<Offer>,
-    /// The skill that was invoked with arguments, and what it says with them.
+    /// The skill that was invoked with arguments, and its instructions with the arguments filled
+    /// in.
     invoked: Option<(String, String)>,
-    /// The skills whose instructions stand in the history.
+    /// The skills whose instructions are in the history.
     stood: Vec<Arc<EarlierSkill>>,
-    /// How many of the tools are offered.
+    /// The number of tools that are offered.
     tools: usize,
 }
 
-/// The list of a library, which does not change.
+/// The catalog of a library, which does not change.
 #[derive(Debug, Clone)]
 struct LibraryCatalog {
     library: Arc<Library>,
     catalog: Arc<Catalog>,
-    /// How many of the tools it needs.
+    /// The number of tools it needs.
     tools: usize,
 }
 
 impl Skills {
-    /// Adds what there is to show to a request.
+    /// Adds the skills of the turn to a request.
     async fn show(&self, request: &mut Request) {
         let turn = request.turn.clone();
         let kept = turn.session.keep(SkillState::default);
@@ -221,7 +223,7 @@ impl Skills {
         }
     }
 
-    /// Chooses what is shown in a turn, and says so.
+    /// Chooses the skills of a turn, and reports them.
     async fn look(
         &self,
         provider: &Arc<dyn SkillProvider>,
@@ -236,7 +238,7 @@ impl Skills {
         let (own, taken, authorizer) =
             (library.clone(), turn.session.taken(), self.authorizer.clone());
         let before = kept.lock().stood(&library);
-        // Matching reads every skill the first time, and those that it shows each time.
+        // Matching reads every skill the first time, and the disclosed ones every time.
         let work = move || {
             let listed =
                 known.unwrap_or_else(|| LibraryCatalog::new(own.clone(), how.catalog.as_ref()));
@@ -275,7 +277,7 @@ impl LibraryCatalog {
         });
         let drawn = drawn.unwrap_or_default();
         let tools = match library.skills().any(|it| it.manifest.is_for_models()) {
-            // What is not described cannot be chosen either.
+            // A skill without a description cannot be chosen either.
             true if drawn.dropped > 0 || drawn.shortened * 2 > drawn.shown => 2,
             has_any => usize::from(has_any),
         };
@@ -288,7 +290,7 @@ impl SkillState {
         lock(&self.0)
     }
 
-    /// Notes once that invisible characters are left out of a skill.
+    /// Reports once that invisible characters are removed from a skill.
     fn clean(&self, turn: &Turn, skill: &str, characters: usize) {
         if characters > 0 && self.lock().cleaned.insert(skill.to_owned()) {
             let plural = if characters == 1 { " was" } else { "s were" };
@@ -300,7 +302,7 @@ impl SkillState {
         }
     }
 
-    /// Notes that the model is shown a skill, if it is more than before.
+    /// Reports that a skill is disclosed to the model, if at a higher level than before.
     fn disclose(&self, turn: &Turn, skill: &str, level: Level, by: &str, text: &str) {
         let is_more = {
             let levels = &mut self.lock().levels;
@@ -315,13 +317,13 @@ impl SkillState {
 }
 
 impl State {
-    /// What is shown in a turn, once that is known.
+    /// Returns the skills of a turn, once chosen.
     fn of(&self, turn: &Turn) -> Option<Arc<TurnSkills>> {
         let own = self.shown.as_ref().filter(|it| std::ptr::eq(it.0.as_ptr(), turn));
         own.map(|it| it.1.clone())
     }
 
-    /// What stood in the history of the last turn, if that had the same library.
+    /// Returns the skills that were in the history in the last turn, if that had the same library.
     fn stood(&self, library: &Arc<Library>) -> Vec<Arc<EarlierSkill>> {
         let last = self.shown.as_ref().filter(|it| Arc::ptr_eq(&it.1.library, library));
         last.map(|it| it.1.stood.clone()).unwrap_or_default()
@@ -340,7 +342,7 @@ fn note_library(turn: &Turn, library: &Arc<Library>, kept: &SkillState) {
     }
 }
 
-/// How many findings of a library are told.
+/// The maximum number of findings of a library that are reported.
 const MAX_FINDINGS: usize = 100;
 
 fn disclosed(skill: &str, level: &str, by: &str, text: &str) -> EventKind {

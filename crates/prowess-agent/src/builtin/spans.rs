@@ -1,4 +1,4 @@
-//! Spans of the `tracing` crate: a turn, in it the steps, and the calls of tools.
+//! Spans of the `tracing` crate for turns, and within them for steps and tool calls.
 
 use std::{
     collections::BTreeMap,
@@ -22,30 +22,30 @@ use crate::{
 /// The target of all spans and events.
 pub(crate) const TARGET: &str = "prowess::spans";
 
-/// Tells what happens as spans and events of the `tracing` crate, for any subscriber.
+/// Emits events as spans and events of the `tracing` crate, for any subscriber.
 ///
-/// A turn is a span `invoke_agent` within the caller's; each step is a span `chat` in it, and each call a
-/// span `execute_tool`. Their fields have the names that the GenAI conventions of OpenTelemetry give
-/// them; `otel.name`, `otel.kind` and `otel.status_code` are what `tracing-opentelemetry` goes by.
-/// Whatever else happens is an event of the turn. What people, models and tools say is not told.
+/// A turn is a span `invoke_agent` within the caller's; each step is a span `chat` in it, and each
+/// call a span `execute_tool`. Their fields are named after the GenAI conventions of OpenTelemetry;
+/// `otel.name`, `otel.kind` and `otel.status_code` are for `tracing-opentelemetry`. Everything else
+/// is an event of the turn. Texts of users, models and tools are not included.
 #[derive(Debug)]
 pub struct Spans {
     agent: String,
-    /// The turns that go on, by where they lie.
+    /// The running turns, by address.
     open: Mutex<BTreeMap<usize, Open>>,
 }
 
-/// The spans of a turn; those within it are dropped first, and so end before it.
+/// The spans of a turn; the inner ones are dropped first, and so end before it.
 #[derive(Debug)]
 struct Open {
     calls: BTreeMap<String, Span>,
     steps: BTreeMap<usize, Span>,
     turn: Span,
-    /// The kind of the last error of the model, and what it said.
+    /// The kind and message of the model's last error.
     failed: Option<(String, String)>,
 }
 
-/// An event of a turn.
+/// Emits an event of a turn.
 macro_rules! tell {
     ($open:expr, $name:literal $(, $($field:tt)*)?) => {
         tracing::info!(target: TARGET, parent: &$open.turn, { $($($field)*)? }, $name)
@@ -53,7 +53,7 @@ macro_rules! tell {
 }
 
 impl Spans {
-    /// Begins with nothing to tell, for an agent of this name.
+    /// Creates the middleware for an agent of this name.
     pub fn new(agent: impl Into<String>) -> Self {
         Self { agent: agent.into(), open: Mutex::default() }
     }
@@ -202,7 +202,7 @@ impl Open {
         }
     }
 
-    /// Tells what is no span of its own.
+    /// Emits an event that has no span of its own.
     fn tell(&self, what: &EventKind) {
         match what {
             EventKind::Discovered { skills, findings } => {
@@ -305,7 +305,7 @@ impl Open {
     }
 }
 
-/// What tells a turn from others while it lasts.
+/// Returns the key of a turn while it runs.
 fn place(turn: &Turn) -> usize {
     std::ptr::from_ref(turn).addr()
 }
@@ -322,12 +322,12 @@ fn record_error(span: &Span, kind: &str, message: &str) {
     span.record("otel.status_description", &*mask(message));
 }
 
-/// A provider as the conventions call it.
+/// Returns the provider's name in the conventions.
 fn provider_name(provider: &str) -> &str {
     ModelProvider::from_word(provider).map_or(provider, |it| it.row().telemetry_name)
 }
 
-/// Why a reply ended, as the conventions call it.
+/// Returns the stop reason's name in the conventions.
 fn finish_reason(stop: StopReason) -> &'static str {
     match stop {
         StopReason::Done => "stop",

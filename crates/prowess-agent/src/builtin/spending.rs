@@ -1,4 +1,4 @@
-//! Spending: how many tokens, steps and how much money may go into an answer.
+//! Spending limits: tokens, steps and cost.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use crate::{
     model::{ChatResponse, TokenUsage},
 };
 
-/// Stops before the next request once a limit is reached, and says after each one what was spent.
+/// Stops before the next request once a limit is reached, and reports the spending after each one.
 ///
-/// A request that is under way is not stopped: the last one may go beyond a limit. Wherever it stands,
-/// it looks before every request. What models took for summaries counts too.
+/// A running request is not stopped: the last one may exceed a limit. In any position, it checks
+/// before every request. Tokens for summaries count too.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -30,42 +30,42 @@ use crate::{
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Spending {
-    /// How often the model may be asked in one turn.
+    /// The maximum number of requests to the model in a turn.
     pub steps: Option<usize>,
-    /// What one turn may take.
+    /// The budget of a turn.
     pub turn: Budget,
-    /// What all turns of a session may take.
+    /// The budget of a session.
     pub session: Budget,
-    /// What models cost, by their names. One that is not here costs nothing, which is said.
+    /// The prices of models, by name. A model without a price counts as free, with a warning.
     pub prices: BTreeMap<String, Price>,
 }
 
-/// How much may be spent; what is not given has no limit.
+/// The limits of spending; `None` means no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Budget {
-    /// Tokens that models read.
+    /// Input tokens.
     pub input: Option<u64>,
-    /// Tokens that models write.
+    /// Output tokens.
     pub output: Option<u64>,
-    /// Both together.
+    /// Input and output tokens together.
     pub total: Option<u64>,
-    /// Money, in whatever the prices are in.
+    /// The cost, in the currency of the prices.
     pub cost: Option<f64>,
 }
 
-/// What a million tokens cost.
+/// The price of a million tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Price {
-    /// Of what is read.
+    /// For input.
     pub input: f64,
-    /// Of what is written.
+    /// For output.
     pub output: f64,
-    /// Of what is read and was remembered.
+    /// For cached input.
     pub cached: f64,
 }
 
 impl Price {
-    /// What so many tokens cost.
+    /// Returns the cost of this token usage.
     pub fn cost(&self, spent: TokenUsage) -> f64 {
         let fresh = spent.input.saturating_sub(spent.cached);
         let millions = |tokens: u64, price: f64| tokens as f64 * price / 1e6;
@@ -110,7 +110,7 @@ impl Spending {
         reply
     }
 
-    /// Says which limit is reached, if one is.
+    /// Returns an error if a limit is reached.
     fn check(&self, turn: &Turn) -> Result<(), TurnError> {
         let own = turn.spent_on();
         let all = turn.session.spent_on();
@@ -126,13 +126,13 @@ impl Spending {
 
     fn cost(&self, spent: &BTreeMap<String, TokenUsage>) -> f64 {
         let costs = spent.iter().filter_map(|(model, it)| Some(self.prices.get(model)?.cost(*it)));
-        // The sum of no numbers is negative, and that of others is a little off.
+        // The empty sum of floats is `-0.0`, and other sums have rounding errors.
         (costs.sum::<f64>() * 1e9).round() / 1e9 + 0.0
     }
 }
 
 impl Budget {
-    /// The limit that is reached, if one is.
+    /// Returns the limit that is reached, if any.
     fn reached(&self, spent: &BTreeMap<String, TokenUsage>, cost: f64) -> Option<String> {
         let spent: TokenUsage = spent.values().copied().sum();
         let limits = [

@@ -1,4 +1,4 @@
-//! A trace: everything that happens, one JSON line each.
+//! A trace: every event as a line of JSON.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,12 +21,12 @@ use crate::{
     model::{ChatRequest, ToolDefinition},
 };
 
-/// Writes everything that happens as JSON lines, for [`RecordedTrace`](crate::RecordedTrace) to read.
+/// Writes every event as a line of JSON, for [`RecordedTrace`](crate::RecordedTrace) to read.
 ///
-/// What looks like a secret is masked. A message, tool or long text that the model is told again and
-/// again is written once, as `said`, and referred to by its digest; of the messages of a step, those that
-/// it has in common with the step before are only counted, as `same`. A line that cannot be written is
-/// warned of once and is no fault of the turn.
+/// Anything that looks like a secret is masked. A message, tool or long text that is sent to the
+/// model repeatedly is written once, as `said`, and referred to by its digest; of the messages of a
+/// step, those in common with the previous step are only counted, as `same`. A line that cannot be
+/// written causes one warning, and does not fail the turn.
 pub struct Trace {
     sink: Box<Sink>,
     state: Mutex<State>,
@@ -36,13 +36,13 @@ pub struct Trace {
 #[derive(Default)]
 struct State {
     has_begun: bool,
-    /// The digests of what was written.
+    /// The digests already written.
     said: BTreeSet<Id>,
-    /// What was told in the last step of each turn that goes on, by session and number.
+    /// The digests of the last step's messages of each running turn, by session and number.
     told: BTreeMap<(String, usize), Vec<Id>>,
 }
 
-/// What a session last told its model, so that a digest is made once of what is told again.
+/// The last request of a session, so that the digest of a repeated message is computed once.
 #[derive(Default)]
 struct Last(Mutex<RequestDigests>);
 
@@ -51,7 +51,7 @@ struct RequestDigests {
     ask: Arc<ChatRequest>,
     /// The digest of each message.
     ids: Vec<Id>,
-    /// Where their parts came from.
+    /// The sources of their parts.
     sources: Vec<PromptSource>,
 }
 
@@ -68,27 +68,28 @@ type Id = [u8; 16];
 
 /// The version of the lines that are written.
 pub(crate) const VERSION: u32 = 2;
-/// How many digests are remembered; whatever is said again after that is written again.
+/// The maximum number of digests remembered; beyond that, repeated texts are written again.
 const MAX_SAID: usize = 1_000_000;
-/// From how many bytes on a text is written by itself, since it is often told in other messages too.
+/// The size in bytes from which a text is written separately, because other messages often contain
+/// it too.
 const LONG: usize = 4096;
 
 impl Trace {
-    /// Gives every line to a function, which need not be quick about it but should be.
+    /// Passes every line to a function, which should be fast.
     pub fn new(sink: impl Fn(&str) -> io::Result<()> + Send + Sync + 'static) -> Self {
         Self { sink: Box::new(sink), state: Mutex::default(), has_failed: AtomicBool::new(false) }
     }
 
-    /// Adds every line to a journal, without waiting for the disk.
+    /// Appends every line to a journal, without waiting for the disk.
     pub fn journal(journal: Journal) -> Self {
         let mut journal = journal.unsynced();
-        // Nobody will ask for what an earlier run has written.
+        // The lines of earlier runs are not needed.
         drop(journal.take_lines());
         let journal = Mutex::new(journal);
         Self::new(move |line| journal.lock().unwrap_or_else(PoisonError::into_inner).append(line))
     }
 
-    /// Masks these texts, too, wherever they stand.
+    /// Masks these secrets too, anywhere.
     #[must_use]
     pub fn without(self, secrets: KnownSecrets) -> Self {
         let sink = self.sink;
@@ -97,7 +98,7 @@ impl Trace {
     }
 
     fn write(&self, turn: &Turn, event: &Event<'_>) -> io::Result<()> {
-        // One at a time, so that what is referred to stands before.
+        // One event at a time, so that a text is written before it is referred to.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !state.has_begun {
             self.line(json!({"event": "trace", "version": VERSION, "at": event.at}))?;
@@ -172,7 +173,7 @@ impl Trace {
         self.say(id, said, || json!({"message": message_json(message, parts)}))
     }
 
-    /// Writes what the model may be told again, unless it was written before.
+    /// Writes something that may be sent to the model again, unless it was written before.
     fn say(&self, id: Id, said: &mut BTreeSet<Id>, line: impl FnOnce() -> Json) -> io::Result<Id> {
         if !said.contains(&id) {
             let mut line = line();
@@ -212,7 +213,7 @@ impl fmt::Debug for Trace {
     }
 }
 
-/// The sources of each message.
+/// Returns the sources of each message.
 fn by_message(sources: &[PromptSource], messages: usize) -> impl Iterator<Item = &[PromptSource]> {
     let mut rest = sources;
     (0..messages).map(move |at| {
@@ -222,7 +223,7 @@ fn by_message(sources: &[PromptSource], messages: usize) -> impl Iterator<Item =
     })
 }
 
-/// The parts of a message that came from different places.
+/// Returns the parts of a message with different sources.
 fn parts<'m>(message: &'m Message, sources: &'m [PromptSource]) -> Vec<MessagePiece<'m>> {
     let part = |from, text: &'m str| {
         let id = (text.len() >= LONG).then(|| digest(&[text.as_bytes()]));
@@ -235,7 +236,7 @@ fn parts<'m>(message: &'m Message, sources: &'m [PromptSource]) -> Vec<MessagePi
     }
 }
 
-/// A message with its parts, masked; a long text stands elsewhere.
+/// Returns a message with its parts, masked; long texts are only referred to.
 fn message_json(message: &Message, parts: &[MessagePiece<'_>]) -> Json {
     let mut json = json!({"role": message.role.as_str(), "parts": null});
     if !message.calls.is_empty() {
@@ -289,7 +290,7 @@ fn digest(texts: &[&[u8]]) -> Id {
     id
 }
 
-/// Which turn an event belongs to.
+/// Returns the session and number of an event's turn.
 fn place(event: &Event<'_>) -> (String, usize) {
     (event.session.to_owned(), event.turn)
 }

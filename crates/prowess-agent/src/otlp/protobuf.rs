@@ -1,8 +1,8 @@
-//! An `ExportTraceServiceRequest` as Protocol Buffers, made of the same as JSON.
+//! Encodes an `ExportTraceServiceRequest` as Protocol Buffers, from its JSON form.
 
 use serde_json::Value as Json;
 
-/// Writes a request. The numbers are those of `opentelemetry/proto/trace/v1/trace.proto`.
+/// Encodes a request. The field numbers are those of `opentelemetry/proto/trace/v1/trace.proto`.
 pub(super) fn encoded(request: &Json) -> Vec<u8> {
     let mut out = Message::default();
     for resource_spans in list(&request["resourceSpans"]) {
@@ -55,14 +55,14 @@ fn attributes(out: &mut Message, field: u64, attributes: &Json) {
     }
 }
 
-/// A value, which is there also where it is empty, false or 0.
+/// Writes a value, even if it is empty, false or 0.
 fn value(out: &mut Message, value: &Json) {
     if let Some(text) = value["stringValue"].as_str() {
         out.bytes(1, text.as_bytes());
     } else if let Some(is_true) = value["boolValue"].as_bool() {
         out.varint(2, u64::from(is_true));
     } else if let Some(number) = value["intValue"].as_str() {
-        // A number below 0 has the bits of one of 64.
+        // A negative number is written as its 64-bit pattern.
         let signed = number.parse::<i64>().map(i64::cast_unsigned);
         out.varint(3, signed.or_else(|_| number.parse()).unwrap_or_default());
     } else if let Some(number) = value["doubleValue"].as_f64() {
@@ -80,7 +80,7 @@ fn list(json: &Json) -> &[Json] {
     json.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The fields of a message, as they are written.
+/// The encoded fields of a message.
 #[derive(Default)]
 struct Message(Vec<u8>);
 
@@ -97,14 +97,14 @@ impl Message {
         self.0.extend_from_slice(bytes);
     }
 
-    /// A text; one that is empty is not written.
+    /// Writes a text; an empty one is omitted.
     fn text(&mut self, field: u64, text: &Json) {
         if let Some(text) = text.as_str().filter(|it| !it.is_empty()) {
             self.bytes(field, text.as_bytes());
         }
     }
 
-    /// An id that is written in hexadecimal.
+    /// Writes an id that is given in hexadecimal.
     fn id(&mut self, field: u64, id: &Json) {
         let hex = id.as_str().unwrap_or_default();
         let byte = |at: usize| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok();
@@ -114,7 +114,7 @@ impl Message {
         }
     }
 
-    /// A number; 0 is not written.
+    /// Writes a number; 0 is omitted.
     fn number(&mut self, field: u64, number: u64) {
         if number != 0 {
             self.varint(field, number);
@@ -126,7 +126,7 @@ impl Message {
         self.raw(number);
     }
 
-    /// A time that is written in digits.
+    /// Writes a time that is given in decimal digits.
     fn time(&mut self, field: u64, time: &Json) {
         self.fixed(field, time.as_str().and_then(|it| it.parse().ok()).unwrap_or_default());
     }
@@ -136,7 +136,7 @@ impl Message {
         self.0.extend_from_slice(&bits.to_le_bytes());
     }
 
-    /// Seven bits a byte, the lowest first.
+    /// Writes a varint: seven bits per byte, the lowest first.
     fn raw(&mut self, mut number: u64) {
         while number >= 0x80 {
             self.0.push(number.to_le_bytes()[0] | 0x80);

@@ -1,4 +1,4 @@
-//! One page of a trace, with all that it needs in it.
+//! The self-contained HTML page of a trace.
 
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -14,22 +14,22 @@ const PAGE: HtmlPage<'_> = HtmlPage {
     script: include_str!("page.js"),
 };
 
-/// How many bytes of data a page has at the most, not escaped, if cutting its texts can bring that
-/// about.
+/// The maximum size of a page's data in bytes, before escaping, if cutting its texts can achieve
+/// that.
 const MAX_DATA: usize = 16 * 1024 * 1024;
-/// How many bytes of each text are shown: the first of these with which the data is not too much.
+/// The number of bytes shown of each text: the first of these with which the data fits.
 const CUTS: [usize; 4] = [256 * 1024, 32 * 1024, 4 * 1024, 512];
 
 #[derive(Serialize)]
 struct Data<'a> {
     summary: &'a Summary,
     trace: &'a Json,
-    /// How long a text is before its middle is left out.
+    /// The length at which the middle of a text is left out.
     cut: usize,
 }
 
 impl RecordedTrace {
-    /// Makes one HTML page of it that needs nothing else, and loads nothing.
+    /// Renders it as a self-contained HTML page that loads nothing.
     pub fn page(&self) -> String {
         let summary = self.summary();
         let mut json = serde_json::to_value(self).unwrap_or_default();
@@ -40,7 +40,7 @@ impl RecordedTrace {
     }
 }
 
-/// How many bytes a value takes before it is escaped, if of each text only so many are shown.
+/// Returns the size of a value in bytes before escaping, with each text cut to `cut` bytes.
 fn size(json: &Json, cut: usize) -> usize {
     match json {
         Json::String(text) => text.len().min(cut) + 2,

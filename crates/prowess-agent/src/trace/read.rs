@@ -1,4 +1,4 @@
-//! From the lines of a trace to turns, steps and calls.
+//! Reads the lines of a trace into turns, steps and calls.
 
 use std::collections::BTreeMap;
 
@@ -8,52 +8,52 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::builtin::TRACE_VERSION;
 
-/// A trace that was read: what happened, by turns.
+/// A parsed trace: its events, by turn.
 #[derive(Debug, Default, Serialize)]
 pub struct RecordedTrace {
     pub(super) turns: Vec<Turn>,
-    /// The messages and tools that the model was told, by digest.
+    /// The messages and tools sent to the model, by digest.
     pub(super) said: BTreeMap<String, Json>,
-    /// Events that nobody here knows.
+    /// Events of unknown kinds.
     pub(super) other: Vec<Json>,
-    /// The lines that cannot be read, from 1.
+    /// The numbers of the lines that cannot be parsed, from 1.
     pub(super) unreadable: Vec<usize>,
-    /// Whether the last line is not whole, as after a crash.
+    /// Whether the last line is incomplete, as after a crash.
     pub(super) is_torn: bool,
-    /// How many events there are beyond those that are taken.
+    /// The number of events beyond the limit.
     pub(super) left_out: usize,
 }
 
-/// From what a person asked to the answer.
+/// A turn: from a request to its answer.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Turn {
     pub(super) session: String,
     pub(super) turn: u64,
     pub(super) at: u64,
-    /// When something of it happened last.
+    /// The time of its last event.
     pub(super) until: u64,
     pub(super) prompt: String,
-    /// The event of its end; none while it goes on, or went on when the trace stopped.
+    /// The event of its end; `None` if it was still running when the trace stopped.
     pub(super) ended: Option<Json>,
     pub(super) steps: Vec<TraceStep>,
-    /// All that happened beside asking and calling.
+    /// All its events except those of steps and calls.
     pub(super) events: Vec<Json>,
 }
 
-/// The model was asked once.
+/// A step: one request to the model.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct TraceStep {
     pub(super) at: u64,
     pub(super) asked: Json,
     pub(super) budget: Budget,
-    /// How the prompt was made to fit.
+    /// The event of fitting the prompt.
     pub(super) fitted: Option<Json>,
-    /// The event of the reply, or why there is none.
+    /// The event of the reply or of the failure.
     pub(super) replied: Option<Json>,
     pub(super) calls: Vec<Call>,
 }
 
-/// The tokens of a prompt by where they came from, by estimate.
+/// The estimated tokens of a prompt, by source.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Budget {
     pub(super) window: Option<u64>,
@@ -61,7 +61,7 @@ pub(super) struct Budget {
     pub(super) parts: Vec<(String, usize)>,
 }
 
-/// A tool was called.
+/// A tool call.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Call {
     pub(super) at: u64,
@@ -72,17 +72,17 @@ pub(super) struct Call {
     pub(super) returned: Option<Json>,
 }
 
-/// A file is no trace.
+/// A file is not a trace.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// There is nothing in it.
+    /// The file is empty.
     #[error("it is empty")]
     Empty,
     /// No line of it is an event.
     #[error("it is not a trace: no line is an event")]
     Foreign,
-    /// It is what a conversation is kept in.
+    /// It is the journal of a session.
     #[error("it is a session, not a trace")]
     Session,
     /// It was written by a later version.
@@ -93,15 +93,15 @@ pub enum TraceError {
     },
 }
 
-/// The most events that are taken.
+/// The maximum number of events that are read.
 const MAX_EVENTS: usize = 200_000;
-/// The most lines that are listed as unreadable.
+/// The maximum number of unparsable lines that are listed.
 const MAX_UNREADABLE: usize = 100;
-/// How far back what an event belongs to is looked for.
+/// The number of recent entries searched for the one that an event belongs to.
 const RECENT: usize = 256;
-/// How many bytes of a text are counted.
+/// The number of bytes of a text whose tokens are counted.
 const MAX_COUNTED: usize = 256 * 1024;
-/// What happens beside asking and calling.
+/// The kinds of events outside steps and calls.
 const BESIDE: &[&str] = &[
     "discovered",
     "matched",
@@ -117,7 +117,7 @@ const BESIDE: &[&str] = &[
 ];
 
 impl RecordedTrace {
-    /// Reads the lines of a trace. Lines that cannot be read are counted and left out.
+    /// Parses the lines of a trace. Lines that cannot be parsed are counted and left out.
     pub fn read(bytes: &[u8]) -> Result<Self, TraceError> {
         if bytes.trim_ascii().is_empty() {
             return Err(TraceError::Empty);
@@ -145,14 +145,14 @@ struct TraceReader {
     is_session: bool,
     /// Long texts, by digest.
     texts: BTreeMap<String, Json>,
-    /// Where the turns are, by session and number.
+    /// The indexes of the turns, by session and number.
     places: BTreeMap<(String, u64), usize>,
-    /// How the next prompt was made to fit, by turn.
+    /// The event of fitting the next prompt, by turn.
     fitted: BTreeMap<usize, Json>,
-    /// What the model was told last, by turn.
+    /// The last prompt, by turn.
     told: BTreeMap<usize, PromptTotals>,
     costs: Costs,
-    /// How many tokens the window of a session holds, where that was said.
+    /// The size of a session's context window in tokens, if reported.
     windows: BTreeMap<String, u64>,
 }
 
@@ -188,7 +188,7 @@ impl TraceReader {
         Ok(())
     }
 
-    /// A message with the long texts that it refers to.
+    /// Returns a message with the long texts that it refers to.
     fn filled(&self, mut said: Json) -> Json {
         let parts = said.get_mut("parts").and_then(Json::as_array_mut);
         for part in parts.into_iter().flatten() {
@@ -199,7 +199,7 @@ impl TraceReader {
         said
     }
 
-    /// Puts an event where it belongs.
+    /// Adds an event to the turn, step or call it belongs to.
     fn happened(&mut self, kind: &str, event: Json) {
         let is_known = BESIDE.contains(&kind);
         let has_place = matches!(
@@ -252,7 +252,7 @@ impl TraceReader {
                 };
                 match turn.steps.last_mut() {
                     Some(step) => step.calls.push(call),
-                    // A session that was broken off goes on with calls before the model is asked.
+                    // An interrupted session resumes with calls before the model is asked.
                     None => {
                         let (at, calls) = (call.at, vec![call]);
                         turn.steps.push(TraceStep { at, calls, ..TraceStep::default() });
@@ -273,7 +273,7 @@ impl TraceReader {
         }
     }
 
-    /// The turn that an event belongs to, by its place.
+    /// Returns the index of the turn that an event belongs to.
     fn turn(&mut self, kind: &str, event: &Json) -> usize {
         let (session, turn) = (text(event, "session"), event["turn"].as_u64().unwrap_or_default());
         match self.places.get(&(session.clone(), turn)) {
@@ -302,20 +302,20 @@ impl TraceReader {
     }
 }
 
-/// The messages that a model was told last, and what they take. Only what changes from step to step is
-/// counted anew.
+/// The messages of the last prompt, and their token counts. Only what changes from step to step is
+/// counted again.
 #[derive(Default)]
 struct PromptTotals {
     ids: Vec<String>,
     totals: BTreeMap<String, usize>,
 }
 
-/// What messages and tools take, each by where its parts came from.
+/// The token counts of messages and tools, each by the sources of its parts.
 #[derive(Default)]
 struct Costs(BTreeMap<String, Vec<(String, usize)>>);
 
 impl Costs {
-    /// Counts what a step tells the model and was not counted before.
+    /// Counts the parts of a prompt that were not counted before.
     fn count(&mut self, asked: &Json, said: &BTreeMap<String, Json>) {
         for id in ids(asked, "messages").chain(ids(asked, "tools")) {
             if let Some(said) = said.get(id).filter(|_| !self.0.contains_key(id)) {
@@ -369,10 +369,10 @@ fn ids<'a>(asked: &'a Json, key: &str) -> impl Iterator<Item = &'a str> {
     asked[key].as_array().into_iter().flatten().filter_map(Json::as_str)
 }
 
-/// What a message or a tool takes, by where it came from.
+/// Returns the token counts of a message or a tool, by source.
 fn costs(said: &Json) -> Vec<(String, usize)> {
     let count = |text: &str| {
-        // The beginning of a very long text stands for all of it.
+        // The beginning of a very long text is representative of all of it.
         let head = &text[..text.floor_char_boundary(MAX_COUNTED)];
         Tokenizer::default().count(head) * (text.len() / head.len().max(1)).max(1)
     };
@@ -398,7 +398,7 @@ pub(super) fn at(event: &Json) -> u64 {
     event["at"].as_u64().unwrap_or_default()
 }
 
-/// A field as text; whatever else it is, as JSON.
+/// Returns a field as text; any other value as JSON.
 pub(super) fn text(event: &Json, key: &str) -> String {
     match event.get(key).unwrap_or(&json!("")) {
         Json::String(text) => text.clone(),

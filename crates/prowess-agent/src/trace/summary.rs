@@ -1,4 +1,4 @@
-//! A trace in numbers.
+//! The statistics of a trace.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,78 +8,78 @@ use serde_json::Value as Json;
 use super::read::{RecordedTrace, text};
 use crate::model::TokenUsage;
 
-/// A trace in numbers.
+/// The statistics of a trace.
 #[derive(Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
-    /// How often somebody asked.
+    /// The number of turns.
     pub turns: usize,
-    /// How often a model was asked.
+    /// The number of requests to a model.
     pub steps: usize,
-    /// How often a tool was called.
+    /// The number of tool calls.
     pub calls: usize,
-    /// How many turns, replies and calls went wrong.
+    /// The number of turns, replies and calls that failed.
     pub errors: usize,
-    /// The conversations.
+    /// The ids of the sessions.
     pub sessions: Vec<String>,
     /// The models.
     pub models: Vec<String>,
-    /// When it began, in milliseconds since 1970.
+    /// The time it began, in milliseconds since 1970.
     pub began: u64,
-    /// How long the turns took, together.
+    /// The total duration of the turns.
     pub took_ms: f64,
-    /// How long of that the models took.
+    /// The part of it spent on models.
     pub models_ms: f64,
-    /// How long the tools took; those side by side count each.
+    /// The total duration of tool calls; concurrent ones count individually.
     pub tools_ms: f64,
-    /// The tokens of all replies.
+    /// The token usage of all replies.
     pub tokens: TokenUsage,
-    /// What that costs, where prices were known.
+    /// The cost of them, if prices were known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
     /// The tools that were called.
     pub tools: Vec<TotalOfTool>,
-    /// The skills that were shown to the model.
+    /// The skills that were disclosed to the model.
     pub skills: Vec<UseOfSkill>,
-    /// How often somebody was asked whether something may be done.
+    /// The number of approvals that were asked for.
     pub approvals: usize,
-    /// What was warned of.
+    /// The warnings.
     pub warnings: Vec<String>,
-    /// How many events nobody here knows.
+    /// The number of events of unknown kinds.
     pub other: usize,
-    /// The lines that cannot be read, from 1.
+    /// The numbers of the lines that cannot be parsed, from 1.
     pub unreadable: Vec<usize>,
-    /// Whether the last line is not whole.
+    /// Whether the last line is incomplete.
     pub torn: bool,
-    /// How many events there are beyond those that were taken.
+    /// The number of events beyond the limit.
     pub left_out: usize,
 }
 
-/// The calls of a tool.
+/// The statistics of a tool.
 #[derive(Debug, Default, PartialEq, Serialize)]
 pub struct TotalOfTool {
     /// The tool.
     pub name: String,
-    /// How often it was called.
+    /// The number of calls.
     pub calls: usize,
-    /// How often that went wrong.
+    /// The number of calls that failed.
     pub failed: usize,
-    /// How long they took.
+    /// The total duration.
     pub took_ms: f64,
 }
 
-/// A skill that was shown to a model.
+/// A skill that was disclosed to a model.
 #[derive(Debug, Default, PartialEq, Serialize)]
 pub struct UseOfSkill {
     /// The skill.
     pub name: String,
-    /// How much of it, in the order in which it was.
+    /// Its disclosure levels, in order.
     pub levels: Vec<String>,
-    /// By what it came to that.
+    /// The causes of the disclosures.
     pub by: Vec<String>,
 }
 
 impl RecordedTrace {
-    /// Sums it up.
+    /// Computes the statistics.
     pub fn summary(&self) -> Summary {
         let mut summary = Summary {
             turns: self.turns.len(),

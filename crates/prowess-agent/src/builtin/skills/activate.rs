@@ -1,4 +1,4 @@
-//! What the model takes up by itself: skills, and their files.
+//! Activation by the model: skills, and their files.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::{
     middleware::request::{SkillInHistory, Turn},
 };
 
-/// Tells the instructions of a skill that the model takes up, unless they stand before it.
+/// Discloses the instructions of a skill that the model activates, unless it has them already.
 pub(super) async fn activate(
     turn: &Turn,
     kept: &SkillState,
@@ -67,14 +67,14 @@ pub(super) async fn activate(
     said(text)
 }
 
-/// What `use_skill` gave, if it gave something.
+/// Returns the result of `use_skill`, if it succeeded.
 fn used(outcome: &Outcome) -> Option<UsedSkill> {
     let mut output = outcome.output.clone().filter(|_| outcome.is_ok())?;
     output.as_object_mut()?.insert("status".to_owned(), json!("found"));
     serde_json::from_value(output).ok()
 }
 
-/// Where the instructions of a skill stand in what the model was last told, if they do.
+/// Returns the place of a skill's instructions in the last prompt, if they are there.
 fn place(turn: &Turn, shown: &TurnSkills, name: &str, instructions: &str) -> Option<&'static str> {
     let invoked = shown.invoked.as_ref().filter(|it| it.0 == name);
     let opening = turn.session.marker().opening();
@@ -96,7 +96,7 @@ fn place(turn: &Turn, shown: &TurnSkills, name: &str, instructions: &str) -> Opt
     })
 }
 
-/// Notes that a file of a skill was read.
+/// Reports that a file of a skill was read.
 pub(super) fn note_resource(turn: &Turn, outcome: &Outcome) {
     let Some(output) = outcome.output.as_ref().filter(|_| outcome.is_ok()) else { return };
     if let (Some(skill), Some(resource)) = (output["skill"].as_str(), output["resource"].as_str()) {

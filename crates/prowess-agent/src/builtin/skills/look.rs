@@ -1,4 +1,4 @@
-//! Which skills a turn shows, and why.
+//! Chooses the skills of a turn.
 
 use std::{path::Path, sync::Arc};
 
@@ -14,43 +14,44 @@ use crate::{
     middleware::request::{SkillInHistory, Turn},
 };
 
-/// What was found for a history.
+/// The skills chosen for a history.
 #[derive(Default)]
 pub(super) struct HistoryMatches {
     query: Option<String>,
     scores: Vec<SkillScore>,
     unknown: Vec<Unknown>,
-    /// Each with by what it came to be shown.
+    /// The disclosed skills, each with the cause.
     pub(super) offers: Vec<(Offer, &'static str)>,
     pub(super) invoked: Option<(String, String)>,
     pub(super) stood: Vec<Arc<EarlierSkill>>,
-    /// The skills that stand in full before the model, as the library knows them.
+    /// The skills that are disclosed in full, as the library names them.
     active: Vec<String>,
-    /// What could not be read.
+    /// The skills that could not be read.
     failed: Vec<String>,
-    /// What somebody asked for by name and has to approve first.
+    /// The skills requested by name that need an approval first.
     held_back: Vec<String>,
-    /// How many that were taken up are told no more.
+    /// The number of activated skills that are no longer disclosed.
     passed_over: usize,
-    /// How many invisible characters each skill has.
+    /// The number of invisible characters in each skill.
     invisible: Vec<(String, usize)>,
 }
 
-/// A skill whose instructions stood in the result of a call.
+/// A skill whose instructions were in the result of a call.
 #[derive(Debug)]
 pub(super) struct EarlierSkill {
-    /// What its file said.
+    /// The content of its file.
     source: String,
-    /// What the result says.
+    /// The text of the result.
     result: String,
     told: SkillInHistory,
 }
 
-/// How many skills are told again that were taken up, and that the history has lost: the last ones.
+/// The maximum number of activated skills lost from the history that are disclosed again: the last
+/// ones.
 const MAX_AGAIN: usize = 10;
 
-/// Chooses skills for a history. What was taken up and still stands there is not shown again; what
-/// no longer does, is, if it is not too long ago.
+/// Chooses skills for a history. An activated skill whose instructions are still there is not
+/// disclosed again; one whose instructions are gone is, unless it was too long ago.
 pub(super) fn looked_up(
     library: &Library,
     history: &[Message],
@@ -81,7 +82,7 @@ pub(super) fn looked_up(
         let is_it = |it: &ChosenSkill<'_>| it.skill.is_at(&skill.origin.path);
         if let Some(stood) = stood {
             looked.active.push(name.to_owned());
-            // With other arguments it says something else.
+            // With other arguments the instructions differ.
             choice.skills.retain(|it| !is_it(it) || it.arguments.is_some());
             looked.stood.push(stood);
             continue;
@@ -98,8 +99,8 @@ pub(super) fn looked_up(
 }
 
 impl EarlierSkill {
-    /// A skill that was taken up, if its instructions stand in the result of a call as they are now;
-    /// nothing at all if it can no longer be taken up.
+    /// Returns an activated skill; `Some(None)` if its current instructions are not in the result
+    /// of the call, `None` if it can no longer be activated.
     fn look(
         skill: &Skill,
         history: &[Message],
@@ -127,7 +128,7 @@ fn results<'h>(history: &'h [Message], call: &'h str) -> impl Iterator<Item = &'
     results.map(|it| it.content.as_str())
 }
 
-/// Adds how a skill that does something is run with what it was given.
+/// Adds how to run an executable skill with its arguments.
 fn tell_to_run(offer: &mut Offer, skill: &Skill) {
     if skill.manifest.kind == Type::Instruction {
         return;
@@ -148,7 +149,7 @@ fn in_full(skill: &Skill) -> ChosenSkill<'_> {
 }
 
 impl HistoryMatches {
-    /// Reads what was chosen, with what speaks for it.
+    /// Reads the chosen skills, with the evidence for them.
     fn take(
         &mut self,
         library: &Library,
@@ -213,7 +214,8 @@ impl HistoryMatches {
             .iter()
             .map(|it| {
                 let level = level(&it.skill.origin.path);
-                // To say why means to read the skill, which is worth it for those that are shown.
+                // Giving the evidence requires reading the skill, which only pays off for disclosed
+                // ones.
                 let reasons = level.as_ref().zip(query.as_deref());
                 let reasons =
                     reasons.map(|(_, query)| why(library, query, it.skill)).unwrap_or_default();
@@ -241,7 +243,7 @@ impl HistoryMatches {
         (self.query, self.unknown) = (query, choice.unknown);
     }
 
-    /// Says what was found, and makes it active.
+    /// Reports the chosen skills, and activates them.
     pub(super) fn tell(
         &self,
         turn: &Turn,
