@@ -1,27 +1,27 @@
-//! Who is let in over HTTP: by the name the server is called by, the website that asks, and a token.
+//! Admission over HTTP: by host name, origin, and token.
 
 use std::net::{IpAddr, SocketAddr};
 
 use http::{HeaderMap, HeaderValue, Request, StatusCode, Uri, header, uri::Authority};
 use sha2::{Digest as _, Sha256};
 
-/// Who is let in.
+/// The rules that decide which requests are admitted.
 #[derive(Debug)]
 pub(crate) struct Admission {
     address: IpAddr,
     port: u16,
     hosts: Vec<String>,
     origins: Vec<String>,
-    /// The digest of the token: two digests can be compared without telling how alike they are.
+    /// The digest of the token: comparing digests does not leak how similar the tokens are.
     token: Option<[u8; 32]>,
 }
 
-/// A request that is let in, with the website it came from.
+/// An admitted request, with its origin.
 pub(crate) struct AdmittedRequest {
     pub(crate) origin: Option<HeaderValue>,
 }
 
-/// Why a request is not let in.
+/// The reason a request is rejected.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AdmissionError {
     /// A name that leads here and is not ours: a website may have made it lead here.
@@ -51,7 +51,7 @@ impl Admission {
         }
     }
 
-    /// Looks at the name the server is called by, and at the website that asks, if it is one.
+    /// Checks the host name, and the origin if a website sent the request.
     pub(crate) fn admit<B>(&self, request: &Request<B>) -> Result<AdmittedRequest, AdmissionError> {
         let host = one(request.headers(), header::HOST).ok_or(AdmissionError::Host)?;
         let host: Authority = host.as_bytes().try_into().map_err(|_| AdmissionError::Host)?;
@@ -74,7 +74,7 @@ impl Admission {
         }
     }
 
-    /// Looks for the token, where one is needed.
+    /// Checks the token, if one is required.
     pub(crate) fn check_token(&self, headers: &HeaderMap) -> Result<(), AdmissionError> {
         let Some(token) = &self.token else { return Ok(()) };
         let given = one(headers, header::AUTHORIZATION).map(HeaderValue::as_bytes);
@@ -88,7 +88,7 @@ impl Admission {
         if differs == 0 { Ok(()) } else { Err(AdmissionError::WrongToken) }
     }
 
-    /// Whether a name is ours. An address that is written out cannot be made to lead here by others.
+    /// Whether a host name is ours. A literal IP address cannot be rebound by others.
     fn is_own(&self, host: &str) -> bool {
         let listed = self.hosts.iter().any(|it| it.eq_ignore_ascii_case(host));
         listed
@@ -102,8 +102,8 @@ impl Admission {
             }
     }
 
-    /// Whether a website may speak with us: one that was named, one at our own address, and one of this
-    /// machine if it has to know the token. Anything may serve a page at another port of this machine.
+    /// Whether an origin is allowed: a configured one, the server's own, and one of this machine if
+    /// a token is required. Any program may serve a page at another port of this machine.
     fn is_welcome(&self, origin: &HeaderValue, host: &Authority) -> bool {
         let Ok(origin) = origin.to_str() else { return false };
         if self.origins.iter().any(|it| it.eq_ignore_ascii_case(origin)) {
@@ -131,7 +131,7 @@ impl AdmissionError {
         }
     }
 
-    /// How the client may be let in.
+    /// Returns the authentication challenge for the client.
     pub(crate) fn challenge(&self) -> Option<&'static str> {
         match self {
             Self::Host | Self::Origin => None,
@@ -141,13 +141,13 @@ impl AdmissionError {
     }
 }
 
-/// A header that stands there once; one that is given twice means nothing.
+/// Returns a header that occurs exactly once; a repeated one is ignored.
 fn one(headers: &HeaderMap, name: header::HeaderName) -> Option<&HeaderValue> {
     let mut values = headers.get_all(name).iter();
     values.next().filter(|_| values.next().is_none())
 }
 
-/// The address that is written as a host, with brackets where it needs them.
+/// Parses a host as an IP address, in brackets if necessary.
 fn address(host: &str) -> Option<IpAddr> {
     let bare = host.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
     bare.unwrap_or(host).parse().ok()

@@ -1,4 +1,4 @@
-//! Completion: what can stand where a person is typing.
+//! Completion of arguments and paths as a user types.
 
 use prowess::{Library, Skill, is_plain_name};
 use rmcp::{
@@ -13,7 +13,7 @@ use crate::{
     server_state::ServerState,
 };
 
-/// Completes the argument of a prompt, or the path in the address of a skill.
+/// Completes the argument of a prompt, or the path in the URI of a skill.
 pub(crate) fn complete(
     served: &ServerState,
     request: CompleteRequestParams,
@@ -42,8 +42,8 @@ pub(crate) fn complete(
     Ok(CompleteResult::new(first(all)))
 }
 
-/// What an `argument-hint` offers at this place: `[staging|production]` has two choices, and so has
-/// `<where: staging|production>`.
+/// Returns the choices of an `argument-hint` at this position: `[staging|production]` has two, and
+/// so has `<where: staging|production>`.
 fn choices(skill: &Skill, at: usize) -> Vec<String> {
     let hint = skill.manifest.dialect().argument_hint.as_deref().unwrap_or_default();
     let places: Vec<&str> = match hint.contains(['[', '<']) {
@@ -57,7 +57,7 @@ fn choices(skill: &Skill, at: usize) -> Vec<String> {
     offered.split('|').map(|it| it.trim().to_owned()).filter(|it| !it.is_empty()).collect()
 }
 
-/// The paths of skills that begin with what was typed, or whose skill's name does.
+/// Returns the paths of skills that begin with the typed text, or whose skill's name does.
 fn paths(library: &Library, typed: &str) -> Vec<String> {
     let skills = listed(library).filter(|it| is_plain_name(&it.manifest.name));
     let fits = |skill: &Skill| {
@@ -68,7 +68,7 @@ fn paths(library: &Library, typed: &str) -> Vec<String> {
     skills.filter_map(fits).collect()
 }
 
-/// The first of them, and how many there are.
+/// Returns the first of them, and their number.
 fn first(mut all: Vec<String>) -> CompletionInfo {
     let (total, more) = (all.len(), all.len() > CompletionInfo::MAX_VALUES);
     all.truncate(CompletionInfo::MAX_VALUES);

@@ -1,4 +1,4 @@
-//! Folders as resources: what lies right in one.
+//! Folders as resources: their direct children.
 
 use std::collections::BTreeMap;
 
@@ -32,17 +32,17 @@ pub(crate) fn read(
             if children.is_empty() {
                 return Err(none());
             }
-            // A page of one folder is none of another.
+            // A cursor of one folder is not valid for another.
             let list = uri::below(&base, &path);
             page(&list, cursor, children.into_iter(), |it| Some((it, COST)))
         }
     }
 }
 
-/// Roughly what it takes to tell a child.
+/// The approximate size of a child in bytes.
 const COST: usize = 256;
 
-/// The folders of the skills of a scope.
+/// Returns the folders of the skills of a scope.
 fn skills(
     served: &ServerState,
     library: &Library,
@@ -57,7 +57,7 @@ fn skills(
     })
 }
 
-/// What lies right in a folder of a skill, by name; nothing for what is none.
+/// Returns the direct children of a folder of a skill, by name; empty if it is not a folder.
 fn children(skill: &PublishableSkill, base: &str, path: &str) -> BTreeMap<String, Resource> {
     let document = (DOCUMENT, true, skill.document.len() as u64);
     let files = skill.files.iter().map(|it| (&*it.path, it.is_text, it.size));

@@ -1,5 +1,5 @@
-//! Two documents that some frameworks read instead of `skills/list`: an index of all skills, by Agent
-//! Skills Discovery 0.2.0, and a manifest of the files of one.
+//! Two documents that some frameworks read instead of `skills/list`: an index of all skills, by
+//! Agent Skills Discovery 0.2.0, and a manifest of the files of a skill.
 
 use prowess::{Skill, brief_line};
 use serde_json::{Value, json};
@@ -16,11 +16,11 @@ pub(crate) const INDEX: &str = "skill://index.json";
 /// The path of the manifest within each skill, unless the skill has a file of that name.
 pub(crate) const MANIFEST: &str = "_manifest";
 
-/// Names the format of the index; it is never fetched.
+/// The identifier of the index format; it is never fetched.
 const SCHEMA: &str = "https://schemas.agentskills.io/discovery/0.2.0/schema.json";
 
-/// Lists every skill that a model may use, each with the URI and the digest of its `SKILL.md`. Whoever
-/// reads this offers all of it to a model, so that skills for people alone are not in it.
+/// Lists every skill that a model may use, each with the URI and the digest of its `SKILL.md`.
+/// Readers of the index offer all of it to a model, so skills for users only are left out.
 pub(crate) fn index(served: &ServerState) -> Value {
     let library = served.library();
     let entry = |skill: &Skill| {

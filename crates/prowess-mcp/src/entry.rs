@@ -1,4 +1,4 @@
-//! The entry of a skill: all that a host has to know before it reads any of its files.
+//! The entry of a skill: everything that a host needs before it reads any of its files.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -9,7 +9,7 @@ use crate::{
     uri,
 };
 
-/// The entry of a skill, as `skills/list` and `skills/get` tell it.
+/// The entry of a skill, as returned by `skills/list` and `skills/get`.
 #[derive(Debug, Serialize)]
 pub(crate) struct SkillListing {
     uri: String,
@@ -26,7 +26,7 @@ pub(crate) struct DigestedFile {
 }
 
 impl SkillListing {
-    /// Makes the entry of a skill whose folder has this URI.
+    /// Creates the entry of a skill whose folder has this URI.
     pub(crate) fn new(skill: &PublishableSkill, base: &str) -> Self {
         let resources = Self::files(skill).map(|(path, digest, size)| DigestedFile {
             uri: uri::below(base, path),
@@ -40,14 +40,14 @@ impl SkillListing {
         }
     }
 
-    /// The `SKILL.md` alone of a skill whose folder has this URI.
+    /// Returns only the `SKILL.md` of a skill whose folder has this URI.
     pub(crate) fn document(skill: &PublishableSkill, base: &str) -> DigestedFile {
         let size = skill.document.len();
         DigestedFile { uri: uri::below(base, DOCUMENT), digest: digest(&skill.document), size }
     }
 
-    /// Path, digest and size of every file of a skill, the `SKILL.md` first. A file that cannot be read
-    /// now is not served now, and is left out.
+    /// Returns path, digest and size of every file of a skill, the `SKILL.md` first. A file that
+    /// cannot be read at the moment is left out.
     pub(crate) fn files(skill: &PublishableSkill) -> impl Iterator<Item = (&str, String, usize)> {
         let paths = skill.files.iter().map(|it| &*it.path);
         std::iter::once(DOCUMENT).chain(paths).filter_map(|path| {
@@ -56,7 +56,7 @@ impl SkillListing {
         })
     }
 
-    /// Roughly how many bytes it takes to tell it; those that were read for it count a little.
+    /// Returns its approximate size in bytes; the bytes of its files count with a small weight.
     pub(crate) fn cost(&self) -> usize {
         let told = serde_json::to_string(self).map_or(0, |it| it.len());
         told + self.resources.iter().map(|it| it.size).sum::<usize>() / 16

@@ -20,13 +20,13 @@ use crate::{
     uri::Uri,
 };
 
-/// What the server says that it has of extensions.
+/// Returns the extension capabilities of the server.
 pub(crate) fn capabilities() -> ExtensionCapabilities {
     let settings = JsonObject::from_iter([("directoryRead".to_owned(), true.into())]);
     ExtensionCapabilities::from([("io.modelcontextprotocol/skills".to_owned(), settings)])
 }
 
-/// What the methods take.
+/// The parameters of `skills/list`.
 #[derive(Debug, Deserialize)]
 struct ListParams {
     cursor: Option<String>,
@@ -43,7 +43,7 @@ struct ReadParams {
     cursor: Option<String>,
 }
 
-/// Answers what is no method of the base protocol.
+/// Answers a request whose method is not part of the base protocol.
 pub(crate) async fn answer(
     served: &Arc<ServerState>,
     request: CustomRequest,
@@ -68,7 +68,7 @@ pub(crate) async fn answer(
     let is_new = |it: ProtocolVersion| it.as_str() >= ProtocolVersion::V_2026_07_28.as_str();
     if version.is_some_and(is_new) {
         result["resultType"] = "complete".into();
-        // Files may change at any moment: what was told is to be asked for again.
+        // Files may change at any moment, so results must not be cached.
         result["ttlMs"] = 0.into();
         result["cacheScope"] = "private".into();
     }
@@ -81,7 +81,7 @@ fn taken<T: DeserializeOwned>(params: Option<Value>) -> Result<T, ErrorData> {
     taken.map_err(|it| ErrorData::invalid_params(it.to_string(), None))
 }
 
-/// A page of the skills. One is hashed when its page is asked for, and no other.
+/// Returns a page of the skills. Only the skills of the requested page are hashed.
 fn list(served: &ServerState, cursor: Option<&str>) -> Result<Value, ErrorData> {
     let library = served.library();
     let all = listed(&library).map(|it| (&*it.manifest.name, it));
@@ -94,7 +94,7 @@ fn list(served: &ServerState, cursor: Option<&str>) -> Result<Value, ErrorData> 
     Ok(told(json!({ "skills": page.items }), page.next))
 }
 
-/// The entry of one skill.
+/// Returns the entry of a skill.
 fn get(served: &ServerState, uri: &str) -> Result<Value, ErrorData> {
     let found = Uri::read(uri).map_err(|why| malformed(uri, why))?;
     let library = served.library();
@@ -108,13 +108,13 @@ fn get(served: &ServerState, uri: &str) -> Result<Value, ErrorData> {
     Ok(json!({ "skill": SkillListing::new(&carried, &base) }))
 }
 
-/// A page of what lies in a folder.
+/// Returns a page of a folder's children.
 fn read(served: &ServerState, uri: &str, cursor: Option<&str>) -> Result<Value, ErrorData> {
     let page = directory::read(served, uri, cursor)?;
     Ok(told(json!({ "resources": page.items }), page.next))
 }
 
-/// A result, with where the next page begins.
+/// Returns a result, with the cursor of the next page.
 fn told(mut result: Value, next: Option<String>) -> Value {
     if let Some(next) = next {
         result["nextCursor"] = next.into();

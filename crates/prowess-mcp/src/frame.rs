@@ -1,4 +1,4 @@
-//! From bytes to a message of the protocol, or to the error that says what is wrong with them.
+//! Parses bytes as a message of the protocol, or returns the error that describes the fault.
 
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, GetMeta as _, JsonRpcError,
@@ -7,10 +7,10 @@ use rmcp::model::{
 use serde::Deserialize as _;
 use serde_json::Value;
 
-/// How long a message may be, in bytes.
+/// The maximum size of a message in bytes.
 pub(crate) const LONGEST: usize = 4 * 1024 * 1024;
 
-/// The methods whose params the protocol describes: with other params they are no methods of ours.
+/// The methods whose params the protocol defines: with other params they are rejected.
 const METHODS: [&str; 15] = [
     "initialize",
     "ping",
@@ -29,12 +29,12 @@ const METHODS: [&str; 15] = [
     "logging/setLevel",
 ];
 
-/// The methods that 2026-07-28 has no more.
+/// The methods that were removed in 2026-07-28.
 const REMOVED: [&str; 5] =
     ["initialize", "ping", "resources/subscribe", "resources/unsubscribe", "logging/setLevel"];
 
-/// Reads a message. What is none is answered with an error, unless it is one that nobody answers: a
-/// notification or an answer.
+/// Parses a message. An invalid one is answered with an error, unless it is a notification or a
+/// response, which are never answered.
 pub(crate) fn read(bytes: &[u8]) -> Result<ClientJsonRpcMessage, Option<Box<JsonRpcError>>> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     match serde_json::from_slice(bytes) {
@@ -47,7 +47,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<ClientJsonRpcMessage, Option<Box<Json
     }
 }
 
-/// Why a request is not answered as it is.
+/// Returns the reason a request cannot be answered, if any.
 fn fault(request: &ClientRequest, bytes: &[u8]) -> Option<ErrorData> {
     let method = request.method();
     let version = request.get_meta().protocol_version();
@@ -67,21 +67,21 @@ fn fault(request: &ClientRequest, bytes: &[u8]) -> Option<ErrorData> {
     is_unlike.then(|| ErrorData::invalid_params(message(), None))
 }
 
-/// Whether the cursor in a message is a text, or there is none. One of another type is taken for none
-/// by the types of the protocol, and would lead back to the first page.
+/// Whether the cursor in a message is a string or missing. The protocol types read any other type
+/// as missing, which would lead back to the first page.
 fn has_cursor_or_none(message: &[u8]) -> bool {
     let message: Value = serde_json::from_slice(message).unwrap_or_default();
     let cursor = &message["params"]["cursor"];
     cursor.is_string() || cursor.is_null()
 }
 
-/// What is said of a method that is not there.
+/// Returns the error for an unknown method.
 pub(crate) fn no_method(method: &str) -> ErrorData {
     let message = format!("there is no method `{method}`");
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
 }
 
-/// What is said of a message that is too long to be read.
+/// Returns the error for a message that exceeds the size limit.
 pub(crate) fn too_long() -> JsonRpcError {
     let message = format!("the message is longer than {LONGEST} bytes");
     JsonRpcError::new(None, ErrorData::invalid_request(message, None))

@@ -1,4 +1,4 @@
-//! Serving over streamable HTTP: many clients, each of which has to be let in.
+//! Serving over streamable HTTP: many clients, each of which has to be admitted.
 
 use std::{
     collections::HashSet, convert::Infallible, net::SocketAddr, pin::pin, sync::Arc, time::Duration,
@@ -34,40 +34,42 @@ use crate::{
     stdio::ServeError,
 };
 
-/// Where clients find the server.
+/// The path of the server.
 const PATH: &str = "/mcp";
-/// How much of a message everybody may send at once, and how many may send more.
+/// The message size that every client may send at any time, and the number that may send more at
+/// once.
 const SHORT: usize = 64 * 1024;
 const LONG_ONES: usize = 16;
-/// How large the head of a request may be, and how much of an answer waits to be read.
+/// The maximum size of a request head, and of the unread part of an answer.
 const BUFFER: usize = 64 * 1024;
-/// How long the server waits before it takes in more clients when it cannot.
+/// The delay before the next client is accepted after accepting one failed.
 const PAUSE: Duration = Duration::from_millis(50);
-/// How long clients may take to read the rest when the server stops.
+/// The time clients have to read the rest when the server stops.
 const LEAVING: Duration = Duration::from_secs(2);
 
-/// Who is served over HTTP, and how many of them.
+/// The settings of the HTTP server: admission and limits.
 #[derive(Debug, Clone)]
 pub struct Http {
-    /// What lets a client in; without one, whoever is on this machine.
+    /// The token that clients must send; without one, every client on this machine is admitted.
     pub token: Option<String>,
-    /// The websites that may speak with the server, beside its own; with a token, also those of this machine.
+    /// The allowed origins, in addition to the server's own; with a token, also those of this
+    /// machine.
     pub origins: Vec<String>,
-    /// The names by which clients may call the server, beside those of this machine.
+    /// The allowed host names, in addition to those of this machine.
     pub hosts: Vec<String>,
-    /// How many connections may be open.
+    /// The maximum number of open connections.
     pub connections: usize,
-    /// How many sessions there may be.
+    /// The maximum number of sessions.
     pub sessions: usize,
-    /// How many sessions one client may have: a machine, or a user of this one.
+    /// The maximum number of sessions per client: a machine, or a user of this one.
     pub sessions_per_client: usize,
-    /// After what time a session ends from which nothing is heard.
+    /// The time after which an idle session ends.
     pub idle: Duration,
-    /// How long a client may take to send a head or a body, or to read anything of an answer.
+    /// The timeout for a client to send a head or a body, or to read any part of an answer.
     pub patience: Duration,
 }
 
-/// A place at which clients can reach the server.
+/// A bound address at which clients can reach the server.
 #[derive(Debug)]
 pub struct HttpServer {
     listener: TcpListener,
@@ -93,7 +95,7 @@ impl Default for Http {
 }
 
 impl HttpServer {
-    /// Takes an address. One that other machines reach is refused without a token.
+    /// Binds an address. One that other machines can reach is refused without a token.
     pub async fn bind(address: SocketAddr, http: Http) -> Result<Self, ServeError> {
         if !address.ip().is_loopback() && http.token.is_none() {
             return Err(ServeError::Open(address));
@@ -104,12 +106,12 @@ impl HttpServer {
         Ok(Self { listener, address, http })
     }
 
-    /// Where clients find it.
+    /// Returns the URL for clients.
     pub fn url(&self) -> String {
         format!("http://{}{PATH}", self.address)
     }
 
-    /// Serves whoever comes, until somebody stops it.
+    /// Serves clients until `stop` completes.
     pub async fn serve(self, server: SkillServer, stop: impl Future<Output = ()>) {
         let Self { listener, address, http } = self;
         let _following = server.set_out();
@@ -123,7 +125,7 @@ impl HttpServer {
                 Some(_) = clients.join_next() => continue,
                 () = &mut stop => break,
             };
-            // A client that is gone again, or too many open files: the next may come in.
+            // The client is gone again, or too many files are open: the next one may succeed.
             let Ok((client, from)) = client else {
                 sleep(PAUSE).await;
                 continue;
@@ -145,11 +147,11 @@ impl HttpServer {
     }
 }
 
-/// What a client is told when there are too many already.
+/// The answer to a client if there are too many already.
 const FULL: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
-/// What stands between the clients and the server.
+/// The layer between clients and the server.
 struct Door {
     admission: Admission,
     service: StreamableHttpService<SkillServer, LocalSessionManager>,
@@ -165,7 +167,7 @@ impl Door {
         let mut manager = LocalSessionManager::default();
         manager.session_config.keep_alive = Some(http.idle);
         let manager = Arc::new(manager);
-        // Who is let in is decided here, before anything is read.
+        // Admission is decided here, before anything is read.
         let config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
             .with_json_response(true)
@@ -182,10 +184,10 @@ impl Door {
         }
     }
 
-    /// Answers one client until it leaves.
+    /// Answers one client until it disconnects.
     async fn attend(self: Arc<Self>, client: TcpStream, from: SocketAddr, patience: Duration) {
         let _ = client.set_nodelay(true);
-        // A client that reads nothing, or is not there any more, is not waited for.
+        // A client that reads nothing, or is gone, is disconnected.
         let limit = u32::try_from(patience.as_millis()).unwrap_or(u32::MAX);
         let _ = rustix::net::sockopt::set_tcp_user_timeout(&client, limit);
         let stopped = self.service.config.cancellation_token.clone();
@@ -275,7 +277,7 @@ impl Door {
         }
     }
 
-    /// Begins a session, if there is room for one.
+    /// Begins a session, if the limits allow one more.
     async fn begin(&self, request: Request<Full<Bytes>>, from: SocketAddr) -> Answer {
         let there: HashSet<String> =
             self.manager.sessions.read().await.keys().map(|it| it.to_string()).collect();
@@ -296,13 +298,13 @@ impl Door {
         answer
     }
 
-    /// Whether a session is named that is not there, or not any more.
+    /// Whether the request names a session that does not exist, or no longer.
     async fn is_over(&self, headers: &HeaderMap) -> bool {
         let Some(named) = session(headers) else { return false };
         !self.manager.sessions.read().await.contains_key(named)
     }
 
-    /// Reads a message. Only few long ones are read at once, so that all of them are not much.
+    /// Reads a message. Only a few long ones are read at once, to limit the total memory.
     async fn read(&self, mut body: Incoming) -> Result<Bytes, Box<Answer>> {
         let mut message = Vec::new();
         let mut place = None;
@@ -323,7 +325,7 @@ impl Door {
     }
 }
 
-/// The session that a request or an answer names.
+/// Returns the session id of a request or an answer.
 fn session(headers: &HeaderMap) -> Option<&str> {
     headers.get("mcp-session-id").and_then(|it| it.to_str().ok())
 }
@@ -357,7 +359,7 @@ fn said(status: StatusCode, text: impl Into<Bytes>) -> Answer {
     answer
 }
 
-/// What a browser asks before it lets a website ask.
+/// Answers the preflight request of a browser.
 fn preflight(asked: &HeaderMap) -> Answer {
     let mut answer = said(StatusCode::NO_CONTENT, "");
     let headers = answer.headers_mut();
@@ -373,7 +375,7 @@ fn preflight(asked: &HeaderMap) -> Answer {
     answer
 }
 
-/// Lets a website read an answer.
+/// Adds the headers that allow a website to read an answer.
 fn allow(headers: &mut HeaderMap, origin: HeaderValue) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(header::VARY, HeaderValue::from_static("Origin"));

@@ -1,16 +1,17 @@
-//! The instructions of the server: what a model knows of the skills before it has asked for anything.
+//! The instructions of the server: what a model knows of the skills before its first request.
 
 use prowess::{Cataloging, Library, Marker, Tokenizer, catalog};
 
-/// Writes the catalog and what its markers mean within the budget, in tokens; nothing when there is
-/// no skill.
+/// Returns the catalog and the explanation of its markers within the budget, in tokens; `None` if
+/// there are no skills.
 pub(crate) fn instructions(
     library: &Library,
     budget: usize,
     vocabulary: Tokenizer,
     marker: &Marker,
 ) -> Option<String> {
-    // However the code is counted, the same skills are told.
+    // The reserve is fixed, so that the same skills are listed whatever the token count of the code
+    // is.
     let reserved = Marker::TOKENS + Marker::EXPLANATION_TOKENS;
     let how = Cataloging {
         budget: Some(budget.saturating_sub(reserved)),

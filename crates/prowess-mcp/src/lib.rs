@@ -1,8 +1,8 @@
-//! Skills and tools over the Model Context Protocol: any client uses a library of any size.
+//! Skills and tools over the Model Context Protocol, for any client and a library of any size.
 //!
-//! The modules stand in the order in which a client meets them. Nothing here decides what a skill is,
-//! which one fits or what may be done: `prowess` and `prowess-runtime` do, and this tells it in the
-//! words of the protocol.
+//! The modules are in the order in which a client meets them. Nothing here decides what a skill is,
+//! which one matches or which actions are allowed: `prowess` and `prowess-runtime` do, and this
+//! crate translates it into the protocol.
 #![warn(missing_docs)]
 
 mod instructions;

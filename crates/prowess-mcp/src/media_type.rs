@@ -1,9 +1,9 @@
-//! What is in a file, in the words of the web.
+//! Media types of files.
 
-/// The type of a folder.
+/// The media type of a folder.
 pub(crate) const DIRECTORY: &str = "inode/directory";
 
-/// The type of a file, by the ending of its name and else by whether it is text.
+/// Returns the media type of a file, by its extension, else by whether it is text.
 pub(crate) fn media_type(path: &str, is_text: bool) -> &'static str {
     let name = path.rsplit('/').next().unwrap_or(path);
     let ending = name.rsplit_once('.').map_or("", |it| it.1).to_ascii_lowercase();
@@ -11,7 +11,7 @@ pub(crate) fn media_type(path: &str, is_text: bool) -> &'static str {
     found.unwrap_or(if is_text { "text/plain" } else { "application/octet-stream" })
 }
 
-/// Endings, and what they stand for.
+/// File extensions and their media types.
 const TYPES: &[(&[&str], &str)] = &[
     (&["md", "markdown"], "text/markdown"),
     (&["html", "htm"], "text/html"),

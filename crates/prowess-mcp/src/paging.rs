@@ -1,24 +1,25 @@
-//! Pages of a list: each begins behind the last item of the one before, whatever came or went since.
+//! Pages of a list: each begins after the last item of the previous one, whatever was added or
+//! removed since.
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use rmcp::ErrorData;
 
-/// How many items of a list are looked at for one page. Some clients take no more than 64 pages.
+/// The maximum number of items that are examined for a page. Some clients request at most 64 pages.
 const MAX_ITEMS: usize = 500;
-/// When a page is full, by what its items cost.
+/// The cost of its items at which a page is full.
 const MAX_COST: usize = 2 * 1024 * 1024;
 
-/// A part of a list.
+/// A page of a list.
 #[derive(Debug)]
 pub(crate) struct Page<T> {
     pub(crate) items: Vec<T>,
-    /// Where the next one begins; nothing behind the last.
+    /// The cursor of the next page; `None` for the last.
     pub(crate) next: Option<String>,
 }
 
-/// Makes one page of a list whose items come sorted by their keys, each key once.
+/// Returns a page of a list whose items are sorted by their unique keys.
 ///
-/// `make` gives an item and roughly how many bytes it takes, or nothing for one that is passed over.
+/// `make` returns an item and its approximate size in bytes, or `None` to skip it.
 pub(crate) fn page<K: AsRef<str>, I, T>(
     list: &str,
     cursor: Option<&str>,
@@ -45,13 +46,13 @@ pub(crate) fn page<K: AsRef<str>, I, T>(
     Ok(page)
 }
 
-/// Refuses the cursor of a list that has but one page, and so gave none. An empty one is what some
-/// clients begin with.
+/// Rejects a cursor for a list with a single page, which never returned one. Some clients begin
+/// with an empty one, which is accepted.
 pub(crate) fn whole(cursor: Option<&str>) -> Result<(), ErrorData> {
     cursor.filter(|it| !it.is_empty()).map_or(Ok(()), |_| Err(unknown()))
 }
 
-/// A cursor: the list that it belongs to, and the last key that was told.
+/// Encodes a cursor: the list that it belongs to, and the last key that was listed.
 fn write(list: &str, last: &str) -> String {
     BASE64_URL_SAFE_NO_PAD.encode(format!("{list}\n{last}"))
 }

@@ -1,4 +1,4 @@
-//! The prompts: the skills that a person can invoke, each with its arguments.
+//! Prompts: the skills that a user can invoke, each with its arguments.
 
 use std::iter;
 
@@ -17,12 +17,12 @@ use crate::{
     tools::{READER, wrong},
 };
 
-/// What is typed behind the name of a skill that gives its arguments no names.
+/// The argument of a skill that does not name its arguments: the text after its name.
 pub(crate) const ARGUMENTS: &str = "arguments";
-/// How many characters a description has.
+/// The maximum length of a description in characters.
 pub(crate) const MAX_DESCRIPTION: usize = 1024;
 
-/// Lists the skills that a person can invoke, by name, a page at a time.
+/// Lists the skills that a user can invoke, by name, a page at a time.
 pub(crate) fn list(
     served: &ServerState,
     cursor: Option<&str>,
@@ -35,7 +35,7 @@ pub(crate) fn list(
     Ok(result)
 }
 
-/// Tells a skill with its arguments filled in, as a person would have said it.
+/// Returns a skill with its arguments filled in, as a user message.
 pub(crate) fn get(
     served: &ServerState,
     request: GetPromptRequestParams,
@@ -48,7 +48,7 @@ pub(crate) fn get(
         let message = format!("cannot read the skill `{}`: {error}", request.name);
         ErrorData::internal_error(served.told(Some(skill), message), None)
     };
-    // What is looked at is what is told.
+    // Exactly the text that is checked is disclosed.
     let held = skill.holding(&skill.instructions().map_err(unreadable)?);
     if let Some(refusal) = served.toolbox.authorizer().why_withheld(&held) {
         return Err(invalid(wrong(&refusal)));
@@ -64,7 +64,7 @@ pub(crate) fn get(
     Ok(result.into())
 }
 
-/// The skill that a prompt stands for.
+/// Finds the skill of a prompt.
 pub(crate) fn find<'l>(library: &'l Library, name: &str) -> Result<&'l Skill, ErrorData> {
     let found = library.get(name).filter(|it| &*it.manifest.name == name);
     found.filter(|it| it.manifest.is_for_people()).ok_or_else(|| {
@@ -75,7 +75,7 @@ pub(crate) fn find<'l>(library: &'l Library, name: &str) -> Result<&'l Skill, Er
     })
 }
 
-/// The arguments of a prompt by name: those that the skill names, else all of them as one text.
+/// Returns the names of a prompt's arguments: those that the skill names, else one for all of them.
 pub(crate) fn arguments(skill: &Skill) -> Vec<&str> {
     let names = argument_names(&skill.manifest);
     if names.is_empty() { vec![ARGUMENTS] } else { names }
@@ -98,7 +98,7 @@ fn prompt(skill: &Skill) -> Prompt {
     Prompt::new(&*manifest.name, Some(description), Some(arguments))
 }
 
-/// The arguments as they would be typed behind the name of the skill.
+/// Returns the arguments as they would be typed after the name of the skill.
 fn typed(skill: &Skill, given: &JsonObject) -> Result<String, String> {
     let names = arguments(skill);
     if let Some(unknown) = given.keys().find(|it| !names.contains(&it.as_str())) {
@@ -117,7 +117,7 @@ fn typed(skill: &Skill, given: &JsonObject) -> Result<String, String> {
     Ok(values[..end].iter().map(|it| quoted(it)).collect::<Vec<_>>().join(" "))
 }
 
-/// A value so that a shell would take it for one word.
+/// Quotes a value so that a shell would read it as one word.
 fn quoted(value: &str) -> String {
     let is_word = |c: char| !c.is_whitespace() && !matches!(c, '"' | '\'' | '\\');
     if !value.is_empty() && value.chars().all(is_word) {

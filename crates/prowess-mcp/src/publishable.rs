@@ -1,6 +1,6 @@
-//! A skill that the Skills extension carries, and the files of it that are served.
+//! A skill that the Skills extension can publish, and the files of it that are served.
 //!
-//! What is listed is what can be read: both ask here.
+//! Listing and reading both use this, so that everything listed can be read.
 
 use std::borrow::Cow;
 
@@ -10,31 +10,32 @@ use serde_json::{Map, Value};
 
 use crate::uri::{self, Uri};
 
-/// What every skill has.
+/// The file that every skill has.
 pub(crate) const DOCUMENT: &str = "SKILL.md";
 
-/// How many files of a skill every host takes, and how many bytes of all of them.
+/// The limits that every host accepts: the number of files of a skill, and their total size in
+/// bytes.
 const MAX_FILES: usize = 512;
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
 
-/// How many characters the specification allows.
+/// The maximum length of a description in characters, by the specification.
 const MAX_DESCRIPTION: usize = 1024;
 const MAX_COMPATIBILITY: usize = 500;
 
-/// A skill that every host can take as it is.
+/// A skill that every host accepts as it is.
 #[derive(Debug)]
 pub(crate) struct PublishableSkill {
-    /// The skill, its files listed just now.
+    /// The skill, with a fresh list of its files.
     pub(crate) skill: Skill,
-    /// Its `SKILL.md` as it is now.
+    /// The current content of its `SKILL.md`.
     pub(crate) document: Vec<u8>,
-    /// The frontmatter of just these bytes.
+    /// The frontmatter of exactly these bytes.
     pub(crate) frontmatter: Map<String, Value>,
     /// The other files that are served.
     pub(crate) files: Vec<Resource>,
 }
 
-/// Why a skill is not carried; the tools still have it.
+/// The reason a skill is not published; the tools still offer it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotPublishable {
     #[error("its name is not one that the Agent Skills specification allows")]
@@ -62,7 +63,7 @@ pub(crate) enum NotPublishable {
 }
 
 impl PublishableSkill {
-    /// Looks at a skill as it is now.
+    /// Reads the current state of a skill.
     pub(crate) fn new(skill: &Skill, authorizer: &Authorizer) -> Result<Self, NotPublishable> {
         let name = &*skill.manifest.name;
         if !is_plain_name(name) {
@@ -88,7 +89,7 @@ impl PublishableSkill {
         Ok(Self { skill, document, frontmatter, files })
     }
 
-    /// Reads one of its files; nothing for one that is not served.
+    /// Reads one of its files; `None` if it is not served.
     pub(crate) fn read(&self, path: &str) -> Option<Cow<'_, [u8]>> {
         if path == DOCUMENT {
             return Some(Cow::Borrowed(&self.document));
@@ -98,8 +99,8 @@ impl PublishableSkill {
     }
 }
 
-/// Whether the fields are what the specification asks for. A host may refuse a whole list for one
-/// entry that is not.
+/// Checks the fields against the specification. A host may reject a whole list for one invalid
+/// entry.
 fn conforms(frontmatter: &Map<String, Value>) -> Result<(), NotPublishable> {
     let is_text = |it: &Value, max| {
         it.as_str().is_some_and(|it| !it.trim().is_empty() && it.chars().count() <= max)
@@ -117,7 +118,7 @@ fn conforms(frontmatter: &Map<String, Value>) -> Result<(), NotPublishable> {
     Ok(())
 }
 
-/// The files beside a `SKILL.md` that may be told, and can be.
+/// Returns the files beside a `SKILL.md` that may be disclosed and have a valid path.
 fn files(skill: &Skill, authorizer: &Authorizer) -> Vec<Resource> {
     let folder = skill.absolute_folder();
     let is_told = |path: &str| {
@@ -128,12 +129,12 @@ fn files(skill: &Skill, authorizer: &Authorizer) -> Vec<Resource> {
     resources.filter(|it| uri::can_tell(&it.path) && is_told(&it.path)).cloned().collect()
 }
 
-/// The skills of a listing, sorted by name: those in use that no other hides.
+/// Returns the skills of a listing, sorted by name: the enabled ones that no other shadows.
 pub(crate) fn listed(library: &Library) -> impl Iterator<Item = &Skill> {
     library.skills().filter(|it| it.manifest.is_active())
 }
 
-/// The skills in use of one scope, sorted by name; of those with one name the first.
+/// Returns the enabled skills of a scope, sorted by name; the first of those with the same name.
 pub(crate) fn in_scope(library: &Library, scope: Scope) -> impl Iterator<Item = &Skill> {
     let mut last = None;
     let of_scope = library.all().filter(move |it| it.origin.scope == scope);
@@ -142,16 +143,16 @@ pub(crate) fn in_scope(library: &Library, scope: Scope) -> impl Iterator<Item = 
     first.filter(|it| it.manifest.is_active())
 }
 
-/// Where a URI leads.
+/// The target of a URI.
 #[derive(Debug)]
 pub(crate) enum Place<'lib> {
-    /// To all skills of a scope.
+    /// All skills of a scope.
     Scope(Scope),
-    /// To a skill, or into it.
+    /// A skill, or a path in it.
     Skill {
         /// The skill.
         skill: &'lib Skill,
-        /// The URI of its folder, in the form that was asked for.
+        /// The URI of its folder, in the form of the request.
         base: String,
         /// The path within; empty for the folder itself.
         path: String,
@@ -159,7 +160,7 @@ pub(crate) enum Place<'lib> {
 }
 
 impl<'lib> Place<'lib> {
-    /// Finds where a URI leads: into a scope, else into the skill that its first part names.
+    /// Resolves a URI: into a scope, else into the skill that its first part names.
     pub(crate) fn find(library: &'lib Library, uri: &Uri) -> Option<Self> {
         let [first, rest @ ..] = &uri.0[..] else { return None };
         let scoped = || {
@@ -176,10 +177,10 @@ impl<'lib> Place<'lib> {
     }
 }
 
-/// The scopes that URIs begin with.
+/// The scopes that URIs can begin with.
 const SCOPES: [Scope; 3] = [Scope::Project, Scope::User, Scope::Bundled];
 
-/// The URI of a skill's folder.
+/// Returns the URI of a skill's folder.
 pub(crate) fn base(skill: &Skill) -> String {
     uri::below(&uri::top(skill.origin.scope.as_str()), &skill.manifest.name)
 }

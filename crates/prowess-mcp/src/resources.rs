@@ -21,7 +21,7 @@ use crate::{
     uri::{self, Uri},
 };
 
-/// Lists the `SKILL.md` of each skill that the extension carries, a page at a time.
+/// Lists the `SKILL.md` of each published skill, a page at a time.
 pub(crate) fn list(
     served: &ServerState,
     cursor: Option<&str>,
@@ -38,10 +38,10 @@ pub(crate) fn list(
     Ok(result)
 }
 
-/// The form of every URI that can be read.
+/// The template of every URI that can be read.
 pub(crate) const TEMPLATE: &str = "skill://{+path}";
 
-/// Tells the form of every URI that can be read.
+/// Returns the template of every URI that can be read.
 pub(crate) fn templates() -> ListResourceTemplatesResult {
     let template = ResourceTemplate::new(TEMPLATE, "skill-file")
         .with_title("File of a skill")
@@ -80,13 +80,13 @@ pub(crate) fn read(served: &ServerState, uri: &str) -> Result<ReadResourceResult
     Ok(ReadResourceResult::new(vec![contents.with_mime_type(media_type(&path, is_text))]))
 }
 
-/// A document that is made when it is asked for.
+/// Returns a generated JSON document as a resource.
 fn json_document(document: &Value, uri: &str) -> ReadResourceResult {
     let contents = ResourceContents::text(document.to_string(), uri);
     ReadResourceResult::new(vec![contents.with_mime_type("application/json")])
 }
 
-/// The `SKILL.md` of a skill, as a resource.
+/// Returns the `SKILL.md` of a skill as a resource.
 fn document(skill: &PublishableSkill) -> Resource {
     let manifest = &skill.skill.manifest;
     let uri = uri::below(&base(&skill.skill), DOCUMENT);
@@ -100,7 +100,7 @@ fn document(skill: &PublishableSkill) -> Resource {
     }
 }
 
-/// What is said of a URI that is none.
+/// Returns the error for an invalid URI.
 pub(crate) fn malformed(uri: &str, why: &str) -> ErrorData {
     let message = format!("{} is not the URI of a skill: {why}", shown(uri));
     // Clients look here for what they asked for; what is too long is not told back to them.
@@ -108,12 +108,12 @@ pub(crate) fn malformed(uri: &str, why: &str) -> ErrorData {
     ErrorData::invalid_params(message, data)
 }
 
-/// What is said of a URI that leads to nothing.
+/// Returns the error for a URI that nothing is served at.
 pub(crate) fn unserved(uri: &str, message: String) -> ErrorData {
     ErrorData::invalid_params(message, Some(json!({ "uri": uri })))
 }
 
-/// As much of a client's URI as fits a message.
+/// Returns a client's URI, cut to the length for a message.
 pub(crate) fn shown(uri: &str) -> String {
     match uri.char_indices().nth(200) {
         Some((end, _)) => format!("`{}…`", &uri[..end]),

@@ -1,4 +1,4 @@
-//! The server: each request of the protocol goes to the module that answers it.
+//! The server: passes each request of the protocol to the module that answers it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -32,21 +32,21 @@ use crate::{
 pub struct SkillServer {
     served: Arc<ServerState>,
     watch: Option<Arc<Watch>>,
-    /// The client, once it can be told of changes.
+    /// The client, once it can be notified of changes.
     listener: OnceLock<Arc<Listener>>,
-    /// How many more tools the client may call meanwhile.
+    /// The number of further tool calls the client may run concurrently.
     calls: Semaphore,
-    /// How many more times the client may ask to be told of changes.
+    /// The number of further change subscriptions the client may open.
     listening: Semaphore,
 }
 
-/// How many tools a client may call at once.
+/// The maximum number of concurrent tool calls of a client.
 const CALLS: usize = 64;
-/// How many times at once a client may ask to be told of changes.
+/// The maximum number of concurrent change subscriptions of a client.
 const LISTENING: usize = 8;
 
 impl SkillServer {
-    /// Serves this.
+    /// Creates a server.
     pub fn new(served: Arc<ServerState>) -> Self {
         Self {
             served,
@@ -57,26 +57,26 @@ impl SkillServer {
         }
     }
 
-    /// Tells clients when the provider has another library than before.
+    /// Notifies clients when the provider has a new library.
     pub fn watching(mut self) -> Self {
         self.watch = Some(Arc::default());
         self
     }
 
-    /// Serves the same to another client.
+    /// Returns a server for another client, with the same skills and tools.
     pub(crate) fn for_another(&self) -> Self {
         Self { watch: self.watch.clone(), ..Self::new(self.served.clone()) }
     }
 
-    /// Makes the index in good time for the first who looks for something, and follows the library
-    /// if clients are to be told of changes.
+    /// Builds the index ahead of the first search, and watches the library if clients are notified
+    /// of changes.
     pub(crate) fn set_out(&self) -> Option<WatchHandle> {
         let library = self.served.library();
         tokio::task::spawn_blocking(move || drop(matches(&library, "anything", 1)));
         self.watch.as_ref().map(|it| it.follow(&self.served))
     }
 
-    /// What is offered.
+    /// Returns the capabilities of the server.
     fn capabilities(&self) -> ServerCapabilities {
         let ServeOptions { prompts, resources, .. } = self.served.telling;
         let mut all = ServerCapabilities::builder()
@@ -98,17 +98,17 @@ impl SkillServer {
         all
     }
 
-    /// Refuses a request for prompts where none are offered.
+    /// Rejects a request for prompts if none are offered.
     fn with_prompts(&self, method: &str) -> Result<(), ErrorData> {
         if self.served.telling.prompts { Ok(()) } else { Err(no_method(method)) }
     }
 
-    /// Refuses a request for resources where none are offered.
+    /// Rejects a request for resources if none are offered.
     fn with_resources(&self, method: &str) -> Result<(), ErrorData> {
         if self.served.telling.resources { Ok(()) } else { Err(no_method(method)) }
     }
 
-    /// The client, for those who tell it of changes.
+    /// Returns the client as a listener for changes.
     fn listener(&self, watch: &Watch, peer: Peer<RoleServer>) -> &Listener {
         self.listener.get_or_init(|| watch.greet(peer))
     }
@@ -145,7 +145,7 @@ impl ServerHandler for SkillServer {
         };
         tokio::select! {
             done = tools::call(&self.served, request) => done,
-            // What a call has started ends with it.
+            // Dropping the call ends everything it has started.
             () = context.ct.cancelled() => Err(ErrorData::internal_error("cancelled", None)),
         }
     }
@@ -266,7 +266,7 @@ impl ServerHandler for SkillServer {
     }
 }
 
-/// Says that clients are told of changes. The tools never change.
+/// Declares that clients are notified of changes. The tools never change.
 fn declare_changes(capabilities: &mut ServerCapabilities) {
     if let Some(resources) = &mut capabilities.resources {
         (resources.subscribe, resources.list_changed) = (Some(true), Some(true));

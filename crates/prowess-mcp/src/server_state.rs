@@ -1,4 +1,4 @@
-//! What is served: the skills and tools of one process, to any number of clients at once.
+//! The shared state of the server: the skills and tools of one process, for any number of clients.
 
 use std::{
     path::Path,
@@ -11,51 +11,52 @@ use rmcp::ErrorData;
 
 use crate::instructions::instructions;
 
-/// What is served.
+/// The shared state of the server.
 #[derive(Debug)]
 pub struct ServerState {
-    /// Whoever has the skills; those that a policy conceals are not among them.
+    /// The provider of skills; those that a policy conceals are not among them.
     pub(crate) provider: Arc<dyn SkillProvider>,
-    /// The tools that a client may call, however many skills there are.
+    /// The tools for clients, the same for any number of skills.
     pub(crate) toolbox: Toolbox,
-    /// How much is told, and what.
+    /// The options.
     pub(crate) telling: ServeOptions,
-    /// What stands around the texts of skills for as long as this is served. One revision of the protocol
-    /// has no sessions, so that all clients have the same.
+    /// The marker around texts of skills, for the lifetime of the server. One revision of the
+    /// protocol has no sessions, so all clients share it.
     pub(crate) marker: Marker,
-    /// The last library, and what its instructions are.
+    /// The last library, and its instructions.
     instructions: Mutex<Option<(Arc<Library>, Option<String>)>>,
 }
 
-/// How much clients are told, and what.
+/// Options for what clients are offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServeOptions {
-    /// How many tokens the instructions of the server may take.
+    /// The maximum size of the server's instructions in tokens.
     pub budget: usize,
-    /// Whose tokens they are.
+    /// The tokenizer that counts them.
     pub vocabulary: Tokenizer,
-    /// Whether clients are told where skills lie: only those on the same machine have use for it.
+    /// Whether clients receive the paths of skills: only clients on the same machine can use them.
     pub folders: bool,
-    /// Whether skills are offered as prompts. Some frameworks make a tool of each.
+    /// Whether skills are offered as prompts. Some frameworks turn each prompt into a tool.
     pub prompts: bool,
-    /// Whether skills are offered as resources, and by the Skills extension, which reads them as such.
+    /// Whether skills are offered as resources, and by the Skills extension, which reads them as
+    /// such.
     pub resources: bool,
 }
 
 impl ServerState {
-    /// Serves the skills of a provider that conceals those that a policy does, and the tools of a
-    /// toolbox, which are as many however many skills there are.
+    /// Serves the skills of a provider, which leaves out those that a policy conceals, and the
+    /// tools of a toolbox, which are the same for any number of skills.
     pub fn new(provider: Arc<dyn SkillProvider>, toolbox: Toolbox, telling: ServeOptions) -> Self {
         let (marker, instructions) = (fresh_marker(), Mutex::default());
         Self { provider, toolbox, telling, marker, instructions }
     }
 
-    /// The skills of this moment.
+    /// Returns the current library.
     pub(crate) fn library(&self) -> Arc<Library> {
         self.provider.library()
     }
 
-    /// The instructions of this moment. They are written once for each library, since every client
+    /// Returns the current instructions. They are generated once per library, because every client
     /// begins with them.
     pub(crate) fn instructions(&self) -> Option<String> {
         let library = self.library();
@@ -71,8 +72,8 @@ impl ServerState {
         }
     }
 
-    /// A text about a skill as clients may read it: where they are not told where skills lie, its
-    /// paths begin at its folder.
+    /// Returns a text about a skill as clients may read it: if they do not receive paths, those in
+    /// it are relative to the skill's folder.
     pub(crate) fn told(&self, skill: Option<&Skill>, text: String) -> String {
         match skill {
             Some(skill) if !self.telling.folders => without_folder(skill, text),
@@ -80,7 +81,7 @@ impl ServerState {
         }
     }
 
-    /// Does what reads files or takes long where it holds up nobody else.
+    /// Runs blocking work, such as reading files, on a separate thread.
     pub(crate) async fn work<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&Self) -> Result<T, ErrorData> + Send + 'static,
@@ -103,8 +104,7 @@ impl Default for ServeOptions {
     }
 }
 
-/// Takes the folder of a skill out of a text, as it is configured, as it is on disk, and as its links
-/// lead.
+/// Removes the folder of a skill from a text: as configured, as on disk, and as its links resolve.
 fn without_folder(skill: &Skill, text: String) -> String {
     let absolute = skill.absolute_folder();
     let real = absolute.as_ref().and_then(|it| std::fs::canonicalize(it).ok());
@@ -113,7 +113,7 @@ fn without_folder(skill: &Skill, text: String) -> String {
     folders.fold(text, |text, folder| without(&text, folder))
 }
 
-/// Writes paths below a folder as they are there, and the folder itself as `.`.
+/// Makes paths below a folder relative to it, and the folder itself `.`.
 fn without(text: &str, folder: &Path) -> String {
     let folder = folder.to_string_lossy();
     let mut parts = text.split(&*folder);
@@ -121,7 +121,7 @@ fn without(text: &str, folder: &Path) -> String {
     for part in parts {
         match part.chars().next() {
             Some('/') => out.push_str(part.trim_start_matches('/')),
-            // The name of another folder begins with that of this one.
+            // The name of a different folder begins with that of this one.
             Some(c) if c.is_alphanumeric() || matches!(c, '-' | '_') => {
                 out.push_str(&folder);
                 out.push_str(part);

@@ -1,4 +1,4 @@
-//! Whose the sessions over HTTP are: nobody has so many that there is none left for others.
+//! The owners of HTTP sessions: no client can have so many that none is left for others.
 
 use std::{
     collections::BTreeMap,
@@ -11,24 +11,24 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// After what time a session from which nothing is heard, and which has no stream open, makes room for
-/// another of the same client.
+/// The time after which an idle session without an open stream makes room for another of the same
+/// client.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// Where a client comes from: a machine, and on this machine a user where that can be seen.
+/// The origin of a client: a machine, and on this machine a user if that can be determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Peer {
     address: IpAddr,
     user: Option<u32>,
 }
 
-/// Whose the sessions are, and when each was last heard of.
+/// The sessions, with their owners and the time of their last requests.
 #[derive(Debug)]
 pub(crate) struct SessionTable {
     sessions: Mutex<BTreeMap<String, Session>>,
-    /// How many places were made.
+    /// The number of places created so far.
     count: AtomicU64,
-    /// How many there may be, and how many of one client.
+    /// The maximum number of sessions, and of those of one client.
     most: usize,
     most_of_one: usize,
 }
@@ -41,7 +41,7 @@ struct Session {
     open: Arc<()>,
 }
 
-/// Room for one session, from when it is wanted until it has begun. Dropped, it is free again.
+/// A reserved place for a session that is about to begin. Dropping it releases the place.
 #[derive(Debug)]
 pub(crate) struct Place<'t> {
     table: &'t SessionTable,
@@ -51,8 +51,8 @@ pub(crate) struct Place<'t> {
 }
 
 impl Peer {
-    /// Where a connection comes from. A client on this machine can take any address of it, so that these
-    /// are one; and one of IPv6 has a whole network.
+    /// Returns the origin of a connection. A client on this machine can use any of its addresses,
+    /// so these count as one; a client with IPv6 has a whole network.
     pub(crate) fn of(client: SocketAddr, server: SocketAddr) -> Self {
         let address = client.ip().to_canonical();
         if address.is_loopback() {
@@ -74,8 +74,8 @@ impl SessionTable {
         Self { sessions: Mutex::default(), count: AtomicU64::new(0), most, most_of_one }
     }
 
-    /// Makes room for a session of a client, if there is any. `is_there` says which sessions have not ended
-    /// by themselves.
+    /// Reserves a place for a session of a client, if possible. `is_there` tells which sessions
+    /// have not ended by themselves.
     pub(crate) fn place(&self, peer: Peer, is_there: impl Fn(&str) -> bool) -> Option<Place<'_>> {
         let mut sessions = self.locked();
         sessions.retain(|id, _| id.starts_with(PLACE) || is_there(id));
@@ -96,7 +96,7 @@ impl SessionTable {
         let ended = if own >= self.most_of_one {
             Some(idle(Some(peer), IDLE)?)
         } else if sessions.len() >= self.most {
-            // Whoever has the most gives one up to a client that has fewer.
+            // The client with the most sessions loses one to a client that has fewer.
             let largest = counts.iter().max_by_key(|it| it.1).filter(|it| *it.1 > own + 1);
             let of_largest = || idle(Some(*largest?.0), Duration::ZERO);
             Some(idle(None, IDLE).or_else(of_largest)?)
@@ -112,7 +112,7 @@ impl SessionTable {
         Some(Place { table: self, name, ended })
     }
 
-    /// Notes that a session was heard of; what is returned is kept as long as its answer is read.
+    /// Records a request of a session; the returned value is kept while its answer is being read.
     pub(crate) fn hear(&self, id: &str) -> Option<Arc<()>> {
         let mut sessions = self.locked();
         let session = sessions.get_mut(id)?;
@@ -126,7 +126,7 @@ impl SessionTable {
 }
 
 impl Place<'_> {
-    /// Gives it to the session that has begun.
+    /// Assigns it to the session that has begun.
     pub(crate) fn settle(self, id: &str) {
         let mut sessions = self.table.locked();
         if let Some(session) = sessions.remove(&self.name) {
@@ -147,10 +147,10 @@ impl Session {
     }
 }
 
-/// What the name of a place begins with, and none of a session does.
+/// The prefix of a place's key, which no session id has.
 const PLACE: &str = "place ";
 
-/// The user at the other end of a connection on this machine, as the kernel lists it.
+/// Returns the user at the other end of a local connection, from the kernel's list.
 fn user(client: SocketAddr, server: SocketAddr) -> Option<u32> {
     let is_it = |text: &str, own: SocketAddr| {
         let (address, port) = text.split_once(':')?;
@@ -168,7 +168,8 @@ fn user(client: SocketAddr, server: SocketAddr) -> Option<u32> {
     })
 }
 
-/// An address as the kernel may write it: in its own order of bytes, four at a time.
+/// Returns the forms in which the kernel may write an address: native byte order, four bytes at a
+/// time.
 fn written(address: IpAddr) -> Vec<String> {
     let words = |bytes: &[u8]| -> String {
         let word = |it: &[u8]| u32::from_ne_bytes([it[0], it[1], it[2], it[3]]);
@@ -193,7 +194,7 @@ mod tests {
         Peer { address: Ipv4Addr::new(10, 0, 0, last).into(), user: None }
     }
 
-    /// Begins a session; which one ended for it, or that there was no room.
+    /// Begins a session; returns the one that ended for it, or `None` if no place was left.
     fn begin(table: &SessionTable, peer: Peer, id: &str) -> Option<Option<String>> {
         let place = table.place(peer, |_| true)?;
         let ended = place.ended.clone();
@@ -213,7 +214,7 @@ mod tests {
         }
         assert_eq!(begin(&table, peer(1), "d"), None);
         assert_eq!(begin(&table, peer(2), "e"), Some(None));
-        // There is no room left: whoever has the most gives up what was heard of longest ago.
+        // No place is left: the client with the most sessions loses the one idle for longest.
         let reading = table.hear("a");
         assert_eq!(begin(&table, peer(3), "f"), ended("b"));
         drop(reading);

@@ -1,4 +1,4 @@
-//! Serving over standard input and output: one client, until it leaves.
+//! Serving over standard input and output: one client, until it disconnects.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -31,17 +31,18 @@ use tokio::{
 
 use crate::{frame, server::SkillServer};
 
-/// How many requests of a client are worked at.
+/// The maximum number of concurrent requests.
 const AT_ONCE: usize = 64;
-/// How many more are held until then, so that it is heard when one of them is cancelled. Together they
-/// are not longer than two messages may be.
+/// The maximum number of further requests that are queued, so that a cancellation behind them is
+/// still read. Together they are no longer than two messages may be.
 const HELD: usize = 256;
-/// How many messages wait to be read by the client before those behind them are not made any more.
+/// The maximum number of messages not yet read by the client; no further ones are produced until it
+/// reads.
 const UNREAD: usize = 16;
-/// How long a client that has left may still read what it has asked for.
+/// The time a client that has disconnected has to read the remaining answers.
 const LEAVING: Duration = Duration::from_secs(5);
 
-/// The server ended otherwise than by its client's leaving.
+/// The server could not start, or failed before its client disconnected.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
@@ -59,7 +60,7 @@ pub enum ServeError {
     Broken(#[from] io::Error),
 }
 
-/// Serves one client over standard input and output, until it leaves or somebody stops it.
+/// Serves one client over standard input and output, until it disconnects or `stop` completes.
 pub async fn serve_stdio(
     server: SkillServer,
     stop: impl Future<Output = ()>,
@@ -70,7 +71,7 @@ pub async fn serve_stdio(
     let running = tokio::select! {
         begun = server.serve(lines) => match begun {
             Ok(running) => running,
-            // Whoever looks in and goes has done nothing wrong.
+            // A client that connects and leaves at once is not an error.
             Err(
                 ServerInitializeError::ConnectionClosed(_)
                 | ServerInitializeError::TransportError { .. },
@@ -79,7 +80,7 @@ pub async fn serve_stdio(
         },
         () = &mut stop => return Ok(()),
     };
-    // Not before the client has its first answer, which it waits for most.
+    // Only after the client has its first answer, which is the most urgent one.
     let _following = running.service().set_out();
     let cancellation = running.cancellation_token();
     let mut ended = pin!(running.waiting());
@@ -98,35 +99,35 @@ pub async fn serve_stdio(
     Ok(())
 }
 
-/// Standard input and output as lines, each a message. It reads no faster than its client does, and
-/// answers by itself what is no message.
+/// Standard input and output as lines, each a message. It reads no faster than the client does, and
+/// answers invalid messages itself.
 struct Lines {
     input: BufReader<StdioReader>,
     line: Vec<u8>,
-    /// Whether the rest of a line is passed over, because it is too long.
+    /// Whether the rest of an overlong line is being skipped.
     is_skipping: bool,
     has_ended: bool,
-    /// Whether the client has begun; what does not begin anything is passed over before.
+    /// Whether the client has begun; until then, other messages are ignored.
     has_begun: bool,
-    /// Requests that wait until others are done, with the bytes they took.
+    /// Requests that wait for others to finish, with their size in bytes.
     held: VecDeque<(usize, ClientJsonRpcMessage)>,
-    /// What is to be said about something that was no message.
+    /// The pending error answer to an invalid message.
     refusal: Option<Box<JsonRpcError>>,
     running: Arc<OpenRequests>,
     output: Option<mpsc::Sender<Vec<u8>>>,
     writing: Option<JoinHandle<()>>,
-    /// Told when nobody reads any more what is written.
+    /// Notified when the output is no longer read.
     deserted: Arc<Notify>,
 }
 
-/// The requests that are worked at.
+/// The requests in progress.
 #[derive(Default)]
 struct OpenRequests {
     ids: Mutex<HashSet<RequestId>>,
     one_is_done: Notify,
 }
 
-/// What came in.
+/// A line of input.
 enum ReadLine {
     Line,
     TooLong,
@@ -154,7 +155,7 @@ impl Lines {
         }
     }
 
-    /// Reads up to the end of a line. What was read stays when nobody waits for the rest any more.
+    /// Reads up to the end of a line. If the future is dropped, the bytes read so far are kept.
     async fn read(&mut self) -> io::Result<ReadLine> {
         loop {
             let available = self.input.fill_buf().await?;
@@ -178,7 +179,7 @@ impl Lines {
         }
     }
 
-    /// Takes in what came, and gives what is to be handled at once.
+    /// Accepts a line, and returns a message to be handled at once.
     fn take(&mut self, read: ReadLine) -> Option<ClientJsonRpcMessage> {
         let line = std::mem::take(&mut self.line);
         match read {
@@ -203,7 +204,8 @@ impl Lines {
                 let is_held = self.held.iter().any(|it| id(&it.1) == Some(&request.id));
                 if is_held || self.running.ids().contains(&request.id) {
                     let error = ErrorData::invalid_request("the `id` is in use", None);
-                    // It is not said for whom, so that it is not taken for the answer to the first.
+                    // The error has no id, so that it is not taken for the answer to the first
+                    // request.
                     self.refusal = Some(JsonRpcError::new(None, error).into());
                 } else {
                     self.held.push_back((length, message));
@@ -214,7 +216,7 @@ impl Lines {
                 notification: ClientNotification::CancelledNotification(cancelled),
                 ..
             }) => {
-                // Nobody answers what was cancelled.
+                // A cancelled request is not answered.
                 if let Some(cancelled) = &cancelled.params.request_id {
                     self.held.retain(|it| id(&it.1) != Some(cancelled));
                     self.running.done(cancelled);
@@ -225,7 +227,7 @@ impl Lines {
         Some(message).filter(|_| self.has_begun)
     }
 
-    /// The next request, if there is room for it.
+    /// Returns the next request, if the limit allows it.
     fn next(&mut self) -> Option<ClientJsonRpcMessage> {
         let mut ids = self.running.ids();
         if ids.len() >= AT_ONCE {
@@ -257,7 +259,7 @@ impl Transport<RoleServer> for Lines {
                 ServerJsonRpcMessage::Error(error) => error.id.as_ref(),
                 _ => None,
             };
-            // Once it is answered, the client may take the id for another.
+            // After the answer, the client may reuse the id.
             if let Some(id) = answered {
                 running.done(id);
             }
@@ -267,8 +269,8 @@ impl Transport<RoleServer> for Lines {
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
-        // Whoever waits for this gives up whenever something else comes first: nothing that was read
-        // may be held here over a wait.
+        // This future is dropped whenever another event comes first: nothing that was read may be
+        // held in a local variable across an await.
         loop {
             let output = self.output.as_ref()?;
             if let Some(refusal) = &self.refusal {
@@ -318,7 +320,7 @@ impl OpenRequests {
     }
 }
 
-/// Writes lines until there are no more, or nobody reads them.
+/// Writes lines until there are no more, or the output is no longer read.
 async fn write(mut output: StdioWriter, mut lines: mpsc::Receiver<Vec<u8>>, deserted: Arc<Notify>) {
     while let Some(line) = lines.recv().await {
         if output.write_all(&line).await.is_err() || output.flush().await.is_err() {
@@ -341,7 +343,7 @@ fn id(message: &ClientJsonRpcMessage) -> Option<&RequestId> {
     }
 }
 
-/// Whether a request begins a conversation: `initialize`, or one that says all that it says.
+/// Whether a request begins a conversation: `initialize`, or one that carries the same information.
 fn begins(message: &ClientJsonRpcMessage) -> bool {
     let ClientJsonRpcMessage::Request(request) = message else { return false };
     match &request.request {
@@ -357,7 +359,7 @@ fn begins(message: &ClientJsonRpcMessage) -> bool {
     }
 }
 
-/// Whether whoever read our output is gone.
+/// Whether the reader of our output is gone.
 fn is_deserted() -> bool {
     let stdout = io::stdout();
     let mut output = [PollFd::new(&stdout, PollFlags::empty())];

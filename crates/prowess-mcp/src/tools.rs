@@ -1,4 +1,4 @@
-//! The tools: as many as the toolbox has, however many skills there are.
+//! The tools: those of the toolbox, the same for any number of skills.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::{media_type::media_type, publishable::base, server_state::ServerState, uri};
 
-/// How the files of a skill are read by whoever cannot open them where they lie.
+/// The hint for clients that cannot open the files of a skill by path.
 pub(crate) const READER: &str = "`read_skill_file` reads these files.";
 
 /// Lists all of them at once.
@@ -27,8 +27,8 @@ pub(crate) fn list(served: &ServerState) -> Result<ListToolsResult, ErrorData> {
     Ok(ListToolsResult::with_all_items(tools.into_iter().map(titled).collect()))
 }
 
-/// Calls one. Whatever comes of it is a result that the model reads; only a tool that is not there is
-/// an error of the protocol.
+/// Calls a tool. Every outcome is a result that the model reads; only an unknown tool is a protocol
+/// error.
 pub(crate) async fn call(
     served: &ServerState,
     request: CallToolRequestParams,
@@ -40,14 +40,14 @@ pub(crate) async fn call(
     let input = request.arguments.map_or(Value::Null, Value::Object);
     let library = served.library();
     let named = input.get("name").or_else(|| input.get("skill_name")).and_then(Value::as_str);
-    // Whoever is not told where skills lie does not find out by guessing either.
+    // A client that does not receive paths cannot find them by guessing either.
     if let Some(path) = named.filter(|it| it.contains('/') && !served.telling.folders) {
         let text = format!("skill `{path}` not found");
         let text = served.marker.defuse(&visible(&text)).into_owned();
         return Ok(CallToolResult::error(vec![ContentBlock::text(text)]).into());
     }
     let skill = named.and_then(|it| library.get(it)).cloned();
-    // Whose conversation it is nobody says, so that no call goes by what another has taken up.
+    // Calls are not assigned to conversations, so no call depends on skills that another activated.
     let active = Arc::new(Active::new(Arc::new(library)));
     let outcome = active.within(served.toolbox.call_tool(tool, input)).await;
     let is_skill_text = tool.is_skill_text(&outcome);
@@ -55,7 +55,7 @@ pub(crate) async fn call(
     Ok(result.into())
 }
 
-/// What people see of a tool, and what clients may take for granted about it.
+/// Adds the title for users, and the annotations for clients.
 fn titled(tool: Tool) -> Tool {
     let looks = |title: &str| (title.to_owned(), ToolAnnotations::new().read_only(true));
     let (title, annotations) = match &*tool.name {
@@ -71,7 +71,7 @@ fn titled(tool: Tool) -> Tool {
     tool.with_title(title).with_annotations(annotations.open_world(false))
 }
 
-/// What came of a call, as the model reads it.
+/// Returns the result of a call, as the model reads it.
 fn result(
     served: &ServerState,
     tool: &str,
@@ -82,7 +82,7 @@ fn result(
     let told = |text: String| ContentBlock::text(served.told(skill, text));
     let told_by_skill = |text: String| match is_skill_text {
         true => ContentBlock::text(served.marker.fence(&served.told(skill, text))),
-        // What a model was told it may repeat, the code included.
+        // A model may repeat anything it was sent, including the marker's code.
         false => told(served.marker.defuse(&visible(&text)).into_owned()),
     };
     if outcome.status != OutcomeStatus::Ok {
@@ -115,14 +115,14 @@ fn result(
     }
 }
 
-/// All that is known of what ran, without invisible characters.
+/// Returns everything known about a run, without invisible characters.
 fn shown(outcome: &Outcome) -> String {
     let mut outcome = json!(outcome);
     make_visible(&mut outcome);
     outcome.to_string()
 }
 
-/// What went wrong and what to do about it; where something ran, all that is known of it.
+/// Returns the error and its hint; if something ran, everything known about it.
 pub(crate) fn wrong(outcome: &Outcome) -> String {
     if outcome.stdout.is_some() || outcome.stderr.is_some() {
         return shown(outcome);
@@ -131,7 +131,7 @@ pub(crate) fn wrong(outcome: &Outcome) -> String {
     parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join("\n")
 }
 
-/// The matching skills, a line each, and how many there are.
+/// Returns the matching skills, one per line, and their number.
 fn found(output: &Value, marker: &Marker) -> String {
     let Ok(FoundSkills { skills, total }) = FoundSkills::deserialize(output) else {
         return output.to_string();
@@ -155,7 +155,7 @@ fn found(output: &Value, marker: &Marker) -> String {
     format!("{text}{}\n", marker.fence(&lines))
 }
 
-/// The instructions as they are, with nothing escaped.
+/// Returns the instructions verbatim, without escaping.
 fn used(mut output: Value) -> String {
     output["status"] = "found".into();
     let Ok(used) = UsedSkill::deserialize(&output) else { return output.to_string() };
@@ -167,7 +167,8 @@ fn used(mut output: Value) -> String {
     }
 }
 
-/// A part of a file: text as it is, anything else in base64; and how to read on where there is more.
+/// Returns a part of a file: text verbatim, anything else in base64; and how to continue if there
+/// is more.
 fn read(
     skill: Option<&Skill>,
     output: &Value,

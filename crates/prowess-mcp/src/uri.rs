@@ -1,21 +1,21 @@
 //! The URIs of skills: `skill://<scope>/<name>/<path>`, and `skill://<name>/<path>` for short.
 //!
-//! A client's URI is taken apart here and compared with what is served. No part of it is ever a
+//! A client's URI is parsed here and compared with what is served. No part of it is ever used as a
 //! path on this machine.
 
 use std::fmt::Write as _;
 
 use prowess_runtime::percent_decoded;
 
-/// How long a URI may be that is looked at.
+/// The maximum length of a URI.
 pub(crate) const MAX_LENGTH: usize = 8 * 1024;
 
-/// What a URI names: parts below each other, decoded, each of them a name.
+/// The decoded segments of a URI, each a valid file name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Uri(pub(crate) Vec<String>);
 
 impl Uri {
-    /// Takes a URI apart, or says what is wrong with it.
+    /// Parses a URI, or returns the fault in it.
     pub(crate) fn read(uri: &str) -> Result<Self, &'static str> {
         if uri.len() > MAX_LENGTH {
             return Err("it is too long");
@@ -33,30 +33,32 @@ impl Uri {
     }
 }
 
-/// A part of a URI, decoded.
+/// Decodes a segment of a URI.
 fn part(written: &str) -> Result<String, &'static str> {
     let text = percent_decoded(written)?;
     if is_name(&text) { Ok(text) } else { Err("it contains an invalid file name") }
 }
 
-/// Whether a part of a path is a name everywhere: on no system does it lead up or fall apart.
+/// Whether a segment is a plain file name on every system: it neither leads up nor contains a
+/// separator.
 fn is_name(part: &str) -> bool {
     !matches!(part, "" | "." | "..")
         && !part.contains(['/', '\\'])
         && !part.contains(char::is_control)
 }
 
-/// Whether a path within a skill can be told in a URI.
+/// Whether a path within a skill can be expressed as a URI.
 pub(crate) fn can_tell(path: &str) -> bool {
     path.split('/').all(is_name)
 }
 
-/// The URI of a name that stands at the beginning: a scope, or a skill.
+/// Returns the URI of a scope or a skill.
 pub(crate) fn top(name: &str) -> String {
     below("skill:/", name)
 }
 
-/// The URI of what lies below another; nothing but letters, digits and `-._~` is left as it is.
+/// Returns the URI of a path below another URI; everything but letters, digits and `-._~` is
+/// escaped.
 pub(crate) fn below(base: &str, path: &str) -> String {
     let mut uri = base.to_owned();
     for part in path.split('/').filter(|it| !it.is_empty()) {

@@ -1,4 +1,4 @@
-//! Telling clients what has changed, as long as they are there to hear it.
+//! Change notifications for connected clients.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,57 +25,57 @@ use crate::{
     server_state::{ServeOptions, ServerState},
 };
 
-/// How often it is looked whether anybody still wants to hear of changes.
+/// The interval of checking whether there are still listeners.
 const TICK: Duration = Duration::from_secs(1);
-/// How long a client may take to be told.
+/// The timeout of a notification.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How many resources a client may want to hear of, how many all of them may, and how long a URI may
-/// be for that.
+/// The maximum number of resources a client may subscribe to, the maximum of all clients together,
+/// and the maximum length of such a URI.
 const MOST: usize = 128;
 const MOST_OF_ALL: usize = 8192;
 const LONGEST: usize = 512;
 
-/// Those who want to hear of changes.
+/// The listeners for changes.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     listeners: Mutex<Vec<Weak<Listener>>>,
-    /// What was last found at each URI that somebody wants to hear of.
+    /// The last stamp of each URI that has a subscription.
     seen: Mutex<BTreeMap<String, Option<u64>>>,
 }
 
-/// One who wants to hear of changes, until it is dropped.
+/// A listener for changes, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Listener {
     voice: Voice,
     uris: Mutex<BTreeSet<String>>,
 }
 
-/// How a client is told.
+/// The channel of notifications.
 #[derive(Debug)]
 enum Voice {
-    /// All of it, as clients with a handshake are.
+    /// All notifications, for clients with a handshake.
     Peer(Peer<RoleServer>),
-    /// What it has asked for, as long as its request runs.
+    /// The requested notifications, as long as the request runs.
     Subscription(SubscriptionSink),
 }
 
-/// What has changed.
+/// A change.
 #[derive(Debug)]
 struct Change {
-    /// Whether the list of resources is another one.
+    /// Whether the list of resources changed.
     resources: bool,
-    /// Whether the list of prompts is: there are other skills, or they say other things of themselves.
+    /// Whether the list of prompts changed: other skills, or other descriptions of them.
     prompts: bool,
-    /// The URIs at which there is something else now.
+    /// The URIs whose content changed.
     updated: BTreeSet<String>,
 }
 
-/// Follows the library for as long as this is kept.
+/// Watches the library until it is dropped.
 #[derive(Debug)]
 pub(crate) struct WatchHandle(AbortHandle);
 
 impl Watch {
-    /// Follows the library, and tells everybody.
+    /// Watches the library, and notifies all listeners.
     pub(crate) fn follow(self: &Arc<Self>, served: &Arc<ServerState>) -> WatchHandle {
         let mut before = served.library();
         let mut libraries = libraries(served, before.clone());
@@ -95,12 +95,12 @@ impl Watch {
         WatchHandle(following.abort_handle())
     }
 
-    /// Takes in a client that has finished its handshake.
+    /// Adds a client that has finished its handshake.
     pub(crate) fn greet(&self, peer: Peer<RoleServer>) -> Arc<Listener> {
         self.add(Voice::Peer(peer), BTreeSet::new())
     }
 
-    /// As much of what a client wants to hear of as there is room for.
+    /// Returns as much of a client's subscription as the limits allow.
     pub(crate) fn accept(
         &self,
         served: &ServerState,
@@ -116,14 +116,14 @@ impl Watch {
         if let Some(uris) = &mut accepted.resource_subscriptions {
             uris.retain(|it| it.len() <= LONGEST);
             uris.truncate(MOST.min(self.room()));
-            // They are read here, because what changes after the client has been told that it is
-            // accepted must not be missed.
+            // They are read here, because a change after the client was told that it is accepted
+            // must not be missed.
             uris.iter().for_each(|it| self.remember(it, stamp(served, it).ok()));
         }
         accepted
     }
 
-    /// Tells a client what it has asked for, until it does not want to hear of it any more.
+    /// Sends a client the requested notifications, until it cancels.
     pub(crate) async fn listen(&self, context: SubscriptionContext) {
         let uris = context.accepted().resource_subscriptions.iter().flatten().cloned();
         let voice = Voice::Subscription(context.sink().clone());
@@ -131,7 +131,7 @@ impl Watch {
         context.cancelled().await;
     }
 
-    /// Has a client hear of one resource more.
+    /// Subscribes a client to one more resource.
     pub(crate) async fn subscribe(
         self: &Arc<Self>,
         served: &Arc<ServerState>,
@@ -168,7 +168,7 @@ impl Watch {
         locked(&self.seen).entry(uri.to_owned()).or_insert(stamp);
     }
 
-    /// How many more resources somebody may want to hear of.
+    /// Returns the number of further resources that can be subscribed to.
     fn room(&self) -> usize {
         let mut seen = locked(&self.seen);
         if seen.len() >= MOST_OF_ALL {
@@ -186,7 +186,7 @@ impl Watch {
         locked(&self.listeners).iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Looks at all that somebody wants to hear of; what nobody does is forgotten.
+    /// Checks everything that has a subscription; the rest is forgotten.
     fn look(&self, served: &ServerState, before: &Library, after: &Library) -> Change {
         let found = self.wanted().into_iter().map(|it| (stamp(served, &it).ok(), it));
         let found: BTreeMap<String, Option<u64>> = found.map(|(stamp, uri)| (uri, stamp)).collect();
@@ -197,7 +197,7 @@ impl Watch {
         Change { resources, prompts: prompts && !told(before).eq(told(after)), updated }
     }
 
-    /// Tells everybody, without waiting for those that are slow.
+    /// Notifies all listeners, without waiting for slow ones.
     fn tell(&self, change: &Arc<Change>) {
         for listener in self.listeners() {
             let change = change.clone();
@@ -207,12 +207,12 @@ impl Watch {
 }
 
 impl Listener {
-    /// Has the client not hear of a resource any more.
+    /// Cancels the client's subscription to a resource.
     pub(crate) fn unsubscribe(&self, uri: &str) {
         locked(&self.uris).remove(uri);
     }
 
-    /// Tells of a change. A client that is gone, or has not asked for it, is told nothing.
+    /// Sends a notification. Nothing is sent to a client that is gone or has not asked for it.
     async fn tell(&self, change: &Change) {
         let updated: Vec<String> =
             locked(&self.uris).intersection(&change.updated).cloned().collect();
@@ -250,8 +250,8 @@ impl Drop for WatchHandle {
     }
 }
 
-/// The libraries that come after one, each as soon as it is there. The thread that waits for them is none
-/// of those that a server ends with.
+/// Returns the libraries that follow this one, each as soon as it exists. The thread that waits for
+/// them does not keep the server from ending.
 fn libraries(served: &Arc<ServerState>, mut last: Arc<Library>) -> Receiver<Arc<Library>> {
     let (sender, libraries) = channel(last.clone());
     let provider = served.provider.clone();
@@ -264,12 +264,12 @@ fn libraries(served: &Arc<ServerState>, mut last: Arc<Library>) -> Receiver<Arc<
             }
         }
     };
-    // Where the system gives no thread, there is nobody who could tell.
+    // If the system cannot start a thread, there are no notifications.
     let _ = thread::Builder::new().name("prowess-news".to_owned()).spawn(wait);
     libraries
 }
 
-/// What tells one state of a resource from another.
+/// Returns a hash that identifies the state of a resource.
 fn stamp(served: &ServerState, uri: &str) -> Result<u64, ErrorData> {
     let read = resources::read(served, uri)?;
     let mut hasher = DefaultHasher::new();
@@ -277,7 +277,7 @@ fn stamp(served: &ServerState, uri: &str) -> Result<u64, ErrorData> {
     Ok(hasher.finish())
 }
 
-/// What clients are told of skills in lists.
+/// Returns the data of skills that lists contain.
 fn told(library: &Library) -> impl Iterator<Item = impl PartialEq> {
     library.skills().map(|it| (&it.manifest, it.origin.scope))
 }
