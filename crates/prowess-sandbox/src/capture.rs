@@ -1,10 +1,10 @@
-//! What is kept of a stream: its beginning and its end.
+//! Captures the beginning and the end of a stream.
 
 use std::collections::VecDeque;
 
 use crate::output::CapturedText;
 
-/// Takes a stream in; keeps its first and its last half of what may be kept.
+/// Captures a stream; keeps half of the limit from its beginning, and half from its end.
 #[derive(Debug)]
 pub(crate) struct Capture {
     most: usize,
@@ -30,12 +30,12 @@ impl Capture {
         self.tail.drain(..over);
     }
 
-    /// How much came, all together.
+    /// Returns the total number of bytes received.
     pub(crate) fn total(&self) -> u64 {
         self.total
     }
 
-    /// What is kept of all that came behind the first so many bytes; a line says how much is not.
+    /// Returns the captured part after the first `seen` bytes; a line tells how much is missing.
     pub(crate) fn behind(&self, seen: u64) -> Vec<u8> {
         let unseen = self.total.saturating_sub(seen);
         let kept = usize::try_from(unseen).unwrap_or(usize::MAX).min(self.tail.len());
@@ -54,7 +54,7 @@ impl Capture {
             let whole = [head, tail].concat();
             return CapturedText { text: String::from_utf8_lossy(&whole).into_owned(), cut };
         }
-        // No character is split where the cut is.
+        // The cut must not split a character.
         let split = tail.iter().take(3).take_while(|it| **it & 0xC0 == 0x80).count();
         let whole = match std::str::from_utf8(&head) {
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
@@ -66,7 +66,7 @@ impl Capture {
     }
 }
 
-/// What stands in the place of what was cut.
+/// Returns the line that replaces the missing part.
 fn marker(cut: u64) -> String {
     format!("\n[… {cut} bytes were cut …]\n")
 }

@@ -1,8 +1,8 @@
-//! A control group for one run: the kernel's own account of its memory and processes.
+//! A control group for one run: the kernel's own accounting of its memory and processes.
 //!
-//! Both versions are used as they are found: version 2 below the nearest group that has the controllers
-//! for its children and lets us make one, as a delegated subtree of systemd does; version 1 below our own
-//! groups of `memory` and `pids`.
+//! Both versions are used as they are found: version 2 below the nearest group that has the
+//! controllers enabled for its children and is writable, such as a delegated subtree of systemd;
+//! version 1 below our own groups of `memory` and `pids`.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -38,20 +38,20 @@ enum Version {
     Two,
 }
 
-/// How a process gets into a group.
+/// The way in which a process enters a group.
 #[derive(Debug)]
 pub(crate) enum GroupEntry<'g> {
-    /// It is made there.
+    /// It is created in the group.
     Made(BorrowedFd<'g>),
-    /// It writes itself into these files, which costs it no wait as long as it has one thread.
+    /// It writes itself into these files, which is immediate as long as it has a single thread.
     Written(Vec<File>),
 }
 
 impl ControlGroup {
-    /// Makes a group with these limits; nothing where this machine gives none.
+    /// Creates a group with these limits; `None` if this machine does not allow that.
     pub(crate) fn new(limits: &RunLimits) -> Option<Self> {
         let place = Place::find(&Kernel::read()?)?;
-        // Somebody who sweeps may have taken it for one that was left.
+        // A concurrent sweep may have removed it as abandoned.
         (0..2).find_map(|_| place.make(limits).ok())
     }
 
@@ -62,7 +62,7 @@ impl ControlGroup {
         }
     }
 
-    /// How a process gets in.
+    /// Returns the way in which a process enters the group.
     pub(crate) fn entry(&self) -> io::Result<GroupEntry<'_>> {
         match (self.version, &*self.held) {
             (Version::Two, [group, ..]) => Ok(GroupEntry::Made(group.as_fd())),
@@ -74,14 +74,14 @@ impl ControlGroup {
         }
     }
 
-    /// The processes of the group, without the one that only holds them.
+    /// Returns the processes of the group, without their holder.
     pub(crate) fn processes(&self, first: Pid) -> Vec<Pid> {
         let text = fs::read_to_string(self.pids.join("cgroup.procs")).unwrap_or_default();
         let pids = text.lines().filter_map(|it| it.parse().ok()).filter_map(Pid::from_raw);
         pids.filter(|it| *it != first).collect()
     }
 
-    /// Whether the kernel has killed somebody because the memory of the group ran out.
+    /// Whether the kernel has killed a process because the group ran out of memory.
     pub(crate) fn ran_out(&self) -> bool {
         let file = match self.version {
             Version::One => "memory.oom_control",
@@ -92,7 +92,7 @@ impl ControlGroup {
         killed.is_some_and(|it| it.trim() != "0")
     }
 
-    /// The bytes that the group is charged with.
+    /// Returns the bytes that are charged to the group.
     pub(crate) fn used(&self) -> u64 {
         let file = match self.version {
             Version::One => "memory.usage_in_bytes",
@@ -102,8 +102,7 @@ impl ControlGroup {
         text.trim().parse().unwrap_or(0)
     }
 
-    /// Kills everybody at once, or all but the one that holds the others, of whom nobody can fork any
-    /// more.
+    /// Kills all processes at once, or all but the holder, after forbidding them to fork.
     pub(crate) fn kill(&self, first: Pid) {
         if write(&self.pids, "cgroup.kill", 1).is_err() {
             let _ = write(&self.pids, "pids.max", 0);
@@ -122,7 +121,7 @@ impl ControlGroup {
 impl Drop for ControlGroup {
     fn drop(&mut self) {
         for folder in self.folders() {
-            // Who has ended leaves a moment later.
+            // A process that has ended leaves the group a moment later.
             for _ in 0..100 {
                 match fs::remove_dir(folder) {
                     Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
@@ -135,14 +134,14 @@ impl Drop for ControlGroup {
     }
 }
 
-/// What the kernel says about control groups, as text.
+/// The kernel's information about control groups, as text.
 #[derive(Debug, Default)]
 struct Kernel {
-    /// Of `/proc/self/cgroup`: which groups we are in.
+    /// The content of `/proc/self/cgroup`: our own groups.
     groups: String,
-    /// Of `/proc/self/mountinfo`: where they are found.
+    /// The content of `/proc/self/mountinfo`: their mount points.
     mounts: String,
-    /// Of `/proc/cmdline`.
+    /// The content of `/proc/cmdline`.
     options: String,
 }
 
@@ -156,8 +155,8 @@ impl Kernel {
         })
     }
 
-    /// Our own group of a controller of version 1, or of version 2 where none is named: the folder
-    /// where all groups are, and ours below it.
+    /// Returns our own group of a controller of version 1, or of version 2 if none is named: the
+    /// mount point of all groups, and ours below it.
     fn own(&self, controller: Option<&str>) -> Option<(PathBuf, PathBuf)> {
         let has = |list: &str| list.split(',').any(|it| Some(it) == controller);
         let group = self.groups.lines().find_map(|line| {
@@ -182,7 +181,7 @@ impl Kernel {
     }
 }
 
-/// Where groups of runs are made.
+/// The parent folder for groups of runs.
 #[derive(Debug, PartialEq, Eq)]
 struct Place {
     version: Version,
@@ -190,14 +189,14 @@ struct Place {
     pids: PathBuf,
 }
 
-/// How the names of our groups begin.
+/// The prefix of our groups' names.
 const PREFIX: &str = "prowess-run-";
-/// What the process that holds a script takes by itself.
+/// The memory of the process that holds a script.
 const HOLDER: u64 = 4 << 20;
 
 impl Place {
     fn find(kernel: &Kernel) -> Option<Self> {
-        // Then page tables and the like are counted nowhere.
+        // With this option, kernel memory such as page tables is not counted.
         if kernel.options.split_whitespace().any(|it| it == "cgroup.memory=nokmem") {
             return None;
         }
@@ -215,7 +214,7 @@ impl Place {
         if self.pids != self.memory {
             sweep(&self.pids);
         }
-        // Another process of this number may have left one, or be in another namespace.
+        // Another process with this PID may have left one, or be in another namespace.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let name = format!("{PREFIX}{}-{}", process::id(), now.as_nanos());
         let mut group = ControlGroup {
@@ -229,7 +228,7 @@ impl Place {
             hold(folder, FlockOperation::NonBlockingLockShared)
         });
         group.held = made.collect::<io::Result<_>>()?;
-        // Swapped out is held as well.
+        // Swap counts as well.
         let most = limits.memory.saturating_add(HOLDER).min(i64::MAX as u64);
         match self.version {
             Version::One => {
@@ -246,25 +245,26 @@ impl Place {
                 write(&group.memory, "memory.oom.group", 1)?;
             }
         }
-        // The process that holds the others is one of them.
+        // The holder counts as well.
         write(&group.pids, "pids.max", limits.processes.saturating_add(1).min(1 << 22))?;
         Ok(group)
     }
 }
 
-/// Whether a group of version 2 has its children counted.
+/// Whether a group of version 2 has the controllers enabled for its children.
 fn controls_children(group: &Path) -> bool {
     let text = fs::read_to_string(group.join("cgroup.subtree_control")).unwrap_or_default();
     ["memory", "pids"].iter().all(|it| text.split_whitespace().any(|own| own == *it))
 }
 
-/// Whether a child can be made in a group, and a process be put there from another of its children.
+/// Whether a child group can be created in a group, and a process be moved there from another of
+/// its children.
 fn is_writable(group: &Path) -> bool {
     let writable = |it: &Path| rustix::fs::access(it, rustix::fs::Access::WRITE_OK).is_ok();
     writable(group) && writable(&group.join("cgroup.procs"))
 }
 
-/// Removes groups of ours whose supervisor was killed. One that is in use is locked, and has processes.
+/// Removes our groups whose supervisor was killed. One that is in use is locked, and has processes.
 fn sweep(place: &Path) {
     for entry in fs::read_dir(place).into_iter().flatten().flatten() {
         if entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes())

@@ -1,8 +1,9 @@
-//! The one socket that a script can connect to: it is made where the script runs and served outside.
+//! The only socket that a script can connect to: it is created where the script runs and served
+//! outside.
 //!
-//! A script connects nothing by itself. The filter lets no such call through, and it is done here
-//! instead, to the address that we know and not to one in memory that the script could change. No
-//! rule of the kernel could do that: Landlock knows ports and no addresses.
+//! A script cannot connect by itself. The filter blocks every such call, and it is done here
+//! instead, to the known address rather than one in memory that the script could change. No kernel
+//! rule could do that: Landlock knows ports but not addresses.
 
 use std::{
     fs::{self, File},
@@ -26,13 +27,13 @@ use crate::{
     tree,
 };
 
-/// How many bytes can wait in each direction of a socket; the kernel takes twice as many. Together that
-/// is no more than an ordinary socket is counted as.
+/// The buffer size of each direction of a socket in bytes; the kernel doubles it. Together that
+/// does not exceed the size that an ordinary socket counts as.
 const BUFFER: usize = 48 * 1024;
-/// How long a connection to this machine may take.
+/// The timeout of a connection to this machine.
 const PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
-/// Listens where a script of this level runs: in its own namespace, where there is one.
+/// Listens where a script of this level runs: in its own namespace, if it has one.
 pub(crate) fn listen(level: SandboxLevel) -> Result<TcpListener, StartFailure> {
     if level == SandboxLevel::Strong {
         sys::raise_loopback().map_err(Component::Namespaces.failed("raise the loopback"))?;
@@ -41,7 +42,7 @@ pub(crate) fn listen(level: SandboxLevel) -> Result<TcpListener, StartFailure> {
         .map_err(Component::Process.failed("listen for connections"))
 }
 
-/// Connects a socket of a script to an address, if that is the one that it asks for.
+/// Connects a socket of a script to an address, if that is the address it asks for.
 pub(crate) fn connect(
     call: &Notification,
     to: SocketAddrV4,
@@ -52,7 +53,7 @@ pub(crate) fn connect(
         return Err(Errno::PERM);
     }
     let socket = socket(call.pid, number)?;
-    // Else its number may be somebody else's by now.
+    // Otherwise the PID may belong to another process by now.
     if !is_waiting() || !is_plain(&socket)? {
         return Err(Errno::PERM);
     }
@@ -62,7 +63,7 @@ pub(crate) fn connect(
     if flags.contains(OFlags::NONBLOCK) {
         return rustix::net::connect(&socket, &to);
     }
-    // Nothing that a script does keeps the supervisor waiting.
+    // A script must not be able to block the supervisor.
     rustix::fs::fcntl_setfl(&socket, flags | OFlags::NONBLOCK)?;
     let connected = connect_soon(&socket, to);
     rustix::fs::fcntl_setfl(&socket, flags)?;
@@ -80,7 +81,7 @@ fn connect_soon(socket: &OwnedFd, to: SocketAddrV4) -> Result<(), Errno> {
     }
 }
 
-/// The address of IPv4 that somebody wants to connect to.
+/// Returns the IPv4 address that a process wants to connect to.
 pub(crate) fn address(pid: u32, at: u64, length: u64) -> Option<SocketAddrV4> {
     let mut bytes = [0; 8];
     if length < bytes.len() as u64 {
@@ -93,7 +94,7 @@ pub(crate) fn address(pid: u32, at: u64, length: u64) -> Option<SocketAddrV4> {
     is_ipv4.then(|| SocketAddrV4::new(Ipv4Addr::new(a, b, c, d), port))
 }
 
-/// A descriptor of a process. All threads of one have the same.
+/// Returns a descriptor of a process. All its threads share them.
 fn socket(thread: u32, number: u64) -> Result<OwnedFd, Errno> {
     let status = fs::read_to_string(format!("/proc/{thread}/status")).map_err(|_| Errno::PERM)?;
     let process = tree::field(&status, "Tgid:").and_then(|it| i32::try_from(it).ok());
@@ -102,14 +103,14 @@ fn socket(thread: u32, number: u64) -> Result<OwnedFd, Errno> {
     pidfd_getfd(&process, number as i32, PidfdGetfdFlags::empty())
 }
 
-/// Whether it speaks TCP over IPv4, and nothing on top of it.
+/// Whether it is a plain TCP socket over IPv4, without an upper-layer protocol.
 fn is_plain(socket: &OwnedFd) -> Result<bool, Errno> {
     Ok(sockopt::socket_domain(socket)? == AddressFamily::INET
         && sockopt::socket_type(socket)? == SocketType::STREAM
         && sockopt::socket_protocol(socket)? == Some(ipproto::TCP))
 }
 
-/// Where a listening socket is.
+/// Returns the address of a listening socket.
 pub(crate) fn local_address(socket: &OwnedFd) -> io::Result<SocketAddrV4> {
     Ok(rustix::net::getsockname(socket)?.try_into()?)
 }

@@ -1,4 +1,4 @@
-//! The room that files take on disk, however a script has put them away.
+//! The disk usage of files, however a script has arranged them.
 
 use std::{
     collections::BTreeSet,
@@ -13,15 +13,16 @@ use rustix::{
     process::{Resource, Rlimit},
 };
 
-/// More than any limit: what cannot be looked at.
+/// The size of a folder that cannot be read: above any limit.
 pub(crate) const TOO_MUCH: u64 = u64::MAX / 4;
 
-/// What each entry of a folder counts at least.
+/// The minimum size counted for each entry of a folder.
 const ENTRY: u64 = 4096;
-/// How deep folders may be where as many descriptors can be open.
+/// The maximum depth of folders, if that many descriptors can be open.
 const DEPTH: u64 = 16 << 10;
 
-/// Lets this process open as many files as it may, because a walk holds one for each folder on its way.
+/// Raises the limit of open files of this process to its maximum, because a walk keeps one open for
+/// each folder on its path.
 pub(crate) fn prepare() {
     let Rlimit { current, maximum } = rustix::process::getrlimit(Resource::Nofile);
     let most = maximum.unwrap_or(DEPTH).min(DEPTH);
@@ -31,9 +32,10 @@ pub(crate) fn prepare() {
     }
 }
 
-/// The room that a directory takes on disk, with something for each of its entries. Goes by open folders
-/// and not by paths, which can be longer than the system takes; a folder that its owner has closed to
-/// itself is opened for the moment. What cannot be looked at all the same is too much.
+/// Returns the disk usage of a directory, with a minimum for each of its entries. Walks by open
+/// folders rather than by paths, which can exceed the maximum path length; a folder without
+/// permissions for its owner is opened temporarily. Anything that still cannot be read counts as
+/// too much.
 pub fn folder_size(path: &Path, most: u64) -> u64 {
     let mut walk = Walk { total: 0, linked: BTreeSet::new() };
     match rustix::fs::open(path, FOLDER, Mode::empty()) {
@@ -41,7 +43,7 @@ pub fn folder_size(path: &Path, most: u64) -> u64 {
             Ok(()) => walk.total,
             Err(_) => TOO_MUCH,
         },
-        // Nobody but us and the engine can remove it.
+        // Only this process and the engine can remove it.
         Err(Errno::NOENT) => 0,
         Err(_) => TOO_MUCH,
     }
@@ -53,18 +55,18 @@ const READ: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEX
 
 struct Walk {
     total: u64,
-    /// Files with several names, which take their room once.
+    /// Files with several names, which count once.
     linked: BTreeSet<(u64, u64)>,
 }
 
-/// A folder on the way, and those in it that are still to be looked at.
+/// A folder on the current path, and its subfolders that are still to be visited.
 struct PendingFolder {
     folder: OwnedFd,
     left: Vec<CString>,
 }
 
 impl Walk {
-    /// Adds up a folder and all below it, or so much of it that it is over the most.
+    /// Adds up a folder and everything below it, until the total exceeds `most`.
     fn folder(&mut self, top: OwnedFd, most: u64) -> Result<(), Errno> {
         let left = self.entries(&top)?;
         let mut way = vec![PendingFolder { folder: top, left }];
@@ -122,7 +124,7 @@ impl Walk {
     }
 }
 
-/// Does something with a folder; where its owner has closed it, it is opened meanwhile.
+/// Runs an action on a folder; if its owner lacks permissions, they are granted meanwhile.
 fn with_rights<T>(folder: &OwnedFd, mut act: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
     match act() {
         Err(Errno::ACCESS) => {}

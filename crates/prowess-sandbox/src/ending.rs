@@ -1,4 +1,4 @@
-//! From how a run ended to its result.
+//! Converts the end of a run to its result.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::{
     streams::Streams,
 };
 
-/// The outcome of a run, without its files and connections.
+/// Returns the result of a run, without its files and connections.
 pub(crate) fn result(
     ended: RunEnd,
     limits: &RunLimits,
@@ -30,7 +30,7 @@ pub(crate) fn result(
         (None, Exit::Signal(signal)) => (RunStatus::Killed, Some(signalled(signal, limits))),
     };
     let mut denied = ended.denied;
-    // What a program is refused without a sandbox, others have refused it.
+    // Without a sandbox, refusals come from elsewhere.
     if ended.level != SandboxLevel::None {
         denied.extend(probable(&stderr));
     }
@@ -78,7 +78,7 @@ fn stopped(stop: StopCause, limits: &RunLimits) -> (RunStatus, Option<String>) {
     (status, Some(message))
 }
 
-/// What a signal says about limits.
+/// Describes the limit that a signal indicates, else the signal.
 fn signalled(signal: i32, limits: &RunLimits) -> String {
     match signal {
         libc::SIGXCPU => format!("it used more than {} of processor time", seconds(limits.cpu)),
@@ -87,7 +87,8 @@ fn signalled(signal: i32, limits: &RunLimits) -> String {
     }
 }
 
-/// What programs print when the sandbox has refused them something that nobody hears of otherwise.
+/// Finds messages that programs print when the sandbox refused something that is not reported
+/// otherwise.
 fn probable(stderr: &CapturedText) -> Vec<String> {
     const PHRASES: [(&str, &str); 3] = [
         ("Read-only file system", "writing outside the work directory"),

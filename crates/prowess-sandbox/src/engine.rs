@@ -1,7 +1,7 @@
-//! Runs a script so that it can do no more than it should, and leaves nothing of it behind.
+//! Runs a script confined, and leaves nothing of it behind.
 //!
 //! The engine starts its own program again as a launcher, with an empty environment; the launcher
-//! supervises the run from outside of what it holds.
+//! supervises the run from outside of the sandbox.
 
 use std::{
     ffi::OsString,
@@ -37,7 +37,7 @@ use crate::{
 
 pub(crate) use crate::report::probe;
 
-/// Runs jobs by a launcher, at the first of these levels that the machine gives.
+/// Runs jobs through a launcher, at the first of these levels that the machine supports.
 #[derive(Debug, Clone)]
 pub(crate) struct Engine {
     pub(crate) launcher: Launcher,
@@ -45,7 +45,7 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// Runs a job to its end, or until somebody cancels it.
+    /// Runs a job until it ends or is cancelled.
     pub(crate) async fn run(
         &self,
         job: Job,
@@ -54,7 +54,7 @@ impl Engine {
         self.execute(self.order(&job)?, job, None, cancel).await
     }
 
-    /// Starts a job that is spoken with through a socket.
+    /// Starts an interactive job, connected by a socket.
     pub(crate) fn start(&self, job: Job) -> Result<(RunningProgram, UnixStream), SandboxError> {
         let order = Order { interactive: true, ..self.order(&job)? };
         let lost = |source| self.lost(source);
@@ -69,7 +69,7 @@ impl Engine {
         Ok((running, ours))
     }
 
-    /// Has a job done as it is ordered, and takes in what it prints, unless that goes elsewhere.
+    /// Executes a job as ordered, and captures its output, unless that goes elsewhere.
     async fn execute(
         &self,
         order: Order,
@@ -106,7 +106,7 @@ impl Engine {
         SandboxError::Launcher { program: self.launcher.path().into(), source }
     }
 
-    /// The order that the launcher gets for a job.
+    /// Returns the order for the launcher.
     fn order(&self, job: &Job) -> Result<Order, SandboxError> {
         let harmless = |(name, value): (&String, &String)| environment::is_harmless(name, value);
         if let Some((name, _)) = job.env.iter().find(|it| !harmless(*it)) {
@@ -151,7 +151,7 @@ impl Engine {
         })
     }
 
-    /// Has the launcher do what is ordered, takes in what is printed, and returns the reply.
+    /// Sends the order to the launcher, captures the output, and returns the reply.
     async fn talk(
         &self,
         order: &Order,
@@ -182,13 +182,13 @@ impl Engine {
         let (mut reader, mut writer) = control.split();
         let reply = reply(&mut reader, order, enter);
         let reply = streams.take_until(reply, cancel, stdout, stderr, &mut writer).await?;
-        // It stays until the work directory is gone, and is reaped behind our back.
+        // It stays until the work directory is gone, and is reaped in the background.
         tokio::spawn(async move { child.wait().await });
         Ok((reply, control))
     }
 }
 
-/// Waits for what came of a run, and hands on the socket that may come before it, with a level.
+/// Waits for the reply of a run, and passes on the socket that may precede it, with a level.
 async fn reply(
     reader: &mut ReadHalf<'_>,
     order: &Order,
@@ -201,7 +201,7 @@ async fn reply(
         reader.read_exact(&mut body).await?;
         let Some(socket) = socket else { return Ok(serde_json::from_slice(&body)?) };
         let level: SandboxLevel = serde_json::from_slice(&body)?;
-        // Nobody but the script reaches a socket in its own namespace.
+        // Only the script can reach a socket in its own namespace.
         let password = order.network.clone().filter(|_| level < SandboxLevel::Strong);
         if let Some(enter) = enter.take() {
             let _ = enter.send(Entrance { socket: socket.into(), password });
@@ -209,7 +209,7 @@ async fn reply(
     }
 }
 
-/// The length of a message, and the descriptor that comes with it.
+/// Receives the length of a message, and the descriptor that comes with it.
 async fn length(stream: &UnixStream) -> io::Result<(u32, Option<OwnedFd>)> {
     let (mut length, mut read, mut socket) = ([0; 4], 0, None);
     while read < length.len() {
@@ -233,7 +233,8 @@ async fn length(stream: &UnixStream) -> io::Result<(u32, Option<OwnedFd>)> {
     Ok((u32::from_le_bytes(length), socket))
 }
 
-/// A path that is given to a script: without links, and not all there is.
+/// Returns a path for a script, without links. Refuses the root directory and everything in
+/// `/proc`, `/sys` and `/dev`.
 fn given(path: &Path) -> Result<OsString, SandboxError> {
     let failed = |source| SandboxError::Path { path: path.to_owned(), source };
     let path = fs::canonicalize(path).map_err(failed)?;

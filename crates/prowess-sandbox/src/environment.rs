@@ -1,4 +1,4 @@
-//! What a script finds in its environment.
+//! The environment of a script.
 
 use std::{
     collections::BTreeMap,
@@ -8,8 +8,8 @@ use std::{
 
 use crate::{level::SandboxLevel, order::Order, system::certificate_file};
 
-/// Whether a variable may be given to a script: a plain name that changes no loader, shell or
-/// interpreter.
+/// Whether a variable may be passed to a script: a plain name that does not affect a loader, shell
+/// or interpreter.
 pub(crate) fn is_harmless(name: &str, value: &str) -> bool {
     let mut letters = name.bytes();
     let starts = letters.next().is_some_and(|it| it.is_ascii_alphabetic() || it == b'_');
@@ -22,7 +22,7 @@ pub(crate) fn is_harmless(name: &str, value: &str) -> bool {
             || !PREFIXES.iter().any(|it| upper.starts_with(it)) && !NAMES.contains(&upper.as_str()))
 }
 
-/// All that a script finds in its environment; with a network, also where the proxy is.
+/// Returns the environment of a script; with a network, also the address of the proxy.
 pub(crate) fn environment(
     order: &Order,
     level: SandboxLevel,
@@ -44,7 +44,7 @@ pub(crate) fn environment(
     let given = order.env.iter().map(|(name, value)| (name.into(), value.into()));
     let Some(proxy) = proxy else { return own.into_iter().chain(given).collect() };
     let authorities = certificate_file().map(|it| ("SSL_CERT_FILE".into(), it.into()));
-    // Nobody but the script reaches a socket in its own namespace.
+    // Only the script can reach a socket in its own namespace.
     let user = match (&order.network, level) {
         (Some(password), SandboxLevel::Landlock | SandboxLevel::None) => {
             format!("{PROXY_USER}:{password}@")
@@ -57,24 +57,24 @@ pub(crate) fn environment(
     own.into_iter().chain(authorities).chain(given).chain(through).chain(always).collect()
 }
 
-/// The name that a script says with its password.
+/// The user name of a script at the proxy.
 pub(crate) const PROXY_USER: &str = "script";
 
-/// Where programs look for a proxy.
+/// The variables that programs read the address of a proxy from.
 const PROXIES: [&str; 6] =
     ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
 
-/// What has programs use it for every host.
+/// The variables that make programs use it for every host.
 const ALWAYS: [(&str, &str); 3] = [("NO_PROXY", ""), ("no_proxy", ""), ("NODE_USE_ENV_PROXY", "1")];
 
-/// How the names of variables begin that change what a loader, shell or interpreter does.
+/// The prefixes of variables that affect a loader, shell or interpreter.
 const PREFIXES: &[&str] = &[
     "LD_", "DYLD_", "GLIBC_", "MALLOC_", "GCONV_", "BASH", "PYTHON", "PERL", "RUBY", "NODE_",
     "NPM_", "JAVA_", "_JAVA", "JDK_", "LUA_", "PHP", "GIT_", "ZDOTDIR", "LESS", "AWK", "TCL",
     "PROMPT_",
 ];
 
-/// Names that begin so and change only how much is said and how.
+/// Variables with such a prefix that only affect the output.
 const HARMLESS: &[&str] = &[
     "NODE_ENV",
     "NODE_NO_WARNINGS",
@@ -84,7 +84,7 @@ const HARMLESS: &[&str] = &[
     "PYTHONUTF8",
 ];
 
-/// Names of such variables, and those that a script has from us.
+/// Such variables without a prefix, and those that are set for the script.
 const NAMES: &[&str] = &[
     "PATH",
     "HOME",

@@ -1,4 +1,4 @@
-//! Why a program could not be run.
+//! The error of a program that could not be run.
 
 use std::{io, path::PathBuf};
 
@@ -25,7 +25,7 @@ pub enum SandboxError {
     Path {
         /// The path.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The program could not be started.
@@ -33,15 +33,15 @@ pub enum SandboxError {
     Start {
         /// The step that failed.
         what: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The launcher could not be started, or ended too early.
     #[error("cannot run the launcher `{}`", program.display())]
     Launcher {
-        /// Where it is.
+        /// The path of the launcher.
         program: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The run was dropped before it had ended.

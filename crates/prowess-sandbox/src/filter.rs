@@ -1,4 +1,4 @@
-//! The filter of system calls: what a script has no business with, by number and argument.
+//! The filter of system calls: blocks those that a script does not need, by number and argument.
 
 use std::ffi::{c_int, c_long, c_ulong};
 
@@ -6,28 +6,29 @@ use libc::{EAFNOSUPPORT, EINVAL, ENOPROTOOPT, ENOSYS, ENOTSUP, EPERM};
 
 use crate::{level::SandboxLevel, sys::Instruction};
 
-/// What to do about a call.
+/// The decision about a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallVerdict {
-    /// Let it go on.
+    /// Allow it.
     Allow,
-    /// Refuse it, and tell whoever asked for the run.
+    /// Refuse it, and report it as denied.
     Deny,
-    /// Refuse it with this errno; programs try it and do without.
+    /// Refuse it with this errno; programs have a fallback.
     Quiet(c_int),
-    /// It sends a signal to the process of the first argument: look who that is.
+    /// It sends a signal to the process of the first argument: check the target.
     Signal,
-    /// It changes mode, times or owner of a file: do it for the script where the file is its own.
+    /// It changes mode, times or owner of a file: do it for the script if the file is its own.
     Metadata,
-    /// It makes a group of processes: count, because they are killed group by group.
+    /// It creates a process group: count them, because processes are killed group by group.
     Group,
-    /// It makes memory that processes share: count what it asks for.
+    /// It creates shared memory: count the size.
     Share,
-    /// It connects a socket: do it for the script where it leads to the one that it may reach.
+    /// It connects a socket: do it for the script if the target is the allowed address.
     Connect,
 }
 
-/// A rule: which call, when all tests hold, and what then. The first that fits counts.
+/// A rule: the call, the tests that must all hold, and the verdict. The first matching rule
+/// applies.
 #[derive(Debug)]
 struct Rule {
     call: c_long,
@@ -36,7 +37,7 @@ struct Rule {
     verdict: CallVerdict,
 }
 
-/// Holds when the masked argument is, or is not, this value.
+/// Holds if the masked argument is, or is not, this value.
 #[derive(Debug, Clone, Copy)]
 struct Test {
     argument: u32,
@@ -49,15 +50,15 @@ struct Test {
 #[derive(Debug)]
 pub(crate) struct Filter(Vec<Rule>);
 
-/// How the filter of a level may differ.
+/// The settings of a filter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FilterSetting {
     pub(crate) level: SandboxLevel,
-    /// Whether the kernel keeps signals inside by itself.
+    /// Whether the kernel itself keeps signals inside of the sandbox.
     pub(crate) signals_scoped: bool,
     /// Whether the supervisor counts memory, because no control group does.
     pub(crate) counts_memory: bool,
-    /// Whether there is a socket that the script may reach.
+    /// Whether there is a socket that the script may connect to.
     pub(crate) network: bool,
 }
 
@@ -105,13 +106,13 @@ impl Filter {
         Self(rules)
     }
 
-    /// A filter that comes on top when the listener of the first has been handed over: what sends
-    /// descriptors, which would be open in no process on their way.
+    /// Returns a filter that is added after the listener of the first was handed over: it blocks
+    /// calls that send descriptors, which would not be open in any process while in transit.
     pub(crate) fn last() -> Self {
         Self(rules!(CallVerdict::Quiet(EPERM); SYS_sendmsg SYS_sendmmsg))
     }
 
-    /// What to do about a call, and what it is called.
+    /// Returns the verdict about a call, and its name.
     pub(crate) fn verdict(
         &self,
         call: c_long,
@@ -122,14 +123,15 @@ impl Filter {
         self.0.iter().find(fits).map_or((CallVerdict::Allow, ""), |it| (it.verdict, it.name))
     }
 
-    /// The program for the kernel. With a listener, that is asked about calls which are refused.
+    /// Compiles the filter for the kernel. With a listener, refused calls are passed to it.
     pub(crate) fn compile(&self, listener: bool) -> Vec<Instruction> {
         let mut program = vec![
             load(ARCH_OFFSET),
             jump(libc::BPF_JEQ, ARCH, 1, 0),
             give(errno(EPERM)),
             load(NR_OFFSET),
-            // Calls that are newer than this list, and those of the x32 ABI, are not there.
+            // Calls that are newer than this list, and those of the x32 ABI, do not exist for the
+            // script.
             jump(libc::BPF_JGE, FIRST_UNKNOWN, 0, 1),
             give(errno(ENOSYS)),
         ];
@@ -140,7 +142,8 @@ impl Filter {
                 _ if listener => libc::SECCOMP_RET_USER_NOTIF,
                 _ => errno(EPERM),
             };
-            // Behind the tests stand what to give, and the number again for the next rule.
+            // The tests are followed by the return value, and by reloading the number for the next
+            // rule.
             let length = |tests: usize| 3 * tests as u8;
             let count = rule.tests.len();
             program.push(jump(libc::BPF_JEQ, rule.call as u32, 0, length(count) + 2));
@@ -162,16 +165,17 @@ impl Filter {
 
 impl Test {
     fn holds(self, arguments: &[u64; 6]) -> bool {
-        // Kernels take these arguments as 32 bits, whatever stands above.
+        // The kernel reads these arguments as 32 bits and ignores the upper half.
         let value = arguments[self.argument as usize] as u32 & self.mask;
         (value == self.value) == self.equal
     }
 }
 
-/// Calls from here on were not known when this list was written. (The x32 ABI has its own far above.)
+/// Calls from this number on were unknown when this list was written. (The x32 ABI has its own far
+/// above.)
 const FIRST_UNKNOWN: u32 = 463;
 
-/// The namespaces of the level *strong*, none of which a script makes itself.
+/// The namespaces of the level *strong*; a script cannot create any of them itself.
 pub(crate) const NAMESPACES: c_int = libc::CLONE_NEWUSER
     | libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
@@ -182,19 +186,19 @@ pub(crate) const NAMESPACES: c_int = libc::CLONE_NEWUSER
 
 fn everywhere() -> Vec<Rule> {
     let unix = libc::AF_UNIX as u32;
-    // Of the types of sockets, these bits are left for streams and sequenced packets alone. A
-    // datagram could be sent to any address without connecting first.
+    // With this mask of the socket type, only streams and sequenced packets match. A datagram could
+    // be sent to any address without connecting first.
     let (type_bits, stream) = (0b1011, libc::SOCK_STREAM as u32);
     let mut rules = vec![
         rule!(CallVerdict::Deny; SYS_clone, not(0, NAMESPACES as u32, 0)),
-        // A thread with descriptors of its own: those of a process are looked at once.
+        // A thread with descriptors of its own: those of a process are counted once.
         rule!(CallVerdict::Quiet(EINVAL); SYS_clone, bits(0, THREAD | FILES, THREAD)),
         rule!(CallVerdict::Quiet(EINVAL); SYS_close_range, not(2, CLOSE_RANGE_UNSHARE, 0)),
-        // A table in the kernel, as large as one asks for.
+        // A table in the kernel, of any size requested.
         rule!(CallVerdict::Quiet(EINVAL); SYS_prctl, is(0, FUTEX_HASH)),
-        // Names of mappings, which nobody counts.
+        // Names of mappings, which are not counted.
         rule!(CallVerdict::Quiet(EINVAL); SYS_prctl, is(0, SET_VMA)),
-        // These locks live on in a mapping, where nobody sees them.
+        // These locks outlive the descriptor in a mapping, where they cannot be seen.
         rule!(CallVerdict::Quiet(EINVAL); SYS_fcntl, is(1, libc::F_OFD_SETLK as u32)),
         rule!(CallVerdict::Quiet(EINVAL); SYS_fcntl, is(1, libc::F_OFD_SETLKW as u32)),
         rule!(CallVerdict::Deny; SYS_socket, not(0, !0, unix)),
@@ -203,9 +207,9 @@ fn everywhere() -> Vec<Rule> {
         rule!(CallVerdict::Deny; SYS_socketpair, not(1, type_bits, stream)),
         rule!(CallVerdict::Deny; SYS_ioctl, is(1, libc::TIOCSTI as u32)),
         rule!(CallVerdict::Deny; SYS_ioctl, is(1, libc::TIOCLINUX as u32)),
-        // Those that hold a script are not below it, but are seen by it.
+        // The processes that hold a script are not below it, but visible to it.
         rule!(CallVerdict::Deny; SYS_prlimit64, not(0, !0, 0)),
-        // As if it were done: who lets nobody look into it would not be counted.
+        // Pretends to succeed: a process that cannot be inspected would not be counted.
         rule!(CallVerdict::Quiet(0); SYS_prctl, is(0, libc::PR_SET_DUMPABLE as u32)),
         rule!(CallVerdict::Allow; SYS_personality, is(0, 0)),
         rule!(CallVerdict::Allow; SYS_personality, is(0, u32::MAX)),
@@ -223,28 +227,29 @@ fn everywhere() -> Vec<Rule> {
         SYS_reboot SYS_swapon SYS_swapoff SYS_acct SYS_quotactl SYS_quotactl_fd SYS_nfsservctl
         SYS_sethostname SYS_setdomainname SYS_settimeofday SYS_clock_settime SYS_clock_adjtime
         SYS_adjtimex SYS_syslog SYS_vhangup SYS_personality
-        // What these make outlives its makers, or is counted nowhere.
+        // The objects these create outlive their creators, or are not counted.
         SYS_shmget SYS_msgget SYS_semget SYS_mq_open
     ));
     rules.extend(rules!(CallVerdict::Quiet(EPERM); SYS_memfd_create SYS_memfd_secret SYS_mbind));
-    // Rules about files are memory of the kernel, and the script has those that it needs.
+    // Landlock rules use kernel memory, and the script has those that it needs.
     rules.extend(rules!(CallVerdict::Quiet(ENOSYS);
         SYS_landlock_create_ruleset SYS_landlock_add_rule SYS_landlock_restrict_self
     ));
-    // What waits in a socket is memory of nobody's; sockets are counted as large as they are made.
+    // Data buffered in a socket is charged to no process; each socket counts with its initial
+    // buffer size.
     rules.extend(OPTIONS.map(|option| {
         let tests = (is(1, libc::SOL_SOCKET as u32), is(2, option as u32));
         rule!(CallVerdict::Quiet(EPERM); SYS_setsockopt, tests.0, tests.1)
     }));
     rules.extend(rules!(CallVerdict::Quiet(ENOSYS);
-        // It hides its flags behind a pointer; programs use `clone` when it is not there.
+        // Its flags are behind a pointer; programs fall back to `clone`.
         SYS_clone3
         SYS_io_uring_setup SYS_io_uring_enter SYS_io_uring_register
     ));
-    // It takes gigabytes before anybody looks; programs write when it is not there.
+    // It allocates gigabytes before the next check; programs fall back to writing.
     rules.extend(rules!(CallVerdict::Quiet(ENOTSUP); SYS_fallocate));
     rules.extend(RESERVE.map(|it| rule!(CallVerdict::Quiet(ENOTSUP); SYS_ioctl, is(1, it))));
-    // Not every disk counts them to a file.
+    // Not every file system counts them toward a file.
     rules.extend(rules!(CallVerdict::Quiet(ENOTSUP); SYS_setxattr SYS_lsetxattr SYS_fsetxattr));
     #[cfg(target_arch = "x86_64")]
     rules.extend(rules!(CallVerdict::Deny;
@@ -253,20 +258,20 @@ fn everywhere() -> Vec<Rule> {
     rules
 }
 
-/// What a script needs to speak TCP with one socket; these come before the rules that refuse it.
+/// Returns the rules that allow TCP with one socket; they precede the rules that refuse it.
 fn network() -> Vec<Rule> {
     let (ipv4, tcp) = (libc::AF_INET as u32, libc::IPPROTO_TCP as u32);
     let stream = bits(1, SOCKET_TYPE, libc::SOCK_STREAM as u32);
     let mut rules = vec![
-        // Of all protocols, others could connect to several addresses at once.
+        // Other protocols could connect to several addresses at once.
         rule!(CallVerdict::Allow; SYS_socket, is(0, ipv4), stream, is(2, 0)),
         rule!(CallVerdict::Allow; SYS_socket, is(0, ipv4), stream, is(2, tcp)),
-        // Programs look whether there is IPv6, and which interfaces there are.
+        // Programs check for IPv6, and list the interfaces.
         rule!(CallVerdict::Quiet(EAFNOSUPPORT); SYS_socket, is(0, libc::AF_INET6 as u32)),
         rule!(CallVerdict::Quiet(EAFNOSUPPORT); SYS_socket, is(0, libc::AF_NETLINK as u32)),
-        // This connects as well, and sends at once.
+        // This also connects, and sends at once.
         rule!(CallVerdict::Deny; SYS_sendto, not(3, libc::MSG_FASTOPEN as u32, 0)),
-        // What could lead packets elsewhere: routes, devices, protocols on top.
+        // Options that could redirect packets: routes, devices, upper-layer protocols.
         rule!(CallVerdict::Quiet(ENOPROTOOPT); SYS_setsockopt, is(1, libc::SOL_IP as u32)),
         rule!(CallVerdict::Quiet(ENOPROTOOPT); SYS_setsockopt, is(1, tcp), is(2, TCP_ULP)),
     ];
@@ -278,7 +283,7 @@ fn network() -> Vec<Rule> {
     rules
 }
 
-/// What keeps memory that no process shows, where no control group counts it.
+/// Returns the rules against memory that no process shows, for runs without a control group.
 fn kernel_memory() -> Vec<Rule> {
     let shared = (libc::MAP_SHARED | libc::MAP_ANONYMOUS) as u32;
     let kinds = (libc::MAP_TYPE | libc::MAP_ANONYMOUS) as u32;
@@ -286,13 +291,13 @@ fn kernel_memory() -> Vec<Rule> {
         rule!(CallVerdict::Share; SYS_mmap, bits(3, kinds, shared)),
         rule!(CallVerdict::Quiet(EPERM); SYS_fcntl, is(1, libc::F_SETPIPE_SZ as u32)),
     ];
-    // Pages that a pipe or socket holds, each of which may be part of a large one; programs copy when
-    // these are not there.
+    // Pages in a pipe or socket, each of which may be part of a huge one; programs fall back to
+    // copying.
     rules.extend(rules!(CallVerdict::Quiet(ENOSYS); SYS_splice SYS_tee SYS_vmsplice SYS_sendfile));
     rules
 }
 
-/// What would leave a file behind that gives its owner's rights to whoever runs it.
+/// Returns the rules against files that give their owner's rights to every user who runs them.
 fn privileged_files() -> Vec<Rule> {
     const PRIVILEGED: u32 = libc::S_ISUID | libc::S_ISGID;
     let privileged = |argument| not(argument, PRIVILEGED, 0);
@@ -310,7 +315,7 @@ fn privileged_files() -> Vec<Rule> {
         rule!(CallVerdict::Deny; SYS_creat, privileged(1)),
         rule!(CallVerdict::Deny; SYS_mknod, privileged(1)),
     ]);
-    // It hides its mode behind a pointer; programs use `openat` when it is not there.
+    // Its mode is behind a pointer; programs fall back to `openat`.
     rules.extend(rules!(CallVerdict::Quiet(ENOSYS); SYS_openat2));
     let fchmodat2 = "SYS_fchmodat2";
     let verdict = CallVerdict::Quiet(ENOSYS);
@@ -318,8 +323,8 @@ fn privileged_files() -> Vec<Rule> {
     rules
 }
 
-/// What namespaces would make harmless: the metadata of files outside, which Landlock does not
-/// guard, and other processes.
+/// Returns the rules about what namespaces would make harmless: the metadata of files outside,
+/// which Landlock does not guard, and other processes.
 fn without_namespaces() -> Vec<Rule> {
     let mut rules = vec![
         rule!(CallVerdict::Deny; SYS_ioctl, is(1, SET_FLAGS)),
@@ -350,11 +355,11 @@ fn without_namespaces() -> Vec<Rule> {
     rules
 }
 
-/// What sends a signal, for kernels that do not keep signals inside.
+/// Returns the rules about sending signals, for kernels that do not keep signals inside.
 fn signals() -> Vec<Rule> {
     let mut rules = rules!(CallVerdict::Signal; SYS_kill SYS_tkill SYS_tgkill SYS_rt_sigqueueinfo SYS_rt_tgsigqueueinfo);
     rules.extend(rules!(CallVerdict::Quiet(ENOSYS); SYS_pidfd_send_signal));
-    // A file can send them as well, to whoever is said to own it.
+    // A file can send them as well, to its configured owner.
     rules.extend(OWNERS.map(|it| rule!(CallVerdict::Deny; SYS_fcntl, is(1, it as u32))));
     rules.extend([FIOSETOWN, SIOCSPGRP].map(|it| rule!(CallVerdict::Deny; SYS_ioctl, is(1, it))));
     rules
@@ -378,11 +383,12 @@ const CLOSE_RANGE_UNSHARE: u32 = 2;
 /// `PR_FUTEX_HASH` and `PR_SET_VMA`.
 const FUTEX_HASH: u32 = 78;
 const SET_VMA: u32 = 0x5356_4d41;
-/// What says whom a file signals: `F_SETOWN`, `F_SETSIG`, `F_SETOWN_EX`, and two calls of sockets.
+/// The commands that set the signal target of a file: `F_SETOWN`, `F_SETSIG`, `F_SETOWN_EX`, and
+/// two socket ioctls.
 const OWNERS: [c_int; 3] = [libc::F_SETOWN, 10, 15];
 const FIOSETOWN: u32 = 0x8901;
 const SIOCSPGRP: u32 = 0x8902;
-/// What says how much can wait in a socket, and what filters it.
+/// The socket options that set buffer sizes and filters.
 const OPTIONS: [c_int; 7] = [
     libc::SO_SNDBUF,
     libc::SO_RCVBUF,
@@ -392,22 +398,24 @@ const OPTIONS: [c_int; 7] = [
     libc::SO_ATTACH_BPF,
     libc::SO_ATTACH_REUSEPORT_CBPF,
 ];
-/// What binds a socket to a device: `SO_BINDTODEVICE`, `SO_BINDTOIFINDEX`.
+/// The socket options that bind to a device: `SO_BINDTODEVICE`, `SO_BINDTOIFINDEX`.
 const DEVICES: [c_int; 2] = [libc::SO_BINDTODEVICE, 62];
 const TCP_ULP: u32 = 31;
-/// The bits of the type of a socket, without its flags.
+/// The bits of a socket's type, without its flags.
 const SOCKET_TYPE: u32 = 0xf;
-/// `FS_IOC_RESVSP`, `_UNRESVSP`, those with 64 bits, and `_ZERO_RANGE`: `fallocate` by another way.
+/// `FS_IOC_RESVSP`, `_UNRESVSP`, their 64-bit variants, and `_ZERO_RANGE`: alternatives to
+/// `fallocate`.
 const RESERVE: [u32; 5] = [0x4030_5828, 0x4030_5829, 0x4030_582a, 0x4030_582b, 0x4030_5839];
 /// `FS_IOC_SETFLAGS` and `FS_IOC_FSSETXATTR`, which change a file that is open for reading.
 const SET_FLAGS: u32 = 0x4008_6602;
 const SET_XATTR: u32 = 0x401c_5820;
-/// Without the bit for directories, which is another flag by itself.
+/// Without the bit for directories, which is a separate flag.
 const O_TMPFILE: c_int = libc::O_TMPFILE & !libc::O_DIRECTORY;
-/// The same number everywhere; `libc` does not know it everywhere.
+/// The same number on every architecture; `libc` does not define it on all.
 const FCHMODAT2: c_long = 452;
 
-/// Where things lie in `struct seccomp_data`. The low half of an argument comes first on both.
+/// The offsets in `struct seccomp_data`. The low half of an argument comes first on both
+/// architectures.
 const NR_OFFSET: u32 = 0;
 const ARCH_OFFSET: u32 = 4;
 const ARGUMENTS_OFFSET: u32 = 16;
@@ -438,7 +446,8 @@ fn jump(how: u32, k: u32, holds: u8, fails: u8) -> Instruction {
     Instruction { code: code as u16, jt: holds, jf: fails, k }
 }
 
-/// What the kernel is asked for with the filter: notifications, which no signal interrupts.
+/// The flags to install the filter with, in order of preference: notifications that no signal
+/// interrupts come first.
 pub(crate) const LISTEN: [c_ulong; 3] = [
     libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV,
     libc::SECCOMP_FILTER_FLAG_NEW_LISTENER,
@@ -451,7 +460,7 @@ mod tests {
 
     const LEVELS: [SandboxLevel; 2] = [SandboxLevel::Landlock, SandboxLevel::Strong];
 
-    /// Of a machine that counts nothing by itself.
+    /// Returns the filter of a machine without control groups.
     fn filter(level: SandboxLevel) -> Filter {
         Filter::new(setting(level))
     }
@@ -460,7 +469,7 @@ mod tests {
         FilterSetting { level, signals_scoped: true, counts_memory: true, network: false }
     }
 
-    /// What the kernel would make of a call.
+    /// Evaluates the program for a call, like the kernel.
     fn run(program: &[Instruction], arch: u32, call: u32, arguments: &[u64; 6]) -> u32 {
         let (mut at, mut value) = (0, 0);
         loop {
@@ -520,7 +529,7 @@ mod tests {
         for level in LEVELS {
             let program = filter(level).compile(true);
             let none = [0; 6];
-            // i386, x32 and whatever comes next.
+            // i386, x32 and calls of future kernels.
             assert_eq!(run(&program, 0x4000_0003, 1, &none), errno(EPERM));
             assert_eq!(
                 run(&program, ARCH, 0x4000_0000 | libc::SYS_socket as u32, &none),
@@ -544,7 +553,7 @@ mod tests {
         };
         let both = |call, argument| [true, false].map(|it| verdict(it, call, argument));
         assert_eq!(both(libc::SYS_kill, 0), [CallVerdict::Allow, CallVerdict::Signal]);
-        // A file can be told to send a signal.
+        // A file can be configured to send a signal.
         for command in [libc::F_SETOWN, 10, 15] {
             assert_eq!(both(libc::SYS_fcntl, command), [CallVerdict::Allow, CallVerdict::Deny]);
         }

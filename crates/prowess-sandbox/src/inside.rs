@@ -1,4 +1,4 @@
-//! The way in: from a fresh process to the script, which can do no more than it should.
+//! Enters the sandbox: from a fresh process to the confined script.
 
 use std::{
     fs::{self, File},
@@ -36,23 +36,23 @@ use crate::{
     tree,
 };
 
-/// What a process on its way in says before it is the script.
+/// A message of a process before it becomes the script.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub(crate) enum StartMessage {
-    /// All is in place. Where there is one, the listener of the filter comes with it; behind it the
+    /// Everything is set up. The listener of the filter, if any, comes with it, followed by the
     /// socket that the script may connect to.
     Ready {
-        /// The version of the kernel's rules about files.
+        /// The Landlock version of the kernel.
         rules: i32,
     },
     Failed(StartFailure),
 }
 
-/// How a script is to be held at one level.
+/// The settings of one attempt to confine a script.
 #[derive(Debug)]
 pub(crate) struct Attempt {
     pub(crate) level: SandboxLevel,
-    /// Who we are outside.
+    /// Our user outside.
     pub(crate) user: u32,
     pub(crate) group: u32,
     /// Whether the supervisor counts memory and processes, because no control group does.
@@ -62,13 +62,13 @@ pub(crate) struct Attempt {
 }
 
 impl Attempt {
-    /// Whether the kernel bounds the number of processes: in a control group, or in a namespace for
-    /// anybody but root.
+    /// Whether the kernel limits the number of processes: in a control group, or in a namespace for
+    /// any user but root.
     pub(crate) fn bounds_processes(&self) -> bool {
         !self.counts || (self.level == SandboxLevel::Strong && self.user != 0)
     }
 
-    /// The filter of system calls of this attempt, with a version of the kernel's rules.
+    /// Returns the system call filter of this attempt, for a Landlock version.
     pub(crate) fn filter(&self, rules: i32) -> Filter {
         Filter::new(FilterSetting {
             level: self.level,
@@ -79,13 +79,13 @@ impl Attempt {
     }
 }
 
-/// How many processes a user may start elsewhere while a script runs, where all of theirs count.
+/// The number of processes a user may start elsewhere during a run, where all of the user's count.
 const SPARE: u64 = 512;
-/// How often it is looked at least whether somebody has ended.
+/// The maximum interval of checking for processes that have ended.
 const REAP: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
-/// Becomes the script, or says why not. Returns only in that case, and in the process that holds the
-/// script, when that has ended.
+/// Becomes the script, or reports the failure. Returns only in that case, and in the process that
+/// holds the script, after that has ended.
 pub(crate) fn enter(
     order: &Order,
     attempt: &Attempt,
@@ -100,14 +100,13 @@ pub(crate) fn enter(
             return;
         }
     }
-    // Where memory runs out, it runs out for scripts first.
+    // If memory runs out, scripts are killed first.
     let _ = fs::write("/proc/self/oom_score_adj", "1000");
     let _ = hold_script(order, attempt, line, ended);
 }
 
-/// Goes on as the process that holds the script and all that comes of it: the first of new
-/// namespaces, which die with it, or one that kills them all before it ends, and ends with the
-/// supervisor.
+/// Continues as the process that holds the script and its descendants: the first of new namespaces,
+/// which die with it, or one that kills them all before it ends, and ends with the supervisor.
 fn hold_script(order: &Order, attempt: &Attempt, line: OwnedFd, ended: OwnedFd) -> io::Result<()> {
     let prepared = match attempt.level {
         SandboxLevel::Strong => prepare(order, attempt),
@@ -122,7 +121,7 @@ fn hold_script(order: &Order, attempt: &Attempt, line: OwnedFd, ended: OwnedFd) 
         Ok((Fork::Child, socket)) => enter_script(order, attempt, &line, socket),
         Ok((Fork::Parent(script), socket)) => {
             drop(socket);
-            // Whoever listens at the other end waits until the script alone could speak.
+            // The supervisor waits until only the script could still send.
             drop(line);
             if let Some(exit) = reap_until(script, &ended)? {
                 rustix::io::write(&ended, &serde_json::to_vec(&exit)?)?;
@@ -151,12 +150,12 @@ fn prepare(order: &Order, attempt: &Attempt) -> Result<(), StartFailure> {
     dies_with_parent()?;
     map_user(attempt).map_err(Component::Namespaces.failed("map a user"))?;
     let _ = rustix::system::sethostname(b"sandbox");
-    // Nobody inside looks into this process.
+    // No process inside may inspect this one.
     let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
     mounts::enter(order)
 }
 
-/// Takes on whoever loses its parent below.
+/// Becomes the parent of orphaned descendants.
 fn adopt() -> Result<(), StartFailure> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(Component::Process.failed("adopt processes"))
@@ -201,8 +200,8 @@ fn become_script(
     Err(Component::Job.failed(format!("start `{}`", program.to_string_lossy()))(error))
 }
 
-/// Gives up all that a script does not need; returns the version of the kernel's rules about files,
-/// and where refused calls are heard of.
+/// Drops everything that a script does not need; returns the Landlock version, and the listener for
+/// refused calls.
 fn confine(order: &Order, attempt: &Attempt) -> Result<(i32, Option<OwnedFd>), StartFailure> {
     let level = attempt.level;
     drop_capabilities().map_err(Component::Process.failed("drop capabilities"))?;
@@ -214,7 +213,7 @@ fn confine(order: &Order, attempt: &Attempt) -> Result<(i32, Option<OwnedFd>), S
                 format!("use Landlock, which has version {version} here, below {}", rules::LEAST);
             return Err(Component::Rules.failed(what)(Errno::NOTSUP));
         }
-        // Behind a root of its own they are a second wall.
+        // With a root of its own they are only a second line of defense.
         Err(_) if level == SandboxLevel::Strong => 0,
         rules => rules?,
     };
@@ -227,24 +226,24 @@ fn confine(order: &Order, attempt: &Attempt) -> Result<(i32, Option<OwnedFd>), S
     Ok((rules, listener))
 }
 
-/// Lets the kernel kill this process when the one that made it ends.
+/// Makes the kernel kill this process when its parent ends.
 fn dies_with_parent() -> Result<(), StartFailure> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(Component::Process.failed("be bound to the supervisor"))
 }
 
-/// Makes whoever we are outside an ordinary user inside.
+/// Maps our user outside to an ordinary user inside.
 fn map_user(attempt: &Attempt) -> io::Result<()> {
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("{USER} {} 1", attempt.user))?;
     fs::write("/proc/self/gid_map", format!("{USER} {} 1", attempt.group))
 }
 
-/// Waits for the script, and for whatever else ends here meanwhile; but no longer than somebody is
-/// there to be told.
+/// Waits for the script, and reaps everything else that ends meanwhile; stops when the supervisor
+/// is gone.
 fn reap_until(script: Pid, ended: &OwnedFd) -> io::Result<Option<Exit>> {
     let script_fd = rustix::process::pidfd_open(script, PidfdFlags::empty())?;
-    // Who has ended counts as a process until it is reaped, so nobody waits for that.
+    // A process that has ended counts until it is reaped, so it is reaped at once.
     let children = sys::ended_children()?;
     loop {
         while rustix::io::read(&children, &mut [0; 1024]).is_ok_and(|it| it > 0) {}
@@ -265,7 +264,7 @@ fn reap_until(script: Pid, ended: &OwnedFd) -> io::Result<Option<Exit>> {
     }
 }
 
-/// How a process ended.
+/// Converts the status of a process.
 fn exit(status: WaitStatus) -> Exit {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(code), _) => Exit::Code(code),
@@ -281,30 +280,31 @@ fn limit(limits: &RunLimits, level: SandboxLevel) -> io::Result<()> {
         (Resource::Fsize, limits.file),
         (Resource::Nofile, limits.descriptors),
         (Resource::Stack, 8 << 20),
-        // Timers and signals that wait are memory of the kernel, and files that are locked stay in memory.
+        // Timers and pending signals use kernel memory, and locked files stay in memory.
         (Resource::Sigpending, 4096),
         (Resource::Memlock, 1 << 20),
     ];
     for (resource, most) in table {
         set_limit(resource, most, most)?;
     }
-    // It counts those of a namespace alone, and not at all for root; the supervisor counts as well.
+    // This limit counts the processes of a namespace only, and none for root; the supervisor counts
+    // as well.
     let most = match level {
-        // The process that holds the namespace is one of them.
+        // The process that holds the namespace counts as well.
         SandboxLevel::Strong => limits.processes.saturating_add(1),
-        // All others of the user count too. The supervisor may come too late to its turn, but it never
-        // has more than this to kill.
+        // All other processes of the user count too. The supervisor may react late, but never has
+        // more than this to kill.
         SandboxLevel::Landlock | SandboxLevel::None => {
             let others = tree::tasks_of(rustix::process::getuid());
             limits.processes.saturating_mul(2).saturating_add(others + SPARE)
         }
     };
     set_limit(Resource::Nproc, most, most)?;
-    // One more, so that the signal which says why comes before the one that kills.
+    // One second more, so that the signal that tells the reason comes before the one that kills.
     set_limit(Resource::Cpu, cpu, cpu.saturating_add(1))
 }
 
-/// Sets a limit, but never above the one that already holds.
+/// Sets a limit, but never above the current maximum.
 fn set_limit(resource: Resource, soft: u64, hard: u64) -> io::Result<()> {
     let most = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);
     let new = Rlimit { current: Some(soft.min(most)), maximum: Some(hard.min(most)) };
@@ -315,7 +315,7 @@ fn drop_capabilities() -> io::Result<()> {
     let none = CapabilitySet::empty();
     for number in 0..64 {
         let one = CapabilitySet::from_bits_retain(1 << number);
-        // Who may not take it from the set may not use it either.
+        // A capability that cannot be removed from the set cannot be used either.
         let _ = rustix::thread::remove_capability_from_bounding_set(one);
     }
     let _ = rustix::thread::clear_ambient_capability_set();
@@ -323,7 +323,7 @@ fn drop_capabilities() -> io::Result<()> {
     Ok(rustix::thread::set_capabilities(None, sets)?)
 }
 
-/// Installs a filter, with a listener where the kernel gives one.
+/// Installs a filter, with a listener if the kernel supports one.
 fn install(filter: &Filter) -> io::Result<Option<OwnedFd>> {
     let mut failed = io::Error::from(io::ErrorKind::Unsupported);
     for flags in LISTEN {
@@ -335,11 +335,11 @@ fn install(filter: &Filter) -> io::Result<Option<OwnedFd>> {
     Err(failed)
 }
 
-/// Sends a message to the supervisor, and hands it descriptors.
+/// Sends a message to the supervisor, with descriptors.
 fn say(line: &OwnedFd, message: &StartMessage, handed: &[OwnedFd]) -> io::Result<()> {
     let text = serde_json::to_vec(message)?;
     if handed.is_empty() {
-        // Not with what sends descriptors: that may be shut already.
+        // Without the call that sends descriptors, which may be blocked already.
         send(line, &text, SendFlags::NOSIGNAL)?;
         return Ok(());
     }

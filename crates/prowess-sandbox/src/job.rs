@@ -1,4 +1,4 @@
-//! A program to run, and all that it may use.
+//! A program to run, and everything that it may use.
 
 use std::{collections::BTreeMap, ffi::OsString, fmt, io, os::fd::OwnedFd, path::PathBuf};
 
@@ -6,59 +6,60 @@ use tokio::{io::AsyncRead, net::unix::pipe, sync::mpsc::UnboundedSender, task::A
 
 use crate::{limits::RunLimits, network::Network, output::Chunk, work::Work};
 
-/// A program to run, and all that it may use.
+/// A program to run, and everything that it may use.
 #[derive(Debug)]
 pub struct Job {
     /// The program and its arguments.
     pub argv: Vec<OsString>,
-    /// Variables of its environment, beside `PATH`, `HOME`, `LANG` and `TMPDIR`.
+    /// Environment variables, in addition to `PATH`, `HOME`, `LANG` and `TMPDIR`.
     pub env: BTreeMap<String, String>,
-    /// The directories that a Python looks for modules in, before its own.
+    /// Directories in which Python looks for modules, before its own.
     pub python_path: Vec<PathBuf>,
-    /// Where it begins; the work directory when not given.
+    /// Its working directory; by default, the work directory.
     pub directory: Option<PathBuf>,
     /// Files and directories that it may read, besides the system.
     pub reads: Vec<PathBuf>,
-    /// Directories that it may read, and write in a layer of its own that is gone when it ends. Where a machine gives no
-    /// such layer, they can only be read.
+    /// Directories that it may read, and write in a layer of its own that is discarded when it
+    /// ends. On machines without support for such layers, they are read-only.
     pub layered: Vec<PathBuf>,
     /// Files and directories that it may write, besides the work directory.
     pub writes: Vec<PathBuf>,
     /// Paths among these that it may not read.
     pub hidden: Vec<PathBuf>,
-    /// Paths among these that it may neither read nor write. Those that do not exist are passed over.
+    /// Paths among these that it may neither read nor write. Those that do not exist are ignored.
     pub withheld: Vec<PathBuf>,
     /// Its private directory.
     pub work: Work,
-    /// How long and how much it may take.
+    /// Its limits.
     pub limits: RunLimits,
     /// Directories of `PATH`, before those of the system.
     pub path: Vec<PathBuf>,
-    /// Its `HOME`; the work directory when not given.
+    /// Its `HOME`; by default, the work directory.
     pub home: Option<PathBuf>,
-    /// Its stdin; empty when not given.
+    /// Its stdin; by default, empty.
     pub stdin: Option<Stdin>,
-    /// The network that it reaches.
+    /// Its network access.
     pub network: Network,
-    /// Gets what it prints as it comes, up to the limit of each stream; of what is over that, the end
-    /// when it has ended.
+    /// Receives the output as it is printed, up to the limit of each stream; of the output above
+    /// the limit, the end when the program has ended.
     pub chunks: Option<UnboundedSender<Chunk>>,
 }
 
-/// The stdin of a program, passed on as it comes.
+/// The stdin of a program, passed on as it arrives.
 pub struct Stdin(Box<dyn AsyncRead + Send + Unpin>);
 
 impl Stdin {
-    /// Passes on what is read here.
+    /// Passes on the bytes of this reader.
     pub fn new(reader: impl AsyncRead + Send + Unpin + 'static) -> Self {
         Self(Box::new(reader))
     }
 
-    /// Begins to pass it on; returns where it is read, and what ends it when dropped.
+    /// Starts to pass it on; returns the descriptor to read from, and a handle that stops it when
+    /// dropped.
     pub(crate) fn pass_on(mut self) -> io::Result<(OwnedFd, AbortOnDrop)> {
         let (theirs, ours) = io::pipe()?;
         let mut ours = pipe::Sender::from_owned_fd(ours.into())?;
-        // Who no longer reads does not mind.
+        // The program may have closed its stdin.
         let task = tokio::spawn(async move { _ = tokio::io::copy(&mut self.0, &mut ours).await });
         Ok((theirs.into(), AbortOnDrop(task.abort_handle())))
     }
@@ -70,7 +71,7 @@ impl fmt::Debug for Stdin {
     }
 }
 
-/// Ends a task when it is dropped.
+/// Aborts a task when it is dropped.
 #[derive(Debug)]
 pub(crate) struct AbortOnDrop(AbortHandle);
 
@@ -81,7 +82,7 @@ impl Drop for AbortOnDrop {
 }
 
 impl Job {
-    /// A job that is given nothing but its work directory.
+    /// Creates a job that is given nothing but its work directory.
     pub fn new(argv: Vec<OsString>, work: Work, limits: RunLimits) -> Self {
         let (env, python_path, reads, layered, writes, hidden, withheld, path, network) =
             Default::default();
@@ -108,7 +109,7 @@ impl Job {
 }
 
 impl Job {
-    /// The variable that says where modules of Python are, which nobody else may set.
+    /// Returns the variable with the search path of Python, which no caller may set directly.
     pub(crate) fn python_path(&self) -> Option<(String, String)> {
         let paths = self.python_path.iter().map(|it| it.to_string_lossy());
         let path = paths.collect::<Vec<_>>().join(":");

@@ -25,19 +25,19 @@ pub struct Launcher {
 const NAME: &str = "prowess-launcher";
 
 impl Launcher {
-    /// Becomes the launcher, if that is what this program was started as, and never returns then.
-    /// To be called first thing in `main`, before there are threads.
+    /// Becomes the launcher and never returns, if this program was started as one. To be called
+    /// first thing in `main`, before there are threads.
     pub fn hook() -> Self {
         #[cfg(feature = "run")]
         if env::args_os().next().is_some_and(|it| it == NAME) {
             let code = if supervisor::launch().is_ok() { 0 } else { 1 };
             process::exit(code);
         }
-        // Whatever becomes of the file meanwhile, this is the program that runs now.
+        // This refers to the running program, even if its file is replaced.
         Self { program: "/proc/self/exe".into() }
     }
 
-    /// Names a program that calls [`hook`](Self::hook), such as an installed `prowess`.
+    /// Uses another program that calls [`hook`](Self::hook), such as an installed `prowess`.
     pub fn program(path: impl Into<PathBuf>) -> Self {
         Self { program: path.into() }
     }
@@ -46,7 +46,7 @@ impl Launcher {
         &self.program
     }
 
-    /// How it is started: with one end of a socket and nothing else, no environment and no other
+    /// Returns the command that starts it: with one end of a socket, no environment and no other
     /// descriptor. Returns the other end as well.
     pub(crate) fn command(&self) -> io::Result<(Command, UnixStream)> {
         let (ours, theirs) = UnixStream::pair()?;

@@ -1,10 +1,10 @@
-//! How strongly a program is confined.
+//! The strength of confinement.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How strongly a program is confined.
+/// The strength of a program's confinement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SandboxLevel {
@@ -17,7 +17,7 @@ pub enum SandboxLevel {
 }
 
 impl SandboxLevel {
-    /// The word for it, as in settings.
+    /// Returns its name, as in settings.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",

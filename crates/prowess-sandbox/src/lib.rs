@@ -1,5 +1,5 @@
-//! Runs programs confined, with limits that the kernel enforces, and opens files that cannot lie
-//! elsewhere.
+//! Runs programs confined, with limits that the kernel enforces, and opens files that cannot be
+//! outside of a directory.
 //!
 //! ```standalone_crate
 //! use prowess_sandbox::{Job, Launcher, SandboxLevel, RunLimits, RunStatus, Sandbox, Work};
@@ -22,21 +22,22 @@
 //! }
 //! ```
 //!
-//! A [`Job`] names all that a program may use: it reads the system and what it is given, writes in its
-//! [`Work`] directory, and has no network, unless a [`NetworkProxy`] serves the only socket that it can
-//! connect to. [`RunLimits`] bound its time, memory, processes, files and output. Once its [`RunResult`] is
-//! there, or the future of the run is dropped, no process of it is alive. [`Sandbox::start`] runs a
-//! program that is spoken with.
+//! A [`Job`] names everything that a program may use: it reads the system and the paths it is
+//! given, writes in its [`Work`] directory, and has no network, unless a [`NetworkProxy`] serves
+//! the only socket that it can connect to. [`RunLimits`] limit its time, memory, processes, files
+//! and output. Once there is a [`RunResult`], or the future of the run is dropped, none of its
+//! processes is alive. [`Sandbox::start`] runs a program interactively.
 //!
-//! A machine that cannot confine a program runs none: [`Sandbox::probe`] says what it lacks. The level
-//! *strong* uses namespaces, a root of its own, Landlock and a filter of system calls; the level
-//! *landlock* does without namespaces.
+//! A machine that cannot confine a program runs none: [`Sandbox::probe`] reports the missing
+//! features. The level *strong* uses namespaces, a root of its own, Landlock and a filter of system
+//! calls; the level *landlock* does without namespaces.
 //!
-//! [`Root`] opens, lists and writes files beneath a directory, and can be used alone: neither `..` nor
-//! links lead out of it, also when somebody changes them meanwhile.
+//! [`Root`] opens, lists and writes files beneath a directory, and can be used alone: neither `..`
+//! nor links lead out of it, even if they are changed concurrently.
 //!
-//! Without the feature `run` a sandbox says that it is unavailable, and [`Root`] can be used all the same.
-//! Linux is needed, and for programs a runtime of `tokio`. What may be run is not decided in this crate.
+//! Without the feature `run` a sandbox reports that it is unavailable; [`Root`] still works. Linux
+//! is required, and for programs a `tokio` runtime. This crate does not decide which programs may
+//! run.
 #![warn(missing_docs)]
 #![cfg_attr(not(feature = "run"), expect(dead_code, reason = "nothing is run"))]
 

@@ -1,29 +1,29 @@
-//! How long and how much a run may take.
+//! The limits of a run.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// How long and how much a run may take.
+/// The limits of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunLimits {
-    /// From its start to its end.
+    /// The time from start to end.
     pub timeout: Duration,
-    /// Without a word from it; no limit when not given.
+    /// The time without output; `None` for no limit.
     pub idle: Option<Duration>,
-    /// Of one processor, for each process.
+    /// The CPU time of each process.
     pub cpu: Duration,
-    /// Bytes of each stream that are kept; the rest is read and counted.
+    /// The captured bytes of each stream; the rest is read and counted.
     pub output: u64,
-    /// Bytes of memory.
+    /// The memory in bytes.
     pub memory: u64,
-    /// Bytes of one file.
+    /// The size of a file in bytes.
     pub file: u64,
-    /// Bytes of all files of the work directory.
+    /// The size of all files of the work directory in bytes.
     pub work: u64,
-    /// Processes and threads at once.
+    /// The number of concurrent processes and threads.
     pub processes: u64,
-    /// Open files of one process.
+    /// The number of open files of a process.
     pub descriptors: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Answers the calls that the filter asks about, and notes what was refused.
+//! Answers the calls that the filter asks about, and records refusals.
 
 use std::{
     collections::BTreeSet,
@@ -25,7 +25,7 @@ use crate::{
     tree, usage,
 };
 
-/// Where notifications of a filter come from.
+/// The source of a filter's notifications.
 #[derive(Debug)]
 pub(crate) struct CallListener {
     fd: OwnedFd,
@@ -35,21 +35,21 @@ pub(crate) struct CallListener {
     /// The process that holds all others.
     first: Pid,
     limits: RunLimits,
-    /// The address that it may connect to.
+    /// The address that the script may connect to.
     proxy: Option<SocketAddrV4>,
-    /// How many groups there can be, by what was counted and what was allowed since.
+    /// An upper bound of the number of process groups: the last count, plus those allowed since.
     groups: u64,
     /// The sizes of shared anonymous mappings that were allowed, largest first.
     shared: Vec<u64>,
-    /// Whether nobody may make a group any more.
+    /// Whether no further group may be created.
     closed: bool,
 }
 
 /// More processes than there can be.
 const ALL: u64 = 1 << 16;
-/// How many different things are noted.
+/// The maximum number of different refusals that are recorded.
 const NOTED: usize = 32;
-/// How many sizes are known: of more mappings than that, each counts as the smallest.
+/// The maximum number of recorded sizes: further mappings each count as the smallest.
 const SIZES: usize = 4096;
 
 impl CallListener {
@@ -76,19 +76,19 @@ impl CallListener {
         }
     }
 
-    /// Lets nobody make a group from now on: those that are killed should not become more.
+    /// Allows no further group: processes that are being killed must not multiply.
     pub(crate) fn close(&mut self) {
         self.closed = true;
     }
 
-    /// The sizes of shared anonymous mappings that were allowed, largest first.
+    /// Returns the sizes of shared anonymous mappings that were allowed, largest first.
     pub(crate) fn shared(&self) -> &[u64] {
         &self.shared
     }
 
-    /// Answers the call that waits.
+    /// Answers a pending call.
     pub(crate) fn answer(&mut self, denied: &mut BTreeSet<String>) {
-        // Who waited may have been killed meanwhile.
+        // The caller may have been killed meanwhile.
         let Ok(notification) = sys::notification(self.fd.as_fd()) else { return };
         let call = c_long::from(notification.data.nr);
         let (verdict, name) = self.filter.verdict(call, &notification.data.args);
@@ -112,7 +112,7 @@ impl CallListener {
             CallVerdict::Connect if let Some(done) = self.connect(&notification) => done,
             CallVerdict::Deny | CallVerdict::Signal | CallVerdict::Group | CallVerdict::Connect => {
                 let what = described(name, &notification);
-                // The C library asks there for every user's name.
+                // The C library tries this whenever it looks up a user.
                 if !what.contains("/nscd/") {
                     note(denied, what);
                 }
@@ -123,7 +123,7 @@ impl CallListener {
         let _ = sys::answer(self.fd.as_fd(), notification.id, answer);
     }
 
-    /// Connects a socket to the one that a script may reach; nothing where another is meant.
+    /// Connects a socket to the address that a script may reach; `None` if another is meant.
     fn connect(&self, call: &Notification) -> Option<Answer> {
         let is_waiting = || sys::is_waiting(self.fd.as_fd(), call.id);
         match connect::connect(call, self.proxy?, is_waiting) {
@@ -133,7 +133,8 @@ impl CallListener {
         }
     }
 
-    /// Whether there may be one more group. They are counted only when it could be one too many.
+    /// Whether one more group is allowed. They are counted only if the upper bound reaches the
+    /// limit.
     fn has_room(&mut self) -> bool {
         if self.groups >= self.limits.processes {
             self.groups = tree::groups(&self.processes()).len() as u64;
@@ -143,8 +144,8 @@ impl CallListener {
         has_room
     }
 
-    /// Whether there may be one more mapping of so many bytes that processes share: what was in one
-    /// stays as long as any part of it is mapped, so that it counts in full.
+    /// Whether one more shared mapping of this size is allowed: its content stays as long as any
+    /// part of it is mapped, so it counts in full.
     fn can_share(&mut self, size: u64) -> bool {
         let most = self.limits.memory;
         let fits = |held: u64| held.saturating_add(size) <= most;
@@ -165,7 +166,7 @@ impl CallListener {
         tree::below(self.first, self.limits.processes)
     }
 
-    /// Whether a signal to this process, or to the group of who sends it, stays inside.
+    /// Whether a signal to this process, or to the sender's group, stays inside.
     fn is_inside(&self, target: i32) -> bool {
         let Some(pid) = Pid::from_raw(target.saturating_abs()) else { return target == 0 };
         target != -1 && tree::below(self.first, ALL).contains(&pid)
@@ -184,7 +185,7 @@ fn note(denied: &mut BTreeSet<String>, what: String) {
     }
 }
 
-/// What was refused: the call, and what it was about where that is known.
+/// Describes a refused call, and its subject if known.
 fn described(name: &str, notification: &Notification) -> String {
     let name = name.strip_prefix("SYS_").unwrap_or(name);
     let arguments = &notification.data.args;
@@ -212,8 +213,8 @@ fn family(number: i32) -> Option<&'static str> {
     })
 }
 
-/// The path of the socket that somebody wanted to reach. It may have changed meanwhile: good enough
-/// to be told, not to decide by.
+/// Returns the path of the socket that a process wanted to connect to. It may have changed
+/// meanwhile: good enough to report, not to decide by.
 fn address(pid: u32, at: u64, length: u64) -> Option<String> {
     let mut bytes = vec![0; usize::try_from(length).ok().filter(|it| (3..=110).contains(it))?];
     File::open(format!("/proc/{pid}/mem")).ok()?.read_exact_at(&mut bytes, at).ok()?;

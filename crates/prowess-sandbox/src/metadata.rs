@@ -1,7 +1,7 @@
 //! Changes mode and times of a file for a script, at the level *landlock*.
 //!
-//! Landlock does not guard them, so the filter lets no such call through. They are done here instead:
-//! on a file that is open, so that it stays the one that was looked at, and only where it is the
+//! Landlock does not guard them, so the filter blocks every such call. They are done here instead:
+//! on an open file, so that the changed file is the one that was checked, and only if it is the
 //! script's own.
 
 use std::{
@@ -21,12 +21,12 @@ use rustix::{
 
 use crate::sys::Notification;
 
-/// Which files are the script's own.
+/// The files that are the script's own.
 #[derive(Debug)]
 pub(crate) struct Own {
-    /// Those in these directories,
+    /// The directories that contain them.
     pub(crate) directories: Vec<PathBuf>,
-    /// but not these, and nothing in them.
+    /// The paths that are excluded, with everything in them.
     pub(crate) except: Vec<PathBuf>,
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn change(call: &Notification, own: &Own) -> Result<(), Errno> {
             rustix::fs::chmodat(CWD, &path, mode, AtFlags::empty())
         }
         MetadataChange::Times(times) => rustix::fs::utimensat(CWD, &path, &times, AtFlags::empty()),
-        // Its files are its own already; it gives none away.
+        // Its files are its own already, and it cannot give any away.
         MetadataChange::Owner(user, group) => {
             let users = [rustix::process::getuid().as_raw(), u32::MAX];
             let groups = [rustix::process::getgid().as_raw(), u32::MAX];
@@ -82,7 +82,7 @@ pub(crate) fn change(call: &Notification, own: &Own) -> Result<(), Errno> {
     }
 }
 
-/// The caller's working directory, where a directory is meant.
+/// The descriptor number that means the caller's working directory.
 #[cfg(target_arch = "x86_64")]
 const HERE: u64 = libc::AT_FDCWD as u64;
 
@@ -92,22 +92,22 @@ enum MetadataChange {
     Owner(u64, u64),
 }
 
-/// The thread whose call waits.
+/// The thread whose call is pending.
 struct Caller(u32);
 
 impl Caller {
-    /// What one of its descriptors is open on.
+    /// Opens the file of one of its descriptors.
     fn descriptor(&self, number: u64) -> Result<OwnedFd, Errno> {
         let path = format!("/proc/{}/fd/{}", self.0, number as i32);
         rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
     }
 
-    /// What a path leads to from where the caller stands.
+    /// Opens a path, resolved from the caller's directory.
     fn file(&self, directory: u64, path: u64, is_link: bool) -> Result<OwnedFd, Errno> {
         let mut bytes = [0; libc::PATH_MAX as usize];
         let count = self.memory()?.read_at(&mut bytes, path).map_err(|_| Errno::FAULT)?;
         let path = CStr::from_bytes_until_nul(&bytes[..count]).map_err(|_| Errno::NAMETOOLONG)?;
-        // The C library says this for a descriptor; from here it would be one of ours.
+        // The C library uses this path for a descriptor; here it would be one of ours.
         let own = path.to_str().ok().and_then(|it| it.strip_prefix("/proc/self/fd/"));
         if let Some(number) = own.and_then(|it| it.parse().ok()) {
             return self.descriptor(number);
@@ -123,7 +123,7 @@ impl Caller {
         rustix::fs::openat(&from, path, flags, Mode::empty())
     }
 
-    /// Two times, or now where none are given.
+    /// Reads two times, or now if none are given.
     fn times(&self, at: u64) -> Result<Timestamps, Errno> {
         let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
         if at == 0 {

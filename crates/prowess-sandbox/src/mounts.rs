@@ -1,5 +1,5 @@
-//! The root that a script sees at the level *strong*: the system read-only, its own files, and
-//! nothing else.
+//! The root of a script at the level *strong*: the system read-only, its own files, and nothing
+//! else.
 
 use std::{
     collections::HashMap,
@@ -21,7 +21,7 @@ use crate::{
     system::SYSTEM,
 };
 
-/// What programs need of `/etc`: nothing that tells about this machine or the people on it.
+/// The parts of `/etc` that programs need: nothing that identifies this machine or its users.
 pub(crate) const ETC: &[&str] = &[
     "/etc/alternatives",
     "/etc/ca-certificates",
@@ -45,10 +45,10 @@ pub(crate) const ETC: &[&str] = &[
 pub(crate) const DEVICES: &[&str] =
     &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// The user that a script is inside.
+/// The user id of a script inside.
 pub(crate) const USER: u32 = 1000;
 
-/// Builds the root and makes it ours. The process has namespaces of its own.
+/// Builds the root and enters it. The process has namespaces of its own.
 pub(crate) fn enter(order: &Order) -> Result<(), StartFailure> {
     let failed = |what: &'static str| Component::Root.failed::<io::Error>(what);
     let root = order.root();
@@ -72,14 +72,14 @@ pub(crate) fn enter(order: &Order) -> Result<(), StartFailure> {
         tree.hide(Path::new(path)).map_err(Component::Job.failed(what))?;
     }
     for (path, target) in &order.links {
-        // Where it cannot be, the target is still there.
+        // If the link cannot be created, the target is still accessible.
         let _ = tree.link(Path::new(target), Path::new(path));
     }
     sys::mount_setattr(&c_path(&root), READ, false).map_err(failed("lock the root"))?;
     pivot(&root).map_err(failed("change the root"))
 }
 
-/// All that the script is given, each directory before what lies in it.
+/// Returns all paths that the script is given, each directory before its content.
 fn tree_of(order: &Order) -> Vec<(PathBuf, u64)> {
     let paths = |paths: &[std::ffi::OsString], attributes| {
         paths.iter().map(|it| (PathBuf::from(it), attributes)).collect::<Vec<_>>()
@@ -88,19 +88,19 @@ fn tree_of(order: &Order) -> Vec<(PathBuf, u64)> {
     all.push((order.given(), READ));
     all.push((order.work(), WRITE));
     all.extend(paths(&order.writes, WRITE));
-    // What can only be read stays where it is, too, inside of what can be written.
-    // The last of one path is the one on top.
+    // Read-only paths inside of writable ones stay in place too. Of equal paths, the last is on
+    // top.
     let mut known: HashMap<PathBuf, u64> = all.iter().cloned().collect();
     for path in order.withheld.iter().chain(&order.reads) {
         anchor(Path::new(path), &mut known, &mut all);
     }
-    // Stable: of one path given for both, writing comes last and so on top.
+    // A stable sort: if a path is given for both, writing comes last and so is on top.
     all.sort_by_key(|it| it.0.components().count());
     all
 }
 
-/// Gives each directory above a path by itself: nothing that is mounted can be moved, so that nothing
-/// else can take the place of the path.
+/// Mounts each directory above a path separately: a mount point cannot be moved, so nothing else
+/// can take the place of the path.
 fn anchor(path: &Path, known: &mut HashMap<PathBuf, u64>, all: &mut Vec<(PathBuf, u64)>) {
     for above in path.ancestors().skip(1) {
         let nearest = above.ancestors().find_map(|it| Some((it, *known.get(it)?)));
@@ -111,16 +111,17 @@ fn anchor(path: &Path, known: &mut HashMap<PathBuf, u64>, all: &mut Vec<(PathBuf
     }
 }
 
-/// The layers in which a script can write to what is not its own. They lie in memory, outside of its root: nobody
-/// reaches them but through the directories that they lie over, and they end with the script.
+/// The layers in which a script can write over directories that are not its own. They are in
+/// memory, outside of its root: reachable only through the directories that they cover, and
+/// discarded with the script.
 struct Layers<'o> {
     order: &'o Order,
-    /// Where they lie, once there is one.
+    /// Their folder, once there is a layer.
     folder: Option<File>,
     count: usize,
 }
 
-/// How many files there can be in all layers.
+/// The maximum number of files in all layers.
 const LAYER_FILES: u64 = 32 << 10;
 
 impl<'o> Layers<'o> {
@@ -128,15 +129,15 @@ impl<'o> Layers<'o> {
         Self { order, folder: None, count: 0 }
     }
 
-    /// Puts a layer over a directory, by overlayfs. Fails where the kernel lets nobody but root do that, or where the
-    /// directory lies on what it cannot lie over.
+    /// Mounts a layer over a directory, with overlayfs. Fails if the kernel allows that only to
+    /// root, or if the file system of the directory does not support it.
     fn mount(&mut self, path: &Path, tree: &Tree<'_>) -> io::Result<()> {
         let lower = File::open(path)?;
         let folder = match &self.folder {
             Some(folder) => folder,
             None => self.folder.insert(self.make()?),
         };
-        // By their numbers, because a path may have letters in it that separate options.
+        // By descriptor, because a path may contain the separators of options.
         let layers = format!("/proc/self/fd/{}/{}", folder.as_raw_fd(), self.count);
         self.count += 1;
         let [upper, work] = ["upper", "work"].map(|it| format!("{layers}-{it}"));
@@ -144,7 +145,7 @@ impl<'o> Layers<'o> {
         fs::create_dir(&work)?;
         tree.make(path)?;
         let lower = lower.as_raw_fd();
-        // Nothing of it is kept, so nothing has to reach a disk.
+        // The layer is discarded, so nothing has to be written to disk.
         let options = format!(
             "lowerdir=/proc/self/fd/{lower},upperdir={upper},workdir={work},userxattr,volatile"
         );
@@ -153,7 +154,7 @@ impl<'o> Layers<'o> {
         Ok(mount("overlay", tree.inside(path), "overlay", flags, options.as_c_str())?)
     }
 
-    /// Makes the place for them, no larger than what the script may write at all.
+    /// Creates the folder for layers, no larger than the script may write in total.
     fn make(&self) -> io::Result<File> {
         let limits = &self.order.limits;
         let size = limits.work.min(limits.memory / 2).max(64 << 10);
@@ -166,7 +167,7 @@ impl<'o> Layers<'o> {
     }
 }
 
-/// A root that is being built.
+/// A root under construction.
 struct Tree<'r> {
     root: &'r Path,
 }
@@ -182,14 +183,14 @@ impl Tree<'_> {
         Ok(mount("tmpfs", self.inside(Path::new(path)), "tmpfs", flags, options.as_c_str())?)
     }
 
-    /// Lets a path from outside be seen inside.
+    /// Mounts a path from outside at a path inside.
     fn bind(&self, source: &Path, path: &Path, attributes: u64) -> io::Result<()> {
         let target = self.inside(path);
         if fs::metadata(source)?.is_dir() {
             self.make(path)?;
         } else {
             self.make_parent(path)?;
-            // It may be there already, in a directory that cannot be written to.
+            // It may exist already, in a directory that is read-only.
             if !target.exists() {
                 File::create_new(&target)?;
             }
@@ -198,7 +199,7 @@ impl Tree<'_> {
         sys::mount_setattr(&c_path(&target), attributes, true)
     }
 
-    /// Puts something empty over a path.
+    /// Covers a path with something empty.
     fn hide(&self, path: &Path) -> io::Result<()> {
         let target = self.inside(path);
         match fs::symlink_metadata(&target) {
@@ -210,7 +211,7 @@ impl Tree<'_> {
                 mount_bind_recursive("/dev/null", &target)?;
                 sys::mount_setattr(&c_path(&target), DEVICE, false)
             }
-            // It lies in nothing that is given.
+            // It is not in any path that is given.
             Err(_) => Ok(()),
         }
     }
@@ -224,8 +225,8 @@ impl Tree<'_> {
         self.make(path.parent().unwrap_or(path))
     }
 
-    /// Makes a directory and those above it. A link on the way is not followed: from here it would
-    /// still lead outside.
+    /// Creates a directory and its parents. A link on the path is not followed: at this point it
+    /// would still lead outside.
     fn make(&self, path: &Path) -> io::Result<()> {
         let mut made = self.root.to_owned();
         for name in path.components().skip(1) {
@@ -239,7 +240,7 @@ impl Tree<'_> {
         Ok(())
     }
 
-    /// The system, as it lies outside: a link stays one.
+    /// Mounts the system directories, as they are outside: a link stays a link.
     fn system(&self) -> io::Result<()> {
         for path in SYSTEM.iter().chain(ETC).map(Path::new) {
             let Ok(metadata) = fs::symlink_metadata(path) else { continue };
@@ -260,8 +261,8 @@ impl Tree<'_> {
     fn proc(&self) -> io::Result<()> {
         let path = self.inside(Path::new("/proc"));
         fs::create_dir(&path)?;
-        // Whoever runs as root outside owns the switches in there. Processes that cannot be looked
-        // into are not there at all.
+        // Read-only, because a user who is root outside owns the settings in there. Processes that
+        // cannot be inspected are hidden.
         let flags =
             MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
         Ok(mount("proc", &path, "proc", flags, c"hidepid=4")?)
@@ -285,7 +286,7 @@ impl Tree<'_> {
     }
 }
 
-/// Makes a directory the root, and lets go of the one before.
+/// Makes a directory the root, and detaches the previous one.
 fn pivot(root: &Path) -> io::Result<()> {
     rustix::process::chdir(root)?;
     rustix::process::pivot_root(".", ".")?;
@@ -296,7 +297,7 @@ fn pivot(root: &Path) -> io::Result<()> {
 /// Attributes of a mount: `MOUNT_ATTR_RDONLY`, `_NOSUID`, `_NODEV` and `_NOEXEC`.
 const WRITE: u64 = 0x2 | 0x4;
 const READ: u64 = 0x1 | WRITE;
-/// A device can be written to all the same, but its mode and times are those outside, and root owns it.
+/// A device can still be written to, but its mode and times are those outside, and root owns it.
 const DEVICE: u64 = 0x1 | 0x2 | 0x8;
 
 fn c_path(path: &Path) -> CString {

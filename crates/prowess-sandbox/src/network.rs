@@ -5,13 +5,13 @@ use std::{fmt, net::TcpListener, pin::Pin, sync::Arc};
 use serde::Serialize;
 use tokio::sync::oneshot::Receiver;
 
-/// The network that a program reaches. It never has one of its own.
+/// The network access of a program. It never has a network of its own.
 #[derive(Debug, Clone, Default)]
 pub enum Network {
     /// Nothing.
     #[default]
     None,
-    /// The hosts that a proxy connects to. `HTTP_PROXY` and its kin say where the proxy is.
+    /// The hosts that a proxy connects to. `HTTP_PROXY` and similar variables contain its address.
     Proxy(Arc<dyn NetworkProxy>),
 }
 
@@ -23,16 +23,16 @@ pub trait NetworkProxy: fmt::Debug + Send + Sync {
 
 /// The use of a proxy by one run.
 pub trait ProxySession: Send + Sync {
-    /// Serves a socket until this is dropped, and with it every connection. With a password, only
-    /// whoever says it.
+    /// Serves a socket and its connections until the future is dropped. With a password, only
+    /// clients that send it.
     fn serve(
         &self,
         socket: TcpListener,
         password: Option<String>,
     ) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 
-    /// The connections so far, in the order in which they were asked for, and how many more there
-    /// were than are listed.
+    /// Returns the connections so far, in the order of their requests, and the number of those that
+    /// are not listed.
     fn connections(&self) -> (Vec<ScriptConnection>, u64);
 }
 
@@ -41,26 +41,26 @@ pub trait ProxySession: Send + Sync {
 pub struct ScriptConnection {
     /// The host as a name or an address.
     pub host: String,
-    /// Its port; 0 where none could be read.
+    /// Its port; 0 if none could be parsed.
     pub port: u16,
-    /// How many bytes went to the host.
+    /// The number of bytes sent to the host.
     pub bytes_sent: u64,
-    /// How many came from it.
+    /// The number of bytes received from it.
     pub bytes_received: u64,
-    /// Why there was no connection, or why it was ended.
+    /// The reason the connection was refused or ended.
     pub refused: Option<String>,
 }
 
-/// Where a program asks for connections.
+/// The socket at which a program asks for connections.
 #[derive(Debug)]
 pub(crate) struct Entrance {
     pub(crate) socket: TcpListener,
-    /// Keeps others out who could connect, too.
+    /// The password that keeps out other programs that could connect.
     pub(crate) password: Option<String>,
 }
 
 impl Network {
-    /// A password that nobody can guess, if there is anything to keep others from.
+    /// Returns an unguessable password, if there is a proxy to protect.
     pub(crate) fn password(&self) -> Option<String> {
         match self {
             Self::None => None,
@@ -72,8 +72,8 @@ impl Network {
         }
     }
 
-    /// Why connections were refused so far over which nothing has passed, where all sessions of the
-    /// proxy list the same.
+    /// Returns the reasons for refused connections so far over which nothing was transferred, for a
+    /// proxy whose sessions all list the same connections.
     pub fn refusals(&self) -> Vec<String> {
         match self {
             Self::None => Vec::new(),
@@ -85,8 +85,8 @@ impl Network {
         }
     }
 
-    /// Waits for a run, and serves its entrance as long. Returns what it has connected to, and how much
-    /// of that is not listed.
+    /// Waits for a run, and serves its entrance meanwhile. Returns its connections, and the number
+    /// of those that are not listed.
     pub(crate) async fn during<T>(
         &self,
         entrance: Receiver<Entrance>,

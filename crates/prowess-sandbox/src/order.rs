@@ -1,4 +1,4 @@
-//! What the launcher is told, and what it answers, over the socket that is its stdin.
+//! The messages between engine and launcher, over the socket that is the launcher's stdin.
 
 use std::{
     collections::BTreeMap,
@@ -21,128 +21,128 @@ use crate::{
     work::{GIVEN, ROOT, TEMPORARY, WORK},
 };
 
-/// What the launcher is to run, and how.
+/// The order for the launcher: the program, and its sandbox.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Order {
-    /// What to run; nothing when it is only to find out what the machine gives.
+    /// The program and its arguments; empty to only probe the machine.
     pub(crate) argv: Vec<OsString>,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) directory: OsString,
-    /// Whether what it prints goes to a socket, from which it hears what is said to it.
+    /// Whether stdin and stdout are a socket to the caller.
     pub(crate) interactive: bool,
-    /// Whether a pipe comes behind this, which is its stdin.
+    /// Whether a pipe for stdin follows this message.
     pub(crate) has_stdin: bool,
     /// Directories of `PATH`, before those of the system.
     pub(crate) path: Vec<OsString>,
-    /// Its `HOME`; the work directory when not given.
+    /// Its `HOME`; by default, the work directory.
     pub(crate) home: Option<OsString>,
-    /// What the script may read, and what it may write, besides the system and its own work. No
-    /// path of these has a link in it.
+    /// The paths that the script may read, and those that it may write, besides the system and its
+    /// own work directory. They contain no links.
     pub(crate) reads: Vec<OsString>,
     pub(crate) writes: Vec<OsString>,
     /// Directories to read that it may write in a layer of its own.
     pub(crate) layered: Vec<OsString>,
-    /// What of these it may not read.
+    /// The paths among these that it may not read.
     pub(crate) hidden: Vec<OsString>,
-    /// What of these it may neither read nor write.
+    /// The paths among these that it may neither read nor write.
     pub(crate) withheld: Vec<OsString>,
-    /// Other paths by which these are known, and where they lead.
+    /// Aliases of these paths, and their targets.
     pub(crate) links: Vec<(OsString, OsString)>,
-    /// Where the directories of its work lie.
+    /// The parent of its work directories.
     pub(crate) base: OsString,
     pub(crate) limits: RunLimits,
-    /// Whether it can connect to the one socket that is handed over, and the password that keeps others
-    /// from using it.
+    /// The password of the only socket that it can connect to, which keeps others from using it;
+    /// `None` without a network.
     pub(crate) network: Option<String>,
     /// The levels to try, best first.
     pub(crate) levels: Vec<SandboxLevel>,
 }
 
-/// What came of it.
+/// The reply of the launcher.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
-    /// It ran, and no process of it is left.
+    /// It ran, and none of its processes is left.
     Ended(RunEnd),
     /// It could not be run.
     Failed(StartFailure),
-    /// The machine gives none of the levels.
+    /// The machine supports none of the levels.
     Unavailable(Vec<(SandboxLevel, StartFailure)>),
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RunEnd {
     pub(crate) level: SandboxLevel,
-    /// What else the machine gives.
+    /// The optional features of the machine.
     pub(crate) given: MachineFeatures,
     pub(crate) exit: Exit,
     pub(crate) stopped: Option<StopCause>,
-    /// What was refused, each thing once.
+    /// The refused actions, each once.
     pub(crate) denied: Vec<String>,
 }
 
-/// What a machine gives that a level can do without.
+/// The features of a machine that are optional for a level.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct MachineFeatures {
-    /// The version of the kernel's rules about files; 0 where there are none.
+    /// The Landlock version of the kernel; 0 without Landlock.
     pub(crate) rules: i32,
-    /// Whether the supervisor hears of calls that are refused.
+    /// Whether the supervisor is notified of refused calls.
     pub(crate) listener: bool,
     pub(crate) limits: Enforcement,
 }
 
-/// What holds a run to its limits of memory and processes.
+/// The enforcement of the limits of memory and processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Enforcement {
     CgroupV2,
     CgroupV1,
-    /// The supervisor, which counts.
+    /// The supervisor counts them.
     Counted,
 }
 
-/// What a process left behind.
+/// The exit status of a process.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) enum Exit {
     Code(i32),
     Signal(i32),
 }
 
-/// Why a run was stopped.
+/// The reason a run was stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum StopCause {
-    /// Nobody waits for it any more.
+    /// It was cancelled.
     Unwanted,
     Time,
     Idle,
     Memory,
     Work,
     Processes,
-    /// It lets nobody look, so that nothing can be counted.
+    /// It cannot be inspected, so nothing can be counted.
     Hidden,
 }
 
-/// What could not be done, and why.
+/// A step that failed, with the cause.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct StartFailure {
     pub(crate) component: Component,
-    /// What could not be done.
+    /// The step that failed.
     pub(crate) what: String,
-    /// The system's number for why.
+    /// The error number of the cause.
     pub(crate) errno: Option<i32>,
 }
 
-/// What something that fails belongs to.
+/// The component that a failure belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Component {
-    /// The job: it asks for what is not there.
+    /// The job: it asks for something that does not exist.
     Job,
-    /// Anything else is the machine, which does not give what a level needs.
+    /// This and all others are the machine, which lacks something that a level needs.
     Namespaces,
     Root,
     Rules,
     Filter,
     Process,
-    /// The control group, which a run can do without.
+    /// The control group, which is optional for a run.
     Group,
 }
 
@@ -169,7 +169,7 @@ impl Order {
 }
 
 impl Component {
-    /// A failure of this part, for `map_err`.
+    /// Returns a failure of this component, for `map_err`.
     pub(crate) fn failed<E: Into<io::Error>>(
         self,
         what: impl Into<String>,
@@ -188,12 +188,12 @@ impl StartFailure {
     }
 }
 
-/// The byte that asks the supervisor to stop a run that says nothing.
+/// The byte that asks the supervisor to stop a silent run.
 pub(crate) const IDLE: u8 = b'i';
-/// The byte that asks it to stop a run that nobody wants any more.
+/// The byte that asks it to cancel a run.
 pub(crate) const CANCEL: u8 = b'c';
 
-/// A message, with its length before it.
+/// Encodes a message, preceded by its length.
 pub(crate) fn framed(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let body = serde_json::to_vec(message)?;
     let length = u32::try_from(body.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
@@ -204,7 +204,7 @@ pub(crate) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<
     to.write_all(&framed(message)?)
 }
 
-/// Sends a descriptor behind a message.
+/// Sends a descriptor after a message.
 pub(crate) fn send_descriptor(to: impl AsFd, descriptor: &OwnedFd) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);

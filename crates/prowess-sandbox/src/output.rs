@@ -1,6 +1,6 @@
-//! The output of a program: as it comes, and as it is kept.
+//! The output of a program: as chunks, and as captured.
 
-/// A piece of the output of a program.
+/// A chunk of a program's output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Chunk {
     /// From its stdout.
@@ -10,18 +10,18 @@ pub enum Chunk {
 }
 
 impl Chunk {
-    /// The bytes of it.
+    /// Returns its bytes.
     pub fn bytes(&self) -> &[u8] {
         let (Self::Stdout(bytes) | Self::Stderr(bytes)) = self;
         bytes
     }
 }
 
-/// The text of a stream: its beginning and its end where it was too long.
+/// The text of a stream: its beginning and its end if it was too long.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CapturedText {
-    /// The text; with replacement characters for bytes that are none.
+    /// The text; invalid bytes are replacement characters.
     pub text: String,
-    /// How many bytes were left out of its middle; the text says where.
+    /// The number of bytes left out of its middle; the text marks the place.
     pub cut: u64,
 }

@@ -1,4 +1,4 @@
-//! What a machine gives to hold a script, and what to do where that is too little.
+//! The sandbox features of a machine, and advice if they are insufficient.
 
 use std::{fs, io, path::Path, process::Stdio};
 
@@ -13,7 +13,7 @@ use crate::{
     work::Work,
 };
 
-/// Tries both levels with nothing to run.
+/// Tries both levels without a program.
 pub(crate) fn probe(launcher: &Launcher) -> SandboxSupport {
     let tried =
         [SandboxLevel::Strong, SandboxLevel::Landlock].map(|it| (it, attempt(launcher, it)));
@@ -65,7 +65,8 @@ fn attempt(launcher: &Launcher, level: SandboxLevel) -> Result<MachineFeatures, 
     }
 }
 
-/// What the two attempts say about each part, in the order in which they are tried.
+/// Returns a check for each component, in the order of the attempts, from the results of both
+/// levels.
 fn checks(
     strong: &Result<MachineFeatures, StartFailure>,
     landlock: &Result<MachineFeatures, StartFailure>,
@@ -77,7 +78,7 @@ fn checks(
                  detail: &str| {
         let failed =
             needed.iter().find_map(|it| it.as_ref().err().filter(|it| it.component == component));
-        // What comes before it on the way in may have failed.
+        // An earlier step may have failed.
         let given = if failed.is_some() {
             Some(false)
         } else {
@@ -116,7 +117,7 @@ fn checks(
     ]
 }
 
-/// What holds a run to its limits of memory and processes.
+/// Returns the check of how limits of memory and processes are enforced.
 fn limits(best: Option<&MachineFeatures>) -> FeatureCheck {
     let way = best.map(|it| it.limits);
     let detail = match way {
@@ -136,14 +137,14 @@ fn limits(best: Option<&MachineFeatures>) -> FeatureCheck {
     FeatureCheck { name: "limits", given: way.map(|_| true), detail, remedy }
 }
 
-/// Why no level could be reached, and what to do about it.
+/// Returns the error that no level is available, with advice.
 pub(crate) fn unavailable(missing: &[(SandboxLevel, StartFailure)]) -> SandboxError {
     let reason = |(level, it): &(SandboxLevel, StartFailure)| {
         format!("`{level}` cannot {}: {}", it.what, why(it))
     };
     let reasons: Vec<String> = missing.iter().map(reason).collect();
     let machine = Machine::look();
-    // The first is the better level, and its remedy the better one.
+    // The first is the stronger level, so its advice is better.
     let remedy = missing.first().map_or_else(String::new, |it| remedy(&it.1, &machine));
     SandboxError::Unavailable { reason: reasons.join("; "), remedy }
 }
@@ -153,7 +154,7 @@ fn why(failure: &StartFailure) -> String {
     error.split(" (os error").next().unwrap_or(&error).to_lowercase()
 }
 
-/// What is known about a machine that may be in the way.
+/// The settings of a machine that may prevent a sandbox.
 #[derive(Debug, Default)]
 struct Machine {
     apparmor_restricts: bool,
@@ -178,7 +179,7 @@ impl Machine {
     }
 }
 
-/// What to do about a part that is missing, in one line.
+/// Returns advice about a missing component, in one line.
 fn remedy(failure: &StartFailure, machine: &Machine) -> String {
     let advice = match failure.component {
         Component::Namespaces | Component::Root if machine.no_user_namespaces => {

@@ -1,17 +1,17 @@
-//! How a run ended, and what it left.
+//! The result of a run.
 
 use std::time::Duration;
 
 use crate::{level::SandboxLevel, network::ScriptConnection, output::CapturedText};
 
-/// How a program ended, and what it left.
+/// The result of a program's run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunResult {
-    /// How it ended.
+    /// The status.
     pub status: RunStatus,
-    /// The reason why it did not end well, in one line.
+    /// The reason it did not succeed, in one line.
     pub message: Option<String>,
-    /// The code that it exited with.
+    /// The exit code.
     pub exit_code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
@@ -21,29 +21,29 @@ pub struct RunResult {
     pub stderr: CapturedText,
     /// The files that it left in its work directory, by path.
     pub files: Vec<String>,
-    /// How long it took.
+    /// The duration.
     pub duration: Duration,
-    /// How strongly it was confined.
+    /// The level of its confinement.
     pub level: SandboxLevel,
-    /// Actions that the sandbox has refused, each once.
+    /// Actions that the sandbox refused, each once.
     pub denied: Vec<String>,
-    /// The connections that it asked its proxy for, refused ones included.
+    /// The connections that it requested from its proxy, including refused ones.
     pub connections: Vec<ScriptConnection>,
-    /// How many more connections there were than are listed.
+    /// The number of connections that are not listed.
     pub connections_omitted: u64,
 }
 
-/// How a program ended.
+/// The status of a program that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunStatus {
-    /// Well.
+    /// It succeeded.
     Ok,
-    /// It says that it failed.
+    /// It exited with an error.
     Failed,
-    /// A signal ended it, or we did at one of its limits.
+    /// A signal ended it, or it was killed at one of its limits.
     Killed,
-    /// Its time was over.
+    /// It ran out of time.
     TimedOut,
-    /// Whoever asked for it no longer wants it.
+    /// The caller cancelled it.
     Cancelled,
 }

@@ -1,4 +1,4 @@
-//! Changes to what somebody else wrote: each whole or not at all, and only to what was read.
+//! Changes to files of other programs: atomic, and only to the content that was read.
 
 use std::{
     fs::File,
@@ -10,11 +10,11 @@ use rustix::fs::{Access, AtFlags};
 
 use crate::root::{Links, Root, RootError, rename_noreplace};
 
-/// A file was not rewritten; it is as it was.
+/// A file was not rewritten and is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RewriteError {
-    /// It is not to be written to, at least not by us.
+    /// It is not writable, at least for this user.
     #[error("it is read-only")]
     ReadOnly,
     /// It does not hold any more what was read.
@@ -26,9 +26,9 @@ pub enum RewriteError {
 }
 
 impl Root {
-    /// Puts `after` in the place of a file that still holds `before`, with the rights, the attributes
-    /// and, where that is allowed, the owner that it had. One that holds `after` already is well. No
-    /// link is followed on the way.
+    /// Replaces a file whose content is still `before` with `after`, and keeps its permissions,
+    /// attributes and, if allowed, owner. A file whose content is already `after` is a success. No
+    /// link is followed on the path.
     pub fn rewrite(&self, path: &Path, before: &[u8], after: &[u8]) -> Result<(), RewriteError> {
         let (folder, name) = self.place(path)?;
         let mut error = RewriteError::Changed;
@@ -51,8 +51,8 @@ impl Root {
         if is_written || is_done { Ok(()) } else { Err(error) }
     }
 
-    /// Gives a file or folder another name beside it, which nothing has yet. No link is followed on
-    /// the way.
+    /// Renames a file or folder within its folder, to a name that is not taken. No link is followed
+    /// on the path.
     pub fn rename(&self, path: &Path, new: &str) -> Result<(), RootError> {
         let (folder, name) = self.place(path)?;
         let directory = folder.as_fd();
@@ -61,7 +61,7 @@ impl Root {
             .map_err(|errno| RootError::Io { path: path.to_owned(), source: errno.into() })
     }
 
-    /// The folder that something lies in, and its name there.
+    /// Returns the folder of a path, and its name there.
     fn place(&self, path: &Path) -> Result<(Self, PathBuf), RootError> {
         let outside = || RootError::Outside { path: path.to_owned() };
         let name = path.file_name().ok_or_else(outside)?;

@@ -1,8 +1,9 @@
-//! A directory that nothing leads out of: not `..`, not a link, not a link that comes in between.
+//! A directory that no path leads out of: not by `..`, not by a link, not by a link created
+//! concurrently.
 //!
-//! Every path from outside is resolved here, from an open directory on. Links inside are followed
-//! first, then the kernel opens what they lead to and follows none: what was checked is what is
-//! opened.
+//! Every path from outside is resolved here, starting at an open directory. Links inside are
+//! resolved first, then the kernel opens the result without following any: the file that was
+//! checked is the file that is opened.
 
 mod draft;
 
@@ -27,41 +28,41 @@ use rustix::{
 
 use self::draft::Draft;
 
-/// A directory that nothing leads out of.
+/// A directory that no path leads out of.
 #[derive(Debug)]
 pub struct Root {
     directory: OwnedFd,
     path: PathBuf,
-    /// How the host calls it.
+    /// The path by which the host opened it.
     named: PathBuf,
 }
 
-/// How links on the way to a file are treated.
+/// The treatment of links on a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Links {
-    /// It is followed, as long as it stays inside.
+    /// Links are followed, as long as they stay inside.
     Inside,
-    /// It is refused.
+    /// Links are refused.
     Never,
 }
 
-/// One entry of a directory.
+/// An entry of a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirectoryEntry {
     /// Its name.
     pub name: OsString,
     /// Its type; a link is not followed.
     pub kind: FileType,
-    /// How large it is.
+    /// Its size.
     pub size: u64,
 }
 
-/// A part of what is in a directory.
+/// A page of a directory's entries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirectoryPage {
     /// The entries, sorted by name.
     pub entries: Vec<DirectoryEntry>,
-    /// How many the directory has.
+    /// The total number of entries of the directory.
     pub total: usize,
 }
 
@@ -81,18 +82,18 @@ pub enum RootError {
         /// The path, as given.
         path: PathBuf,
     },
-    /// The system said no.
+    /// The system reported an error.
     #[error("cannot use `{}`", path.display())]
     Io {
         /// The path, as given.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
 }
 
 impl RootError {
-    /// Whether there is nothing of this path.
+    /// Whether the path does not exist.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
@@ -108,22 +109,23 @@ impl Root {
         Ok(Self { directory: directory.map_err(|it| failed(it.into()))?, path, named })
     }
 
-    /// Where it lies, without links.
+    /// Returns its path, without links.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The open directory.
+    /// Returns the open directory.
     pub fn as_fd(&self) -> BorrowedFd<'_> {
         self.directory.as_fd()
     }
 
-    /// The rest of an absolute path behind this directory, by its name or by where it lies.
+    /// Returns the rest of an absolute path below this directory, by the given or the resolved path
+    /// of the directory.
     pub fn within<'p>(&self, path: &'p Path) -> Option<&'p Path> {
         [&self.path, &self.named].into_iter().find_map(|own| path.strip_prefix(own).ok())
     }
 
-    /// Where a path leads once every link on it is followed: a path inside, without links.
+    /// Resolves every link of a path: returns a path inside, without links.
     pub fn real(&self, path: &Path) -> Result<PathBuf, RootError> {
         let outside = || RootError::Outside { path: path.to_owned() };
         let mut rest: Vec<OsString> = parts(path)?.into_iter().rev().map(OsString::from).collect();
@@ -156,7 +158,7 @@ impl Root {
         Ok(real)
     }
 
-    /// Opens an ordinary file to read it. A pipe or device is refused without waiting for it.
+    /// Opens a regular file for reading. A pipe or device is refused without blocking.
     pub fn file(&self, path: &Path, links: Links) -> Result<File, RootError> {
         let file = self.resolve(path, FILE, links)?;
         let stat = rustix::fs::fstat(&file).map_err(|it| failed(path, it))?;
@@ -177,8 +179,8 @@ impl Root {
         Ok(self.page(path, links, 0, usize::MAX)?.entries)
     }
 
-    /// Lists a part of a directory: `limit` entries from the one with number `offset` on. However
-    /// many there are, no more names than these are held.
+    /// Lists a page of a directory: `limit` entries, starting at index `offset`. Of any number of
+    /// names, only these are kept in memory.
     pub fn page(
         &self,
         path: &Path,
@@ -204,7 +206,7 @@ impl Root {
         }
         let mut entries = Vec::new();
         for name in names.into_iter().skip(offset) {
-            // One that has gone meanwhile is not there.
+            // An entry that was removed meanwhile is left out.
             if let Ok(stat) = rustix::fs::statat(&directory, &name, AtFlags::SYMLINK_NOFOLLOW) {
                 let name = OsString::from_vec(name.into_bytes());
                 entries.push(DirectoryEntry { name, kind: kind(&stat), size: stat.st_size as u64 });
@@ -213,10 +215,10 @@ impl Root {
         Ok(DirectoryPage { entries, total })
     }
 
-    /// Makes a directory and those above it; returns it open. No link is followed.
+    /// Creates a directory and its parents; returns it open. No link is followed.
     pub fn make_directory(&self, path: &Path) -> Result<Self, RootError> {
         let failed = |errno| failed(path, errno);
-        // Opened anew, because a lock belongs to whoever opened the directory.
+        // Opened anew, because a lock belongs to the open file description.
         let mut directory = open_name(self.as_fd(), OsStr::new("."), DIRECTORY).map_err(failed)?;
         for name in parts(path)? {
             match rustix::fs::mkdirat(&directory, name, Mode::from(0o777)) {
@@ -230,15 +232,14 @@ impl Root {
         Ok(self.inside(directory, path))
     }
 
-    /// Writes a file whole or not at all, and makes the directories above it. A link of its name is
-    /// refused.
+    /// Writes a file atomically, and creates its parent directories. A link of its name is refused.
     pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<(), RootError> {
         let (parent, name) = self.parent(path)?;
         Draft::new(&parent.directory, name, path, bytes)?.keep()
     }
 
-    /// Writes a file if what is there is as wanted, and says whether. It is asked last of all;
-    /// those who write so do it one after the other.
+    /// Writes a file if `is_wanted` accepts the current one, and returns whether it did. The check
+    /// comes last, right before the replacement; concurrent calls run one after the other.
     pub fn write_if(
         &self,
         path: &Path,
@@ -261,7 +262,7 @@ impl Root {
         draft.keep().map(|()| true)
     }
 
-    /// The directory that a file lies in, made if it was not there, and the file's name.
+    /// Returns the directory of a file, created if necessary, and the file's name.
     fn parent<'p>(&self, path: &'p Path) -> Result<(Self, &'p OsStr), RootError> {
         let outside = || RootError::Outside { path: path.to_owned() };
         let name = path.file_name().ok_or_else(outside)?;
@@ -272,7 +273,7 @@ impl Root {
         Self { directory, path: self.path.join(path), named: self.named.join(path) }
     }
 
-    /// Opens what a path leads to, if that lies inside.
+    /// Opens the target of a path, if it is inside.
     fn resolve(&self, path: &Path, flags: OFlags, links: Links) -> Result<OwnedFd, RootError> {
         parts(path)?;
         let opened = match self.open_plain(path, flags) {
@@ -282,15 +283,15 @@ impl Root {
         opened.map_err(|errno| refused(path, errno))
     }
 
-    /// Opens a path that holds no link.
+    /// Opens a path that contains no link.
     fn open_plain(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         loop {
             return match rustix::fs::openat2(&self.directory, path, flags, Mode::empty(), how) {
-                // Something was renamed on the way: the kernel asks to look again.
+                // Something on the path was renamed: the kernel asks to retry.
                 Err(Errno::AGAIN) => continue,
-                // Kernels before 5.6 and some containers do not have it.
+                // Missing in kernels before 5.6 and in some containers.
                 Err(Errno::NOSYS | Errno::PERM) => self.walk(path, flags),
                 opened => opened,
             };
@@ -310,21 +311,21 @@ impl Root {
     }
 }
 
-/// As many links as the kernel would follow.
+/// The maximum number of links, as in the kernel.
 const MAX_LINKS: usize = 40;
-/// How long somebody waits for others who write to a directory.
+/// The timeout of waiting for other writers of a directory.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How a file is opened: without waiting, whatever it is.
+/// The flags for opening a file: never blocks, whatever the file is.
 const FILE: OFlags =
     OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
-/// How a directory is opened.
+/// The flags for opening a directory.
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// Opens one name of a directory; a link of that name is refused.
+/// Opens a name in a directory; a link of that name is refused.
 fn open_name(directory: BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {
     let opened = rustix::fs::openat(directory, name, flags | OFlags::NOFOLLOW, Mode::empty());
     opened.map_err(|errno| match errno {
-        // So it says of a link where a directory was wanted.
+        // The error for a link if a directory was expected.
         Errno::NOTDIR if rustix::fs::readlinkat(directory, name, Vec::new()).is_ok() => Errno::LOOP,
         errno => errno,
     })
@@ -338,7 +339,7 @@ pub fn rename_noreplace(
     new: &OsStr,
 ) -> Result<(), Errno> {
     match rustix::fs::renameat_with(from, old, to, new, RenameFlags::NOREPLACE) {
-        // Some file systems cannot; other writers of ours hold a lock.
+        // Not supported by some file systems; our other writers hold a lock.
         Err(Errno::INVAL | Errno::NOSYS) => {
             match rustix::fs::statat(to, new, AtFlags::SYMLINK_NOFOLLOW) {
                 Err(Errno::NOENT) => rustix::fs::renameat(from, old, to, new),
@@ -350,7 +351,7 @@ pub fn rename_noreplace(
     }
 }
 
-/// Waits until nobody else writes to a directory. The lock is gone when the directory is closed.
+/// Locks a directory against other writers. Closing the directory releases the lock.
 fn lock(directory: &OwnedFd) -> Result<(), Errno> {
     let start = Instant::now();
     loop {
@@ -363,7 +364,7 @@ fn lock(directory: &OwnedFd) -> Result<(), Errno> {
     }
 }
 
-/// The names of a relative path.
+/// Splits a relative path into names.
 fn parts(path: &Path) -> Result<Vec<&OsStr>, RootError> {
     let mut parts = Vec::new();
     for part in path.components() {
@@ -386,7 +387,7 @@ fn failed(path: &Path, errno: Errno) -> RootError {
     RootError::Io { path: path.to_owned(), source: errno.into() }
 }
 
-/// The error of a path that may have led out.
+/// Returns the error of a path that may lead outside.
 fn refused(path: &Path, errno: Errno) -> RootError {
     match errno {
         Errno::XDEV | Errno::LOOP => RootError::Outside { path: path.to_owned() },

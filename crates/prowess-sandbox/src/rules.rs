@@ -1,4 +1,4 @@
-//! The rules of the kernel about files, sockets and signals: Landlock.
+//! The kernel's rules about files, sockets and signals: Landlock.
 
 use std::{
     ffi::OsString,
@@ -18,15 +18,15 @@ use crate::{
     system::SYSTEM,
 };
 
-/// The newest rules that are asked for; a kernel gives those that it knows.
+/// The newest version that is requested; a kernel applies what it knows.
 const NEWEST: ABI = ABI::V9;
-/// From which rules on the level *landlock* holds: those about cutting files off and about TCP.
+/// The minimum version for the level *landlock*, with rules about truncation and TCP.
 pub(crate) const LEAST: i32 = 4;
-/// From which rules on signals stay inside.
+/// The minimum version that keeps signals inside.
 pub(crate) const SIGNALS: i32 = 6;
 
-/// Puts the rules on this process and all that come of it, as far as the kernel has them; returns
-/// which version it has.
+/// Applies the rules to this process and its descendants, as far as the kernel supports them;
+/// returns its version.
 pub(crate) fn restrict(order: &Order, level: SandboxLevel) -> Result<i32, StartFailure> {
     let failed = |error| Component::Rules.failed::<io::Error>("use Landlock")(error);
     let status = apply(order, level).map_err(|error| failed(io::Error::other(error)))?;
@@ -44,11 +44,11 @@ fn apply(order: &Order, level: SandboxLevel) -> Result<LandlockStatus, RulesetEr
     let read = AccessFs::from_read(NEWEST);
     let all = AccessFs::from_all(NEWEST);
     let device = AccessFs::ReadFile | AccessFs::WriteFile;
-    // Written to, it would be shared memory that nobody counts.
+    // Writable, it would be shared memory that is not counted.
     let (zero, devices): (Vec<&str>, Vec<&str>) =
         DEVICES.iter().copied().partition(|it| *it == "/dev/zero");
     let (reads, writes) = paths(order, level);
-    // At the level *strong* something empty lies over what is hidden.
+    // At the level *strong*, hidden paths are covered by something empty.
     let hidden: Vec<OsString> = match level {
         SandboxLevel::Strong => Vec::new(),
         _ => order.hidden.iter().chain(&order.withheld).cloned().collect(),
@@ -57,11 +57,11 @@ fn apply(order: &Order, level: SandboxLevel) -> Result<LandlockStatus, RulesetEr
     let (writes, write_through) = around(writes, &hidden);
     let holds_withheld =
         |it: &PathBuf| order.withheld.iter().any(|own| Path::new(own).starts_with(it));
-    // Whoever could write there could write what is withheld as well.
+    // A process that could write there could also write to withheld paths.
     let (closed, write_through): (Vec<_>, Vec<_>) =
         write_through.into_iter().partition(holds_withheld);
     read_through.extend(closed);
-    // Whatever holds for a directory holds for all that is in it.
+    // A rule about a directory applies to everything in it.
     let unread = all & !(AccessFs::ReadFile | AccessFs::Execute);
     let status = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
@@ -79,12 +79,12 @@ fn apply(order: &Order, level: SandboxLevel) -> Result<LandlockStatus, RulesetEr
     Ok(status.landlock)
 }
 
-/// What may be read and run, and what may be written.
+/// Returns the paths that may be read and executed, and those that may be written.
 fn paths(order: &Order, level: SandboxLevel) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let mut writes = vec![order.work()];
     writes.extend(order.writes.iter().map(PathBuf::from));
     if level == SandboxLevel::Strong {
-        // Its root holds nothing but what may be read.
+        // Its root contains only what may be read.
         writes.extend(["/tmp", "/dev/shm"].map(PathBuf::from));
         writes.extend(order.layered.iter().map(PathBuf::from));
         return (vec!["/".into()], writes);
@@ -96,7 +96,8 @@ fn paths(order: &Order, level: SandboxLevel) -> (Vec<PathBuf>, Vec<PathBuf>) {
     (reads, writes)
 }
 
-/// Takes paths apart around what is hidden: those without any of it, and the directories above it.
+/// Splits paths around hidden ones: returns those that contain none, and the directories above
+/// hidden ones.
 fn around(mut paths: Vec<PathBuf>, hidden: &[OsString]) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let (mut whole, mut through) = (Vec::new(), Vec::new());
     while let Some(path) = paths.pop() {
@@ -108,7 +109,7 @@ fn around(mut paths: Vec<PathBuf>, hidden: &[OsString]) -> (Vec<PathBuf>, Vec<Pa
             continue;
         }
         let inside = fs::read_dir(&path).into_iter().flatten().flatten();
-        // A rule about a link would be one about what it leads to.
+        // A rule about a link would apply to its target.
         let own = inside.filter(|it| it.file_type().is_ok_and(|it| !it.is_symlink()));
         paths.extend(own.map(|it| it.path()));
         through.push(path);
@@ -116,7 +117,7 @@ fn around(mut paths: Vec<PathBuf>, hidden: &[OsString]) -> (Vec<PathBuf>, Vec<Pa
     (whole, through)
 }
 
-/// What programs need of `/proc` where it is not their own: nothing about other processes.
+/// The parts of a shared `/proc` that programs need: nothing about other processes.
 const PROC: &[&str] = &[
     "/proc/cpuinfo",
     "/proc/filesystems",

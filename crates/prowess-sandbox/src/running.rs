@@ -1,4 +1,4 @@
-//! A run that goes on: somebody speaks with it until it ends, or is ended.
+//! A running program that the caller interacts with.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,8 +10,8 @@ use tokio::{
 
 use crate::{error::SandboxError, result::RunResult};
 
-/// A program that runs. Soon after this is dropped nobody of it is alive, and its work directory is
-/// gone.
+/// A running program. Soon after this is dropped, none of its processes is alive, and its work
+/// directory is gone.
 #[derive(Debug)]
 pub struct RunningProgram {
     cancel: Arc<Notify>,
@@ -19,12 +19,12 @@ pub struct RunningProgram {
     task: AbortHandle,
 }
 
-/// How a program ended, once it has.
+/// The end of a program, to wait for.
 #[derive(Debug, Clone)]
 pub struct ProgramEnd(watch::Receiver<Option<Result<RunResult, Arc<SandboxError>>>>);
 
 impl RunningProgram {
-    /// Goes on with a run in a task of its own.
+    /// Continues a run in a task of its own.
     pub(crate) fn spawn<T>(run: impl FnOnce(Arc<Notify>) -> T) -> Self
     where
         T: Future<Output = Result<RunResult, SandboxError>> + Send + 'static,
@@ -43,12 +43,12 @@ impl RunningProgram {
         self.ending.is_over()
     }
 
-    /// Waits until it has ended by itself; says how, with what it printed as errors.
+    /// Waits until it has ended by itself; returns the result, with the captured stderr.
     pub async fn end(&self) -> Result<RunResult, Arc<SandboxError>> {
         self.ending.result().await
     }
 
-    /// Waits so long for it to end by itself, and ends it then.
+    /// Waits up to `grace` for it to end by itself, then stops it.
     pub async fn stop(self, grace: Duration) -> Result<RunResult, Arc<SandboxError>> {
         if let Ok(result) = timeout(grace, self.end()).await {
             return result;
@@ -57,7 +57,7 @@ impl RunningProgram {
         self.end().await
     }
 
-    /// How it ends, for whoever does not own it.
+    /// Returns a handle to wait for its end without owning it.
     pub fn ending(&self) -> ProgramEnd {
         self.ending.clone()
     }
@@ -75,7 +75,7 @@ impl ProgramEnd {
         self.0.borrow().is_some() || self.0.has_changed().is_err()
     }
 
-    /// Waits until the program has ended; says how.
+    /// Waits until the program has ended; returns the result.
     pub async fn result(&self) -> Result<RunResult, Arc<SandboxError>> {
         let mut ending = self.0.clone();
         let ended = ending.wait_for(Option::is_some).await;

@@ -1,4 +1,4 @@
-//! Runs programs so that they can do no more than they should.
+//! Runs programs confined.
 
 use std::future;
 
@@ -16,7 +16,7 @@ use crate::{
     work::Work,
 };
 
-/// Runs programs so that they can do no more than they should.
+/// Runs programs confined.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
     launcher: Launcher,
@@ -25,45 +25,47 @@ pub struct Sandbox {
 }
 
 impl Sandbox {
-    /// A sandbox that runs nothing with less than `least` around it, and nothing at all without one.
-    /// Touches nothing.
+    /// Creates a sandbox that runs programs at the level `least` or above, and nothing if that is
+    /// not available. Has no side effects.
     pub fn new(launcher: Launcher, least: SandboxLevel) -> Self {
         Self { launcher, least: least.max(SandboxLevel::Landlock), most: SandboxLevel::Strong }
     }
 
-    /// The same with no more than this level, even if the machine gives more.
+    /// Limits it to this level, even if the machine supports a higher one.
     #[must_use]
     pub fn at_most(self, most: SandboxLevel) -> Self {
         let most = most.max(SandboxLevel::Landlock);
         Self { least: self.least.min(most), most, ..self }
     }
 
-    /// Runs programs without confining them: with limits and an environment of their own, but with
-    /// all that the user may do. For a single run that somebody has asked for in so many words.
+    /// Runs programs unconfined: with limits and an environment of their own, but with all
+    /// permissions of the user. For a single run that the user explicitly asked for.
     #[must_use]
     pub fn without(self) -> Self {
         Self { least: SandboxLevel::None, most: SandboxLevel::None, ..self }
     }
 
-    /// The same, but never without confining what it runs.
+    /// Always confines programs, even after [`without`](Self::without).
     #[must_use]
     pub fn confined(self) -> Self {
         let most = if self.most == SandboxLevel::None { SandboxLevel::Strong } else { self.most };
         Self { least: self.least.max(SandboxLevel::Landlock), most, ..self }
     }
 
-    /// Runs a job to its end. Its work directory is gone then. Dropped before, it leaves nobody alive
-    /// either.
+    /// Runs a job to its end, and removes its work directory. Dropping the future kills all its
+    /// processes.
     pub async fn run(&self, job: Job) -> Result<RunResult, SandboxError> {
         self.run_keeping(job).await.map(|it| it.0)
     }
 
-    /// The same, but returns the work directory with what the script left there.
+    /// Like [`run`](Self::run), but returns the work directory with the files the script left
+    /// there.
     pub async fn run_keeping(&self, job: Job) -> Result<(RunResult, Work), SandboxError> {
         self.run_until(job, future::pending()).await
     }
 
-    /// The same, but ends the run when somebody cancels it: the result is what came of it so far.
+    /// Like [`run_keeping`](Self::run_keeping), but ends the run when `cancel` completes: the
+    /// result contains everything up to then.
     pub async fn run_until(
         &self,
         job: Job,
@@ -72,25 +74,24 @@ impl Sandbox {
         self.engine().run(job, cancel).await
     }
 
-    /// Starts a job that is spoken with through what is returned: what is written there it reads from
-    /// its stdin, what it prints is read there. Why one did not begin is how it ended. Only within a
-    /// runtime.
+    /// Starts an interactive job: the returned stream is its stdin and stdout. A failure to start
+    /// is reported as its end. Requires a `tokio` runtime.
     pub fn start(&self, job: Job) -> Result<(RunningProgram, UnixStream), SandboxError> {
         self.engine().start(job)
     }
 
-    /// Whether it confines what it runs.
+    /// Whether it confines programs.
     pub fn confines(&self) -> bool {
         self.most != SandboxLevel::None
     }
 
-    /// The level that programs would run at; *none* where nothing would run.
+    /// Returns the level that programs would run at; *none* if nothing would run.
     pub fn level(&self) -> SandboxLevel {
         let level = self.probe().level.min(self.most);
         if level < self.least { SandboxLevel::None } else { level }
     }
 
-    /// Finds out which sandbox features this machine supports.
+    /// Determines the sandbox features that this machine supports.
     pub fn probe(&self) -> SandboxSupport {
         engine::probe(&self.launcher)
     }

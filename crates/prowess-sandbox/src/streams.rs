@@ -1,4 +1,4 @@
-//! What a script prints, taken in while it runs.
+//! Captures the output of a script while it runs.
 
 use std::{io, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::{
     output::Chunk,
 };
 
-/// What a script prints.
+/// The captured output of a script.
 #[derive(Debug)]
 pub(crate) struct Streams {
     pub(crate) stdout: Capture,
@@ -27,9 +27,9 @@ pub(crate) struct Streams {
     chunks: Option<UnboundedSender<Chunk>>,
 }
 
-/// How long a stream may be silent after the end of its run. Nobody is left to write to it then.
+/// The time a stream may be silent after the end of its run, when no writer should be left.
 const DRAIN: Duration = Duration::from_millis(500);
-/// As good as never.
+/// Effectively never.
 const NEVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 impl Streams {
@@ -39,8 +39,8 @@ impl Streams {
         Self { stdout, stderr, most, idle: limits.idle, chunks }
     }
 
-    /// Takes in what is printed until there is a reply, and then what is left. Asks for an end when
-    /// nothing is printed for too long, or somebody cancels.
+    /// Captures output until there is a reply, and then the rest. Asks the supervisor to stop the
+    /// run after too long without output, or if it is cancelled.
     pub(crate) async fn take_until(
         &mut self,
         reply: impl Future<Output = io::Result<Reply>>,
@@ -93,23 +93,23 @@ impl Streams {
         }
     }
 
-    /// Passes on the end of what came over the limit.
+    /// Passes on the end of the output that exceeded the limit.
     pub(crate) fn pass_on_ends(&self) {
         let Some(chunks) = &self.chunks else { return };
         let ends = [
             Chunk::Stdout(self.stdout.behind(self.most)),
             Chunk::Stderr(self.stderr.behind(self.most)),
         ];
-        // Who no longer listens does not mind.
+        // The receiver may be gone.
         ends.into_iter().filter(|it| !it.bytes().is_empty()).for_each(|it| _ = chunks.send(it));
     }
 
-    /// Passes on what comes, up to the limit: nobody has to hold more than that.
+    /// Passes on output up to the limit, so that no receiver has to hold more.
     fn pass_on(&self, chunk: fn(Vec<u8>) -> Chunk, before: u64, bytes: &[u8]) {
         let room = usize::try_from(self.most.saturating_sub(before)).unwrap_or(usize::MAX);
         let bytes = &bytes[..room.min(bytes.len())];
         if let Some(chunks) = self.chunks.as_ref().filter(|_| !bytes.is_empty()) {
-            // Who no longer listens does not mind.
+            // The receiver may be gone.
             let _ = chunks.send(chunk(bytes.to_vec()));
         }
     }

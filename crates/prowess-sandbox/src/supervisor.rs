@@ -1,7 +1,7 @@
-//! The supervisor of one run: starts it, holds it to its limits, and leaves nobody alive.
+//! The supervisor of one run: starts it, enforces its limits, and leaves no process alive.
 //!
-//! It is our own code in a process of its own, outside of what it holds. When the engine ends, however
-//! it ends, the supervisor notices, kills the run and removes its directory.
+//! It is our own code in a separate process, outside of the sandbox. When the engine ends, for any
+//! reason, the supervisor notices, kills the run and removes its directory.
 
 use std::{
     collections::BTreeSet,
@@ -45,35 +45,38 @@ use crate::{
     work::{hold, remove_folder},
 };
 
-/// How long it may take until the script begins.
+/// The timeout until the script begins.
 const START: Duration = Duration::from_secs(10);
-/// How long a run that is asked to end may take before it is killed.
+/// The time a run has to end after it is asked to, before it is killed.
 const GRACE: Duration = Duration::from_millis(200);
-/// How long a look waits for the next one where it has seen too many processes.
+/// The delay before counting again when there were too many processes.
 const MOMENT: Duration = Duration::from_millis(5);
-/// How often processes, memory and files are looked at, and how much of the time that may take.
+/// The interval of checking processes, memory and files, and the inverse of the share of time that
+/// checks may take.
 pub(crate) const LOOK: Duration = Duration::from_millis(50);
 const SHARE: u32 = 10;
-/// How often at most, and how many bytes a second are written at most: files are looked at again
-/// before their limit can be passed by much.
+/// The minimum interval, and the maximum write speed in bytes per second: files are checked again
+/// before their limit can be exceeded by much.
 const SOON: Duration = Duration::from_millis(5);
 const FASTEST: u64 = 4 << 30;
-/// As good as never.
+/// Effectively never.
 const NEVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-/// How often processes are counted where the kernel bounds them not: a call that waits for an answer may be
-/// interrupted by a signal, and no program expects that of a fork.
+/// The interval of counting processes where the kernel does not limit them. They are counted rather
+/// than intercepted, because a pending call may be interrupted by a signal, and no program expects
+/// that of a fork.
 const COUNT: Duration = Duration::from_millis(10);
-/// How many looks in a row may find somebody who lets nobody look: a program may be about to begin.
+/// The number of consecutive checks that may find a process that cannot be inspected: a program may
+/// be about to begin.
 const HIDDEN: u32 = 3;
-/// How long a look waits for the next one when somebody is still to be killed.
+/// The delay before killing again if some processes are left.
 const AGAIN: Duration = Duration::from_millis(20);
-/// How much memory that no control group counts is nothing unusual.
+/// The usual amount of memory that a control group does not count.
 const BESIDE: u64 = 4 << 20;
-/// How a script ended that could not say so.
+/// The exit of a script that could not report it.
 const KILLED: Exit = Exit::Signal(libc::SIGKILL);
 
-/// Does what is ordered over the socket that is our stdin, and stays until nobody wants the work
-/// directory any more.
+/// Executes the order from the socket that is our stdin, and stays until the work directory is no
+/// longer needed.
 pub(crate) fn launch() -> io::Result<()> {
     sys::close_from(3)?;
     sys::default_signals();
@@ -81,8 +84,8 @@ pub(crate) fn launch() -> io::Result<()> {
     supervise(UnixStream::from(control))
 }
 
-/// Does what is ordered through a socket, answers, and stays until the socket closes: then what is
-/// left of the work directory is removed.
+/// Executes the order from a socket, replies, and stays until the socket closes: then the rest of
+/// the work directory is removed.
 fn supervise(mut control: UnixStream) -> io::Result<()> {
     let order: Order = receive(&mut control)?;
     let _held = hold(order.base(), FlockOperation::LockShared);
@@ -91,7 +94,7 @@ fn supervise(mut control: UnixStream) -> io::Result<()> {
         true => rustix::stdio::dup2_stdin(receive_descriptor(&control)?)?,
         false => rustix::stdio::dup2_stdin(&nothing)?,
     }
-    // What the terminal of the engine is told should not reach a run.
+    // Signals from the terminal of the engine must not reach a run.
     let _ = rustix::process::setsid();
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     rustix::process::umask(Mode::from(0o022));
@@ -135,70 +138,70 @@ fn run(order: &Order, control: &UnixStream, nothing: &OwnedFd) -> io::Result<Rep
     Ok(Reply::Unavailable(missing))
 }
 
-/// Hands the socket over that a script of this level can connect to.
+/// Hands over the socket that a script of this level can connect to.
 fn hand_over(control: &UnixStream, level: SandboxLevel, socket: &OwnedFd) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     let fds = [socket.as_fd()];
     ancillary.push(SendAncillaryMessage::ScmRights(&fds));
     let text = framed(&level)?;
-    // It is short enough for any socket to take at once.
+    // It is short enough to be sent at once on any socket.
     sendmsg(control, &[IoSlice::new(&text)], &mut ancillary, SendFlags::NOSIGNAL)?;
     Ok(())
 }
 
-/// Lets go of the streams: they are the script's.
+/// Closes our streams: they belong to the script.
 fn silence(nothing: &OwnedFd) -> io::Result<()> {
     rustix::stdio::dup2_stdin(nothing)?;
     rustix::stdio::dup2_stdout(nothing)?;
     Ok(rustix::stdio::dup2_stderr(nothing)?)
 }
 
-/// A run that goes on.
+/// A running script.
 struct Run<'o> {
     order: &'o Order,
     level: SandboxLevel,
     given: MachineFeatures,
-    /// The process that all others come of, and that holds them.
+    /// The ancestor of all others, which holds them.
     first: Pid,
-    /// Where it says how the script ended.
+    /// The pipe on which it reports the end of the script.
     ended: OwnedFd,
     listener: Option<CallListener>,
-    /// What it may connect to, until that is handed over.
+    /// The socket that the script may connect to, until it is handed over.
     socket: Option<OwnedFd>,
-    /// What counts its memory and processes; nothing where we do.
+    /// The control group that counts memory and processes; `None` if the supervisor does.
     group: Option<ControlGroup>,
-    /// Whether the kernel bounds the number of processes.
+    /// Whether the kernel limits the number of processes.
     bounded: bool,
-    /// When processes are counted next, where it does not.
+    /// The time of the next count of processes, if it does not.
     next_count: Instant,
-    /// How many filters of system calls there are on a script that begins.
+    /// The number of system call filters on a script that begins.
     filters: u64,
     deadline: Instant,
     next_look: Instant,
     stopped: Option<(StopCause, Instant)>,
-    /// How many looks in a row have found somebody who lets nobody look.
+    /// The number of consecutive checks that found a process that cannot be inspected.
     hidden: u32,
     denied: BTreeSet<String>,
 }
 
-/// What a supervisor wakes up for.
+/// The reason a supervisor wakes up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Event {
     Nothing,
     /// The script has ended.
     Over,
-    /// The engine has spoken, or has ended.
+    /// The engine has sent something, or has ended.
     Asked,
-    /// A call waits for an answer.
+    /// A call is pending.
     Called,
-    /// Nobody is left to make a call.
+    /// No process is left that could make a call.
     Silent,
 }
 
 impl<'o> Run<'o> {
-    /// Starts the script at a level, in a control group where one can be had. Returns when it runs, or
-    /// says why it does not.
+    /// Starts the script at a level, in a control group if possible. Returns when it runs, or with
+    /// the failure.
     fn start(order: &'o Order, level: SandboxLevel) -> io::Result<Result<Self, StartFailure>> {
         if let Some(group) = ControlGroup::new(&order.limits) {
             match Self::start_in(order, level, Some(group))? {
@@ -230,7 +233,7 @@ impl<'o> Run<'o> {
             None => (sys::fork(namespaces), Vec::new()),
             Some(Ok(GroupEntry::Written(tasks))) => (sys::fork(namespaces), tasks),
             Some(Ok(GroupEntry::Made(group))) => match sys::fork_into(group, namespaces) {
-                // It may be the group or the namespaces that are refused.
+                // The cause may be the group or the namespaces.
                 Err(error) => {
                     return Ok(Err(Component::Group.failed("start in a control group")(error)));
                 }
@@ -263,7 +266,7 @@ impl<'o> Run<'o> {
         let listener =
             listener.map(|it| CallListener::new(it, attempt.filter(rules), order, first, proxy));
         if !attempt.bounds_processes() {
-            // A fork loop would leave us no turn to count in.
+            // A fork loop would leave no time to count.
             sys::raise_priority();
         }
         let now = Instant::now();
@@ -287,7 +290,7 @@ impl<'o> Run<'o> {
         }))
     }
 
-    /// Holds the run to its limits until it has ended; then nobody of it is left.
+    /// Enforces the limits until the run has ended; then none of its processes is left.
     fn watch(mut self, control: &UnixStream) -> io::Result<RunEnd> {
         let mut control = control;
         loop {
@@ -295,7 +298,7 @@ impl<'o> Run<'o> {
                 (Event::Over, _) => break,
                 (Event::Asked, _) => {
                     let mut word = [CANCEL];
-                    // Who has ended cannot say so.
+                    // If the engine has ended, nothing is read.
                     let _ = control.read(&mut word);
                     self.stop(if word == [IDLE] { StopCause::Idle } else { StopCause::Unwanted });
                 }
@@ -306,7 +309,7 @@ impl<'o> Run<'o> {
             self.look();
         }
         let exit = self.finish()?;
-        // It may have ended faster than it was looked at.
+        // It may have ended before the next check.
         let late = || {
             let ran_out = self.group.as_ref().is_some_and(ControlGroup::ran_out);
             let written = || self.work_size() > self.order.limits.work;
@@ -317,7 +320,7 @@ impl<'o> Run<'o> {
         Ok(RunEnd { level, given, exit, stopped, denied: denied.into_iter().collect() })
     }
 
-    /// Waits until there is something to do, or it is time to look again.
+    /// Waits for an event, or for the time of the next check.
     fn wait(&self, control: &UnixStream) -> io::Result<Event> {
         let next = match self.stopped {
             Some((_, kill)) => kill,
@@ -328,7 +331,7 @@ impl<'o> Run<'o> {
         let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
         let mut events = vec![Event::Over];
         let mut fds = vec![PollFd::new(&self.ended, PollFlags::IN)];
-        // Who is stopped already has nothing more to be told.
+        // A run that is being stopped needs no further requests.
         if self.stopped.is_none() {
             events.push(Event::Asked);
             fds.push(PollFd::new(control, PollFlags::IN));
@@ -348,7 +351,7 @@ impl<'o> Run<'o> {
         }))
     }
 
-    /// Looks at the clock, and now and then at memory and files.
+    /// Checks the time, and at intervals memory and files.
     fn look(&mut self) {
         let now = Instant::now();
         if let Some((_, kill)) = &mut self.stopped {
@@ -376,7 +379,7 @@ impl<'o> Run<'o> {
         let written = self.work_size().saturating_add(held.deleted).saturating_add(held.layers);
         self.hidden = if held.hidden { self.hidden + 1 } else { 0 };
         let ran_out = match &self.group {
-            // Beside what the group counts there may be some that it does not.
+            // Some memory may not be counted by the group.
             Some(group) => {
                 let beside = held.memory > BESIDE && held.memory + group.used() > limits.memory;
                 beside || group.ran_out()
@@ -398,8 +401,8 @@ impl<'o> Run<'o> {
         self.next_look = Instant::now() + LOOK.max(took * SHARE).min(full);
     }
 
-    /// Asks all processes to end; they are killed when they take too long. What goes on growing is
-    /// killed at once.
+    /// Asks all processes to end; they are killed if that takes too long. A run that exceeds a
+    /// resource limit is killed at once.
     fn stop(&mut self, why: StopCause) {
         let now = Instant::now();
         if self.stopped.is_none() {
@@ -412,8 +415,8 @@ impl<'o> Run<'o> {
         self.look();
     }
 
-    /// Kills everybody of the run. The one that holds the others ends last, so that nobody is left if we
-    /// are killed now; where the kernel ends them all with it, it is the only one to kill.
+    /// Kills all processes of the run. The holder ends last, so that none is left if the supervisor
+    /// is killed now; if the kernel ends all with the holder, only that is killed.
     fn kill(&mut self) {
         if let Some(listener) = &mut self.listener {
             listener.close();
@@ -427,7 +430,7 @@ impl<'o> Run<'o> {
         }
     }
 
-    /// Kills what is left of the run; returns how the script ended.
+    /// Kills the rest of the run; returns the exit of the script.
     fn finish(&mut self) -> io::Result<Exit> {
         self.kill();
         tree::kill();
@@ -436,8 +439,8 @@ impl<'o> Run<'o> {
         Ok(serde_json::from_slice(&said[..count]).unwrap_or(KILLED))
     }
 
-    /// Whether there are too many processes, far too many or still after a moment: who has ended is
-    /// counted until somebody takes leave of it, which may take that long on a busy machine.
+    /// Whether there are too many processes: far too many, or still after a moment. A process that
+    /// has ended is counted until it is reaped, which may take that long on a busy machine.
     fn is_crowded(&self) -> bool {
         let most = self.order.limits.processes;
         let count = || tree::tasks(&tree::below(self.first, most.saturating_mul(2)));
@@ -449,7 +452,7 @@ impl<'o> Run<'o> {
         seen > most
     }
 
-    /// All processes of the run, without the one that only holds them.
+    /// Returns all processes of the run, without their holder.
     fn processes(&self) -> Vec<Pid> {
         match &self.group {
             Some(group) => group.processes(self.first),
@@ -478,23 +481,24 @@ impl<'o> Run<'o> {
     }
 }
 
-/// How many filters of system calls are on us.
+/// Returns the number of system call filters on this process.
 fn own_filters() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     tree::field(&status, "Seccomp_filters:").unwrap_or(0)
 }
 
-/// What a process on its way in says.
+/// The report of a process that enters the sandbox.
 struct StartReport {
-    /// The version of the kernel's rules.
+    /// The Landlock version.
     rules: i32,
-    /// Where refused calls are heard of.
+    /// The listener for refused calls.
     listener: Option<OwnedFd>,
-    /// What the script may connect to. There is none without a listener.
+    /// The socket that the script may connect to. There is none without a listener.
     socket: Option<OwnedFd>,
 }
 
-/// Hears what a process on its way in says, or what failed. The line closes when the script begins.
+/// Receives the report of a process that enters the sandbox, or its failure. The line closes when
+/// the script begins.
 fn hear(line: &OwnedFd) -> Result<StartReport, StartFailure> {
     let mut ready = None;
     loop {

@@ -7,7 +7,7 @@ use crate::level::SandboxLevel;
 /// The sandbox features that a machine supports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SandboxSupport {
-    /// The best level that it reaches; *none* where no script is run without being told to.
+    /// The highest level that it supports; *none* if scripts run only on explicit request.
     pub level: SandboxLevel,
     /// The features that were checked.
     pub checks: Vec<FeatureCheck>,
@@ -18,11 +18,11 @@ pub struct SandboxSupport {
 pub struct FeatureCheck {
     /// The name of the feature.
     pub name: &'static str,
-    /// Whether it is supported; nothing where that could not be found out.
+    /// Whether it is supported; `None` if that could not be determined.
     pub given: Option<bool>,
     /// Details, in one line.
     pub detail: String,
-    /// Advice where it is missing.
+    /// Advice if it is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
 }

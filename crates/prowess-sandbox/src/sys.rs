@@ -15,17 +15,17 @@ use rustix::{
 
 /// A notification that a process waits in a system call for our answer.
 pub(crate) use libc::seccomp_notif as Notification;
-/// One instruction of a filter.
+/// An instruction of a filter.
 pub(crate) use libc::sock_filter as Instruction;
 
-/// Which side of a fork this is.
+/// The side of a fork.
 pub(crate) enum Fork {
     Child,
     Parent(Pid),
 }
 
-/// Forks, into new namespaces where flags say so. Only for a process with a single thread, which
-/// the launcher is.
+/// Forks, into new namespaces if `namespaces` is not 0. Only for a process with a single thread,
+/// such as the launcher.
 pub(crate) fn fork(namespaces: i32) -> io::Result<Fork> {
     let flags = c_long::from(namespaces | libc::SIGCHLD);
     // SAFETY: without `CLONE_VM` this is a fork: the child has memory and stack of its own, and no
@@ -33,10 +33,11 @@ pub(crate) fn fork(namespaces: i32) -> io::Result<Fork> {
     side(check(unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) })?)
 }
 
-/// What can be read when a child of this process has ended. The signal about it is not delivered any more.
+/// Returns a descriptor that becomes readable when a child of this process has ended. The signal
+/// about it is no longer delivered.
 pub(crate) fn ended_children() -> io::Result<OwnedFd> {
     let mut set = std::mem::MaybeUninit::uninit();
-    // SAFETY: the set is made before it is used, and the pointers are valid for each call.
+    // SAFETY: the set is initialized before it is used, and the pointers are valid for each call.
     let descriptor = unsafe {
         libc::sigemptyset(set.as_mut_ptr());
         libc::sigaddset(set.as_mut_ptr(), libc::SIGCHLD);
@@ -48,11 +49,11 @@ pub(crate) fn ended_children() -> io::Result<OwnedFd> {
         libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
     };
     check(c_long::from(descriptor))?;
-    // SAFETY: it was made just now, and nobody else has it.
+    // SAFETY: it was just created, and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-/// The same, into a control group of version 2.
+/// Like [`fork`], into a control group of version 2.
 pub(crate) fn fork_into(group: BorrowedFd<'_>, namespaces: i32) -> io::Result<Fork> {
     #[repr(C)]
     #[derive(Default)]
@@ -88,13 +89,13 @@ fn side(pid: c_long) -> io::Result<Fork> {
     })
 }
 
-/// Closes everything from a descriptor on.
+/// Closes all descriptors from this one on.
 pub(crate) fn close_from(first: u32) -> io::Result<()> {
     // SAFETY: only called first thing in the launcher, when nothing owns any of them.
     check(unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) }).map(drop)
 }
 
-/// Gives every signal its usual effect again: what is ignored would stay so in a script.
+/// Restores the default action of every signal: an ignored one would stay ignored in a script.
 pub(crate) fn default_signals() {
     for signal in 1..=64 {
         // SAFETY: no handler is installed, only the default; an invalid number is an error that
@@ -128,8 +129,8 @@ pub(crate) fn mount_setattr(path: &CStr, set: u64, recursive: bool) -> io::Resul
     .map(drop)
 }
 
-/// Puts a filter of system calls on this process and all that come of it; with `flags` that ask for
-/// one, returns the descriptor that notifications come from.
+/// Installs a system call filter on this process and its descendants; if `flags` request it,
+/// returns the descriptor for notifications.
 pub(crate) fn seccomp(filter: &[Instruction], flags: c_ulong) -> io::Result<Option<OwnedFd>> {
     let len = u16::try_from(filter.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let program = libc::sock_fprog { len, filter: filter.as_ptr().cast_mut() };
@@ -137,26 +138,26 @@ pub(crate) fn seccomp(filter: &[Instruction], flags: c_ulong) -> io::Result<Opti
     // SAFETY: the kernel copies the program, which lives through the call and is not written to.
     let fd = check(unsafe { libc::syscall(libc::SYS_seccomp, mode, flags, &raw const program) })?;
     let listens = flags & libc::SECCOMP_FILTER_FLAG_NEW_LISTENER != 0;
-    // SAFETY: the kernel has just made this descriptor for us.
+    // SAFETY: the kernel has just created this descriptor for us.
     Ok(listens.then(|| unsafe { OwnedFd::from_raw_fd(fd as i32) }))
 }
 
-/// Takes the next notification.
+/// Receives the next notification.
 pub(crate) fn notification(listener: BorrowedFd<'_>) -> io::Result<Notification> {
-    // SAFETY: all zero is a valid value, and the one that the kernel asks for.
+    // SAFETY: all zero is a valid value, and the one that the kernel requires.
     let mut notification: Notification = unsafe { std::mem::zeroed() };
     let request = libc::SECCOMP_IOCTL_NOTIF_RECV;
-    // SAFETY: the request writes one notification, which there is room for.
+    // SAFETY: the request writes one notification, which fits.
     let result = unsafe { libc::ioctl(listener.as_raw_fd(), request, &raw mut notification) };
     check(result.into()).map(|_| notification)
 }
 
-/// What becomes of a call that waits.
+/// The answer to a pending call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Answer {
-    /// It goes on.
+    /// It continues.
     Continue,
-    /// It was done in its stead.
+    /// It was executed on the caller's behalf.
     Done,
     /// It fails with this errno.
     Fail(i32),
@@ -176,15 +177,15 @@ pub(crate) fn answer(listener: BorrowedFd<'_>, id: u64, answer: Answer) -> io::R
     check(result.into()).map(drop)
 }
 
-/// Whether somebody still waits for the answer to a notification: only then is its process the one that
-/// has asked.
+/// Whether a notification is still pending: only then is its process the one that made the call.
 pub(crate) fn is_waiting(listener: BorrowedFd<'_>, id: u64) -> bool {
     let request = libc::SECCOMP_IOCTL_NOTIF_ID_VALID;
     // SAFETY: the request reads one number, which lives through the call.
     unsafe { libc::ioctl(listener.as_raw_fd(), request, &raw const id) == 0 }
 }
 
-/// Lets the processes of this network namespace reach each other at `127.0.0.1`.
+/// Enables the loopback interface, so that the processes of this network namespace reach each other
+/// at `127.0.0.1`.
 pub(crate) fn raise_loopback() -> io::Result<()> {
     let socket = rustix::net::socket(AddressFamily::INET, SocketType::DGRAM, None)?;
     // SAFETY: all zero is a valid value: no name and no flags.
@@ -198,15 +199,15 @@ pub(crate) fn raise_loopback() -> io::Result<()> {
     check(result.into()).map(drop)
 }
 
-/// Has this process go before all ordinary ones, where that is allowed.
+/// Gives this process precedence over all ordinary ones, if permitted.
 pub(crate) fn raise_priority() {
-    // SAFETY: all zero is a valid value, whatever else this system has in it.
+    // SAFETY: all zero is a valid value, for any further fields of this system too.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
     parameters.sched_priority = 1;
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: the call reads one `sched_param`, which lives through it.
     if unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) } != 0 {
-        // Some systems have no such class for whoever is in a group.
+        // Some systems do not allow this scheduling class within a control group.
         let _ = rustix::process::setpriority_process(None, -20);
     }
 }

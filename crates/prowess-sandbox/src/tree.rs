@@ -1,4 +1,4 @@
-//! The processes that came of one.
+//! The descendants of a process.
 
 use std::{
     fs,
@@ -13,12 +13,12 @@ use rustix::{
     process::{Pid, Signal, Uid, WaitOptions, kill_process},
 };
 
-/// How many processes are looked at, at most: more than a machine has, because whoever has ended and was not reaped
-/// stands among those that are to be killed.
+/// The maximum number of processes: more than a machine has, because processes that have ended but
+/// were not reaped are among those to be killed.
 const MOST: u64 = 1 << 22;
 
-/// The processes below one, as they are now; about as many as asked for where there are more, because
-/// they may become more than can be looked at.
+/// Returns the current descendants of a process; about `most` if there are more, because they may
+/// grow faster than they can be listed.
 pub(crate) fn below(root: Pid, most: u64) -> Vec<Pid> {
     let mut all = Vec::new();
     let mut next = vec![root];
@@ -32,7 +32,7 @@ pub(crate) fn below(root: Pid, most: u64) -> Vec<Pid> {
     all
 }
 
-/// The groups that these are in.
+/// Returns the process groups of these.
 pub(crate) fn groups(processes: &[Pid]) -> Vec<Pid> {
     let mut groups: Vec<Pid> =
         processes.iter().filter_map(|it| rustix::process::getpgid(Some(*it)).ok()).collect();
@@ -41,20 +41,20 @@ pub(crate) fn groups(processes: &[Pid]) -> Vec<Pid> {
     groups
 }
 
-/// Kills the processes below one, as they are now. Whole groups are killed, because a group cannot grow
-/// meanwhile, whoever forks in it.
+/// Kills the current descendants of a process. Whole groups are killed, because a group cannot grow
+/// meanwhile by forking.
 pub(crate) fn kill_below(root: Pid) {
     let own = rustix::process::getpgrp();
     let processes = below(root, MOST);
     for group in groups(&processes).into_iter().filter(|it| *it != own) {
         let _ = rustix::process::kill_process_group(group, Signal::KILL);
     }
-    // Who has not come far is still in our own.
+    // A process that has just started is still in our own group.
     signal(&processes, Signal::KILL);
 }
 
-/// Kills all processes below this one, and waits until they have ended. No new group is made meanwhile,
-/// because nobody answers that.
+/// Kills all descendants of this process, and waits until they have ended. No new group is created
+/// meanwhile, because such calls are no longer answered.
 pub(crate) fn kill() {
     loop {
         kill_below(rustix::process::getpid());
@@ -69,22 +69,22 @@ pub(crate) fn kill() {
     }
 }
 
-/// How many processes and threads there are among these.
+/// Returns the number of processes and threads of these.
 pub(crate) fn tasks(processes: &[Pid]) -> u64 {
     let threads = |pid: &Pid| field(&status(&folder(*pid))?, "Threads:");
     processes.iter().filter_map(threads).sum()
 }
 
-/// How many processes and threads a user has.
+/// Returns the number of processes and threads of a user.
 pub(crate) fn tasks_of(user: Uid) -> u64 {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let tasks = processes.filter_map(|it| fs::metadata(it.path().join("task")).ok());
-    // A folder has two links more than there are folders in it.
+    // A folder has two links more than subfolders.
     let own = tasks.filter(|it| it.uid() == user.as_raw()).map(|it| it.nlink().saturating_sub(2));
     own.sum()
 }
 
-/// Sends a signal to all of these; one that has ended meanwhile does not mind.
+/// Sends a signal to all of these; those that have ended meanwhile are ignored.
 pub(crate) fn signal(processes: &[Pid], signal: Signal) {
     for pid in processes {
         let _ = kill_process(*pid, signal);
@@ -104,7 +104,7 @@ fn children(pid: Pid) -> Vec<Pid> {
     all
 }
 
-/// The children of a process, for kernels that have no list of them.
+/// Finds the children of a process, for kernels that have no list of them.
 fn scan(parent: Pid) -> Vec<Pid> {
     let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = processes.flatten().filter_map(|it| parse(it.file_name().to_str()?));
@@ -117,17 +117,17 @@ fn parse(text: &str) -> Option<Pid> {
     text.parse().ok().and_then(Pid::from_raw)
 }
 
-/// What the kernel says about a process.
+/// Returns the `/proc` folder of a process.
 pub(crate) fn folder(pid: Pid) -> PathBuf {
     PathBuf::from(format!("/proc/{}", pid.as_raw_nonzero()))
 }
 
-/// The figures of a process or thread, by what the kernel says about it.
+/// Reads the `status` file of a process or thread.
 pub(crate) fn status(place: &Path) -> Option<String> {
     fs::read_to_string(place.join("status")).ok()
 }
 
-/// A figure of such a file, without its unit.
+/// Returns a number from such a file, without its unit.
 pub(crate) fn field(text: &str, key: &str) -> Option<u64> {
     let line = text.lines().find_map(|it| it.strip_prefix(key))?;
     line.split_whitespace().next()?.parse().ok()

@@ -1,4 +1,4 @@
-//! In the place of the engine, where it is not built: nothing is run.
+//! Replaces the engine if it is not built: nothing can be run.
 
 use tokio::net::UnixStream;
 

@@ -1,4 +1,4 @@
-//! What the processes of a run hold: memory, and files that no folder shows.
+//! The resource usage of a run's processes: memory, and files that are in no folder.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,43 +22,43 @@ use crate::{
     tree::{field, folder, status},
 };
 
-/// How the processes of a run are looked at.
+/// The settings for measuring the processes of a run.
 #[derive(Debug)]
 pub(crate) struct View<'r> {
     pub(crate) level: SandboxLevel,
     pub(crate) limits: &'r RunLimits,
-    /// Where the files of the run lie.
+    /// The directory of the run's files.
     pub(crate) base: &'r Path,
-    /// Directories over which layers lie, where a machine gives them.
+    /// Directories covered by layers, if the machine supports them.
     pub(crate) layered: &'r [OsString],
-    /// How memory is counted; not at all where a control group counts it.
+    /// The data for counting memory; `None` if a control group counts it.
     pub(crate) memory: Option<UncountedMemory<'r>>,
 }
 
-/// What is known from outside about memory that no process shows.
+/// External knowledge about memory that no process shows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UncountedMemory<'r> {
-    /// The sizes of shared anonymous mappings that were asked for, largest first.
+    /// The sizes of shared anonymous mappings that were requested, largest first.
     pub(crate) shared: &'r [u64],
-    /// How many filters of system calls a script begins with.
+    /// The number of system call filters that a script begins with.
     pub(crate) filters: u64,
 }
 
-/// What processes hold.
+/// The resource usage of processes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProcessUsage {
-    /// Bytes of memory; where a control group counts it, those that it does not count.
+    /// Bytes of memory; with a control group, only those that it does not count.
     pub(crate) memory: u64,
-    /// Bytes on disk, of files without a name.
+    /// Bytes on disk, of deleted files.
     pub(crate) deleted: u64,
-    /// Bytes in the layers over what is not theirs.
+    /// Bytes in the layers.
     pub(crate) layers: u64,
-    /// Whether somebody lets nobody look.
+    /// Whether a process cannot be inspected.
     pub(crate) hidden: bool,
 }
 
-/// What these processes hold together. Files of theirs count where they are deleted and lie on the same
-/// disk as the base.
+/// Returns the total usage of these processes. Their files count if they are deleted and on the
+/// same disk as the base.
 pub(crate) fn usage(processes: &[Pid], view: &View<'_>) -> ProcessUsage {
     let disk = fs::metadata(view.base).map(|it| it.dev()).ok();
     let mut seen = ProcessTotals { disk, ..ProcessTotals::default() };
@@ -87,15 +87,15 @@ pub(crate) fn usage(processes: &[Pid], view: &View<'_>) -> ProcessUsage {
     }
 }
 
-/// How many of these shared anonymous mappings are still there can be seen, but not which: the largest
-/// are counted.
+/// Returns the size of `count` shared anonymous mappings. It is known how many still exist, but not
+/// which: the largest are counted.
 pub(crate) fn largest(sizes: &[u64], count: usize) -> u64 {
     let kept: u64 = sizes.iter().take(count).sum();
     let beyond = count.saturating_sub(sizes.len()) as u64;
     kept.saturating_add(beyond.saturating_mul(sizes.last().copied().unwrap_or(0)))
 }
 
-/// How many shared anonymous mappings these processes have.
+/// Returns the number of shared anonymous mappings of these processes.
 pub(crate) fn shared_mappings(processes: &[Pid]) -> usize {
     let mut all = BTreeSet::new();
     for place in processes.iter().filter_map(|it| living(*it)).map(|it| it.0) {
@@ -105,39 +105,38 @@ pub(crate) fn shared_mappings(processes: &[Pid]) -> usize {
     all.len()
 }
 
-/// What was seen of all processes.
+/// The totals of all processes.
 #[derive(Debug, Default)]
 struct ProcessTotals {
     disk: Option<u64>,
-    /// Files without a name: the number of each, and the room it takes.
+    /// Deleted files: inode number, and size on disk.
     deleted: BTreeMap<u64, u64>,
-    /// Those of which only a mapping is left, with the room they take where that can be seen.
+    /// Deleted files of which only a mapping is left, with their size on disk if known.
     mapped: BTreeMap<u64, Option<u64>>,
-    /// Bytes in the layers, once somebody was seen who has them.
+    /// Bytes in the layers, once a process with layers was found.
     layers: Option<u64>,
     /// Shared anonymous mappings.
     shared: BTreeSet<(Vec<u8>, u64)>,
     sockets: BTreeSet<u64>,
     pipes: BTreeSet<u64>,
-    /// Bytes that the kernel keeps for processes, descriptors and mappings.
+    /// Kernel memory for processes, descriptors and mappings, in bytes.
     kernel: u64,
     hidden: bool,
 }
 
-/// What the kernel keeps for one task, one mapping, one filter of system calls, and one pipe, at most.
+/// The maximum kernel memory for a task, a mapping, a system call filter, and a pipe.
 const TASK: u64 = 32 * KIB;
 const MAPPING: u64 = 512;
 const FILTER: u64 = 128 * KIB;
 const PIPE: u64 = 64 * KIB;
-/// What it keeps for a descriptor, for each byte that it has to say about it: what is watched by it,
-/// and which locks are held.
+/// The kernel memory for a descriptor, per byte of its `fdinfo`, which lists watches and locks.
 const SAID: u64 = 8;
 const KIB: u64 = 1024;
 
 impl ProcessTotals {
     fn descriptors(&mut self, place: &Path, view: &View<'_>) {
         for entry in self.list(&place.join("fd")) {
-            // Following the link leads to the file, also where its name does not.
+            // Following the link leads to the file, even if its name does not.
             let Ok(metadata) = fs::metadata(&entry) else { continue };
             if metadata.file_type().is_socket() {
                 self.sockets.insert(metadata.ino());
@@ -155,7 +154,7 @@ impl ProcessTotals {
         }
     }
 
-    /// A program that runs is there for as long as it does.
+    /// Counts the program file, which exists on disk as long as it runs.
     fn program(&mut self, place: &Path) {
         if let Ok(metadata) = fs::metadata(place.join("exe")) {
             self.file(&metadata);
@@ -184,7 +183,7 @@ impl ProcessTotals {
                 self.shared.insert(mapping.file);
             } else if !mapping.is_elsewhere(view.layered) {
                 let number = mapping.file.1;
-                // Only root may look there; others know how large a file can be.
+                // Only root may look there; otherwise the maximum file size is used.
                 let room = || {
                     let link = folder(pid).join("map_files").join(mapping.range()?);
                     fs::metadata(link).ok().map(|it| it.blocks() * 512)
@@ -194,15 +193,15 @@ impl ProcessTotals {
         }
     }
 
-    /// The room on disk of all files without a name, each counted once.
+    /// Returns the size on disk of all deleted files, each counted once.
     fn room(&self, largest: u64) -> u64 {
         let mapped = self.mapped.iter().filter(|it| !self.deleted.contains_key(it.0));
         let mapped = mapped.map(|it| it.1.unwrap_or(largest));
         self.deleted.values().copied().chain(mapped).fold(0, u64::saturating_add)
     }
 
-    /// The bytes of memory: quickly as an upper bound, exactly where that is over the limit, because
-    /// processes that share memory have it counted for each.
+    /// Returns the bytes of memory: first as a fast upper bound, and exactly if that exceeds the
+    /// limit, because shared memory is counted for each process.
     fn memory(&self, spaces: &[Space], counting: UncountedMemory<'_>, view: &View<'_>) -> u64 {
         let buffers = self.sockets.len() as u64 * socket() + self.pipes.len() as u64 * PIPE;
         let objects = largest(counting.shared, self.shared.len());
@@ -234,11 +233,11 @@ impl ProcessTotals {
     }
 }
 
-/// The memory of one process.
+/// The memory of a process.
 #[derive(Debug)]
 struct Space {
     place: PathBuf,
-    /// Bytes that are its own, or shared with whom it came of until one of them writes.
+    /// Bytes that are its own, or shared copy-on-write with its parent.
     anonymous: u64,
     /// Bytes of shared mappings that it has touched.
     shared: u64,
@@ -251,14 +250,14 @@ impl Space {
         Self { place, anonymous, shared: sum(&["RssShmem:"]) }
     }
 
-    /// What the kernel keeps for the process itself: its threads, page tables and filters.
+    /// Returns the kernel memory for the process itself: its threads, page tables and filters.
     fn kernel(&self, status: &str, filters: u64) -> u64 {
         let number = |key| field(status, key).unwrap_or(0);
         let own = number("Seccomp_filters:").saturating_sub(filters);
         number("Threads:") * TASK + number("VmPTE:") * KIB + own * FILTER
     }
 
-    /// Its share of what it shares with others. Who cannot be looked into shares nothing.
+    /// Returns its proportional share of memory. A process that cannot be inspected counts in full.
     fn share(&self) -> (u64, u64) {
         let whole = (self.anonymous, self.shared);
         let Ok(text) = fs::read_to_string(self.place.join("smaps_rollup")) else { return whole };
@@ -273,17 +272,18 @@ impl Space {
     }
 }
 
-/// Bytes of the files in the memory that processes of the level *strong* share.
+/// Returns the bytes of files in the shared memory of processes at the level *strong*.
 fn shared_files(spaces: &[Space]) -> u64 {
     let stat = spaces.iter().find_map(|it| rustix::fs::statfs(it.place.join("root/dev/shm")).ok());
     stat.map_or(0, |it| used(&it))
 }
 
-/// Bytes in the layers of a process, all of which lie in the same memory; nothing where it has none.
+/// Returns the bytes in the layers of a process, which are all in the same memory; `None` without
+/// layers.
 fn layers(place: &Path, layered: &[OsString]) -> Option<u64> {
     layered.iter().map(Path::new).find_map(|path| {
         let inside = place.join("root").join(path.strip_prefix("/").ok()?);
-        // Where there is no layer, the same directory is there.
+        // Without a layer, both paths are the same directory.
         let device = |it: &Path| fs::metadata(it).map(|it| it.dev()).ok();
         if device(path) == Some(device(&inside)?) {
             return None;
@@ -294,20 +294,21 @@ fn layers(place: &Path, layered: &[OsString]) -> Option<u64> {
     })
 }
 
-/// Bytes that files take in a file system.
+/// Returns the bytes used in a file system.
 fn used(stat: &StatFs) -> u64 {
     let blocks = stat.f_blocks.saturating_sub(stat.f_bfree);
     blocks.saturating_mul(u64::try_from(stat.f_bsize).unwrap_or(4 * KIB))
 }
 
-/// How many bytes can wait in a socket, unless somebody has asked for more.
+/// Returns the number of bytes that a socket can buffer by default.
 fn socket() -> u64 {
     const USUAL: u64 = 212_992;
     let text = fs::read_to_string("/proc/sys/net/core/wmem_default").ok();
     text.and_then(|it| it.trim().parse().ok()).unwrap_or(USUAL)
 }
 
-/// Where a process is looked at, and its status there: its first thread may have ended before others.
+/// Returns the `/proc` folder of a living process or thread, and its status: the first thread may
+/// have ended before others.
 fn living(pid: Pid) -> Option<(PathBuf, String)> {
     let place = folder(pid);
     let text = status(&place)?;
@@ -328,17 +329,17 @@ fn threads(pid: Pid) -> Vec<PathBuf> {
     threads.map(|it| it.path()).collect()
 }
 
-/// A mapping of a file that has no name any more.
+/// A mapping of a deleted file.
 #[derive(Debug)]
 struct Mapping<'t> {
     range: &'t [u8],
     rights: &'t [u8],
-    /// Device and number.
+    /// Device and inode number.
     file: (Vec<u8>, u64),
     path: &'t [u8],
 }
 
-/// The mappings of files without a name.
+/// Returns the mappings of deleted files.
 fn deleted(maps: &[u8]) -> impl Iterator<Item = Mapping<'_>> {
     maps.split(|it| *it == b'\n').filter(|it| it.ends_with(b" (deleted)")).filter_map(|line| {
         let mut fields = line.splitn(6, |it| *it == b' ');
@@ -351,12 +352,12 @@ fn deleted(maps: &[u8]) -> impl Iterator<Item = Mapping<'_>> {
 }
 
 impl Mapping<'_> {
-    /// Whether it is memory that processes share, which has no file at all.
+    /// Whether it is shared anonymous memory, which has no file at all.
     fn is_shared_memory(&self) -> bool {
         self.path == b"/dev/zero (deleted)" && self.rights.ends_with(b"s")
     }
 
-    /// Whether the file lay where a script cannot write, or in memory, as layers do.
+    /// Whether the file was in a place that a script cannot write, or in memory, as layers are.
     fn is_elsewhere(&self, layered: &[OsString]) -> bool {
         let path = Path::new(OsStr::from_bytes(self.path));
         if layered.iter().any(|it| path.starts_with(it)) {
@@ -366,7 +367,7 @@ impl Mapping<'_> {
         system.into_iter().any(|it| self.path.starts_with(it.as_bytes()))
     }
 
-    /// Its name in `map_files`.
+    /// Returns its name in `map_files`.
     fn range(&self) -> Option<String> {
         let (start, end) = std::str::from_utf8(self.range).ok()?.split_once('-')?;
         Some(format!("{}-{}", start.trim_start_matches('0'), end.trim_start_matches('0')))

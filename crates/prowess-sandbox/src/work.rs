@@ -23,22 +23,22 @@ use rustix::{
 
 use crate::root::{Links, Root, RootError};
 
-/// The private directory of one run: where a script works, what it is given, and what it leaves.
-/// All of it is gone when this is dropped.
+/// The private directory of one run: the script's working directory, the files it is given, and the
+/// files it leaves. All of it is removed when this is dropped.
 #[derive(Debug)]
 pub struct Work {
     base: PathBuf,
     path: PathBuf,
-    /// Says that this is in use.
+    /// A lock that marks it as in use.
     _held: OwnedFd,
-    /// Open for as long as this lives: when it closes, even because we were killed, the supervisor
-    /// of the run removes whatever is left.
+    /// Open as long as this exists: when it closes, even because this process was killed, the
+    /// supervisor of the run removes the rest.
     pub(crate) supervisor: Option<OwnedFd>,
 }
 
 impl Work {
-    /// Makes a directory where temporary files belong: in `TMPDIR` if it can be used, else in `/tmp`
-    /// or `/var/tmp`.
+    /// Creates a directory for temporary files: in `TMPDIR` if usable, else in `/tmp` or
+    /// `/var/tmp`.
     pub fn new() -> io::Result<Self> {
         let places = [env::temp_dir(), "/tmp".into(), "/var/tmp".into()];
         let mut failed = io::Error::from(io::ErrorKind::NotFound);
@@ -51,7 +51,7 @@ impl Work {
         Err(failed)
     }
 
-    /// Makes a directory in this one.
+    /// Creates a directory in this one.
     pub fn within(directory: &Path) -> io::Result<Self> {
         static SWEPT: Once = Once::new();
         let directory = fs::canonicalize(directory)?;
@@ -68,8 +68,8 @@ impl Work {
         Ok(work)
     }
 
-    /// Removes work directories of ours that engine and supervisor have both left behind, because they
-    /// were killed, or the machine went down.
+    /// Removes our work directories that both engine and supervisor left behind, because they were
+    /// killed, or the machine went down.
     pub fn remove_abandoned(directory: &Path) {
         let own = rustix::process::getuid().as_raw();
         let is_left = |entry: &DirEntry| {
@@ -86,13 +86,13 @@ impl Work {
         }
     }
 
-    /// Where the script works: its home and, unless the job says otherwise, its working directory.
+    /// Returns the script's home, which is also its working directory unless the job sets another.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Puts a file where the script can read and run it, but not change it; returns where it lies.
-    /// Its name may have folders in it.
+    /// Adds a file that the script can read and run, but not change; returns its path. The name may
+    /// contain folders.
     pub fn give(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
         let path = self.given(name);
         let mut parts = Path::new(name).components();
@@ -107,24 +107,24 @@ impl Work {
         Ok(path)
     }
 
-    /// Where a file or folder lies that is given under this name.
+    /// Returns the path of a file or folder that is given under this name.
     pub fn given(&self, name: &str) -> PathBuf {
         self.base.join(GIVEN).join(name)
     }
 
-    /// The files that lie here, sorted by path. No link is followed, and none is listed.
+    /// Returns the files in it, sorted by path. Links are neither followed nor listed.
     pub fn files(&self) -> Result<Vec<String>, RootError> {
         let files = self.list()?.into_iter().filter(|it| it.1 == FileType::RegularFile);
         Ok(files.map(|it| it.0.to_string_lossy().into_owned()).collect())
     }
 
-    /// All that lies here but folders, sorted by path, each with what it is.
+    /// Returns everything in it except folders, sorted by path, with the file types.
     pub fn list(&self) -> Result<Vec<(PathBuf, FileType)>, RootError> {
         let root = Root::open(&self.path)?;
         let mut left = Vec::new();
         let mut folders = vec![PathBuf::new()];
         while let Some(folder) = folders.pop() {
-            // One that the script has locked is its own secret.
+            // A folder that the script has made unreadable is skipped.
             for listed in root.list(&folder, Links::Never).unwrap_or_default() {
                 let path = folder.join(&listed.name);
                 match listed.kind {
@@ -137,7 +137,7 @@ impl Work {
         Ok(left)
     }
 
-    /// Reads a file that the script left, up to so many bytes. A link is refused.
+    /// Reads a file that the script left, up to `most` bytes. A link is refused.
     pub fn read(&self, path: impl AsRef<Path>, most: u64) -> Result<Vec<u8>, RootError> {
         let path = path.as_ref();
         let failed = |source| RootError::Io { path: path.into(), source };
@@ -150,9 +150,9 @@ impl Work {
         Ok(bytes)
     }
 
-    /// Copies the files that the script left into a directory, under their own paths; returns these.
-    /// Takes no more than so many bytes, counted as they are read: a file with holes may be larger
-    /// than what it took to make.
+    /// Copies the files that the script left into a directory, under their own paths; returns
+    /// these. Copies no more than `most` bytes, counted as they are read: a sparse file may be
+    /// larger than its disk usage.
     pub fn collect(&self, into: &Root, most: u64) -> Result<Vec<String>, RootError> {
         let files = self.files()?;
         let mut left = most;
@@ -175,28 +175,28 @@ impl Drop for Work {
     }
 }
 
-/// What lies in the base of a work directory: what the script works in, what it is given, its
-/// temporary files, and where its root is mounted.
+/// The subdirectories of a work directory's base: the script's own, the files it is given, its
+/// temporary files, and the mount point of its root.
 pub(crate) const WORK: &str = "work";
 pub(crate) const GIVEN: &str = "given";
 pub(crate) const TEMPORARY: &str = "tmp";
 pub(crate) const ROOT: &str = "root";
 
-/// How the names of work directories begin.
+/// The prefix of work directories' names.
 const PREFIX: &str = "prowess-work-";
-/// From which age on one that nobody holds is one that was left.
+/// The age from which an unlocked one is considered abandoned.
 const LEFT: Duration = Duration::from_secs(60);
 
-/// Holds a directory for as long as what is returned is open.
+/// Locks a directory for as long as the returned descriptor is open.
 pub(crate) fn hold(base: &Path, how: FlockOperation) -> io::Result<OwnedFd> {
     let directory = rustix::fs::open(base, DIRECTORY, Mode::empty())?;
     rustix::fs::flock(&directory, how)?;
     Ok(directory)
 }
 
-/// Removes a directory with all that is in it, however deep and however locked. What is below is
-/// moved up and removed there, so that no path gets long; no link is followed. Whoever removes it at
-/// the same time does not disturb.
+/// Removes a directory with everything in it, at any depth and with any permissions. Subfolders are
+/// moved up and removed there, so that no path gets long; no link is followed. Concurrent removal
+/// is not an error.
 pub fn remove_folder(base: &Path) -> io::Result<()> {
     let top = match rustix::fs::open(base, DIRECTORY, Mode::empty()) {
         Err(Errno::NOENT) => return Ok(()),
@@ -219,7 +219,8 @@ pub fn remove_folder(base: &Path) -> io::Result<()> {
 const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Removes the files of a folder. Folders of the top are returned, others become such.
+/// Removes the files of a folder. Subfolders of the top folder are returned, others are moved
+/// there.
 fn clear(folder: &OwnedFd, top: &OwnedFd, number: &mut u64) -> io::Result<Vec<CString>> {
     let mut folders = Vec::new();
     for entry in Dir::read_from(folder)? {
@@ -238,7 +239,7 @@ fn clear(folder: &OwnedFd, top: &OwnedFd, number: &mut u64) -> io::Result<Vec<CS
 }
 
 fn move_up(folder: &OwnedFd, name: &CStr, top: &OwnedFd, number: &mut u64) -> io::Result<()> {
-    // A folder that is moved is written to, because its `..` changes.
+    // Moving a folder writes to it, because its `..` changes.
     let Some(_) = unlock(folder, name)? else { return Ok(()) };
     loop {
         *number += 1;
@@ -249,8 +250,8 @@ fn move_up(folder: &OwnedFd, name: &CStr, top: &OwnedFd, number: &mut u64) -> io
     }
 }
 
-/// Takes every right to a folder; nothing when it has gone. The script may still be alive, and put a
-/// link in its place: what is changed is what was opened.
+/// Grants us all permissions on a folder; returns `None` if it is gone. The script may still be
+/// alive, and put a link in its place: the folder that is changed is the one that was opened.
 fn unlock(parent: &OwnedFd, name: &CStr) -> io::Result<Option<OwnedFd>> {
     let folder = match rustix::fs::openat(parent, name, DIRECTORY | OFlags::PATH, Mode::empty()) {
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(None),
@@ -261,7 +262,7 @@ fn unlock(parent: &OwnedFd, name: &CStr) -> io::Result<Option<OwnedFd>> {
     Ok(Some(rustix::fs::openat(&folder, ".", DIRECTORY, Mode::empty())?))
 }
 
-/// What is gone already needs no removing.
+/// Treats a missing file as removed.
 fn gone(removed: Result<(), Errno>) -> io::Result<()> {
     match removed {
         Err(Errno::NOENT) => Ok(()),

@@ -1,4 +1,4 @@
-//! A file on its way: written whole under another name, then put in the place of the old one.
+//! A draft of a file: written completely under another name, then moved over the old one.
 
 use std::{
     ffi::{CStr, OsStr, OsString},
@@ -18,8 +18,8 @@ use rustix::{
 
 use super::{FILE, RootError, failed, kind, open_name};
 
-/// A whole file under a name that nobody looks for. Gone when it is dropped before it is kept, and
-/// locked so long as whoever writes it lives.
+/// A complete file under a temporary name. Removed when it is dropped before it is kept, and locked
+/// as long as its writer lives.
 pub(super) struct Draft<'d> {
     directory: &'d OwnedFd,
     draft: Option<OsString>,
@@ -45,7 +45,7 @@ impl<'d> Draft<'d> {
         let (draft, file) = create(directory, name).map_err(failed)?;
         let mut draft = Self { directory, draft: Some(draft), name, path, file };
         if let Some(old) = old {
-            // Whoever may write a file may not always give it away.
+            // A user who may write a file may not always change its owner.
             let owner = (Uid::from_raw(old.st_uid), Gid::from_raw(old.st_gid));
             let _ = rustix::fs::fchown(&draft.file, Some(owner.0), Some(owner.1));
             rustix::fs::fchmod(&draft.file, Mode::from(old.st_mode & 0o777)).map_err(failed)?;
@@ -57,7 +57,7 @@ impl<'d> Draft<'d> {
         Ok(draft)
     }
 
-    /// Puts it in the place of the file.
+    /// Replaces the file with it.
     pub(super) fn keep(mut self) -> Result<(), RootError> {
         let failed = |errno| failed(self.path, errno);
         let draft = self.draft.as_ref().expect("a draft has a name until it is kept");
@@ -66,8 +66,8 @@ impl<'d> Draft<'d> {
         rustix::fs::fsync(self.directory).map_err(failed)
     }
 
-    /// Takes over the extended attributes of the old file, access lists among them, as far as the
-    /// file system has them and we may.
+    /// Copies the extended attributes of the old file, including access control lists, as far as
+    /// the file system supports them and we are permitted.
     fn take_attributes(&self) {
         let Ok(old) = open_name(self.directory.as_fd(), self.name, FILE) else { return };
         let mut names = vec![0_u8; rustix::fs::flistxattr_query(&old).unwrap_or(0)];
@@ -91,7 +91,7 @@ impl Drop for Draft<'_> {
     }
 }
 
-/// Removes the drafts of a file whose writers did not live to keep them.
+/// Removes the drafts of a file whose writers died.
 pub(super) fn sweep(directory: &OwnedFd, name: &OsStr) {
     let Ok(entries) = Dir::read_from(directory) else { return };
     let (start, end) = affixes(name);
@@ -110,7 +110,7 @@ pub(super) fn sweep(directory: &OwnedFd, name: &OsStr) {
     }
 }
 
-/// Creates an empty file of a name that nothing has yet.
+/// Creates an empty file with a name that is not taken.
 fn create(directory: &OwnedFd, name: &OsStr) -> Result<(OsString, File), Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     loop {
@@ -122,7 +122,8 @@ fn create(directory: &OwnedFd, name: &OsStr) -> Result<(OsString, File), Errno> 
             Err(errno) => return Err(errno),
         };
         let locked = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive);
-        // Somebody who sweeps may have come before the lock. Some file systems have none.
+        // A concurrent sweep may have removed it before it was locked. Some file systems have no
+        // locks.
         let is_swept = locked == Err(Errno::WOULDBLOCK) || rustix::fs::fstat(&file)?.st_nlink == 0;
         if !is_swept {
             return Ok((draft, file));
@@ -130,7 +131,7 @@ fn create(directory: &OwnedFd, name: &OsStr) -> Result<(OsString, File), Errno> 
     }
 }
 
-/// A hidden name that nobody can guess.
+/// Returns a hidden, unguessable name.
 fn draft_name(name: &OsStr) -> Result<OsString, Errno> {
     let mut random = [0_u8; 8];
     rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
@@ -138,9 +139,9 @@ fn draft_name(name: &OsStr) -> Result<OsString, Errno> {
     Ok(format!("{start}{:016x}{end}", u64::from_ne_bytes(random)).into())
 }
 
-/// How the name of a draft begins and ends.
+/// Returns prefix and suffix of a draft's name.
 fn affixes(name: &OsStr) -> (String, &'static str) {
-    // The name itself may be as long as a name can be.
+    // The name itself may already have the maximum length.
     let start: String = name.to_string_lossy().chars().take(32).collect();
     (format!(".{start}."), ".draft")
 }
