@@ -1,19 +1,20 @@
-//! Where an address leads: the one place that tells the internet from everything else.
+//! Classification of addresses: the only place that distinguishes the internet from everything
+//! else.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Where an address leads.
+/// The kind of network that an address belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// The internet.
     Public,
-    /// This machine, or a network of one's own; in words.
+    /// This machine or a private network; with a description.
     Internal(&'static str),
-    /// Nothing that a name should lead to; in words.
+    /// A special-purpose network that no name should resolve to; with a description.
     Special(&'static str),
 }
 
-/// Addresses that begin with the same bits.
+/// A block of addresses with the same leading bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AddressBlock {
     pub(crate) base: IpAddr,
@@ -21,7 +22,7 @@ pub(crate) struct AddressBlock {
 }
 
 impl Reach {
-    /// Where an address leads. An IPv4 address written as IPv6 counts as IPv4.
+    /// Classifies an address. An IPv4 address written as IPv6 counts as IPv4.
     pub(crate) fn of(address: IpAddr) -> Self {
         let address = address.to_canonical();
         if let Some((_, reach)) = NETWORKS.iter().find(|it| it.0.contains(address)) {
@@ -37,7 +38,7 @@ impl Reach {
 }
 
 impl AddressBlock {
-    /// Whether every address in it leads to the internet.
+    /// Whether every address in it is on the internet.
     pub(crate) fn is_public(self) -> bool {
         let overlaps =
             |it: &Self| self.contains(it.base) && self.bits <= it.bits || it.contains(self.base);
@@ -69,10 +70,10 @@ const DOCUMENTATION: &str = "an address that is reserved for documentation";
 const MULTICAST: &str = "many machines at once";
 const RESERVED: &str = "a reserved address";
 
-/// The addresses of the internet that were given out so far, those of IPv6.
+/// The IPv6 addresses of the internet that were allocated so far.
 const GLOBAL: AddressBlock = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
 
-/// Networks that are not the internet; the first that contains an address counts.
+/// Networks that are not the internet; the first that contains an address applies.
 const NETWORKS: &[(AddressBlock, Reach)] = {
     use Reach::{Internal, Special};
     &[
@@ -91,7 +92,7 @@ const NETWORKS: &[(AddressBlock, Reach)] = {
         (v6([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10), Internal(PRIVATE)),
         (v4([127, 0, 0, 0], 8), Internal(LOOPBACK)),
         (v6([0, 0, 0, 0, 0, 0, 0, 1], 128), Internal(LOOPBACK)),
-        // To connect to "no address" is to connect to this machine.
+        // Connecting to the unspecified address connects to this machine.
         (v4([0, 0, 0, 0], 8), Special(LOOPBACK)),
         (v6([0, 0, 0, 0, 0, 0, 0, 0], 128), Special(LOOPBACK)),
         (v4([169, 254, 0, 0], 16), Special(LINK)),
@@ -107,13 +108,13 @@ const NETWORKS: &[(AddressBlock, Reach)] = {
         (v4([224, 0, 0, 0], 4), Special(MULTICAST)),
         (v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8), Special(MULTICAST)),
         (v4([240, 0, 0, 0], 4), Special(RESERVED)),
-        // NAT64 (both), 6to4; Teredo and benchmarks are among what the IETF keeps for itself.
+        // NAT64 (both), 6to4; Teredo and benchmarks are among the blocks reserved by the IETF.
         (v6([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96), Special(TRANSITION)),
         (v6([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48), Special(TRANSITION)),
         (v6([0x2002, 0, 0, 0, 0, 0, 0, 0], 16), Special(TRANSITION)),
         (v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 32), Special(TRANSITION)),
         (v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 23), Special(RESERVED)),
-        // An address of IPv4 with zeros before it.
+        // An IPv4-compatible IPv6 address, with zeros before it.
         (v6([0, 0, 0, 0, 0, 0, 0, 0], 96), Special(TRANSITION)),
     ]
 };
@@ -128,7 +129,7 @@ const fn v6(base: [u16; 8], bits: u32) -> AddressBlock {
     AddressBlock { base: IpAddr::V6(Ipv6Addr::new(a, b, c, d, e, f, g, h)), bits }
 }
 
-/// An address of IPv4 behind `0:5efe` or `200:5efe`, in any network.
+/// Whether it is an ISATAP address: IPv4 after `0:5efe` or `200:5efe`, in any network.
 fn is_isatap(address: Ipv6Addr) -> bool {
     let [_, _, _, _, kind, mark, _, _] = address.segments();
     mark == 0x5efe && matches!(kind, 0 | 0x200)

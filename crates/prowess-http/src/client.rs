@@ -1,4 +1,4 @@
-//! A client that streams: a request to a server, and the response as it comes.
+//! A streaming client: sends a request, and returns the response as it arrives.
 
 use std::{error::Error, fmt, io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -23,12 +23,13 @@ use crate::{
     trust::{CertificateError, Trust},
 };
 
-/// Sends requests to servers that the user named, wherever they are: this machine and private networks
-/// too, unless [`with_hosts`](Self::with_hosts) restricts them. For URLs from untrusted input use
-/// [`Fetcher`](crate::Fetcher).
+/// Sends requests to servers that the user named, at any address, including this machine and
+/// private networks, unless [`with_hosts`](Self::with_hosts) restricts them. For URLs from
+/// untrusted input use [`Fetcher`](crate::Fetcher).
 ///
-/// No redirect is followed, and nothing is kept from one request to the next. Proxies are used where
-/// [`with_proxies`](Self::with_proxies) names them; the environment is not read. Dropping the response closes the connection.
+/// No redirect is followed, and nothing is kept from one request to the next. Proxies are used if
+/// set by [`with_proxies`](Self::with_proxies); the environment is not read. Dropping the response
+/// closes the connection.
 #[derive(Debug)]
 pub struct HttpClient {
     timeouts: Timeouts,
@@ -41,11 +42,11 @@ pub struct HttpClient {
 /// Timeouts of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Until the connection is made, TLS included.
+    /// The time until the connection is established, including TLS.
     pub connect: Duration,
     /// The time without a byte from the server.
     pub idle: Duration,
-    /// From resolving the name to the last byte.
+    /// The time from resolving the name to the last byte.
     pub total: Duration,
 }
 
@@ -58,11 +59,11 @@ pub struct ClientRequest {
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
-    /// The bytes of the response that are read; more is an error.
+    /// The maximum size of the response body in bytes; more is an error.
     pub max_body: u64,
 }
 
-/// A response whose body is still coming in.
+/// A response whose body is still being received.
 #[derive(Debug)]
 pub struct StreamedResponse {
     /// The status code.
@@ -77,11 +78,11 @@ pub struct StreamedResponse {
     _connection: Connection,
 }
 
-/// There is no response, or not all of it. A response with an error status is no error.
+/// There is no response, or only a part of it. A response with an error status is not an error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HttpError {
-    /// The URL cannot be used. It is not repeated, because it may hold a password.
+    /// The URL cannot be used. It is not repeated, because it may contain a password.
     #[error("{why}")]
     Url {
         /// The reason.
@@ -107,7 +108,7 @@ pub enum HttpError {
         /// The cause.
         source: io::Error,
     },
-    /// No connection could be made.
+    /// No connection could be established.
     #[error("cannot connect to `{host}`")]
     Connect {
         /// The host.
@@ -147,7 +148,7 @@ pub enum HttpError {
         /// The limit, in bytes.
         limit: u64,
     },
-    /// A timeout was over.
+    /// A timeout expired.
     #[error("`{host}` took longer than {} s", after.as_secs_f64())]
     Timeout {
         /// The host.
@@ -164,7 +165,7 @@ struct Deadline {
     after: Duration,
 }
 
-/// So far ahead that it never comes; what is added to an instant must not overflow.
+/// So far ahead that it is never reached, but adding it to an instant does not overflow.
 const NEVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 impl Default for Timeouts {
@@ -176,7 +177,7 @@ impl Default for Timeouts {
 }
 
 impl HttpClient {
-    /// Makes a client with these timeouts.
+    /// Creates a client with these timeouts.
     pub fn new(timeouts: Timeouts) -> Self {
         let (hosts, trust, proxies) = Default::default();
         Self { timeouts, hosts, resolver: Arc::new(SystemResolver), trust, proxies }
@@ -188,25 +189,25 @@ impl HttpClient {
         Self { hosts: Some(hosts), ..self }
     }
 
-    /// Looks names up with another resolver than the system's.
+    /// Resolves names with this resolver instead of the system's.
     #[must_use]
     pub fn with_resolver(self, resolver: Arc<dyn Resolver>) -> Self {
         Self { resolver, ..self }
     }
 
-    /// Trusts the authorities of these certificates (PEM) beside those of the system.
+    /// Trusts the authorities of these certificates (PEM) in addition to those of the system.
     pub fn with_certificates(self, pem: &[u8]) -> Result<Self, CertificateError> {
         Ok(Self { trust: Trust::new(pem)?, ..self })
     }
 
-    /// Sends requests through these proxies. Not with [`with_hosts`](Self::with_hosts): a proxy looks
-    /// names up itself, so that no address could be checked.
+    /// Sends requests through these proxies. Not with [`with_hosts`](Self::with_hosts): a proxy
+    /// resolves names itself, so no address could be checked.
     #[must_use]
     pub fn with_proxies(self, proxies: Proxies) -> Self {
         Self { proxies, ..self }
     }
 
-    /// Fails if a request cannot or may not be sent, as far as its text says.
+    /// Fails if a request cannot or must not be sent, as far as its text shows.
     pub fn check(&self, request: &ClientRequest) -> Result<(), HttpError> {
         request.check()?;
         self.admit(&parse(&request.url)?).map(|_| ())
@@ -266,12 +267,12 @@ impl HttpClient {
         connection.map_err(|source| HttpError::Connect { host, source })
     }
 
-    /// The proxy that leads to a URL.
+    /// Returns the proxy for a URL.
     fn proxy(&self, url: &Url) -> Option<&ProxyAddress> {
         self.proxies.of(url).filter(|_| self.hosts.is_none())
     }
 
-    /// A stream that leads through a proxy: to the host of an `https:` URL, to the proxy itself for an
+    /// Returns a stream through a proxy: to the host of an `https:` URL, to the proxy itself for an
     /// `http:` one.
     async fn through(&self, proxy: &ProxyAddress, url: &Url) -> Result<Box<dyn Stream>, HttpError> {
         let error = |source| HttpError::Proxy { proxy: proxy.name(), source };
@@ -292,7 +293,7 @@ impl HttpClient {
         Ok(stream)
     }
 
-    /// The addresses of a host, each of which may be connected to.
+    /// Returns the addresses of a host, all of which are allowed.
     async fn addresses(&self, url: &Url) -> Result<Vec<SocketAddr>, HttpError> {
         let admission = self.admit(url)?;
         let port = url.port_or_known_default().ok_or_else(unusable)?;
@@ -312,7 +313,7 @@ impl HttpClient {
         found.into_iter().map(checked).collect()
     }
 
-    /// Where a host may lead; nothing where it may lead anywhere.
+    /// Returns the addresses that a host may resolve to; `None` if there is no restriction.
     fn admit(&self, url: &Url) -> Result<Option<(&Hosts, Admission)>, HttpError> {
         let Some(hosts) = &self.hosts else { return Ok(None) };
         Ok(Some((hosts, hosts.admit(url).map_err(refused)?)))
@@ -320,29 +321,29 @@ impl HttpClient {
 }
 
 impl ClientRequest {
-    /// Fails if it cannot be sent, as far as its text says.
+    /// Fails if it cannot be sent, as far as its text shows.
     pub fn check(&self) -> Result<(), HttpError> {
         sendable(Method::POST, self.clone(), &parse(&self.url)?).map(|_| ())
     }
 }
 
 impl StreamedResponse {
-    /// The value of a header, if it is there and is text.
+    /// Returns the value of a header, if it is present and valid text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// The headers whose values are text.
+    /// Returns the headers whose values are valid text.
     pub fn headers(&self) -> impl Iterator<Item = (&str, &str)> {
         self.headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
     }
 
-    /// The next part of the body; `None` at its end.
+    /// Returns the next part of the body; `None` at its end.
     pub async fn chunk(&mut self) -> Result<Option<Vec<u8>>, HttpError> {
         self.chunk_within(self.idle).await
     }
 
-    /// The next part of the body, with another timeout.
+    /// Returns the next part of the body, with another timeout.
     pub async fn chunk_within(&mut self, idle: Duration) -> Result<Option<Vec<u8>>, HttpError> {
         let deadline = Deadline::after(idle).or(self.end);
         loop {
@@ -365,7 +366,7 @@ impl StreamedResponse {
         }
     }
 
-    /// The rest of the body.
+    /// Returns the rest of the body.
     pub async fn whole(&mut self) -> Result<Vec<u8>, HttpError> {
         let mut whole = Vec::new();
         while let Some(bytes) = self.chunk().await? {
@@ -380,7 +381,7 @@ impl Deadline {
         Self { at: Instant::now() + after.min(NEVER), after }
     }
 
-    /// Whichever is sooner.
+    /// Returns the earlier of two deadlines.
     fn or(self, other: Self) -> Self {
         if other.at < self.at { other } else { self }
     }
@@ -413,7 +414,7 @@ fn parse(text: &str) -> Result<Url, HttpError> {
     Err(HttpError::Url { why })
 }
 
-/// Asks a proxy for a URL, instead of its server.
+/// Rewrites a request for a URL to be sent to a proxy instead of its server.
 fn proxied(
     request: &mut hyper::Request<Full<Bytes>>,
     proxy: &ProxyAddress,

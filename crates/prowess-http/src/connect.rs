@@ -1,4 +1,4 @@
-//! A connection to an address that was checked, for one request.
+//! A connection to a checked address, for one request.
 
 use std::{
     io,
@@ -26,7 +26,7 @@ use tokio::{
 };
 use tokio_rustls::TlsConnector;
 
-/// How TLS is spoken, and with the server of which name.
+/// The TLS configuration, and the name of the server.
 pub(crate) type Tls = (Arc<ClientConfig>, ServerName<'static>);
 
 /// A connection for one request. Closed when it is dropped.
@@ -37,20 +37,20 @@ pub(crate) struct Connection {
     _driver: JoinSet<hyper::Result<()>>,
 }
 
-/// The time that one address is tried.
+/// The timeout for each address.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The most bytes of the head of an answer.
+/// The maximum size of a response head in bytes.
 const MAX_HEAD: usize = 64 * 1024;
-/// The most bytes before an answer: its head, and all that only says that one will come.
+/// The maximum number of bytes before a response: its head, and all informational responses (1xx).
 const MAX_BEFORE: usize = 256 * 1024;
 
 impl Connection {
-    /// Connects to the first of these addresses that can be; with TLS, to the server of that name.
+    /// Connects to the first of these addresses that accepts; with TLS, to the server of that name.
     pub(crate) async fn new(addresses: &[SocketAddr], tls: Option<Tls>) -> io::Result<Self> {
         Self::over(Box::new(connect(addresses).await?), tls).await
     }
 
-    /// Makes a connection of a stream; with TLS, to the server of that name.
+    /// Creates a connection over a stream; with TLS, to the server of that name.
     pub(crate) async fn over(stream: Box<dyn Stream>, tls: Option<Tls>) -> io::Result<Self> {
         let stream = secured(stream, tls).await?;
         let room = Arc::new(AtomicUsize::new(MAX_BEFORE));
@@ -63,7 +63,7 @@ impl Connection {
         Ok(Self { sender, room, _driver: driver })
     }
 
-    /// Sends the request, and waits for the head of the answer.
+    /// Sends the request, and waits for the head of the response.
     pub(crate) async fn send(
         &mut self,
         request: hyper::Request<Full<Bytes>>,
@@ -87,7 +87,7 @@ pub async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// Encrypts a stream, where that is wanted.
+/// Encrypts a stream, if TLS is set.
 pub(crate) async fn secured(
     stream: Box<dyn Stream>,
     tls: Option<Tls>,
@@ -98,12 +98,12 @@ pub(crate) async fn secured(
     })
 }
 
-/// Bytes both ways.
+/// A bidirectional byte stream.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-/// A stream from which only so many bytes can be read: a server that goes on saying that it will answer
-/// would keep us busy.
+/// A stream with a limit of bytes to read: otherwise a server could send informational responses
+/// without end.
 struct MeteredStream {
     stream: Box<dyn Stream>,
     room: Arc<AtomicUsize>,

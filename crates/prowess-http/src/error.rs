@@ -1,11 +1,11 @@
-//! Why a request got no response.
+//! The errors of requests without a response.
 
 use std::{error::Error, io, net::IpAddr, time::Duration};
 
-/// The number of redirects that are followed.
+/// The maximum number of redirects that are followed.
 pub(crate) const MAX_REDIRECTS: usize = 5;
 
-/// A request was refused, or got no response. A response with an error status is no error.
+/// A request was refused, or got no response. A response with an error status is not an error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetchError {
@@ -15,7 +15,7 @@ pub enum FetchError {
         /// The scheme.
         scheme: String,
     },
-    /// The URL holds a user name or password.
+    /// The URL contains a user name or password.
     #[error("the URL has a user name or password")]
     Userinfo,
     /// The URL cannot be used.
@@ -81,7 +81,7 @@ pub enum FetchError {
         /// The cause.
         source: io::Error,
     },
-    /// No connection could be made.
+    /// No connection could be established.
     #[error("cannot connect to `{host}`")]
     Connect {
         /// The host.
@@ -105,7 +105,7 @@ pub enum FetchError {
         /// The cause.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// A timeout was over.
+    /// A timeout expired.
     #[error("`{host}` took longer than {} s", after.as_secs_f64())]
     Timeout {
         /// The host.

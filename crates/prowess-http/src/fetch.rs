@@ -1,4 +1,4 @@
-//! One request and the redirects it leads through.
+//! A request and its redirects.
 
 use std::{error::Error, sync::Arc, time::Duration};
 
@@ -48,7 +48,7 @@ pub struct FetchRequest {
     pub timeout: Duration,
     /// The time without a byte from the server.
     pub idle: Duration,
-    /// The bytes of the response that are read, once it is unpacked.
+    /// The maximum size of the unpacked body in bytes; the rest is cut off.
     pub max_body: u64,
 }
 
@@ -61,7 +61,7 @@ pub struct FetchResponse {
     pub headers: HeaderMap,
     /// The body, unpacked.
     pub body: Vec<u8>,
-    /// Whether the body was longer.
+    /// Whether the body was cut off.
     pub truncated: bool,
     /// The URL of the response, after all redirects.
     pub url: Url,
@@ -86,27 +86,28 @@ pub const CONNECTION_HEADERS: &[&str] = &[
     "transfer-encoding",
     "upgrade",
 ];
-/// The headers that are still sent when a redirect leads to another origin: none can hold a secret.
+/// The headers that are still sent when a redirect leads to another origin: none can contain a
+/// secret.
 const HARMLESS: [HeaderName; 3] = [ACCEPT, ACCEPT_LANGUAGE, USER_AGENT];
 
 impl Fetcher {
-    /// Makes a fetcher for these hosts.
+    /// Creates a fetcher for these hosts.
     pub fn new(hosts: Hosts) -> Self {
         Self { hosts, resolver: Arc::new(SystemResolver), trust: Trust::default() }
     }
 
-    /// Looks names up with another resolver than the system's.
+    /// Resolves names with this resolver instead of the system's.
     #[must_use]
     pub fn with_resolver(self, resolver: Arc<dyn Resolver>) -> Self {
         Self { resolver, ..self }
     }
 
-    /// Trusts the authorities of these certificates (PEM) beside those of the system.
+    /// Trusts the authorities of these certificates (PEM) in addition to those of the system.
     pub fn with_certificates(self, pem: &[u8]) -> Result<Self, CertificateError> {
         Ok(Self { trust: Trust::new(pem)?, ..self })
     }
 
-    /// Fails if a URL may not be fetched, as far as its text says.
+    /// Fails if a URL must not be fetched, as far as its text shows.
     pub fn check(&self, url: &Url) -> Result<(), FetchError> {
         self.hosts.check(url)
     }
@@ -133,7 +134,7 @@ impl Fetcher {
         }
     }
 
-    /// Sends a request to an address that was checked, and follows nothing.
+    /// Sends a request to a checked address, without following redirects.
     async fn send(
         &self,
         request: &FetchRequest,
@@ -156,8 +157,8 @@ impl Fetcher {
 }
 
 impl FetchRequest {
-    /// The request after a redirect. As in browsers, a POST becomes a GET, and another origin gets
-    /// nothing that was meant for this one.
+    /// Returns the request after a redirect. As in browsers, a POST becomes a GET, and another
+    /// origin receives nothing that was meant for this one.
     fn redirected(self, status: StatusCode, url: Url) -> Result<Self, FetchError> {
         let Self { mut method, url: from, mut headers, mut body, .. } = self;
         if from.scheme() == "https" && url.scheme() == "http" {
@@ -182,7 +183,7 @@ impl FetchRequest {
         Ok(Self { method, url, headers, body, ..self })
     }
 
-    /// As it is sent: with the headers that are ours to set.
+    /// Returns the request as sent: with the headers that this client sets.
     fn sendable(&self) -> Result<hyper::Request<Full<Bytes>>, FetchError> {
         let body = Full::from(self.body.clone().unwrap_or_default());
         let mut request = hyper::Request::new(body);
@@ -206,7 +207,7 @@ impl FetchRequest {
     }
 }
 
-/// Reads an answer, as much of it as is wanted.
+/// Reads a response, up to the maximum size.
 async fn read(
     request: FetchRequest,
     response: hyper::Response<Incoming>,
@@ -233,7 +234,7 @@ async fn read(
         unpacker.finish().map_err(|it| broken(it.into()))?;
     }
     if !unpacker.is_plain() {
-        // They were about the body as it was on the way.
+        // They described the packed body.
         head.headers.remove(CONTENT_ENCODING);
         head.headers.remove(CONTENT_LENGTH);
     }
@@ -248,7 +249,7 @@ async fn read(
     })
 }
 
-/// Where an answer redirects to.
+/// Returns the URL that a response redirects to.
 fn location(url: &Url, response: &hyper::Response<Incoming>) -> Result<Option<Url>, FetchError> {
     if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
@@ -258,7 +259,7 @@ fn location(url: &Url, response: &hyper::Response<Incoming>) -> Result<Option<Ur
     location.map(Some).ok_or_else(|| FetchError::Location { host: host(url) })
 }
 
-/// The name or address that a certificate has to be for.
+/// Returns the name or address that a certificate has to be for.
 pub(crate) fn server_name(url: &Url) -> Result<ServerName<'static>, FetchError> {
     let name = host(url);
     let name = name.trim_matches(['[', ']']);
@@ -270,7 +271,7 @@ pub(crate) fn host(url: &Url) -> String {
     url.host_str().unwrap_or_default().to_owned()
 }
 
-/// Leaves out the headers that are not to be kept.
+/// Removes the headers that `is_kept` rejects.
 fn keep(headers: &mut HeaderMap, is_kept: impl Fn(&HeaderName) -> bool) {
     let others: Vec<HeaderName> = headers.keys().filter(|it| !is_kept(it)).cloned().collect();
     for name in others {

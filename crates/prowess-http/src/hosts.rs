@@ -14,8 +14,8 @@ use crate::{
     resolver::Resolver,
 };
 
-/// The hosts that may be connected to: the whole internet by default; with patterns, only those that
-/// match one of them, and with an empty list none.
+/// The hosts that may be connected to: the whole internet by default; with patterns, only those
+/// that match one of them, and with an empty list none.
 ///
 /// ```
 /// use prowess_http::{Hosts, Url};
@@ -31,24 +31,24 @@ use crate::{
 /// ```
 ///
 /// A pattern is a name (`example.com`), all names below one (`*.example.com`), an address
-/// (`10.0.0.1`, `::1`), a network (`10.0.0.0/8`) or `*` for the whole internet; `:port` may follow it.
-/// A listed name may lead to a private network or this machine. An address that is neither that nor
-/// of the internet, such as the metadata of a cloud, has to be listed itself.
+/// (`10.0.0.1`, `::1`), a network (`10.0.0.0/8`) or `*` for the whole internet; `:port` may follow
+/// it. A listed name may resolve to a private network or this machine. An address that is neither
+/// of these nor on the internet, such as the metadata service of a cloud, has to be listed itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Hosts {
     patterns: Option<Vec<Pattern>>,
     leads: AddressScope,
 }
 
-/// The addresses that a listed name may lead to.
+/// The addresses that a listed name may resolve to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum AddressScope {
-    /// To a private network or this machine, too.
+    /// Also a private network or this machine.
     #[default]
     Anywhere,
-    /// To the internet, and to addresses that are meant themselves; `localhost` to this machine.
+    /// The internet, and addresses that are listed themselves; for `localhost` also this machine.
     Listed,
-    /// To the internet alone.
+    /// The internet only.
     Internet,
 }
 
@@ -74,16 +74,16 @@ enum Meaning {
     Network(AddressBlock),
 }
 
-/// The addresses that an allowed host may lead to.
+/// The addresses that an allowed host may resolve to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Admission {
-    /// To the internet.
+    /// The internet.
     Public,
-    /// To a private network as well.
+    /// Also a private network.
     Internal,
 }
 
-/// The number of addresses of a host that are looked at.
+/// The maximum number of addresses of a host that are considered.
 const MAX_ADDRESSES: usize = 32;
 
 impl Hosts {
@@ -95,28 +95,28 @@ impl Hosts {
         Ok(Self { patterns: Some(patterns), leads: AddressScope::Anywhere })
     }
 
-    /// Allows the hosts of these patterns to untrusted scripts: whoever wrote one may own a listed name,
-    /// and could let it lead to this machine. So an address that is not of the internet has to be listed
-    /// itself.
+    /// Allows the hosts of these patterns to untrusted scripts: the author of a script may own a
+    /// listed name, and could make it resolve to this machine. So an address that is not on the
+    /// internet has to be listed itself.
     pub fn for_scripts<P: AsRef<str>>(
         patterns: impl IntoIterator<Item = P>,
     ) -> Result<Self, HostsError> {
         Ok(Self { leads: AddressScope::Listed, ..Self::new(patterns)? })
     }
 
-    /// The same hosts as long as they lead to the internet, wherever their names are resolved to.
+    /// Allows the same hosts, but only if their names resolve to the internet.
     #[must_use]
     pub fn internet_only(self) -> Self {
         Self { leads: AddressScope::Internet, ..self }
     }
 
-    /// Fails if a URL may not be requested, as far as its text says.
+    /// Fails if a URL must not be requested, as far as its text shows.
     pub fn check(&self, url: &Url) -> Result<(), FetchError> {
         self.admit(url).map(drop)
     }
 
-    /// Resolves the host of a URL to addresses, each of which may be connected to. One that may not
-    /// spoils the rest: whoever gives out such an answer is not to be trusted.
+    /// Resolves the host of a URL to addresses, all of which are allowed. If one is not, the result
+    /// is an error: a resolver that returns such an address is not trustworthy.
     pub async fn addresses(
         &self,
         resolver: &dyn Resolver,
@@ -126,7 +126,7 @@ impl Hosts {
         let port = url.port_or_known_default().ok_or(FetchError::Url)?;
         let name = match url.host().ok_or(FetchError::Url)? {
             Host::Domain(name) => name,
-            // An address was checked with the URL.
+            // A literal address was checked with the URL.
             Host::Ipv4(address) => return Ok(vec![(address, port).into()]),
             Host::Ipv6(address) => return Ok(vec![(address, port).into()]),
         };
@@ -143,7 +143,7 @@ impl Hosts {
         found.into_iter().map(checked).collect()
     }
 
-    /// Whether the port of a URL is listed, with a host that it is for.
+    /// Whether the port of a URL is listed for its host.
     pub fn lists_port(&self, url: &Url) -> bool {
         let (Some(host), Some(port)) = (url.host(), url.port_or_known_default()) else {
             return false;
@@ -151,7 +151,7 @@ impl Hosts {
         self.patterns().any(|it| it.port.is_some() && it.means(&host, port))
     }
 
-    /// Whether a URL may be requested, as far as its text says, and where it may lead.
+    /// Checks a URL, as far as its text shows, and returns the addresses that it may resolve to.
     pub(crate) fn admit(&self, url: &Url) -> Result<Admission, FetchError> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(FetchError::Scheme { scheme: url.scheme().to_owned() });
@@ -190,7 +190,7 @@ impl Hosts {
         Ok(admission)
     }
 
-    /// Whether an address may be connected to that a host leads to.
+    /// Checks an address that a host resolves to.
     pub(crate) fn allow(
         &self,
         host: &str,
@@ -217,7 +217,7 @@ impl Hosts {
     }
 }
 
-/// Whether a pattern of [`Hosts`] allows whatever another one allows.
+/// Whether a pattern of [`Hosts`] allows everything that another one allows.
 pub fn pattern_covers(wide: &str, narrow: &str) -> bool {
     match (Pattern::new(wide), Pattern::new(narrow)) {
         (Some(wide), Some(narrow)) => wide.covers(&narrow),
@@ -225,7 +225,7 @@ pub fn pattern_covers(wide: &str, narrow: &str) -> bool {
     }
 }
 
-/// Whether a pattern of [`Hosts`] allows nothing but hosts of the internet, as far as its text says.
+/// Whether a pattern of [`Hosts`] allows only hosts on the internet, as far as its text shows.
 pub fn is_public_pattern(pattern: &str) -> bool {
     let Some(Pattern { meaning, port }) = Pattern::new(pattern) else { return false };
     let is_internal = |name: &str| {
@@ -243,7 +243,7 @@ pub fn is_public_pattern(pattern: &str) -> bool {
 impl Pattern {
     fn new(text: &str) -> Option<Self> {
         let (text, port) = match text.rsplit_once(':') {
-            // The last part of an address is no port.
+            // The last part of an IPv6 address is not a port.
             Some((before, port)) if !before.contains(':') || before.ends_with(']') => {
                 (before, Some(port.parse().ok()?))
             }
@@ -267,7 +267,7 @@ impl Pattern {
     }
 
     fn covers(&self, narrow: &Self) -> bool {
-        // A name that is below another may still be one that has to be named itself.
+        // A name below another may still be one that has to be listed itself.
         let below = |suffix: &str, name: &str| {
             name.strip_suffix(suffix).is_some_and(|it| it.ends_with('.'))
         };
@@ -326,14 +326,14 @@ impl Meaning {
     }
 }
 
-/// A host as it is compared: the parser has made it lower case and ASCII, a dot at its end says
-/// nothing.
+/// Returns a host in the form for comparison: the parser has made it lower case and ASCII, and a
+/// trailing dot is ignored.
 fn plain<S: AsRef<str>>(host: &Host<S>) -> String {
     let text = host.to_string();
     text.strip_suffix('.').unwrap_or(&text).to_owned()
 }
 
-/// The names under which clouds tell machines their secrets.
+/// The names of cloud metadata services, which give machines their secrets.
 const METADATA: &[&str] = &[
     "metadata",
     "metadata.google.internal",
@@ -345,7 +345,7 @@ const METADATA: &[&str] = &[
     "instance-data.ec2.internal",
 ];
 
-/// Names that no host of the internet is below.
+/// Domains without hosts on the internet.
 const INTERNAL: &[&str] = &[
     "localhost",
     "local",

@@ -1,9 +1,9 @@
-//! Ports that requests over HTTP are not sent to, because something else listens there.
+//! Ports to which HTTP requests are not sent, because other services use them.
 
-/// The service of a port that is not for HTTP, or keeps data that everybody who reaches it can change.
+/// Returns the service of a port that is not for HTTP, or stores data that every client can change.
 ///
 /// The first part is what browsers refuse (the Fetch standard calls them bad ports); the second are
-/// databases, caches, queues and the controls of clusters, most of which trust whoever connects.
+/// databases, caches, queues and the controls of clusters, most of which trust every client.
 pub(crate) fn service(port: u16) -> Option<&'static str> {
     let row = PORTS.iter().find(|(first, last, _)| (*first..=*last).contains(&port));
     row.map(|it| it.2)
@@ -85,7 +85,7 @@ const PORTS: &[(u16, u16, &str)] = &[
     (6679, 6679, "IRC"),
     (6697, 6697, "IRC"),
     (10080, 10080, "Amanda"),
-    // From here on, what browsers let through.
+    // From here on, ports that browsers allow.
     (445, 445, "SMB"),
     (873, 873, "rsync"),
     (1433, 1434, "Microsoft SQL Server"),

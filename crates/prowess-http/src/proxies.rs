@@ -1,4 +1,4 @@
-//! The proxies of a network, as `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY` name them.
+//! The proxies of a network, from `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`.
 
 use std::{fmt, io, net::IpAddr};
 
@@ -11,10 +11,10 @@ use url::{Host, Url};
 
 use crate::{connect::connect, resolver::Resolver};
 
-/// The most bytes of a proxy's answer to `CONNECT`.
+/// The maximum size of a proxy's answer to `CONNECT` in bytes.
 const MAX_ANSWER: usize = 16 * 1024;
 
-/// The proxies of a network, and the hosts that are reached without them. This machine always is.
+/// The proxies of a network, and the hosts that are reached directly. This machine always is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Proxies {
     http: Option<ProxyAddress>,
@@ -22,7 +22,7 @@ pub struct Proxies {
     direct: Vec<DirectHosts>,
 }
 
-/// A variable that names no proxy that can be used. Its value is not repeated, because it may hold a
+/// A variable does not name a usable proxy. Its value is not repeated, because it may contain a
 /// password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{variable}` cannot be used: {why}")]
@@ -47,13 +47,13 @@ enum DirectHosts {
     All,
     /// A domain and all below it, in lower case, at one port or at any.
     Domain(String, Option<u16>),
-    /// The addresses with the same first bits.
+    /// The addresses with the same leading bits.
     Addresses(IpAddr, u8),
 }
 
 impl Proxies {
-    /// Reads the variables as `get` gives them, those in lower case first, as curl does. Empty ones
-    /// count as unset.
+    /// Reads the variables from `get`, those in lower case first, as curl does. Empty ones count as
+    /// unset.
     pub fn from_variables(get: impl Fn(&str) -> Option<String>) -> Result<Self, ProxyError> {
         let first = |names: &[&str]| {
             names.iter().find_map(|name| {
@@ -72,8 +72,8 @@ impl Proxies {
         })
     }
 
-    /// Connects to the host of an `https:` URL through its proxy; nothing if it is reached without one.
-    /// The proxy looks the name up, so that no address can be checked.
+    /// Connects to the host of an `https:` URL through its proxy; returns `None` if it is reached
+    /// directly. The proxy resolves the name, so no address can be checked.
     pub async fn connect(
         &self,
         url: &Url,
@@ -85,7 +85,7 @@ impl Proxies {
         }))
     }
 
-    /// The proxy for a URL; nothing if its host is reached without one.
+    /// Returns the proxy for a URL; `None` if its host is reached directly.
     pub(crate) fn of(&self, url: &Url) -> Option<&ProxyAddress> {
         let proxy = match url.scheme() {
             "https" => self.https.as_ref(),
@@ -111,7 +111,7 @@ impl ProxyAddress {
         }
         let decode = |text: &str| {
             let bytes = percent_decoded(text);
-            // Nothing that could end the header and begin another.
+            // No characters that could end the header and begin another.
             (!bytes.iter().any(u8::is_ascii_control)).then_some(bytes)
         };
         let authorization = match (url.username(), url.password()) {
@@ -132,7 +132,7 @@ impl ProxyAddress {
         Ok(Self { url, authorization })
     }
 
-    /// Its host and port, for messages.
+    /// Returns its host and port, for messages.
     pub(crate) fn name(&self) -> String {
         let host = self.url.host_str().unwrap_or_default();
         format!("{host}:{}", self.url.port_or_known_default().unwrap_or_default())
@@ -156,7 +156,7 @@ impl ProxyAddress {
         Ok(stream)
     }
 
-    /// Has the proxy connect a stream to a host.
+    /// Asks the proxy to connect a stream to a host.
     pub(crate) async fn tunnel(
         &self,
         stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
@@ -175,7 +175,7 @@ impl ProxyAddress {
             if answer.len() >= MAX_ANSWER {
                 return Err(io::Error::other("its answer is too long"));
             }
-            // Byte by byte: what follows the answer is the host's.
+            // Byte by byte: the bytes after the answer come from the host.
             answer.push(stream.read_u8().await?);
         }
         let line = answer.split(|it| *it == b'\r').next().unwrap_or_default();
@@ -246,7 +246,7 @@ impl DirectHosts {
     }
 }
 
-/// Whether a URL leads to this machine, to which no proxy leads.
+/// Whether a URL refers to this machine, which is always reached directly.
 fn is_this_machine(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
@@ -256,7 +256,7 @@ fn is_this_machine(url: &Url) -> bool {
     }
 }
 
-/// A text of a URL without its `%XX`.
+/// Decodes the `%XX` of a URL part.
 fn percent_decoded(text: &str) -> Vec<u8> {
     let mut bytes = text.as_bytes().iter();
     let mut decoded = Vec::new();
@@ -290,7 +290,7 @@ mod tests {
         })
     }
 
-    /// The proxy for each URL.
+    /// Returns the proxy for each URL.
     fn of(variables: &[(&str, &str)], urls: &[&str]) -> Vec<Option<String>> {
         let proxies = proxies(variables).unwrap();
         let of = |url: &&str| proxies.of(&Url::parse(url).unwrap()).map(ProxyAddress::name);

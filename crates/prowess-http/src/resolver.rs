@@ -1,19 +1,19 @@
-//! From the name of a host to its addresses.
+//! Resolution of host names to addresses.
 
 use std::{fmt, io, net::IpAddr};
 
 use futures_util::future::BoxFuture;
 
-/// Looks names up.
+/// Resolves host names.
 ///
-/// It is called once for each connection, and its addresses are checked before anybody connects to
-/// them; an implementation need not check anything.
+/// It is called once per connection, and its addresses are checked before connecting; an
+/// implementation need not check anything.
 pub trait Resolver: Send + Sync + fmt::Debug {
-    /// All addresses of a host.
+    /// Returns all addresses of a host.
     fn resolve<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
 }
 
-/// Looks names up as the system does.
+/// Resolves names with the system's resolver.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemResolver;
 

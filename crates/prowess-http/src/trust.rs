@@ -1,4 +1,4 @@
-//! Whose word is taken that a server is the one it says it is.
+//! The certificate authorities that are trusted.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,11 +9,11 @@ use rustls::{
     pki_types::{CertificateDer, pem::PemObject as _},
 };
 
-/// The authorities that are trusted: those of the system, and some of one's own.
+/// The trusted certificate authorities: those of the system, and additional ones.
 #[derive(Debug, Default)]
 pub(crate) struct Trust {
     own: Vec<CertificateDer<'static>>,
-    /// Made when a server is asked over TLS for the first time.
+    /// Created with the first TLS connection.
     config: OnceLock<Arc<ClientConfig>>,
 }
 
@@ -25,7 +25,7 @@ pub struct CertificateError {
 }
 
 impl Trust {
-    /// Trusts these authorities (PEM) beside those of the system.
+    /// Trusts these authorities (PEM) in addition to those of the system.
     pub(crate) fn new(pem: &[u8]) -> Result<Self, CertificateError> {
         let own: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
         let own = own.map_err(|it| CertificateError { source: it.into() })?;
@@ -36,7 +36,7 @@ impl Trust {
         Ok(Self { own, config: OnceLock::new() })
     }
 
-    /// How TLS is spoken. No session is taken up again.
+    /// Returns the TLS configuration. Sessions are not resumed.
     pub(crate) fn config(&self) -> Arc<ClientConfig> {
         let make = || {
             let mut trusted = RootCertStore::empty();

@@ -1,11 +1,12 @@
-//! A body as it comes, unpacked as far as there is room for it.
+//! Unpacks a body as it arrives, up to a maximum size.
 
 use std::io::{self, Write};
 
 use brotli_decompressor::DecompressorWriter;
 use flate2::write::{MultiGzDecoder, ZlibDecoder};
 
-/// Unpacks a body while it comes. However small it is on the way, no more is held than was asked for.
+/// Unpacks a body as it arrives. However small it is when packed, no more than the maximum is kept
+/// in memory.
 pub(crate) enum Unpacker {
     Plain(Room),
     Gzip(MultiGzDecoder<Room>),
@@ -13,20 +14,20 @@ pub(crate) enum Unpacker {
     Brotli(Box<DecompressorWriter<Room>>),
 }
 
-/// The encodings that can be unpacked, as a header says it.
+/// The encodings that can be unpacked, as the value of a header.
 pub(crate) const ENCODINGS: &str = "gzip, deflate, br";
 
-/// Takes bytes as long as there is room.
+/// Collects bytes up to a limit.
 #[derive(Default)]
 pub(crate) struct Room {
     pub(crate) bytes: Vec<u8>,
     most: usize,
-    /// Whether there was not enough.
+    /// Whether the limit was exceeded.
     pub(crate) cut: bool,
 }
 
 impl Unpacker {
-    /// Begins a body in this encoding; one that is not known stays packed.
+    /// Begins a body in this encoding; with an unknown one it stays packed.
     pub(crate) fn new(encoding: &str, most: u64) -> Self {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         let room = Room { most, ..Room::default() };
@@ -42,13 +43,13 @@ impl Unpacker {
         matches!(self, Self::Plain(_))
     }
 
-    /// Takes the next bytes, and says whether there is room for more.
+    /// Adds the next bytes, and returns whether the limit allows more.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> io::Result<bool> {
         let taken = self.writer().write_all(bytes).and_then(|()| self.writer().flush());
         if self.room().cut { Ok(false) } else { taken.map(|()| true) }
     }
 
-    /// Ends the body: one that is packed must have come to its end.
+    /// Ends the body; an incomplete packed one is an error.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         let finished = match self {
             Self::Plain(_) => Ok(()),
@@ -59,7 +60,7 @@ impl Unpacker {
         if self.room().cut { Ok(()) } else { finished }
     }
 
-    /// The bytes unpacked so far.
+    /// Returns the bytes unpacked so far.
     pub(crate) fn room(&mut self) -> &mut Room {
         match self {
             Self::Plain(room) => room,

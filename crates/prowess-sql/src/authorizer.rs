@@ -1,4 +1,4 @@
-//! Decides what a statement may do in SQLite, which asks for each action that it prepares.
+//! The authorizer for SQLite, which asks about each action of a statement while it prepares it.
 #![expect(unsafe_code, reason = "an authorizer and limits can only be set through the C interface")]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -8,8 +8,8 @@ use sqlx::sqlite::LockedSqliteHandle;
 
 use crate::database::{Access, SqlLimits};
 
-/// How much a statement may need of anything that has no clock: a function that runs for long on a
-/// large value cannot be interrupted, so no value gets large.
+/// Limits of resources without a clock: a function that runs long on a large value cannot be
+/// interrupted, so no value may become large.
 const LIMITS: [(c_int, c_int); 4] = [
     (ffi::SQLITE_LIMIT_COMPOUND_SELECT, 100),
     (ffi::SQLITE_LIMIT_VDBE_OP, 25_000),
@@ -17,7 +17,7 @@ const LIMITS: [(c_int, c_int); 4] = [
     (ffi::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 250),
 ];
 
-/// Functions that load code or touch files, where a host has brought them.
+/// Functions that load code or access files, if a host has added them.
 const FUNCTIONS: &[&str] = &[
     "load_extension",
     "fts3_tokenizer",
@@ -29,7 +29,7 @@ const FUNCTIONS: &[&str] = &[
     "zipfile",
 ];
 
-/// Pragmas that tell about one table or index.
+/// Pragmas that describe one table or index.
 const ABOUT: &[&str] = &[
     "table_info",
     "table_xinfo",
@@ -43,7 +43,7 @@ const ABOUT: &[&str] = &[
     "integrity_check",
 ];
 
-/// Pragmas that tell something, as long as they are not given a value.
+/// Pragmas that only read, as long as they are not given a value.
 const TELLING: &[&str] = &[
     "application_id",
     "collation_list",
@@ -62,8 +62,8 @@ const TELLING: &[&str] = &[
     "user_version",
 ];
 
-/// How the tables end that indexes for texts and places keep their data in. SQLite prepares writing
-/// to them also when they are only read.
+/// The suffixes of the shadow tables of full-text and spatial indexes. SQLite prepares writing to
+/// them even if they are only read.
 const SHADOWS: &[&str] = &[
     "_config",
     "_content",
@@ -78,10 +78,10 @@ const SHADOWS: &[&str] = &[
     "_stat",
 ];
 
-/// The limits of a connection before it was held.
+/// The limits of a connection before it was restricted.
 pub(crate) struct PreviousLimits(Vec<(c_int, c_int)>);
 
-/// Holds a connection to what `access` allows, until it is let go.
+/// Restricts a connection to what `access` allows, until it is released.
 pub(crate) fn hold(
     handle: &mut LockedSqliteHandle<'_>,
     access: Access,
@@ -104,7 +104,7 @@ pub(crate) fn hold(
     PreviousLimits(before)
 }
 
-/// Lets a connection go: it allows again what it did before.
+/// Releases a connection: restores what it allowed before.
 pub(crate) fn release(handle: &mut LockedSqliteHandle<'_>, held: PreviousLimits) {
     let database = handle.as_raw_handle().as_ptr();
     for (what, most) in held.0 {
@@ -148,7 +148,7 @@ fn may_read(action: c_int, first: &str, second: &str) -> bool {
     match action {
         ffi::SQLITE_SELECT | ffi::SQLITE_READ | ffi::SQLITE_RECURSIVE => true,
         ffi::SQLITE_FUNCTION => !among(FUNCTIONS, second),
-        // No more than prepared: a connection that reads alone runs nothing that writes.
+        // Only prepared: a read-only connection executes nothing that writes.
         ffi::SQLITE_INSERT | ffi::SQLITE_UPDATE | ffi::SQLITE_DELETE => {
             SHADOWS.iter().any(|it| first.ends_with(it))
         }
@@ -157,7 +157,7 @@ fn may_read(action: c_int, first: &str, second: &str) -> bool {
     }
 }
 
-/// Whether an action changes tables and nothing else: no other file, no setting, no transaction.
+/// Whether an action only changes tables: no other file, no setting, no transaction.
 fn may_write(action: c_int) -> bool {
     matches!(
         action,
@@ -190,11 +190,11 @@ fn answer(may: bool) -> c_int {
     if may { ffi::SQLITE_OK } else { ffi::SQLITE_DENY }
 }
 
-/// A text of SQLite; one that is missing or no UTF-8 is on no list.
+/// Returns a text of SQLite; for one that is missing or not UTF-8, a text that is on no list.
 fn text(pointer: &*const c_char) -> &str {
     if pointer.is_null() {
         return "";
     }
-    // SAFETY: SQLite gives texts that end in zero and outlive the call.
+    // SAFETY: SQLite passes texts that end in zero and outlive the call.
     unsafe { CStr::from_ptr(*pointer) }.to_str().unwrap_or("?")
 }

@@ -1,4 +1,4 @@
-//! Where connections come from: a pool, or one connection on which statements take turns.
+//! The source of connections: a pool, or a single connection on which statements take turns.
 
 use std::{fmt, sync::Arc};
 
@@ -10,24 +10,23 @@ use crate::{
     task::Deadline,
 };
 
-/// One connection of the host.
+/// A single connection of the host.
 ///
-/// A statement has it for itself; whoever else wants it waits, the host by locking it. It is left as
-/// it was: with its settings, and outside of a transaction. Therefore nothing runs while the host has
-/// left a transaction open on it, nor what could keep something of the session, such as a lock, a
-/// setting or a table that is created on a server. A server is told beforehand how long a statement
-/// may take, and nobody else can stop it: one that nobody waits for any more keeps the connection
-/// until its time is over.
+/// A statement uses it exclusively; others wait for the lock, and so does the host. It is left as
+/// it was: with its settings, and outside of a transaction. Therefore nothing runs while the host
+/// has left a transaction open on it, nor anything that could leave session state behind, such as a
+/// lock, a setting or a table that is created on a server. A server is told the timeout beforehand,
+/// and nothing else can stop it: an abandoned statement keeps the connection until its timeout.
 ///
-/// It is `None` from then on when a statement could not be ended or cleared away.
+/// It becomes `None` if a statement could not be ended or cleaned up.
 pub type SingleConnection<C> = Arc<Mutex<Option<C>>>;
 
 /// A source of connections.
 pub enum Connections<D: sqlx::Database> {
-    /// A pool. A connection to a server on which a statement ran is closed, not given back: locks,
-    /// settings and whatever else a session keeps end with it.
+    /// A pool. A connection to a server on which a statement ran is closed, not returned: locks,
+    /// settings and all other session state end with it.
     Pool(Pool<D>),
-    /// One connection.
+    /// A single connection.
     Single(SingleConnection<D::Connection>),
 }
 
@@ -49,15 +48,16 @@ impl<D: sqlx::Database> fmt::Debug for Connections<D> {
     }
 }
 
-/// The result of a statement, and whether the connection is as it was before.
+/// The result of a statement, and whether the connection was restored.
 pub(crate) struct Turn {
     pub(crate) table: Result<Table, SqlError>,
     pub(crate) is_clear: bool,
 }
 
-/// Takes the connection out of its place, and from the time of the statement what it waited.
+/// Takes the connection out of its slot, and subtracts the waiting time from that of the statement.
 ///
-/// It is put back when it is clear; so whatever ends a statement in its middle leaves none.
+/// It is put back after it is restored; so a statement that is aborted in the middle leaves the
+/// slot empty.
 pub(crate) async fn take<C>(
     single: SingleConnection<C>,
     statement: &mut Statement,

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 /// A database that runs statements.
 ///
-/// An implementation runs exactly one statement, binds its parameters, takes no more rows than the
-/// limits allow, and stops the statement soon after its timeout or after its future is dropped. With
-/// [`Access::Read`] the database itself refuses whatever would change it.
+/// An implementation runs exactly one statement, binds its parameters, returns no more rows than
+/// the limits allow, and stops the statement soon after its timeout or after its future is dropped.
+/// With [`Access::Read`] the database itself refuses every change.
 pub trait Database: Send + Sync + fmt::Debug {
     /// The SQL dialect and its placeholders, such as ``SQLite, with parameters as `?` ``.
     fn dialect(&self) -> &'static str;
@@ -28,7 +28,7 @@ pub struct Statement {
     pub parameters: Vec<Value>,
     /// Whether it may write.
     pub access: Access,
-    /// How long it may take, and how much it may return.
+    /// Its limits of time and size.
     pub limits: SqlLimits,
 }
 
@@ -46,7 +46,7 @@ pub enum Access {
 pub enum Privileges {
     /// Those without rights over the whole server. A superuser only reads, without its other rights.
     Limited,
-    /// All, with all of their rights.
+    /// All users, with all of their rights.
     All,
 }
 
@@ -55,13 +55,13 @@ pub enum Privileges {
 pub struct SqlLimits {
     /// The time from its start to its end.
     pub timeout: Duration,
-    /// Rows that are returned.
+    /// The maximum number of rows returned.
     pub rows: usize,
-    /// Bytes of one value that are returned.
+    /// The maximum size of a returned value in bytes.
     pub cell: usize,
-    /// Bytes of all values together.
+    /// The maximum size of all values together in bytes.
     pub total: usize,
-    /// Bytes of memory, where the database runs in this process.
+    /// The maximum memory in bytes, if the database runs in this process.
     pub memory: u64,
 }
 
@@ -79,7 +79,7 @@ impl Default for SqlLimits {
 }
 
 impl SqlLimits {
-    /// The number of rows a server is asked for: one more shows that there are more.
+    /// Returns the number of rows to request from a server: one more shows that there are more.
     pub(crate) fn rows_asked(&self) -> usize {
         self.rows.saturating_add(1).min(LARGEST)
     }
@@ -138,7 +138,7 @@ pub enum SqlError {
     /// The host has a transaction open on its connection.
     #[error("the connection is already in a transaction")]
     InTransaction,
-    /// The connection was given up after an earlier statement.
+    /// The connection was discarded after an earlier statement.
     #[error("the connection was given up, because a statement on it could not be cleared away")]
     Lost,
     /// There are more or fewer parameters than placeholders.
@@ -155,7 +155,7 @@ pub enum SqlError {
     /// It needs more memory than [`SqlLimits::memory`].
     #[error("it needs more than {} MiB of memory: collect, group or join fewer rows", .0 / (1024 * 1024))]
     Memory(u64),
-    /// The timeout was over.
+    /// The timeout expired.
     #[error("it was stopped after {} ms", .0.as_millis())]
     TimedOut(Duration),
 }
@@ -169,8 +169,8 @@ impl SqlError {
     }
 }
 
-/// Whether two letters are one to a server. To some a letter is the same with and without an accent,
-/// so one that is Latin and not ASCII may be any letter.
+/// Whether a server may treat two letters as equal. Some ignore accents, so a Latin letter that is
+/// not ASCII may equal any letter.
 pub(crate) fn is_same((one, other): (char, char)) -> bool {
     one.eq_ignore_ascii_case(&other) || matches!(one, 'À'..='ɏ' | 'Ḁ'..='ỿ')
 }
@@ -181,8 +181,8 @@ pub(crate) const NO_QUERY: &str = "the database says that it is not a query";
 /// The message about a statement that changes something else than rows.
 pub(crate) const NO_ROWS: &str = "this connection is only for rows";
 
-/// The longest statement, in bytes.
+/// The maximum length of a statement in bytes.
 pub(crate) const LONGEST: usize = 100_000;
 
-/// The largest number that every server takes.
+/// The largest number that every server accepts.
 pub(crate) const LARGEST: usize = i32::MAX as usize;

@@ -1,5 +1,5 @@
-//! Functions of SQLite that take the square of the length of their arguments, and nothing can stop: the same
-//! in linear time.
+//! Replacements for SQLite functions that take quadratic time in the length of their arguments and
+//! cannot be interrupted: the same in linear time.
 #![expect(unsafe_code, reason = "functions can only be replaced through the C interface")]
 
 use std::{
@@ -13,7 +13,7 @@ use sqlx::sqlite::LockedSqliteHandle;
 
 type Function = unsafe extern "C" fn(*mut sqlite3_context, c_int, *mut *mut sqlite3_value);
 
-/// The name, the number of arguments, and what it does.
+/// The name, the number of arguments, and the implementation.
 const FUNCTIONS: &[(&CStr, c_int, Function)] = &[
     (c"instr", 2, instr),
     (c"replace", 3, replaced),
@@ -27,8 +27,8 @@ pub(crate) fn replace(handle: &mut LockedSqliteHandle<'_>) {
     let database = handle.as_raw_handle().as_ptr();
     let kind = ffi::SQLITE_UTF8 | ffi::SQLITE_DETERMINISTIC | ffi::SQLITE_INNOCUOUS;
     for (name, arguments, function) in FUNCTIONS {
-        // SAFETY: the handle is open and locked for us, the name ends in zero, and the functions need
-        // no data. One that could not be replaced is as it was.
+        // SAFETY: the handle is open and locked for us, the name ends in zero, and the functions
+        // need no data. One that could not be replaced is unchanged.
         unsafe {
             ffi::sqlite3_create_function_v2(
                 database,
@@ -45,21 +45,21 @@ pub(crate) fn replace(handle: &mut LockedSqliteHandle<'_>) {
     }
 }
 
-/// The bytes of an argument as SQLite takes it for a text, or for what it is if that is bytes; nothing
-/// for a null.
+/// Returns the bytes of an argument: as a text in SQLite's conversion, or the bytes of a blob;
+/// `None` for a null.
 ///
 /// # Safety
 ///
-/// The arguments are those of a call of SQLite, and there is one at this place. The bytes are gone when
-/// the call is over.
+/// The arguments are those of a call of SQLite, and there is one at this index. The bytes are valid
+/// until the call ends.
 unsafe fn bytes<'v>(values: *mut *mut sqlite3_value, at: usize, is_text: bool) -> Option<&'v [u8]> {
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let value = *values.add(at);
         if ffi::sqlite3_value_type(value) == ffi::SQLITE_NULL {
             return None;
         }
-        // The pointer is asked for first: that is what makes a text of a number.
+        // The pointer is requested first: that converts a number to a text.
         let start = match is_text {
             true => ffi::sqlite3_value_text(value).cast::<c_void>(),
             false => ffi::sqlite3_value_blob(value),
@@ -72,8 +72,8 @@ unsafe fn bytes<'v>(values: *mut *mut sqlite3_value, at: usize, is_text: bool) -
     }
 }
 
-/// Bytes as a text in which each is one letter, if they are no text themselves: so one way to search does
-/// for both.
+/// Returns bytes as a text in which each is one character, if they are not a text themselves: so
+/// the same search works for both.
 fn letters(bytes: &[u8]) -> String {
     bytes.iter().map(|it| char::from(*it)).collect()
 }
@@ -158,7 +158,7 @@ unsafe extern "C" fn trim_end(
     unsafe { trimmed(context, values, false, true) }
 }
 
-/// Takes characters off the start and the end of a text.
+/// Trims characters off the start and the end of a text.
 ///
 /// # Safety
 ///
@@ -169,7 +169,7 @@ unsafe fn trimmed(
     start: bool,
     end: bool,
 ) {
-    // SAFETY: the caller says so.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         let (Some(text), Some(off)) = (bytes(values, 0, true), bytes(values, 1, true)) else {
             return ffi::sqlite3_result_null(context);
@@ -197,13 +197,13 @@ unsafe fn trimmed(
     }
 }
 
-/// Answers with a text.
+/// Returns a text as the result of the call.
 ///
 /// # Safety
 ///
 /// The context is that of a call of SQLite.
 unsafe fn answer(context: *mut sqlite3_context, text: &[u8]) {
-    // SAFETY: SQLite makes a copy of the text before this is over.
+    // SAFETY: SQLite copies the text before this returns.
     unsafe {
         ffi::sqlite3_result_text64(
             context,

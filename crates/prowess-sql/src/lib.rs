@@ -1,5 +1,5 @@
-//! One bounded SQL statement on SQLite, PostgreSQL, MySQL or MariaDB, read-only unless the host lets it
-//! write.
+//! One bounded SQL statement on SQLite, PostgreSQL, MySQL or MariaDB, read-only unless the host
+//! allows writing.
 //!
 //! ```
 //! use prowess_sql::{Access, Privileges, SqlLimits, Statement};
@@ -21,11 +21,12 @@
 //! # }
 //! ```
 //!
-//! A statement runs in a transaction of its own, within a time and a size. Whether it writes is never
-//! read off its text: the database itself refuses it. A host can hand in a pool or a single connection.
+//! A statement runs in a transaction of its own, with limits of time and size. Whether it writes is
+//! never inferred from its text: the database itself refuses it. A host can pass in a pool or a
+//! single connection.
 //!
-//! A runtime of `tokio` is needed. Migrations, several statements at once and mapping rows to types are
-//! not in this crate.
+//! A `tokio` runtime is required. Migrations, several statements at once and mapping rows to types
+//! are not in this crate.
 #![warn(missing_docs)]
 
 mod database;

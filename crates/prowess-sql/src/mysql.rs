@@ -1,14 +1,14 @@
-//! MySQL and MariaDB: a transaction that reads alone, in a session of its own.
+//! MySQL and MariaDB: a read-only transaction, in a session of its own.
 //!
-//! The server has no way for a session to give up rights. Of what somebody like `root` may do, a
-//! transaction that reads alone stops everything that writes, and nothing runs that is no query; what
-//! is left are functions that come with the server or were loaded into it and act with the rights of
-//! whoever calls them. On MariaDB these can be listed, and a statement in which the name of one
-//! stands anywhere, be it in a text, is refused: more than needed, and never less, because a call has
-//! to spell the name, and nothing in a query runs what is put together. (The form into which the server
-//! rewrites a query is no help: where it has worked out a call already, the call is not in it.)
-//! Functions and views that somebody has written into the database do what they were written for.
-//! MySQL brings more of such functions, as components too, and refuses such a user altogether.
+//! On these servers a session cannot give up rights. For a user like `root`, a read-only
+//! transaction stops everything that writes, and nothing runs that is not a query; what remains are
+//! functions that come with the server or were loaded into it and act with the rights of the
+//! caller. On MariaDB these can be listed, and a statement that contains the name of one anywhere,
+//! even in a string, is refused: more than necessary, and never less, because a call has to spell
+//! the name, and nothing in a query executes a composed text. (The form into which the server
+//! rewrites a query does not help: a call that the server has already evaluated is not in it.)
+//! Functions and views that users have written into the database do what they were written for.
+//! MySQL has more of such functions, also as components, so such a user is refused altogether.
 
 use std::time::Instant;
 
@@ -34,23 +34,24 @@ use crate::{
 /// Rights over the whole server that no transaction restricts.
 const BEYOND: &[&str] = &["ALL PRIVILEGES", "FILE", "SHUTDOWN", "SUPER"];
 
-/// Functions of MariaDB that act beyond the database with the rights of whoever calls them, or keep
-/// others waiting.
+/// Functions of MariaDB that act beyond the database with the rights of the caller, or block other
+/// sessions.
 const REACHING: &[&str] = &["load_file", "get_lock"];
 
-/// Functions whose effect stays with the session.
+/// Functions whose effect outlives the statement in the session.
 const KEEPING: &[&str] = &["get_lock", "release_lock", "release_all_locks"];
 
 /// A MySQL or MariaDB database.
 ///
-/// Tables that the host has locked on a connection of its own are free after a statement, because
-/// the server lets them go when a transaction begins.
+/// Tables that the host has locked on a connection of its own are unlocked by a statement, because
+/// the server releases them when a transaction begins.
 #[derive(Debug, Clone)]
 pub struct MySqlDatabase {
-    /// Where connections come from.
+    /// The source of connections.
     pub connections: Connections<MySql>,
-    /// The users whose statements are run. With [`Privileges::Limited`], somebody like `root` may too where it only reads from
-    /// MariaDB, and names no function that reaches beyond the database.
+    /// The users whose statements are run. With [`Privileges::Limited`], a user like `root` is
+    /// accepted too if it only reads from MariaDB, and the statement names no function that reaches
+    /// beyond the database.
     pub privileges: Privileges,
 }
 
@@ -83,7 +84,7 @@ impl Database for MySqlDatabase {
                 error = deadline.wait() => error,
             };
             drop(connection);
-            // The server stops it by itself, only later, if it cannot be told.
+            // If this fails, the server stops it by itself, only later.
             if let Ok(mut other) = MySqlConnection::connect_with(&pool.connect_options()).await {
                 let kill = AssertSqlSafe(format!("KILL {own}"));
                 let _ = other.execute(sqlx::raw_sql(kill)).await;
@@ -93,7 +94,7 @@ impl Database for MySqlDatabase {
     }
 }
 
-/// Runs a statement on a connection that has to be afterwards what it was.
+/// Runs a statement on a connection that has to be restored afterwards.
 async fn turn(
     connection: &mut MySqlConnection,
     statement: &Statement,
@@ -111,10 +112,10 @@ async fn turn(
     Turn { table, is_clear: clear(connection, before).await.is_ok() }
 }
 
-/// Has the server end whatever takes too long, and returns what brings back its settings.
+/// Sets a timeout on the server, and returns the statement that restores its settings.
 async fn before(connection: &mut MySqlConnection, limits: &SqlLimits) -> Result<String, SqlError> {
     let failed = |error| failed(error, limits);
-    // The server takes this outside of a transaction alone, and forgets it with the next one.
+    // The server accepts this only outside of a transaction, and forgets it with the next one.
     connection.execute("SET TRANSACTION READ ONLY").await.map_err(|error| {
         match number(&error) {
             1568 => SqlError::InTransaction,
@@ -131,12 +132,13 @@ async fn before(connection: &mut MySqlConnection, limits: &SqlLimits) -> Result<
     Ok(before)
 }
 
-/// Fails unless the server takes a statement for one about rows, and it names nothing that stays.
+/// Fails unless the server treats a statement as one about rows, and it names nothing that outlives
+/// it.
 async fn leaves_nothing(
     connection: &mut MySqlConnection,
     statement: &Statement,
 ) -> Result<(), SqlError> {
-    // What sets a variable: an assignment, and where writing is allowed also `INTO`.
+    // The syntax that sets a variable: an assignment, and if writing is allowed also `INTO`.
     let variables = if statement.access == Access::Write { "@" } else { ":=" };
     if let Some(name) = KEEPING.iter().chain([&variables]).find(|it| names(&statement.sql, it)) {
         return Err(SqlError::SessionState(format!("`{name}` is not allowed in it")));
@@ -152,7 +154,7 @@ async fn leaves_nothing(
     }
 }
 
-/// Ends what is left of a statement.
+/// Cleans up after a statement.
 async fn clear(connection: &mut MySqlConnection, before: String) -> Result<(), sqlx::Error> {
     connection.execute("ROLLBACK").await?;
     connection.execute(sqlx::raw_sql(AssertSqlSafe(before))).await?;
@@ -182,7 +184,7 @@ async fn ask(
     if *access == Access::Read && !is_query(connection, &prepared).await {
         return Err(SqlError::ReadOnly(NO_QUERY.to_owned()));
     }
-    // It may have waited for a table already.
+    // It may already have waited for a table.
     let left = limits.timeout.saturating_sub(start.elapsed());
     settle(connection, &SqlLimits { timeout: left, ..*limits }).await.map_err(failed)?;
     let begin = match access {
@@ -193,7 +195,7 @@ async fn ask(
     let mut collect = TableBuilder::new(columns(prepared.columns()), *limits);
     let query = parameters.iter().fold(prepared.query(), bind);
     rows(connection, query, &mut collect).await.map_err(failed)?;
-    // Some functions end early and well when the server stops them.
+    // Some functions return early and successfully when the server stops them.
     if start.elapsed() >= limits.timeout {
         return Err(SqlError::TimedOut(limits.timeout));
     }
@@ -203,7 +205,8 @@ async fn ask(
     Ok(collect.table())
 }
 
-/// Fails when the user may do what no transaction holds back, unless the statement cannot do it.
+/// Fails if the user has rights that no transaction restricts, unless the statement cannot use
+/// them.
 async fn ordinary(connection: &mut MySqlConnection, statement: &Statement) -> Result<(), SqlError> {
     let failed = |error| failed(error, &statement.limits);
     let user: String = sqlx::query_scalar("SELECT CURRENT_USER()")
@@ -224,7 +227,7 @@ async fn ordinary(connection: &mut MySqlConnection, statement: &Statement) -> Re
     if statement.access == Access::Write || !is_mariadb(connection).await.map_err(failed)? {
         return Err(refused(may));
     }
-    // With a limit of its own, so that none of the session leaves any out.
+    // With an explicit limit, so that a limit of the session omits none.
     let loaded = "SELECT CAST(name AS CHAR) FROM mysql.func LIMIT 18446744073709551615";
     let loaded = sqlx::query_scalar(loaded);
     let Ok(loaded) = loaded.fetch_all(connection).await as Result<Vec<String>, _> else {
@@ -239,7 +242,7 @@ async fn ordinary(connection: &mut MySqlConnection, statement: &Statement) -> Re
     }
 }
 
-/// Whether the name of a function stands anywhere in a statement.
+/// Whether the name of a function occurs anywhere in a statement.
 fn names(sql: &str, function: &str) -> bool {
     let function: Vec<char> = function.chars().collect();
     let sql: Vec<char> = sql.chars().collect();
@@ -252,11 +255,11 @@ async fn is_mariadb(connection: &mut MySqlConnection) -> Result<bool, sqlx::Erro
     Ok(version.contains("MariaDB"))
 }
 
-/// Whether the server takes a statement for a query. A transaction that reads alone stops what
-/// writes rows; this stops what ends the transaction first, such as `OPTIMIZE TABLE`, because the
-/// server cannot explain it; and what writes to a file or variable, because it has no columns.
+/// Whether the server treats a statement as a query. A read-only transaction stops what writes
+/// rows; this stops what first ends the transaction, such as `OPTIMIZE TABLE`, because the server
+/// cannot explain it; and what writes to a file or variable, because it has no columns.
 async fn is_query(connection: &mut MySqlConnection, prepared: &MySqlStatement) -> bool {
-    // The first word of these decides what they are, and they only tell.
+    // The first word of these determines their kind, and they only read.
     let tells = prepared.sql().as_str().split_whitespace().next().is_some_and(|first| {
         ["SHOW", "DESCRIBE", "DESC", "EXPLAIN"].iter().any(|it| it.eq_ignore_ascii_case(first))
     });
@@ -265,12 +268,12 @@ async fn is_query(connection: &mut MySqlConnection, prepared: &MySqlStatement) -
 
 /// Whether a statement is about rows, so that the server can explain it.
 async fn is_explained(connection: &mut MySqlConnection, prepared: &MySqlStatement) -> bool {
-    // With a format, `ANALYZE TABLE` cannot be read on as something that is analyzed.
+    // With a format, `ANALYZE TABLE` cannot be parsed as an analyzed statement.
     let explained = format!("EXPLAIN FORMAT=JSON {}", prepared.sql().as_str());
     connection.prepare(AssertSqlSafe(explained).into_sql_str()).await.is_ok()
 }
 
-/// Has the server stop a statement in time, and send no more rows than are taken.
+/// Makes the server stop a statement in time, and send no more rows than the limit.
 async fn settle(connection: &mut MySqlConnection, limits: &SqlLimits) -> Result<(), sqlx::Error> {
     let is_mariadb = is_mariadb(connection).await?;
     let seconds = limits.timeout.as_secs_f64();
@@ -288,7 +291,7 @@ async fn settle(connection: &mut MySqlConnection, limits: &SqlLimits) -> Result<
     Ok(())
 }
 
-/// The name of the setting for the time that a statement may take.
+/// Returns the name of the server's timeout setting.
 fn time_setting(is_mariadb: bool) -> &'static str {
     if is_mariadb { "max_statement_time" } else { "max_execution_time" }
 }
@@ -321,7 +324,7 @@ async fn rows(
             Either::Left(done) => collect.affected(done.rows_affected()),
             Either::Right(row) if collect.wants_more() => {
                 if collect.is_empty() {
-                    // Only now it is known what placeholders stand for.
+                    // Only now the types of placeholders are known.
                     collect.columns(columns(row.columns()));
                 }
                 let value = |(at, column)| value(&row, at, column, collect);
@@ -338,7 +341,7 @@ async fn rows(
 fn columns(columns: &[MySqlColumn]) -> Vec<Column> {
     let column = |it: &MySqlColumn| {
         let name = it.type_info().name();
-        // A text that is compared byte for byte is called after bytes.
+        // A text with a binary collation has the name of a binary type.
         let name = match is_text(it) {
             true => name.replace("BLOB", "TEXT").replace("BINARY", "CHAR"),
             false => name.to_owned(),
@@ -380,13 +383,13 @@ fn value(
     })
 }
 
-/// A number of four bytes with the digits that it has, not those that it is near to.
+/// Returns a four-byte float with its shortest digits, not those of its conversion to eight bytes.
 fn shortest(number: f32) -> Value {
     number.to_string().parse::<f64>().map_or(Value::Null, Value::from)
 }
 
-/// A date with its time, from the bytes of the protocol: their length, and as many parts as differ
-/// from zero.
+/// Formats a date with its time, from the bytes of the protocol: their length, and as many parts as
+/// are not zero.
 fn date(bytes: &[u8], alone: bool) -> String {
     let part = |at: usize| bytes.get(at).copied().unwrap_or(0);
     let year = u16::from_le_bytes([part(1), part(2)]);
@@ -398,7 +401,7 @@ fn date(bytes: &[u8], alone: bool) -> String {
     format!("{day} {:02}:{:02}:{:02}{micros}", part(5), part(6), part(7))
 }
 
-/// A time, which may be over a day and before midnight.
+/// Formats a time, which may be negative and exceed a day.
 fn time(bytes: &[u8]) -> String {
     let part = |at: usize| bytes.get(at).copied().unwrap_or(0);
     let sign = if part(1) == 1 { "-" } else { "" };
@@ -423,15 +426,15 @@ fn failed(error: sqlx::Error, limits: &SqlLimits) -> SqlError {
     let message = error.message().to_owned();
     match number {
         1792 => SqlError::ReadOnly(message),
-        // Rights that are missing.
+        // Missing rights.
         1044 | 1142 | 1143 | 1227 | 1290 | 1370 => SqlError::Refused(message),
-        // A query that took too long, on MariaDB and on MySQL.
+        // A query that timed out, on MariaDB and on MySQL.
         1969 | 3024 => SqlError::TimedOut(limits.timeout),
         _ => SqlError::Failed(message),
     }
 }
 
-/// The number of a fault, 0 where the server did not tell it.
+/// Returns the number of an error, 0 if the server did not send one.
 fn number(error: &sqlx::Error) -> u16 {
     let error = error.as_database_error();
     let error = error.and_then(|it| it.try_downcast_ref::<MySqlDatabaseError>());

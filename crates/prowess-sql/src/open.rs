@@ -1,4 +1,4 @@
-//! From an address to a database.
+//! Creates a database from an address.
 
 use std::{str::FromStr as _, sync::Arc, time::Duration};
 
@@ -18,17 +18,17 @@ use crate::{
     sqlite::SqliteDatabase,
 };
 
-/// The time that opening a connection may take.
+/// The timeout of opening a connection.
 const CONNECTING: Duration = Duration::from_secs(5);
 
-/// Makes a database from an address such as `sqlite:notes.db`. Nothing is opened before the first
-/// statement; a SQLite file is then opened read-only unless `access` says more.
+/// Creates a database from an address such as `sqlite:notes.db`. Nothing is opened before the first
+/// statement; a SQLite file is then opened read-only unless `access` allows writing.
 pub fn open(
     address: &str,
     access: Access,
     privileges: Privileges,
 ) -> Result<Arc<dyn Database>, SqlError> {
-    // What sqlx says about an address names the part that is wrong, never the password.
+    // The error of sqlx about an address names the invalid part, never the password.
     let wrong = |error: sqlx::Error| {
         let message = error.to_string();
         SqlError::Address(message.trim_start_matches("error with configuration: ").to_owned())
@@ -37,7 +37,7 @@ pub fn open(
         "sqlite" => {
             let options = SqliteConnectOptions::from_str(address).map_err(wrong)?;
             let options = options.create_if_missing(false).read_only(access == Access::Read);
-            // A row is a copy of all its values; few of them wait at once.
+            // A row is a copy of all its values, so only few are buffered.
             let options = options.row_buffer_size(1);
             let pool = lazy(SqlitePoolOptions::new()).after_connect(|connection, _| {
                 Box::pin(async move {
@@ -65,7 +65,7 @@ pub fn open(
     })
 }
 
-/// Options of a pool that does nothing by itself, so that it can be made anywhere.
+/// Returns the options of a pool without background work, so that it can be created anywhere.
 fn lazy<D: sqlx::Database>(options: PoolOptions<D>) -> PoolOptions<D> {
     options.acquire_timeout(CONNECTING).idle_timeout(None).max_lifetime(None)
 }

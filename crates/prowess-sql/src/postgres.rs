@@ -1,4 +1,4 @@
-//! PostgreSQL: a transaction that reads alone, and a server that writes every value as text.
+//! PostgreSQL: a read-only transaction, in which the server formats every value as text.
 
 mod reader;
 
@@ -28,8 +28,8 @@ use crate::{
     task::spawn,
 };
 
-/// Who asks, whether that is a superuser, and what else no transaction holds back: files and
-/// programs of the server, other sessions, replication.
+/// Asks for the user, whether that is a superuser, and its rights that no transaction restricts:
+/// files and programs of the server, other sessions, replication.
 const WHO: &str = "\
     SELECT me.rolname::text, me.rolsuper, CASE WHEN me.rolsuper THEN 'it is a superuser' \
         WHEN me.rolreplication THEN 'it may replicate' \
@@ -39,8 +39,9 @@ const WHO: &str = "\
             AND pg_has_role(me.oid, it.oid, 'MEMBER')) END \
     FROM pg_roles me WHERE me.rolname = session_user";
 
-/// Functions that every user may call and no transaction holds back, because they reach other
-/// sessions or write past it; and those that run a text, in which such a name can be put together.
+/// Functions that every user may call and no transaction restricts, because they affect other
+/// sessions or write outside of it; and those that execute a text, in which such a name can be
+/// composed.
 const REACHING: &[&str] = &[
     "pg_cancel_backend",
     "pg_terminate_backend",
@@ -71,11 +72,11 @@ const REACHING: &[&str] = &[
     "database_to_xml_and_xmlschema",
 ];
 
-/// Tables of the server that have passwords in them, or what they were hashed to.
+/// System tables that contain passwords or their hashes.
 const PASSWORDS: &[&str] =
     &["pg_authid", "pg_shadow", "pg_subscription", "pg_user_mapping", "pg_user_mappings"];
 
-/// Functions whose effect stays with the session.
+/// Functions whose effect outlives the statement in the session.
 const KEEPING: &[&str] = &[
     "set_config",
     "pg_advisory_lock",
@@ -87,23 +88,23 @@ const KEEPING: &[&str] = &[
     "pg_try_advisory_lock_shared",
 ];
 
-/// How long a statement may take and how values are written. Being a query, it is also what a
-/// transaction cannot be let write after.
+/// Sets the timeout and the format of values. Because it is a query, the transaction cannot be made
+/// writable after it.
 const SETTINGS: &str = "\
     SELECT set_config('statement_timeout', $1, true), set_config('datestyle', 'ISO', true), \
         set_config('intervalstyle', 'iso_8601', true)";
 
 /// A PostgreSQL database.
 ///
-/// A statement that only reads may not name functions that reach beyond its transaction, not even in
-/// a text. Functions and views that somebody has written into the database do what they were written
-/// for.
+/// A statement that only reads may not name functions that reach beyond its transaction, not even
+/// in a string. Functions and views that users have written into the database do what they were
+/// written for.
 #[derive(Debug, Clone)]
 pub struct PostgresDatabase {
-    /// Where connections come from.
+    /// The source of connections.
     pub connections: Connections<Postgres>,
-    /// The users whose statements are run. With [`Privileges::Limited`], a superuser may too where it only reads, and has no
-    /// more rights than `pg_read_all_data` then.
+    /// The users whose statements are run. With [`Privileges::Limited`], a superuser is accepted
+    /// too if it only reads, and then has no more rights than `pg_read_all_data`.
     pub privileges: Privileges,
 }
 
@@ -136,7 +137,7 @@ impl Database for PostgresDatabase {
                 error = deadline.wait() => error,
             };
             drop(connection);
-            // The server stops it by itself, only later, if it cannot be told.
+            // If this fails, the server stops it by itself, only later.
             if let Ok(mut other) = PgConnection::connect_with(&pool.connect_options()).await {
                 let cancel = sqlx::query("SELECT pg_cancel_backend($1)").bind(own);
                 let _ = cancel.execute(&mut other).await;
@@ -146,7 +147,7 @@ impl Database for PostgresDatabase {
     }
 }
 
-/// Runs a statement on a connection that has to be afterwards what it was.
+/// Runs a statement on a connection that has to be restored afterwards.
 async fn turn(
     connection: &mut PgConnection,
     statement: &Statement,
@@ -164,7 +165,7 @@ async fn turn(
     Turn { table, is_clear: clear(connection, &before).await.is_ok() }
 }
 
-/// Has the server end whatever takes too long, and returns what it was told about that before.
+/// Sets a timeout on the server, and returns the previous one.
 async fn before(connection: &mut PgConnection, limits: &SqlLimits) -> Result<String, SqlError> {
     // As one message: only then both are the time of that message, unless a transaction is older.
     let is_open = sqlx::raw_sql("SELECT statement_timestamp() <> now()");
@@ -182,7 +183,8 @@ async fn before(connection: &mut PgConnection, limits: &SqlLimits) -> Result<Str
     before.fetch_one(connection).await.map_err(|it| failed(it, limits))
 }
 
-/// Fails unless the server takes a statement for one about rows, and it names nothing that stays.
+/// Fails unless the server treats a statement as one about rows, and it names nothing that outlives
+/// it.
 async fn leaves_nothing(
     connection: &mut PgConnection,
     statement: &Statement,
@@ -201,12 +203,12 @@ async fn leaves_nothing(
     }
 }
 
-/// Ends what is left of a statement.
+/// Cleans up after a statement.
 async fn clear(connection: &mut PgConnection, before: &str) -> Result<(), sqlx::Error> {
     connection.execute("ROLLBACK").await?;
     let restore = sqlx::query("SELECT set_config('statement_timeout', $1, false)").bind(before);
     connection.execute(restore).await?;
-    // What was prepared is wrong once the host has changed a table.
+    // Prepared statements become invalid once the host has changed a table.
     connection.clear_cached_statements().await
 }
 
@@ -241,7 +243,7 @@ async fn ask(
         Access::Write => "BEGIN",
     };
     connection.execute(begin).await.map_err(failed)?;
-    // It may have waited for a table already.
+    // It may already have waited for a table.
     let left = statement.limits.timeout.saturating_sub(start.elapsed());
     let settings = sqlx::query(SETTINGS).bind(milliseconds(left));
     settings.execute(&mut *connection).await.map_err(failed)?;
@@ -252,7 +254,7 @@ async fn ask(
                 _ => failed(error),
             })?;
             let texts = texts(&statement.parameters, &plan);
-            // The next function is another one.
+            // The next function is a different one.
             sqlx::query(reader::ASK).persistent(false).bind(&plan.sql).bind(texts)
         }
         None => {
@@ -268,8 +270,8 @@ async fn ask(
     Ok(table)
 }
 
-/// The first of some functions whose name stands in a statement, be it in a text. A call has to spell
-/// the name; one with escaped letters may be any.
+/// Returns the first of some functions whose name occurs in a statement, even in a string. A call
+/// has to spell the name; one with escaped characters may be any.
 fn named<'n>(sql: &str, functions: &[&'n str]) -> Option<&'n str> {
     let is = |word: &str, name: &str| {
         word.chars().count() == name.len() && word.chars().zip(name.chars()).all(is_same)
@@ -279,23 +281,23 @@ fn named<'n>(sql: &str, functions: &[&'n str]) -> Option<&'n str> {
     escaped.or_else(|| words.find_map(|word| functions.iter().copied().find(|it| is(word, it))))
 }
 
-/// A time as the server takes it, where 0 is none.
+/// Formats a timeout for the server, where 0 means none.
 fn milliseconds(time: Duration) -> String {
     time.as_millis().max(1).to_string()
 }
 
-/// How a statement is run.
+/// The plan for running a statement.
 struct Plan {
-    /// The statement as it was given: its columns and parameters.
+    /// The statement as given: its columns and parameters.
     prepared: PgStatement,
-    /// The text that is run: mostly a query around it that has the server write its values.
+    /// The text that is run: usually a query around it that makes the server format its values.
     sql: String,
-    /// Whether the values come as the server writes them.
+    /// Whether the values arrive as formatted by the server.
     written: bool,
 }
 
-/// Puts a query around a statement, as far as the server takes it: so a row has no more values and
-/// a value no more bytes than fit, before they are sent.
+/// Wraps a statement in a query, if the server accepts that: so rows and values are cut to the
+/// limits before they are sent.
 async fn plan(connection: &mut PgConnection, statement: &Statement) -> Result<Plan, SqlError> {
     let Statement { sql, parameters, access, limits } = statement;
     let sql = sql.trim_end_matches(|it: char| it == ';' || it.is_whitespace());
@@ -322,11 +324,11 @@ async fn plan(connection: &mut PgConnection, statement: &Statement) -> Result<Pl
             return Ok(Plan { prepared, sql, written: true });
         }
     }
-    // What somebody has prepared on the connection may call anything.
+    // A statement that was prepared on the connection may call anything.
     if *access == Access::Read && named(sql, &["execute"]).is_some() {
         return Err(SqlError::ReadOnly(NO_QUERY.to_owned()));
     }
-    // What stands alone, such as `EXPLAIN` and `SHOW`, gives texts.
+    // Statements that cannot be wrapped, such as `EXPLAIN` and `SHOW`, return texts.
     match columns.iter().find(|it| !is_simple(it.type_info())) {
         None => Ok(Plan { prepared, sql: sql.to_owned(), written: false }),
         Some(column) => {
@@ -348,7 +350,8 @@ fn types(prepared: &PgStatement) -> &[PgTypeInfo] {
     }
 }
 
-/// An expression for a value that the server writes as text or, where it is bytes, gives as it is.
+/// Returns an expression for a value that the server formats as text or, if it is bytes, returns
+/// unchanged.
 fn written(name: &str, column: &PgColumn, cell: usize) -> String {
     let most = cell.saturating_add(1).min(LARGEST);
     match (column.type_info().name(), column.type_info().kind()) {
@@ -361,7 +364,7 @@ fn written(name: &str, column: &PgColumn, cell: usize) -> String {
     }
 }
 
-/// Whether JSON holds a value of a type as it is.
+/// Whether JSON can represent a value of a type unchanged.
 fn is_plain(kind: &PgTypeInfo) -> bool {
     matches!(
         kind.name(),
@@ -375,13 +378,13 @@ fn is_simple(kind: &PgTypeInfo) -> bool {
     is_text || is_plain(kind) && kind.name() != "JSONB"
 }
 
-/// A parameter in the form in which the server takes its type.
+/// A parameter in the form that the server expects for its type.
 struct BoundParameter {
     kind: PgTypeInfo,
     bytes: Option<Vec<u8>>,
 }
 
-/// Has the server read each parameter from a text, as the type that its place asks for.
+/// Makes the server parse each parameter from a text, as the type of its placeholder.
 async fn sent(
     connection: &mut PgConnection,
     parameters: &[Value],
@@ -405,7 +408,7 @@ async fn sent(
     types.iter().enumerate().map(sent).collect()
 }
 
-/// The names of types in a statement.
+/// Returns the names of types in a statement.
 async fn type_names(
     connection: &mut PgConnection,
     types: &[PgTypeInfo],
@@ -416,7 +419,7 @@ async fn type_names(
     sqlx::query_scalar(names).bind(ids).fetch_all(connection).await
 }
 
-/// The parameters as the texts that PostgreSQL reads their types from.
+/// Returns the parameters as texts that PostgreSQL parses as their types.
 fn texts(parameters: &[Value], plan: &Plan) -> Vec<Option<String>> {
     parameters.iter().zip(types(&plan.prepared)).map(|(value, kind)| text(value, kind)).collect()
 }
@@ -430,7 +433,7 @@ fn text(value: &Value, kind: &PgTypeInfo) -> Option<String> {
     }
 }
 
-/// A list as PostgreSQL writes an array.
+/// Formats a list as a PostgreSQL array.
 fn array(items: &[Value]) -> String {
     let item = |value: &Value| match value {
         Value::Null => "NULL".to_owned(),
@@ -493,7 +496,7 @@ async fn rows(
     Ok(collect.table())
 }
 
-/// A value that the server has written.
+/// Reads a value formatted by the server.
 fn read(
     row: &PgRow,
     at: usize,
@@ -513,7 +516,7 @@ fn read(
     Ok(if is_json { collect.json(text) } else { collect.text(text) })
 }
 
-/// A value as the server sends it.
+/// Reads a value as the server sends it.
 fn simple(
     row: &PgRow,
     at: usize,
@@ -546,7 +549,7 @@ fn failed(error: sqlx::Error, limits: &SqlLimits) -> SqlError {
     let message = format!("{}{hint}", error.message());
     match error.code().as_deref() {
         Some("25006") => SqlError::ReadOnly(message),
-        // Rights that are missing, and a transaction that cannot be let write any more.
+        // Missing rights, and a transaction that can no longer be made writable.
         Some("42501" | "25001") => SqlError::Refused(message),
         Some("57014") => SqlError::TimedOut(limits.timeout),
         _ => SqlError::Failed(message),

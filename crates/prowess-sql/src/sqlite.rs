@@ -1,4 +1,4 @@
-//! SQLite: a connection that reads alone, an authorizer that decides what a statement may prepare, a
+//! SQLite: a read-only connection, an authorizer that decides what a statement may prepare, and a
 //! progress handler that decides how long it runs.
 
 use std::{
@@ -29,19 +29,19 @@ use crate::{
     temporary::{TemporaryFiles, too_much},
 };
 
-/// How many instructions SQLite runs before it asks whether to go on. Each can take as much memory as the
-/// longest value.
+/// The number of instructions between two calls of the progress handler. Each can allocate as much
+/// memory as the longest value.
 const STEP: i32 = 100;
 
 /// A SQLite database.
 ///
-/// A connection that the host handed in is used as it is, also one that is in memory or may write:
-/// it is held while a statement runs, and let go afterwards. An authorizer or progress handler that
-/// the host has set itself is lost, because SQLite does not tell it. Its functions are those of SQLite, of
-/// which some take long for long texts and cannot be stopped.
+/// A connection that the host passed in is used as it is, even if it is in memory or may write: it
+/// is restricted while a statement runs, and released afterwards. An authorizer or progress handler
+/// that the host has set itself is lost, because SQLite cannot return it. Its functions are those
+/// of SQLite, some of which take long for long texts and cannot be stopped.
 #[derive(Debug, Clone)]
 pub struct SqliteDatabase {
-    /// Where connections come from.
+    /// The source of connections.
     pub connections: Connections<Sqlite>,
 }
 
@@ -81,7 +81,7 @@ async fn stoppable(
     tokio::select! {
         table = &mut answer => table,
         _ = deadline.wait() => {
-            // The connection may hold a database in memory, so it is not thrown away.
+            // The connection may contain a database in memory, so it is not discarded.
             stop.store(true, Ordering::Relaxed);
             answer.await
         }
@@ -118,7 +118,7 @@ async fn ask(
     table
 }
 
-/// Runs a statement on a connection that is held meanwhile.
+/// Runs a statement on a connection that is restricted meanwhile.
 async fn held(
     connection: &mut SqliteConnection,
     statement: &Statement,
@@ -214,7 +214,7 @@ fn columns(columns: &[SqliteColumn]) -> Vec<Column> {
     columns.iter().map(column).collect()
 }
 
-/// The values of a row, each of the type that it has itself: a column of SQLite promises none.
+/// Returns the values of a row, each by its own type: a column of SQLite does not guarantee one.
 fn values(row: &SqliteRow, collect: &mut TableBuilder) -> Result<Vec<Value>, sqlx::Error> {
     let value = |at: usize| {
         let value = row.try_get_raw(at)?;
@@ -231,7 +231,7 @@ fn values(row: &SqliteRow, collect: &mut TableBuilder) -> Result<Vec<Value>, sql
     (0..row.len()).map(value).collect()
 }
 
-/// A number, in words where JSON has none for it.
+/// Returns a number, as a word if JSON cannot represent it.
 fn number(number: f64) -> Value {
     match number {
         f64::INFINITY => "Infinity".into(),
@@ -246,7 +246,7 @@ fn failed(error: sqlx::Error, statement: &Statement) -> SqlError {
     };
     let code: i32 = error.code().and_then(|it| it.parse().ok()).unwrap_or(0);
     let message = error.message().to_owned();
-    // An extended code has the plain one in its lowest byte.
+    // The lowest byte of an extended code is the primary code.
     match code & 0xff {
         libsqlite3_sys::SQLITE_INTERRUPT => SqlError::TimedOut(statement.limits.timeout),
         libsqlite3_sys::SQLITE_NOMEM => SqlError::Memory(statement.limits.memory),
@@ -254,7 +254,7 @@ fn failed(error: sqlx::Error, statement: &Statement) -> SqlError {
             Access::Read => SqlError::ReadOnly(message),
             Access::Write => SqlError::Refused(message),
         },
-        // A function that is refused has the code of any other fault.
+        // A refused function has the generic error code.
         _ if message.starts_with("not authorized") => SqlError::Refused(message),
         libsqlite3_sys::SQLITE_CANTOPEN | libsqlite3_sys::SQLITE_NOTADB => {
             SqlError::Unreachable(message)

@@ -1,11 +1,11 @@
-//! Rows become a table, and no more of them than the limits allow.
+//! Builds a table from rows, within the limits.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::Value;
 
 use crate::database::{Column, SqlLimits, Table};
 
-/// The most bytes of the name of a column, which may be a whole expression.
+/// The maximum length of a column's name in bytes, which may be a whole expression.
 const NAME: usize = 256;
 
 /// Builds a table within limits.
@@ -23,7 +23,7 @@ impl TableBuilder {
         collect
     }
 
-    /// Takes the columns, with names that are not longer than a name is.
+    /// Sets the columns, with their names cut to the maximum length.
     pub(crate) fn columns(&mut self, mut columns: Vec<Column>) {
         for Column { name, .. } in &mut columns {
             name.truncate(name.floor_char_boundary(NAME));
@@ -31,7 +31,7 @@ impl TableBuilder {
         self.table.columns = columns;
     }
 
-    /// Counts rows that were changed, by a statement that gives none.
+    /// Sets the number of changed rows, for a statement that returns none.
     pub(crate) fn affected(&mut self, rows: u64) {
         if self.table.columns.is_empty() {
             *self.table.rows_affected.get_or_insert(0) += rows;
@@ -42,7 +42,7 @@ impl TableBuilder {
         self.table.rows.is_empty()
     }
 
-    /// Whether there is room for another row; what there is no room for is noted.
+    /// Whether the limits allow another row; an omission is recorded.
     pub(crate) fn wants_more(&mut self) -> bool {
         let full = if self.table.rows.len() >= self.limits.rows {
             format!("all rows after the first {}", self.limits.rows)
@@ -60,19 +60,19 @@ impl TableBuilder {
         self.table.rows.push(row);
     }
 
-    /// A text, or as much of it as one value may have.
+    /// Returns a text, cut to the maximum size of a value.
     pub(crate) fn text(&mut self, text: &str) -> Value {
         let end = text.floor_char_boundary(self.room(text.len()));
         Value::String(text[..end].to_owned())
     }
 
-    /// Bytes in base64, or as many of them as one value may have.
+    /// Returns bytes in base64, cut to the maximum size of a value.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Value {
         let end = self.room(bytes.len());
         Value::String(BASE64_STANDARD.encode(&bytes[..end]))
     }
 
-    /// A value written in JSON, or its text where it is too long for a value.
+    /// Parses a value written in JSON; returns its text if it is too long for a value.
     pub(crate) fn json(&mut self, text: &str) -> Value {
         let read =
             if text.len() <= self.limits.cell { serde_json::from_str(text).ok() } else { None };
@@ -93,7 +93,7 @@ impl TableBuilder {
         self.table
     }
 
-    /// Counts a value of this length, and says how much of it is taken.
+    /// Counts a value of this length, and returns how much of it is kept.
     fn room(&mut self, length: usize) -> usize {
         let taken = length.min(self.limits.cell);
         self.cut += usize::from(taken < length);

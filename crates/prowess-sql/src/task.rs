@@ -1,5 +1,5 @@
-//! A statement runs in a task of its own, so that it is stopped and cleared away also when nobody
-//! waits for it any more.
+//! Runs a statement in a task of its own, so that it is stopped and cleaned up even if its future
+//! is dropped.
 
 use std::{convert::Infallible, time::Duration};
 
@@ -10,14 +10,14 @@ use tokio::{
 
 use crate::database::{LONGEST, SqlError, Statement, Table};
 
-/// How long a statement whose time is over may take to notice.
+/// The time a statement may take to stop after its timeout.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// The longest time that any statement is given.
+/// The maximum timeout of a statement.
 const DAY: Duration = Duration::from_hours(24);
 
-/// Runs a statement by `work` in a task of its own, and waits for it no longer than it takes to stop
-/// it.
+/// Runs a statement with `work` in a task of its own, and waits for it no longer than it takes to
+/// stop it.
 pub(crate) async fn spawn<F>(
     mut statement: Statement,
     work: impl FnOnce(Statement, Deadline) -> F,
@@ -25,7 +25,7 @@ pub(crate) async fn spawn<F>(
 where
     F: Future<Output = Result<Table, SqlError>> + Send + 'static,
 {
-    // Drivers take a zero byte for the end of a text, or for no end at all.
+    // Drivers treat a zero byte as the end of a text, or as no end at all.
     if statement.sql.contains('\0') || statement.sql.len() > LONGEST {
         let message = format!("it has a zero byte, or more than {LONGEST} bytes");
         return Err(SqlError::Failed(message));
@@ -33,11 +33,11 @@ where
     let limit = statement.limits.timeout.min(DAY);
     statement.limits.timeout = limit;
     let deadline = Instant::now() + limit;
-    // Dropped with this future, which the task learns.
+    // Dropped with this future, which notifies the task.
     let (_here, gone) = oneshot::channel();
     let task = tokio::spawn(work(statement, Deadline { limit, deadline, gone }));
     match timeout_at(deadline + 2 * GRACE, task).await {
-        // Its own time was shorter if it had to wait.
+        // Its own timeout was shorter if it had to wait.
         Ok(Ok(Err(SqlError::TimedOut(_)))) => Err(SqlError::TimedOut(limit)),
         Ok(Ok(table)) => table,
         Ok(Err(_)) => Err(SqlError::Failed("the database driver failed".to_owned())),
@@ -45,7 +45,7 @@ where
     }
 }
 
-/// The time at which a statement has to stop at last.
+/// The time at which a statement has to stop.
 pub(crate) struct Deadline {
     limit: Duration,
     deadline: Instant,
@@ -53,7 +53,7 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// Waits until the time is over or nobody waits any more.
+    /// Waits until the deadline, or until the caller is gone.
     pub(crate) async fn wait(&mut self) -> SqlError {
         tokio::select! {
             _ = &mut self.gone => {}
@@ -62,13 +62,13 @@ impl Deadline {
         SqlError::TimedOut(self.limit)
     }
 
-    /// Waits for `work` until the time is over, also when nobody else does any more.
+    /// Waits for `work` until the deadline, even if the caller is gone.
     pub(crate) async fn bound<T>(&self, work: impl Future<Output = T>) -> Result<T, SqlError> {
         let end = self.deadline + GRACE;
         timeout_at(end, work).await.map_err(|_| SqlError::TimedOut(self.limit))
     }
 
-    /// How much of the time is left.
+    /// Returns the time that is left.
     pub(crate) fn left(&self) -> Result<Duration, SqlError> {
         match self.deadline.saturating_duration_since(Instant::now()) {
             Duration::ZERO => Err(SqlError::TimedOut(self.limit)),

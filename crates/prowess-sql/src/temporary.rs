@@ -1,4 +1,4 @@
-//! How much room the temporary files of SQLite take: sorting may write far more than it reads.
+//! The size of SQLite's temporary files: sorting may write far more than it reads.
 
 use std::{
     fs,
@@ -12,31 +12,31 @@ use std::{
 
 use crate::database::SqlError;
 
-/// The most that a statement may take.
+/// The maximum size of a statement's temporary files in bytes.
 const MOST: u64 = 256 * 1024 * 1024;
-/// How often is looked, and how much of the time that may take.
+/// The interval of checks, and the inverse of the share of time that they may take.
 const LOOK: Duration = Duration::from_millis(10);
 const SHARE: u32 = 10;
-/// How SQLite calls them. They are deleted as soon as they are open.
+/// The prefix of their names. They are deleted as soon as they are open.
 const PREFIX: &[u8] = b"etilqs_";
 
-/// The room that a statement has for temporary files.
+/// The limit of a statement's temporary files.
 #[derive(Debug)]
 pub(crate) struct TemporaryFiles {
-    /// The bytes that others of this process hold.
+    /// The bytes of other statements in this process.
     before: u64,
     next: Instant,
     is_over: Arc<AtomicBool>,
 }
 
 impl TemporaryFiles {
-    /// Begins to count. The second says afterwards whether there was too much.
+    /// Starts to count. The second value tells afterwards whether the limit was exceeded.
     pub(crate) fn new() -> (Self, Arc<AtomicBool>) {
         let is_over = Arc::new(AtomicBool::new(false));
         (Self { before: size(), next: Instant::now() + LOOK, is_over: is_over.clone() }, is_over)
     }
 
-    /// Whether the statement may go on. Looks now and then.
+    /// Whether the statement may continue. Checks at intervals.
     pub(crate) fn is_left(&mut self) -> bool {
         let now = Instant::now();
         if now >= self.next {
@@ -49,7 +49,7 @@ impl TemporaryFiles {
     }
 }
 
-/// The error of a statement that takes more.
+/// Returns the error of a statement that exceeds it.
 pub(crate) fn too_much() -> SqlError {
     let most = MOST / (1024 * 1024);
     SqlError::Failed(format!(
@@ -57,7 +57,7 @@ pub(crate) fn too_much() -> SqlError {
     ))
 }
 
-/// The bytes on disk that the temporary files of this process take.
+/// Returns the size on disk of this process's temporary files, in bytes.
 fn size() -> u64 {
     let open = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let is_own = |path: &std::path::Path| {

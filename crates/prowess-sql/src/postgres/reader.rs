@@ -1,16 +1,16 @@
-//! A superuser reads as somebody who can do nothing else.
+//! Lets a superuser read without any other right.
 //!
-//! The statement runs in a function that belongs to `pg_read_all_data` and has its owner's rights.
-//! Inside, the server lets nobody take up another role, neither by `set_config` nor by a function
-//! that runs what it is given; giving up a role before the statement would not hold that. The
-//! function is made in the transaction that the statement runs in, and goes with it unseen; nobody
-//! waits for it.
+//! The statement runs in a function that is owned by `pg_read_all_data` and has its owner's rights.
+//! Inside, the server prevents switching to another role, both by `set_config` and by a function
+//! that executes a text; giving up a role before the statement would not prevent that. The function
+//! is created in the transaction of the statement, and disappears with it without being visible to
+//! others; nothing waits for it.
 //!
-//! The statement can still do what every user of the server may do, which includes calling functions that
-//! somebody has given the rights of a superuser. Rows that a policy would hide are an error, not
-//! missing. Where such a function cannot be made, nothing is asked: on a standby, which takes none,
-//! before PostgreSQL 14, which has no such role, and for users who are no superusers but reach files
-//! or other sessions, since they can give nobody fewer rights.
+//! The statement can still do what every user of the server may do, which includes calling
+//! functions that were given the rights of a superuser. Rows that a policy would hide are an error,
+//! not missing. If such a function cannot be created, nothing is run: on a standby, which allows
+//! none, before PostgreSQL 14, which has no such role, and for users who are not superusers but can
+//! access files or other sessions, since they cannot reduce rights.
 
 use sqlx::{
     AssertSqlSafe, Column as _, Executor as _, PgConnection, Statement as _, TypeInfo as _,
@@ -18,15 +18,16 @@ use sqlx::{
 
 use super::{Plan, type_names, types};
 
-/// Asks the function for what is in the query and the parameters that it is given.
+/// Calls the function with a query and its parameters.
 pub(crate) const ASK: &str = "SELECT * FROM pg_temp.prowess_reader($1, $2)";
 
-/// Keeps schemas that are found by the name of the user, and has policies for rows hide none.
+/// Keeps schemas that are found by the name of the user, and makes row-level policies an error
+/// instead of hiding rows.
 const SETTINGS: &str = "\
     SELECT set_config('row_security', 'off', true), set_config('search_path', coalesce(( \
         SELECT string_agg(quote_ident(it), ', ') FROM unnest(current_schemas(false)) it), ''), true)";
 
-/// Makes the function, in a transaction that can only read from then on.
+/// Creates the function, and makes the transaction read-only from then on.
 pub(crate) async fn make(connection: &mut PgConnection, plan: &Plan) -> Result<(), sqlx::Error> {
     connection.execute(SETTINGS).await?;
     let columns = plan.prepared.columns().iter().zip(1..).map(|(column, nth)| {
