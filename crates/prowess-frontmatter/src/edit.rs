@@ -1,4 +1,4 @@
-//! Edits in place: one key changes, every other byte stays as it was.
+//! Edits in place: one key changes, every other byte stays the same.
 
 use std::{borrow::Cow, error::Error, fmt, ops::Range};
 
@@ -9,21 +9,21 @@ use crate::{
     write::{inline, one_line, quoted, scalar},
 };
 
-/// An edit was not made; the text is as it was.
+/// An edit was not made; the text is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EditError {
     /// The text has no frontmatter.
     NoFrontmatter,
-    /// The frontmatter could not be read, so that nothing in it is safe to touch.
+    /// The frontmatter could not be parsed, so editing it is not safe.
     Unreadable(UnsupportedYaml),
     /// There is no such key.
     NoSuchKey,
-    /// There is such a key already, or there are two.
+    /// The key already exists, or occurs twice.
     KeyTaken,
-    /// The key is longer than any key may be.
+    /// The key exceeds the maximum length.
     KeyTooLong,
-    /// The value is not a text that can be moved, or there are no lines to move it to.
+    /// The value is not a text that can be moved, or the target has no lines of its own.
     NotMovable,
 }
 
@@ -65,8 +65,8 @@ pub fn set(text: &str, key: &str, value: &Value<'_>) -> Result<String, EditError
     Ok(with_value(text, block, field, value))
 }
 
-/// Sets `key` in the top-level map `under`, written on one line; a new key comes last, and the map is
-/// made if it is not there.
+/// Sets `key` in the top-level map `under`, written on one line; a new key comes last, and the map
+/// is created if it is missing.
 pub fn set_within(
     text: &str,
     under: &str,
@@ -89,7 +89,7 @@ pub fn set_within(
     Ok(splice(text, &[(at..at, &indented(&line, column))]))
 }
 
-/// Takes `key` out of the top-level map `under`, and the map with its last key.
+/// Removes `key` from the top-level map `under`, and the map with its last key.
 pub fn remove_within(text: &str, under: &str, key: &str) -> Result<String, EditError> {
     let (block, fields) = open(text)?;
     let map = only(&fields, under)?.ok_or(EditError::NoSuchKey)?;
@@ -103,7 +103,7 @@ pub fn remove_within(text: &str, under: &str, key: &str) -> Result<String, EditE
     Ok(splice(text, &[(start..line_behind(text, end), "")]))
 }
 
-/// The fields of a map that has a line for each; in braces there are no lines to edit.
+/// Returns the fields of a map with a line for each; a map in braces has no lines to edit.
 fn lines_of<'f, 'a>(
     text: &str,
     block: Block<'_>,
@@ -123,7 +123,7 @@ fn column(block: Block<'_>, field: &Field<'_>) -> usize {
     field.key_span.start - line_start(block.text, field.key_span.start)
 }
 
-/// A value on one line.
+/// Writes a value on one line.
 fn on_one_line(value: &Value<'_>) -> String {
     match value {
         Value::Scalar(it) => one_line(it).into_owned(),
@@ -131,14 +131,14 @@ fn on_one_line(value: &Value<'_>) -> String {
     }
 }
 
-/// The line of a new key.
+/// Returns the line of a new key.
 fn new_line(text: &str, key: &str, value: &Value<'_>) -> Result<String, EditError> {
     let (key, written) = (new_key(key)?, on_one_line(value));
     let separator = if written.is_empty() { "" } else { " " };
     Ok(format!("{key}:{separator}{written}{}", line_end(text)))
 }
 
-/// The text with another value of a field.
+/// Returns the text with a new value of a field.
 fn with_value(text: &str, block: Block<'_>, field: &Field<'_>, value: &Value<'_>) -> String {
     let written = on_one_line(value);
     let colon = block.start + colon_end(block.text, field);
@@ -150,12 +150,12 @@ fn with_value(text: &str, block: Block<'_>, field: &Field<'_>, value: &Value<'_>
     if same_line {
         return splice(text, &[(span, &written)]);
     }
-    // The old value stands on lines of its own, a comment may stand behind the colon.
+    // The old value is on lines of its own; a comment may follow the colon.
     let lines = line_start(text, span.start)..line_behind(text, span.end);
     splice(text, &[(colon..colon, &format!(" {written}")), (lines, "")])
 }
 
-/// Takes the top-level `key` out, with the lines of its value.
+/// Removes the top-level `key`, with the lines of its value.
 pub fn remove(text: &str, key: &str) -> Result<String, EditError> {
     let (block, fields) = open(text)?;
     let field = only(&fields, key)?.ok_or(EditError::NoSuchKey)?;
@@ -175,7 +175,7 @@ pub fn rename(text: &str, key: &str, new: &str) -> Result<String, EditError> {
     Ok(splice(text, &[(span, &new_key(new)?)]))
 }
 
-/// Puts the scalar at a path of keys, such as `metadata` and `version`, in quotes.
+/// Quotes the scalar at a path of keys, such as `metadata` and `version`.
 pub fn quote(text: &str, path: &[&str]) -> Result<String, EditError> {
     let (block, fields) = open(text)?;
     let mut fields = &fields[..];
@@ -194,7 +194,8 @@ pub fn quote(text: &str, path: &[&str]) -> Result<String, EditError> {
 }
 
 /// Moves the top-level `key`, whose value is text, with its lines into the map `under`, which is
-/// made in its place if it is not there. What is no text to every reader is put in quotes.
+/// created in its place if it is missing. A value that some YAML reader would not read as text is
+/// quoted.
 pub fn nest(text: &str, key: &str, under: &str) -> Result<String, EditError> {
     let (block, fields) = open(text)?;
     let field = only(&fields, key)?.ok_or(EditError::NoSuchKey)?;
@@ -226,7 +227,7 @@ pub fn nest(text: &str, key: &str, under: &str) -> Result<String, EditError> {
     })
 }
 
-/// Takes out every later field called `key` that says what the first says.
+/// Removes every later field called `key` that has the same value as the first.
 pub fn remove_repeats(text: &str, key: &str) -> Result<String, EditError> {
     let (block, fields) = open(text)?;
     let mut same = fields.iter().filter(|it| it.key == key);
@@ -253,7 +254,7 @@ pub fn delimit(text: &str) -> Result<String, EditError> {
     Ok(mark.to_owned() + &splice(plain, &[(opening, &first), (closing, &last)]))
 }
 
-/// Lines that stand so many columns further to the right.
+/// Returns lines indented by this many further columns.
 fn indented(lines: &str, columns: usize) -> String {
     let blanks = " ".repeat(columns);
     let mut out = String::with_capacity(lines.len() + columns);
@@ -264,14 +265,14 @@ fn indented(lines: &str, columns: usize) -> String {
     out
 }
 
-/// A key as it is written, if it can be read again.
+/// Returns a key as written, if it can be read back.
 fn new_key(key: &str) -> Result<Cow<'_, str>, EditError> {
     let written = scalar(key);
     if written.len() > MAX_KEY { Err(EditError::KeyTooLong) } else { Ok(written) }
 }
 
 fn open(text: &str) -> Result<(Block<'_>, Vec<Field<'_>>), EditError> {
-    // A byte order mark stays where it is.
+    // A byte order mark stays in place.
     let text_start = mark_length(text);
     let mut block = split(&text[text_start..]).frontmatter.ok_or(EditError::NoFrontmatter)?;
     block.start += text_start;
@@ -279,19 +280,19 @@ fn open(text: &str) -> Result<(Block<'_>, Vec<Field<'_>>), EditError> {
     Ok((block, fields))
 }
 
-/// How long the byte order mark of a text is.
+/// Returns the length of a text's byte order mark.
 fn mark_length(text: &str) -> usize {
     if text.starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 }
 }
 
-/// The field called `key`; two of them are nothing that could be edited.
+/// Returns the field called `key`; a duplicate one cannot be edited.
 fn only<'f, 'a>(fields: &'f [Field<'a>], key: &str) -> Result<Option<&'f Field<'a>>, EditError> {
     let mut found = fields.iter().filter(|it| it.key == key);
     let first = found.next();
     if found.next().is_some() { Err(EditError::KeyTaken) } else { Ok(first) }
 }
 
-/// Behind the colon of a field.
+/// Returns the position after the colon of a field.
 fn colon_end(text: &str, field: &Field<'_>) -> usize {
     let behind = &text[field.key_span.end..];
     field.key_span.end + behind.find(':').map_or(0, |at| at + 1)
@@ -301,14 +302,14 @@ fn line_start(text: &str, at: usize) -> usize {
     text[..at].rfind(['\n', '\r']).map_or(0, |it| it + 1)
 }
 
-/// Behind the end of the line that holds `at`.
+/// Returns the position after the end of the line that contains `at`.
 fn line_behind(text: &str, at: usize) -> usize {
     let Some(end) = text[at..].find(['\n', '\r']) else { return text.len() };
     let end = at + end;
     if text[end..].starts_with("\r\n") { end + 2 } else { end + 1 }
 }
 
-/// The line end that the text uses.
+/// Returns the line end that the text uses.
 fn line_end(text: &str) -> &'static str {
     match text.find(['\n', '\r']) {
         Some(at) if text[at..].starts_with("\r\n") => "\r\n",
@@ -317,7 +318,7 @@ fn line_end(text: &str) -> &'static str {
     }
 }
 
-/// Replaces ranges that stand in order and do not overlap.
+/// Replaces ranges that are ordered and do not overlap.
 fn splice(text: &str, changes: &[(Range<usize>, &str)]) -> String {
     let mut out =
         String::with_capacity(text.len() + changes.iter().map(|it| it.1.len()).sum::<usize>());

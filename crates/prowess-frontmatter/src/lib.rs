@@ -1,9 +1,10 @@
 //! The frontmatter of a `SKILL.md`: split it off, read it, write it, edit it in place.
 //!
-//! The modules stand in the order a text passes through them. Nothing here knows what a skill is,
-//! nothing does I/O, and there is no dependency. [`read()`] takes the part of YAML that people
-//! write (scalars of every style, block and flow collections, comments) and answers
-//! [`UnsupportedYaml`] with a line for anything else, so that a caller can hand it to a YAML library.
+//! The modules are in the order a text passes through them. Nothing here knows what a skill is,
+//! nothing does I/O, and there is no dependency. [`read()`] accepts the commonly written part of
+//! YAML (scalars of every style, block and flow collections, comments) and returns
+//! [`UnsupportedYaml`] with a line for anything else, so that a caller can pass it to a YAML
+//! library.
 #![warn(missing_docs)]
 
 mod split;

@@ -1,6 +1,6 @@
-//! The reader: the lines of a frontmatter become fields.
+//! The reader: parses the lines of a frontmatter into fields.
 //!
-//! It would rather refuse than guess: whatever a YAML library might see differently is
+//! It rejects rather than guesses: anything that a YAML library might read differently is
 //! [`UnsupportedYaml`], never a value.
 
 use std::{borrow::Cow, error::Error, fmt, ops::Range};
@@ -11,19 +11,20 @@ use crate::{
     value::{Field, Scalar, Style, Value},
 };
 
-/// How deep collections may nest.
+/// The maximum nesting of collections.
 const MAX_DEPTH: usize = 16;
-/// How many values there may be.
+/// The maximum number of values.
 const MAX_VALUES: usize = 2048;
-/// How long a key may be, in bytes; YAML itself stops at 1024 characters.
+/// The maximum length of a key in bytes; the limit of YAML itself is 1024 characters.
 pub(crate) const MAX_KEY: usize = 512;
 
-/// The frontmatter has something that this reader leaves to a YAML library, or that is no YAML.
+/// The frontmatter contains something that this reader leaves to a YAML library, or that is not
+/// YAML.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnsupportedYaml {
     /// The line, counted from 1 within the frontmatter.
     pub line: usize,
-    /// What it is, as words for a person.
+    /// A description for users.
     pub what: &'static str,
 }
 
@@ -35,7 +36,7 @@ impl fmt::Display for UnsupportedYaml {
 
 impl Error for UnsupportedYaml {}
 
-/// Reads the fields of a frontmatter, in the order written and with duplicates kept.
+/// Parses the fields of a frontmatter, in the order written and with duplicates kept.
 pub fn read(text: &str) -> Result<Vec<Field<'_>>, UnsupportedYaml> {
     let mut reader = Reader { text, at: 0, line_end: 0, line: 1, end: 0, depth: 0, values: 0 };
     reader.begin_line(0);
@@ -60,7 +61,7 @@ enum MapStart {
     Inline,
 }
 
-/// What a value belongs to.
+/// The owner of a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Holder {
     Key,
@@ -72,10 +73,10 @@ type ReadResult<T> = Result<T, UnsupportedYaml>;
 struct Reader<'a> {
     text: &'a str,
     at: usize,
-    /// Where the current line ends.
+    /// The end of the current line.
     line_end: usize,
     line: usize,
-    /// Where the last thing that was read ends, without blanks and comments behind it.
+    /// The end of the last token, without blanks and comments after it.
     end: usize,
     depth: usize,
     values: usize,
@@ -95,12 +96,12 @@ impl<'a> Reader<'a> {
         self.text.as_bytes().get(self.at + ahead).copied()
     }
 
-    /// What is left of the current line, without its line end.
+    /// Returns the rest of the current line, without its line end.
     fn rest(&self) -> &'a str {
         &self.text[self.at..self.line_end]
     }
 
-    /// Goes to `at`, in a line that has not been looked at yet.
+    /// Moves to `at`, in a line that was not visited yet.
     fn begin_line(&mut self, at: usize) {
         self.at = at;
         self.line_end = at + line_length(&self.text[at..]);
@@ -123,7 +124,7 @@ impl<'a> Reader<'a> {
         self.line += 1;
     }
 
-    /// Goes to the start of the next line that holds something, and returns its indentation.
+    /// Moves to the start of the next line with content, and returns its indentation.
     fn indent(&mut self) -> ReadResult<Option<usize>> {
         while self.at < self.text.len() {
             let line = self.rest();
@@ -140,7 +141,7 @@ impl<'a> Reader<'a> {
         Ok(None)
     }
 
-    /// Leaves the line of a value that is complete: only a comment may stand behind it.
+    /// Leaves the line of a complete value: only a comment may follow it.
     fn finish_line(&mut self) -> ReadResult<()> {
         self.end = self.at;
         let rest = self.rest();
@@ -162,9 +163,10 @@ impl<'a> Reader<'a> {
         value
     }
 
-    /// The fields whose keys stand at column `indent`.
+    /// Parses the fields whose keys are at column `indent`.
     fn map(&mut self, indent: usize, mut entry: MapStart) -> ReadResult<Vec<Field<'a>>> {
-        // Most frontmatters have fewer than eight fields, and growing costs more than room.
+        // Most frontmatters have fewer than eight fields, and growing costs more than spare
+        // capacity.
         let mut fields = Vec::with_capacity(if indent == 0 { 8 } else { 4 });
         loop {
             if entry == MapStart::LineStart {
@@ -177,7 +179,7 @@ impl<'a> Reader<'a> {
                 }
             }
             if indent > 0 && entry == MapStart::LineStart && self.at_item() {
-                // A list item where a key should be ends the map; the caller knows what to say.
+                // A list item instead of a key ends the map; the caller reports the error.
                 self.at -= indent;
                 return Ok(fields);
             }
@@ -192,7 +194,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A key and its colon.
+    /// Parses a key and its colon.
     fn key(&mut self, column: usize) -> ReadResult<(Cow<'a, str>, Range<usize>)> {
         let start = self.at;
         let (key, length, colon) = match self.byte(0) {
@@ -237,7 +239,7 @@ impl<'a> Reader<'a> {
         Ok((key, start..start + length))
     }
 
-    /// The value behind a colon or a dash; with it, where it begins if there is one.
+    /// Parses the value after a colon or a dash; returns it with its start, if there is one.
     fn value(&mut self, parent: usize, holder: Holder) -> ReadResult<(Value<'a>, Option<usize>)> {
         self.skip_blanks();
         let rest = self.rest();
@@ -251,7 +253,7 @@ impl<'a> Reader<'a> {
         self.next_line();
         match self.indent()? {
             Some(column) if column > parent => self.nested(parent, column),
-            // The list of a key may stand right under it.
+            // The list of a key may have the same indentation as the key.
             Some(column) if column == parent && holder == Holder::Key => {
                 self.at += column;
                 let (start, item) = (self.at, self.at_item());
@@ -265,7 +267,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The value that begins at `column` of this line.
+    /// Parses the value that begins at `column` of this line.
     fn nested(&mut self, parent: usize, column: usize) -> ReadResult<(Value<'a>, Option<usize>)> {
         self.at += column;
         let start = self.at;
@@ -285,7 +287,7 @@ impl<'a> Reader<'a> {
             && matches!(self.byte(1), None | Some(b' ' | b'\t' | b'\n' | b'\r'))
     }
 
-    /// Whether a key and a colon stand here.
+    /// Whether a key and a colon follow.
     fn at_key(&self) -> bool {
         match self.byte(0) {
             Some(b'"' | b'\'') => scan::quoted(self.text, self.at, 0).is_some_and(|quoted| {
@@ -297,7 +299,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The items whose dashes stand at column `indent`.
+    /// Parses the items whose dashes are at column `indent`.
     fn list(&mut self, indent: usize) -> ReadResult<Value<'a>> {
         let mut items = Vec::new();
         loop {
@@ -331,7 +333,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A scalar or flow collection that begins here, inside something indented by `parent`.
+    /// Parses a scalar or flow collection that begins here, inside something indented by `parent`.
     fn inline(&mut self, parent: usize) -> ReadResult<Value<'a>> {
         match self.byte(0) {
             Some(b'|' | b'>') => self.block(parent),
@@ -364,7 +366,7 @@ impl<'a> Reader<'a> {
         Ok(scalar(quoted.text, Style::Quoted))
     }
 
-    /// A plain scalar, which may go on over lines that are indented deeper than `parent`.
+    /// Parses a plain scalar, which may continue over lines that are indented deeper than `parent`.
     fn plain(&mut self, parent: usize) -> ReadResult<Value<'a>> {
         let (first, mut commented) = self.plain_line()?;
         let mut text = Cow::Borrowed(first);
@@ -377,7 +379,7 @@ impl<'a> Reader<'a> {
             match self.indent()? {
                 Some(column) if column > parent => {
                     let line = self.rest();
-                    // A comment ends a plain scalar; `indent` has passed over it if there was one.
+                    // A comment ends a plain scalar; `indent` has skipped it if there was one.
                     let interrupted = commented || !self.follows_directly(blank);
                     if interrupted || line.trim_start().starts_with('#') {
                         return self.refuse("a comment inside a value of several lines");
@@ -397,14 +399,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether only `blank` empty lines lie between the end of the last text and here.
+    /// Whether only `blank` empty lines are between the end of the last text and here.
     fn follows_directly(&self, blank: usize) -> bool {
         let between = Lines::new(&self.text[self.end..self.at]);
         between.skip(1).filter(|line| line.text.trim().is_empty()).count() == blank
             && !self.text[self.end..self.at].contains('#')
     }
 
-    /// One line of a plain scalar, and whether a comment ended it.
+    /// Parses one line of a plain scalar; returns it, and whether a comment ended it.
     fn plain_line(&mut self) -> ReadResult<(&'a str, bool)> {
         let Some(plain) = scan::plain(self.rest()) else {
             return self.refuse("a colon inside a value without quotes");
@@ -414,7 +416,7 @@ impl<'a> Reader<'a> {
         Ok((plain.text, plain.commented))
     }
 
-    /// A block scalar: `|` or `>`, with its indicators.
+    /// Parses a block scalar: `|` or `>`, with its indicators.
     fn block(&mut self, parent: usize) -> ReadResult<Value<'a>> {
         let Some(header) = scan::block_header(self.rest()) else {
             return self.refuse("text behind `|` or `>`");
@@ -430,7 +432,7 @@ impl<'a> Reader<'a> {
         Ok(scalar(block.text, Style::Block))
     }
 
-    /// A flow collection, up to and with its closing bracket.
+    /// Parses a flow collection, including its closing bracket.
     fn flow(&mut self, parent: usize) -> ReadResult<Value<'a>> {
         match self.byte(0) {
             Some(b'[') => self.deeper(|it| it.flow_list(parent)),
@@ -506,7 +508,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Passes blanks and line ends inside a flow collection.
+    /// Skips blanks and line ends inside a flow collection.
     fn flow_blanks(&mut self, parent: usize) -> ReadResult<()> {
         loop {
             self.skip_blanks();

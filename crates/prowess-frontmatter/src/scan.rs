@@ -1,17 +1,17 @@
-//! Scalars: where one ends and what it says. Each function looks at a text and moves nothing.
+//! Scanning of scalars: their end and their text. The functions have no state.
 
 use std::borrow::Cow;
 
 use crate::split::Lines;
 
-/// Names what must not stand in a frontmatter at all, if it does.
+/// Returns the name of a character that is forbidden in a frontmatter, if there is one.
 pub(crate) fn forbidden(text: &str) -> Option<&'static str> {
     let bytes = text.as_bytes();
     let suspect = |byte: u8| {
         (byte < 32 && !matches!(byte, b'\t' | b'\n' | b'\r'))
             || matches!(byte, 127 | 0xC2 | 0xE2 | 0xEF)
     };
-    // Looking at every byte without stopping is what a compiler can make fast.
+    // A loop over every byte without an early exit can be vectorized.
     if !bytes.iter().fold(false, |any, byte| any | suspect(*byte)) {
         return None;
     }
@@ -35,7 +35,8 @@ pub(crate) fn can_start_plain(text: &str) -> bool {
     }
 }
 
-/// Where the colon of a key stands in a line: followed by a blank or the end, before any comment.
+/// Returns the position of a key's colon in a line: followed by a blank or the end, before any
+/// comment.
 pub(crate) fn key_colon(line: &str) -> Option<usize> {
     let bytes = line.as_bytes();
     for (at, byte) in bytes.iter().enumerate() {
@@ -55,7 +56,7 @@ pub(crate) struct Plain<'a> {
     pub(crate) commented: bool,
 }
 
-/// The plain scalar that a line holds; nothing when a colon makes it a key.
+/// Returns the plain scalar of a line; `None` if a colon makes it a key.
 pub(crate) fn plain(line: &str) -> Option<Plain<'_>> {
     let bytes = line.as_bytes();
     let mut end = bytes.len();
@@ -69,18 +70,19 @@ pub(crate) fn plain(line: &str) -> Option<Plain<'_>> {
         }
     }
     let text = line[..end].trim_end_matches([' ', '\t']);
-    // What ends with a colon before its comment is a key as well.
+    // A text that ends with a colon before its comment is a key as well.
     (!text.ends_with(':')).then_some(Plain { text, commented: end < bytes.len() })
 }
 
-/// Where a comment begins in a line: at a `#` behind a blank.
+/// Returns the start of a comment in a line: a `#` after a blank.
 pub(crate) fn comment(line: &str) -> Option<usize> {
     let bytes = line.as_bytes();
     let mut hashes = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'#');
     hashes.find(|(at, _)| *at > 0 && matches!(bytes[at - 1], b' ' | b'\t')).map(|(at, _)| at)
 }
 
-/// A plain scalar inside brackets, with blanks behind it; nothing where it is not a plain one.
+/// Returns a plain scalar inside brackets, with the blanks after it; `None` if it is not a plain
+/// one.
 pub(crate) fn flow_plain(line: &str) -> Option<&str> {
     if !can_start_plain(line) {
         return None;
@@ -96,7 +98,7 @@ pub(crate) fn flow_plain(line: &str) -> Option<&str> {
     };
     let end = (0..bytes.len()).find(|at| ends(*at)).unwrap_or(bytes.len());
     let text = &line[..end];
-    // One that goes on in the next line is left to a YAML library.
+    // One that continues on the next line is left to a YAML library.
     let complete = end < bytes.len() || text.trim_end_matches([' ', '\t']).len() == bytes.len();
     (complete && end > 0 && comment(text).is_none() && !text.starts_with(['-', '?', ':']))
         .then_some(text)
@@ -105,13 +107,13 @@ pub(crate) fn flow_plain(line: &str) -> Option<&str> {
 /// A quoted scalar.
 pub(crate) struct QuotedScalar<'a> {
     pub(crate) text: Cow<'a, str>,
-    /// Behind the closing quote.
+    /// The position after the closing quote.
     pub(crate) end: usize,
-    /// How many line ends are inside.
+    /// The number of line ends inside.
     pub(crate) lines: usize,
 }
 
-/// The scalar whose opening quote stands at `start`, with lines indented by `indent` at least.
+/// Parses the scalar whose opening quote is at `start`, with lines indented by at least `indent`.
 pub(crate) fn quoted(text: &str, start: usize, indent: usize) -> Option<QuotedScalar<'_>> {
     let bytes = text.as_bytes();
     let quote = bytes[start];
@@ -151,7 +153,7 @@ pub(crate) fn quoted(text: &str, start: usize, indent: usize) -> Option<QuotedSc
             copied = at;
         } else if matches!(byte, b'\n' | b'\r') {
             let string = owned.get_or_insert_default();
-            // Blanks before a line end fold away, but not those that were escaped.
+            // Blanks before a line end are folded away, except escaped ones.
             string.push_str(text[copied..at].trim_end_matches([' ', '\t']));
             let (next, blank) = fold(text, at, indent)?;
             match blank {
@@ -167,7 +169,8 @@ pub(crate) fn quoted(text: &str, start: usize, indent: usize) -> Option<QuotedSc
     }
 }
 
-/// From the line end at `at` to the next text: where that is, and how many lines were blank.
+/// Skips from the line end at `at` to the next text: returns its position, and the number of blank
+/// lines.
 fn fold(text: &str, at: usize, indent: usize) -> Option<(usize, usize)> {
     let mut lines = Lines { text, at, number: 0 };
     lines.next();
@@ -175,7 +178,7 @@ fn fold(text: &str, at: usize, indent: usize) -> Option<(usize, usize)> {
     for line in lines {
         let content = line.text.trim_start_matches([' ', '\t']);
         if content.is_empty() {
-            // Readers differ about a tab there.
+            // YAML readers differ about a tab there.
             if line.text.contains('\t') {
                 return None;
             }
@@ -189,7 +192,7 @@ fn fold(text: &str, at: usize, indent: usize) -> Option<(usize, usize)> {
     None
 }
 
-/// The character of an escape, and how many bytes it takes behind the backslash.
+/// Parses an escape: returns its character, and its length in bytes after the backslash.
 fn escape(rest: &str) -> Option<(char, usize)> {
     let hex = |from: usize, digits: usize| {
         let digits = rest.get(from..from + digits)?;
@@ -218,7 +221,7 @@ fn escape(rest: &str) -> Option<(char, usize)> {
         b'U' => return Some((char::from_u32(hex(1, 8)?)?, 9)),
         b'u' => {
             let unit = hex(1, 4)?;
-            // JSON writes what lies beyond 16 bits as two escapes.
+            // JSON writes a character beyond 16 bits as two escapes.
             if (0xD800..0xDC00).contains(&unit) && rest.get(5..7) == Some("\\u") {
                 let low = hex(7, 4).filter(|low| (0xDC00..0xE000).contains(low))?;
                 return Some((
@@ -239,7 +242,7 @@ pub(crate) struct Header {
     folded: bool,
     chomp: Chomp,
     indent: Option<usize>,
-    /// How many bytes they take.
+    /// Their length in bytes.
     pub(crate) length: usize,
 }
 
@@ -250,7 +253,7 @@ enum Chomp {
     Keep,
 }
 
-/// Reads `|` or `>` with what may follow it on its line.
+/// Parses `|` or `>` with the rest of its line.
 pub(crate) fn block_header(line: &str) -> Option<Header> {
     let mut header =
         Header { folded: line.starts_with('>'), chomp: Chomp::Clip, indent: None, length: 1 };
@@ -274,14 +277,14 @@ pub(crate) fn block_header(line: &str) -> Option<Header> {
 /// A block scalar.
 pub(crate) struct BlockText<'a> {
     pub(crate) text: Cow<'a, str>,
-    /// The start of the line behind it.
+    /// The start of the line after it.
     pub(crate) end: usize,
     /// The end of its last line that is not blank.
     pub(crate) last: usize,
     pub(crate) lines: usize,
 }
 
-/// The lines of a block scalar that begin at `start`, inside something indented by `parent`.
+/// Parses the lines of a block scalar that begin at `start`, inside something indented by `parent`.
 pub(crate) fn block(
     text: &str,
     start: usize,
@@ -297,7 +300,7 @@ pub(crate) fn block(
         let blank = spaces == line.text.len();
         if blank && indent.is_none_or(|indent| spaces <= indent) {
             widest_blank = widest_blank.max(if indent.is_none() { spaces } else { 0 });
-            // Blanks that end the text without a line end are no line.
+            // Blanks that end the text without a line end are not a line.
             if line.next > line.range().end {
                 content.push("");
             }
@@ -329,7 +332,7 @@ pub(crate) fn block(
     Some(BlockText { text: Cow::Owned(string), end, last, lines })
 }
 
-/// Joins lines with spaces; a blank line is a line end, and lines that are indented stay as they are.
+/// Joins lines with spaces; a blank line is a line end, and indented lines stay as they are.
 fn folded(lines: &[&str]) -> String {
     let mut text = String::new();
     let mut blank = 0;

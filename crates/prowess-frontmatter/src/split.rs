@@ -1,15 +1,15 @@
-//! Where the frontmatter ends and the body begins.
+//! Splits a text into frontmatter and body.
 
 use std::ops::Range;
 
 /// A text, split at its delimiter lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document<'a> {
-    /// The lines between the delimiters, or nothing when the text has no frontmatter.
+    /// The lines between the delimiters; `None` if the text has no frontmatter.
     pub frontmatter: Option<Block<'a>>,
-    /// Everything behind the closing delimiter, or the whole text when there is no frontmatter.
+    /// Everything after the closing delimiter, or the whole text if there is no frontmatter.
     pub body: Block<'a>,
-    /// What was unusual about the delimiters. An empty list is the usual case.
+    /// Irregularities of the delimiters, usually none.
     pub quirks: Vec<Quirk>,
 }
 
@@ -18,28 +18,28 @@ pub struct Document<'a> {
 pub struct Block<'a> {
     /// The lines, with their line ends.
     pub text: &'a str,
-    /// Where they begin, in bytes from the start of the text.
+    /// The start, in bytes from the start of the text.
     pub start: usize,
     /// The number of the first line, counted from 1.
     pub line: usize,
 }
 
-/// Something unusual about the delimiters. Each names the line it was seen on.
+/// An irregularity of the delimiters, with its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quirk {
-    /// Blank lines stand before the opening delimiter.
+    /// Blank lines before the opening delimiter.
     BlankLinesBefore(usize),
-    /// A delimiter has spaces before or behind its dashes.
+    /// A delimiter has spaces before or after its dashes.
     Padded(usize),
     /// The closing line is `...` or has more than three dashes.
     OddClosing(usize),
     /// The opening delimiter of this line is never closed.
     Unclosed(usize),
-    /// Something that looks like frontmatter begins at this line, behind other text.
+    /// Something that looks like frontmatter begins on this line, after other text.
     NotFirst(usize),
 }
 
-/// Splits `text` at its delimiters: whole lines that hold nothing but `---`.
+/// Splits `text` at its delimiters: lines that contain only `---`.
 ///
 /// Dashes inside a value or in the body never count. A text without frontmatter is all body.
 pub fn split(text: &str) -> Document<'_> {
@@ -80,8 +80,8 @@ pub fn split(text: &str) -> Document<'_> {
     }
 }
 
-/// The closing line: the first at the margin, else the first that is indented. An indented `---`
-/// is the text of a block scalar as long as there is a better one.
+/// Returns the closing line: the first without indentation, else the first that is indented. An
+/// indented `---` is the text of a block scalar if there is a better one.
 fn closing<'a>(lines: Lines<'a>) -> Option<Line<'a>> {
     let mut indented = None;
     for line in lines {
@@ -96,7 +96,7 @@ fn closing<'a>(lines: Lines<'a>) -> Option<Line<'a>> {
     indented
 }
 
-/// The line of a `---` that seems to open a frontmatter behind other text.
+/// Returns the line of a `---` that seems to open a frontmatter after other text.
 fn late_opening(text: &str, first: &Line<'_>) -> Option<usize> {
     let mut lines = Lines { text, at: first.next, number: first.number }.take(40).peekable();
     while let Some(line) = lines.next() {
@@ -109,26 +109,26 @@ fn late_opening(text: &str, first: &Line<'_>) -> Option<usize> {
     None
 }
 
-/// One line of a text.
+/// A line of a text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Line<'a> {
-    /// Without its line end.
+    /// The text, without its line end.
     pub(crate) text: &'a str,
     pub(crate) start: usize,
-    /// Where the next line starts.
+    /// The start of the next line.
     pub(crate) next: usize,
-    /// Counted from 1.
+    /// The line number, from 1.
     pub(crate) number: usize,
 }
 
 impl Line<'_> {
-    /// The bytes of the line, without its line end.
+    /// Returns the bytes of the line, without its line end.
     pub(crate) fn range(&self) -> Range<usize> {
         self.start..self.start + self.text.len()
     }
 }
 
-/// How long the first line of a text is, without its line end.
+/// Returns the length of the first line of a text, without its line end.
 pub(crate) fn line_length(text: &str) -> usize {
     const ONES: u64 = u64::from_le_bytes([0x01; 8]);
     const HIGHS: u64 = u64::from_le_bytes([0x80; 8]);
@@ -153,7 +153,7 @@ pub(crate) fn line_length(text: &str) -> usize {
 pub(crate) struct Lines<'a> {
     pub(crate) text: &'a str,
     pub(crate) at: usize,
-    /// The number of the line before.
+    /// The number of the previous line.
     pub(crate) number: usize,
 }
 
@@ -186,7 +186,7 @@ impl<'a> Iterator for Lines<'a> {
 mod tests {
     use super::*;
 
-    /// The parts of `text`, with its quirks.
+    /// Returns the parts of `text`, with its quirks.
     fn parts(text: &str) -> (Option<&str>, &str, Vec<Quirk>) {
         let document = split(text);
         (document.frontmatter.map(|it| it.text), document.body.text, document.quirks)

@@ -1,19 +1,20 @@
-//! What a frontmatter holds: fields with values, each with its place.
+//! The content of a frontmatter: fields with values, each with its position.
 
 use std::{borrow::Cow, ops::Range};
 
-/// One `key: value` of a map.
+/// A `key: value` of a map.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field<'a> {
     /// The key, unquoted.
     pub key: Cow<'a, str>,
-    /// What it holds.
+    /// The value.
     pub value: Value<'a>,
     /// The line of the key, counted from 1 within the frontmatter.
     pub line: usize,
     /// The bytes of the key as written, within the frontmatter.
     pub key_span: Range<usize>,
-    /// The bytes of the value as written, within the frontmatter; empty behind the colon for none.
+    /// The bytes of the value as written, within the frontmatter; empty after the colon if there is
+    /// none.
     pub span: Range<usize>,
 }
 
@@ -30,16 +31,16 @@ pub enum Value<'a> {
     Map(Vec<Field<'a>>),
 }
 
-/// A scalar: its text, and how it was written.
+/// A scalar: its text, and its style.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scalar<'a> {
-    /// The text that the writer meant: unquoted, unescaped, folded.
+    /// The text, unquoted, unescaped and folded.
     pub text: Cow<'a, str>,
-    /// How it was written.
+    /// The style in which it was written.
     pub style: Style,
 }
 
-/// How a scalar was written.
+/// The style of a scalar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// Without quotes; only such a scalar can be anything but text.
@@ -50,7 +51,7 @@ pub enum Style {
     Block,
 }
 
-/// What a YAML 1.2 reader takes a scalar for.
+/// The type of a scalar in YAML 1.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Text.
@@ -59,11 +60,11 @@ pub enum Kind {
     Null,
     /// `true`, `false`.
     Bool,
-    /// A whole number.
+    /// An integer.
     Integer,
     /// A number with a fraction or exponent, an infinity or NaN.
     Float,
-    /// Text to YAML 1.2, but a date, a boolean or a number to a YAML 1.1 reader.
+    /// Text in YAML 1.2, but a date, a boolean or a number in YAML 1.1.
     Ambiguous,
 }
 
@@ -84,7 +85,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Returns whether nothing stands here: no text, or a plain `null` or `~`.
+    /// Whether there is no value: no text, or a plain `null` or `~`.
     pub fn is_null(&self) -> bool {
         match self {
             Self::Empty => true,
@@ -93,7 +94,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Copies what is borrowed, so that the value outlives the text it was read from.
+    /// Copies borrowed data, so that the value outlives the text it was read from.
     pub fn into_owned(self) -> Value<'static> {
         match self {
             Self::Empty => Value::Empty,
@@ -113,12 +114,12 @@ impl<'a> From<&'a str> for Value<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// Makes a field to be written, one that stands in no text yet.
+    /// Creates a field to be written, without a position in a text.
     pub fn new(key: impl Into<Cow<'a, str>>, value: Value<'a>) -> Self {
         Self { key: key.into(), value, line: 0, key_span: 0..0, span: 0..0 }
     }
 
-    /// Copies what is borrowed, so that the field outlives the text it was read from.
+    /// Copies borrowed data, so that the field outlives the text it was read from.
     pub fn into_owned(self) -> Field<'static> {
         let Self { key, value, line, key_span, span } = self;
         Field { key: Cow::Owned(key.into_owned()), value: value.into_owned(), line, key_span, span }
@@ -126,7 +127,7 @@ impl<'a> Field<'a> {
 }
 
 impl Scalar<'_> {
-    /// Says what a YAML reader takes this scalar for.
+    /// Returns the type of this scalar in YAML.
     pub fn kind(&self) -> Kind {
         if self.style == Style::Plain { plain_kind(&self.text) } else { Kind::Text }
     }
@@ -171,7 +172,7 @@ fn plain_kind(text: &str) -> Kind {
     }
 }
 
-/// Digits with a fraction, an exponent or both.
+/// Whether it is digits with a fraction, an exponent or both.
 fn is_float(text: &str) -> bool {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, Some(exponent)),
@@ -186,7 +187,7 @@ fn is_float(text: &str) -> bool {
     exponent && digits > 0 && dots <= 1 && digits + dots == mantissa.len()
 }
 
-/// `2026-11-15`, with or without a time behind it.
+/// Whether it is a date such as `2026-11-15`, with or without a time after it.
 fn is_date(text: &str) -> bool {
     let bytes = text.as_bytes();
     let shape = |at: usize, byte: &u8| {
@@ -196,7 +197,7 @@ fn is_date(text: &str) -> bool {
     bytes.len() >= 10 && date && matches!(bytes.get(10), None | Some(b'T' | b't' | b' '))
 }
 
-/// `12:30:45`, a number to the base of 60 in YAML 1.1.
+/// Whether it is like `12:30:45`, a number to the base of 60 in YAML 1.1.
 fn is_sexagesimal(text: &str) -> bool {
     text.contains(':')
         && text
@@ -204,7 +205,7 @@ fn is_sexagesimal(text: &str) -> bool {
             .all(|it| (1..=2).contains(&it.len()) && it.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// `1_000`, a number in YAML 1.1.
+/// Whether it is like `1_000`, a number in YAML 1.1.
 fn is_grouped(text: &str) -> bool {
     text.contains('_') && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_')
 }

@@ -1,4 +1,4 @@
-//! The writer: fields become lines that [`read`](crate::read()) gives back as they were.
+//! The writer: writes fields as lines that [`read`](crate::read()) returns unchanged.
 
 use std::{borrow::Cow, fmt::Write as _};
 
@@ -7,15 +7,15 @@ use crate::{
     value::{Field, Kind, Scalar, Style, Value},
 };
 
-/// Writes fields as the lines of a frontmatter. The same fields always give the same text.
+/// Writes fields as the lines of a frontmatter. The same fields always result in the same text.
 pub fn write(fields: &[Field<'_>]) -> String {
     let mut text = String::new();
     map(&mut text, fields, 0);
     text
 }
 
-/// Writes a text as a scalar on one line: plain where every YAML reader takes it for the same
-/// text, else in double quotes.
+/// Writes a text as a scalar on one line: plain if every YAML reader reads it as the same text,
+/// else in double quotes.
 pub fn scalar(text: &str) -> Cow<'_, str> {
     let plain = Scalar { text: Cow::Borrowed(text), style: Style::Plain };
     if is_plain(text) && plain.kind() == Kind::Text {
@@ -48,7 +48,7 @@ fn inline_or_null(value: &Value<'_>) -> String {
     if *value == Value::Empty { "null".to_owned() } else { inline(value) }
 }
 
-/// Quotes what brackets would cut apart.
+/// Quotes a text that brackets would split.
 fn flow_safe(text: Cow<'_, str>) -> String {
     let quoted_already = text.starts_with('"');
     if !quoted_already
@@ -61,7 +61,7 @@ fn flow_safe(text: Cow<'_, str>) -> String {
 
 fn map(out: &mut String, fields: &[Field<'_>], indent: usize) {
     for (number, field) in fields.iter().enumerate() {
-        // The first field of a list item stands behind its dash.
+        // The first field of a list item follows its dash.
         let inline = number == 0 && out.ends_with("- ");
         let width = if inline { 0 } else { indent };
         let _ = write!(out, "{:width$}{}:", "", scalar(&field.key));
@@ -69,7 +69,7 @@ fn map(out: &mut String, fields: &[Field<'_>], indent: usize) {
     }
 }
 
-/// Writes what stands behind a colon or dash, up to and with the line end.
+/// Writes the value after a colon or dash, including the line end.
 fn value(out: &mut String, value: &Value<'_>, indent: usize) {
     match value {
         Value::Empty => out.push('\n'),
@@ -105,7 +105,7 @@ fn item(out: &mut String, it: &Value<'_>, indent: usize) {
 
 /// Writes a scalar on one line, outside of brackets.
 pub(crate) fn one_line<'a>(it: &'a Scalar<'_>) -> Cow<'a, str> {
-    // What was no text to a YAML reader must not become text, and the other way round.
+    // A value that is not text to a YAML reader must not become text, nor the reverse.
     if it.style == Style::Plain && is_plain(&it.text) {
         Cow::Borrowed(&*it.text)
     } else {
@@ -113,7 +113,7 @@ pub(crate) fn one_line<'a>(it: &'a Scalar<'_>) -> Cow<'a, str> {
     }
 }
 
-/// Whether a text can be written as it is.
+/// Whether a text can be written unquoted.
 fn is_plain(text: &str) -> bool {
     scan::can_start_plain(text)
         && text.trim() == text
@@ -126,7 +126,8 @@ fn is_plain(text: &str) -> bool {
         && text != "<<"
 }
 
-/// Whether a text of several lines reads better as a block, and comes back from one unchanged.
+/// Whether a text of several lines is more readable as a block, and is read back from one
+/// unchanged.
 fn is_block(it: &Scalar<'_>) -> bool {
     let text = &it.text;
     let body = text.strip_suffix('\n').unwrap_or(text);

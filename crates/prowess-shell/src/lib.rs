@@ -1,4 +1,4 @@
-//! POSIX shell scripts: a reader, and a lint for destructive commands.
+//! POSIX shell scripts: a parser, and a lint for destructive commands.
 //!
 //! ```
 //! let hazard = prowess_shell::lint("X=/\nsudo rm -rf \"$X\"").unwrap();
@@ -10,10 +10,11 @@
 //! assert_eq!(script.0[1].commands.len(), 2);
 //! ```
 //!
-//! The reader takes what a POSIX shell takes, and what people use of bash. It is conservative: it
-//! takes time in proportion to the text, goes down a bounded number of levels, and refuses what it
-//! does not understand. It expands nothing. Where `sh` and `bash` read a text differently it takes the
-//! reading in which more is run: `((…))` are two subshells, and `[[ … && … ]]` keeps its parts.
+//! The parser accepts what a POSIX shell accepts, and the commonly used parts of bash. It is
+//! conservative: it runs in linear time, limits the nesting depth, and rejects what it does not
+//! understand. It expands nothing. If `sh` and `bash` parse a text differently, it uses the
+//! interpretation in which more is executed: `((…))` are two subshells, and `[[ … && … ]]` keeps
+//! its parts.
 //!
 //! Nothing in this crate runs a script, opens a file or reads the environment.
 #![warn(missing_docs)]

@@ -1,10 +1,10 @@
 //! Finds destructive commands: defence in depth, against mistakes and crude attacks.
 //!
-//! A script is read as a shell reads it, so that quoting, variables that were given a text, text
-//! that `echo` prints, `sh -c`, `eval`, wrappers such as `env`, functions and here-documents are
-//! seen through. The wall is the sandbox, not this. It does not see: what a downloaded file or a
-//! file that the script has written does once it is run; what other programs and interpreters do
-//! (their code is only searched for the same words); texts put together by anything but the shell
+//! A script is parsed like in a shell, so that quoting, variables with a known text, text that
+//! `echo` prints, `sh -c`, `eval`, wrappers such as `env`, functions and here-documents are seen
+//! through. The security boundary is the sandbox, not this. It does not see: what a downloaded file
+//! or a file that the script has written does once it is run; what other programs and interpreters
+//! do (their code is only searched for the same words); texts composed by anything but the shell
 //! itself; globs in the middle of a path; aliases of a shell's start files.
 
 mod bomb;
@@ -32,24 +32,24 @@ pub struct Hazard {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HazardKind {
-    /// It deletes the root, a home or a directory of the system with all that is in it.
+    /// It deletes the root, a home or a system directory with everything in it.
     Delete,
-    /// It starts itself again and again.
+    /// It starts itself without end.
     ForkBomb,
-    /// It runs downloaded or decoded code.
+    /// It runs something that was just downloaded or decoded.
     PipeToShell,
-    /// It writes directly to a disk.
+    /// It writes to a disk directly.
     DeviceWrite,
     /// It creates a file system.
     Format,
     /// It copies a disk.
     DiskCopy,
-    /// It is too complex to check.
+    /// It is too complex to be checked.
     Obscure,
 }
 
-/// Finds the first destructive command in a script. A text that cannot be read as a script
-/// is searched line by line.
+/// Finds the first destructive command in a script. A text that cannot be parsed as a script is
+/// searched line by line.
 pub fn lint(script: &str) -> Option<Hazard> {
     let text = script.replace("\r\n", "\n");
     match parse(&text) {
@@ -59,7 +59,7 @@ pub fn lint(script: &str) -> Option<Hazard> {
 }
 
 impl HazardKind {
-    /// A stable code, such as `recursive-delete`.
+    /// Returns a stable code, such as `recursive-delete`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Delete => "recursive-delete",
@@ -72,7 +72,7 @@ impl HazardKind {
         }
     }
 
-    /// The predicate of a sentence about the script, such as "creates a file system".
+    /// Returns the predicate of a sentence about the script, such as "makes a file system".
     pub fn description(self) -> &'static str {
         match self {
             Self::Delete => "deletes essential files",

@@ -1,4 +1,4 @@
-//! Reads text as a script.
+//! Parses scripts.
 
 mod word;
 
@@ -9,7 +9,7 @@ use crate::script::{
 
 pub(crate) use self::word::{is_name, unescaped};
 
-/// A text is not a script, or not one that the reader understands.
+/// A text is not a script, or not one that the parser understands.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {message}")]
 pub struct ShellError {
@@ -19,7 +19,7 @@ pub struct ShellError {
     pub message: String,
 }
 
-/// Reads a script.
+/// Parses a script.
 pub fn parse(text: &str) -> Result<ShellScript, ShellError> {
     match text.find('\0') {
         Some(at) => {
@@ -30,16 +30,17 @@ pub fn parse(text: &str) -> Result<ShellScript, ShellError> {
     }
 }
 
-/// How many levels of nesting are followed.
+/// The maximum nesting depth.
 const DEPTH: usize = 50;
 
-/// Where in a text the reading is.
+/// The position of the parser in a text.
 pub(super) struct Parser<'t> {
     pub(super) text: &'t str,
     pub(super) at: usize,
     pub(super) line: usize,
     depth: usize,
-    /// Where to go on behind the next line end: behind the here-documents, with their lines.
+    /// The position to continue at after the next line end: after the here-documents, with their
+    /// number of lines.
     behind: Option<(usize, usize)>,
 }
 
@@ -56,7 +57,7 @@ impl<'t> Parser<'t> {
         Self { text, at: 0, line, depth, behind: None }
     }
 
-    /// Reads all of the text.
+    /// Parses all of the text.
     pub(super) fn script(mut self) -> ParseResult<ShellScript> {
         let script = self.list()?;
         if self.at < self.text.len() {
@@ -65,7 +66,7 @@ impl<'t> Parser<'t> {
         Ok(script)
     }
 
-    /// Goes a level down.
+    /// Parses one nesting level deeper.
     pub(super) fn deeper<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> ParseResult<T>,
@@ -79,12 +80,12 @@ impl<'t> Parser<'t> {
         result
     }
 
-    /// Reads another text, such as that between backticks, as a script one level down.
+    /// Parses another text, such as that between backticks, as a script one level deeper.
     pub(super) fn other(&mut self, text: &str, line: usize) -> ParseResult<ShellScript> {
         self.deeper(|it| Parser::new(text, line, it.depth).script())
     }
 
-    /// Reads pipelines up to whatever cannot begin one.
+    /// Parses pipelines until something that cannot begin one.
     pub(super) fn list(&mut self) -> ParseResult<ShellScript> {
         let mut pipelines: Vec<Pipeline> = Vec::new();
         loop {
@@ -102,7 +103,7 @@ impl<'t> Parser<'t> {
             let mut commands = vec![self.command()?];
             while self.peek() == Some(b'|') && !self.rest().starts_with("||") {
                 self.at += 1;
-                // `|&` of bash sends the errors along.
+                // `|&` of bash redirects stderr as well.
                 self.take("&");
                 self.blank_lines();
                 commands.push(self.command()?);
@@ -120,7 +121,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Reads what stands behind a pipeline; nothing where the list ends.
+    /// Parses the operator after a pipeline; `None` at the end of the list.
     fn operator(&mut self) -> Option<ListOperator> {
         self.blanks();
         let operator = if self.take("&&") {
@@ -145,7 +146,7 @@ impl<'t> Parser<'t> {
         Some(operator)
     }
 
-    /// Whether nothing follows that could begin a pipeline.
+    /// Whether no further pipeline can begin here.
     fn ends_list(&self) -> bool {
         match self.peek() {
             None | Some(b')') => true,
@@ -173,7 +174,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// Reads a compound command or a function, if one begins here.
+    /// Parses a compound command or a function, if one begins here.
     fn kind(&mut self) -> ParseResult<Option<CommandKind>> {
         if self.peek() == Some(b'(') {
             self.at += 1;
@@ -258,7 +259,7 @@ impl<'t> Parser<'t> {
         Ok(compound(CompoundKind::For(name), words, vec![body]))
     }
 
-    /// Reads `do …; done`, or the braces that bash takes in their place.
+    /// Parses `do …; done`, or the braces that bash accepts instead.
     fn block(&mut self) -> ParseResult<ShellScript> {
         self.blank_lines();
         let (open, close) = if self.is_reserved("{") { ("{", "}") } else { ("do", "done") };
@@ -298,7 +299,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Reads what stands in `[[ … ]]`: operators become words of their own.
+    /// Parses the content of `[[ … ]]`: operators become separate words.
     fn test(&mut self) -> ParseResult<CommandKind> {
         let mut words = Vec::new();
         loop {
@@ -319,7 +320,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Reads a simple command, or a function whose name comes first.
+    /// Parses a simple command, or a function whose name comes first.
     fn simple(&mut self, redirects: &mut Vec<Redirect>) -> ParseResult<CommandKind> {
         let (mut assignments, mut words) = (Vec::new(), Vec::new());
         loop {
@@ -407,7 +408,7 @@ impl<'t> Parser<'t> {
         Ok(Some(Redirect { kind, target }))
     }
 
-    /// Goes over spaces, comments and line ends.
+    /// Skips spaces, comments and line ends.
     pub(super) fn blank_lines(&mut self) {
         self.blanks();
         while self.peek() == Some(b'\n') {
@@ -416,7 +417,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Goes over spaces, joined lines and a comment.
+    /// Skips spaces, joined lines and a comment.
     pub(super) fn blanks(&mut self) {
         loop {
             match self.peek() {
@@ -433,7 +434,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Goes over a line end, and over the here-documents behind it.
+    /// Skips a line end, and the here-documents after it.
     pub(super) fn newline(&mut self) {
         self.at += 1;
         self.line += 1;
@@ -443,8 +444,8 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Goes over a line end inside a word. Behind it would be the text of a here-document: where
-    /// that begins then, shells do not agree.
+    /// Skips a line end inside a word. If a here-document is pending, its text would follow, but
+    /// shells disagree about where that begins.
     pub(super) fn inner_newline(&mut self) -> ParseResult<()> {
         if self.behind.is_some() {
             return Err(self.error("a line goes on before its here-document"));
@@ -453,7 +454,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// Reads a here-document, whose text begins behind this line.
+    /// Parses a here-document, whose text begins after this line.
     fn document(&mut self, end: &Word, is_indented: bool) -> ParseResult<Word> {
         let is_quoted = end.0.iter().any(|it| matches!(it, WordPart::Quoted(_)));
         let Some(end) = end.literal() else { return Err(self.unexpected()) };
@@ -489,7 +490,7 @@ impl<'t> Parser<'t> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    /// Goes over a sign, if it is there.
+    /// Skips a sign, if it is there.
     pub(super) fn take(&mut self, sign: &str) -> bool {
         let there = self.rest().starts_with(sign);
         self.at += if there { sign.len() } else { 0 };
@@ -500,7 +501,7 @@ impl<'t> Parser<'t> {
         if self.take(sign) { Ok(()) } else { Err(self.unexpected()) }
     }
 
-    /// Whether a reserved word stands here by itself.
+    /// Whether a reserved word is here as a separate word.
     fn is_reserved(&self, reserved: &str) -> bool {
         let Some(behind) = self.rest().strip_prefix(reserved) else { return false };
         behind.bytes().next().is_none_or(word::ends_word)

@@ -4,18 +4,18 @@
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ShellScript(pub Vec<Pipeline>);
 
-/// A pipeline, and the operator behind it.
+/// A pipeline, and the operator after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pipeline {
     /// Its commands, each writing to the next.
     pub commands: Vec<ShellCommand>,
-    /// Whether `!` stands before it.
+    /// Whether it is negated with `!`.
     pub is_negated: bool,
-    /// The operator behind it.
+    /// The operator after it.
     pub operator: ListOperator,
 }
 
-/// The operator behind a pipeline.
+/// The operator after a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListOperator {
     /// `;`, a line end, or nothing.
@@ -33,7 +33,7 @@ pub enum ListOperator {
 pub struct ShellCommand {
     /// The kind, with its words and bodies.
     pub kind: CommandKind,
-    /// Its redirections, in their order.
+    /// Its redirections, in order.
     pub redirects: Vec<Redirect>,
     /// The line it begins on, counted from 1.
     pub line: usize,
@@ -62,7 +62,7 @@ pub enum CommandKind {
         kind: CompoundKind,
         /// The words of a `for`, `case` or `[[ … ]]`.
         words: Vec<Word>,
-        /// The scripts inside it, conditions included, in their order.
+        /// The scripts inside it, including conditions, in order.
         bodies: Vec<ShellScript>,
     },
 }
@@ -155,7 +155,8 @@ pub enum WordPart {
 }
 
 impl Word {
-    /// The text of the word, unless it has an expansion other than a glob, braces or a tilde.
+    /// Returns the text of the word, unless it has an expansion other than a glob, braces or a
+    /// tilde.
     ///
     /// ```
     /// let script = prowess_shell::parse("'l's -l").unwrap();

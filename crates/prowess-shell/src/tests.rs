@@ -1,4 +1,4 @@
-//! The reader on known texts, and on hostile ones.
+//! The parser on known texts, and on hostile ones.
 
 use std::process::{Command as Process, Stdio};
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A script as one line: words in brackets, with what was seen of their parts.
+/// Formats a script as one line: words in brackets, with their parts.
 fn shown(text: &str) -> String {
     match parse(text) {
         Ok(script) => list(&script),
@@ -160,7 +160,7 @@ fn what_is_no_script_is_refused_with_its_line() {
     assert_eq!(shown(&deep), "error 1: the script is nested too deeply");
 }
 
-/// Scripts that a shell takes, put together from its grammar.
+/// Generates scripts that a shell accepts, from its grammar.
 fn script() -> impl Strategy<Value = String> {
     let word = prop_oneof![
         "[a-z]{1,4}",
@@ -188,13 +188,13 @@ fn script() -> impl Strategy<Value = String> {
             inner.clone().prop_map(|a| format!("while {a}; do {a}; done > out")),
             inner.clone().prop_map(|a| format!("case x in a|b) {a} ;; *) {a}\n;; esac")),
             inner.clone().prop_map(|a| format!("f() {{ {a}; }}")),
-            // An end of its own for each, because shells do not agree on one inside another.
+            // A separate delimiter for each, because shells disagree about one inside another.
             inner.prop_map(|a| format!("cat <<E{0}\n$( {a} )\nE{0}\n{a}", a.len())),
         ]
     })
 }
 
-/// Whether the shell of this system takes a script.
+/// Whether the shell of this system accepts a script.
 fn is_taken(text: &str) -> bool {
     let mut shell = Process::new("/bin/sh");
     shell.args(["-n", "-c", text]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -1,4 +1,4 @@
-//! The functions that compare.
+//! The comparison functions.
 
 use std::cmp::Ordering;
 
@@ -83,7 +83,7 @@ fn less(values: &[Value<'_>]) -> Result<bool, String> {
     })
 }
 
-/// Compares two whole numbers; whatever else is left cannot be compared.
+/// Compares two integers; values of other types cannot be compared.
 fn compare_whole(one: &Content<'_>, other: &Content<'_>) -> Result<Ordering, String> {
     match (one.whole(), other.whole()) {
         (Some(one), Some(other)) => Ok(one.cmp(&other)),

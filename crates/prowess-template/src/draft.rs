@@ -10,23 +10,24 @@ pub(crate) struct Draft {
     pub(crate) clause: Clause,
     pub(crate) operations: Vec<Operation>,
     pub(crate) blocks: Vec<Block>,
-    /// How many of them are loops whose body is being parsed.
+    /// The number of open loops whose body is being parsed.
     pub(crate) ranges: usize,
-    /// The variables that were declared or given a value, and how often each is among them.
+    /// The variables that were declared or assigned, and the number of times each occurs among
+    /// them.
     pub(crate) variables: Vec<u32>,
     pub(crate) known: HashMap<u32, usize>,
-    /// The line of the token that was read last.
+    /// The line of the last token.
     pub(crate) line: usize,
     /// The line of the action that is being parsed.
     pub(crate) action: Option<usize>,
     pub(crate) parens: usize,
 }
 
-/// How a tree began.
+/// The start of a tree.
 pub(crate) enum Clause {
     Template,
     Define,
-    /// Ends as an invocation of itself.
+    /// A `block`, which ends as an invocation of itself.
     Block(Invocation),
 }
 
@@ -35,11 +36,11 @@ pub(crate) struct Block {
     /// The operation that opened it.
     pub(crate) opened: usize,
     pub(crate) kind: Opener,
-    /// How many variables there were before it.
+    /// The number of variables before it.
     pub(crate) variables: usize,
-    /// The operation behind its first part.
+    /// The operation after its first part.
     pub(crate) otherwise: Option<usize>,
-    /// Whether it stands for the rest of the block around it, as in `else if`.
+    /// Whether it takes the place of the rest of the block around it, as in `else if`.
     pub(crate) continues: bool,
 }
 
@@ -79,7 +80,7 @@ impl Draft {
         }
     }
 
-    /// Forgets all variables but so many.
+    /// Forgets all variables except the first `count`.
     pub(crate) fn forget_down_to(&mut self, count: usize) {
         for id in self.variables.drain(count..) {
             *self.known.entry(id).or_default() -= 1;

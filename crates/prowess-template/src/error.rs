@@ -24,7 +24,7 @@ pub enum TemplateError {
         name: String,
         /// The line, from 1.
         line: usize,
-        /// Bytes before it in its line.
+        /// The number of bytes before it in its line.
         column: usize,
         /// The template or definition that was being executed.
         executing: String,

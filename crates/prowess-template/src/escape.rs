@@ -1,4 +1,4 @@
-//! The functions that escape.
+//! The escaping functions.
 
 use crate::{
     format::Writer,
@@ -44,7 +44,7 @@ pub(crate) fn urlquery(writer: &mut Writer, values: &[&Content<'_>]) {
     });
 }
 
-/// Prints values as an action would, and writes the text anew, character by character.
+/// Formats values as an action would, and rewrites the text character by character.
 fn escape(writer: &mut Writer, values: &[&Content<'_>], write: fn(&mut Writer, Rune)) {
     let missing = Content::Text(Text::Given(b"<no value>"));
     let values: Vec<&Content<'_>> =

@@ -17,7 +17,7 @@ enum ArgumentType {
 }
 
 impl<'v> Run<'v> {
-    /// Evaluates a pipeline, and declares or sets its variables.
+    /// Evaluates a pipeline, and declares or assigns its variables.
     pub(crate) fn pipe(&mut self, dot: &Value<'v>, pipe: &'v Pipe) -> EvalResult<'v> {
         self.at = At::Pipe(pipe);
         let mut value = None;
@@ -35,7 +35,7 @@ impl<'v> Run<'v> {
         Ok(value)
     }
 
-    /// Evaluates a command; `last` is what the one before it came to.
+    /// Evaluates a command; `last` is the value of the previous one.
     fn command(
         &mut self,
         dot: &Value<'v>,
@@ -53,7 +53,7 @@ impl<'v> Run<'v> {
             Term::Variable(_, fields) if !fields.is_empty() => {
                 return self.operand(dot, first, has_arguments);
             }
-            // Go reports these where the pipeline begins.
+            // Go reports these at the start of the pipeline.
             Term::Pipe(_) => {}
             _ => self.at = At::Operand(first),
         }
@@ -105,7 +105,7 @@ impl<'v> Run<'v> {
         Ok(value)
     }
 
-    /// Evaluates the arguments of a function, and calls it. Errors of the call are those of `node`.
+    /// Evaluates the arguments of a function, and calls it. Errors of the call refer to `node`.
     fn function(
         &mut self,
         dot: &Value<'v>,
@@ -150,7 +150,7 @@ impl<'v> Run<'v> {
         })
     }
 
-    /// Calls a function on its arguments; `first` is the first of them as it was written.
+    /// Calls a function with its arguments; `first` is the source of the first one.
     fn apply(
         &mut self,
         body: Body,
@@ -159,7 +159,7 @@ impl<'v> Run<'v> {
     ) -> EvalResult<'v> {
         let contents = || values.iter().map(|it| &it.content).collect::<Vec<_>>();
         let made = match body {
-            // What gives the first of its arguments does not come here.
+            // Functions that return one of their arguments are handled elsewhere.
             Body::First(_) | Body::Call => {
                 let name = first.map(ToString::to_string);
                 return Err(Stop::Fault(uncallable(&values[0], name)));
@@ -177,7 +177,7 @@ impl<'v> Run<'v> {
         Ok(value)
     }
 
-    /// The first argument whose truth is `wanted`, or else the last one.
+    /// Returns the first argument whose truth is `wanted`, or else the last one.
     fn first(
         &mut self,
         dot: &Value<'v>,
@@ -215,7 +215,7 @@ impl<'v> Run<'v> {
     }
 }
 
-/// A field of a value.
+/// Returns a field of a value.
 fn field<'v>(value: Value<'v>, name: &str, has_arguments: bool) -> EvalResult<'v> {
     match value.content {
         Content::Nil if value.boxed => {
@@ -233,7 +233,7 @@ fn field<'v>(value: Value<'v>, name: &str, has_arguments: bool) -> EvalResult<'v
     }
 }
 
-/// A value, if it is what is wanted.
+/// Returns a value, if it has the wanted type.
 fn checked(value: Value<'_>, wanted: ArgumentType) -> EvalResult<'_> {
     match value.content {
         _ if wanted == ArgumentType::Anything => Ok(value),

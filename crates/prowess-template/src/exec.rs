@@ -1,4 +1,4 @@
-//! Executes operations, on a stack of its own.
+//! Executes operations, with a stack of its own.
 
 use serde_json::Value as Json;
 
@@ -13,15 +13,15 @@ use crate::{
     value::{Content, Value},
 };
 
-/// Templates that invoke each other, as in Go.
+/// The maximum depth of templates that invoke each other, as in Go.
 const DEPTH: usize = 100_000;
-/// Lists and maps in each other, because they are written by recursion.
+/// The maximum nesting of lists and maps, because they are formatted recursively.
 const DATA_DEPTH: usize = 200;
-/// The cost in steps of an open block, a variable or a sorted key: each takes memory as long as it
-/// is there.
+/// The cost in steps of an open block, a variable or a sorted key: each uses memory while it
+/// exists.
 const MEMORY_STEPS: usize = 8;
 
-/// Executes a template; what it wrote comes back.
+/// Executes a template and returns its output.
 pub(crate) fn execute(
     trees: &Trees,
     limits: TemplateLimits,
@@ -35,7 +35,7 @@ pub(crate) fn execute(
     }
 }
 
-/// A template that is being executed.
+/// The state of an execution.
 #[derive(Debug)]
 pub(crate) struct Run<'v> {
     trees: &'v Trees,
@@ -47,17 +47,17 @@ pub(crate) struct Run<'v> {
     /// The part of the template that is being evaluated.
     pub(crate) at: At<'v>,
     tree: &'v Tree,
-    /// The trees to return to, the innermost last.
+    /// The trees to return to, innermost last.
     callers: Vec<Caller<'v>>,
     /// The blocks that are open.
     blocks: Vec<Block<'v>>,
-    /// The variables of all of them, by their numbers.
+    /// The variables of all of them, by number.
     variables: Vec<(u32, Value<'v>)>,
-    /// The first of them that belongs to this tree.
+    /// The index of the first one that belongs to this tree.
     base: usize,
 }
 
-/// Why an execution stops.
+/// The reason an execution stops.
 #[derive(Debug)]
 pub(crate) enum Stop {
     Fault(String),
@@ -74,7 +74,7 @@ pub(crate) enum At<'v> {
     Operand(&'v Operand),
 }
 
-/// A tree that has invoked another, and where it goes on.
+/// A tree that has invoked another, and the position to return to.
 #[derive(Debug)]
 struct Caller<'v> {
     tree: &'v Tree,
@@ -84,7 +84,7 @@ struct Caller<'v> {
     at: At<'v>,
 }
 
-/// A block that is open, with the dot and the number of variables before it.
+/// An open block, with the dot and the number of variables before it.
 #[derive(Debug)]
 struct Block<'v> {
     dot: Value<'v>,
@@ -96,7 +96,7 @@ struct Block<'v> {
 enum Kind<'v> {
     Plain,
     Loop(Loop<'v>),
-    /// The else of a loop.
+    /// The `else` of a loop.
     Empty(&'v Branch),
 }
 
@@ -170,7 +170,7 @@ impl<'v> Run<'v> {
                     (dot, next) = self.turn(dot)?;
                 }
                 Operation::Break => {
-                    // Go takes the else of a loop for a part of it here, though not above.
+                    // Go treats the `else` of a loop as a part of it here, though not above.
                     self.leave_until(|it| !matches!(it, Kind::Plain));
                     next = match self.blocks.last().map(|it| &it.kind) {
                         Some(Kind::Loop(it)) => it.branch.end,
@@ -213,7 +213,7 @@ impl<'v> Run<'v> {
         Ok(begun.map_err(Stop::Fault)?.map_or(Kind::Empty(branch), Kind::Loop))
     }
 
-    /// Goes on with the innermost block, which is a loop: at its body, at its end, or at its else.
+    /// Continues the innermost block, which is a loop: at its body, at its end, or at its `else`.
     fn turn(&mut self, dot: Value<'v>) -> Result<(Value<'v>, usize), Stop> {
         let it = match self.blocks.last_mut().map(|it| &mut it.kind) {
             Some(Kind::Loop(it)) => it,
@@ -224,7 +224,7 @@ impl<'v> Run<'v> {
         let (branch, body) = (it.branch, it.body);
         let Some((index, item)) = it.take() else { return Ok((dot, branch.end)) };
         let Pipe { variables, assigns, .. } = &branch.pipe;
-        // One variable is the item; of two, the first is its index.
+        // A single variable is the item; of two, the first is its index.
         let values = [index, item.clone()].into_iter().skip(2 - variables.len().min(2));
         let declared = self.variables.len().saturating_sub(variables.len());
         for (offset, (variable, value)) in variables.iter().zip(values).enumerate() {
@@ -237,12 +237,12 @@ impl<'v> Run<'v> {
         Ok((item, body))
     }
 
-    /// Leaves blocks until one is meant.
+    /// Leaves blocks until one matches.
     fn leave_until(&mut self, meant: fn(&Kind<'v>) -> bool) {
         while self.blocks.pop_if(|it| !meant(&it.kind)).is_some() {}
     }
 
-    /// Goes over to another tree, and gives its dot.
+    /// Switches to another tree, and returns its dot.
     fn invoke(
         &mut self,
         invocation: &'v Invocation,
@@ -288,7 +288,7 @@ impl<'v> Run<'v> {
         if !self.is_command {
             return self.write(text);
         }
-        // All that was written is read again, to know where this stands.
+        // Determining the shell context reads the whole output again.
         self.step(self.output.len())?;
         let quoted = shell::quoted(&self.output, text).map_err(Stop::Fault)?;
         self.write(&quoted)
@@ -336,7 +336,7 @@ impl<'v> Run<'v> {
         Err(Stop::Limit(format!("{} steps", self.limits.steps)))
     }
 
-    /// How many bytes a text may have that is made now.
+    /// Returns the maximum size in bytes of a text that is created now.
     pub(crate) fn room(&self) -> usize {
         let steps = self.limits.steps.saturating_sub(self.steps);
         self.limits.output.min(usize::try_from(steps).unwrap_or(usize::MAX))
@@ -371,7 +371,7 @@ impl<'v> Run<'v> {
     }
 }
 
-/// Whether lists and maps stand in each other more than `depth` times.
+/// Whether lists and maps are nested more than `depth` levels deep.
 fn is_deeper(data: &Json, depth: usize) -> bool {
     let mut left = vec![(data, 0)];
     while let Some((value, level)) = left.pop() {

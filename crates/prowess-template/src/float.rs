@@ -1,13 +1,13 @@
-//! Floating-point numbers, written as Go's `strconv` does.
+//! Floating-point numbers, formatted like Go's `strconv`.
 
 use std::num::FpCategory;
 
-/// No `f64` has more digits than this before or behind its point.
+/// The maximum number of digits of an `f64` before or after its point.
 const EXACT: usize = 1100;
 
-/// Writes a number for one of the verbs `e E f g G b x X`, with a sign only when it is negative.
+/// Formats a number for one of the verbs `e E f g G b x X`, with a sign only if it is negative.
 ///
-/// Without a precision, as many digits as tell it from any other number.
+/// Without a precision, with as many digits as distinguish it from any other number.
 pub(crate) fn write(number: f64, verb: char, precision: Option<usize>) -> String {
     match number.classify() {
         FpCategory::Nan => return "NaN".to_owned(),
@@ -64,7 +64,7 @@ fn general(number: f64, precision: Option<usize>) -> String {
     }
 }
 
-/// Its bits, and what power of two the last of them stands for.
+/// Returns its mantissa, and the exponent of two of the last bit.
 fn parts(number: f64) -> (u64, i64) {
     let bits = number.to_bits();
     let (mantissa, exponent) = (bits & ((1 << 52) - 1), (bits >> 52 & 0x7ff) as i64);
@@ -77,7 +77,7 @@ fn binary(number: f64) -> String {
 }
 
 fn hexadecimal(number: f64, precision: Option<usize>) -> String {
-    /// Where the one digit before the point stands.
+    /// The bit position of the digit before the point.
     const ONE: u32 = 60;
     let (mut mantissa, mut exponent) = parts(number);
     exponent = if mantissa == 0 { 0 } else { exponent + 52 };

@@ -1,4 +1,4 @@
-//! Writes values for the verbs of Go's `fmt`.
+//! Formats values for the verbs of Go's `fmt`.
 
 use crate::{
     float,
@@ -7,7 +7,7 @@ use crate::{
     value::{Content, Text, sorted},
 };
 
-/// Writes values one after the other, up to so many bytes.
+/// Writes values one after the other, up to a maximum number of bytes.
 #[derive(Debug)]
 pub(crate) struct Writer {
     bytes: Vec<u8>,
@@ -16,7 +16,7 @@ pub(crate) struct Writer {
     pub(crate) overflowed: bool,
 }
 
-/// How a value is written.
+/// The flags of a verb.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Flags {
     pub(crate) minus: bool,
@@ -24,22 +24,22 @@ pub(crate) struct Flags {
     pub(crate) sharp: bool,
     pub(crate) space: bool,
     pub(crate) zero: bool,
-    /// Of the verb `v`: as Go source.
+    /// For the verb `v`: as Go source.
     pub(crate) source: bool,
     pub(crate) width: Option<usize>,
     pub(crate) precision: Option<usize>,
 }
 
-/// A value as errors show it.
+/// Returns a value as shown in errors.
 pub(crate) fn shown(value: &Content<'_>, verb: char) -> String {
-    /// More of it would help nobody.
+    /// The maximum size in an error, in bytes.
     const ROOM: usize = 4096;
     let mut writer = Writer::new(ROOM);
     writer.argument(value, verb, Flags::default());
     lossy(&writer.into_bytes())
 }
 
-/// A character as Go shows it in its errors, such as `U+002B '+'`.
+/// Returns a character as Go shows it in its errors, such as `U+002B '+'`.
 pub(crate) fn unicode(c: char) -> String {
     let flags = Flags { sharp: true, ..Flags::default() };
     flags.unicode(u64::from(u32::from(c)))
@@ -71,7 +71,7 @@ impl Writer {
         self.overflowed |= fits < count;
     }
 
-    /// Writes a value of its own.
+    /// Writes a top-level value.
     pub(crate) fn argument(&mut self, value: &Content<'_>, verb: char, flags: Flags) {
         match (value, verb) {
             (Content::Nil, 'v' | 'T') => self.pad("<nil>", flags),
@@ -81,7 +81,7 @@ impl Writer {
         }
     }
 
-    /// Writes a value that may stand in another.
+    /// Writes a value that may be nested in another.
     fn value(&mut self, value: &Content<'_>, verb: char, flags: Flags, depth: usize) {
         match value {
             Content::Nil if depth == 0 => self.bad_verb(value, verb, flags),
@@ -141,7 +141,7 @@ impl Writer {
         }
     }
 
-    /// Says that a verb does not fit a value.
+    /// Writes Go's error that a verb does not fit a value.
     fn bad_verb(&mut self, value: &Content<'_>, verb: char, flags: Flags) {
         self.push(format!("%!{verb}("));
         if value.is_nil() {
@@ -271,7 +271,7 @@ impl Writer {
         let length = sign.len() + digits.len();
         let zeros = flags.width.filter(|_| flags.zero && !flags.minus && !sign.is_empty());
         match zeros.filter(|it| *it > length) {
-            // The sign stands before the zeros.
+            // The sign comes before the zeros.
             Some(width) => {
                 self.push(sign);
                 self.fill(b'0', width - length);
@@ -282,12 +282,12 @@ impl Writer {
     }
 
     fn pad(&mut self, text: impl AsRef<[u8]>, flags: Flags) {
-        // Only what has a width is worth counting.
+        // Counting is only needed for a width.
         let count = flags.width.map_or(0, |_| rune_count(text.as_ref()));
         self.around(count, flags, |writer| writer.push(text));
     }
 
-    /// Writes something that is so many characters long, and what fills its width.
+    /// Writes something of `length` characters, and pads it to its width.
     fn around(&mut self, length: usize, flags: Flags, write: impl FnOnce(&mut Self)) {
         let missing = flags.width.unwrap_or(0).saturating_sub(length);
         if flags.minus {
@@ -321,7 +321,7 @@ impl Flags {
     }
 }
 
-/// Gives a number the point and the zeros at its end that `#` asks for.
+/// Adds the point and trailing zeros that the flag `#` asks for.
 fn with_point(digits: &str, format: char, precision: Option<usize>) -> String {
     let significant = match format {
         'g' | 'G' | 'x' => precision.unwrap_or(6),

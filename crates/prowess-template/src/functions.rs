@@ -1,4 +1,4 @@
-//! The functions that every template knows.
+//! The built-in functions.
 
 use crate::{
     compare::{eq, ge, gt, le, lt, ne},
@@ -9,13 +9,13 @@ use crate::{
     value::{CallResult, Content, List, Text, Value},
 };
 
-/// A function of the language, with the shape of its arguments.
+/// A built-in function, with its signature.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Function {
     pub(crate) name: &'static str,
-    /// How many arguments it needs.
+    /// The number of required arguments.
     pub(crate) needs: usize,
-    /// Whether it takes more than it needs.
+    /// Whether it accepts more than the required arguments.
     pub(crate) variadic: bool,
     pub(crate) body: Body,
 }
@@ -23,17 +23,17 @@ pub(crate) struct Function {
 /// The implementation of a function.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Body {
-    /// Gives the first argument that is true, or false, and evaluates no other.
+    /// Returns the first argument that is true, or false, and evaluates no other.
     First(bool),
     /// Fails: there are no functions among JSON values.
     Call,
-    /// Makes a value of values.
+    /// Computes a value from values.
     Value(for<'v> fn(&[Value<'v>]) -> CallResult<'v>),
-    /// Makes a value of values, and reads the texts among them.
+    /// Computes a value from values, and reads the texts among them.
     Reading(for<'v> fn(&[Value<'v>]) -> CallResult<'v>),
-    /// Makes a text.
+    /// Writes a text.
     Text(fn(&mut Writer, &[&Content<'_>])),
-    /// Makes a text by a format, which comes first.
+    /// Writes a text by a format, which comes first.
     Format,
 }
 
@@ -72,7 +72,7 @@ impl Function {
         Self { name, needs, variadic: true, body }
     }
 
-    /// How many bytes of text it reads.
+    /// Returns the number of bytes of text that it reads.
     pub(crate) fn reads(&self, values: &[Value<'_>]) -> usize {
         let length = |it: &Value<'_>| match &it.content {
             Content::Text(text) => text.len(),
@@ -85,21 +85,21 @@ impl Function {
     }
 }
 
-/// Makes a text of at most `room` bytes; nothing when that is too little.
+/// Creates a text of at most `room` bytes; `None` if that is too little.
 pub(crate) fn text<'v>(room: usize, write: impl FnOnce(&mut Writer)) -> Option<Value<'v>> {
     let mut writer = Writer::new(room);
     write(&mut writer);
     (!writer.overflowed).then(|| Value::made(writer.into_bytes()))
 }
 
-/// Makes a text by a format.
+/// Writes a text by a format.
 pub(crate) fn format(writer: &mut Writer, values: &[&Content<'_>]) {
     if let [Content::Text(format), values @ ..] = values {
         printf(writer, format, values);
     }
 }
 
-/// Says that a value cannot be called; `name` is how it was written.
+/// Returns the error that a value cannot be called; `name` is its source.
 pub(crate) fn uncallable(value: &Value<'_>, name: Option<String>) -> String {
     let type_name = value.content.type_name();
     match (&value.content, name) {
@@ -144,7 +144,7 @@ fn index<'v>(values: &[Value<'v>]) -> CallResult<'v> {
                 Content::Byte(*byte.ok_or("reflect: string index out of range")?).into()
             }
             Content::Map(map) => match &index.content {
-                // Keys come from JSON, so none of them is anything but UTF-8.
+                // Keys come from JSON, so all of them are UTF-8.
                 Content::Text(key) => std::str::from_utf8(key)
                     .ok()
                     .and_then(|it| map.get(it))
@@ -199,7 +199,7 @@ fn slice<'v>(values: &[Value<'v>]) -> CallResult<'v> {
     })
 }
 
-/// Takes a value as an index, up to and with the length.
+/// Converts a value to an index, up to and including the length.
 fn position(index: &Value<'_>, length: usize) -> Result<usize, String> {
     let number = match index.content.whole() {
         Some(number) if !index.boxed => number,

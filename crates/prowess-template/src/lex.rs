@@ -1,4 +1,4 @@
-//! Takes a template apart into tokens, as they are asked for.
+//! Splits a template into tokens, on demand.
 
 use std::{borrow::Cow, fmt};
 
@@ -11,15 +11,15 @@ use crate::{
 const LEFT: &str = "{{";
 const RIGHT: &str = "}}";
 
-/// A part of a template.
+/// A token of a template.
 #[derive(Debug, Clone)]
 pub(crate) struct Token<'t> {
     pub(crate) kind: Kind,
     /// The source text; for an error, its message.
     pub(crate) text: Cow<'t, str>,
-    /// In bytes.
+    /// The position in bytes.
     pub(crate) position: usize,
-    /// Where it begins, from 1.
+    /// The line it begins on, from 1.
     pub(crate) line: usize,
 }
 
@@ -37,7 +37,7 @@ pub(crate) enum Kind {
     Pipe,
     Assign,
     Declare,
-    /// Any other ASCII character that shows.
+    /// Any other printable ASCII character.
     Mark,
     Bool,
     Character,
@@ -47,7 +47,7 @@ pub(crate) enum Kind {
     Field,
     Variable,
     Identifier,
-    /// A word of the language, `nil` and the lone `.` included.
+    /// A keyword of the language, including `nil` and the lone `.`.
     Keyword,
 }
 
@@ -56,13 +56,13 @@ const KEYWORDS: &[&str] = &[
     "with",
 ];
 
-/// Gives the tokens of a template, one after the other.
+/// Returns the tokens of a template, one after the other.
 #[derive(Debug)]
 pub(crate) struct Lexer<'t> {
     text: &'t str,
-    /// Where the next token begins.
+    /// The start of the next token.
     start: usize,
-    /// How far it was read.
+    /// The end of the text read so far.
     at: usize,
     /// The line of `start`.
     line: usize,
@@ -75,7 +75,7 @@ impl<'t> Lexer<'t> {
         Self { text, start: 0, at: 0, line: 1, inside_action: false, parens: 0 }
     }
 
-    /// The next token; behind an error there is nothing but the end.
+    /// Returns the next token; after an error only the end follows.
     pub(crate) fn next(&mut self) -> Token<'t> {
         let token = if self.inside_action { self.action() } else { self.text() };
         token.unwrap_or_else(|message| {
@@ -129,7 +129,7 @@ impl<'t> Lexer<'t> {
         Ok(())
     }
 
-    /// Reads one part of an action.
+    /// Reads one token of an action.
     fn action(&mut self) -> Result<Token<'t>, String> {
         if let Some(trims) = self.right_delimiter() {
             if self.parens > 0 {
@@ -180,7 +180,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Reads spaces, but leaves the one that belongs to a trim marker.
+    /// Reads spaces, except the one that belongs to a trim marker.
     fn space(&mut self) -> Token<'t> {
         self.at = self.start + leading_space(&self.text[self.start..]);
         let last = self.at - 1;
@@ -201,7 +201,7 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// Reads a name, of which the first character was read.
+    /// Reads the rest of a name after its first character.
     fn name(&mut self, kind: Kind) -> Result<Token<'t>, String> {
         while self.peek().is_some_and(is_alphanumeric) {
             self.advance();
@@ -222,7 +222,7 @@ impl<'t> Lexer<'t> {
         self.peek().is_none_or(is_end) || self.rest().starts_with(RIGHT)
     }
 
-    /// Reads a number, of which the first character was read. Whether it means one, the parser knows.
+    /// Reads the rest of a number after its first character. The parser checks whether it is valid.
     fn number(&mut self) -> Result<Token<'t>, String> {
         self.at = self.start;
         let mut well = self.scan_number();
@@ -275,13 +275,13 @@ impl<'t> Lexer<'t> {
         accepted
     }
 
-    /// Whether an action ends here, and if so, whether it trims what follows.
+    /// Whether an action ends here, and if so, whether it trims the text after it.
     fn right_delimiter(&self) -> Option<bool> {
         let trims = has_right_marker(self.rest());
         (trims || self.rest().starts_with(RIGHT)).then_some(trims)
     }
 
-    /// Leaves a comment by its delimiter.
+    /// Skips the delimiter at the end of a comment.
     fn leave(&mut self, trims: bool) {
         let behind = self.at + RIGHT.len() + if trims { 2 } else { 0 };
         let space = if trims { leading_space(&self.text[behind..]) } else { 0 };
@@ -302,7 +302,7 @@ impl<'t> Lexer<'t> {
         Some(c)
     }
 
-    /// Makes a token of what was read.
+    /// Returns the text read so far as a token.
     fn take(&mut self, kind: Kind) -> Token<'t> {
         let text = &self.text[self.start..self.at];
         let token = Token { kind, text: text.into(), position: self.start, line: self.line };
@@ -343,12 +343,12 @@ fn leading_space(text: &str) -> usize {
     text.len() - text.trim_start_matches(is_space).len()
 }
 
-/// Whether what stands behind a left delimiter trims the text before it.
+/// Whether the text after a left delimiter begins with a trim marker.
 fn has_left_marker(text: &str) -> bool {
     text.strip_prefix('-').is_some_and(|it| it.starts_with(is_space))
 }
 
-/// Whether a right delimiter stands here with a space and a minus, which trim the text behind it.
+/// Whether a right delimiter with a trim marker is here: a space and a minus before it.
 fn has_right_marker(text: &str) -> bool {
     let rest = text.strip_prefix(is_space).and_then(|it| it.strip_prefix('-'));
     rest.is_some_and(|it| it.starts_with(RIGHT))

@@ -50,9 +50,9 @@ pub struct Template(Trees);
 /// Limits on rendering a template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TemplateLimits {
-    /// Bytes of the output, and of every text that is made on the way.
+    /// The maximum size of the output, and of every intermediate text, in bytes.
     pub output: usize,
-    /// Steps: one for every action, argument, value, and byte that is written.
+    /// The maximum number of steps: one for every action, argument, value, and written byte.
     pub steps: u64,
 }
 
@@ -63,7 +63,7 @@ impl Default for TemplateLimits {
 }
 
 impl Template {
-    /// Parses a template. Errors call it `template`.
+    /// Parses a template. Its name in errors is `template`.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         Self::named("template", text)
     }
@@ -101,7 +101,7 @@ impl Template {
     }
 }
 
-/// The rendered bytes as text.
+/// Returns the rendered bytes as text.
 fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes).unwrap_or_else(|it| unicode::lossy(it.as_bytes()))
 }

@@ -1,21 +1,21 @@
-//! The numbers of a template, as Go reads them.
+//! The number literals of a template, parsed like Go.
 
 use crate::{
     quote::{quote, unquote_unit},
     unicode::Rune,
 };
 
-/// A number of a template.
+/// A number literal.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Number {
     Int(i64),
     Float(f64),
     Complex(f64, f64),
-    /// A whole number that no `int` can hold.
+    /// An integer that exceeds `int`.
     TooLarge,
 }
 
-/// Reads a character between single quotes.
+/// Parses a character between single quotes.
 pub(crate) fn character(text: &str) -> Result<Number, String> {
     let (unit, rest) = text
         .strip_prefix('\'')
@@ -30,7 +30,7 @@ pub(crate) fn character(text: &str) -> Result<Number, String> {
     }))
 }
 
-/// Reads two parts with a sign between them, the second with an `i`.
+/// Parses two parts with a sign between them, the second with an `i`.
 pub(crate) fn complex(text: &str) -> Result<Number, String> {
     let sign = |(at, c): (usize, char)| {
         let exponent = text[..at].ends_with(['e', 'E', 'p', 'P']);
@@ -39,7 +39,7 @@ pub(crate) fn complex(text: &str) -> Result<Number, String> {
     let middle = text.char_indices().find_map(sign).unwrap_or(0);
     let (real, imaginary) = text.split_at(middle);
     let imaginary = imaginary.strip_suffix('i').unwrap_or(imaginary);
-    // Go looks at the form of both parts before it reads either.
+    // Go checks the form of both parts before it parses either.
     let malformed = |part: &str| {
         let digits = part.trim_start_matches(['+', '-']).to_ascii_lowercase();
         digits.starts_with("0b") || digits.starts_with("0o") || digits.ends_with('i')
@@ -55,13 +55,13 @@ pub(crate) fn complex(text: &str) -> Result<Number, String> {
     Ok(Number::Complex(part(real)?, part(imaginary)?))
 }
 
-/// Reads any other number; what it looks like says what it is.
+/// Parses any other number; its form determines its type.
 pub(crate) fn number(text: &str) -> Result<Number, String> {
     if let Some(imaginary) = text.strip_suffix('i').and_then(float) {
         return Ok(Number::Complex(0.0, imaginary));
     }
     let looks_like_float = text.contains(['.', 'e', 'E', 'p', 'P']);
-    // With a sign before it, Go takes a hexadecimal number with an `e` in it for a float.
+    // With a sign before it, Go treats a hexadecimal number that contains an `e` as a float.
     let hexadecimal = text.starts_with("0x") || text.starts_with("0X");
     let whole = integer(text);
     if looks_like_float && (!hexadecimal || text.contains(['p', 'P'])) {
@@ -79,7 +79,7 @@ pub(crate) fn number(text: &str) -> Result<Number, String> {
     }
 }
 
-/// Reads a whole number of up to 64 bits, with Go's prefixes.
+/// Parses an integer of up to 64 bits, with Go's prefixes.
 fn integer(text: &str) -> Option<i128> {
     let (negative, digits) = match text.as_bytes().first()? {
         b'-' => (true, &text[1..]),
@@ -109,7 +109,7 @@ fn integer(text: &str) -> Option<i128> {
     (!signed || i64::try_from(number).is_ok()).then_some(number)
 }
 
-/// Reads a decimal or hexadecimal floating-point number that is finite.
+/// Parses a finite decimal or hexadecimal floating-point number.
 fn float(text: &str) -> Option<f64> {
     if !underscores_separate_digits(text) {
         return None;
@@ -143,7 +143,7 @@ fn hexadecimal(text: &str) -> Option<f64> {
         if mantissa >> 60 == 0 {
             mantissa = mantissa << 4 | digit;
         } else {
-            // All that is left to know of it is whether it is zero.
+            // Of the remaining digits, only whether they are zero matters.
             mantissa |= u64::from(digit != 0);
             exponent = exponent.checked_add(4)?;
         }
@@ -153,7 +153,7 @@ fn hexadecimal(text: &str) -> Option<f64> {
     Some(mantissa as f64 * 2f64.powi(half) * 2f64.powi(exponent - half))
 }
 
-/// Whether every underscore stands between digits, or between a prefix and a digit.
+/// Whether every underscore is between digits, or between a prefix and a digit.
 fn underscores_separate_digits(text: &str) -> bool {
     let text = text.trim_start_matches(['+', '-']).to_ascii_lowercase();
     let prefixed = ["0x", "0o", "0b"].iter().any(|it| text.starts_with(it));

@@ -1,4 +1,4 @@
-//! Makes operations of tokens.
+//! Parses tokens into operations.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -14,10 +14,10 @@ use crate::{
     unicode::lossy,
 };
 
-/// Bytes of a template.
+/// The maximum size of a template in bytes.
 const LENGTH: usize = 1 << 20;
 
-/// Parses a template and what it defines.
+/// Parses a template and its definitions.
 pub(crate) fn parse(name: &str, text: &str) -> Result<Trees, TemplateError> {
     if text.len() > LENGTH {
         let limit = format!("{LENGTH} bytes of template");
@@ -37,11 +37,11 @@ pub(crate) type ParseResult<T> = Result<T, String>;
 pub(crate) struct Parser<'t> {
     name: &'t str,
     lexer: Lexer<'t>,
-    /// Tokens that were looked at and put back, the next one last.
+    /// Tokens that were peeked at and put back, the next one last.
     ahead: Vec<Token<'t>>,
     /// The tree that is being parsed.
     pub(crate) draft: Draft,
-    /// Those around it, which go on when it ends.
+    /// The trees around it, which continue when it ends.
     around: Vec<Draft>,
     done: BTreeMap<Box<str>, Vec<Operation>>,
     ids: HashMap<Box<str>, u32>,
@@ -85,7 +85,7 @@ impl<'t> Parser<'t> {
         Ok(resolve(self.name, mem::take(&mut self.done)))
     }
 
-    /// Text, or an action.
+    /// Parses text, or an action.
     fn item(&mut self) -> ParseResult<()> {
         let token = self.next_past_space();
         match token.kind {
@@ -102,7 +102,7 @@ impl<'t> Parser<'t> {
     fn action(&mut self) -> ParseResult<()> {
         let token = self.next_past_space();
         if let Some(opener) = Opener::ALL.into_iter().find(|it| token.is_keyword(it.as_str())) {
-            // Until the next action ends, Go takes what follows for a part of this one.
+            // Until the next action ends, Go treats what follows as a part of this one.
             return self.open(opener, false);
         }
         match &*token.text {
@@ -122,7 +122,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// Opens a block behind its keyword.
+    /// Opens a block, after its keyword.
     fn open(&mut self, kind: Opener, continues: bool) -> ParseResult<()> {
         let variables = self.draft.variables.len();
         let pipe = self.pipe(kind.as_str(), Kind::RightDelimiter)?;
@@ -138,7 +138,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// An `else`, alone or with the keyword of a block that stands for its rest.
+    /// Parses an `else`, alone or with the keyword of a block that takes the place of its rest.
     fn otherwise(&mut self) -> ParseResult<()> {
         let next = self.peek_past_space();
         let opener = [Opener::If, Opener::With].into_iter().find(|it| next.is_keyword(it.as_str()));
@@ -167,7 +167,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// An `end`, of a block or of a tree.
+    /// Parses an `end`, of a block or of a tree.
     fn end(&mut self) -> ParseResult<()> {
         self.expect(Kind::RightDelimiter, "end")?;
         if self.draft.blocks.is_empty() {
@@ -182,7 +182,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// Closes a block, now that it is known where its parts are.
+    /// Closes a block, now that the positions of its parts are known.
     fn close(&mut self, block: &Block) {
         let Draft { operations, ranges, .. } = &mut self.draft;
         if block.kind == Opener::Range && block.otherwise.is_none() {
@@ -238,13 +238,13 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// Says what is wrong with an `else` outside all blocks.
+    /// Returns the error about an `else` outside of all blocks.
     fn misplaced_else(&mut self) -> String {
         let clause = match self.draft.clause {
             Clause::Template => "",
             Clause::Define => " in define clause",
             Clause::Block(_) => {
-                // Go reports where the block began.
+                // Go reports the start of the block.
                 self.draft.line = self.around.last().map_or(0, |it| it.line);
                 " in block clause"
             }
@@ -252,7 +252,7 @@ impl<'t> Parser<'t> {
         format!("unexpected {{{{else}}}}{clause}")
     }
 
-    /// Keeps the tree that was parsed, unless there is another of its name; what is empty gives way.
+    /// Stores the parsed tree. Of two with the same name, an empty one gives way to the other.
     fn finish(&mut self) -> ParseResult<()> {
         let blank = |it: &Operation| matches!(it, Operation::Text(text) if text.trim().is_empty());
         let is_empty = |operations: &[Operation]| operations.iter().all(blank);
@@ -282,14 +282,14 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// The name of a template, and its position.
+    /// Parses the name of a template, and returns its position.
     fn template_name(&mut self, context: &str) -> ParseResult<(usize, Box<str>)> {
         let token = self.expect(Kind::Quoted, context)?;
         let name = unquote(&token.text).ok_or("invalid syntax")?;
         Ok((token.position, lossy(&name).into()))
     }
 
-    /// A `break` or `continue`.
+    /// Parses a `break` or `continue`.
     fn leave(&mut self, word: &str, operation: Operation) -> ParseResult<()> {
         self.expect(Kind::RightDelimiter, word)?;
         if self.draft.ranges == 0 {
@@ -364,7 +364,7 @@ impl<'t> Parser<'t> {
         token
     }
 
-    /// Looks at the next token that is no space, and forgets the space before it.
+    /// Peeks at the next token that is not a space, and drops the space before it.
     pub(crate) fn peek_past_space(&mut self) -> Token<'t> {
         let token = self.next_past_space();
         self.put_back(token.clone());
@@ -372,7 +372,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Puts the template before its definitions, and finds what each invocation means.
+/// Puts the template before its definitions, and resolves each invocation.
 fn resolve(own: &str, mut done: BTreeMap<Box<str>, Vec<Operation>>) -> Vec<Tree> {
     let first = done.remove_entry(own);
     let mut trees: Vec<Tree> =

@@ -1,4 +1,4 @@
-//! Makes pipelines of tokens.
+//! Parses tokens into pipelines.
 
 use crate::{
     functions::Function,
@@ -9,12 +9,12 @@ use crate::{
     tree::{Command, Operand, Pipe, Term},
 };
 
-/// Parentheses in parentheses, because pipelines are the one thing that is parsed and evaluated by
-/// recursion.
+/// The maximum nesting of parentheses, because pipelines are the only part that is parsed and
+/// evaluated recursively.
 const DEPTH: usize = 100;
 
 impl<'t> Parser<'t> {
-    /// A pipeline, up to and with the token that ends it.
+    /// Parses a pipeline, including the token that ends it.
     pub(crate) fn pipe(&mut self, context: &str, end: Kind) -> ParseResult<Pipe> {
         let position = self.peek_past_space().position;
         let mut pipe = Pipe { position, variables: vec![], assigns: false, commands: vec![] };
@@ -49,7 +49,7 @@ impl<'t> Parser<'t> {
         Ok(pipe)
     }
 
-    /// The variables at the start of a pipeline, if it declares or assigns any.
+    /// Parses the variables at the start of a pipeline, if it declares or assigns any.
     fn variables(&mut self, pipe: &mut Pipe, context: &str) -> ParseResult<()> {
         while self.peek_past_space().kind == Kind::Variable {
             let token = self.next();
@@ -57,7 +57,7 @@ impl<'t> Parser<'t> {
             let next = self.peek_past_space();
             let comma = next.kind == Kind::Mark && next.text == ",";
             if !comma && !matches!(next.kind, Kind::Assign | Kind::Declare) {
-                // It is an operand, to which it matters whether a space follows.
+                // It is an operand, for which it matters whether a space follows.
                 if behind.kind == Kind::Space {
                     self.put_back(behind);
                 }
@@ -82,7 +82,8 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// Operands with spaces between them, up to and with a `|`, or up to the end of the pipeline.
+    /// Parses operands separated by spaces, up to and including a `|`, or up to the end of the
+    /// pipeline.
     fn command(&mut self) -> ParseResult<Command> {
         let position = self.peek_past_space().position;
         let mut operands = Vec::new();
@@ -104,7 +105,7 @@ impl<'t> Parser<'t> {
         Ok(Command { position, operands })
     }
 
-    /// A term with the fields behind it; nothing when the next token begins none.
+    /// Parses a term with the fields after it; `None` if the next token does not begin one.
     fn operand(&mut self) -> ParseResult<Option<Operand>> {
         let Some(mut operand) = self.term()? else { return Ok(None) };
         let first = self.peek();
@@ -172,7 +173,7 @@ impl<'t> Parser<'t> {
 }
 
 impl Term {
-    /// Whether it can stand neither behind a `|` nor before a field.
+    /// Whether it is a constant, which cannot follow a `|` or precede a field.
     fn is_constant(&self) -> bool {
         matches!(
             self,
@@ -181,7 +182,7 @@ impl Term {
     }
 }
 
-/// The name in a field, without its dot.
+/// Returns the name of a field, without its dot.
 fn field(token: &Token<'_>) -> Box<str> {
     token.text[1..].into()
 }

@@ -5,10 +5,10 @@ use crate::{
     value::Content,
 };
 
-/// No width or precision may be larger.
+/// The maximum width or precision.
 const LARGEST: i64 = 1_000_000;
 
-/// Writes values, with a space between two that are no texts.
+/// Writes values, with a space between two that are not texts.
 pub(crate) fn print(writer: &mut Writer, values: &[&Content<'_>]) {
     let mut spaced = false;
     for (index, value) in values.iter().enumerate() {
@@ -57,20 +57,20 @@ pub(crate) fn printf(writer: &mut Writer, format: &[u8], values: &[&Content<'_>]
     writer.push(")");
 }
 
-/// A format that is being read.
+/// A format that is being parsed.
 struct Format<'f> {
     rest: &'f [u8],
     values: &'f [&'f Content<'f>],
-    /// The value for the next verb.
+    /// The index of the value for the next verb.
     next: usize,
     /// Whether any verb named its value.
     reordered: bool,
-    /// Whether the values that the verb names are there.
+    /// Whether the values that the verb names exist.
     well: bool,
 }
 
 impl Format<'_> {
-    /// Reads one verb behind its `%`, and writes its value.
+    /// Parses a verb after its `%`, and writes its value.
     fn verb(&mut self, writer: &mut Writer) {
         self.well = true;
         let mut flags = self.flags();
@@ -148,7 +148,7 @@ impl Format<'_> {
         accepted
     }
 
-    /// Reads a number, if one is there. One that is too large takes the rest of the format with it.
+    /// Parses a number, if there is one. One that is too large consumes the rest of the format.
     fn number(&mut self) -> Option<usize> {
         let count = self.rest.iter().take_while(|it| it.is_ascii_digit()).count();
         let mut number = None;
@@ -164,7 +164,7 @@ impl Format<'_> {
         number.and_then(|it| usize::try_from(it).ok())
     }
 
-    /// Takes a value as a width or precision.
+    /// Uses a value as a width or precision.
     fn star(&mut self) -> Option<i64> {
         let value = self.values.get(self.next)?;
         self.next += 1;
@@ -172,7 +172,7 @@ impl Format<'_> {
         (-LARGEST..=LARGEST).contains(&number).then_some(number)
     }
 
-    /// Reads which value is meant, such as `[2]`, if the format says so.
+    /// Parses the index of a value, such as `[2]`, if the format has one.
     fn index(&mut self) -> bool {
         if self.rest.first() != Some(&b'[') {
             return false;
@@ -180,7 +180,7 @@ impl Format<'_> {
         self.reordered = true;
         let Some(close) = self.rest.iter().position(|it| *it == b']').filter(|it| *it > 1) else {
             self.well = false;
-            // Without a number between them, both brackets are passed over.
+            // Without a number between them, both brackets are skipped.
             let both = self.rest.len() > 2 && self.rest[1] == b']';
             self.rest = &self.rest[if both { 2 } else { 1 }..];
             return false;

@@ -1,4 +1,4 @@
-//! Go's quoted texts, there and back.
+//! Quotes and unquotes Go strings.
 
 use crate::unicode::{Rune, is_print, runes};
 
@@ -7,7 +7,7 @@ pub(crate) fn quote(bytes: &[u8]) -> String {
     quote_with(bytes, Charset::Any)
 }
 
-/// Which characters stand for themselves when they show.
+/// The printable characters that are not escaped.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Charset {
     Any,
@@ -51,13 +51,13 @@ fn escape(quoted: &mut String, c: char, quote: char, charset: Charset) {
     }
 }
 
-/// Whether a text can stand between backquotes as it is.
+/// Whether a text can be between backquotes unchanged.
 pub(crate) fn can_backquote(bytes: &[u8]) -> bool {
     let plain = |c: char| c == '\t' || !(c < ' ' || matches!(c, '`' | '\x7f' | '\u{feff}'));
     runes(bytes).all(|it| matches!(it, Rune::Char(c) if plain(c)))
 }
 
-/// The bytes of a quoted Go string; `None` if it is malformed.
+/// Returns the bytes of a quoted Go string; `None` if it is malformed.
 pub(crate) fn unquote(quoted: &str) -> Option<Vec<u8>> {
     if let Some(raw) = quoted.strip_prefix('`').and_then(|it| it.strip_suffix('`')) {
         return Some(raw.bytes().filter(|it| *it != b'\r').collect());
@@ -75,7 +75,7 @@ pub(crate) fn unquote(quoted: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The first character or escape, and what stands behind it.
+/// Returns the first character or escape, and the rest.
 pub(crate) fn unquote_unit(text: &str, quote: char) -> Option<(Rune, &str)> {
     let mut chars = text.chars();
     let first = chars.next().filter(|it| *it != quote)?;

@@ -14,10 +14,10 @@ pub(crate) struct Loop<'v> {
     pub(crate) branch: &'v Branch,
     /// The first operation of its body.
     pub(crate) body: usize,
-    /// How many variables there are when its body begins.
+    /// The number of variables when its body begins.
     pub(crate) variables: usize,
     items: Items<'v>,
-    /// How many of them were taken.
+    /// The number of items used so far.
     taken: usize,
 }
 
@@ -30,7 +30,7 @@ enum Items<'v> {
 }
 
 impl<'v> Loop<'v> {
-    /// A loop over a value; nothing when that is empty.
+    /// Creates a loop over a value; `None` if that is empty.
     pub(crate) fn over(
         value: &Content<'v>,
         branch: &'v Branch,
@@ -53,7 +53,7 @@ impl<'v> Loop<'v> {
         Ok((!it.is_over()).then_some(it))
     }
 
-    /// The next index or key, and the value that belongs to it.
+    /// Returns the next index or key, and its value.
     pub(crate) fn take(&mut self) -> Option<(Value<'v>, Value<'v>)> {
         if self.is_over() {
             return None;

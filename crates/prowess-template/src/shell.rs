@@ -1,17 +1,18 @@
-//! Puts values into the text of a shell command, each quoted for its place, so that it is read as text and never as a
-//! command.
+//! Inserts values into the text of a shell command, each quoted for its place, so that it is read
+//! as text and never as a command.
 
-/// How a shell reads what comes next.
+/// The syntactic context of a position in a shell command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Plain,
     Single,
     Double,
-    /// Behind a backslash or a dollar sign, or where a shell begins to read anew.
+    /// After a backslash or a dollar sign, or where a shell begins a new context.
     Unclear,
 }
 
-/// A value as it is put behind the text of a command. Fails where nothing but plain characters can be put.
+/// Returns a value as quoted after the text of a command. Fails in a context that allows only plain
+/// characters.
 pub(crate) fn quoted(before: &[u8], value: &[u8]) -> Result<Vec<u8>, String> {
     let is_plain = |it: &u8| it.is_ascii_alphanumeric() || b"/._-:@%+=,".contains(it);
     let is_plain = value.iter().all(is_plain);
@@ -28,7 +29,7 @@ pub(crate) fn quoted(before: &[u8], value: &[u8]) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Where the next character would stand.
+/// Returns the context of the next character.
 fn place(text: &[u8]) -> Place {
     let mut place = Place::Plain;
     let mut bytes = text.iter().copied().peekable();
@@ -66,7 +67,7 @@ fn in_double_quotes(value: &[u8]) -> Vec<u8> {
     value.iter().flat_map(piece).collect()
 }
 
-/// A value in which something stands for every quote.
+/// Returns a value with every quote replaced.
 fn escaped(value: &[u8], quote: &[u8], instead: &[u8]) -> Vec<u8> {
     let pieces =
         value.iter().map(|it| if quote.contains(it) { instead.to_vec() } else { vec![*it] });

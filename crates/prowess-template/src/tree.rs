@@ -1,20 +1,20 @@
 //! The parsed form of a template.
 //!
-//! Blocks are flat: an operation that opens one knows where its else and its end are. Only pipelines in
-//! parentheses nest, and the parser bounds how deep.
+//! Blocks are flat: an operation that opens one contains the positions of its `else` and its end.
+//! Only pipelines in parentheses are nested, and the parser limits their depth.
 
 use std::fmt;
 
 use crate::{functions::Function, literal::Number, quote::quote};
 
-/// A template with all that it defines.
+/// A template with all its definitions.
 #[derive(Debug, Clone)]
 pub(crate) struct Trees {
-    /// The text that it was parsed from, for the places of errors.
+    /// The text that it was parsed from, for the positions of errors.
     pub(crate) text: Box<str>,
-    /// The template itself, then what it defines.
+    /// The template itself, then its definitions.
     pub(crate) trees: Vec<Tree>,
-    /// The name that errors call it by.
+    /// Its name in errors.
     pub(crate) name: Box<str>,
 }
 
@@ -25,20 +25,20 @@ pub(crate) struct Tree {
     pub(crate) operations: Vec<Operation>,
 }
 
-/// One thing to do.
+/// An operation.
 #[derive(Debug, Clone)]
 pub(crate) enum Operation {
-    /// Writes a text as it is.
+    /// Writes a text unchanged.
     Text(Box<str>),
-    /// Writes what a pipeline comes to.
+    /// Writes the value of a pipeline.
     Print(Pipe),
-    /// Opens a block, for true.
+    /// Opens a block that runs if the value is true.
     If(Branch),
-    /// Opens a block for true, and makes the value its dot.
+    /// Opens a block that runs if the value is true, with the value as its dot.
     With(Branch),
-    /// Opens a block, for each value.
+    /// Opens a block that runs for each item.
     Range(Branch),
-    /// Ends the first part of an `If` or `With`: goes to this operation.
+    /// Ends the first part of an `If` or `With`: jumps to this operation.
     Else(usize),
     /// Ends the first part of a `Range`.
     Next,
@@ -54,7 +54,7 @@ pub(crate) enum Operation {
 #[derive(Debug, Clone)]
 pub(crate) struct Branch {
     pub(crate) pipe: Pipe,
-    /// The first operation for what is false or empty.
+    /// The first operation if the value is false or empty.
     pub(crate) otherwise: usize,
     /// The operation that closes the block.
     pub(crate) end: usize,
@@ -65,17 +65,17 @@ pub(crate) struct Branch {
 pub(crate) struct Invocation {
     pub(crate) position: usize,
     pub(crate) name: Box<str>,
-    /// Which tree that is, if there is one.
+    /// The index of the tree, if it exists.
     pub(crate) tree: Option<usize>,
     pub(crate) pipe: Option<Pipe>,
 }
 
-/// Commands, each of which gets what the one before came to.
+/// Commands, each of which receives the value of the previous one.
 #[derive(Debug, Clone)]
 pub(crate) struct Pipe {
     pub(crate) position: usize,
     pub(crate) variables: Vec<Variable>,
-    /// Whether the variables are given a value only, and not declared.
+    /// Whether the variables are only assigned, not declared.
     pub(crate) assigns: bool,
     pub(crate) commands: Vec<Command>,
 }
@@ -87,14 +87,14 @@ pub(crate) struct Command {
     pub(crate) operands: Vec<Operand>,
 }
 
-/// The name of a variable, and a number that stands for it.
+/// The name of a variable, and its number.
 #[derive(Debug, Clone)]
 pub(crate) struct Variable {
     pub(crate) name: Box<str>,
     pub(crate) id: u32,
 }
 
-/// Something that has a value.
+/// An operand of a command.
 #[derive(Debug, Clone)]
 pub(crate) struct Operand {
     pub(crate) position: usize,
@@ -150,7 +150,7 @@ impl fmt::Display for Command {
     }
 }
 
-/// Writes a pipeline with parentheses only as a part of something else, for which `#` stands.
+/// Writes a pipeline in parentheses only as a part of something else, for which `#` stands.
 impl fmt::Display for Operand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fields = match &self.term {

@@ -1,8 +1,8 @@
-//! Characters and bytes, as Go sees them.
+//! Characters and bytes, as Go treats them.
 
 use unicode_general_category::{GeneralCategory as Category, get_general_category};
 
-/// Whether a character can stand in a name.
+/// Whether a character can be part of a name.
 pub(crate) fn is_alphanumeric(c: char) -> bool {
     let category = get_general_category(c);
     match category {
@@ -12,26 +12,27 @@ pub(crate) fn is_alphanumeric(c: char) -> bool {
         | Category::TitlecaseLetter
         | Category::ModifierLetter
         | Category::OtherLetter => true,
-        // The table is a version of Unicode behind.
+        // The table is one version of Unicode older.
         Category::Unassigned => c.is_alphabetic(),
         _ => c == '_',
     }
 }
 
-/// Whether a character shows: letters, marks, numbers, punctuation, symbols and the ASCII space.
+/// Whether a character is printable: letters, marks, numbers, punctuation, symbols and the ASCII
+/// space.
 pub(crate) fn is_print(c: char) -> bool {
-    // Behind another character, only what does not show is escaped.
+    // After another character, only unprintable ones are escaped.
     let text = String::from_iter(['a', c]);
     matches!(c, '"' | '\'' | '\\') || text.escape_debug().eq(text.chars())
 }
 
-/// One character of bytes that may be no text, or one byte that is none.
+/// A character of bytes that may not be UTF-8, or a single invalid byte.
 pub(crate) enum Rune {
     Char(char),
     Byte(u8),
 }
 
-/// Takes bytes apart into characters, and bytes that belong to none.
+/// Splits bytes into characters and invalid bytes.
 pub(crate) fn runes(bytes: &[u8]) -> impl Iterator<Item = Rune> {
     bytes.utf8_chunks().flat_map(|chunk| {
         let bytes = chunk.invalid().iter().map(|it| Rune::Byte(*it));
@@ -39,18 +40,18 @@ pub(crate) fn runes(bytes: &[u8]) -> impl Iterator<Item = Rune> {
     })
 }
 
-/// How many characters there are, a byte that belongs to none counted as one.
+/// Returns the number of characters; an invalid byte counts as one.
 pub(crate) fn rune_count(bytes: &[u8]) -> usize {
     runes(bytes).count()
 }
 
-/// The first `count` characters.
+/// Returns the first `count` characters.
 pub(crate) fn first_runes(bytes: &[u8], count: usize) -> &[u8] {
     let length = runes(bytes).take(count).map(|it| it.width()).sum();
     &bytes[..length]
 }
 
-/// Text, with U+FFFD for every byte that belongs to no character.
+/// Returns text, with U+FFFD for every invalid byte.
 pub(crate) fn lossy(bytes: &[u8]) -> String {
     runes(bytes).map(|it| it.char()).collect()
 }
@@ -63,7 +64,7 @@ impl Rune {
         }
     }
 
-    /// How it was written.
+    /// Returns its original bytes.
     pub(crate) fn bytes<'b>(&self, buffer: &'b mut [u8; 4]) -> &'b [u8] {
         match self {
             Self::Char(c) => c.encode_utf8(buffer).as_bytes(),

@@ -1,4 +1,4 @@
-//! The values of a template, as Go would hold them.
+//! The values of a template, as in Go.
 
 use std::{ops::Deref, rc::Rc};
 
@@ -10,8 +10,8 @@ use crate::literal::Number;
 #[derive(Debug, Clone)]
 pub(crate) struct Value<'v> {
     pub(crate) content: Content<'v>,
-    /// Whether it is held by an `interface {}`, as what lists and maps hold is. Go tells a nil that is
-    /// from one that is not: only the first is a value.
+    /// Whether it is in an `interface {}`, as the items of lists and maps are. Go distinguishes
+    /// such a nil from one that is not: only the first is a value.
     pub(crate) boxed: bool,
 }
 
@@ -24,7 +24,7 @@ pub(crate) enum Content<'v> {
     Nil,
     Bool(bool),
     Int(i64),
-    /// A whole number that is too large for that.
+    /// An integer that is too large for that.
     Uint(u64),
     /// A byte of a text.
     Byte(u8),
@@ -35,7 +35,7 @@ pub(crate) enum Content<'v> {
     Map(&'v Map<String, Json>),
 }
 
-/// A text, which Go does not ask to be UTF-8.
+/// A text, which in Go need not be UTF-8.
 #[derive(Debug, Clone)]
 pub(crate) enum Text<'v> {
     Given(&'v [u8]),
@@ -45,19 +45,19 @@ pub(crate) enum Text<'v> {
 /// A part of a list that, as in Go, can be extended again.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct List<'v> {
-    /// From the start of the part to the end of the whole.
+    /// The items from the start of the part to the end of the whole list.
     pub(crate) capacity: &'v [Json],
     pub(crate) length: usize,
 }
 
 impl<'v> Value<'v> {
-    /// No value at all, as that of a key that is not there.
+    /// No value at all, such as that of a missing key.
     pub(crate) const NONE: Self = Self { content: Content::Nil, boxed: false };
 
-    /// The nil that a list or map holds.
+    /// A nil in a list or map.
     pub(crate) const HELD_NIL: Self = Self { content: Content::Nil, boxed: true };
 
-    /// A value that a list or map holds.
+    /// Returns a value of a list or map.
     pub(crate) fn held(json: &'v Json) -> Self {
         Self { content: Content::of(json), boxed: true }
     }
@@ -66,7 +66,7 @@ impl<'v> Value<'v> {
         Content::Text(Text::Made(text.into())).into()
     }
 
-    /// The value without the interface around it.
+    /// Returns the value without the interface around it.
     pub(crate) fn unboxed(self) -> Self {
         Self { boxed: false, ..self }
     }
@@ -75,7 +75,7 @@ impl<'v> Value<'v> {
         !self.boxed && self.content.is_nil()
     }
 
-    /// Its type, as Go writes it.
+    /// Returns its type, as Go writes it.
     pub(crate) fn type_name(&self) -> &'static str {
         if self.boxed { "interface {}" } else { self.content.type_name() }
     }
@@ -103,7 +103,7 @@ impl<'v> Content<'v> {
         }
     }
 
-    /// The value of a number in a template; nothing when it is too large for an `int`.
+    /// Returns the value of a number literal; `None` if it is too large for an `int`.
     pub(crate) fn of_number(number: Number) -> Option<Self> {
         match number {
             Number::Int(number) => Some(Self::Int(number)),
@@ -113,7 +113,7 @@ impl<'v> Content<'v> {
         }
     }
 
-    /// A whole number, of whatever type.
+    /// Returns an integer of any type.
     pub(crate) fn whole(&self) -> Option<i128> {
         match self {
             Self::Int(number) => Some(i128::from(*number)),
@@ -127,7 +127,7 @@ impl<'v> Content<'v> {
         matches!(self, Self::Nil)
     }
 
-    /// Whether it counts as true: anything but zero, nothing and what is empty.
+    /// Whether it counts as true: anything but zero, nil and empty values.
     pub(crate) fn truth(&self) -> bool {
         match self {
             Self::Nil => false,
@@ -143,7 +143,7 @@ impl<'v> Content<'v> {
         }
     }
 
-    /// Its type, as Go writes it.
+    /// Returns its type, as Go writes it.
     pub(crate) fn type_name(&self) -> &'static str {
         match self {
             Self::Nil => "<nil>",
@@ -177,7 +177,7 @@ impl Deref for Text<'_> {
     }
 }
 
-/// The items of a map, sorted by key.
+/// Returns the items of a map, sorted by key.
 pub(crate) fn sorted(map: &Map<String, Json>) -> Vec<(&str, &Json)> {
     let mut entries: Vec<(&str, &Json)> = map.iter().map(|(key, value)| (&**key, value)).collect();
     entries.sort_unstable_by_key(|it| it.0);

@@ -1,11 +1,11 @@
-//! What the reader makes of a frontmatter, and that it gives back what the writer wrote.
+//! Tests of the reader, alone and on the output of the writer.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::write;
 
-/// The fields of `text` in one line each, or why not.
+/// Returns the fields of `text` in one line each, or the error.
 fn fields(text: &str) -> String {
     match read(text) {
         Ok(fields) => fields
@@ -200,7 +200,7 @@ fn short_keys(value: &Value<'_>) -> bool {
     }
 }
 
-/// Everything but places and styles.
+/// Formats everything except positions and styles.
 fn fields_text(fields: &[Field<'_>]) -> String {
     fields.iter().map(|it| format!("{:?}={} ", it.key, shown(&it.value))).collect()
 }

@@ -11,7 +11,7 @@ use crate::script::{
 struct Starts {
     /// All commands that it calls.
     calls: BTreeSet<String>,
-    /// The commands that it starts side by side, and how many of them must lead back to it.
+    /// The commands that it starts concurrently, and the number of them that must lead back to it.
     together: Vec<(Vec<String>, usize)>,
     line: usize,
 }
@@ -19,7 +19,7 @@ struct Starts {
 /// The name of the script itself.
 const ITSELF: &str = "$0";
 
-/// Finds a function that starts itself endlessly: its name and line. Every step takes of `fuel`.
+/// Finds a function that starts itself without end: its name and line. Every step uses `fuel`.
 pub(super) fn bomb(script: &ShellScript, fuel: &mut usize) -> Option<(String, usize)> {
     let mut functions = BTreeMap::new();
     let mut own = read(script, false, &mut functions);
@@ -36,7 +36,7 @@ pub(super) fn bomb(script: &ShellScript, fuel: &mut usize) -> Option<(String, us
     None
 }
 
-/// Whether calling one function comes to calling another.
+/// Whether calling one function leads to calling another.
 fn reaches(
     from: &String,
     to: &str,
@@ -85,7 +85,7 @@ fn read(
     starts
 }
 
-/// Reads what stands inside a compound command; what a function does is noted under its name.
+/// Walks through a compound command; the commands of a function are recorded under its name.
 fn inside(
     command: &ShellCommand,
     is_conditional: bool,
@@ -112,7 +112,7 @@ fn inside(
     starts
 }
 
-/// The name of the command that a simple command calls.
+/// Returns the name of the command that a simple command calls.
 fn name(command: &ShellCommand) -> Option<String> {
     let CommandKind::Simple { words, .. } = &command.kind else { return None };
     let word = words.first()?;

@@ -1,4 +1,4 @@
-//! Walks through a script and looks at every command with what it is given.
+//! Walks through a script and checks every command with its arguments.
 
 use std::collections::BTreeMap;
 
@@ -16,22 +16,22 @@ use super::{
     rules, scan,
 };
 
-/// The state of a shell as far as it is known, while it goes through a script.
+/// The known state of a shell during the walk through a script.
 #[derive(Debug, Clone)]
 pub(super) struct Walker {
     pub(super) variables: BTreeMap<String, Value>,
     /// The arguments of the script or function.
     pub(super) arguments: Value,
     functions: BTreeMap<String, ShellCommand>,
-    /// The functions that are being gone through.
+    /// The functions on the call stack.
     calling: Vec<String>,
-    /// Where it is, if that is known.
+    /// The working directory, if known.
     directory: Option<String>,
-    /// How many steps it may still take.
+    /// The number of remaining steps.
     fuel: usize,
-    /// How many scripts in texts of scripts it is in.
+    /// The nesting depth of scripts in texts of scripts.
     depth: usize,
-    /// Whether what it looks at may be left out.
+    /// Whether the current command may be skipped at run time.
     is_conditional: bool,
     line: usize,
 }
@@ -39,15 +39,15 @@ pub(super) struct Walker {
 /// The input or output of a command.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Stream {
-    /// All of it, if it is known.
+    /// The whole content, if known.
     pub(super) text: Option<String>,
-    /// Whether it was downloaded or decoded, or may have been.
+    /// Whether it was, or may have been, downloaded or decoded.
     pub(super) is_foreign: bool,
 }
 
 pub(super) type Walk<T = Stream> = Result<T, Hazard>;
 
-/// How many steps are taken for a script before it counts as obscure.
+/// The maximum number of steps for a script before it counts as obscure.
 const FUEL: usize = 400_000;
 const DEPTH: usize = 12;
 
@@ -68,7 +68,7 @@ impl Default for Walker {
 }
 
 impl Walker {
-    /// Goes through a script with its functions.
+    /// Walks through a script with its functions.
     pub(super) fn whole(&mut self, script: &ShellScript) -> Walk {
         if let Some((name, line)) = bomb::bomb(script, &mut self.fuel) {
             return Err(Hazard { kind: HazardKind::ForkBomb, line, command: name });
@@ -77,7 +77,7 @@ impl Walker {
         self.script(script, &Stream::default())
     }
 
-    /// Takes steps; one that takes too many cannot be checked.
+    /// Uses steps; a script that needs too many cannot be checked.
     pub(super) fn burn(&mut self, steps: usize) -> Walk<()> {
         self.fuel = self.fuel.saturating_sub(steps);
         if self.fuel == 0 {
@@ -86,12 +86,12 @@ impl Walker {
         Ok(())
     }
 
-    /// Goes through the script of a substitution.
+    /// Walks through the script of a substitution.
     pub(super) fn nested(&mut self, script: &ShellScript) -> Walk {
         self.apart(|it| it.script(script, &Stream::default()))
     }
 
-    /// Goes through something that changes nothing outside.
+    /// Walks through something that changes nothing outside, such as a subshell.
     fn apart(&mut self, walk: impl FnOnce(&mut Self) -> Walk) -> Walk {
         let (variables, directory) = (self.variables.clone(), self.directory.clone());
         self.burn(variables.len())?;
@@ -165,7 +165,7 @@ impl Walker {
         }
     }
 
-    /// For a shell that does not know `[[`, its parts are commands.
+    /// Checks the parts of `[[` as commands, for shells that do not know it.
     fn tested(&mut self, words: &[Word], input: &Stream) -> Walk<()> {
         let is_operator = |word: &Word| {
             word.literal().is_some_and(|it| matches!(&*it, "&&" | "||" | ";" | "|" | "&"))
@@ -178,7 +178,7 @@ impl Walker {
         self.fields(first).map(drop)
     }
 
-    /// Looks at where the streams of a command lead; returns what it reads.
+    /// Checks the redirections of a command; returns its input.
     fn redirected(&mut self, redirects: &[Redirect], input: &Stream) -> Walk {
         let mut input = input.clone();
         for redirect in redirects {
@@ -204,7 +204,7 @@ impl Walker {
         Ok(input)
     }
 
-    /// Looks at one command with what it is given; returns what it prints.
+    /// Checks a command with its arguments; returns its output.
     fn run(&mut self, fields: &[Field], input: &Stream) -> Walk {
         self.burn(1 + fields.len())?;
         let Some((first, arguments)) = fields.split_first() else { return Ok(Stream::default()) };
@@ -215,7 +215,7 @@ impl Walker {
         }
         match name {
             "rm" => self.delete(fields, arguments)?,
-            // It may be anything, also nothing, or something like `sudo`.
+            // It may be anything, including nothing, or something like `sudo`.
             "" => {
                 let at = arguments.iter().take_while(|it| it.name().is_empty()).count();
                 match arguments.get(at) {
@@ -295,7 +295,7 @@ impl Walker {
         Ok(passed)
     }
 
-    /// Goes through a function with what it is given.
+    /// Walks through a function with its arguments.
     fn call(
         &mut self,
         name: &str,
@@ -317,7 +317,7 @@ impl Walker {
         walked
     }
 
-    /// Looks at what stands behind the options of a wrapper.
+    /// Checks the command after the options of a wrapper.
     fn wrapped(&mut self, name: &str, arguments: &[Field], input: &Stream) -> Walk {
         let only_looks = |it: &Field| matches!(&*it.text, "-v" | "-V");
         if name == "command" && arguments.first().is_some_and(only_looks) {
@@ -329,7 +329,7 @@ impl Walker {
                 || it.text.starts_with(|c: char| c.is_ascii_digit())
         };
         let mut at = arguments.iter().take_while(|it| is_own(it)).count();
-        // What an option takes may be one text with a whole command in it.
+        // The value of an option may be a text with a whole command in it.
         for argument in &arguments[..at] {
             let text = argument.text.trim_start_matches(|c| c != ' ').trim_start();
             self.code(text, argument.is_foreign, arguments)?;
@@ -355,7 +355,7 @@ impl Walker {
         Ok(printed)
     }
 
-    /// Looks at a shell: at its code, its script, or what it reads.
+    /// Checks a shell: its code, its script, or its input.
     fn shell(&mut self, fields: &[Field], arguments: &[Field], input: &Stream) -> Walk {
         let mut is_code = false;
         let mut rest = arguments;
@@ -399,7 +399,7 @@ impl Walker {
         }
     }
 
-    /// Looks at an interpreter: its code is searched for the same things.
+    /// Checks an interpreter: its code is searched for the same words.
     fn interpreter(
         &mut self,
         letters: &str,
@@ -432,7 +432,7 @@ impl Walker {
         }
     }
 
-    /// Looks at what a shell reads as a script.
+    /// Checks a stream that a shell reads as a script.
     fn stream(&mut self, stream: &Stream, fields: &[Field]) -> Walk {
         match &stream.text {
             Some(text) => self.code(text, stream.is_foreign, fields),
@@ -440,7 +440,7 @@ impl Walker {
         }
     }
 
-    /// Looks at a text that is run as a script.
+    /// Checks a text that is run as a script.
     fn code(&mut self, text: &str, is_foreign: bool, fields: &[Field]) -> Walk {
         if is_foreign {
             return Err(self.hazard(HazardKind::PipeToShell, fields));
@@ -460,7 +460,7 @@ impl Walker {
         walked.map_err(|hazard| Hazard { line, ..hazard })
     }
 
-    /// The content of a file that is read.
+    /// Returns the content of a file that is read.
     fn opened(&self, file: Option<&Field>, input: &Stream) -> Stream {
         match file {
             Some(Field { stream: Some(stream), .. }) => stream.clone(),
@@ -515,7 +515,7 @@ impl Walker {
         Ok(())
     }
 
-    /// Looks at `dd`: with `if=` only from one relative path to another.
+    /// Checks `dd`: with `if=` only from one relative path to another.
     fn copy(&mut self, fields: &[Field], arguments: &[Field]) -> Walk<()> {
         let end = |key| arguments.iter().find_map(|it| it.text.strip_prefix(key));
         let (from, to) = (end("if="), end("of="));
@@ -547,7 +547,7 @@ impl Walker {
         self.directory = Some(directory).filter(|it| it.starts_with('/') && !it.contains(UNKNOWN));
     }
 
-    /// A path from the root of the disk, if it is known where the script is.
+    /// Returns an absolute path, if the working directory is known.
     fn absolute(&self, path: &str) -> String {
         match &self.directory {
             Some(directory) if !path.starts_with('/') => format!("{directory}/{path}"),
@@ -562,7 +562,7 @@ impl Walker {
             let text = value.texts.concat();
             old.texts.iter_mut().for_each(|it| it.push_str(&text));
         } else if adds || (self.is_conditional && !old.is_list && !value.is_list) {
-            // What it was before, it may still be.
+            // It may still have its previous value.
             old.is_list |= value.is_list;
             old.texts.extend(value.texts);
             old.texts.truncate(64);
@@ -582,7 +582,7 @@ impl Walker {
 }
 
 impl Stream {
-    /// Adds what is printed next.
+    /// Appends the output that follows.
     fn add(&mut self, next: Self) {
         self.is_foreign |= next.is_foreign;
         self.text = match (self.text.take(), next.text) {
@@ -592,13 +592,13 @@ impl Stream {
     }
 }
 
-/// The output of `echo` or `printf`.
+/// Returns the output of `echo` or `printf`.
 fn printed(name: &str, arguments: &[Field]) -> Stream {
     let is_foreign = arguments.iter().any(|it| it.is_foreign);
     let is_option = |it: &Field| name == "echo" && matches!(&*it.text, "-n" | "-e" | "-ne" | "-en");
     let mut rest = arguments.iter().skip_while(|it| is_option(it)).map(|it| &*it.text);
     let text = if name == "echo" {
-        // Some shells decode what others print as it is.
+        // Some shells decode what others print unchanged.
         unescaped(&rest.collect::<Vec<_>>().join(" ")) + "\n"
     } else {
         let format = unescaped(rest.next().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Expands words, as far as that is possible without running anything.
+//! Expands words, as far as possible without running anything.
 
 use std::collections::BTreeSet;
 
@@ -9,14 +9,14 @@ use super::{
     command::{Stream, Walker},
 };
 
-/// Stands for text that is not known. No script can have it.
+/// A placeholder for unknown text. No script can contain it.
 pub(super) const UNKNOWN: char = '\0';
 
-/// One word that a command is given.
+/// A word passed to a command.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Field {
     pub(super) text: String,
-    /// Whether it was downloaded or decoded, or may have been.
+    /// Whether it was, or may have been, downloaded or decoded.
     pub(super) is_foreign: bool,
     /// The content of a file made by `<(…)`.
     pub(super) stream: Option<Stream>,
@@ -31,13 +31,13 @@ pub(super) struct Value {
     pub(super) is_foreign: bool,
 }
 
-/// How many texts a word can come to before it counts as unknown.
+/// The maximum number of possible texts of a word before it counts as unknown.
 const MOST: usize = 64;
-/// How long a text can be before it counts as unknown.
+/// The maximum length of a text before it counts as unknown.
 const LONGEST: usize = 64 * 1024;
 
 impl Field {
-    /// The file name of a program. Unknown text in it counts as empty.
+    /// Returns the file name of a program. Unknown text in it counts as empty.
     pub(super) fn name(&self) -> String {
         let plain = self.text.replace(UNKNOWN, "");
         plain.rsplit('/').next().unwrap_or_default().to_owned()
@@ -58,13 +58,13 @@ impl Value {
     }
 }
 
-/// A word while it is put together.
+/// A word during its expansion.
 struct Expansion {
-    /// The words that are done.
+    /// The completed words.
     fields: Vec<String>,
     /// The possible texts of the current word.
     open: Vec<String>,
-    /// Whether there is a word at hand, even an empty one.
+    /// Whether there is a current word, even an empty one.
     is_open: bool,
     is_foreign: bool,
     has_braces: bool,
@@ -72,7 +72,7 @@ struct Expansion {
 }
 
 impl Walker {
-    /// The words that a command is given.
+    /// Expands words into the fields of a command.
     pub(super) fn fields(&mut self, words: &[Word]) -> Result<Vec<Field>, Hazard> {
         let mut fields = Vec::new();
         for word in words {
@@ -81,7 +81,7 @@ impl Walker {
         Ok(fields)
     }
 
-    /// The one text that a word comes to, whatever is in it.
+    /// Expands a word into a single text, without splitting.
     pub(super) fn joined(&mut self, word: &Word) -> Result<Field, Hazard> {
         let fields = self.expand(word)?;
         let texts: Vec<&str> = fields.iter().map(|it| &*it.text).collect();
@@ -92,7 +92,7 @@ impl Walker {
         })
     }
 
-    /// The value that a word gives to a variable.
+    /// Returns the value that words assign to a variable.
     pub(super) fn value(&mut self, words: &[Word]) -> Result<Value, Hazard> {
         let mut value = Value { is_list: words.len() != 1, ..Value::default() };
         for word in words {
@@ -207,7 +207,7 @@ impl Walker {
             ":+" | "+" => other(self),
             ":?" | "?" => Ok(value),
             "" if matches!(text, "[@]" | "[*]" | "[0]") => Ok(value),
-            // A piece of a text that is known.
+            // A substring of a known text.
             ":" if behind.is_empty() => {
                 let mut numbers = text.split(':').map(|it| it.trim().parse::<usize>());
                 let (Some(Ok(from)), length) = (numbers.next(), numbers.next()) else {
@@ -237,7 +237,7 @@ impl Expansion {
         }
     }
 
-    /// Adds the value of a variable, taken apart where nothing quotes it.
+    /// Adds the value of a variable, split into words if it is not quoted.
     fn take(&mut self, value: &Value, is_quoted: bool) {
         self.is_foreign |= value.is_foreign;
         if value.is_list {
@@ -252,7 +252,7 @@ impl Expansion {
                 start.iter().flat_map(|a| texts.iter().map(move |b| format!("{a}{b}"))).collect();
             return;
         }
-        // A word for each piece; what it may be is all taken, one after the other.
+        // A word for each piece; all possible texts are added, one after the other.
         let pieces: Vec<&str> = match has_space {
             true => texts.iter().flat_map(|it| pieces(it)).collect(),
             false => texts.iter().map(|it| it.as_str()).collect(),
@@ -275,14 +275,14 @@ impl Expansion {
     }
 }
 
-/// The pieces between spaces; a space at the start or the end ends a word as well.
+/// Returns the pieces between spaces; a space at the start or the end also ends a word.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let start = text.starts_with(char::is_whitespace).then_some("");
     let end = text.ends_with(char::is_whitespace).then_some("");
     start.into_iter().chain(text.split_whitespace()).chain(end)
 }
 
-/// Expands `{a,b}` in a text, the innermost braces first; at most so many texts.
+/// Expands `{a,b}` in a text, the innermost braces first; up to a maximum number of texts.
 fn braces(text: &str) -> Vec<String> {
     let mut done = Vec::new();
     let mut open = vec![text.to_owned()];

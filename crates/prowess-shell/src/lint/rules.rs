@@ -1,8 +1,8 @@
-//! Which programs and paths are dangerous.
+//! Tables of dangerous programs and paths.
 
 use super::expand::UNKNOWN;
 
-/// Directories right under the root that nobody can do without.
+/// Directories directly under the root that are essential.
 const SYSTEM: &[&str] = &[
     "Applications",
     "Library",
@@ -64,10 +64,10 @@ const WRAPPERS: &[&str] = &[
     "toybox", "unshare", "watch", "xargs",
 ];
 
-/// Programs that run another command behind one word of their own.
+/// Programs that run another command after one argument of their own.
 const WRAPPERS_WITH_WORD: &[&str] = &["chroot", "flock", "taskset", "chrt", "ssh", "nsenter"];
 
-/// Programs that make a file system, whatever their arguments are.
+/// Programs that create a file system, whatever their arguments are.
 const FORMATTERS: &[&str] =
     &["mke2fs", "mkdosfs", "mkfs", "mkntfs", "mkreiserfs", "mkswap", "newfs", "wipefs"];
 
@@ -98,7 +98,7 @@ pub(super) fn is_fetcher(name: &str) -> bool {
     FETCHERS.contains(&name)
 }
 
-/// Whether a program rewrites texts: one that stands in the script is rewritten to hide it.
+/// Whether a program rewrites texts: a text in the script that is rewritten is probably hidden.
 pub(super) fn is_rewriter(name: &str) -> bool {
     matches!(name, "rev" | "tr")
 }
@@ -111,7 +111,7 @@ pub(super) fn is_wrapper(name: &str) -> bool {
     WRAPPERS.contains(&name) || WRAPPERS_WITH_WORD.contains(&name)
 }
 
-/// How many words of its own a wrapper has before the command.
+/// Returns the number of arguments of its own that a wrapper has before the command.
 pub(super) fn own_words(name: &str) -> usize {
     usize::from(WRAPPERS_WITH_WORD.contains(&name))
 }
@@ -142,7 +142,8 @@ pub(super) fn is_shell(name: &str) -> bool {
     )
 }
 
-/// The letters behind which an interpreter takes code; nothing for what is none.
+/// Returns the option letters that an interpreter takes code after; `None` if it is not an
+/// interpreter.
 pub(super) fn code_letters(name: &str) -> Option<&'static str> {
     let family = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     match family {
@@ -155,7 +156,7 @@ pub(super) fn code_letters(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a path is the root, a home, a directory of the system, or all that is in one of them.
+/// Whether a path is the root, a home, a system directory, or everything in one of them.
 pub(super) fn is_vital(path: &str) -> bool {
     let mut names: Vec<&str> = Vec::new();
     for name in path.split('/') {
@@ -177,7 +178,7 @@ pub(super) fn is_vital(path: &str) -> bool {
         }
 }
 
-/// Whether a glob matches whatever is there.
+/// Whether a glob matches everything.
 fn is_everything(name: &str) -> bool {
     let stars = name.contains(['*', '?']) && name.chars().all(|it| "*?.".contains(it));
     stars || (name.starts_with('[') && name.ends_with("]*"))
@@ -206,7 +207,7 @@ pub(super) fn is_disk(path: &str) -> bool {
         || NUMBERED.iter().any(|it| follows(it, |c| c.is_ascii_digit()))
 }
 
-/// Whether options and operands of `rm` delete whole directories, and which operands there are.
+/// Returns whether the options of `rm` delete whole directories, and the operands.
 pub(super) fn removal<'a>(arguments: impl Iterator<Item = &'a str>) -> (bool, Vec<&'a str>) {
     let (mut recursive, mut only_operands) = (false, false);
     let mut operands = Vec::new();
@@ -214,7 +215,7 @@ pub(super) fn removal<'a>(arguments: impl Iterator<Item = &'a str>) -> (bool, Ve
         match argument {
             "--" if !only_operands => only_operands = true,
             long if !only_operands && long.starts_with("--") => {
-                // An option may be cut as long as it is clear.
+                // A long option may be abbreviated if it is unambiguous.
                 recursive |= long.len() > 2 && "--recursive".starts_with(long);
                 recursive |= long == "--no-preserve-root";
             }

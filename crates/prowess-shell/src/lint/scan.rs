@@ -1,4 +1,4 @@
-//! Searches a text that cannot be read as a script for the same things, word by word.
+//! Searches a text that cannot be parsed as a script for the same hazards, word by word.
 
 use super::{Hazard, HazardKind, command::Walk, rules};
 
@@ -50,7 +50,7 @@ fn one(line: &str) -> Option<HazardKind> {
     None
 }
 
-/// The hazard of a command name with its arguments.
+/// Returns the hazard of a command name with its arguments.
 fn segment_hazard(name: &str, arguments: &[&str], has_foreign: bool) -> Option<HazardKind> {
     match name {
         "rm" => {
@@ -66,7 +66,7 @@ fn segment_hazard(name: &str, arguments: &[&str], has_foreign: bool) -> Option<H
             .then_some(HazardKind::DiskCopy),
         name if rules::is_formatter(name) => Some(HazardKind::Format),
         name if has_foreign && (rules::is_shell(name) || rules::code_letters(name).is_some()) => {
-            // What has a script or code of its own does not run what it reads.
+            // A shell with a script or code as argument does not run its input.
             let is_own = |it: &&str| !it.starts_with('-') || *it == "-c" || *it == "-m";
             (!arguments.iter().any(is_own)).then_some(HazardKind::PipeToShell)
         }
@@ -74,7 +74,7 @@ fn segment_hazard(name: &str, arguments: &[&str], has_foreign: bool) -> Option<H
     }
 }
 
-/// Whether a function that starts itself twice stands on a line.
+/// Whether a line contains a function that starts itself twice.
 fn is_bomb(line: &str) -> bool {
     let dense: String = line.chars().filter(|it| !it.is_whitespace()).collect();
     dense.match_indices("(){").any(|(at, sign)| {

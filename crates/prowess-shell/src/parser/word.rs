@@ -1,11 +1,11 @@
-//! From text to words.
+//! Parses words.
 
 use crate::script::{Assignment, ShellScript, Word, WordPart};
 
 use super::{ParseResult, Parser, ShellError};
 
 impl Parser<'_> {
-    /// Reads a word; nothing where none begins.
+    /// Parses a word; `None` if none begins here.
     pub(super) fn word(&mut self) -> ParseResult<Option<Word>> {
         let mut parts = Vec::new();
         while let Some(next) = self.peek() {
@@ -34,21 +34,21 @@ impl Parser<'_> {
         Ok((!parts.is_empty()).then_some(Word(parts)))
     }
 
-    /// Reads all of the text as if it stood between double quotes.
+    /// Parses all of the text as if between double quotes.
     pub(super) fn quoted_text(mut self) -> ParseResult<Word> {
         let mut parts = Vec::new();
         self.quoted(None, &mut parts)?;
         Ok(Word(parts))
     }
 
-    /// Reads what stands between the parentheses of `$(…)`, the second of them included.
+    /// Parses the content of `$(…)`, including the closing parenthesis.
     fn substituted(&mut self) -> ParseResult<ShellScript> {
         let script = self.deeper(Self::list)?;
         self.expect(")")?;
         Ok(script)
     }
 
-    /// Reads the words of a list up to its parenthesis.
+    /// Parses the words of a list up to its parenthesis.
     fn listed(&mut self) -> ParseResult<Vec<Word>> {
         let mut words = Vec::new();
         loop {
@@ -74,12 +74,12 @@ impl Parser<'_> {
 
     fn double_quoted(&mut self, parts: &mut Vec<WordPart>) -> ParseResult<()> {
         self.at += 1;
-        // Quotes with nothing between them are a word too.
+        // Empty quotes are a word too.
         parts.push(WordPart::Quoted(String::new()));
         self.quoted(Some(b'"'), parts)
     }
 
-    /// Reads what stands between double quotes, up to the sign that ends it.
+    /// Parses text between double quotes, up to the sign that ends it.
     fn quoted(&mut self, end: Option<u8>, parts: &mut Vec<WordPart>) -> ParseResult<()> {
         loop {
             match self.peek() {
@@ -108,7 +108,7 @@ impl Parser<'_> {
                     let length = self.rest().find(stops).unwrap_or(self.rest().len());
                     let text = &self.rest()[..length];
                     self.lines(text)?;
-                    // A quote in the text of a here-document is one character like others.
+                    // A quote in the text of a here-document is an ordinary character.
                     let length = length.max(1);
                     push(parts, WordPart::Quoted(self.rest()[..length].to_owned()));
                     self.at += length;
@@ -117,7 +117,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads an escaped character; a line end vanishes.
+    /// Parses an escaped character; an escaped line end is removed.
     fn escaped(&mut self) -> ParseResult<Option<WordPart>> {
         self.at += 1;
         match self.rest().chars().next() {
@@ -130,7 +130,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads what a dollar sign begins.
+    /// Parses an expansion after its dollar sign.
     fn dollar(&mut self, is_quoted: bool, parts: &mut Vec<WordPart>) -> ParseResult<()> {
         self.at += 1;
         let rest = self.rest();
@@ -165,10 +165,10 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Reads `${…}` behind its opening brace.
+    /// Parses `${…}` after its opening brace.
     fn braced(&mut self, is_quoted: bool) -> ParseResult<WordPart> {
         let start = self.at;
-        // A length or another name stands behind a sign; a sign alone is a parameter.
+        // A sign precedes a name for its length or an indirection; a sign alone is a parameter.
         if matches!(self.peek(), Some(b'#' | b'!')) && name_length(&self.rest()[1..]) > 0 {
             self.at += 1;
         }
@@ -203,7 +203,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads an arithmetic expression up to its two parentheses, which are read too.
+    /// Parses an arithmetic expression, including its two closing parentheses.
     pub(super) fn arithmetic(&mut self) -> ParseResult<Vec<WordPart>> {
         let mut parts = Vec::new();
         let mut open = 0_usize;
@@ -227,7 +227,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Takes one character as it is.
+    /// Adds one character unchanged.
     fn one(&mut self, parts: &mut Vec<WordPart>) {
         if let Some(c) = self.rest().chars().next() {
             self.at += c.len_utf8();
@@ -266,7 +266,7 @@ impl Parser<'_> {
         Ok(WordPart::Substitution { script: self.other(&text, line)?, is_quoted })
     }
 
-    /// Reads `$'…'`.
+    /// Parses `$'…'`.
     fn ansi(&mut self) -> ParseResult<WordPart> {
         self.at += 1;
         let rest = self.rest();
@@ -285,7 +285,7 @@ impl Parser<'_> {
         Ok(WordPart::Quoted(unescaped(text)))
     }
 
-    /// Counts the lines of a text inside a word, which is read by the caller.
+    /// Counts the lines of a text inside a word, which the caller skips.
     fn lines(&mut self, text: &str) -> ParseResult<()> {
         let lines = text.matches('\n').count();
         if lines > 0 {
@@ -302,7 +302,7 @@ impl Parser<'_> {
     }
 }
 
-/// Takes a word as an assignment, if it is one.
+/// Converts a word to an assignment, if it is one.
 pub(super) fn assignment(word: &Word) -> Option<Assignment> {
     let (WordPart::Plain(first), behind) = word.0.split_first()? else { return None };
     let (left, right) = first.split_once('=')?;
@@ -326,7 +326,7 @@ pub(crate) fn is_name(text: &str) -> bool {
     text.bytes().next().is_some_and(|it| !it.is_ascii_digit()) && text.bytes().all(is_name_byte)
 }
 
-/// Whether a byte ends a word where nothing quotes it.
+/// Whether an unquoted byte ends a word.
 pub(super) fn ends_word(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')')
 }
@@ -339,7 +339,7 @@ fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// How long the name is that begins here: of a variable, or of a parameter of one sign.
+/// Returns the length of the name that begins here: of a variable, or of a special parameter.
 fn name_length(text: &str) -> usize {
     match text.bytes().next() {
         Some(it) if it.is_ascii_digit() || b"@*#?-$!".contains(&it) => 1,
@@ -347,14 +347,14 @@ fn name_length(text: &str) -> usize {
     }
 }
 
-/// Whether what stands before a parenthesis makes it a list.
+/// Whether the text before a parenthesis makes it a list.
 fn begins_list(parts: &[WordPart]) -> bool {
     let [WordPart::Plain(text)] = parts else { return false };
     let Some(name) = text.strip_suffix('=') else { return false };
     is_name(name.strip_suffix('+').unwrap_or(name))
 }
 
-/// Adds a part, to the one before it where both are of a kind.
+/// Adds a part, or appends it to the previous one of the same kind.
 fn push(parts: &mut Vec<WordPart>, part: WordPart) {
     match (parts.last_mut(), part) {
         (Some(WordPart::Plain(text)), WordPart::Plain(more)) => text.push_str(&more),
@@ -363,7 +363,7 @@ fn push(parts: &mut Vec<WordPart>, part: WordPart) {
     }
 }
 
-/// The text that `$'…'` stands for.
+/// Decodes the text of `$'…'`.
 pub(crate) fn unescaped(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text.chars();
@@ -401,7 +401,7 @@ pub(crate) fn unescaped(text: &str) -> String {
             other => Some(other),
         };
         match decoded {
-            // The text ends there for a shell.
+            // A shell ends the text there.
             Some('\0') => break,
             Some(decoded) => out.push(decoded),
             None => out.push(char::REPLACEMENT_CHARACTER),
