@@ -303,7 +303,7 @@ mod three_tools_are_enough_for_any_number_of_skills {
             let said = wrong(&client.call(tool, arguments));
             match message.starts_with("invalid input") {
                 true => {
-                    assert!(said.starts_with(&format!("{message}\n`{tool}` takes `")), "{said}")
+                    assert!(said.starts_with(&format!("{message}\n`{tool}` takes `")), "{said}");
                 }
                 false => assert_eq!(said, message),
             }
