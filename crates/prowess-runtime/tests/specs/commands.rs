@@ -1226,7 +1226,7 @@ impl Stage {
     }
 
     fn tool(&self) -> ExecuteCommand {
-        let launcher = Launcher::program(env!("CARGO_BIN_EXE_prowess-launcher"));
+        let launcher = Launcher::program(env!("CARGO_BIN_EXE_prowess_launcher"));
         let sandbox = Sandbox::new(launcher, SandboxLevel::Landlock).at_most(self.most);
         ExecuteCommand::new(self.policy(), sandbox, self.limits, self.root())
             .with_trash(self.trash())

@@ -42,7 +42,7 @@ fn manager(provider: Arc<dyn SkillProvider>, approver: impl Approver + 'static) 
         approver: Arc::new(approver),
         records: Records::in_memory(),
     };
-    Manager::new(provider, executor(env!("CARGO_BIN_EXE_prowess-launcher")), Arc::new(authorizer))
+    Manager::new(provider, executor(env!("CARGO_BIN_EXE_prowess_launcher")), Arc::new(authorizer))
 }
 
 fn wait_for<T>(future: impl Future<Output = T>) -> T {
@@ -92,7 +92,7 @@ mod a_script_among_the_files_of_a_skill_can_be_run {
         let script = prowess_runtime::Script::of(library.get("one").unwrap(), "scripts/show.sh");
         let script = script.unwrap();
         world.write("skills/one/scripts/show.sh", "echo exchanged");
-        let executor = executor(env!("CARGO_BIN_EXE_prowess-launcher"));
+        let executor = executor(env!("CARGO_BIN_EXE_prowess_launcher"));
         let arguments = vec!["a".into()].into();
         let ran =
             executor.attempt_script(&script, arguments, Default::default(), Default::default());
@@ -144,7 +144,7 @@ mod a_script_runs_among_the_files_that_were_approved {
     fn a_file_that_is_exchanged_again_and_again_is_never_run_unapproved() {
         let (world, authorizer) = approved();
         let library = Arc::new(world.load());
-        let executor = executor(env!("CARGO_BIN_EXE_prowess-launcher"));
+        let executor = executor(env!("CARGO_BIN_EXE_prowess_launcher"));
         let toolbox = skill_tools(&library, &[], &executor)
             .into_iter()
             .fold(Toolbox::new(authorizer.clone()), |toolbox, tool| toolbox.with(tool));

@@ -49,7 +49,7 @@ impl Tool for Plain {
 fn executor() -> Executor {
     Executor::new(
         Sandbox::new(
-            Launcher::program(env!("CARGO_BIN_EXE_prowess-launcher")),
+            Launcher::program(env!("CARGO_BIN_EXE_prowess_launcher")),
             SandboxLevel::Landlock,
         ),
         RunLimits::default(),

@@ -32,7 +32,7 @@ use tokio::{runtime::Runtime, sync::mpsc, time::timeout};
 
 use crate::world::{World, until};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_prowess-launcher");
+const PROGRAM: &str = env!("CARGO_BIN_EXE_prowess_launcher");
 const NOBODY: u32 = 65534;
 const MIB: u64 = 1024 * 1024;
 
