@@ -1,5 +1,6 @@
-//! Environments with the packages that scripts and servers need: installed once, after approval, in a sandbox whose
-//! only network are package registries; locked, shared, and read-only from then on.
+//! Environments with the packages that scripts and servers need: installed once, after approval, in
+//! a sandbox that can only connect to package registries; locked, shared, and read-only from then
+//! on.
 
 #![cfg_attr(
     not(feature = "http"),

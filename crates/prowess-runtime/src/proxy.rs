@@ -1,8 +1,8 @@
-//! The only network of a script: an HTTP proxy that connects to listed hosts and to nobody else.
+//! The only network access of a script: an HTTP proxy that connects to listed hosts and no others.
 //!
-//! It speaks `CONNECT` for TLS and takes plain requests with the whole URL in them. Names are looked up
-//! here, once, and what was checked is connected to, as for [`HttpRequest`](crate::HttpRequest). Nothing
-//! is added to what passes through: no credentials, no name of ours.
+//! It accepts `CONNECT` for TLS, and plain requests with an absolute URL. Names are resolved here,
+//! once, and the checked address is connected to, as for [`HttpRequest`](crate::HttpRequest).
+//! Nothing is added to the traffic: no credentials, no name of ours.
 
 mod log;
 mod target;
@@ -34,7 +34,7 @@ use tokio::{
 use answer::{Client, Tasks};
 pub(crate) use log::Log;
 
-/// Connects scripts to listed hosts. One can serve many runs.
+/// Connects scripts to listed hosts. One proxy can serve many runs.
 #[derive(Debug, Clone)]
 pub struct Proxy {
     hosts: Hosts,
@@ -45,7 +45,7 @@ pub struct Proxy {
     proxies: Proxies,
 }
 
-/// The flag or setting that would let a refused host be reached.
+/// The flag or setting that would allow a refused host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HostRemedy {
     /// A flag, such as `--net`.
@@ -56,13 +56,13 @@ pub enum HostRemedy {
         key: String,
         /// The file that it belongs in.
         file: Option<PathBuf>,
-        /// Whether the address that a name leads to is named. Whoever is refused reads it, too.
+        /// Whether the hint names the resolved address, which the script can read as well.
         names_address: bool,
     },
 }
 
 impl HostRemedy {
-    /// Says how to let a host be reached.
+    /// Returns the hint that allows a host.
     fn with(&self, host: &str) -> String {
         match self {
             Self::Flag(flag) => format!("run with `{flag} {host}`"),
@@ -70,7 +70,7 @@ impl HostRemedy {
         }
     }
 
-    /// Says how to let a host be reached at an address that is not of the internet.
+    /// Returns the hint that allows a host at a non-public address.
     fn with_address(&self, address: IpAddr) -> String {
         match self {
             Self::Flag(flag) => format!("run with `{flag}` and its address as well"),
@@ -84,7 +84,7 @@ impl HostRemedy {
         }
     }
 
-    /// The file that a setting belongs in, in words behind its key.
+    /// Returns the file of a setting as a phrase that follows its key.
     fn place(&self) -> String {
         match self {
             Self::Setting { file: Some(file), .. } => format!(" in `{}`", file.display()),
@@ -93,16 +93,16 @@ impl HostRemedy {
     }
 }
 
-/// How much passes through a proxy in one run. All of it ends with the run.
+/// Limits on the traffic of one run. Every connection ends with the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProxyLimits {
-    /// Connections at once; one more is refused.
+    /// Maximum number of connections at once; further ones are refused.
     pub connections: usize,
-    /// Bytes of all connections, both ways.
+    /// Maximum bytes of all connections, both ways.
     pub bytes: u64,
-    /// Until a host is found and connected to.
+    /// The timeout for resolving a host and connecting to it.
     pub connect: Duration,
-    /// Without a byte either way, and until the head of a request or of TLS is there.
+    /// The timeout without a byte either way, and for the head of a request or of TLS.
     pub idle: Duration,
 }
 
@@ -114,56 +114,57 @@ impl Default for ProxyLimits {
     }
 }
 
-/// The most bytes of the head of a request.
+/// The maximum size of the head of a request, in bytes.
 const MAX_HEAD: usize = 32 * 1024;
-/// How long a system that has no descriptor left is given.
+/// The pause while the system has no file descriptors left.
 const MOMENT: Duration = Duration::from_millis(50);
 
 impl Proxy {
-    /// Connects to these hosts alone.
+    /// Creates a proxy that connects to these hosts only.
     pub fn new(hosts: Hosts) -> Self {
         let (resolver, limits) = (Arc::new(SystemResolver), ProxyLimits::default());
         let remedy = HostRemedy::Flag("--net".to_owned());
         Self { hosts, resolver, limits, remedy, log: None, proxies: Proxies::default() }
     }
 
-    /// Looks names up in another way than the system does.
+    /// Replaces the system's resolver.
     #[must_use]
     pub fn with_resolver(self, resolver: Arc<dyn Resolver>) -> Self {
         Self { resolver, ..self }
     }
 
-    /// Goes through these proxies, which look names up themselves: only for hosts that the user named.
+    /// Connects through these proxies, which resolve names themselves: only for hosts that the user
+    /// named.
     #[must_use]
     pub fn with_proxies(self, proxies: Proxies) -> Self {
         Self { proxies, ..self }
     }
 
-    /// Lets so much through.
+    /// Replaces the limits.
     #[must_use]
     pub fn with_limits(self, limits: ProxyLimits) -> Self {
         Self { limits, ..self }
     }
 
-    /// Tells those who are refused what would let them pass.
+    /// Replaces the hint in refusals.
     #[must_use]
     pub fn with_remedy(self, remedy: HostRemedy) -> Self {
         Self { remedy, ..self }
     }
 
-    /// Lists the connections of its only run where they can be seen before it ends.
+    /// Lists the connections of its only run in a log that can be read before it ends.
     #[must_use]
     pub(crate) fn with_log(self, log: Arc<Log>) -> Self {
         Self { log: Some(log), ..self }
     }
 
-    /// Where the connections of a run are listed.
+    /// Returns the log for the connections of a run.
     fn log(&self) -> Arc<Log> {
         self.log.clone().unwrap_or_default()
     }
 
-    /// Serves a socket until this is dropped, and with it every connection. With a password, only
-    /// whoever says it.
+    /// Serves a socket until the future is dropped, and with it every connection. With a password,
+    /// serves only clients that send it.
     async fn serve(
         &self,
         socket: net::TcpListener,
@@ -176,7 +177,7 @@ impl Proxy {
         let mut connections = JoinSet::new();
         loop {
             tokio::select! {
-                // Those that have ended make room for the next.
+                // Finished connections make room for the next.
                 biased;
                 Some(_) = connections.join_next() => {}
                 accepted = socket.accept() => match accepted {
@@ -220,7 +221,7 @@ impl ProxySession for Session {
     }
 }
 
-/// Answers the requests of one connection. All that they have started ends with it.
+/// Answers the requests of one connection. Their tasks end with it.
 async fn speak(client: Arc<Client>, stream: TcpStream) {
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(client.proxy.limits.idle);
@@ -230,20 +231,20 @@ async fn speak(client: Arc<Client>, stream: TcpStream) {
         let (client, tasks) = (client.clone(), Arc::clone(&tasks));
         async move { Ok::<_, Infallible>(client.answer(request, &tasks).await) }
     });
-    // How a connection ends is in the log, as far as it matters.
+    // The log has the end of a connection, as far as it matters.
     let _ = builder.serve_connection(TokioIo::new(stream), service).with_upgrades().await;
     let mut tasks = answer::lock(&tasks).split_off();
     while tasks.join_next().await.is_some() {}
 }
 
 impl Client {
-    /// Tells somebody that there are too many, without waiting for them.
+    /// Refuses a connection because there are too many, without waiting for the client.
     fn turn_away(&self, stream: TcpStream) {
         self.log.refuse_unknown("there were too many connections at once");
         let (text, length) = (answer::TOO_MANY, answer::TOO_MANY.len());
         let head = "HTTP/1.1 503 Too many connections at once\r\nConnection: close\r\n";
         let said = format!("{head}Content-Length: {length}\r\n\r\n{text}");
-        // A fresh socket takes as much at once.
+        // The buffer of a fresh socket is large enough for this.
         let _ = stream.into_std().and_then(|mut it| it.write_all(said.as_bytes()));
     }
 }

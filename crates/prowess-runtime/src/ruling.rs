@@ -1,4 +1,4 @@
-//! From an action somebody requests to a ruling of the policy, before anybody is asked.
+//! The ruling of a policy on a requested action, before anybody is asked.
 
 mod grant;
 
@@ -19,63 +19,63 @@ use crate::{
     tool::Action,
 };
 
-/// Something that somebody wishes to do.
+/// An action that is requested.
 #[derive(Debug, Clone, Copy)]
 pub struct ActionRequest<'a> {
     /// The tool that would do it.
     pub tool: &'a str,
-    /// What it would do.
+    /// The action.
     pub action: &'a Action,
-    /// The skills that are active.
+    /// The active skills.
     pub active: &'a [Manifest],
-    /// What the tool is given, for whoever is asked.
+    /// The input of the tool, to show in a question.
     pub given: Option<&'a Value>,
 }
 
-/// What a policy says to a wish before anybody is asked.
+/// The ruling of a policy, before anybody is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ruling {
-    /// It may be done.
+    /// It is allowed.
     Allow(Ground),
-    /// Somebody is asked, unless the same was approved before.
+    /// The user is asked, unless the same was approved before.
     Ask(Ground),
-    /// It may not be done.
+    /// It is denied.
     Deny(Ground),
-    /// It may be done, unless something else was approved under its name before.
+    /// It is allowed, unless something else was approved under its name before.
     AskIfChanged,
 }
 
-/// Why a policy says so.
+/// The ground of a ruling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ground {
-    /// A rule.
+    /// A rule of the policy.
     Rule,
     /// The setting `approvals`.
     Setting,
-    /// The tools that an active skill lists.
+    /// The tools listed by an active skill.
     AllowedTools,
     /// The skill requires approval.
     Required,
-    /// It goes on running.
+    /// It keeps running.
     Server,
     /// A server offers it.
     Offered,
-    /// It writes a file, and the setting `writes` says so.
+    /// The setting `writes`, for a file to be written.
     Writes,
     /// It writes a file that is asked about each time, for this reason.
     Sensitive(&'static str),
     /// It reads a file that may contain secrets, for this reason.
     Secret(&'static str),
-    /// It sends something to a host that nobody has listed.
+    /// It sends data to an unlisted host.
     Sends,
-    /// It is a command that is not listed.
+    /// It is an unlisted command.
     Unlisted,
-    /// It is a script that would reach the network.
+    /// It is a script that would have network access.
     Network,
 }
 
 impl Policy {
-    /// What it says to a wish; `plan` is the command of the wish, taken apart.
+    /// Returns the ruling on a requested action; `plan` is its command, parsed.
     pub(crate) fn ruling(&self, requested: &ActionRequest<'_>, plan: Option<&Plan>) -> Ruling {
         let matching = self.rules.iter().filter(|it| self.matches(it, requested, plan));
         let ruled = matching.map(|it| it.decision).max();
@@ -86,11 +86,11 @@ impl Policy {
         if listed == Some(false) && self.allowed_tools == AllowedToolsMode::Enforce {
             return Ruling::Deny(Ground::AllowedTools);
         }
-        // A rule that allows a tool says nothing about commands that it could not run before.
+        // A rule that allows a tool does not cover commands outside of its list.
         if plan.is_some_and(|it| !it.unlisted.is_empty()) {
             return Ruling::Ask(Ground::Unlisted);
         }
-        // Nor about the network.
+        // Nor does it cover the network.
         if !self.hosts_of(requested.action).is_empty() && self.approvals != Approvals::Never {
             return Ruling::Ask(Ground::Network);
         }
@@ -118,7 +118,7 @@ impl Policy {
         }
     }
 
-    /// Whether a file with secrets may only be read by this tool once somebody has agreed.
+    /// Whether this tool may only read a file with secrets after approval, if at all.
     pub(crate) fn keeps_secret(&self, tool: &str, path: &Path) -> bool {
         let action = Action::Read(path.to_owned());
         let requested = ActionRequest { tool, action: &action, active: &[], given: None };
@@ -126,7 +126,7 @@ impl Policy {
         matches!(ruling, Ruling::Ask(Ground::Secret(_)) | Ruling::Deny(_))
     }
 
-    /// The hosts that a script which would run could connect to; none for anything else.
+    /// Returns the hosts that a script to be run could connect to; none for other actions.
     pub(crate) fn hosts_of(&self, action: &Action) -> &[String] {
         match action {
             Action::Execute(entry) if matches!(entry.definition, Definition::Script { .. }) => {
@@ -136,7 +136,7 @@ impl Policy {
         }
     }
 
-    /// What it says to a file that is to be written; nothing where that is like anything else.
+    /// Returns the ruling specific to writing a file, if there is one.
     fn write_ruling(
         &self,
         requested: &ActionRequest<'_>,
@@ -156,7 +156,7 @@ impl Policy {
         }
     }
 
-    /// What it says to a file that is to be read; nothing where that is like anything else.
+    /// Returns the ruling specific to reading a file, if there is one.
     fn read_ruling(
         &self,
         requested: &ActionRequest<'_>,
@@ -168,7 +168,7 @@ impl Policy {
         self.path_ruling(requested, ruled, denied, Ground::Secret(why))
     }
 
-    /// What it says to a file that is asked about, unless a rule has its path.
+    /// Returns the ruling on a file that is asked about, unless a rule covers its path.
     fn path_ruling(
         &self,
         requested: &ActionRequest<'_>,
@@ -184,16 +184,16 @@ impl Policy {
                 None
             }
             (None, Some(denied)) => Some(Ruling::Deny(denied)),
-            // Nobody is asked, and it is not for a setting to answer.
+            // Nobody can be asked, and a setting must not answer instead.
             _ if is_never => Some(Ruling::Deny(ground)),
             _ => Some(Ruling::Ask(ground)),
         }
     }
 
-    /// What it says to a request; nothing where that is like anything else.
+    /// Returns the ruling specific to an HTTP request, if there is one.
     fn send_ruling(&self, method: &str, ruled: Option<Decision>) -> Option<Ruling> {
         let only_gets = matches!(method, "GET" | "HEAD" | "OPTIONS");
-        // What only a project has listed nobody has agreed to.
+        // Hosts that only the project lists were not approved by the user.
         let is_listed = self.hosts.is_some() && !self.are_hosts_public;
         match (ruled, self.sends) {
             _ if only_gets || is_listed => None,
@@ -209,12 +209,12 @@ impl Policy {
         let always = self.approvals == Approvals::Always;
         match requested.action {
             _ if self.approvals == Approvals::Never => Ruling::Allow(Ground::Setting),
-            // A skill cannot let another one off that asks for approval itself.
+            // A skill cannot exempt another one that requires approval itself.
             Action::Execute(entry) if entry.manifest.requires_approval => {
                 Ruling::Ask(Ground::Required)
             }
-            // What tells a model what to do is asked about as if it ran. Of any other skill the text
-            // does nothing, until the skill is executed.
+            // Instructions are asked about as if they ran. The text of any other skill has no
+            // effect until the skill is executed.
             Action::Disclose(entry) if entry.manifest.kind != Type::Instruction => {
                 Ruling::Allow(Ground::Setting)
             }
@@ -224,9 +224,9 @@ impl Policy {
             Action::Disclose(_) => Ruling::AskIfChanged,
             Action::Execute(_) if always => Ruling::Ask(Ground::Setting),
             Action::Execute(_) => Ruling::AskIfChanged,
-            // Nor can it let its own servers off.
+            // Nor can it exempt its own servers.
             Action::Start { .. } | Action::Connect { .. } => Ruling::Ask(Ground::Server),
-            // Whoever serves it wrote it, and may write something else tomorrow.
+            // It is written by the server, which may change it at any time.
             Action::TakeUp(_) => Ruling::Ask(Ground::Offered),
             _ if listed && self.allowed_tools == AllowedToolsMode::Preapprove => {
                 Ruling::Allow(Ground::AllowedTools)
@@ -239,8 +239,8 @@ impl Policy {
         }
     }
 
-    /// Whether an active skill lists this; nothing when none lists any tool, or when the wish is
-    /// only to be told something.
+    /// Whether an active skill lists this; `None` if none lists any tool, or if the action only
+    /// returns information.
     fn is_listed(&self, requested: &ActionRequest<'_>, plan: Option<&Plan>) -> Option<bool> {
         if matches!(
             requested.action,
@@ -259,7 +259,7 @@ impl Policy {
         };
         let fitting = grants.iter().filter(|it| names(it));
         Some(match requested.action {
-            // Each part of a command may be listed by another grant.
+            // Each part of a command may be covered by a different grant.
             Action::Command { .. } => {
                 let patterns: Vec<Option<&str>> = fitting.map(|it| it.argument).collect();
                 plan.is_some_and(|plan| {
@@ -303,7 +303,7 @@ impl Policy {
         };
         let active = |it: &String| requested.active.iter().any(|manifest| fits(it, &manifest.name));
         let skill = |it: &String| match requested.action {
-            // What one skill may do does not speak for another.
+            // A permission for one skill does not extend to another.
             Action::Execute(entry) | Action::Disclose(entry) | Action::Start { entry, .. } => {
                 fits(it, &entry.manifest.name) || (all == Any && active(it))
             }
@@ -322,7 +322,7 @@ impl Policy {
             Action::Read(_) | Action::Write(_) | Action::Resource { .. } => {
                 requested.action.path().is_some_and(|path| self.lies(path, it, all))
             }
-            // To allow a file is not to allow what the skill does.
+            // A permission to read a file is not a permission for the actions of the skill.
             Action::Execute(entry) | Action::Disclose(entry) if all == Any => {
                 let document = entry.folder.as_ref().map(|it| it.join("SKILL.md"));
                 document.is_some_and(|path| self.lies(&path, it, all))
@@ -336,8 +336,8 @@ impl Policy {
     }
 }
 
-/// Whether a command begins with these words; in each, `*` and `?` stand for something, and a word
-/// `*` for all that follows.
+/// Whether a command begins with these words; in each, `*` and `?` are wildcards, and a word `*`
+/// matches all that follows.
 fn begins(argv: &[String], pattern: &str) -> bool {
     let mut rest = argv.iter();
     for word in pattern.split_ascii_whitespace() {
@@ -350,8 +350,8 @@ fn begins(argv: &[String], pattern: &str) -> bool {
     true
 }
 
-/// Whether a command is what a skill lists: `git add:*` and `git add *` may be followed by anything,
-/// `git add` is that alone.
+/// Whether a command matches an entry of a skill: `git add:*` and `git add *` may be followed by
+/// anything, `git add` only matches itself.
 fn is_granted(argv: &[String], pattern: &str) -> bool {
     match pattern.strip_suffix(":*").or_else(|| pattern.strip_suffix(" *")) {
         Some(start) => begins(argv, start),
@@ -359,7 +359,7 @@ fn is_granted(argv: &[String], pattern: &str) -> bool {
     }
 }
 
-/// Whether an address lies in a domain: `domain:example.com`.
+/// Whether a URL is in a domain: `domain:example.com`.
 fn is_domain(pattern: &str, url: &str) -> bool {
     let Some(domain) = pattern.strip_prefix("domain:") else { return false };
     let rest = url.split_once("://").map_or(url, |it| it.1);

@@ -1,4 +1,4 @@
-//! Makes an environment: asks, installs in a sandbox, locks, and puts it into place.
+//! Creates an environment: asks, installs in a sandbox, locks, and moves it into place.
 
 use std::{
     collections::BTreeMap,
@@ -33,33 +33,33 @@ use crate::{
     script::Script,
 };
 
-/// Makes environments.
+/// Creates environments.
 #[derive(Debug)]
 pub struct Preparer {
-    /// Where they go.
+    /// The store that they are added to.
     pub store: EnvironmentStore,
-    /// The sandbox of installers, which they run in even where scripts run without one.
+    /// The sandbox of installers, which is used even if scripts run without one.
     pub sandbox: Sandbox,
-    /// Where interpreters and package managers are looked for.
+    /// The search for interpreters and package managers.
     pub search: InterpreterSearch,
-    /// Where packages come from.
+    /// The registries that packages are downloaded from.
     pub registries: Registries,
-    /// How much an environment may take.
+    /// The limits on environments.
     pub limits: PrepareLimits,
-    /// The proxies that registries are reached through.
+    /// The proxies for connections to registries.
     pub proxies: Proxies,
-    /// The user's own file of settings, which hints name.
+    /// The user's settings file, which hints name.
     pub settings_file: Option<PathBuf>,
 }
 
-/// How much environments may take.
+/// Limits on environments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PrepareLimits {
-    /// How long an installation may take.
+    /// The timeout of an installation.
     pub timeout: Duration,
-    /// Bytes of one environment, with what was downloaded for it.
+    /// Maximum size of one environment in bytes, including its downloads.
     pub size: u64,
-    /// Bytes of all environments; those that were not used for the longest time make room.
+    /// Maximum size of all environments in bytes; the least recently used are removed first.
     pub total: u64,
 }
 
@@ -70,39 +70,39 @@ impl Default for PrepareLimits {
     }
 }
 
-/// How an environment is made.
+/// Options for the preparation of an environment.
 #[derive(Debug, Default)]
 pub struct PrepareOptions {
     /// The skill or server that it is for.
     pub name: String,
     /// Its folder.
     pub folder: Option<PathBuf>,
-    /// Whether packages are installed whose names are only guessed from imports.
+    /// Whether to install packages whose names are only guessed from imports.
     pub with_guessed: bool,
     /// Whether packages may run scripts of their own while they are installed.
     pub install_scripts: bool,
-    /// Whether nothing is downloaded: an environment is made again from what was kept.
+    /// Whether to download nothing: an environment is recreated from its saved downloads.
     pub offline: bool,
-    /// Whether versions are chosen anew, instead of those that were approved before.
+    /// Whether to choose versions anew, instead of those that were approved before.
     pub update: bool,
-    /// Gets what the installer prints, as it comes.
+    /// Receives the installer's output as it is printed.
     pub chunks: Option<UnboundedSender<Chunk>>,
 }
 
-/// An environment was not made. Nothing of it is left.
+/// An environment was not created. Nothing of it is left.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PrepareError {
-    /// Somebody has not agreed.
+    /// The approval was refused.
     #[error("the packages are not installed, because that was not approved")]
     Refused {
-        /// Whether somebody was there who has said no.
+        /// Whether a user answered no, as opposed to nobody being asked.
         is_answered: bool,
     },
-    /// There is nothing to install with.
+    /// No suitable package manager is installed.
     #[error("nothing here installs packages for {ecosystem}")]
     NoInstaller {
-        /// Whose packages they are.
+        /// The ecosystem of the packages.
         ecosystem: &'static str,
         /// The next step.
         hint: &'static str,
@@ -110,47 +110,47 @@ pub enum PrepareError {
     /// The installer failed.
     #[error("{manager} did not install the packages: {why}")]
     Installer {
-        /// Which one.
+        /// Its name.
         manager: &'static str,
-        /// The last it said, or the limit that it has passed.
+        /// The last error it printed, or the limit that it exceeded.
         why: String,
         /// Its output.
         output: String,
-        /// Why it could not connect, where it was refused.
+        /// The refused connections, each with the reason.
         refused: Vec<String>,
     },
-    /// What was installed is not what was approved.
+    /// The installed packages differ from the approved ones.
     #[error("what was installed is not what is locked: {why}")]
     Lock {
         /// The difference.
         why: String,
     },
-    /// Nothing was downloaded before.
+    /// Nothing was downloaded before, and offline mode was requested.
     #[error("what would be installed was not downloaded, or was removed since")]
     Offline,
-    /// A registry is none that can be asked.
+    /// The address of a registry is invalid.
     #[error("a package registry cannot be used: {0}")]
     Registry(#[from] HostsError),
-    /// It could not be tried.
+    /// The sandbox could not be started.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
-    /// There is no room, or it cannot be written.
+    /// The environment could not be written.
     #[error("the environment cannot be written")]
     Io(#[from] io::Error),
 }
 
-/// The memory, processes and open files of an installer.
+/// The memory, processes and open files available to an installer.
 const MEMORY: u64 = 4 << 30;
 const PROCESSES: u64 = 512;
 const DESCRIPTORS: u64 = 4096;
-/// The largest file that is looked into for the place of its tree; programs that name it are short.
+/// The largest file that is searched for the path of its tree; programs that contain it are short.
 const PROGRAM: u64 = 1024 * 1024;
-/// How much of an installer's output is kept, in bytes.
+/// The maximum size of an installer's captured output, in bytes.
 const OUTPUT: u64 = 256 * 1024;
 
 impl Preparer {
-    /// Makes an environment, after somebody has agreed to it; one that is there is returned as it is, unless versions are
-    /// to be chosen anew. Whoever prepares the same one at the same time is waited for.
+    /// Creates an environment, after approval; an existing one is returned as it is, unless
+    /// versions are to be chosen anew. Waits for another process that prepares the same one.
     pub async fn prepare(
         &self,
         recipe: &Recipe,
@@ -159,7 +159,8 @@ impl Preparer {
     ) -> Result<PreparedEnvironment, PrepareError> {
         let key = recipe.key();
         let mut options = options;
-        // A lock file says what was agreed to, guesses included; one without them does not do for somebody who wants them.
+        // A lock file records what was approved, guesses included; one without them does not
+        // suffice if they are wanted.
         match self.has_agreed_to_guesses(recipe) {
             Some(true) => options.with_guessed = true,
             Some(false) => options.update |= options.with_guessed && !recipe.guessed.is_empty(),
@@ -181,7 +182,7 @@ impl Preparer {
         let (store, locked) = (self.store.clone(), key.clone());
         let _lock =
             spawn_blocking(move || store.lock(&locked)).await.map_err(io::Error::other)??;
-        // Somebody may have been faster.
+        // Another process may have been faster.
         if let Some(found) = there(&self.store).filter(|_| !is_anew) {
             return Ok(self.share(found, &options)?);
         }
@@ -194,13 +195,14 @@ impl Preparer {
         Ok(PreparedEnvironment { tree, reads: recipe.reads.clone(), record })
     }
 
-    /// Whether the guesses of a recipe were agreed to with the rest; nothing where nothing was.
+    /// Whether the guesses of a recipe were approved with the rest; `None` if it was never
+    /// approved.
     pub fn has_agreed_to_guesses(&self, recipe: &Recipe) -> Option<bool> {
         let lock = self.store.approved_lock(&recipe.key())?;
         Some(recipe.is_locked_with_guesses(&lock))
     }
 
-    /// Notes who else uses an environment.
+    /// Records another user of an environment.
     fn share(
         &self,
         mut found: PreparedEnvironment,
@@ -214,8 +216,8 @@ impl Preparer {
         Ok(found)
     }
 
-    /// The recipe of a script's environment, if packages that it needs are missing and could be installed;
-    /// `folder` is that of the skill.
+    /// Returns the recipe of a script's environment, if packages that it needs are missing and can
+    /// be installed; `folder` is that of the skill.
     pub fn lacking(&self, script: &Script, folder: Option<&Path>) -> Option<Recipe> {
         let needs = script.needs();
         let own = needs.script(&script.path)?;
@@ -239,7 +241,7 @@ impl Preparer {
         is_lacking.then_some(recipe)
     }
 
-    /// Asks whether packages may be installed. Returns who has agreed.
+    /// Asks for approval to install packages. Returns who approved.
     async fn ask(
         &self,
         recipe: &Recipe,
@@ -294,7 +296,7 @@ impl Preparer {
         }
     }
 
-    /// Installs the packages in a folder of its own.
+    /// Installs the packages in a separate folder.
     async fn build(
         &self,
         recipe: &Recipe,
@@ -380,7 +382,7 @@ impl Preparer {
         Ok(UnplacedEnvironment { out: work.path().join("out"), work })
     }
 
-    /// Locks what was installed, and puts it into place.
+    /// Locks the installed packages, and moves the environment into place.
     fn publish(
         &self,
         recipe: &Recipe,
@@ -476,19 +478,19 @@ impl Preparer {
     }
 }
 
-/// Files that say which system this is; pip tells registries.
+/// Returns the files that identify the operating system; pip sends this to registries.
 fn about_system() -> impl Iterator<Item = PathBuf> {
     let files = ["/etc/debian_version", "/etc/lsb-release", "/etc/os-release"];
     files.into_iter().map(PathBuf::from).filter(|it| it.exists())
 }
 
-/// A new environment, and the directory that it lies in for now.
+/// A new environment that is still in its working directory.
 struct UnplacedEnvironment {
     out: PathBuf,
     work: Work,
 }
 
-/// The line that says why an installer failed.
+/// Finds the line of the output with the reason for a failure.
 fn reason(output: &str) -> Option<&str> {
     if output.contains("No space left on device") {
         return Some("there is no space left on the disk");
@@ -511,8 +513,8 @@ fn no_installer(recipe: &Recipe) -> PrepareError {
     PrepareError::NoInstaller { ecosystem, hint }
 }
 
-/// Refuses links in place of folders that are gone through from outside of the sandbox: a package that may run scripts
-/// could have put them there.
+/// Refuses links in place of folders that are walked from outside of the sandbox: a package with
+/// install scripts could have created them.
 fn refuse_links(out: &Path) -> Result<(), String> {
     let tree = out.join(TREE);
     let own = [out.to_owned(), tree.clone(), out.join(ARTIFACTS)];
@@ -524,7 +526,7 @@ fn refuse_links(out: &Path) -> Result<(), String> {
     }
 }
 
-/// Writes a file in place of whatever was left there.
+/// Writes a file, replacing any existing one.
 fn write(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     let path = folder.join(name);
     match fs::remove_file(&path) {
@@ -534,7 +536,7 @@ fn write(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     File::create_new(path)?.write_all(bytes)
 }
 
-/// Has the programs of a tree name the place where it will lie.
+/// Rewrites paths in the programs of a tree to its final location.
 fn relocate(programs: &Path, from: &Path, to: &Path) -> io::Result<()> {
     let (from, to) = (from.to_string_lossy(), to.to_string_lossy());
     for entry in fs::read_dir(programs).into_iter().flatten() {
@@ -552,7 +554,7 @@ fn relocate(programs: &Path, from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Copies the files of a folder; links stay where they are.
+/// Copies the files of a folder; links are not copied.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let mut folders = vec![(from.to_owned(), to.to_owned())];
     while let Some((from, to)) = folders.pop() {

@@ -1,4 +1,4 @@
-//! Package managers: which one installs an environment, and how.
+//! Package managers: the choice of one for an environment, and the installation with it.
 
 use std::{
     collections::BTreeMap,
@@ -41,7 +41,7 @@ pub enum PackageManager {
     Deno,
 }
 
-/// The facts about a package manager.
+/// The properties of a package manager.
 #[derive(Debug)]
 struct Facts {
     manager: PackageManager,
@@ -49,11 +49,11 @@ struct Facts {
     name: &'static str,
     /// The lock files that it reads; it writes the first.
     locks: &'static [&'static str],
-    /// The shell script that installs. All that differs from one installation to another is in variables.
+    /// The shell script that installs. Everything that varies is passed in variables.
     script: &'static str,
 }
 
-/// The package managers, those first that are taken first where no lock file decides.
+/// The package managers, in order of preference if no lock file decides.
 const MANAGERS: &[Facts] = &[
     Facts {
         manager: PackageManager::Uv,
@@ -99,7 +99,7 @@ const MANAGERS: &[Facts] = &[
     },
 ];
 
-// Wheels alone are taken unless packages may run scripts, so nothing of a package runs here.
+// Only wheels are allowed unless packages may run scripts, so no code of a package runs here.
 const PIP: &str = r#"
 if "$INTERPRETER" -I -m pip --python "$INTERPRETER" --version > "$TMPDIR/version" 2>&1; then
     "$INTERPRETER" -I -m venv --without-pip "$TREE"
@@ -189,17 +189,18 @@ if [ ! -e "$usual" ]; then
 fi
 "#;
 
-/// A package manager that is here.
+/// A package manager that is installed.
 #[derive(Debug)]
 pub(super) struct Installer {
     facts: &'static Facts,
     program: PathBuf,
-    /// Directories that it has to read, besides the system.
+    /// Paths that it has to read, besides the system's.
     pub(super) reads: Vec<PathBuf>,
 }
 
 impl Installer {
-    /// The package manager that makes an environment: that of the lock file if it is here, else the first that is.
+    /// Chooses the package manager for an environment: that of the lock file if it is installed,
+    /// else the first that is.
     pub(super) fn choose(recipe: &Recipe, search: &InterpreterSearch) -> Option<Self> {
         let able: Vec<Self> = MANAGERS
             .iter()
@@ -215,7 +216,7 @@ impl Installer {
         let own = |program| Some(Self { facts, program, reads: Vec::new() });
         match facts.manager {
             PackageManager::Pip | PackageManager::Deno => own(recipe.interpreter.clone()),
-            // Bun stands in where there is no Node.
+            // Bun is used only if there is no Node.
             PackageManager::Npm | PackageManager::Pnpm if is_bun(&recipe.interpreter) => None,
             _ => {
                 let program = search.installed(facts.name)?;
@@ -229,14 +230,14 @@ impl Installer {
         self.facts.manager
     }
 
-    /// The lock file of the skill that it goes by.
+    /// Returns the skill's own lock file that it installs from.
     pub(super) fn own_lock<'r>(&self, recipe: &'r Recipe) -> Option<(&'static str, &'r str)> {
-        // `uv` makes its own from the one of a project.
+        // `uv` creates its own from that of a project.
         let locks = self.facts.locks.iter().filter(|_| self.manager() != PackageManager::Uv);
         locks.copied().find_map(|it| Some((it, recipe.lock_file(it)?)))
     }
 
-    /// The shell script that installs.
+    /// Returns the shell script that installs.
     pub(super) fn script(&self) -> String {
         format!("set -eu\n{}", self.facts.script)
     }
@@ -245,7 +246,7 @@ impl Installer {
         &self.program
     }
 
-    /// The files that it finds in the tree, before it begins.
+    /// Returns the files to write into the tree before the installation.
     pub(super) fn files(
         &self,
         recipe: &Recipe,
@@ -272,7 +273,7 @@ impl Installer {
         files
     }
 
-    /// The lock file that it has left: exact versions with hashes.
+    /// Returns the resulting lock file: exact versions with hashes.
     pub(super) fn lock(&self, out: &Output<'_>) -> Result<String, String> {
         match self.manager() {
             PackageManager::Pip => wheels(out.artifacts),
@@ -289,7 +290,8 @@ impl Installer {
         }
     }
 
-    /// Refuses npm packages that are others than those that were asked for: a lock file can say so of any.
+    /// Refuses npm packages with other names than the requested ones, which a lock file can
+    /// substitute.
     pub(super) fn check_names(&self, requirements: &[String], tree: &Path) -> Result<(), String> {
         if self.facts.ecosystem != Ecosystem::Node {
             return Ok(());
@@ -305,7 +307,7 @@ impl Installer {
         Ok(())
     }
 
-    /// The packages that it has installed.
+    /// Returns the installed packages.
     pub(super) fn packages(&self, lock: &str, tree: &Path) -> Vec<LockedPackage> {
         let mut packages = match self.facts.ecosystem {
             Ecosystem::Python => lock.lines().filter_map(pinned).collect(),
@@ -318,23 +320,23 @@ impl Installer {
     }
 }
 
-/// Where an installation leaves what is looked at behind it.
+/// The paths of the results of an installation.
 pub(super) struct Output<'o> {
     pub(super) tree: &'o Path,
     pub(super) artifacts: &'o Path,
     pub(super) lock: &'o Path,
 }
 
-/// The most that is read of a file that an installation left.
+/// The maximum size read of a file that an installation created.
 const FILE: u64 = 32 * 1024 * 1024;
-/// How many packages of an environment are listed.
+/// The maximum number of packages listed for an environment.
 const LISTED: usize = 20_000;
 
 fn is_bun(interpreter: &Path) -> bool {
     interpreter.file_name().is_some_and(|it| it == "bun")
 }
 
-/// The folder of the npm package that a file belongs to.
+/// Returns the folder of the npm package that a file belongs to.
 fn package_of(program: &Path) -> Option<PathBuf> {
     let is_package =
         |it: &&Path| it.parent().is_some_and(|it| it.ends_with("node_modules")) && it.is_dir();
@@ -345,7 +347,7 @@ fn text(path: &Path) -> Result<String, String> {
     super::store::read(path, FILE).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Wheels that were downloaded, each as a requirement with its hash.
+/// Returns the downloaded wheels, each as a requirement with its hash.
 fn wheels(artifacts: &Path) -> Result<String, String> {
     let mut lines = Vec::new();
     for entry in fs::read_dir(artifacts).map_err(|it| it.to_string())?.flatten() {
@@ -364,7 +366,7 @@ fn wheels(artifacts: &Path) -> Result<String, String> {
     Ok(lines.concat())
 }
 
-/// The hash of an ordinary file; a link is not followed.
+/// Returns the hash of a regular file; links are not followed.
 fn hash(path: &Path) -> io::Result<String> {
     let mut file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(path)?;
     if !file.metadata()?.is_file() {
@@ -380,7 +382,7 @@ fn hash(path: &Path) -> io::Result<String> {
     Ok(hex(hash))
 }
 
-/// A line of a lock file for Python: `pypdf==4.1 …`.
+/// Parses a line of a Python lock file: `pypdf==4.1 …`.
 fn pinned(line: &str) -> Option<LockedPackage> {
     let (name, rest) = line.split_once("==")?;
     let version = rest.split([' ', ';', '\\']).next()?;
@@ -388,7 +390,7 @@ fn pinned(line: &str) -> Option<LockedPackage> {
     is_name.then(|| LockedPackage { name: name.to_owned(), version: version.to_owned() })
 }
 
-/// Refuses a lock file of npm by which a package could be anything.
+/// Refuses an npm lock file that lacks hashes or names other sources.
 fn has_hashes(lock: &str) -> Result<(), String> {
     let lock: Value = serde_json::from_str(lock).map_err(|it| it.to_string())?;
     let packages = lock["packages"].as_object().ok_or("`package-lock.json` lists no packages")?;
@@ -401,7 +403,7 @@ fn has_hashes(lock: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The packages in a folder of npm.
+/// Returns the packages in a `node_modules` folder.
 fn modules(folder: &Path) -> Vec<LockedPackage> {
     let folders = |folder: &Path| {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -415,21 +417,21 @@ fn modules(folder: &Path) -> Vec<LockedPackage> {
     all.filter_map(|it| module(&it)).collect()
 }
 
-/// The npm package in a folder.
+/// Returns the npm package in a folder.
 fn module(folder: &Path) -> Option<LockedPackage> {
     let about: Value = serde_json::from_str(&text(&folder.join(PACKAGE)).ok()?).ok()?;
     let word = |name: &str| about[name].as_str().map(str::to_owned);
     Some(LockedPackage { name: word("name")?, version: word("version")? })
 }
 
-/// The packages that a lock file of Deno names: `"npm": {"chalk@5.3.0": …}`.
+/// Returns the packages in a Deno lock file: `"npm": {"chalk@5.3.0": …}`.
 fn of_deno(lock: &str) -> Vec<LockedPackage> {
     let lock: Value = serde_json::from_str(lock).unwrap_or_default();
     let of = |registry: &str| {
         let packages = lock[registry].as_object().into_iter().flatten();
         packages
             .filter_map(|(key, _)| {
-                // The first letter may be that of a scope; behind `_` stand the packages beside it.
+                // A leading `@` belongs to a scope; peer packages follow after `_`.
                 let (name, version) = key.split_at(key.get(1..)?.find('@')? + 1);
                 let version = version[1..].split('_').next()?;
                 Some(LockedPackage { name: name.to_owned(), version: version.to_owned() })
@@ -440,7 +442,7 @@ fn of_deno(lock: &str) -> Vec<LockedPackage> {
 }
 
 impl PackageManager {
-    /// Its name.
+    /// Returns its name.
     pub fn as_str(self) -> &'static str {
         MANAGERS.iter().find(|it| it.manager == self).map_or("", |it| it.name)
     }

@@ -14,49 +14,50 @@ use crate::{
     skill_folder::SkillFile,
 };
 
-/// The packages of an environment, the lock file beside them, and the interpreter that will use them.
-/// Equal recipes share one environment, whichever skills they come from.
+/// The packages of an environment, their lock file, and the interpreter that uses them. Equal
+/// recipes share one environment, whichever skills they come from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Recipe {
-    /// Whose packages they are.
+    /// The ecosystem of the packages.
     pub ecosystem: Ecosystem,
-    /// Requirements as the installer is given them, sorted: `pypdf>=4`, `docx@^9`, `jsr:@std/path@1`.
+    /// Requirements as passed to the installer, sorted: `pypdf>=4`, `docx@^9`, `jsr:@std/path@1`.
     pub requirements: Vec<String>,
-    /// Requirements whose package names are only guessed from imports. They are installed if somebody says so.
+    /// Requirements whose package names are only guessed from imports. They are installed only on
+    /// request.
     pub guessed: Vec<String>,
-    /// `package.json`, `pyproject.toml` and lock files, as the installer gets them.
+    /// `package.json`, `pyproject.toml` and lock files, as passed to the installer.
     pub(super) files: BTreeMap<String, String>,
-    /// The interpreter that uses the packages, without links.
+    /// The interpreter that uses the packages, with links resolved.
     pub interpreter: PathBuf,
     platform: String,
-    /// Files and directories that the interpreter has to read.
+    /// Paths that the interpreter has to read.
     #[serde(skip)]
     pub(super) reads: Vec<PathBuf>,
-    /// Packages that are needed and not installed, each with the reason.
+    /// Packages that are needed but not installed, each with the reason.
     #[serde(skip)]
     pub left_out: Vec<String>,
 }
 
-/// Nothing can be installed for what a skill needs.
+/// The needs of a skill cannot be installed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecipeError {
-    /// The interpreter is not here.
+    /// The interpreter is not installed.
     #[error("`{name}` is not installed")]
     NoInterpreter {
-        /// Its name, with the version that is asked for.
+        /// Its name, with the requested version.
         name: String,
     },
     /// The interpreter that settings name cannot be used.
     #[error(transparent)]
     Interpreter(#[from] InterpreterError),
-    /// Packages are needed, and none of them is from a package registry.
+    /// Packages are needed, but none of them is in a package registry.
     #[error("nothing of this can be installed: {}", what.join("; "))]
     LeftOut {
         /// Each with the reason.
         what: Vec<String>,
     },
-    /// A requirement is not one.
+    /// A requirement is invalid.
     #[error("`{requirement}` is not a requirement that an installer takes")]
     Requirement {
         /// The requirement as it is written.
@@ -65,7 +66,7 @@ pub enum RecipeError {
 }
 
 impl Recipe {
-    /// The recipe of an environment that a skill needs; nothing where no packages are needed.
+    /// Returns the recipe of an environment that a skill needs; `None` if it needs no packages.
     pub(crate) fn of(
         needs: &EnvironmentNeeds,
         files: &[SkillFile],
@@ -86,7 +87,8 @@ impl Recipe {
         Ok(Some(recipe))
     }
 
-    /// The environment of packages that are named, such as those of `npx` and `uvx`, for this version of the interpreter.
+    /// Returns the recipe for named packages, such as those of `npx` and `uvx`, for this version of
+    /// the interpreter.
     pub fn of_packages(
         ecosystem: Ecosystem,
         requirements: Vec<String>,
@@ -113,7 +115,7 @@ impl Recipe {
         Ok(recipe)
     }
 
-    /// The key that the environment is found by.
+    /// Returns the key of the environment.
     pub fn key(&self) -> String {
         let text = serde_json::to_string(self).unwrap_or_default();
         Sha256::digest(text).iter().take(16).map(|it| format!("{it:02x}")).collect()
@@ -154,7 +156,7 @@ impl Recipe {
         Ok(())
     }
 
-    /// Adds what the installer reads beside the requirements.
+    /// Adds the files that the installer reads besides the requirements.
     fn add_files(&mut self, needs: &EnvironmentNeeds, files: &[SkillFile]) {
         let text = |path: &str| {
             let file = files.iter().find(|it| it.path == path)?;
@@ -189,7 +191,7 @@ impl Recipe {
         }
     }
 
-    /// Whether a lock file has the packages that are only guessed.
+    /// Whether a lock file contains the packages that are only guessed.
     #[cfg(feature = "http")]
     pub(super) fn is_locked_with_guesses(&self, lock: &str) -> bool {
         let plain = |text: &str| text.to_ascii_lowercase().replace(['_', '.'], "-");
@@ -204,13 +206,13 @@ impl Recipe {
         !self.guessed.is_empty() && self.guessed.iter().all(is_locked)
     }
 
-    /// The requirements that are installed, with the guesses or without.
+    /// Returns the requirements to install, with the guesses or without.
     pub(super) fn installed(&self, with_guessed: bool) -> Vec<String> {
         let guessed = self.guessed.iter().filter(|_| with_guessed);
         self.requirements.iter().chain(guessed).cloned().collect()
     }
 
-    /// `package.json` as the installer gets it.
+    /// Returns `package.json` for the installer.
     pub(super) fn package_json(&self, with_guessed: bool) -> String {
         match self.files.get(PACKAGE).filter(|_| self.guessed.is_empty()) {
             Some(text) => text.clone(),
@@ -218,7 +220,7 @@ impl Recipe {
         }
     }
 
-    /// The lock file of this name.
+    /// Returns the lock file of this name.
     pub(super) fn lock_file(&self, name: &str) -> Option<&str> {
         self.files.get(name).map(String::as_str)
     }
@@ -226,7 +228,8 @@ impl Recipe {
 
 pub(super) const PACKAGE: &str = "package.json";
 
-/// Whether a package is installed: those of extras and groups are not, but for what a project of npm always gets.
+/// Whether a package is installed: those of extras and groups are not, except peer and optional
+/// ones of npm.
 fn is_needed(needs: &EnvironmentNeeds, package: &PackageNeed) -> bool {
     let is_npm_optional = needs.ecosystem == Ecosystem::Node
         && matches!(package.group.as_deref(), Some("peer" | "optional"));
@@ -236,14 +239,14 @@ fn is_needed(needs: &EnvironmentNeeds, package: &PackageNeed) -> bool {
     }
 }
 
-/// Whether an installer takes this for the name of a package with a version, and for nothing else.
+/// Whether the text is nothing but a package name with a version to an installer.
 fn is_requirement(text: &str) -> bool {
     let first = text.chars().next();
     first.is_some_and(|it| it.is_ascii_alphanumeric() || it == '@')
         && !text.chars().any(char::is_control)
         && text.len() <= 16 * 1024
         && !text.contains("://")
-        // Other options of pip build packages, or take them from elsewhere.
+        // Other options of pip build packages, or download them from elsewhere.
         && text.split_whitespace().skip(1).all(|it| !it.starts_with('-') || it.starts_with("--hash="))
 }
 
@@ -251,7 +254,8 @@ fn base(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// The interpreter that packages are installed for: the installation itself, also where a virtual environment is used.
+/// Returns the interpreter to install packages for: the base installation, even if a virtual
+/// environment is used.
 fn interpreter(
     needs: &EnvironmentNeeds,
     search: &InterpreterSearch,
@@ -268,7 +272,7 @@ fn interpreter(
     })
 }
 
-/// A `package.json` that asks for these packages.
+/// Returns a `package.json` with these dependencies.
 fn package_json(requirements: &[String]) -> String {
     let dependencies: Map<String, Value> = requirements
         .iter()
@@ -281,7 +285,7 @@ fn package_json(requirements: &[String]) -> String {
     json!({ "name": "environment", "private": true, "dependencies": dependencies }).to_string()
 }
 
-/// The parts of a `package.json` that say which packages there are: nothing that runs.
+/// Returns a `package.json` reduced to its dependencies, without any scripts.
 fn reduced(text: &str) -> Option<String> {
     const KEPT: &[&str] = &[
         "name",

@@ -1,4 +1,4 @@
-//! The package registries that environments are made from.
+//! The package registries that environments are installed from.
 
 #[cfg(feature = "http")]
 use prowess_http::{Hosts, HostsError};
@@ -14,7 +14,7 @@ pub struct Registries {
     pub npm: String,
     /// The registry for JSR packages.
     pub jsr: String,
-    /// More hosts that packages are downloaded from.
+    /// Additional hosts that packages are downloaded from.
     pub hosts: Vec<String>,
 }
 
@@ -31,14 +31,14 @@ impl Default for Registries {
 }
 
 impl Registries {
-    /// The address that packages of an ecosystem are asked for, without a password.
+    /// Returns the hosts of the registries of an ecosystem, without credentials.
     pub fn shown(&self, ecosystem: Ecosystem) -> String {
         let urls = self.urls(ecosystem);
         urls.iter().filter_map(|it| host(it)).collect::<Vec<_>>().join(", ")
     }
 
-    /// What an installation may connect to. A public registry leads to the internet alone, whatever a name server says;
-    /// one that the user has named may be in a private network.
+    /// Returns the hosts that an installation may connect to. A public registry must resolve to a
+    /// public address; one that the user configured may be in a private network.
     #[cfg(feature = "http")]
     pub(super) fn hosts(&self, ecosystem: Ecosystem) -> Result<Hosts, HostsError> {
         let public = Self { hosts: self.hosts.clone(), ..Self::default() };
@@ -49,7 +49,7 @@ impl Registries {
         }
     }
 
-    /// The names of the hosts that an installation may connect to.
+    /// Returns the names of the hosts that an installation may connect to.
     #[cfg(feature = "http")]
     pub(super) fn allowed(&self, ecosystem: Ecosystem) -> Vec<String> {
         let mut hosts: Vec<String> =
@@ -71,7 +71,7 @@ impl Registries {
     }
 }
 
-/// The host of an address, with the port if it is not the usual one.
+/// Returns the host of a URL, with the port if it is given.
 pub(super) fn host(url: &str) -> Option<String> {
     let rest = url.split_once("://")?.1;
     let authority = rest.split(['/', '?', '#']).next()?;

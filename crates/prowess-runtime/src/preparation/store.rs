@@ -1,7 +1,8 @@
-//! Where prepared environments lie.
+//! The store of prepared environments.
 //!
-//! Each is a folder named after its recipe: `tree` with the packages, `artifacts` with what was downloaded, `lock`, and
-//! `environment.json`. It comes into place by one rename, so it is whole or not there.
+//! Each is a folder named after its recipe: `tree` with the packages, `artifacts` with the
+//! downloads, `lock`, and `environment.json`. It is moved into place by a single rename, so it is
+//! either complete or absent.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -29,7 +30,7 @@ use crate::{
     subject::hex,
 };
 
-/// Where prepared environments lie, and what was approved of them. Making one touches nothing.
+/// The store of prepared environments, and of their approvals. Creating this touches no files.
 #[derive(Debug, Clone)]
 pub struct EnvironmentStore {
     root: PathBuf,
@@ -41,7 +42,7 @@ pub struct EnvironmentStore {
 pub struct PreparedEnvironment {
     /// The folder with the packages.
     pub tree: PathBuf,
-    /// Directories that the interpreter has to read, besides the system.
+    /// Paths that the interpreter has to read, besides the system's.
     pub reads: Vec<PathBuf>,
     /// Its record.
     pub record: EnvironmentRecord,
@@ -50,33 +51,33 @@ pub struct PreparedEnvironment {
 /// The record of a prepared environment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EnvironmentRecord {
-    /// The key that it is found by.
+    /// Its key.
     pub key: String,
-    /// Whose packages it has.
+    /// The ecosystem of its packages.
     pub ecosystem: Ecosystem,
     /// The package manager that installed them.
     pub manager: PackageManager,
     /// The interpreter that they are for.
     pub interpreter: PathBuf,
-    /// The requirements that were asked for.
+    /// The requested requirements.
     pub requirements: Vec<String>,
-    /// The packages that were installed.
+    /// The installed packages.
     pub packages: Vec<LockedPackage>,
     /// Requirements that were only guessed from imports, and not installed.
     pub not_installed: Vec<String>,
     /// The digest of the lock file.
     pub lock: String,
-    /// Whether packages could run scripts of their own while they were installed.
+    /// Whether packages could run scripts of their own during the installation.
     pub install_scripts: bool,
     /// The skills and servers that it was prepared for, each with its folder.
     pub used_by: Vec<(String, Option<PathBuf>)>,
-    /// Bytes of all files.
+    /// Total size of all files in bytes.
     pub size: u64,
-    /// When it was prepared.
+    /// The time of the preparation.
     pub when: String,
 }
 
-/// A package of an exact version.
+/// A package with an exact version.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct LockedPackage {
     /// Its name.
@@ -85,11 +86,11 @@ pub struct LockedPackage {
     pub version: String,
 }
 
-/// A prepared environment is not used.
+/// A prepared environment cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EnvironmentError {
-    /// It is not what was approved.
+    /// It differs from the approved one.
     #[error("the environment `{key}` is not the one that was approved: {why}")]
     Changed {
         /// Its key.
@@ -102,7 +103,7 @@ pub enum EnvironmentError {
     Io {
         /// Its key.
         key: String,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
 }
@@ -114,7 +115,7 @@ pub struct ScriptEnvironments {
     pub own: Option<PreparedEnvironment>,
     /// Those of other scripts of the skill that it may start.
     pub others: Vec<PreparedEnvironment>,
-    /// The folder within the skill that its own belongs to.
+    /// The folder within the skill that its own environment belongs to.
     pub folder: String,
 }
 
@@ -123,7 +124,7 @@ pub struct ScriptEnvironments {
 pub struct SkillRecipes {
     /// Each with the index of the environment among the needs of the skill.
     pub recipes: Vec<(usize, Recipe)>,
-    /// Environments for which there is no interpreter, or that ask for what is no package.
+    /// Environments without an interpreter, or with an invalid requirement.
     pub errors: Vec<RecipeError>,
 }
 
@@ -131,23 +132,23 @@ pub(super) const TREE: &str = "tree";
 pub(super) const ARTIFACTS: &str = "artifacts";
 pub(super) const LOCK: &str = "lock";
 pub(super) const RECORD: &str = "environment.json";
-/// The largest record, and the largest lock file.
+/// The maximum size of a record, and of a lock file.
 const RECORD_SIZE: u64 = 4 * 1024 * 1024;
 const LOCK_SIZE: u64 = 32 * 1024 * 1024;
 
 impl EnvironmentStore {
-    /// The environments in a directory, as far as these records say that they were approved.
+    /// Opens the store in a directory; only environments approved in these records are used.
     pub fn new(root: impl Into<PathBuf>, records: Arc<Records>) -> Self {
         Self { root: root.into(), records }
     }
 
-    /// Where they lie.
+    /// Returns their directory.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The first of these directories that holds environments or lies among them, without links: whoever writes there could
-    /// change what others run.
+    /// Returns the first of these directories, with links resolved, that contains the store or is
+    /// inside it: write access to it would allow changing the packages that others run.
     pub(crate) fn reached_by<'p>(&self, writes: &'p [PathBuf]) -> Option<&'p PathBuf> {
         let real = |it: &Path| fs::canonicalize(it).unwrap_or_else(|_| it.to_owned());
         let root = real(&self.root);
@@ -157,16 +158,16 @@ impl EnvironmentStore {
         })
     }
 
-    /// The environment of a recipe, if it is prepared. Notes that it was used.
+    /// Finds the environment of a recipe, if it is prepared, and marks it as used.
     pub fn find(&self, recipe: &Recipe) -> Result<Option<PreparedEnvironment>, EnvironmentError> {
         let key = recipe.key();
         let Some(found) = self.get(&key)? else { return Ok(None) };
-        // What cannot be noted only goes earlier when room is made.
+        // If this fails, it only appears less recently used.
         let _ = touch(&self.root.join(&key).join(RECORD));
         Ok(Some(PreparedEnvironment { reads: recipe.reads.clone(), ..found }))
     }
 
-    /// The environment of a key, if it is the one that was approved.
+    /// Returns the environment with a key, if it is the approved one.
     fn get(&self, key: &str) -> Result<Option<PreparedEnvironment>, EnvironmentError> {
         let folder = self.root.join(key);
         let io = |source| EnvironmentError::Io { key: key.to_owned(), source };
@@ -195,20 +196,20 @@ impl EnvironmentStore {
         Ok(Some(PreparedEnvironment { tree: folder.join(TREE), reads: Vec::new(), record }))
     }
 
-    /// The lock file that was approved for a recipe.
+    /// Returns the approved lock file of a recipe.
     pub(super) fn approved_lock(&self, key: &str) -> Option<String> {
         let (approved, kept) = self.records.environment(key)?;
         let kept = kept.or_else(|| read(&self.root.join(key).join(LOCK), LOCK_SIZE).ok())?;
         (digest(&kept) == approved).then_some(kept)
     }
 
-    /// Records that an environment may be used, as it is locked.
+    /// Records the approval of an environment with this lock file.
     #[cfg(feature = "http")]
     pub(super) fn approve(&self, name: &str, key: &str, lock: &str, by: &str) {
         self.records.approve_environment(name, key, lock, by);
     }
 
-    /// The environments that a script runs with, as far as they are prepared.
+    /// Returns the prepared environments for a script.
     pub fn of_script(
         &self,
         script: &Script,
@@ -222,7 +223,7 @@ impl EnvironmentStore {
         let own = needs.script(&script.path).and_then(|it| it.environment);
         for (at, environment) in needs.environments.iter().enumerate() {
             let is_own = own == Some(at);
-            // A header counts for its script alone.
+            // A header applies to its own script only.
             if !is_own && environment.declared == PackageDeclaration::Header {
                 continue;
             }
@@ -250,7 +251,8 @@ impl EnvironmentStore {
         Ok(found)
     }
 
-    /// Everything that is prepared, also what is no longer approved; the last used first.
+    /// Returns all prepared environments, including those no longer approved; the most recently
+    /// used first.
     pub fn all(&self) -> Vec<(EnvironmentRecord, SystemTime)> {
         let entries = fs::read_dir(&self.root).into_iter().flatten().flatten();
         let mut all: Vec<_> = entries
@@ -258,7 +260,7 @@ impl EnvironmentStore {
                 let path = it.path().join(RECORD);
                 let text = read(&path, RECORD_SIZE).ok()?;
                 let record: EnvironmentRecord = serde_json::from_str(&text).ok()?;
-                // Nothing but its own folder is ever removed.
+                // Only the folder named after the key may be removed later.
                 (it.file_name() == *record.key).then_some(())?;
                 Some((record, fs::metadata(&path).and_then(|it| it.modified()).ok()?))
             })
@@ -267,13 +269,14 @@ impl EnvironmentStore {
         all
     }
 
-    /// Removes an environment; nothing happens while somebody prepares it.
+    /// Removes an environment, once nobody else is preparing it.
     pub fn remove(&self, key: &str) -> io::Result<()> {
         let _lock = self.lock(key)?;
         self.discard(key)
     }
 
-    /// Removes what killed preparations have left, and all environments that are meant; returns those.
+    /// Removes leftovers of killed preparations, and all environments that `is_meant` selects;
+    /// returns those.
     pub fn clean(
         &self,
         is_meant: impl Fn(&EnvironmentRecord, SystemTime) -> bool,
@@ -292,8 +295,8 @@ impl EnvironmentStore {
         Ok(removed)
     }
 
-    /// Makes room until all environments together have no more than so many bytes: those go first that were not used for
-    /// the longest time. This one stays.
+    /// Removes the least recently used environments, except `but`, until the total size is at most
+    /// `most` bytes.
     pub(super) fn make_room(&self, most: u64, but: &str) -> io::Result<Vec<EnvironmentRecord>> {
         let mut all = self.all();
         let mut total: u64 = all.iter().map(|it| it.0.size).sum();
@@ -310,7 +313,7 @@ impl EnvironmentStore {
         Ok(removed)
     }
 
-    /// Keeps others from preparing or removing an environment, for as long as the file is open.
+    /// Prevents others from preparing or removing an environment as long as the file is open.
     pub(super) fn lock(&self, key: &str) -> io::Result<File> {
         let folder = self.root.join(LOCKS);
         DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
@@ -321,27 +324,27 @@ impl EnvironmentStore {
         Ok(lock)
     }
 
-    /// Writes what is known about an environment anew, whole or not at all.
+    /// Rewrites the record of an environment atomically.
     pub(super) fn rewrite(&self, record: &EnvironmentRecord) -> io::Result<()> {
         let root = Root::open(&self.root.join(&record.key)).map_err(io::Error::other)?;
         let text = serde_json::to_vec_pretty(record).map_err(io::Error::other)?;
         root.write(Path::new(RECORD), &text).map_err(io::Error::other)
     }
 
-    /// Removes an environment that nobody else prepares or removes.
+    /// Removes an environment; the caller holds its lock.
     pub(super) fn discard(&self, key: &str) -> io::Result<()> {
         let folder = self.root.join(key);
         if !folder.exists() {
             return Ok(());
         }
-        // Out of sight first: half an environment is none.
+        // Renamed first, so that a partly removed environment is never found.
         let aside = self.root.join(format!("{key}.removed"));
         remove_folder(&aside)?;
         fs::rename(&folder, &aside)?;
         remove_folder(&aside)
     }
 
-    /// Whether nothing is prepared at all.
+    /// Whether the store contains no environments.
     pub fn is_empty(&self) -> bool {
         let entries = fs::read_dir(&self.root).into_iter().flatten().flatten();
         let mut entries = entries.map(|it| it.file_name());
@@ -349,16 +352,16 @@ impl EnvironmentStore {
     }
 }
 
-/// Where the locks of environments lie.
+/// The folder of the locks of environments.
 const LOCKS: &str = ".locks";
 
 impl ScriptEnvironments {
-    /// All of them, its own first.
+    /// Returns all of them, its own first.
     pub fn all(&self) -> impl Iterator<Item = &PreparedEnvironment> {
         self.own.iter().chain(&self.others)
     }
 
-    /// The command that runs the script in its own environment, instead of this one.
+    /// Returns the command that runs the script in its own environment.
     pub(crate) fn command(&self, command: &[OsString]) -> Vec<OsString> {
         let Some(own) = &self.own else { return command.to_vec() };
         let (name, rest) = match command {
@@ -368,7 +371,7 @@ impl ScriptEnvironments {
         match own.record.ecosystem {
             Ecosystem::Python => {
                 let python = own.bin().join("python").into_os_string();
-                // What `uv run` and `pipx run` would do is done.
+                // The environment already does the work of `uv run` and `pipx run`.
                 let rest = if name.starts_with("python") { rest } else { &[] };
                 [&[python], rest].concat()
             }
@@ -393,14 +396,14 @@ impl ScriptEnvironments {
         }
     }
 
-    /// Variables that the script gets beside its own.
+    /// Returns the variable that the script needs in addition.
     pub(crate) fn variables(&self) -> Option<(String, String)> {
         let own = self.own.as_ref().filter(|it| it.record.ecosystem == Ecosystem::Deno)?;
         let directory = own.tree.join("deno").to_string_lossy().into_owned();
         Some(("DENO_DIR".to_owned(), directory))
     }
 
-    /// Lets the scripts in a copy of the skill find the packages of its own environment, where that is npm's.
+    /// Links the packages of its own npm environment into a copy of the skill.
     pub(crate) fn link_modules(&self, skill: &Path) -> io::Result<()> {
         let Some(own) = self.own.as_ref().filter(|it| it.record.ecosystem == Ecosystem::Node)
         else {
@@ -438,7 +441,7 @@ impl SkillRecipes {
 }
 
 impl PreparedEnvironment {
-    /// The directory of the programs that its packages bring.
+    /// Returns the directory of the programs of its packages.
     pub fn bin(&self) -> PathBuf {
         match self.record.ecosystem {
             Ecosystem::Python => self.tree.join("bin"),
@@ -447,7 +450,7 @@ impl PreparedEnvironment {
         }
     }
 
-    /// A program that its packages bring.
+    /// Returns the path of a program of its packages.
     pub fn program(&self, name: &str) -> Option<PathBuf> {
         let is_name = !name.is_empty() && !name.contains('/') && name != "..";
         Some(self.bin().join(name)).filter(|it| is_name && it.is_file())
@@ -455,7 +458,7 @@ impl PreparedEnvironment {
 }
 
 impl EnvironmentRecord {
-    /// Whether nobody is left that it was prepared for, or nobody has used it for so long.
+    /// Whether all that it was prepared for are gone, or it was not used for longer than `age`.
     pub fn is_unused(&self, used: SystemTime, age: Duration) -> bool {
         let is_gone = |it: &(String, Option<PathBuf>)| it.1.as_ref().is_some_and(|it| !it.exists());
         let is_old = used.elapsed().is_ok_and(|it| it > age);
@@ -484,7 +487,7 @@ pub(super) fn digest(text: &str) -> String {
     hex(Sha256::new_with_prefix(text))
 }
 
-/// Reads an ordinary file of ours.
+/// Reads a regular file of at most `most` bytes.
 pub(crate) fn read(path: &Path, most: u64) -> io::Result<String> {
     use std::io::Read as _;
     let file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(path)?;

@@ -1,4 +1,4 @@
-//! What a script asks the proxy for, and what it is answered.
+//! Requests of a script to the proxy, and their answers.
 
 use std::{
     mem,
@@ -29,7 +29,7 @@ use super::{
     upstream::{Refusal, Upstream},
 };
 
-/// Whoever a run of a script speaks with the proxy through.
+/// The proxy's side of one run of a script.
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) proxy: Proxy,
@@ -37,17 +37,17 @@ pub(super) struct Client {
     pub(super) log: Arc<Log>,
 }
 
-/// What the requests of one connection have started.
+/// The tasks that the requests of one connection have started.
 #[derive(Debug, Default)]
 pub(super) struct Tasks(JoinSet<()>);
 
 type Answer = Response<BoxBody<Bytes, hyper::Error>>;
 
-/// What whoever comes when there are too many is told.
+/// The answer to a connection over the limit.
 pub(super) const TOO_MANY: &str = "prowess: there are too many connections at once\n";
 
 impl Tasks {
-    /// All of them, to be waited for.
+    /// Returns all of them, to wait for.
     pub(super) fn split_off(&mut self) -> JoinSet<()> {
         mem::take(&mut self.0)
     }
@@ -80,7 +80,7 @@ impl Client {
         })
     }
 
-    /// Whether it is the script who asks, as far as there are others who could.
+    /// Whether the request has the password, if one is required.
     fn knows(&self, headers: &HeaderMap) -> bool {
         let Some(password) = &self.password else { return true };
         let value = headers.get(PROXY_AUTHORIZATION).and_then(|it| it.to_str().ok());
@@ -89,7 +89,7 @@ impl Client {
         said.is_some_and(|it| it.ends_with(format!(":{password}").as_bytes()))
     }
 
-    /// Connects to a host, and passes on what comes behind this request.
+    /// Connects to a host, and passes on the bytes that follow this request.
     async fn tunnel(
         &self,
         request: Request<Incoming>,
@@ -101,7 +101,7 @@ impl Client {
         let (idle, record) = (self.proxy.limits.idle, record.clone());
         lock(tasks).0.spawn(async move {
             match hyper::upgrade::on(request).await {
-                // How it ends is in the log, as far as it matters.
+                // The log has the end of a connection, as far as it matters.
                 Ok(client) => drop(tunnel::pass(client, target, upstream, idle).await),
                 Err(_) => record.refuse("it ended before it began"),
             }
@@ -109,7 +109,7 @@ impl Client {
         Ok(Response::new(empty()))
     }
 
-    /// Sends a request on to its host, with the headers that are not for us.
+    /// Forwards a request to its host, without the headers meant for the proxy.
     async fn forward(
         &self,
         request: Request<Incoming>,
@@ -132,14 +132,14 @@ impl Client {
         let length = headers.get(CONTENT_LENGTH).cloned();
         let length = length.filter(|_| !headers.contains_key(TRANSFER_ENCODING));
         strip(headers);
-        // An answer to `HEAD` says it too, and has no body.
+        // An answer to `HEAD` has the length, too, but no body.
         headers.extend(length.map(|it| (CONTENT_LENGTH, it)));
         Ok(answer.map(BodyExt::boxed))
     }
 }
 
-/// Speaks HTTP with a host; what is returned last is to be waited for, and ends when nothing passes for
-/// too long.
+/// Starts HTTP with a host. The returned future must be awaited; it ends when the connection is
+/// idle for too long.
 async fn handshake(
     upstream: Upstream,
     idle: std::time::Duration,
@@ -157,7 +157,7 @@ async fn handshake(
     Ok((sender, driver))
 }
 
-/// Whom a request is for, if it says so in one way only.
+/// Returns the target of a request, if it is unambiguous.
 fn target<B>(request: &Request<B>) -> Result<Target, Refusal> {
     let uri = request.uri();
     let is_tunnel = request.method() == Method::CONNECT;
@@ -186,7 +186,7 @@ fn target<B>(request: &Request<B>) -> Result<Target, Refusal> {
     Ok(target)
 }
 
-/// A request as a host gets it.
+/// Converts a request to the form sent to the host.
 fn outgoing(request: Request<Incoming>, target: &Target) -> Result<Request<Incoming>, Refusal> {
     let (mut head, body) = request.into_parts();
     let path = head.uri.path_and_query().map_or("/", |it| it.as_str());
@@ -206,7 +206,7 @@ fn outgoing(request: Request<Incoming>, target: &Target) -> Result<Request<Incom
     Ok(request)
 }
 
-/// Takes out what is between two neighbours only, and what says how long a body is: that is said anew.
+/// Removes hop-by-hop headers, and those with the length of the body, which is set anew.
 fn strip(headers: &mut HeaderMap) {
     let named = headers.get_all(CONNECTION).iter().filter_map(|it| it.to_str().ok());
     let named = named.flat_map(|it| it.split(','));
@@ -215,13 +215,13 @@ fn strip(headers: &mut HeaderMap) {
     CONNECTION_HEADERS.iter().for_each(|it| drop(headers.remove(*it)));
 }
 
-/// What was asked for, as far as it is no secret.
+/// Returns the requested authority, without credentials.
 fn asked(uri: &Uri) -> String {
     let authority = uri.authority().map_or("", |it| it.as_str());
     authority.rsplit('@').next().unwrap_or_default().to_owned()
 }
 
-/// An answer of the proxy itself. Many programs show the first line of it alone.
+/// Returns an answer of the proxy itself. Many programs show only its first line.
 fn said(status: StatusCode, why: &str) -> Answer {
     let body = Full::from(format!("prowess: {why}\n")).map_err(|never| match never {});
     let mut answer = Response::new(body.boxed());
@@ -239,6 +239,6 @@ fn empty() -> BoxBody<Bytes, hyper::Error> {
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is inside is whole between any two statements.
+    // The data is consistent between any two statements.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

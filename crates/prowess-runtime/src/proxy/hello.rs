@@ -1,19 +1,19 @@
-//! The first words of TLS, as far as they say whom they are for.
+//! Parses the server name of a TLS `ClientHello`.
 
 use std::fmt;
 
-/// What the first bytes of a connection say.
+/// The meaning of the first bytes of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Hello {
-    /// Too little to tell.
+    /// Incomplete.
     Partial,
-    /// TLS for a server of this name; without one, for whoever is at the address.
+    /// TLS for a server with this name; without one, for any server at the address.
     Name(Option<String>),
-    /// Nothing that may pass.
+    /// Anything that may not pass.
     Refused(Fault),
 }
 
-/// Why the first words may not pass.
+/// The reason why a hello may not pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
     NotTls,
@@ -22,17 +22,17 @@ pub(super) enum Fault {
     TooLong,
 }
 
-/// How long a hello may be: a large one has keys of four kinds in it.
+/// The maximum size of a hello: a large one has keys of four kinds.
 pub(super) const MAX_HELLO: usize = 32 * 1024;
 
 const HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 const SERVER_NAME: u16 = 0;
-/// `encrypted_client_hello`, and the draft before it, which hid the name alone.
+/// `encrypted_client_hello`, and its predecessor, which only encrypted the name.
 const ENCRYPTED: [u16; 2] = [0xfe0d, 0xffce];
 
 impl Hello {
-    /// Looks at the bytes that have come so far.
+    /// Parses the bytes received so far.
     pub(super) fn read(bytes: &[u8]) -> Self {
         if bytes.len() > MAX_HELLO {
             return Self::Refused(Fault::TooLong);
@@ -49,7 +49,7 @@ impl Hello {
     }
 }
 
-/// The first message, put together from the records that it comes in; nothing if it is not all there.
+/// Reassembles the first message from its records; `None` if it is incomplete.
 fn message(bytes: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
     let mut reader = Reader(bytes);
     let mut message = Vec::new();
@@ -78,7 +78,7 @@ fn message(bytes: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
     }
 }
 
-/// The name in a hello; nothing if it makes no sense.
+/// Returns the name in a hello; `None` if it is malformed.
 fn name(hello: &[u8]) -> Option<Result<Option<String>, Fault>> {
     let mut reader = Reader(hello);
     // Version and random, then session, ciphers and compression.
@@ -100,7 +100,7 @@ fn name(hello: &[u8]) -> Option<Result<Option<String>, Fault>> {
         if ENCRYPTED.contains(&kind) {
             return Some(Err(Fault::Encrypted));
         }
-        // Two of them would be one for us and one for the server.
+        // With two names, the server might use another one than we check.
         if kind == SERVER_NAME && name.replace(server_name(body)?).is_some() {
             return None;
         }
@@ -108,7 +108,7 @@ fn name(hello: &[u8]) -> Option<Result<Option<String>, Fault>> {
     Some(Ok(name))
 }
 
-/// The one name that an extension holds.
+/// Returns the only name in an extension.
 fn server_name(body: &[u8]) -> Option<String> {
     let mut outer = Reader(body);
     let mut list = Reader(outer.vector(2)?);
@@ -131,7 +131,7 @@ impl<'b> Reader<'b> {
         Some(self.take(bytes)?.iter().fold(0, |number, it| number << 8 | u32::from(*it)))
     }
 
-    /// As many bytes as a number of so many bytes before them says.
+    /// Reads a vector that is prefixed by its length in so many bytes.
     fn vector(&mut self, bytes: usize) -> Option<&'b [u8]> {
         let length = self.number(bytes)?;
         self.take(length as usize)
@@ -157,7 +157,7 @@ mod tests {
 
     use super::*;
 
-    /// What a client says first.
+    /// Returns the `ClientHello` of a real client.
     fn hello(server: &'static str) -> Vec<u8> {
         let config = ClientConfig::builder_with_provider(ring::default_provider().into())
             .with_safe_default_protocol_versions()
@@ -171,7 +171,7 @@ mod tests {
         bytes
     }
 
-    /// A hello with these extensions and nothing else in it, in records of so many bytes.
+    /// Builds a hello with only these extensions, split into records of so many bytes.
     fn made(extensions: &[(u16, &[u8])], record: usize) -> Vec<u8> {
         let mut list = Vec::new();
         for (kind, body) in extensions {

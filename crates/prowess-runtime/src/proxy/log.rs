@@ -1,4 +1,4 @@
-//! What a script has connected to, and what it was refused.
+//! The log of a script's connections and refusals.
 
 use std::{
     io,
@@ -12,7 +12,7 @@ use prowess_sandbox::ScriptConnection;
 
 use super::target::Target;
 
-/// The connections of one run, in the order in which they were asked for.
+/// The connections of one run, in the order of the requests.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     records: Mutex<Vec<Arc<Record>>>,
@@ -20,7 +20,7 @@ pub(crate) struct Log {
     bytes: AtomicU64,
 }
 
-/// One connection. What it has sent and received is counted as it passes.
+/// One connection. Its bytes are counted as they pass.
 #[derive(Debug)]
 pub(super) struct Record {
     host: String,
@@ -30,29 +30,29 @@ pub(super) struct Record {
     refused: OnceLock<String>,
 }
 
-/// How many connections are listed.
+/// The maximum number of listed connections.
 const LISTED: usize = 1000;
-/// How much of a name is listed.
+/// The maximum length of a listed name.
 const NAME: usize = 255;
 
 impl Log {
-    /// Begins to list a connection.
+    /// Adds a connection.
     pub(super) fn begin(&self, target: &Target) -> Arc<Record> {
         self.list(target.host.to_string(), target.port)
     }
 
-    /// Lists something that was refused before it was known what it was about.
+    /// Adds a refusal whose target is unknown.
     pub(crate) fn refuse_unknown(&self, why: &str) {
         self.list(String::new(), 0).refuse(why);
     }
 
-    /// Lists what was asked for and could not be read.
+    /// Adds a refused request that could not be parsed.
     pub(super) fn refuse(&self, asked: &str, why: &str) {
         let end = asked.floor_char_boundary(NAME.min(asked.len()));
         self.list(asked[..end].to_owned(), 0).refuse(why);
     }
 
-    /// What there was, and how many connections are not listed.
+    /// Returns the connections, and the number of those not listed.
     pub(crate) fn connections(&self) -> (Vec<ScriptConnection>, u64) {
         let all = lock(&self.records).iter().map(|it| it.connection()).collect();
         (all, self.omitted.load(Relaxed))
@@ -81,7 +81,7 @@ impl Log {
 }
 
 impl Record {
-    /// Says why there is no such connection, or why it ended; the first word counts.
+    /// Records why the connection was refused or ended; the first reason counts.
     pub(super) fn refuse(&self, why: &str) {
         let _ = self.refused.set(why.to_owned());
     }
@@ -106,6 +106,6 @@ impl Record {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is inside is whole between any two statements.
+    // The data is consistent between any two statements.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

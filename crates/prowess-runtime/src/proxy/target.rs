@@ -1,10 +1,10 @@
-//! Whom a request is for.
+//! The target of a request.
 
 use std::fmt;
 
 use url::{Host, Url};
 
-/// A host and a port, as they are compared: in lower case and ASCII, without a dot at the end.
+/// A host and a port in normal form: lower case, ASCII, without a trailing dot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Target {
     pub(super) host: Host,
@@ -12,7 +12,8 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// Reads `host:port`; a port may be missing where there is a usual one. There is no user before it.
+    /// Parses `host:port`; the port may be missing if there is a default. User information is
+    /// refused.
     pub(super) fn parse(text: &str, usual: Option<u16>) -> Option<Self> {
         let (host, port) = match text.rsplit_once(':') {
             Some((host, port)) if !port.ends_with(']') => (host, digits(port)?),
@@ -29,12 +30,12 @@ impl Target {
         Some(Self { host, port })
     }
 
-    /// As the address guard takes it.
+    /// Returns it as a URL for the address guard.
     pub(super) fn url(&self) -> Option<Url> {
         Url::parse(&format!("https://{self}/")).ok()
     }
 
-    /// Its name; an address has none.
+    /// Returns its name; an address has none.
     pub(super) fn name(&self) -> Option<&str> {
         match &self.host {
             Host::Domain(name) => Some(name),
@@ -49,7 +50,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// A number that is nothing but digits.
+/// Parses a number of ASCII digits only.
 fn digits(text: &str) -> Option<u16> {
     text.bytes().all(|it| it.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }

@@ -1,4 +1,4 @@
-//! What passes through `CONNECT`: TLS for the host that was asked for, and nothing else.
+//! The traffic of `CONNECT`: TLS for the requested host, and nothing else.
 
 use std::io;
 
@@ -15,10 +15,10 @@ use super::{
     upstream::Upstream,
 };
 
-/// What TLS says to a client that asks for another server: `unrecognized_name`.
+/// The TLS alert for a client that asks for another server: `unrecognized_name`.
 const ALERT: [u8; 7] = [21, 3, 1, 0, 2, 2, 112];
 
-/// Passes bytes on both ways until one side ends, or neither has said anything for too long.
+/// Passes bytes both ways until one side ends, or both are idle for too long.
 pub(super) async fn pass(
     client: Upgraded,
     target: Target,
@@ -50,7 +50,7 @@ pub(super) async fn pass(
     }
 }
 
-/// The first words of a client, if they are for the host that it asked for.
+/// Reads the hello of a client, if it is for the requested host.
 async fn greeting(client: &mut TokioIo<Upgraded>, target: &Target) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     loop {

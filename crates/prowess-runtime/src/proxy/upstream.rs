@@ -1,4 +1,4 @@
-//! The way to a host that may be connected to, counted and watched.
+//! A connection to an allowed host, metered and timed out.
 
 use std::{
     io::{self, Error},
@@ -24,25 +24,25 @@ use super::{
     target::Target,
 };
 
-/// A connection to a host. What passes is counted; too much of it breaks the connection.
+/// A connection to a host. Its bytes are counted; exceeding the limit breaks the connection.
 #[derive(Debug)]
 pub(super) struct Upstream {
     stream: TcpStream,
     meter: Arc<Meter>,
 }
 
-/// What is known about a connection while bytes pass.
+/// The counters of a connection.
 #[derive(Debug)]
 pub(super) struct Meter {
     pub(super) record: Arc<Record>,
     log: Arc<Log>,
     most: u64,
     start: Instant,
-    /// When the last byte passed, in milliseconds from the start.
+    /// The time of the last byte, in milliseconds from the start.
     last: AtomicU64,
 }
 
-/// Why there is no connection, as it is told to the script.
+/// The reason why a connection is refused, as sent to the script.
 #[derive(Debug)]
 pub(super) struct Refusal {
     pub(super) status: StatusCode,
@@ -97,10 +97,10 @@ impl Proxy {
     }
 }
 
-/// The ports that a host may be connected to at which no list names.
+/// The ports that are allowed for hosts listed without one.
 const USUAL: [u16; 2] = [80, 443];
 
-/// What a script is told, with what to do about it.
+/// Converts an error to a refusal, with a hint.
 fn refusal(error: &FetchError, target: &Target, remedy: &HostRemedy) -> Refusal {
     let Target { host, port } = target;
     let at = if USUAL.contains(port) { host.to_string() } else { target.to_string() };
@@ -124,7 +124,7 @@ fn refusal(error: &FetchError, target: &Target, remedy: &HostRemedy) -> Refusal 
 }
 
 impl Meter {
-    /// Waits until nothing has passed for so long.
+    /// Waits until nothing has passed for this long.
     pub(super) async fn idle(&self, idle: Duration) {
         loop {
             let until = self.start + Duration::from_millis(self.last.load(Relaxed)) + idle;

@@ -2,14 +2,14 @@
 
 use crate::{glob::fits, tool::Action};
 
-/// A tool that a skill lists, and what it may be used for.
+/// A tool that a skill lists, and its permitted use.
 #[derive(Debug)]
 pub(super) struct Grant<'a> {
     tool: &'a str,
     pub(super) argument: Option<&'a str>,
 }
 
-/// What clients call our tools.
+/// Other clients' names for our tools.
 const ALIASES: &[(&str, &[&str])] = &[
     ("execute_command", &["bash", "shell", "exec", "terminal", "run_command", "execute"]),
     ("read_file", &["read", "view", "fs_read"]),
@@ -32,7 +32,7 @@ impl<'a> Grant<'a> {
         }
     }
 
-    /// Whether it is about this use of this tool.
+    /// Whether it covers this use of this tool.
     pub(super) fn names(&self, tool: &str, action: &Action) -> bool {
         let is = |name: &str| self.tool.eq_ignore_ascii_case(name);
         let is_alias = |own: &str| {
@@ -40,19 +40,19 @@ impl<'a> Grant<'a> {
         };
         is(tool)
             || is_alias(tool)
-            // Whoever may read may also read with the tool that does both.
+            // A permission to read includes reading with the tool that does both.
             || (tool == "file_operations" && matches!(action, Action::Read(_)) && is_alias("read_file"))
             || (matches!(action, Action::Execute(_)) && is("skill"))
             || (matches!(action, Action::Serve { .. }) && (fits(self.tool, tool) || begins(tool, self.tool)))
     }
 
-    /// Whether it is about a tool of the server that would be started as `mcp__<server>`.
+    /// Whether it covers a tool of the server that would be started as `mcp__<server>`.
     pub(super) fn needs(&self, server: &str) -> bool {
         begins(self.tool, server)
     }
 }
 
-/// Whether a tool is one of a server: `mcp__files__read` of `mcp__files`.
+/// Whether a tool belongs to a server: `mcp__files__read` to `mcp__files`.
 fn begins(tool: &str, server: &str) -> bool {
     tool.strip_prefix(server).is_some_and(|it| it.starts_with("__"))
 }
