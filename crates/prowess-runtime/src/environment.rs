@@ -1,4 +1,5 @@
-//! What a script needs around it: an interpreter, packages, programs, variables, and the files that its arguments name.
+//! The environment of a script: an interpreter, packages, programs, variables, and the files that
+//! its arguments name.
 
 mod needs;
 mod files;

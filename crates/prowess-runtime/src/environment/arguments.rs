@@ -1,4 +1,4 @@
-//! Arguments of a script that name files: it can read these, by the path that was typed.
+//! Arguments of a script that name files: the script can read these, by the path that was typed.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -13,24 +13,25 @@ use std::{
 
 use prowess_sandbox::{Work, is_of_system};
 
-/// Arguments of a script. Those made from a list of words are passed on as they are, and name nothing.
+/// Arguments of a script. Those made from a list of words are passed on unchanged, and name no
+/// files.
 #[derive(Debug, Clone, Default)]
 pub struct ScriptArguments {
     pub(crate) words: Vec<OsString>,
-    /// What the script may read, because it is named.
+    /// Files that the script may read, because they are named.
     pub(crate) reads: Vec<PathBuf>,
-    /// What of that it may not read.
+    /// Named files that the script may not read.
     pub(crate) withheld: Vec<PathBuf>,
-    /// Relative paths, and what they lead to.
+    /// Relative paths, and their targets.
     links: Vec<(PathBuf, PathBuf)>,
 }
 
-/// How a relative path leads a script to what a person means by it.
+/// The way in which a script reaches the file behind a relative path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PathAccess {
-    /// By itself: the script begins where the person is.
+    /// Directly: the script starts in the user's directory.
     Plain,
-    /// By a link in the directory where the script begins.
+    /// By a link in the directory that the script starts in.
     Link,
     /// As an absolute path.
     Absolute,
@@ -43,8 +44,8 @@ impl From<Vec<OsString>> for ScriptArguments {
 }
 
 impl ScriptArguments {
-    /// Lets a script read whatever its arguments name, seen from the directory `here`. The script begins in `directory`,
-    /// or in its work directory.
+    /// Lets a script read all files that its arguments name, relative to the directory `here`. The
+    /// script starts in `directory`, or in its work directory.
     pub fn naming_files(words: &[OsString], here: &Path, directory: Option<&Path>) -> Self {
         let way = match directory {
             None => PathAccess::Link,
@@ -59,7 +60,7 @@ impl ScriptArguments {
         arguments
     }
 
-    /// Lets relative paths lead to a directory below `here`, too, in which the script may write.
+    /// Makes relative paths also lead to a directory below `here` that the script may write to.
     pub fn leading_to(&mut self, directory: &Path, here: &Path) {
         if let Ok(below) = directory.strip_prefix(here)
             && below.components().next().is_some()
@@ -68,22 +69,22 @@ impl ScriptArguments {
         }
     }
 
-    /// Keeps from the script what it may not read all the same.
+    /// Removes the files that `may_read` rejects.
     pub(crate) fn retain(&mut self, may_read: impl Fn(&Path) -> bool) {
         self.reads.retain(|it| may_read(it));
         self.links.retain(|it| may_read(&it.1));
     }
 
-    /// Puts links into the work directory, in which the script begins; returns their paths there.
+    /// Creates links in the work directory, in which the script starts; returns their paths.
     pub(crate) fn place(&self, work: &Work) -> io::Result<Vec<PathBuf>> {
         let mut placed = Vec::new();
         let mut links: Vec<_> = self.links.iter().collect();
-        // A folder before what lies in it.
+        // A folder before its contents.
         links.sort_by_key(|it| it.0.components().count());
         for (path, target) in links {
             let place = work.path().join(path);
             let folder = place.parent().unwrap_or(work.path());
-            // A link on the way leads there already.
+            // A link to a parent folder leads there already.
             if place.exists()
                 || DirBuilder::new().recursive(true).mode(0o700).create(folder).is_err()
             {
@@ -95,9 +96,9 @@ impl ScriptArguments {
         Ok(placed)
     }
 
-    /// Takes in what a word names; returns the word as the script gets it.
+    /// Adds the file that a word names; returns the word to pass to the script.
     fn add(&mut self, word: &OsStr, here: &Path, way: PathAccess) -> OsString {
-        // `--input=a.pdf` names a file behind its sign.
+        // `--input=a.pdf` names a file after the equals sign.
         let bytes = word.as_bytes();
         let is_option = bytes.starts_with(b"-");
         let sign = bytes.iter().position(|it| *it == b'=').filter(|_| is_option);
@@ -129,7 +130,7 @@ impl ScriptArguments {
     }
 }
 
-/// Whether every script has it, as far as it can be had.
+/// Whether every script can read it anyway, as far as it is readable at all.
 pub(crate) fn is_everywhere(path: &Path) -> bool {
     let is_own = ["/proc", "/sys", "/dev"].iter().any(|it| path.starts_with(it));
     is_own || path == Path::new("/") || is_of_system(path)

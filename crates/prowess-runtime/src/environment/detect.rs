@@ -1,4 +1,4 @@
-//! Finds out what a skill needs from its files, without running anything.
+//! Detects the needs of a skill from its files, without running anything.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,13 +26,13 @@ use crate::skill_folder::SkillFile;
 /// The first version of Node that runs TypeScript.
 const TYPESCRIPT: &str = ">=22.18";
 
-/// What a skill needs: read from its files, bounded, and nothing is run.
+/// Detects the needs of a skill from its files, within limits and without running anything.
 pub fn detect(skill: &Skill) -> Needs {
     let document = skill.document().unwrap_or_default();
     detected(&skill.manifest, &String::from_utf8_lossy(&document), Files::of(skill))
 }
 
-/// The same, of files that were read already.
+/// Detects the needs of a skill from files that were read already.
 pub(crate) fn detect_in(manifest: &Manifest, files: &[SkillFile]) -> Needs {
     let document = files.iter().find(|it| it.path == "SKILL.md");
     let document = document.map(|it| String::from_utf8_lossy(&it.bytes));
@@ -64,9 +64,9 @@ struct Detection<'a> {
     files: &'a Files<'a>,
     sources: &'a BTreeMap<String, Source>,
     needs: Needs,
-    /// What folders declare: each is read once.
+    /// The declarations of folders: each is read once.
     declared: BTreeMap<(Ecosystem, String), Option<Rc<EnvironmentNeeds>>>,
-    /// Where packages stand that scripts import without a declaration.
+    /// Indices of the environments for undeclared imports.
     imported: BTreeMap<(Ecosystem, String), usize>,
     /// The programs that each file starts.
     started: BTreeMap<&'a str, Vec<StartedProgram>>,
@@ -86,7 +86,8 @@ impl<'a> Detection<'a> {
         self.start(source);
     }
 
-    /// Adds the programs that a script and what it imports start, also by a package that does nothing else.
+    /// Adds the programs that a script and its imports start, including those that a wrapper
+    /// package starts.
     fn start(&mut self, source: &'a Source) {
         let reached = self.reached(source);
         for file in &reached {
@@ -156,7 +157,7 @@ impl<'a> Detection<'a> {
         (interpreter, environment)
     }
 
-    /// What the nearest folder above a script declares that declares anything.
+    /// Returns the declaration of the nearest folder above a script that has one.
     fn nearest(&mut self, ecosystem: Ecosystem, path: &str) -> Option<Rc<EnvironmentNeeds>> {
         let files = self.files;
         upward(folder_of(path)).find_map(|folder| {
@@ -183,7 +184,8 @@ impl<'a> Detection<'a> {
         })
     }
 
-    /// Adds what a script for Deno names with its registry to what its project declares.
+    /// Adds the packages that a Deno script names with their registry to those that its project
+    /// declares.
     fn add_specified(&mut self, deno: &EnvironmentNeeds, source: &'a Source) -> usize {
         let at = self.add(deno);
         let named = self.reached(source).into_iter().flat_map(|it| &it.packages);
@@ -198,7 +200,7 @@ impl<'a> Detection<'a> {
         at
     }
 
-    /// Adds what a script imports to the environment of all for which nothing is declared.
+    /// Adds the imports of a script to the environment for undeclared packages.
     fn import(
         &mut self,
         ecosystem: Ecosystem,
@@ -207,7 +209,7 @@ impl<'a> Detection<'a> {
     ) -> Option<usize> {
         let reached = self.reached(source);
         versions.extend(reached.iter().flat_map(|it| &it.versions).cloned());
-        // Only Deno takes packages by a specifier.
+        // Only Deno resolves packages by a specifier.
         let is_taken =
             |it: &&PackageNeed| it.requirement.contains(':') == (ecosystem == Ecosystem::Deno);
         let found: Vec<&PackageNeed> =
@@ -249,7 +251,7 @@ impl<'a> Detection<'a> {
         }
     }
 
-    /// A script and all files of the skill that it comes to import.
+    /// Returns a script and all files of the skill that it imports, directly or not.
     fn reached(&self, source: &'a Source) -> Vec<&'a Source> {
         let mut reached = vec![source];
         let mut seen = BTreeSet::from([source.path.as_str()]);
@@ -263,7 +265,7 @@ impl<'a> Detection<'a> {
     }
 }
 
-/// Adds versions that are not asked for yet.
+/// Adds versions that are not required yet.
 fn add_versions(environment: &mut EnvironmentNeeds, versions: Vec<VersionNeed>) {
     for version in versions {
         let is_new = environment.versions.iter().all(|it| it.requirement != version.requirement);
@@ -271,7 +273,7 @@ fn add_versions(environment: &mut EnvironmentNeeds, versions: Vec<VersionNeed>) 
     }
 }
 
-/// What runs a TypeScript file whose first line does not say so: what the nearest project is for.
+/// Returns the runtime of a TypeScript file without a shebang: that of the nearest project.
 fn typescript(
     source: &Source,
     node: Option<&EnvironmentNeeds>,

@@ -1,4 +1,4 @@
-//! The files of a skill as detection reads them: bounded, inside of the skill, no link followed.
+//! The files of a skill for detection: within limits, inside of the skill, without following links.
 
 use std::{
     cell::{Cell, RefCell},
@@ -17,32 +17,32 @@ use crate::skill_folder::{FileKind, SkillFile};
 /// The files of a skill.
 pub(super) struct Files<'a> {
     paths: BTreeSet<String>,
-    /// The names of all modules of Python: files, and folders that have any.
+    /// The names of all Python modules: files, and folders with such files.
     modules: BTreeSet<String>,
     home: Home<'a>,
-    /// How many bytes may still be read.
+    /// The number of bytes that may still be read.
     room: Cell<u64>,
     notes: RefCell<BTreeSet<NeedNote>>,
 }
 
-/// Where files are read from.
+/// The source of the files.
 enum Home<'a> {
     Folder(Root),
     Skill(&'a Skill),
     Read(&'a [SkillFile]),
 }
 
-/// The largest file that is read, and all of them together, in bytes.
+/// The size limits of a file, and of all files together, in bytes.
 const FILE: u64 = 1024 * 1024;
 const ALL: u64 = 32 * 1024 * 1024;
-/// How many files and folders are looked at, and how deep.
+/// The limits on the number of files and folders, and on their depth.
 const ENTRIES: usize = 10_000;
 const DEPTH: usize = 32;
-/// What installers and tools make; nothing in there is a script of the skill.
+/// Folders that installers and tools create; they contain no scripts of the skill.
 const MADE: &[&str] = &[".git", ".venv", "__pycache__", "node_modules", "site-packages", "venv"];
 
 impl<'a> Files<'a> {
-    /// The files of a skill, as they are now.
+    /// Lists the current files of a skill.
     pub(super) fn of(skill: &'a Skill) -> Self {
         let root = skill.absolute_folder().map(|it| Root::open(&it));
         match root {
@@ -59,7 +59,7 @@ impl<'a> Files<'a> {
         }
     }
 
-    /// Files that were read already.
+    /// Uses files that were read already.
     pub(super) fn read_before(files: &'a [SkillFile]) -> Self {
         let plain = files.iter().filter(|it| matches!(it.kind, FileKind::Plain(_)));
         let paths = plain.map(|it| it.path.clone()).filter(|it| !is_made(it));
@@ -113,34 +113,35 @@ impl<'a> Files<'a> {
         Self { paths, modules, home, room: Cell::new(ALL), notes: RefCell::default() }
     }
 
-    /// The paths of all files, sorted.
+    /// Returns the paths of all files, sorted.
     pub(super) fn paths(&self) -> impl Iterator<Item = &str> {
         self.paths.iter().map(String::as_str)
     }
 
-    /// Whether there is a file of this path.
+    /// Whether there is a file at this path.
     pub(super) fn has(&self, path: &str) -> bool {
         self.paths.contains(path)
     }
 
-    /// Whether there is a folder of this path with a file of this ending somewhere in it.
+    /// Whether there is a folder at this path that contains a file with this extension at any
+    /// depth.
     pub(super) fn has_in_folder(&self, folder: &str, ending: &str) -> bool {
         let start = format!("{folder}/");
         let mut inside = self.paths.range(start.clone()..).take_while(|it| it.starts_with(&start));
         inside.any(|it| it.ends_with(ending))
     }
 
-    /// Whether some folder has a module of Python of this name.
+    /// Whether some folder has a Python module of this name.
     pub(super) fn has_module(&self, name: &str) -> bool {
         self.modules.contains(name)
     }
 
-    /// Reads a text; nothing for what is none.
+    /// Reads a text file; `None` if it is not text.
     pub(super) fn quiet_text(&self, path: &str) -> Option<String> {
         self.read(path).ok()
     }
 
-    /// Reads a text; what cannot be read is noted.
+    /// Reads a text file; adds a note if it cannot be read.
     pub(super) fn text(&self, path: &str) -> Option<String> {
         if !self.has(path) {
             return None;
@@ -174,7 +175,7 @@ impl<'a> Files<'a> {
         }
     }
 
-    /// The bytes of a file, one more than the limit where it has more.
+    /// Reads a file up to one byte more than the limit.
     fn bytes(&self, path: &str, limit: u64) -> Result<Vec<u8>, String> {
         match &self.home {
             Home::Folder(root) => {
@@ -191,7 +192,7 @@ impl<'a> Files<'a> {
         }
     }
 
-    /// Notes something about a line of a file; line 0 is the whole file.
+    /// Adds a note on a line of a file; line 0 is the whole file.
     pub(super) fn note(&self, file: &str, line: usize, message: &str) {
         let mut notes = self.notes.borrow_mut();
         if notes.len() < MAX_NOTES {
@@ -199,32 +200,32 @@ impl<'a> Files<'a> {
         }
     }
 
-    /// All notes, sorted by place.
+    /// Returns all notes, sorted by place.
     pub(super) fn into_notes(self) -> Vec<NeedNote> {
         self.notes.into_inner().into_iter().collect()
     }
 }
 
-/// What is noted about a file that is no text.
+/// The note on a file that is not text.
 const NO_TEXT: &str = "it is not UTF-8 text, so it was not read";
-/// How many notes are kept.
+/// The maximum number of notes.
 const MAX_NOTES: usize = 100;
 
 fn is_made(path: &str) -> bool {
     path.split('/').any(|it| MADE.contains(&it))
 }
 
-/// The folder of a path; empty for one at the top.
+/// Returns the folder of a path; empty at the top.
 pub(super) fn folder_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |it| it.0)
 }
 
-/// A path inside of a folder.
+/// Returns a path inside of a folder.
 pub(super) fn inside(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
 
-/// A folder and all above it, the nearest first, up to that of the skill.
+/// Returns a folder and all above it, the nearest first, up to that of the skill.
 pub(super) fn upward(folder: &str) -> impl Iterator<Item = &str> {
     let mut next = Some(folder);
     std::iter::from_fn(move || {
@@ -234,7 +235,7 @@ pub(super) fn upward(folder: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Where a path leads that is written relative to a folder; nothing if it leads out of the skill.
+/// Resolves a path relative to a folder; `None` if it leads out of the skill.
 pub(super) fn resolved(folder: &str, path: &str) -> Option<String> {
     if path.starts_with('/') || path.contains(['\\', ':']) {
         return None;

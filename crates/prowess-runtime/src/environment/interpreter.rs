@@ -1,4 +1,5 @@
-//! Interpreters that a user has: which one runs a script, and what it has to read to run in a sandbox.
+//! Interpreters on the user's machine: the one that runs a script, and the files it has to read in
+//! a sandbox.
 
 use std::{
     collections::BTreeMap,
@@ -11,83 +12,85 @@ use prowess_sandbox::is_of_system;
 
 use super::{shebang::shebang, version::satisfies, version_manager};
 
-/// Where interpreters are looked for, best first. The host fills it in: nothing here reads the environment.
+/// The places to search for interpreters, best first. The host fills it in: nothing here reads the
+/// environment.
 #[derive(Debug, Clone, Default)]
 pub struct InterpreterSearch {
-    /// What the user's settings name, by `python` or `node`.
+    /// The interpreters configured by the user, by `python` or `node`.
     pub configured: BTreeMap<String, PathBuf>,
-    /// The virtual environment that is active (`VIRTUAL_ENV`).
+    /// The active virtual environment (`VIRTUAL_ENV`).
     pub virtual_env: Option<PathBuf>,
-    /// The directories whose `.venv` and files with versions count, the nearest first: those of a project that is
-    /// trusted, and no others.
+    /// The directories whose `.venv` and version files apply, the nearest first: only those of a
+    /// trusted project.
     pub directories: Vec<PathBuf>,
     /// The directories of `PATH`.
     pub path: Vec<PathBuf>,
-    /// The user's home, for what version managers install there.
+    /// The user's home directory, for the installations of version managers.
     pub home: Option<PathBuf>,
 }
 
 impl InterpreterSearch {
-    /// Whether a directory has a virtual environment or says which version of an interpreter it wants.
+    /// Whether a directory has a virtual environment or a version file.
     pub fn matters(directory: &Path) -> bool {
         let mut names = VENVS.iter().chain(version_manager::FILES);
         names.any(|it| directory.join(it).symlink_metadata().is_ok())
     }
 }
 
-/// An interpreter that is not just the system's.
+/// An interpreter outside of the system's directories.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstalledInterpreter {
     /// The program to start.
     pub program: PathBuf,
-    /// What it has to read, besides the system.
+    /// Paths that it has to read, besides the system's.
     pub reads: Vec<PathBuf>,
-    /// Why it is this one.
+    /// The reason why it was chosen.
     pub origin: InterpreterOrigin,
 }
 
-/// Why an interpreter was chosen.
+/// The reason why an interpreter was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InterpreterOrigin {
     /// A setting names it.
     Setting(String),
-    /// It is that of the active virtual environment.
+    /// It belongs to the active virtual environment.
     VirtualEnv,
-    /// It is that of a `.venv` in the project.
+    /// It belongs to a `.venv` in the project.
     Project,
-    /// It comes first on `PATH`.
+    /// It is the first on `PATH`.
     Path,
     /// A version manager installed it.
     Manager(&'static str),
 }
 
-/// A setting names an interpreter that cannot be used.
+/// A setting names an unusable interpreter.
 #[derive(Debug, thiserror::Error)]
 #[error("`{setting}` names `{}`, which cannot be run", path.display())]
 pub struct InterpreterError {
     /// The setting.
     pub setting: String,
-    /// What it names.
+    /// Its value.
     pub path: PathBuf,
-    /// Why.
+    /// The error.
     pub source: io::Error,
 }
 
-/// The interpreters that are looked for by more than their name: how settings call them, and other names of each.
+/// The interpreters with a setting of their own: its key, and the names of the programs.
 const FAMILIES: &[(&str, &[&str])] =
     &[("python", &["python", "python3"]), ("node", &["node", "nodejs"])];
 
-/// How long the first line of a script can be, as the kernel has it.
+/// The maximum length of a shebang line, as in the kernel.
 const LINE: u64 = 256;
 
-/// The versions of Python 3 that are looked for by name.
+/// The minor versions of Python 3 that are searched by name.
 const MINORS: std::ops::Range<u32> = 8..30;
 
-/// What a virtual environment is called in a project.
+/// The names of virtual environments in a project.
 const VENVS: &[&str] = &[".venv", "venv"];
 
 impl InterpreterSearch {
-    /// Finds what runs under the name of a program; nothing where that is the system's own, or is not there.
+    /// Finds the interpreter for the name of a program; `None` if that is the system's own, or
+    /// there is none.
     pub fn find(&self, program: &str) -> Result<Option<InstalledInterpreter>, InterpreterError> {
         let name = program.rsplit('/').next().unwrap_or(program);
         let family = FAMILIES.iter().find(|it| it.1.contains(&name)).map(|it| it.0);
@@ -99,20 +102,22 @@ impl InterpreterSearch {
         let found = found.filter(|it| !is_of_system(&it.program));
         Ok(found.map(|it| match family {
             Some(_) => it,
-            // What else lies beside it is none of its business.
+            // It must not read its neighbours.
             None => InstalledInterpreter { reads: vec![it.program.clone()], ..it },
         }))
     }
 
-    /// What runs under the names of interpreters, where that is not the system's own. What cannot be used is left out.
+    /// Returns all interpreters that are not the system's own, by their names. Unusable ones are
+    /// left out.
     pub fn by_name(&self) -> BTreeMap<String, InstalledInterpreter> {
         let names = FAMILIES.iter().flat_map(|it| it.1);
         let found = names.filter_map(|it| Some(((*it).to_owned(), self.find(it).ok()??)));
         found.collect()
     }
 
-    /// Finds a program by its name, with all that it has to read: an interpreter as [`find`](Self::find) does, and any
-    /// other one on `PATH`. Nothing where that is the system's own, or is not there.
+    /// Finds a program by its name, with all paths that it has to read: an interpreter like
+    /// [`find`](Self::find), any other on `PATH`. `None` if that is the system's own, or there is
+    /// none.
     pub(crate) fn program(
         &self,
         name: &str,
@@ -126,8 +131,8 @@ impl InterpreterSearch {
         Ok(first.filter(|it| !is_of_system(it)).and_then(|it| self.program_at(&it)))
     }
 
-    /// The program at a path, with all that it has to read: the interpreter that its first line names, and the virtual
-    /// environment or the `node_modules` that it is a part of.
+    /// Returns the program at a path, with all paths that it has to read: the interpreter in its
+    /// shebang, and the virtual environment or the `node_modules` that it belongs to.
     pub(crate) fn program_at(&self, path: &Path) -> Option<InstalledInterpreter> {
         let name = path.file_name()?.to_str()?;
         if !is_executable(path) {
@@ -166,8 +171,8 @@ impl InterpreterSearch {
         FAMILIES.iter().any(|it| it.1.contains(&name))
     }
 
-    /// The installation behind the first of these programs, whichever virtual environment is active; where its version
-    /// will not do, that of another Python on `PATH`.
+    /// Returns the base installation of the first of these programs, whichever virtual environment
+    /// is active; if its version does not fit, that of another Python on `PATH`.
     pub(crate) fn installation(
         &self,
         names: &[&str],
@@ -190,7 +195,7 @@ impl InterpreterSearch {
         Ok(others.find_map(|it| plain(&self.installed(&it)?, home).filter(will_do)))
     }
 
-    /// The first program of this name on `PATH` or in the system, without links.
+    /// Returns the first program of this name on `PATH` or in the system, with links resolved.
     pub(crate) fn installed(&self, name: &str) -> Option<PathBuf> {
         let home = self.home.as_deref();
         let there = self.path.iter().filter(|it| it.is_absolute()).map(|it| it.join(name));
@@ -224,7 +229,7 @@ impl InterpreterSearch {
         Ok(InstalledInterpreter { origin: InterpreterOrigin::Setting(setting), ..found })
     }
 
-    /// That of a virtual environment: the active one, else the nearest of the project.
+    /// Returns that of a virtual environment: the active one, else the nearest of the project.
     fn venv(&self, name: &str) -> Option<InstalledInterpreter> {
         let of = |folder: &Path, origin| {
             let found = virtual_environment(&folder.join("bin").join(name), self.home.as_deref())?;
@@ -239,19 +244,20 @@ impl InterpreterSearch {
         })
     }
 
-    /// The first on `PATH`; what a version manager puts there stands for the version that it would start.
+    /// Returns the first on `PATH`; a shim of a version manager is resolved to the version it would
+    /// start.
     fn on_path(&self, name: &str) -> Option<InstalledInterpreter> {
         let there = self.path.iter().filter(|it| it.is_absolute()).map(|it| it.join(name));
         let mut there = there.filter(|it| is_executable(it));
         there.find_map(|it| self.at(&it)).or_else(|| {
-            // Its manager may only be there in an interactive shell.
+            // The version manager may only be loaded in an interactive shell.
             let program = version_manager::of_nvm(name, &self.directories, self.home.as_deref()?)?;
             let found = plain(&program, self.home.as_deref())?;
             Some(InstalledInterpreter { origin: InterpreterOrigin::Manager("nvm"), ..found })
         })
     }
 
-    /// The interpreter at a path; nothing for what starts another one of which nothing is known.
+    /// Returns the interpreter at a path; `None` for a shim whose target is unknown.
     fn at(&self, path: &Path) -> Option<InstalledInterpreter> {
         let home = self.home.as_deref();
         if let Some(found) = virtual_environment(path, home) {
@@ -281,8 +287,8 @@ impl fmt::Display for InterpreterOrigin {
     }
 }
 
-/// The interpreter of a virtual environment, if the path leads to one: with the environment itself and the
-/// installation that it was made from.
+/// Returns the interpreter of a virtual environment, if the path leads to one, with the environment
+/// itself and its base installation.
 fn virtual_environment(path: &Path, home: Option<&Path>) -> Option<InstalledInterpreter> {
     let folder = path.parent()?.parent()?;
     let settings = fs::read_to_string(folder.join("pyvenv.cfg")).ok()?;
@@ -296,7 +302,7 @@ fn virtual_environment(path: &Path, home: Option<&Path>) -> Option<InstalledInte
         })
     };
     let mut reads = vec![folder.to_owned()];
-    // What it links to, and what it says that it was made from: either may be a link itself.
+    // The target of its link, and the base in its configuration: either may be a link itself.
     let base = value("home").map(|it| it.join(path.file_name().unwrap_or_default()));
     for program in [Some(path.to_owned()), base].into_iter().flatten().filter(|it| is_python(it)) {
         if let Some(found) = plain(&program, home) {
@@ -308,7 +314,8 @@ fn virtual_environment(path: &Path, home: Option<&Path>) -> Option<InstalledInte
     Some(InstalledInterpreter { program: path.to_owned(), reads, origin: InterpreterOrigin::Path })
 }
 
-/// An installed interpreter: with the folder that it is installed in, unless that holds other things too.
+/// Returns an installed interpreter with its installation folder, unless that contains other things
+/// too.
 fn plain(path: &Path, home: Option<&Path>) -> Option<InstalledInterpreter> {
     let program = fs::canonicalize(path).ok()?;
     let reads = match program.parent().and_then(Path::parent) {
@@ -323,12 +330,12 @@ fn plain(path: &Path, home: Option<&Path>) -> Option<InstalledInterpreter> {
     Some(InstalledInterpreter { program, reads, origin: InterpreterOrigin::Path })
 }
 
-/// The outermost `node_modules` that a path lies in: packages find each other there.
+/// Returns the outermost `node_modules` around a path: packages find each other there.
 pub(crate) fn modules_around(path: &Path) -> Option<&Path> {
     path.ancestors().filter(|it| it.ends_with("node_modules")).last()
 }
 
-/// The first line of a file, if that is short and a text.
+/// Returns the first line of a file, if it is short text.
 fn first_line(path: &Path) -> Option<String> {
     let mut start = Vec::new();
     fs::File::open(path).ok()?.take(LINE).read_to_end(&mut start).ok()?;
@@ -336,20 +343,21 @@ fn first_line(path: &Path) -> Option<String> {
     String::from_utf8(start[..end].to_vec()).ok()
 }
 
-/// Whether a path leads to a Python: to nothing else, whatever links and settings say.
+/// Whether a path leads to a Python interpreter, according to its target.
 fn is_python(path: &Path) -> bool {
     let real = fs::canonicalize(path).ok();
     let name = real.as_deref().and_then(Path::file_name).and_then(|it| it.to_str());
     is_executable(path) && name.is_some_and(|it| it.starts_with("python") || it.starts_with("pypy"))
 }
 
-/// Whether a folder holds more than one installation: a home, what is above it, or its `.local`.
+/// Whether a folder contains more than one installation: a home directory, a parent of it, or its
+/// `.local`.
 fn is_shared(prefix: &Path, home: Option<&Path>) -> bool {
     let is_top = prefix.components().count() <= 2;
     is_top || home.is_some_and(|it| it.starts_with(prefix) || prefix == it.join(".local"))
 }
 
-/// The program itself, and the libraries beside it that are called like it.
+/// Returns the program itself, and its libraries, by their names.
 fn parts(program: &Path, prefix: &Path) -> Vec<PathBuf> {
     let libraries = fs::read_dir(prefix.join("lib")).into_iter().flatten().flatten();
     let is_own = |name: &str| {
@@ -359,7 +367,7 @@ fn parts(program: &Path, prefix: &Path) -> Vec<PathBuf> {
     [program.to_owned()].into_iter().chain(own.map(|it| it.path())).collect()
 }
 
-/// A program of the system.
+/// Finds a program of the system.
 fn of_system(name: &str) -> Option<PathBuf> {
     let places = ["/usr/local/bin", "/usr/bin", "/bin"];
     places.iter().map(|it| Path::new(it).join(name)).find(|it| is_executable(it))

@@ -7,13 +7,13 @@ pub(super) struct JsImport {
     pub(super) specifier: String,
     /// Its line, counted from 1.
     pub(super) line: usize,
-    /// Whether the script goes on without it.
+    /// Whether the script continues without it.
     pub(super) is_optional: bool,
-    /// Whether only types are imported, which are gone when it runs.
+    /// Whether only types are imported, which are erased at run time.
     pub(super) is_type: bool,
 }
 
-/// How many words an `import` may have before its `from`.
+/// The maximum number of words between `import` and its `from`.
 const MAX_NAMES: usize = 2_000;
 
 /// The modules that come with Node and Bun.
@@ -63,8 +63,8 @@ const BUILT_IN: &[&str] = &[
     "zlib",
 ];
 
-/// The package that an import is from; nothing for one that comes with the interpreter, lies beside the file or
-/// has a name that only the project knows.
+/// Returns the package of an import; `None` for a built-in module, a file of the skill, or a
+/// project alias.
 pub(super) fn package(specifier: &str) -> Option<&str> {
     let is_own = specifier.starts_with(['.', '/', '#', '~']) || specifier.starts_with("@/");
     if is_own || specifier.contains([':', ' ', '\\', '$', '*', '!']) {
@@ -77,11 +77,11 @@ pub(super) fn package(specifier: &str) -> Option<&str> {
     (is_whole && name.len() <= 214 && BUILT_IN.binary_search(&name).is_err()).then_some(name)
 }
 
-/// The first imports of a file, in its order.
+/// Returns the first imports of a file, in order.
 pub(super) fn js_imports(text: &str, most: usize) -> Vec<JsImport> {
     let tokens = tokens(text);
     let mut imports: Vec<JsImport> = Vec::new();
-    // Of every open brace, whether it belongs to a `try` whose failure is survived.
+    // For each open brace, whether it belongs to a `try` whose failure is handled.
     let mut blocks: Vec<bool> = Vec::new();
     let mut survived = 0_usize;
     for (at, token) in tokens.iter().enumerate() {
@@ -121,7 +121,7 @@ pub(super) fn js_imports(text: &str, most: usize) -> Vec<JsImport> {
     imports
 }
 
-/// What `import` or `export` at this token brings in.
+/// Returns the module that `import` or `export` at this token names.
 fn imported<'t>(tokens: &[Token<'t>], at: usize) -> Option<&'t str> {
     let is_import = tokens[at].text == "import";
     let next = tokens.get(at + 1)?;
@@ -148,7 +148,7 @@ fn imported<'t>(tokens: &[Token<'t>], at: usize) -> Option<&'t str> {
     None
 }
 
-/// Whether `import` or `export` at this token is about types alone; `type` can also be a name.
+/// Whether `import` or `export` at this token is for types only; `type` can also be a name.
 fn is_type(tokens: &[Token<'_>], at: usize) -> bool {
     let text = |number: usize| tokens.get(number).map_or("", |it| it.text);
     matches!(text(at), "import" | "export") && text(at + 1) == "type" && text(at + 2) != "from"
@@ -164,7 +164,8 @@ fn quoted<'t>(tokens: &[Token<'t>], at: usize) -> Option<&'t str> {
     tokens.get(at).filter(|it| it.kind == TokenKind::Text).map(|it| it.text)
 }
 
-/// Whether a script goes on when the `try` block with this brace fails: what catches it does not end it.
+/// Whether a script continues when the `try` block with this brace fails: its `catch` does not end
+/// it.
 fn goes_on(tokens: &[Token<'_>], open: usize) -> bool {
     let Some(end) = closing(tokens, open) else { return false };
     let mut rest = tokens.iter().enumerate().skip(end + 1).take(8);
@@ -178,7 +179,7 @@ fn goes_on(tokens: &[Token<'_>], open: usize) -> bool {
     !handler.iter().any(|it| it.text == "throw") && !handler.windows(3).any(is_exit)
 }
 
-/// The brace that closes the one at this token; blocks of more than some thousand words are not looked through.
+/// Returns the brace that closes the one at this token; searches at most some thousand tokens.
 fn closing(tokens: &[Token<'_>], open: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate().skip(open).take(4_000) {
@@ -200,7 +201,7 @@ pub(super) enum TokenKind {
     Sign,
     /// A string, without its quotes.
     Text,
-    /// Something that has no name: a number, a template, a regular expression.
+    /// A token without a name: a number, a template, a regular expression.
     Value,
 }
 
@@ -211,16 +212,16 @@ pub(super) struct Token<'t> {
     pub(super) line: usize,
 }
 
-/// Words behind which a `/` begins a regular expression.
+/// Words before which a `/` begins a regular expression.
 const BEFORE_VALUE: &[&str] = &[
     "return", "typeof", "case", "in", "of", "delete", "void", "throw", "new", "else", "do",
     "yield", "await",
 ];
 
-/// Takes a text apart. Comments are left out; what stands in `${}` of a template is code.
+/// Splits a text into tokens, without comments; the contents of `${}` in a template are code.
 pub(super) fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut tokens: Vec<Token<'_>> = Vec::new();
-    // How many braces were open where a template was left for its code.
+    // The number of open braces at the start of each `${}`.
     let mut templates: Vec<usize> = Vec::new();
     let (mut braces, mut line, mut at) = (0_usize, 1, 0);
     if text.starts_with("#!") {
@@ -292,7 +293,7 @@ pub(super) fn tokens(text: &str) -> Vec<Token<'_>> {
     tokens
 }
 
-/// Whether a value can stand behind this token, so that a `/` there divides nothing.
+/// Whether a value can follow this token, so that a `/` there is not a division.
 fn can_begin_value(before: Option<&Token<'_>>) -> bool {
     before.is_none_or(|it| match it.kind {
         TokenKind::Word => BEFORE_VALUE.contains(&it.text),
@@ -301,7 +302,7 @@ fn can_begin_value(before: Option<&Token<'_>>) -> bool {
     })
 }
 
-/// How long a regular expression is, without its flags; it ends on its line.
+/// Returns the length of a regular expression without its flags; it must end on its line.
 fn regex_length(text: &str) -> Option<usize> {
     let mut is_class = false;
     let mut signs = text.char_indices().skip(1);
@@ -318,7 +319,7 @@ fn regex_length(text: &str) -> Option<usize> {
     None
 }
 
-/// How long a string is, with its quotes; one that is never closed ends with its line.
+/// Returns the length of a string with its quotes; an unclosed one ends with its line.
 fn string_length(text: &str) -> usize {
     let mut signs = text.char_indices();
     let quote = signs.next().map(|it| it.1);
@@ -333,7 +334,7 @@ fn string_length(text: &str) -> usize {
     text.len()
 }
 
-/// How long a template is from here on, and whether it goes over to code there.
+/// Returns the length of a template from here on, and whether code follows.
 fn template_length(text: &str, from: usize) -> (usize, bool) {
     let mut signs = text.char_indices().skip(from).peekable();
     while let Some((at, c)) = signs.next() {

@@ -1,36 +1,36 @@
-//! What the scripts of a skill need around them, and where they say so.
+//! The needs of a skill's scripts, and where they are declared.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What a skill needs: interpreters and packages for its scripts, programs, variables.
+/// The needs of a skill: interpreters and packages for its scripts, programs, variables.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Needs {
     /// The scripts, sorted by path.
     pub scripts: Vec<ScriptNeeds>,
-    /// The environments that the scripts run in; a script names its own by its index.
+    /// The environments of the scripts; a script refers to its own by index.
     pub environments: Vec<EnvironmentNeeds>,
     /// The programs that the skill declares, and well-known ones that its scripts start.
     pub programs: Vec<ProgramNeed>,
     /// The environment variables that the skill declares.
     pub variables: Vec<VariableNeed>,
-    /// What was not understood, or not followed.
+    /// Notes on anything that was not understood, or not followed.
     pub notes: Vec<NeedNote>,
 }
 
-/// What one script needs.
+/// The needs of one script.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ScriptNeeds {
     /// Its path within the skill's folder.
     pub path: String,
-    /// What runs it.
+    /// Its interpreter.
     pub interpreter: Interpreter,
-    /// The index of its environment; nothing where it needs no packages.
+    /// The index of its environment; `None` if it needs no packages.
     pub environment: Option<usize>,
 }
 
-/// What runs a script.
+/// The interpreter of a script.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Interpreter {
     /// The kind of interpreter, whatever starts it.
@@ -51,7 +51,7 @@ pub enum Runtime {
     Bun,
     /// `deno`.
     Deno,
-    /// `sh`, `bash` and their kin.
+    /// `sh`, `bash` and similar.
     Shell,
     /// `ruby`.
     Ruby,
@@ -64,23 +64,23 @@ pub enum Runtime {
 /// Packages that are installed together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EnvironmentNeeds {
-    /// Whose packages they are.
+    /// The ecosystem of the packages.
     pub ecosystem: Ecosystem,
-    /// What declares them.
+    /// The kind of their declaration.
     pub declared: PackageDeclaration,
     /// The file that declares them; for imports the first script that has any.
     pub file: String,
-    /// The versions of the interpreter that will do; all of them hold.
+    /// The required versions of the interpreter; all of them apply.
     pub versions: Vec<VersionNeed>,
-    /// The packages, in the order they are declared.
+    /// The packages, in the order of their declaration.
     pub packages: Vec<PackageNeed>,
     /// The lock file beside the file that declares them.
     pub lock_file: Option<String>,
-    /// The package manager that `package.json` asks for, such as `pnpm@9.1.0`.
+    /// The package manager that `package.json` requires, such as `pnpm@9.1.0`.
     pub manager: Option<String>,
 }
 
-/// Whose packages an environment has.
+/// An ecosystem of packages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ecosystem {
@@ -92,7 +92,7 @@ pub enum Ecosystem {
     Deno,
 }
 
-/// What declares the packages of an environment.
+/// The kind of declaration of an environment's packages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PackageDeclaration {
@@ -106,67 +106,67 @@ pub enum PackageDeclaration {
     PackageJson,
     /// `deno.json` or `deno.jsonc`.
     DenoJson,
-    /// Nothing: these are what scripts import.
+    /// None: these are imported by scripts.
     Imports,
 }
 
 /// A package that is needed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PackageNeed {
-    /// Its name, as the registry compares names.
+    /// Its name, normalized as in the registry.
     pub name: String,
-    /// What an installer is given, such as `pypdf>=4`, `docx@^9.0.0` or `jsr:@std/path@1`.
+    /// The requirement for an installer, such as `pypdf>=4`, `docx@^9.0.0` or `jsr:@std/path@1`.
     pub requirement: String,
-    /// Where it is declared or first imported.
+    /// The place where it is declared or first imported.
     pub place: Place,
-    /// Where an installer would get it from.
+    /// The source that an installer would use.
     pub source: PackageSource,
-    /// The extra, group or kind of dependency that it belongs to; nothing for one that is always needed.
+    /// The extra, group or kind of dependency that it belongs to; `None` if it is always needed.
     pub group: Option<String>,
     /// Whether the script runs without it.
     pub is_optional: bool,
-    /// Whether the name is that of a module, because nobody here knows the package. Somebody else may own
-    /// the package of that name, so it is not installed unless a person has seen that it is a guess.
+    /// Whether the name is that of a module, because the package is unknown. Anybody may own the
+    /// package of that name, so it is not installed unless a person has seen that it is a guess.
     pub is_guessed: bool,
-    /// The module that is imported, where no file declares the package.
+    /// The imported module, if no file declares the package.
     pub module: Option<String>,
-    /// The scripts that import it, where no file declares the package.
+    /// The scripts that import it, if no file declares the package.
     pub scripts: Vec<String>,
 }
 
-/// Where an installer would get a package from.
+/// The source of a package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PackageSource {
     /// A package registry.
     Registry,
-    /// An address or a repository.
+    /// A URL or a repository.
     Url,
     /// A file or folder, of the skill or elsewhere.
     Path,
 }
 
-/// A version of an interpreter that is asked for.
+/// A required version of an interpreter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct VersionNeed {
-    /// What is asked for, as written: `>=3.10`.
+    /// The requirement, as written: `>=3.10`.
     pub requirement: String,
-    /// Where.
+    /// The place of the requirement.
     pub place: Place,
 }
 
 /// A program that is needed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ProgramNeed {
-    /// Its name; one of these is enough.
+    /// Its alternative names; any one of these suffices.
     pub any_of: Vec<String>,
-    /// The version that is asked for, such as `>=3.12`.
+    /// The required version, such as `>=3.12`.
     pub version: Option<String>,
     /// Whether the skill works without it.
     pub is_optional: bool,
-    /// Where it is declared or first started.
+    /// The place where it is declared or first started.
     pub place: Place,
-    /// The scripts that start it, where the skill does not declare it.
+    /// The scripts that start it, if the skill does not declare it.
     pub scripts: Vec<String>,
 }
 
@@ -177,16 +177,16 @@ pub struct VariableNeed {
     pub name: String,
     /// Whether the skill works without it.
     pub is_optional: bool,
-    /// Where it is declared.
+    /// The place of its declaration.
     pub place: Place,
 }
 
-/// Something about a file that was not understood, or not followed.
+/// A note on a file that was not understood, or not followed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct NeedNote {
-    /// Where; line 0 is the whole file.
+    /// The place; line 0 is the whole file.
     pub place: Place,
-    /// What.
+    /// The message.
     pub message: String,
 }
 
@@ -200,7 +200,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// A line of a file.
+    /// Creates a place from a file and a line.
     pub fn new(file: &str, line: usize) -> Self {
         Self { file: file.to_owned(), line }
     }
@@ -222,22 +222,22 @@ impl fmt::Display for NeedNote {
 }
 
 impl Needs {
-    /// Whether there is nothing to say about the skill.
+    /// Whether the skill has no needs or notes.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What a script of this path needs.
+    /// Returns the needs of the script at this path.
     pub fn script(&self, path: &str) -> Option<&ScriptNeeds> {
         self.scripts.iter().find(|it| it.path == path)
     }
 
-    /// The environment that a script runs in.
+    /// Returns the environment of a script.
     pub fn environment(&self, script: &ScriptNeeds) -> Option<&EnvironmentNeeds> {
         self.environments.get(script.environment?)
     }
 
-    /// The packages that a script of this path needs.
+    /// Returns the packages that a script needs.
     pub fn packages(&self, script: &ScriptNeeds) -> impl Iterator<Item = &PackageNeed> {
         let packages = self.environment(script).into_iter().flat_map(|it| &it.packages);
         packages.filter(move |it| it.scripts.is_empty() || it.scripts.contains(&script.path))
@@ -245,7 +245,7 @@ impl Needs {
 }
 
 impl EnvironmentNeeds {
-    /// An environment without packages.
+    /// Creates an environment without packages.
     pub fn new(ecosystem: Ecosystem, declared: PackageDeclaration, file: &str) -> Self {
         Self {
             ecosystem,
@@ -260,8 +260,8 @@ impl EnvironmentNeeds {
 }
 
 impl EnvironmentNeeds {
-    /// The environment with what one script imports; nothing where a file declares the packages of all, or the script imports
-    /// all of them.
+    /// Returns the part of the environment that one script imports; `None` if a file declares the
+    /// packages, or the script imports all of them.
     pub fn of_script(&self, path: &str) -> Option<Self> {
         let is_its = |it: &&PackageNeed| it.scripts.iter().any(|it| it == path);
         let packages: Vec<PackageNeed> = self.packages.iter().filter(is_its).cloned().collect();
@@ -272,7 +272,7 @@ impl EnvironmentNeeds {
 }
 
 impl PackageNeed {
-    /// A declared package that is always needed, from a registry.
+    /// Creates a declared package that is always needed, from a registry.
     pub fn new(name: String, requirement: String, place: Place) -> Self {
         Self {
             name,
@@ -289,7 +289,7 @@ impl PackageNeed {
 }
 
 impl Runtime {
-    /// Whose packages a script that it runs can use.
+    /// Returns the ecosystem whose packages a script can use.
     pub fn ecosystem(self) -> Option<Ecosystem> {
         match self {
             Self::Python => Some(Ecosystem::Python),
@@ -301,7 +301,7 @@ impl Runtime {
 }
 
 impl Ecosystem {
-    /// The word for it, as in `--json`.
+    /// Returns its name, as in `--json`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Python => "python",

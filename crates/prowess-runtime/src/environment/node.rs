@@ -1,4 +1,4 @@
-//! What projects for Node, Bun and Deno declare: `package.json`, `deno.json`, and the lock files beside them.
+//! Declarations of Node, Bun and Deno projects: `package.json`, `deno.json`, and their lock files.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ use super::{
     requirements::{MAX_PACKAGES, too_many},
 };
 
-/// The lock files beside a `package.json`; the first that is there counts.
+/// The lock files next to a `package.json`; the first existing one is used.
 const LOCKS: &[&str] = &[
     "npm-shrinkwrap.json",
     "package-lock.json",
@@ -21,7 +21,8 @@ const LOCKS: &[&str] = &[
     "yarn.lock",
 ];
 
-/// The fields of a `package.json` that name packages, with the group that each is, and whether scripts run without.
+/// The fields of a `package.json` with packages, each with its group, and whether they are
+/// optional.
 const FIELDS: &[(&str, Option<&str>, bool)] = &[
     ("dependencies", None, false),
     ("optionalDependencies", Some("optional"), true),
@@ -29,7 +30,7 @@ const FIELDS: &[(&str, Option<&str>, bool)] = &[
     ("devDependencies", Some("dev"), true),
 ];
 
-/// The environment that a folder declares for the scripts of Node and Bun in it.
+/// Returns the environment that a folder declares for its Node and Bun scripts.
 pub(super) fn declared(files: &Files<'_>, folder: &str) -> Option<EnvironmentNeeds> {
     let path = inside(folder, "package.json");
     let text = files.text(&path)?;
@@ -73,7 +74,7 @@ pub(super) fn declared(files: &Files<'_>, folder: &str) -> Option<EnvironmentNee
     (!needs.packages.is_empty() || !needs.versions.is_empty()).then_some(needs)
 }
 
-/// The environment that a folder declares for the scripts of Deno in it.
+/// Returns the environment that a folder declares for its Deno scripts.
 pub(super) fn declared_for_deno(files: &Files<'_>, folder: &str) -> Option<EnvironmentNeeds> {
     let path = ["deno.json", "deno.jsonc"]
         .map(|it| inside(folder, it))
@@ -98,7 +99,7 @@ pub(super) fn declared_for_deno(files: &Files<'_>, folder: &str) -> Option<Envir
     Some(needs)
 }
 
-/// The package that an `npm:` or `jsr:` specifier names, such as `npm:chalk@5/part`.
+/// Parses the package in an `npm:` or `jsr:` specifier, such as `npm:chalk@5/part`.
 pub(super) fn specified(specifier: &str, place: Place) -> Option<PackageNeed> {
     let (registry, rest) = specifier.split_once(':')?;
     if !matches!(registry, "npm" | "jsr") {
@@ -117,13 +118,13 @@ pub(super) fn specified(specifier: &str, place: Place) -> Option<PackageNeed> {
     Some(PackageNeed::new(name, format!("{registry}:{package}"), place))
 }
 
-/// Whether npm would take a name.
+/// Whether npm would accept a name.
 fn is_name(name: &str) -> bool {
     let is_sign = |c: char| c.is_ascii_alphanumeric() || "-_.~@/".contains(c);
     !name.is_empty() && name.len() <= 214 && name.chars().all(is_sign) && !name.starts_with('.')
 }
 
-/// Where a package of this version comes from.
+/// Returns the source of a package with this version.
 fn source(range: &str) -> PackageSource {
     const PATHS: &[&str] = &["file:", "link:", "portal:", "workspace:", "./", "../", "/", "~/"];
     let is_one_of = |all: &[&str]| all.iter().any(|it| range.starts_with(it));
@@ -152,14 +153,15 @@ fn object(files: &Files<'_>, path: &str, text: &str) -> Option<Map<String, Value
     None
 }
 
-/// The line of a key below another; 0 where they are written in an unusual way.
+/// Returns the line of a key below another; 0 if it is not found.
 fn line_of(text: &str, above: &str, key: &str) -> usize {
     let find = |from: usize, key: &str| Some(from + text[from..].find(&format!("\"{key}\""))?);
     let found = find(0, above).and_then(|at| if above == key { Some(at) } else { find(at, key) });
     found.map_or(0, |at| text.as_bytes()[..at].iter().filter(|it| **it == b'\n').count() + 1)
 }
 
-/// JSON without the comments and the last commas that Deno allows, with all lines where they were.
+/// Removes the comments and trailing commas that Deno allows from JSON, with line numbers
+/// unchanged.
 fn plain_json(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;

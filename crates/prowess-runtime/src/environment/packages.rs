@@ -1,7 +1,7 @@
-//! Which packages bring which modules.
+//! The packages that provide modules.
 
-/// Well-known modules of Python and the distributions that bring them. Most are called the same; they stand here
-/// because a name that is not known is only a guess.
+/// Well-known Python modules and the distributions that provide them. Most have the same name; they
+/// are listed because an unknown name is only a guess.
 const DISTRIBUTIONS: &[(&str, &str)] = &[
     ("Bio", "biopython"),
     ("Crypto", "pycryptodome"),
@@ -314,8 +314,8 @@ const DISTRIBUTIONS: &[(&str, &str)] = &[
     ("zstandard", "zstandard"),
 ];
 
-/// Well-known npm packages. A module is always called as its package; one that is not known may still be private, or
-/// somebody else's.
+/// Well-known npm packages. A module always has the name of its package; an unknown one may still
+/// be private, or somebody else's.
 const NPM: &[&str] = &[
     "@anthropic-ai/sdk",
     "@aws-sdk/client-s3",
@@ -429,7 +429,7 @@ const NPM: &[&str] = &[
     "zod",
 ];
 
-/// The distribution that brings a module of Python, and whether its name is only a guess.
+/// Returns the distribution that provides a Python module, and whether its name is only a guess.
 pub(super) fn distribution(module: &str) -> (String, bool) {
     let mut name = module;
     loop {
@@ -448,7 +448,7 @@ pub(super) fn is_known_npm(package: &str) -> bool {
     NPM.binary_search(&package).is_ok()
 }
 
-/// The name of a distribution as registries compare it (PEP 503).
+/// Returns the normalized name of a distribution (PEP 503).
 pub(super) fn normalized(name: &str) -> String {
     let mut normal = String::with_capacity(name.len());
     for c in name.chars() {

@@ -1,5 +1,5 @@
-//! What is on this machine of what a skill needs. Nothing is run: programs are looked for on a path, packages among
-//! the files that installers leave.
+//! Finds the needs of a skill on this machine. Nothing is run: programs are searched on a path,
+//! packages among the files that installers create.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -20,46 +20,47 @@ use super::{
     version::satisfies,
 };
 
-/// What is there: programs on a path, and the packages of the first Python on it whose library can be found.
+/// The installed programs on a path, and the packages of the first Python on it whose library is
+/// found.
 #[derive(Debug, Clone, Default)]
 pub struct Present {
     path: Vec<PathBuf>,
     python: Option<PythonPackages>,
-    /// The folder of the skill, for the packages that it brings.
+    /// The folder of the skill, for the packages that it bundles.
     folder: Option<PathBuf>,
-    /// The environments that are prepared, by their index among the needs of the skill, each with the requirements that
-    /// were not installed.
+    /// The prepared environments, by their index among the needs of the skill, each with the
+    /// requirements that were not installed.
     prepared: BTreeMap<usize, Vec<String>>,
 }
 
-/// Something that is needed and not there.
+/// A need that is not met.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Missing {
-    /// What kind of thing it is.
+    /// The kind of need.
     pub kind: MissingKind,
-    /// What it is called: a program, a package, a variable, or what is asked for of a version.
+    /// The name of the program, package or variable, or the required version.
     pub name: String,
-    /// What is there instead: another version.
+    /// The version found instead.
     pub found: Option<String>,
     /// Whether the skill works without it.
     pub is_optional: bool,
     /// Whether the name is only a guess; see [`PackageNeed::is_guessed`].
     pub is_guessed: bool,
-    /// Where it is asked for.
+    /// The place of the requirement.
     pub place: Place,
-    /// The packages that bring a program, where they are known.
+    /// The packages that provide a program, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packages: Option<SystemPackages>,
-    /// The scripts that need it, where not all do.
+    /// The scripts that need it, if not all do.
     #[serde(skip)]
     pub scripts: Vec<String>,
 }
 
-/// What kind of thing is missing.
+/// The kind of an unmet need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MissingKind {
-    /// The program that runs a script.
+    /// The interpreter of a script.
     Interpreter,
     /// A version of an interpreter.
     Version,
@@ -74,19 +75,19 @@ pub enum MissingKind {
 /// The packages of one Python.
 #[derive(Debug, Clone, Default)]
 struct PythonPackages {
-    /// Its version, as far as the names of files tell: `3.11`.
+    /// Its version, as far as file names show it: `3.11`.
     version: Option<String>,
-    /// The distributions by their names, with their versions.
+    /// The distributions by name, with their versions.
     distributions: BTreeMap<String, String>,
     modules: BTreeSet<String>,
 }
 
-/// How many files of a folder of packages are looked at.
+/// The maximum number of entries read in a folder of packages.
 const MAX_ENTRIES: usize = 50_000;
 
 impl Present {
-    /// Looks at the programs on the user's path and the packages of the Python that would run scripts; `folder` is that
-    /// of the skill.
+    /// Searches the programs on the user's path and the packages of the Python that would run
+    /// scripts; `folder` is that of the skill.
     pub fn look(search: &InterpreterSearch, folder: Option<&Path>) -> Self {
         let path = search.path.iter().filter(|it| it.is_absolute()).cloned().collect();
         let folder = folder.map(Path::to_owned);
@@ -102,14 +103,14 @@ impl Present {
         present
     }
 
-    /// Counts the packages of these environments as there, which are named by their index among the needs; but for
-    /// the requirements that were not installed.
+    /// Treats the packages of these environments, given by index among the needs, as installed,
+    /// except for the listed requirements.
     #[must_use]
     pub fn with_prepared(self, prepared: BTreeMap<usize, Vec<String>>) -> Self {
         Self { prepared, ..self }
     }
 
-    /// Where a program of this name is.
+    /// Returns the path of a program.
     pub fn program(&self, name: &str) -> Option<PathBuf> {
         if name.starts_with('/') {
             return Some(PathBuf::from(name)).filter(|it| is_program(it));
@@ -117,8 +118,8 @@ impl Present {
         self.path.iter().map(|it| it.join(name)).find(|it| is_program(it))
     }
 
-    /// What is needed and not there, by what it is needed for. What cannot be told is not listed. A host says whether
-    /// a variable is set.
+    /// Returns the unmet needs, grouped by purpose. Needs that cannot be checked are not listed.
+    /// `is_set` tells whether a variable is set.
     pub fn missing(&self, needs: &Needs, is_set: &dyn Fn(&str) -> bool) -> Vec<Missing> {
         let mut missing: Vec<Missing> = Vec::new();
         let mut add = |it: Missing| {
@@ -176,7 +177,7 @@ impl Present {
     }
 
     fn has_interpreter(&self, name: &str) -> bool {
-        // What is named by a path is often at another one, as `/bin/bash` is.
+        // A program named by a path is often at another one, such as `/bin/bash`.
         let base = name.rsplit('/').next().unwrap_or(name);
         let others: &[&str] = match base {
             "python" => &["python3"],
@@ -190,7 +191,7 @@ impl Present {
             || others.iter().any(|it| self.program(it).is_some())
     }
 
-    /// The version that is there, if it is none of those that are asked for.
+    /// Returns the installed version, if it is not a required one.
     fn other_version(
         &self,
         environment: &EnvironmentNeeds,
@@ -218,14 +219,14 @@ impl Present {
                 let is_imported = environment.declared == PackageDeclaration::Imports;
                 let has_module =
                     package.module.as_ref().is_some_and(|it| python.modules.contains(it));
-                // Part of a namespace: only the distribution tells.
+                // Part of a namespace: only the distribution is conclusive.
                 let is_namespace =
                     matches!(package.module.as_deref(), Some("google" | "azure" | "ruamel"));
                 if is_imported && has_module && !is_namespace {
                     return None;
                 }
                 if package.requirement.contains(';') && found.is_none() {
-                    // It may not be for this machine.
+                    // Its marker may exclude this machine.
                     return None;
                 }
                 match found {
@@ -256,7 +257,8 @@ fn is_program(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
 }
 
-/// Whether a version is one that a requirement such as `pypdf[crypto]>=4; x` asks for; also where that cannot be told.
+/// Whether a version satisfies a requirement such as `pypdf[crypto]>=4; x`; true if that is
+/// undecidable.
 fn fits(version: &str, requirement: &str) -> bool {
     let requirement = requirement.split([';', '@']).next().unwrap_or_default();
     let requirement = requirement.split(" --").next().unwrap_or_default();
@@ -273,7 +275,7 @@ impl Missing {
 }
 
 impl PythonPackages {
-    /// The packages of the Python at this path; nothing where its library cannot be found.
+    /// Finds the packages of the Python at this path; `None` if its library is not found.
     fn of(program: &Path) -> Option<Self> {
         let mut packages = Self::default();
         let venv =
@@ -315,7 +317,7 @@ impl PythonPackages {
     }
 }
 
-/// The minor version of the only Python that has its library in a folder.
+/// Returns the minor version of the only Python with its library in a folder.
 fn only_minor(folder: &Path) -> Option<String> {
     let entries = fs::read_dir(folder).ok()?.flatten().take(MAX_ENTRIES);
     let names = entries

@@ -1,5 +1,5 @@
-//! The programs and variables that a skill declares in its frontmatter: in words (`compatibility`), or in the ways
-//! that clients have added.
+//! The programs and variables that a skill declares in its frontmatter: in prose (`compatibility`),
+//! or in the extensions of clients.
 
 use prowess::{
     Manifest,
@@ -9,15 +9,15 @@ use serde_json::Value as Json;
 
 use super::needs::{Needs, Place, ProgramNeed, VariableNeed};
 
-/// The file that all of it stands in.
+/// The file of the declarations.
 const FILE: &str = "SKILL.md";
-/// How many programs and variables are taken, and how long a name may be.
+/// The maximum number of programs and variables, and the maximum length of a name.
 const MAX_NAMES: usize = 200;
 const MAX_NAME: usize = 128;
-/// How deep maps are searched.
+/// The maximum depth of the search in maps.
 const MAX_DEPTH: usize = 6;
 
-/// Programs by the words that people write for them. No other word of a sentence is taken for a program.
+/// Programs by the words that people write for them. Other words in a sentence are never programs.
 const PROGRAMS: &[(&str, &str)] = &[
     ("ansible", "ansible"),
     ("aws", "aws"),
@@ -126,7 +126,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("zsh", "zsh"),
 ];
 
-/// Those of them that are words of other meaning too: they are programs only in a list of what is required.
+/// Those of them that are also ordinary words: they are programs only in a list of requirements.
 const AMBIGUOUS: &[&str] = &[
     "dot",
     "go",
@@ -143,7 +143,7 @@ const AMBIGUOUS: &[&str] = &[
     "lighthouse",
 ];
 
-/// Lists of programs below `requires` or `prerequisites`, and whether one of them is enough.
+/// Lists of programs below `requires` or `prerequisites`, and whether one of them suffices.
 const LISTS: &[(&str, bool)] = &[
     ("bins", false),
     ("binaries", false),
@@ -153,13 +153,13 @@ const LISTS: &[(&str, bool)] = &[
     ("any_bins", true),
     ("any-bins", true),
 ];
-/// Lists of variables, wherever they stand.
+/// Lists of variables at any position.
 const VARIABLES: &[&str] =
     &["envVars", "primaryEnv", "required_environment_variables", "requires-env"];
 /// Lists of variables below `requires` or `prerequisites`.
 const REQUIRED_VARIABLES: &[&str] = &["env", "env_vars", "environment", "environment_variables"];
 
-/// The programs that a skill declares, without a look at its files.
+/// Returns the programs that a skill declares, without reading its files.
 pub(crate) fn declared_programs(manifest: &Manifest) -> Vec<String> {
     let mut needs = Needs::default();
     declared(manifest, "", &mut needs);
@@ -191,7 +191,7 @@ pub(super) fn declared(manifest: &Manifest, document: &str, needs: &mut Needs) {
     }
 }
 
-/// Looks for maps that say what is required, whichever client they are for.
+/// Searches for maps with requirements, whichever client they are for.
 fn search(value: &Value<'_>, line: usize, depth: usize, needs: &mut Needs) {
     if depth > MAX_DEPTH {
         return;
@@ -210,7 +210,7 @@ fn search(value: &Value<'_>, line: usize, depth: usize, needs: &mut Needs) {
                 }
             }
         }
-        // The specification allows texts alone below `metadata`, so some write JSON in one.
+        // The specification only allows strings below `metadata`, so some contain JSON.
         Value::Scalar(scalar) if scalar.text.trim_start().starts_with('{') => {
             if let Ok(json) = serde_json::from_str(&scalar.text) {
                 search(&from_json(json), line, depth + 1, needs);
@@ -224,7 +224,7 @@ fn is_asking(key: &str) -> bool {
     matches!(key, "requires" | "prerequisites" | "requirements")
 }
 
-/// Reads what stands below `requires`, or one list of variables.
+/// Parses the fields below `requires`, or a list of variables.
 fn requirement(field: &Field<'_>, is_optional: bool, needs: &mut Needs) {
     let line = field.line + 1;
     if VARIABLES.contains(&&*field.key) {
@@ -249,7 +249,7 @@ fn requirement(field: &Field<'_>, is_optional: bool, needs: &mut Needs) {
     }
 }
 
-/// The names of a list, or of one text with commas; of a map its `name`.
+/// Returns the names in a list, or in a comma-separated text; for a map its `name`.
 fn names(value: &Value<'_>) -> Vec<String> {
     let name =
         |it: &Value<'_>| it.get("name").unwrap_or(it).as_text().map(|it| it.trim().to_owned());
@@ -327,7 +327,7 @@ pub(super) fn add_started(
 }
 
 fn add_variable(name: &str, is_optional: bool, line: usize, needs: &mut Needs) {
-    // A value would stand behind a `=`; it is nobody's business.
+    // A value after `=` may be secret, and is dropped.
     let name = name.split('=').next().unwrap_or_default().trim().trim_start_matches('$');
     let is_name = !name.is_empty()
         && name.len() <= MAX_NAME
@@ -341,7 +341,7 @@ fn add_variable(name: &str, is_optional: bool, line: usize, needs: &mut Needs) {
     }
 }
 
-/// Whether this is the name of a program, and no path or option.
+/// Whether this is the name of a program, rather than a path or an option.
 fn is_program(name: &str) -> bool {
     let is_sign = |c: char| c.is_ascii_alphanumeric() || "-_.+@".contains(c);
     !name.is_empty()
@@ -355,7 +355,7 @@ fn known(word: &str) -> Option<&'static str> {
     PROGRAMS.binary_search_by_key(&&*word, |it| it.0).ok().map(|at| PROGRAMS[at].1)
 }
 
-/// Reads a sentence such as “Requires Python 3.12+, git and docker (optional: jq)”.
+/// Parses a sentence such as “Requires Python 3.12+, git and docker (optional: jq)”.
 fn in_words(text: &str, line: usize, needs: &mut Needs) {
     for clause in clauses(text) {
         let words: Vec<&str> = clause.split_whitespace().collect();
@@ -393,7 +393,7 @@ fn in_words(text: &str, line: usize, needs: &mut Needs) {
     }
 }
 
-/// The parts of a text that say one thing each. A dot within a word ends nothing.
+/// Splits a text into clauses. A dot within a word ends nothing.
 fn clauses(text: &str) -> Vec<String> {
     let spaced = text.replace(". ", "\n").replace(['(', ')', ';'], "\n").replace(" but ", "\n");
     spaced.lines().map(|it| it.replace(',', " , ")).collect()
@@ -412,9 +412,10 @@ fn is_negated(before: &[String]) -> bool {
     })
 }
 
-/// Whether a word that has other meanings stands where a program would.
+/// Whether an ambiguous word is used as the name of a program.
 fn is_meant(words: &[&str], at: usize, name: &str) -> bool {
-    // `git-based`, `docker.io/x` and the like are other words already; a product is not its program.
+    // `git-based`, `docker.io/x` and similar are separate words already; a product is not its
+    // program.
     let next = words.get(at + 1).map_or("", |it| bare(it)).to_lowercase();
     if matches!(
         &*next,
@@ -444,7 +445,7 @@ fn is_meant(words: &[&str], at: usize, name: &str) -> bool {
     is_listed && (is_end || next.starts_with(|c: char| c.is_ascii_digit() || c == '>'))
 }
 
-/// `node>=18` as a name and a version.
+/// Splits `node>=18` into a name and a version.
 fn split_version(word: &str) -> (&str, Option<String>) {
     match word.find(['<', '>', '=']) {
         Some(at) if at > 0 => (&word[..at], Some(word[at..].to_owned())),
@@ -452,7 +453,7 @@ fn split_version(word: &str) -> (&str, Option<String>) {
     }
 }
 
-/// The version that is written behind a program: `3.12+`, `>= 18`, `18 or newer`.
+/// Parses the version after a program: `3.12+`, `>= 18`, `18 or newer`.
 fn version_behind(words: &[&str], at: usize) -> Option<String> {
     let next = bare(words.get(at + 1)?);
     let (sign, number) = match next {
@@ -480,12 +481,12 @@ fn is_variable(word: &str) -> bool {
         && !word.ends_with('_')
 }
 
-/// The line of a document that begins with this.
+/// Returns the line of a document that begins with this text.
 fn line_of(document: &str, start: &str) -> usize {
     document.lines().position(|it| it.starts_with(start)).map_or(0, |it| it + 1)
 }
 
-/// JSON as a value of a frontmatter.
+/// Converts JSON to a frontmatter value.
 fn from_json(json: Json) -> Value<'static> {
     match json {
         Json::Object(map) => {

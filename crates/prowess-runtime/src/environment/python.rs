@@ -1,4 +1,5 @@
-//! What Python scripts and projects declare: a header (PEP 723), `pyproject.toml`, `.python-version`.
+//! Declarations of Python scripts and projects: a header (PEP 723), `pyproject.toml`,
+//! `.python-version`.
 
 use toml_edit::{Document, Item};
 
@@ -8,7 +9,7 @@ use super::{
     requirements::{MAX_PACKAGES, package, requirements, too_many},
 };
 
-/// The environment that the header of a script declares; nothing for a script without one.
+/// Returns the environment that the header of a script declares; `None` without a header.
 pub(super) fn header(files: &Files<'_>, path: &str, text: &str) -> Option<EnvironmentNeeds> {
     let (first, toml) = header_block(text)?;
     let mut needs = EnvironmentNeeds::new(Ecosystem::Python, PackageDeclaration::Header, path);
@@ -21,8 +22,8 @@ pub(super) fn header(files: &Files<'_>, path: &str, text: &str) -> Option<Enviro
     Some(needs)
 }
 
-/// The environment that a folder declares for the Python scripts in it. A project that is locked comes first, then
-/// `requirements.txt`, then a project.
+/// Returns the environment that a folder declares for its Python scripts. A locked project takes
+/// precedence, then `requirements.txt`, then an unlocked project.
 pub(super) fn declared(files: &Files<'_>, folder: &str) -> Option<EnvironmentNeeds> {
     let [project, listed, lock] =
         ["pyproject.toml", "requirements.txt", "uv.lock"].map(|it| inside(folder, it));
@@ -40,14 +41,14 @@ pub(super) fn declared(files: &Files<'_>, folder: &str) -> Option<EnvironmentNee
         false => by_list().or_else(by_project),
     }?;
     if needs.declared == PackageDeclaration::Requirements && files.has(&project) {
-        // The project says which Python it is for all the same.
+        // The Python version of the project applies as well.
         let versions = pyproject(files, &project, None).map(|it| it.versions);
         needs.versions.extend(versions.into_iter().flatten());
     }
     Some(needs)
 }
 
-/// The version that the nearest `.python-version` asks for.
+/// Returns the version that the nearest `.python-version` requires.
 pub(super) fn version_file(files: &Files<'_>, folder: &str) -> Option<VersionNeed> {
     let path = inside(folder, ".python-version");
     let text = files.text(&path)?;
@@ -63,7 +64,7 @@ pub(super) fn version_file(files: &Files<'_>, folder: &str) -> Option<VersionNee
     Some(VersionNeed { requirement, place: Place::new(&path, at + 1) })
 }
 
-/// The TOML of the `# /// script` block of a script, and the line that it begins on.
+/// Returns the TOML of the `# /// script` block of a script, and its first line.
 fn header_block(text: &str) -> Option<(usize, String)> {
     let mut lines = text.lines().enumerate();
     let (first, _) = lines.find(|it| it.1.trim_end() == "# /// script")?;
@@ -79,7 +80,7 @@ fn header_block(text: &str) -> Option<(usize, String)> {
             None => break,
         }
     }
-    // What was never closed is a comment.
+    // An unclosed block is an ordinary comment.
     block.truncate(end?);
     Some((first + 2, block.join("\n")))
 }
@@ -120,7 +121,7 @@ struct TomlReader<'a> {
     files: &'a Files<'a>,
     file: &'a str,
     text: &'a str,
-    /// The line of the file that the text begins on.
+    /// The line of the file where the text begins.
     first: usize,
 }
 
@@ -144,7 +145,7 @@ impl TomlReader<'_> {
         is_fit.then(|| VersionNeed { requirement, place: self.place(item.span()) })
     }
 
-    /// The requirements of a list, each of a group if there is one.
+    /// Parses a list of requirements, with their group if there is one.
     fn packages(&self, list: Option<&Item>, group: Option<&str>, packages: &mut Vec<PackageNeed>) {
         let Some(list) = list else { return };
         let Some(array) = list.as_array() else {
@@ -161,7 +162,7 @@ impl TomlReader<'_> {
                     package.is_optional = group.is_some();
                     packages.push(package);
                 }
-                // `{include-group = "x"}`: the group stands here on its own.
+                // `{include-group = "x"}`: that group is listed separately.
                 None if value.is_inline_table() => {}
                 None => self.note(value.span(), "this is not a requirement, so it was left out"),
             }
@@ -176,7 +177,7 @@ impl TomlReader<'_> {
         }
     }
 
-    /// Where packages come from is up to whoever installs them, not to the skill.
+    /// Adds notes on sources of packages, which are chosen by the user and not by the skill.
     fn note_uv(&self, tool: Option<&Item>) {
         let Some(uv) = tool.and_then(|it| it.get("uv")).and_then(Item::as_table_like) else {
             return;
@@ -212,7 +213,7 @@ impl TomlReader<'_> {
     }
 }
 
-/// What Poetry writes for versions, as everybody else does: `^1.2` is `>=1.2,<2`.
+/// Converts a version of Poetry to the standard syntax: `^1.2` is `>=1.2,<2`.
 fn from_poetry(version: &str) -> Option<String> {
     let version = version.trim();
     if version == "*" {
@@ -223,7 +224,7 @@ fn from_poetry(version: &str) -> Option<String> {
     }
     let number = version.trim_start_matches(['^', '~']);
     let parts: Vec<u64> = number.split('.').map(|it| it.parse().ok()).collect::<Option<_>>()?;
-    // The part that may not change: the first that is not 0, or of `~` the second.
+    // The fixed part: the first that is not 0, or for `~` the second.
     let fixed = match version.starts_with('^') {
         true => parts.iter().position(|it| *it > 0).unwrap_or(parts.len() - 1),
         false if version.starts_with('~') => 1.min(parts.len() - 1),

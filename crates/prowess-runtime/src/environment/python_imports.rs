@@ -3,20 +3,20 @@
 /// One import of a module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PythonImport {
-    /// The module as written, without the dots before it: `a.b`; empty for `from . import b`.
+    /// The module as written, without leading dots: `a.b`; empty for `from . import b`.
     pub(super) module: String,
-    /// What is taken from it, which may be modules too.
+    /// The imported names, which may be modules too.
     pub(super) names: Vec<String>,
-    /// How many dots stand before it; none for an absolute import.
+    /// The number of leading dots; 0 for an absolute import.
     pub(super) level: usize,
     /// Its line, counted from 1.
     pub(super) line: usize,
-    /// Whether the script goes on without it.
+    /// Whether the script continues without it.
     pub(super) is_optional: bool,
 }
 
-/// The first imports of a script, in its order. Strings and comments are no code, and what only a type checker
-/// would import is left out.
+/// Returns the first imports of a script, in order. Strings and comments are skipped, as are
+/// imports for type checkers only.
 pub(super) fn python_imports(text: &str, most: usize) -> Vec<PythonImport> {
     let lines = statements(text);
     let mut imports = Vec::new();
@@ -43,7 +43,7 @@ pub(super) fn python_imports(text: &str, most: usize) -> Vec<PythonImport> {
     imports
 }
 
-/// Whether a script does something when it is run itself.
+/// Whether a script has a `__main__` guard.
 pub(super) fn has_main(text: &str) -> bool {
     let is_guard = |it: &str| {
         let it = it.trim_start();
@@ -57,17 +57,17 @@ struct Block {
     kind: BlockKind,
 }
 
-/// What holds for the imports inside of a block; the later ones win.
+/// The condition of the imports inside of a block; the later kinds take precedence.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum BlockKind {
     Plain,
-    /// The script goes on without them.
+    /// The script continues without them.
     Optional,
-    /// They are for type checkers alone.
+    /// They are for type checkers only.
     Typing,
 }
 
-/// A statement with its strings and comments taken out, on one line.
+/// A statement without strings and comments, on one line.
 #[derive(Debug)]
 struct Statement {
     indent: usize,
@@ -75,7 +75,7 @@ struct Statement {
     text: String,
 }
 
-/// What kind of block a statement opens.
+/// Returns the kind of block that a statement opens.
 fn block_kind(lines: &[Statement], at: usize) -> Option<BlockKind> {
     let text = lines[at].text.as_str();
     let word = text.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
@@ -83,7 +83,7 @@ fn block_kind(lines: &[Statement], at: usize) -> Option<BlockKind> {
         "try" if text[word.len()..].trim_start().starts_with(':') => {
             Some(if goes_on(lines, at) { BlockKind::Optional } else { BlockKind::Plain })
         }
-        // What is imported instead.
+        // The alternative import.
         "except" if catches_import(text) => Some(BlockKind::Optional),
         "if" | "elif" if text.contains("TYPE_CHECKING") && !text.contains("not ") => {
             Some(BlockKind::Typing)
@@ -103,13 +103,13 @@ fn block_kind(lines: &[Statement], at: usize) -> Option<BlockKind> {
     }
 }
 
-/// Whether a script goes on when an import of the `try` block at this line fails: somebody catches that,
-/// and does not end the script.
+/// Whether a script continues when an import of the `try` block at this line fails: a handler
+/// catches the error, and does not end the script.
 fn goes_on(lines: &[Statement], at: usize) -> bool {
     let indent = lines[at].indent;
     let rest = &lines[at + 1..];
     let body = rest.iter().take_while(|it| it.indent > indent).count();
-    // Whoever catches everything means the import only where it comes first.
+    // A handler for all errors is meant for the import only if that comes first.
     let is_first = rest.first().is_some_and(|it| is_import(&it.text));
     let mut is_caught = false;
     let mut is_handler = false;
@@ -156,7 +156,7 @@ fn ends_script(text: &str) -> bool {
     ["sys.exit", "exit(", "quit(", "os._exit", "raise"].iter().any(|it| text.starts_with(it))
 }
 
-/// The imports of one statement; of one that opens a block, those behind its colon.
+/// Parses the imports of one statement; if it opens a block, those after its colon.
 fn parsed(text: &str, line: usize, is_optional: bool) -> Vec<PythonImport> {
     let import = |module: &str, names: Vec<String>| {
         let name = module.trim_start_matches('.');
@@ -166,7 +166,7 @@ fn parsed(text: &str, line: usize, is_optional: bool) -> Vec<PythonImport> {
     let is_name = |it: &str| {
         !it.is_empty() && it.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '.')
     };
-    // Without what it is called here.
+    // Without the alias.
     let first = |it: &str| it.split_whitespace().next().unwrap_or_default().to_owned();
     let text = match text.rsplit_once(": ") {
         Some((_, it)) if it.starts_with("import ") || it.starts_with("from ") => it,
@@ -191,7 +191,8 @@ fn parsed(text: &str, line: usize, is_optional: bool) -> Vec<PythonImport> {
     vec![import(&module, names.collect())]
 }
 
-/// Takes a text apart into statements: without strings and comments, lines inside of brackets joined.
+/// Splits a text into statements, without strings and comments, and with lines inside of brackets
+/// joined.
 fn statements(text: &str) -> Vec<Statement> {
     let mut found = Vec::new();
     let mut statement = Statement { indent: 0, number: 1, text: String::new() };
@@ -209,7 +210,7 @@ fn statements(text: &str) -> Vec<Statement> {
             '\'' | '"' => {
                 length = string_length(rest);
                 number += rest[..length].matches('\n').count();
-                // What stands there now is no name.
+                // A placeholder that is not a name.
                 statement.text.push('\'');
                 is_start = false;
             }
@@ -227,7 +228,7 @@ fn statements(text: &str) -> Vec<Statement> {
             '\n' => {
                 number += 1;
                 statement.text.push(' ');
-                // A bracket that is never closed ends where a statement begins at the margin.
+                // An unclosed bracket ends at an unindented statement.
                 if ["import ", "from ", "def ", "class "].iter().any(|it| rest[1..].starts_with(it))
                 {
                     depth = 0;
@@ -256,8 +257,8 @@ fn statements(text: &str) -> Vec<Statement> {
     found
 }
 
-/// How long a string is, with its quotes. One that is never closed ends with its line, or with the text if it
-/// has three quotes.
+/// Returns the length of a string with its quotes. An unclosed one ends with its line, or with the
+/// text if it is triple-quoted.
 pub(super) fn string_length(text: &str) -> usize {
     let quote = &text[..1];
     let triple = quote.repeat(3);
@@ -267,7 +268,7 @@ pub(super) fn string_length(text: &str) -> usize {
     let mut at = close.len();
     while at < bytes.len() {
         match bytes[at] {
-            // Also a raw string goes on behind a quote with `\` before it.
+            // A raw string also continues after a quote preceded by `\`.
             b'\\' => at += 2,
             b'\n' if !is_long => return at,
             _ if bytes[at..].starts_with(close.as_bytes()) => return at + close.len(),

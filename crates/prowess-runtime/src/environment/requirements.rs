@@ -1,4 +1,4 @@
-//! Requirements of Python as pip reads them, one a line.
+//! Python requirements in the format of pip, one per line.
 
 use std::collections::BTreeSet;
 
@@ -8,14 +8,14 @@ use super::{
     packages::normalized,
 };
 
-/// How many packages of an environment are taken.
+/// The maximum number of packages of an environment.
 pub(super) const MAX_PACKAGES: usize = 2_000;
-/// What is noted where there are more.
+/// Returns the note on further packages.
 pub(super) fn too_many() -> String {
     format!("there are more than {MAX_PACKAGES} packages; the rest was left out")
 }
 
-/// How many files a `requirements.txt` may lead to.
+/// The maximum number of files that a `requirements.txt` may include.
 const MAX_FILES: usize = 50;
 
 /// Reads a requirements file and those that it includes from the skill.
@@ -72,7 +72,7 @@ pub(super) fn requirements(files: &Files<'_>, path: &str) -> Vec<PackageNeed> {
     packages
 }
 
-/// One requirement, as written (PEP 508, an address or a path); nothing for what is none.
+/// Parses a requirement (PEP 508, a URL or a path); `None` if it is invalid.
 pub(super) fn package(requirement: &str, place: Place) -> Option<PackageNeed> {
     let requirement = requirement.trim();
     let end = requirement
@@ -140,7 +140,8 @@ fn parsed(line: &str) -> Line<'_> {
     }
 }
 
-/// Lines with a `\` at their end joined, without comments and empty ones, each with the number of its first.
+/// Returns the logical lines: continuations joined, without comments and empty lines, each with its
+/// first line number.
 fn logical_lines(text: &str) -> Vec<(usize, String)> {
     let mut lines = Vec::new();
     let mut joined: Option<(usize, String)> = None;

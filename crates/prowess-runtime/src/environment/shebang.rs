@@ -1,8 +1,8 @@
-//! What runs a script: its first line says so, else its ending.
+//! The interpreter of a script, by its shebang or its extension.
 
 use super::needs::{Interpreter, Runtime};
 
-/// What programs run, by their names without a version.
+/// Runtimes by the name of the program, without a version.
 const PROGRAMS: &[(&str, Runtime)] = &[
     ("ash", Runtime::Shell),
     ("bash", Runtime::Shell),
@@ -24,7 +24,7 @@ const PROGRAMS: &[(&str, Runtime)] = &[
     ("zsh", Runtime::Shell),
 ];
 
-/// What runs a script without a first line that says so, by its ending.
+/// Interpreters of scripts without a shebang, by their extensions.
 const ENDINGS: &[(&str, &str)] = &[
     ("bash", "bash"),
     ("cjs", "node"),
@@ -39,7 +39,7 @@ const ENDINGS: &[(&str, &str)] = &[
     ("ts", "node"),
 ];
 
-/// What runs a script of this path and text; nothing if neither its first line nor its ending says so.
+/// Returns the interpreter of a script by its shebang, else its extension.
 pub fn interpreter(path: &str, text: &str) -> Option<Interpreter> {
     let command: Vec<String> = match shebang(text) {
         Some(words) => words.into_iter().map(str::to_owned).collect(),
@@ -49,8 +49,8 @@ pub fn interpreter(path: &str, text: &str) -> Option<Interpreter> {
     Some(Interpreter { runtime, command })
 }
 
-/// The words of a first line that names a program. The system gives all that stands behind the program as
-/// one argument, and `env -S` takes it apart again, so `env` and what is for it are left out.
+/// Returns the words of a shebang, without `env` and its options. The kernel passes everything
+/// after the program as one argument, which `env -S` splits again.
 pub(super) fn shebang(text: &str) -> Option<Vec<&str>> {
     let line = text.strip_prefix('\u{feff}').unwrap_or(text).lines().next()?;
     let mut words = line.strip_prefix("#!")?.split_ascii_whitespace().peekable();
@@ -68,14 +68,14 @@ pub(super) fn shebang(text: &str) -> Option<Vec<&str>> {
 
 fn by_ending(path: &str) -> Option<&'static str> {
     let (stem, ending) = path.rsplit_once('.')?;
-    // The types of a module are no script.
+    // Type declarations are not a script.
     if stem.ends_with(".d") {
         return None;
     }
     ENDINGS.iter().find(|it| it.0.eq_ignore_ascii_case(ending)).map(|it| it.1)
 }
 
-/// What kind of interpreter a command comes to.
+/// Returns the runtime of a command.
 fn runtime(command: &[String]) -> Option<Runtime> {
     let program = base(command.first()?);
     let argument = |number: usize| command.get(number).map_or("", |it| base(it));
@@ -96,7 +96,7 @@ fn known(program: &str) -> Option<Runtime> {
     PROGRAMS.iter().find(|it| it.0 == name).map(|it| it.1)
 }
 
-/// The last part of a path.
+/// Returns the last component of a path.
 fn base(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }

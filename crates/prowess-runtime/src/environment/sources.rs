@@ -1,4 +1,4 @@
-//! The scripts of a skill and the modules that they import: what each of them asks for by itself.
+//! The scripts of a skill and the modules that they import, each with its own imports.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,20 +20,20 @@ pub(super) struct Source {
     pub(super) path: String,
     pub(super) text: String,
     pub(super) interpreter: Interpreter,
-    /// Whether it is run by itself, not only imported.
+    /// Whether it is run directly, rather than only imported.
     pub(super) is_script: bool,
     /// The files of the skill that it imports.
     pub(super) own: Vec<String>,
     /// The packages that it imports, each once.
     pub(super) packages: Vec<PackageNeed>,
-    /// The versions of the interpreter that bring what it imports.
+    /// The versions of the interpreter that provide its imports.
     pub(super) versions: Vec<VersionNeed>,
 }
 
-/// How many scripts of a skill are looked at, and how many of their imports.
+/// The maximum number of scripts of a skill, and of all their imports.
 const MAX_SCRIPTS: usize = 500;
 const MAX_IMPORTS: usize = 10_000;
-/// How many imports of one file are taken.
+/// The maximum number of imports of one file.
 const MAX_FILE_IMPORTS: usize = 2_000;
 
 /// Reads all scripts of a skill and the modules that they import from it, by their paths.
@@ -72,7 +72,7 @@ pub(super) fn sources(files: &Files<'_>) -> BTreeMap<String, Source> {
     sources
 }
 
-/// Whether a file may be a script: of a kind that is run, or without an ending, so that its first line may say so.
+/// Whether a file may be a script, by its extension or for lack of one.
 fn can_be_script(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     ResourceKind::of(path) == ResourceKind::Script || !name.contains('.')
@@ -91,7 +91,7 @@ impl Source {
         })
     }
 
-    /// Reads what the file imports, no more than there is room for; returns how many imports it has.
+    /// Reads the imports of the file, at most `room` of them; returns their number.
     fn read_imports(&mut self, paths: &BTreeSet<String>, files: &Files<'_>, room: usize) -> usize {
         let count = match self.interpreter.runtime {
             Runtime::Python => {
@@ -140,7 +140,7 @@ impl Source {
         }
     }
 
-    /// The folder that a module of the skill is imported from; nothing for what is none.
+    /// Returns the folder that a module of the skill is imported from; `None` for other modules.
     fn folder_of_module(&self, import: &PythonImport, files: &Files<'_>) -> Option<&str> {
         let own = folder_of(&self.path);
         match import.level {
@@ -149,7 +149,7 @@ impl Source {
         }
     }
 
-    /// Whether a module may be one of the skill that the script has put into `sys.path`.
+    /// Whether a module may be one of the skill, found because the script changes `sys.path`.
     fn is_on_path(&self, import: &PythonImport, files: &Files<'_>) -> bool {
         let name = import.module.split('.').next().unwrap_or_default();
         let is_unknown = distribution(&import.module).1;
@@ -177,7 +177,7 @@ impl Source {
     }
 }
 
-/// Each package once, where it is first imported.
+/// Merges duplicates of packages; the first import is used.
 fn merged(packages: Vec<PackageNeed>) -> Vec<PackageNeed> {
     let mut merged: Vec<PackageNeed> = Vec::new();
     let mut known: BTreeMap<String, usize> = BTreeMap::new();
@@ -193,8 +193,8 @@ fn merged(packages: Vec<PackageNeed>) -> Vec<PackageNeed> {
     merged
 }
 
-/// Whether an absolute import means a module in this folder: beside the script, or above it, where scripts are
-/// started from. There a well-known package comes first.
+/// Whether an absolute import means a module in this folder: next to the script, or above it, where
+/// scripts are started from. There a well-known package takes precedence.
 fn has_module(folder: &str, is_beside: bool, import: &PythonImport, files: &Files<'_>) -> bool {
     let name = import.module.split('.').next().unwrap_or_default();
     let path = inside(folder, name);
@@ -202,7 +202,7 @@ fn has_module(folder: &str, is_beside: bool, import: &PythonImport, files: &File
     is_there && (is_beside || distribution(&import.module).1)
 }
 
-/// The files that an import from this folder may mean.
+/// Returns the possible files of an import from this folder.
 fn own_modules(folder: &str, import: &PythonImport) -> Vec<String> {
     let mut found = Vec::new();
     let mut path = folder.to_owned();
@@ -214,7 +214,7 @@ fn own_modules(folder: &str, import: &PythonImport) -> Vec<String> {
     found
 }
 
-/// The files that a relative import may mean: also `x.ts` where `./x.js` is written.
+/// Returns the possible files of a relative import: also `x.ts` for `./x.js`.
 fn js_files(path: &str) -> Vec<String> {
     let stem = path.strip_suffix(".js").unwrap_or(path);
     let endings = ["", ".js", ".mjs", ".cjs", ".ts", ".mts", "/index.js", "/index.ts"];
@@ -222,7 +222,8 @@ fn js_files(path: &str) -> Vec<String> {
     whole.chain([format!("{stem}.ts")]).collect()
 }
 
-/// The modules that an import may bring in: of `from google.cloud import storage` the whole name counts.
+/// Returns the modules that an import may load: for `from google.cloud import storage` the whole
+/// name.
 fn brought(import: &PythonImport) -> Vec<String> {
     let top = import.module.split('.').next();
     let is_namespace = matches!(top, Some("google" | "azure" | "ruamel"));

@@ -1,6 +1,6 @@
-//! The modules that come with Python.
+//! The modules of Python's standard library.
 
-/// The modules of the standard library that have been there all along, and still are.
+/// The modules that every version of Python 3 has.
 const STANDARD: &[&str] = &[
     "abc",
     "antigravity",
@@ -193,7 +193,7 @@ const STANDARD: &[&str] = &[
     "zlib",
 ];
 
-/// The modules that came or went, with the minor versions of Python 3 from and before which they are there.
+/// The modules that only some versions have, with the minor versions that added and removed them.
 const VERSIONED: &[(&str, u8, u8)] = &[
     ("aifc", 0, 13),
     ("annotationlib", 14, 0),
@@ -228,17 +228,18 @@ const VERSIONED: &[(&str, u8, u8)] = &[
     ("zoneinfo", 9, 0),
 ];
 
-/// Which versions of Python bring a module with them.
+/// The versions of Python that include a module.
 pub(super) enum Standard {
-    /// Every one.
+    /// All.
     Always,
-    /// Those that this asks for, such as `>=3.11`.
+    /// Those that satisfy this, such as `>=3.11`.
     Versions(String),
     /// None.
     Never,
 }
 
-/// Says which versions of Python bring a module of this name. What begins with `_` is nobody's package.
+/// Returns the versions of Python that include a module of this name. A name with a leading `_` is
+/// never a package.
 pub(super) fn standard(module: &str) -> Standard {
     if module.starts_with('_') || STANDARD.binary_search(&module).is_ok() {
         return Standard::Always;

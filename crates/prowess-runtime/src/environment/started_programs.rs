@@ -7,20 +7,20 @@ use super::{
     system_programs::system_packages,
 };
 
-/// A program that a script starts by a name that is written out.
+/// A program that a script starts by a literal name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StartedProgram {
     pub(super) name: String,
     /// Its line, counted from 1.
     pub(super) line: usize,
-    /// Whether the script looks first whether it is there.
+    /// Whether the script first checks if it is installed.
     pub(super) is_optional: bool,
 }
 
-/// How many programs of one file are taken.
+/// The maximum number of programs of one file.
 const MAX_PROGRAMS: usize = 50;
 
-/// The functions of Python and JavaScript that start a program, whose first argument is it.
+/// The functions of Python and JavaScript that start the program in their first argument.
 const PYTHON_STARTS: &[&str] = &[
     "Popen",
     "call",
@@ -36,11 +36,11 @@ const PYTHON_STARTS: &[&str] = &[
 ];
 const JS_STARTS: &[&str] =
     &["exec", "execFile", "execFileSync", "execSync", "execa", "execaSync", "spawn", "spawnSync"];
-/// What stands before a command in a line of a shell.
+/// Words that precede a command in a shell script.
 const SHELL_WORDS: &[&str] =
     &["!", "do", "elif", "else", "env", "exec", "if", "nohup", "sudo", "then", "time", "while"];
 
-/// The well-known programs that a script starts, each once.
+/// Returns the well-known programs that a script starts, each once.
 pub(super) fn started_programs(text: &str, runtime: Runtime) -> Vec<StartedProgram> {
     let found = match runtime {
         Runtime::Python if text.contains("subprocess") || text.contains("os.") => {
@@ -73,7 +73,7 @@ pub(super) fn started_programs(text: &str, runtime: Runtime) -> Vec<StartedProgr
     programs
 }
 
-/// Whether a script asks where a program is before it starts it.
+/// Whether a script checks if a program is installed before starting it.
 fn is_looked_for(text: &str, name: &str) -> bool {
     ["which(\"", "which('", "which ", "command -v ", "hash "].iter().any(|before| {
         let mut rest = text;
@@ -94,13 +94,13 @@ fn is_name_sign(c: char) -> bool {
 /// A part of a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Piece<'t> {
-    /// A word or a sign.
+    /// A word or an operator.
     Code(&'t str),
     /// A string, without its quotes.
     Text(&'t str),
 }
 
-/// The programs that calls of these functions start, and those that a list begins with.
+/// Returns the programs that calls of these functions start, and those that a list begins with.
 fn in_code<'t>(pieces: &[(Piece<'t>, usize)], starts: &[&str]) -> Vec<(&'t str, usize)> {
     let code = |at: usize| match pieces.get(at) {
         Some((Piece::Code(text), _)) => text,
@@ -126,7 +126,7 @@ fn in_code<'t>(pieces: &[(Piece<'t>, usize)], starts: &[&str]) -> Vec<(&'t str, 
     found
 }
 
-/// Takes a text of Python apart; comments are left out.
+/// Splits Python code into tokens, without comments.
 fn python_tokens(text: &str) -> Vec<(Piece<'_>, usize)> {
     let mut pieces = Vec::new();
     let (mut at, mut line) = (0, 1);
@@ -160,7 +160,7 @@ fn python_tokens(text: &str) -> Vec<(Piece<'_>, usize)> {
     pieces
 }
 
-/// The programs that stand where a line of a shell has a command.
+/// Returns the programs in command position of a shell script.
 fn in_shell(text: &str) -> Vec<(&str, usize)> {
     let mut found = Vec::new();
     for (at, line) in text.lines().enumerate() {

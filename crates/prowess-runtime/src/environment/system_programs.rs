@@ -1,8 +1,8 @@
-//! Programs that no package registry of a language has, with the packages that bring them.
+//! Programs outside of package registries, with the system packages that provide them.
 
 use serde::Serialize;
 
-/// The packages that bring a program.
+/// The packages that provide a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct SystemPackages {
     /// The package of Debian and Ubuntu.
@@ -11,7 +11,7 @@ pub struct SystemPackages {
     pub homebrew: &'static str,
 }
 
-/// A program with the packages that bring it, and the Python packages that start it.
+/// A program with the packages that provide it, and the Python packages that wrap it.
 struct SystemProgram {
     name: &'static str,
     debian: &'static str,
@@ -96,7 +96,7 @@ const PROGRAMS: &[SystemProgram] = &[
     row("zip", "zip", "zip", &[]),
 ];
 
-/// The program that a library says is missing in words of its own.
+/// Messages of libraries about a missing program, with its name.
 const SAID_MISSING: &[(&str, &str)] = &[
     ("Is poppler installed", "pdftoppm"),
     ("tesseract is not installed", "tesseract"),
@@ -107,17 +107,17 @@ const SAID_MISSING: &[(&str, &str)] = &[
     ("Couldn't find ffprobe", "ffprobe"),
 ];
 
-/// How long the name of a program can be.
+/// The maximum length of a program's name.
 const MAX_NAME: usize = 64;
 
-/// The packages that bring a program, where they are known.
+/// Returns the packages that provide a program, if known.
 pub fn system_packages(program: &str) -> Option<SystemPackages> {
     let found = PROGRAMS.binary_search_by_key(&program, |it| it.name).ok()?;
     let SystemProgram { debian, homebrew, .. } = PROGRAMS[found];
     Some(SystemPackages { debian, homebrew })
 }
 
-/// How programs are installed that are not there, in a sentence; nothing where that is not known of any.
+/// Returns a sentence on how to install missing programs; `None` if no package is known.
 pub fn install_system_programs(programs: &[&str]) -> Option<String> {
     let known = || programs.iter().filter_map(|it| Some((*it, system_packages(it)?)));
     let mut names: Vec<String> = Vec::new();
@@ -141,18 +141,19 @@ pub fn install_system_programs(programs: &[&str]) -> Option<String> {
     })
 }
 
-/// The program that a Python package starts.
+/// Returns the program that a Python package wraps.
 pub(super) fn program_of_wrapper(package: &str) -> Option<&'static str> {
     PROGRAMS.iter().find(|it| it.wrappers.contains(&package)).map(|it| it.name)
 }
 
-/// The program that a script did not find, as far as what it printed tells: by its shell, its interpreter or a library.
+/// Finds the name of a missing program in the output of a script: from its shell, its interpreter
+/// or a library.
 pub fn program_not_found(printed: &str) -> Option<&str> {
     printed.lines().rev().find_map(|line| {
         let by_library = SAID_MISSING.iter().find(|it| line.contains(it.0)).map(|it| it.1);
         let by_shell = || {
             let before = line.trim_end().strip_suffix(": command not found");
-            // `sh: 1: x: not found`, and no other thing that is not found.
+            // `sh: 1: x: not found`, but no other messages that end like this.
             let by_dash = || {
                 let before = line.trim_end().strip_suffix(": not found")?;
                 let (rest, _) = before.rsplit_once(": ")?;
@@ -165,7 +166,7 @@ pub fn program_not_found(printed: &str) -> Option<&str> {
             let (before, _) = line.split_once(" ENOENT")?;
             before.rsplit_once("spawn ").or_else(|| before.rsplit_once("spawnSync ")).map(|it| it.1)
         };
-        // A file may be missing that way, too.
+        // The message may also be about a file.
         let by_python = || {
             let (_, rest) = line.split_once("No such file or directory: ")?;
             let name = rest.trim().trim_matches(['\'', '"']);

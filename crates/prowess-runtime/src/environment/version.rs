@@ -1,8 +1,8 @@
-//! Whether a version is one that is asked for: as far as numbers say.
+//! Compares versions with requirements, by their numbers.
 
-/// Says whether a version is one that a requirement of Python (`>=3.10,<4`, `~=1.4`, `==3.12.*`) or of Node (`>=18`,
-/// `^20 || >=22`) asks for; nothing where it is written in a way that is not known. A version of which only the
-/// first numbers are known, such as `3.11`, is taken for any that begins so.
+/// Whether a version satisfies a requirement of Python (`>=3.10,<4`, `~=1.4`, `==3.12.*`) or of
+/// Node (`>=18`, `^20 || >=22`); `None` if the syntax is unknown. An incomplete version such as
+/// `3.11` matches if any version with that prefix does.
 pub(super) fn satisfies(version: &str, requirement: &str) -> Option<bool> {
     let version = numbers(version)?;
     let mut is_any = false;
@@ -17,7 +17,7 @@ fn satisfies_all(version: &[u64], choice: &str) -> Option<bool> {
     if choice.is_empty() || choice == "*" {
         return Some(true);
     }
-    // A sign and its number may stand apart.
+    // There may be a space between an operator and its number.
     let mut joined = choice.to_owned();
     for sign in ["=", "<", ">", "~", "^"] {
         while joined.contains(&format!("{sign} ")) {
@@ -35,7 +35,7 @@ fn satisfies_one(version: &[u64], comparison: &str) -> Option<bool> {
     let wanted = numbers(text)?;
     let known = version.len().min(wanted.len());
     let (begins, wanted_begins) = (&version[..known], &wanted[..known]);
-    // What is not known of a version may be anything; what is not written of the wanted one is 0.
+    // Missing parts of the version may be anything; missing parts of the requirement are 0.
     let is_open = begins == wanted_begins && version.len() < wanted.len();
     let least = is_open || version >= &wanted[..];
     Some(match sign {
@@ -51,7 +51,7 @@ fn satisfies_one(version: &[u64], comparison: &str) -> Option<bool> {
         "<" => begins < wanted_begins,
         "==" | "===" | "=" | "" => begins == wanted_begins,
         "!=" => begins != wanted_begins || is_open,
-        // The last number that is written may grow.
+        // The last written number may increase.
         "~=" => least && begins_alike(version, &wanted[..wanted.len().saturating_sub(1)]),
         "~" => least && begins_alike(version, &wanted[..wanted.len().min(2)]),
         "^" => {
@@ -66,7 +66,7 @@ fn begins_alike(version: &[u64], wanted: &[u64]) -> bool {
     version.iter().zip(wanted).all(|(one, other)| one == other)
 }
 
-/// The numbers at the start of a version; what comes behind them (`rc1`, `-beta`) does not count.
+/// Returns the leading numbers of a version; suffixes (`rc1`, `-beta`) are ignored.
 fn numbers(version: &str) -> Option<Vec<u64>> {
     let version = version.trim().trim_start_matches('v');
     let end = version.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(version.len());

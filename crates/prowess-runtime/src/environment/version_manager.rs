@@ -1,4 +1,4 @@
-//! What version managers start: a program of theirs on `PATH` stands for one of many that are installed.
+//! Resolves shims of version managers, which start one of several installed versions.
 
 use std::{
     fs,
@@ -7,33 +7,33 @@ use std::{
 
 use super::interpreter::is_executable;
 
-/// What a program on `PATH` stands for.
+/// The resolution of a program on `PATH`.
 pub(super) enum Shim {
-    /// It is the program itself.
+    /// It is not a shim.
     None,
-    /// A version manager starts this one in its place.
+    /// A shim of this version manager for this program.
     For(&'static str, PathBuf),
-    /// A version manager would start something that is not known, or not installed.
+    /// A shim whose target is unknown, or not installed.
     Unknown,
 }
 
-/// How the managers call a program, and the files of a project that say which version it is.
+/// The managers' names for a program, and the version files of a project.
 const TOOLS: &[(&str, &[&str], &[&str])] = &[
     ("python", &["python"], &[".python-version"]),
     ("node", &["node", "nodejs"], &[".node-version", ".nvmrc"]),
     ("ruby", &["ruby"], &[".ruby-version"]),
 ];
 
-/// The files of a project that say which versions it wants.
+/// All version files of a project.
 #[rustfmt::skip]
 pub(super) const FILES: &[&str] = &[
     ".python-version", ".node-version", ".nvmrc", ".ruby-version", ".tool-versions", "mise.toml", ".mise.toml", "config.toml",
 ];
 
-/// The largest file with a version that is read.
+/// The maximum size of a version file.
 const LARGEST: u64 = 64 * 1024;
 
-/// Finds out what a program stands for: those of managers lie in a folder `shims`, beside what they have installed.
+/// Resolves a shim: it is in a folder `shims`, next to the installed versions.
 pub(super) fn behind_shim(path: &Path, directories: &[PathBuf], home: Option<&Path>) -> Shim {
     let Some(root) = path.parent().filter(|it| it.ends_with("shims")).and_then(Path::parent) else {
         return Shim::None;
@@ -61,12 +61,12 @@ pub(super) fn behind_shim(path: &Path, directories: &[PathBuf], home: Option<&Pa
     found.map_or(Shim::Unknown, |(manager, program)| Shim::For(manager, program))
 }
 
-/// The program that `nvm` would put on `PATH`.
+/// Returns the program that `nvm` would put on `PATH`.
 pub(super) fn of_nvm(name: &str, directories: &[PathBuf], home: &Path) -> Option<PathBuf> {
     let root = home.join(".nvm");
     let mut wanted = said(&[".nvmrc", ".node-version"], directories)
         .or_else(|| read(&root.join("alias/default")))?;
-    // An alias may name another one, such as `lts/*`.
+    // An alias may refer to another one, such as `lts/*`.
     for _ in 0..4 {
         let Some(next) = read(&root.join("alias").join(wanted.trim())) else { break };
         wanted = next;
@@ -75,7 +75,8 @@ pub(super) fn of_nvm(name: &str, directories: &[PathBuf], home: &Path) -> Option
     Some(folder.join("bin").join(name)).filter(|it| is_executable(it))
 }
 
-/// The versions that files of `asdf` and `mise` want, or those of the project that other managers read.
+/// Returns the versions required by files of `asdf` and `mise`, or by the version files of other
+/// managers.
 fn wanted_tool(
     tool: &str,
     files: &[&str],
@@ -107,14 +108,14 @@ fn wanted_tool(
     vec!["latest".to_owned()]
 }
 
-/// What the nearest file of these names says.
+/// Returns the content of the nearest file with one of these names.
 fn said(files: &[&str], directories: &[PathBuf]) -> Option<String> {
     let folders = directories.iter();
     folders.flat_map(|it| files.iter().map(move |name| it.join(name))).find_map(|it| read(&it))
 }
 
-/// The folder of an installed version: the one that is called so, else the newest that begins so. The system's own is
-/// none.
+/// Returns the folder of an installed version: an exact match, else the newest with this prefix.
+/// `system` matches none.
 fn pick(folder: &Path, wanted: &[String]) -> Option<PathBuf> {
     let mut names: Vec<String> = fs::read_dir(folder)
         .ok()?
@@ -131,7 +132,7 @@ fn pick(folder: &Path, wanted: &[String]) -> Option<PathBuf> {
         let is_number = plain.starts_with(|it: char| it.is_ascii_digit());
         let begins = |it: &&String| match is_number {
             true => numbers(it).starts_with(&numbers(plain)),
-            // An alias that nobody can resolve here: the newest.
+            // An alias that cannot be resolved here: the newest.
             false => !numbers(it).is_empty(),
         };
         let found = names.iter().find(called).or_else(|| names.iter().rev().find(begins))?;
@@ -139,7 +140,7 @@ fn pick(folder: &Path, wanted: &[String]) -> Option<PathBuf> {
     })
 }
 
-/// The numbers that a version begins with.
+/// Returns the leading numbers of a version.
 fn numbers(version: &str) -> Vec<u64> {
     let version = version.strip_prefix('v').unwrap_or(version);
     version.split('.').map_while(|it| it.parse().ok()).collect()
