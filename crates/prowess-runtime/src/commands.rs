@@ -1,8 +1,8 @@
-//! Commands that may run: taken apart, checked word for word, and put together again.
+//! Permitted commands: parsed, checked word by word, and reassembled.
 //!
-//! No shell sees what was given. A command is read, every part of it is looked up among those that
-//! may run, and what runs in the end is written anew, with the path of each program and with quotes
-//! around every word. Whatever a shell would expand is refused, but for globs among the arguments.
+//! No shell ever receives the original text. A command is parsed, every part of it is looked up in
+//! the policy, and the command line that runs is written anew, with the path of each program and
+//! quotes around every word. Shell expansions are refused, except for globs among the arguments.
 
 mod caution;
 mod git;
@@ -34,7 +34,7 @@ pub(crate) use self::{
     withheld::Withheld,
 };
 
-/// Where a program of the system lies, by its name.
+/// Returns the path of a program of the system.
 pub(crate) fn program(name: &str) -> Result<PathBuf, Refusal> {
     Program::of_system(name).map(|it| it.path)
 }
@@ -43,13 +43,13 @@ pub(crate) fn program(name: &str) -> Result<PathBuf, Refusal> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Plan {
     parts: Vec<PlannedProgram>,
-    /// Where it runs, without links.
+    /// Its working directory, with links resolved.
     pub(crate) directory: PathBuf,
-    /// What of it is not listed, each in one line: somebody has to be asked about it.
+    /// Its unlisted parts, one line each: they require approval.
     pub(crate) unlisted: Vec<String>,
-    /// The files with secrets that it names, without links: somebody has to be asked about them.
+    /// The files with secrets that it names, with links resolved: they require approval.
     pub(crate) secrets: Vec<PathBuf>,
-    /// Those that the policy spells out itself.
+    /// Those that the policy itself names.
     pub(crate) spelled_secrets: Vec<PathBuf>,
 }
 
@@ -57,11 +57,11 @@ pub(crate) struct Plan {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct PlannedProgram {
     program: Program,
-    /// Its words, and those of every command that it runs in turn, as a policy sees them.
+    /// Its words, and those of every command that it runs in turn, as matched by a policy.
     seen: Vec<Vec<String>>,
-    /// What stands behind its name.
+    /// Its arguments.
     arguments: Vec<Argument>,
-    /// What stands between it and the next one.
+    /// The operator between it and the next one.
     sign: &'static str,
 }
 
@@ -69,18 +69,18 @@ struct PlannedProgram {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Argument {
     text: String,
-    /// The same, as a shell is given it.
+    /// The same, quoted for a shell.
     quoted: String,
-    /// Whether it stands for files, so that it may become several words.
+    /// Whether it is a glob, so that it may expand to several words.
     is_glob: bool,
 }
 
-/// How long a command can be.
+/// The maximum length of a command.
 const LONGEST: usize = 16 * 1024;
-/// How many commands one command can run in turn.
+/// The maximum number of nested commands.
 const MOST_NESTED: usize = 16;
 
-/// Takes a command apart and checks every word of it.
+/// Parses a command and checks every word of it.
 pub(crate) fn plan(line: &str, directory: &Path, policy: &Policy) -> Result<Plan, Refusal> {
     let directory = contained(directory, policy)?;
     if line.len() > LONGEST {
@@ -116,7 +116,7 @@ pub(crate) fn plan(line: &str, directory: &Path, policy: &Policy) -> Result<Plan
         return Err(refused(&message, "run git by itself, or with what only filters its output"));
     }
     let mut plan = Plan { parts, directory, unlisted, secrets, spelled_secrets };
-    // From what only reads they are hidden.
+    // They are hidden from commands that only read.
     if plan.writes() {
         plan.secrets.extend(matched_secrets);
     }
@@ -125,38 +125,38 @@ pub(crate) fn plan(line: &str, directory: &Path, policy: &Policy) -> Result<Plan
     Ok(plan)
 }
 
-/// What may stand in a command.
+/// The hint on the supported syntax.
 const STATIC: &str = "use plain words and quotes, with `|`, `&&`, `||` and `;` between commands";
 
-/// What to do instead of looking into `.git`.
+/// The hint for access to `.git`.
 const OUTSIDE: &str = "ask git, such as with `git log`";
 
 impl Plan {
-    /// The words of each program, and of each that one of them runs.
+    /// Returns the words of each program, and of each nested one.
     pub(crate) fn parts(&self) -> impl Iterator<Item = &[String]> {
         self.parts.iter().flat_map(|it| &it.seen).map(|it| &**it)
     }
 
-    /// Whether git is among them, so that it needs what it keeps.
+    /// Whether git is among them, and needs the `.git` directories.
     pub(crate) fn has_git(&self) -> bool {
         self.parts.iter().any(|it| it.program.is_git())
     }
 
-    /// Whether any of its programs writes; one that does not need not be able to.
+    /// Whether any of its programs writes; otherwise it runs with read-only access.
     pub(crate) fn writes(&self) -> bool {
         let is_own = self.own_programs().next().is_some();
         is_own || !self.parts().all(reader::only_reads)
     }
 
-    /// Whether any of its programs tells what files say, and not only what there is.
+    /// Whether any of its programs prints contents of files, and not only their names.
     pub(crate) fn tells_content(&self) -> bool {
         self.parts().any(|it| secrets::tells_content(&it[0]))
     }
 
-    /// What an approval of it is bound to: every word, where it runs, and the very programs.
+    /// Returns the subject of an approval: every word, the directory, and the exact programs.
     pub(crate) fn subject(&self) -> Subject {
         let mut words: Vec<Vec<u8>> = vec![self.directory.as_os_str().as_encoded_bytes().to_vec()];
-        // Another directory may be in its place by now.
+        // The directory may have been replaced by another.
         let identity = std::fs::metadata(&self.directory).map(|it| (it.dev(), it.ino())).ok();
         words.push(format!("{identity:?}").into_bytes());
         for step in &self.parts {
@@ -164,12 +164,13 @@ impl Plan {
             words.push(step.program.identity().into_bytes());
             words.extend(step.arguments.iter().map(|it| it.quoted.clone().into_bytes()));
         }
-        // A link may lead to another one by now.
+        // The target of a link may have changed.
         words.extend(self.secrets.iter().map(|it| it.as_os_str().as_encoded_bytes().to_vec()));
         Subject::of_words(words.iter().map(|it| &**it))
     }
 
-    /// What is run: the program itself, or a shell where several are joined or a glob is expanded.
+    /// Returns the arguments to run: the program itself, or a shell if several are joined or a glob
+    /// is expanded.
     pub(crate) fn argv(&self) -> Vec<OsString> {
         match &self.parts[..] {
             [PlannedProgram { program, arguments, .. }]
@@ -185,18 +186,18 @@ impl Plan {
         }
     }
 
-    /// Where those of its programs lie that do not belong to the system.
+    /// Returns the paths of those programs that do not belong to the system.
     pub(crate) fn own_programs(&self) -> impl Iterator<Item = PathBuf> {
         let places = self.parts.iter().flat_map(|it| it.program.places());
         places.filter(|it| !SYSTEM.iter().any(|own| it.starts_with(own))).map(Path::to_owned)
     }
 }
 
-/// What every script can read.
+/// Directories that every script can read.
 const SYSTEM: &[&str] = &["/usr", "/bin", "/sbin", "/lib", "/lib64"];
 
 impl PlannedProgram {
-    /// What a shell is given for it.
+    /// Returns it as quoted for a shell.
     fn quoted(&self) -> String {
         let mut words = vec![quote(&self.program.path.to_string_lossy())];
         words.extend(self.arguments.iter().map(|it| it.quoted.clone()));
@@ -204,7 +205,7 @@ impl PlannedProgram {
     }
 }
 
-/// The directory without links, if it lies in a root of the policy.
+/// Resolves the directory, if it is in a root of the policy.
 fn contained(directory: &Path, policy: &Policy) -> Result<PathBuf, Refusal> {
     let real = |path: &Path| std::fs::canonicalize(path).ok().filter(|it| it.is_dir());
     let shown = directory.display();
@@ -286,20 +287,20 @@ fn step(command: &ShellCommand, place: &mut Place<'_>) -> Result<PlannedProgram,
     Ok(step)
 }
 
-/// Where a command would run, and what decides about it.
+/// The working directory of a command, and the policy on it.
 struct Place<'a> {
     directory: &'a Path,
     policy: &'a Policy,
-    /// What of it somebody has to be asked about.
+    /// The parts that require approval.
     unlisted: Vec<String>,
     secrets: Vec<PathBuf>,
     spelled_secrets: Vec<PathBuf>,
-    /// The files with secrets that its patterns stand for.
+    /// The files with secrets that its globs match.
     matched_secrets: Vec<PathBuf>,
 }
 
 impl Place<'_> {
-    /// Notes what would be refused where somebody can be asked about it, in these words.
+    /// Records a question with this text instead of the refusal, if the policy can ask.
     fn ask_or(&mut self, refusal: Refusal, asked: &str) -> Result<(), Refusal> {
         if !self.policy.asks_about_commands() {
             return Err(refusal);
@@ -311,8 +312,8 @@ impl Place<'_> {
     }
 }
 
-/// Finds the program of a command, if the policy allows it with all of its words; notes the words
-/// of it, and of what it runs in turn.
+/// Finds the program of a command, if the policy allows it with all of its words; records the words
+/// of it, and of nested commands.
 fn allowed(
     words: &[Argument],
     place: &mut Place<'_>,
@@ -355,7 +356,7 @@ fn allowed(
     if program.is_git() && seen.len() > 1 {
         return Err(refused("`git` cannot be run by another program", "run it by itself"));
     }
-    // What the policy spells out itself needs no caution.
+    // Words that the policy itself names need no further check.
     let rest = &words[spelled..];
     if program.names().any(secrets::tells_content) {
         let named = |it: &Argument| secrets::named(it, place.directory, policy);
@@ -364,7 +365,7 @@ fn allowed(
         let matched = |it: &Argument| secrets::matched(it, place.directory, policy);
         place.matched_secrets.extend(rest.iter().flat_map(matched));
     }
-    // What is only looked for is not read.
+    // `find` only looks for files, it does not read them.
     let reads = program.names().all(|it| it != "find");
     if let Some(word) = rest.iter().find(|it| reads && git::is_inside(it, place.directory)) {
         let who = if program.is_git() { "git reads for itself alone" } else { "only git reads" };
@@ -391,9 +392,9 @@ fn allowed(
             allowed.inspect_err(|refusal| inner = Some(refusal.clone()))
         });
         match checked {
-            // What git is told could make it run something later, when nothing holds it.
+            // Arguments of git could make it run something later, outside of the sandbox.
             Err(refusal) if program.is_git() || inner.is_some() => return Err(refusal),
-            // Somebody who sees all of its words may agree to them.
+            // The user sees all of its words, and may approve them.
             Err(_) if !is_listed => {}
             Err(refusal) => {
                 let asked = refusal.message.clone();
@@ -416,7 +417,7 @@ fn unlisted(name: &str, policy: &Policy) -> Refusal {
     refused(&format!("`{name}` is not an allowed command"), &hint)
 }
 
-/// Which commands may run, in words.
+/// Returns a hint that lists the permitted commands.
 fn listed(policy: &Policy) -> String {
     let all: Vec<&str> = policy.commands.iter().map(|it| &**it).take(40).collect();
     match all.is_empty() {
@@ -425,7 +426,7 @@ fn listed(policy: &Policy) -> String {
     }
 }
 
-/// Takes a word that stands for itself, or for the files that match it.
+/// Converts a literal or a glob.
 fn argument(word: &Word) -> Result<Argument, Refusal> {
     let mut text = String::new();
     let mut pieces = Vec::new();
@@ -458,11 +459,11 @@ fn argument(word: &Word) -> Result<Argument, Refusal> {
     }
     let is_sign = |c: char| matches!(c, '*' | '?' | '[' | ']');
     let is_glob = pieces.iter().any(|it| it.1 && it.0.contains(is_sign));
-    // An option stands for itself, whatever file has its name.
+    // An option is literal, even if a file has its name.
     if !is_glob || text.starts_with('-') {
         return Ok(Argument::plain(&text));
     }
-    // No file that matches can be taken for an option.
+    // No matching file can be mistaken for an option.
     let mut quoted = if text.starts_with(is_sign) { "./".to_owned() } else { String::new() };
     for (piece, is_plain) in pieces {
         for c in piece.chars() {
@@ -476,13 +477,13 @@ fn argument(word: &Word) -> Result<Argument, Refusal> {
 }
 
 impl Argument {
-    /// A word that stands for itself.
+    /// Creates a literal.
     fn plain(text: &str) -> Self {
         Self { text: text.to_owned(), quoted: quote(text), is_glob: false }
     }
 }
 
-/// A word as a shell takes it for itself.
+/// Quotes a literal for a shell.
 fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }

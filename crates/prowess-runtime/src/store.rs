@@ -1,4 +1,4 @@
-//! Where skills are kept and changed.
+//! Stores of skills.
 
 mod error;
 mod path;
@@ -23,21 +23,19 @@ pub use self::{
     trash::deleted_from,
 };
 
-/// Where skills are kept and changed.
+/// Stores and changes skills.
 ///
-/// A change is made whole or not at all, also when the process dies in the middle of it; whoever
-/// reads meanwhile sees what was there before or what is there after. No name or path from outside
-/// leads anywhere else.
+/// A change is atomic, even if the process dies in the middle of it; concurrent readers see the
+/// state either before or after it. No name or path from outside leads out of the store.
 pub trait Store: Send + Sync + fmt::Debug {
-    /// Saves an entry and returns it as it is now kept.
+    /// Saves an entry and returns it as saved.
     ///
-    /// A new one is a draft unless it says otherwise. One that is there is edited: fields that have
-    /// not changed, comments and fields that nobody here knows stay as they are, and so does its
-    /// status where the entry has none.
+    /// A new one is a draft unless it has a status. An existing one is edited: unchanged fields,
+    /// comments and unknown fields are preserved, and so is its status if the entry has none.
     fn save(&self, entry: &SkillRecord) -> Result<SkillRecord, StoreError>;
 
-    /// Adds a new skill, all its files as they are; the frontmatter of its `SKILL.md` says what it
-    /// is called.
+    /// Adds a new skill with all its files, unchanged; the name is in the frontmatter of its
+    /// `SKILL.md`.
     fn add(&self, files: &Files) -> Result<SkillRecord, StoreError>;
 
     /// Finds a skill by its name.
@@ -49,15 +47,14 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Makes a skill active, draft or disabled, and changes nothing else.
     fn set_status(&self, name: &str, status: Status) -> Result<SkillRecord, StoreError>;
 
-    /// Writes a file beside the `SKILL.md` of a skill, with the folders above it.
+    /// Writes a file next to the `SKILL.md` of a skill, and creates its parent folders.
     fn save_resource(&self, name: &str, path: &str, bytes: &[u8]) -> Result<(), StoreError>;
 
-    /// Removes a skill with all its files; [`undo`](Self::undo) brings it back. A link goes, what
-    /// it leads to stays.
+    /// Removes a skill with all its files; [`undo`](Self::undo) restores it. A link is removed
+    /// without its target.
     fn delete(&self, name: &str) -> Result<(), StoreError>;
 
-    /// Brings back the skill that was deleted last, or the last one of a name, and returns what it
-    /// is called.
+    /// Restores the skill that was deleted last, or the last one of a name, and returns its name.
     fn undo(&self, name: Option<&str>) -> Result<String, StoreError>;
 
     /// Lists the active skills, sorted by name.
@@ -67,7 +64,7 @@ pub trait Store: Send + Sync + fmt::Debug {
         Ok(stock)
     }
 
-    /// Saves a new entry, as [`save`](Self::save) does; what is there already is not touched.
+    /// Saves a new entry, like [`save`](Self::save); an existing one is not touched.
     fn create(&self, entry: &SkillRecord) -> Result<SkillRecord, StoreError> {
         self.add(&Files::from([(DOCUMENT.to_owned(), document::rendered(entry)?)]))
     }
@@ -77,13 +74,13 @@ pub trait Store: Send + Sync + fmt::Debug {
         self.set_status(name, Status::Active)
     }
 
-    /// Makes a skill disabled. Activating it again gives the same bytes as before.
+    /// Makes a skill disabled. Activating it again restores the same bytes.
     fn deactivate(&self, name: &str) -> Result<SkillRecord, StoreError> {
         self.set_status(name, Status::Disabled)
     }
 
-    /// Adds the skills of a source that are not there, and returns their names. What is there is
-    /// never touched, and nothing is taken from hidden folders.
+    /// Adds the skills of a source that do not exist yet, and returns their names. Existing ones
+    /// are not touched, and hidden folders are ignored.
     fn ensure_defaults(&self, source: &dyn Source) -> Result<Vec<String>, StoreError> {
         let mut added = Vec::new();
         for files in defaults(source)? {
@@ -97,22 +94,22 @@ pub trait Store: Send + Sync + fmt::Debug {
     }
 }
 
-/// The files of a skill, by their paths in its folder, with `/` between the parts.
+/// The files of a skill, by their paths in its folder, separated by `/`.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
-/// What a store holds at one moment.
+/// The contents of a store at one moment.
 #[derive(Debug, Clone, Default)]
 pub struct StoreContents {
     /// The skills.
     pub entries: Vec<SkillRecord>,
-    /// What was noticed about them, and why others are not there.
+    /// Findings on them, and on skills that could not be read.
     pub findings: Vec<Finding>,
 }
 
-/// The document of a skill.
+/// The name of a skill's document.
 const DOCUMENT: &str = "SKILL.md";
 
-/// The files of every skill that a source has in a folder of its own.
+/// Reads the files of every skill in a source that has its own folder.
 fn defaults(source: &dyn Source) -> Result<Vec<Files>, StoreError> {
     let limits =
         SizeLimits { max_file_size: u64::MAX, max_skill_size: u64::MAX, ..SizeLimits::default() };

@@ -1,16 +1,17 @@
-//! What well-known programs can do that their names do not say: run other programs, write files.
+//! Risks of well-known programs that are not obvious from their names: running other programs,
+//! writing files.
 //!
-//! None of this is the wall: what is missed here still runs in the sandbox.
+//! None of this is the security boundary: a missed risk is still confined by the sandbox.
 
 use crate::refusal::Refusal;
 
 use super::{Argument, program::family, refused, scripts};
 
-/// What a program can be made to do, and by which words.
+/// A risk of a program, and the words that cause it.
 struct Caution {
     names: &'static [&'static str],
-    /// Options: `--long` also where it is cut short, `-x` also among others, `-word` and `+` as a
-    /// whole or as a start.
+    /// Options: `--long` also if abbreviated, `-x` also if combined, `-word` and `+` as a whole or
+    /// as a prefix.
     options: &'static [&'static str],
     what: RiskScope,
 }
@@ -18,34 +19,33 @@ struct Caution {
 enum RiskScope {
     /// The options run or write something.
     Options,
-    /// All of it does.
+    /// Every use does.
     All,
-    /// It takes code behind these options, or from its input; only these flags may stand before a
-    /// script.
+    /// It runs code after these options, or from its input; only these flags may precede a script.
     Code(Flags),
-    /// Its options may stand in the first word without a dash.
+    /// The first word may contain options without a dash.
     Tar,
-    /// It runs programs by commands of its own, unless its first word makes it safe.
+    /// It runs programs by its own commands, unless its first word makes it safe.
     Sqlite,
-    /// One of the first words says what it does, and only these are known to be harmless.
+    /// The first words contain a subcommand, and only these are known to be harmless.
     Git,
-    /// Its first argument is a program in a language of its own.
+    /// Its first argument is a program in its own language.
     Awk,
     Sed,
-    /// It runs commands that stand among its arguments.
+    /// It runs commands among its arguments.
     Find,
-    /// Its second operand is written.
+    /// Its second operand is an output file.
     Uniq,
-    /// It sets the clock by an operand, or by an option among others.
+    /// It sets the clock by an operand, or by a combined option.
     Date,
 }
 
-/// What may stand before the script of an interpreter.
+/// Flags that may precede the script of an interpreter.
 #[derive(Clone, Copy)]
 struct Flags {
-    /// Letters that stand alone or together.
+    /// Letters without a value, alone or combined.
     short: &'static str,
-    /// Letters that a word follows, or the rest of their own.
+    /// Letters with a value, attached or in the next word.
     with_word: &'static str,
     long: &'static [&'static str],
 }
@@ -240,9 +240,9 @@ const CAUTIONS: &[Caution] = &[
             "--filters",
             "--git-dir",
             "--work-tree",
-            // A repository says by which program help is shown.
+            // The repository can configure the program that shows help.
             "--help",
-            // What looks into repositories inside the repository.
+            // Options that read nested repositories.
             "--broken",
             "--dirty",
             "--ignore-submodules",
@@ -271,7 +271,8 @@ const fn of(names: &'static [&'static str], options: &'static [&'static str]) ->
     Caution { names, options, what: RiskScope::Options }
 }
 
-/// What of git looks, or changes the repository and nothing else. Any other word may be an alias.
+/// Subcommands of git that only read, or only change the repository. Any other word may be an
+/// alias.
 const GIT: &[&str] = &[
     "add",
     "annotate",
@@ -320,12 +321,11 @@ const GIT: &[&str] = &[
     "version",
     "whatchanged",
 ];
-/// What may stand before that word.
+/// Options that may precede the subcommand.
 const GIT_OPTIONS: &[&str] =
     &["--no-pager", "-P", "--no-optional-locks", "--version", "--literal-pathspecs"];
 
-/// Modules of Python that take no code among their words: they read and print, or run files as a script
-/// would be run.
+/// Python modules that accept no code as arguments: they read and print, or run files like scripts.
 const MODULES: &[&str] = &[
     "ast",
     "black",
@@ -344,18 +344,18 @@ const MODULES: &[&str] = &[
     "tokenize",
     "unittest",
 ];
-/// Words of interpreters that are no scripts, and run what follows or what is typed.
+/// Subcommands of interpreters that run code from their arguments or input.
 const RUNNING: &[&str] = &["eval", "exec", "repl", "x"];
 
 const HINT: &str = "leave it out, or list the exact command in `policy.commands`";
 
-/// Whether a program can do more than its name says.
+/// Whether a program has known risks.
 pub(super) fn is_known(name: &str) -> bool {
     caution(name).is_some()
 }
 
-/// Checks what stands behind the words that the policy spells out. `is_bare` tells that it spells
-/// out the name alone; `inner` checks a command among the arguments.
+/// Checks the words after those that the policy spells out. `is_bare` means that it spells out the
+/// name only; `inner` checks a command among the arguments.
 pub(super) fn check(
     name: &str,
     rest: &[Argument],
@@ -375,7 +375,7 @@ pub(super) fn check(
     }
     let end = match caution.what {
         RiskScope::Options | RiskScope::Tar => rest.iter().position(|it| it.text == "--"),
-        // What follows a script is for the script; a word behind an option may belong to that.
+        // Words after a script belong to the script; a word after an option may belong to that.
         RiskScope::Code(_) => rest.first().filter(|it| !it.text.starts_with('-')).map(|_| 0),
         _ => None,
     };
@@ -440,7 +440,7 @@ pub(super) fn check(
     }
 }
 
-/// The words that are no options, and belong to none.
+/// Returns the operands, without options and their values.
 fn operands(
     rest: &[Argument],
     takes_word: impl Fn(&Argument) -> bool,
@@ -452,7 +452,7 @@ fn operands(
     rest.iter().zip(before).filter(is_operand).map(|it| it.0)
 }
 
-/// Checks what stands before the script of an interpreter, and that there is one.
+/// Checks the words before the script of an interpreter, and that there is one.
 fn code(
     name: &str,
     flags: Flags,
@@ -463,7 +463,7 @@ fn code(
     while let Some(word) = words.next() {
         let text = &*word.text;
         let Some(option) = text.strip_prefix(['-', '+']) else {
-            // What is run is written out.
+            // The script must be literal.
             let is_input = ["/dev/", "/proc/"].iter().any(|it| text.starts_with(it));
             let is_order = matches!(name, "bun" | "deno") && RUNNING.contains(&text);
             return if word.is_glob || is_input || is_order { Err(bad(text)) } else { Ok(()) };
@@ -497,7 +497,7 @@ fn code(
     Err(bad("standard input"))
 }
 
-/// Checks what stands before the word that tells git what to do, and that word.
+/// Checks the words before the subcommand of git, and the subcommand.
 fn git(rest: &[Argument], bad: &impl Fn(&str) -> Refusal) -> Result<(), Refusal> {
     let mut words = rest.iter();
     while let Some(word) = words.next() {
@@ -519,7 +519,7 @@ fn caution(name: &str) -> Option<&'static Caution> {
     CAUTIONS.iter().find(|it| it.names.contains(&name) || it.names.contains(&family(name)))
 }
 
-/// Whether an argument is an option, also where it is cut short or stands among others.
+/// Whether an argument is an option, also if abbreviated or combined.
 pub(super) fn is_option(argument: &str, option: &str) -> bool {
     let given = argument.split('=').next().unwrap_or_default();
     match option.as_bytes() {
@@ -537,7 +537,7 @@ pub(super) fn is_option(argument: &str, option: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// What comes of a command whose name alone is listed; `ok` may run inside another.
+    /// Checks a command whose name alone is listed; `ok` may run inside another.
     fn checked(line: &str) -> Result<(), Refusal> {
         let words: Vec<Argument> = line
             .split(' ')

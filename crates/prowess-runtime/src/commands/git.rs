@@ -1,4 +1,4 @@
-//! Git, held to what its words say: a repository can name programs that git runs on its own.
+//! Git with hardened settings: a repository can configure programs that git runs by itself.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use crate::{
 
 use super::{Argument, refused};
 
-/// What git is told before all else, so that no repository decides it.
+/// Settings that override those of any repository.
 const SETTINGS: &[&str] = &[
     "core.askPass=false",
     "core.editor=false",
@@ -40,17 +40,16 @@ const SETTINGS: &[&str] = &[
     "status.submoduleSummary=false",
     "submodule.recurse=false",
 ];
-/// What looks into the repositories inside a repository, unless it is told not to.
+/// Subcommands that read nested repositories by default.
 const LOOKING_INSIDE: &[&str] =
     &["diff", "diff-files", "diff-index", "diff-tree", "log", "show", "status", "whatchanged"];
-/// What a repository cannot be kept from by a setting, because it goes by names of its own. Spaces
-/// are left out.
+/// Settings that cannot be overridden, because their names vary. Spaces are removed.
 const RUNNING: &[&str] =
     &["[filter", "[include", "[diff\"", "[diff.", "[merge\"", "[merge.", "external="];
 
 const HINT: &str = "look at the settings of the repository, and run git yourself";
 
-/// The arguments that git is started with, if no repository that it would use names a program.
+/// Returns the arguments to start git with, if no repository in use configures a program.
 pub(super) fn held(words: Vec<Argument>, directory: &Path) -> Result<Vec<Argument>, Refusal> {
     let (at, directory) = told(&words, directory);
     directory.ancestors().try_for_each(repository)?;
@@ -68,7 +67,7 @@ pub(super) fn held(words: Vec<Argument>, directory: &Path) -> Result<Vec<Argumen
     Ok(held)
 }
 
-/// Whether a word leads to what a repository keeps for git, where tokens may lie.
+/// Whether a word leads into a `.git` directory, which may contain tokens.
 pub(super) fn is_inside(word: &Argument, directory: &Path) -> bool {
     if word.is_glob {
         let start = |it: &str| it.split(['*', '?', '[']).next().unwrap_or_default().to_owned();
@@ -80,7 +79,7 @@ pub(super) fn is_inside(word: &Argument, directory: &Path) -> bool {
         Some((_, path)) => path,
         None => &word.text,
     };
-    // Behind a short option a path may stand without a space.
+    // A path may directly follow a short option.
     let attached = path.strip_prefix('-').and_then(|it| it.get(1..));
     let paths = [Some(path), attached].into_iter().flatten();
     paths.filter_map(|it| fs::canonicalize(directory.join(it)).ok()).any(|it| has_git(&it))
@@ -91,7 +90,7 @@ pub(super) fn has_git(path: &Path) -> bool {
     path.components().any(|it| it.as_os_str() == ".git")
 }
 
-/// Where the word stands that tells git what to do, and the directory in which it is done.
+/// Returns the position of the subcommand, and the directory that git runs in.
 pub(super) fn told(words: &[Argument], directory: &Path) -> (usize, PathBuf) {
     let (mut at, mut directory) = (0, directory.to_owned());
     while let Some(option) = words.get(at).map(|it| &*it.text).filter(|it| it.starts_with('-')) {
@@ -100,14 +99,14 @@ pub(super) fn told(words: &[Argument], directory: &Path) -> (usize, PathBuf) {
         }
         at += if matches!(option, "-C" | "-c") { 2 } else { 1 };
     }
-    // Where git goes is where links lead.
+    // Git follows links.
     let real = fs::canonicalize(&directory).unwrap_or(directory);
     (at, real)
 }
 
-/// Refuses a directory that is a repository, or has one, that makes git run something.
+/// Refuses a directory that is inside of, or has, a repository that configures a program.
 fn repository(directory: &Path) -> Result<(), Refusal> {
-    // Git takes any folder that looks like this for a repository, however it came there.
+    // Git treats any folder with this layout as a repository.
     if is_repository(directory) {
         let message = format!("`{}` is a `.git` directory", directory.display());
         return Err(refused(&message, "run git in the directory that the repository is of"));

@@ -1,8 +1,8 @@
-//! Files that others act on without being asked: a command must not leave anything in them.
+//! Protects files that other programs act on automatically from changes by a command.
 //!
-//! Where the sandbox mounts, those of the roots and above the working directory are read-only inside.
-//! What it cannot keep from being written is put right once nobody is left to write. Nothing is ever
-//! deleted: a person may have written it meanwhile, so it is moved to a trash, and that is said.
+//! If the sandbox mounts, those in the roots and above the working directory are read-only inside.
+//! Changes that it cannot prevent are reverted once the run has ended. Nothing is ever deleted: a
+//! person may have written it meanwhile, so it is moved to a trash, and reported.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -27,7 +27,7 @@ use crate::{
     sensitive::{self, guarded},
 };
 
-/// How much is looked through for them, the nearest first.
+/// Limits on the search for them, the nearest first.
 #[derive(Debug, Clone, Copy)]
 struct Extent {
     directories: usize,
@@ -35,87 +35,88 @@ struct Extent {
 }
 
 const GUARDED: Extent = Extent { directories: 50_000, entries: usize::MAX };
-/// The same where they are only told, again and again while a server runs.
+/// The limits if changes are only reported, repeatedly while a server runs.
 const TOLD: Extent = Extent { directories: 2_000, entries: 10_000 };
-/// How many files of each are looked at, how far down, how large one can be to be put right, and how
-/// large all of them.
+/// The limits on the number of files in each, on their depth, on the size of a restorable file, and
+/// on the size of all of them.
 const FILES: usize = 500;
 const DEPTH: usize = 8;
 const SIZE: u64 = 256 * 1024;
 const TOTAL: u64 = 64 * 1024 * 1024;
-/// How many links are followed.
+/// The maximum number of followed links.
 const LINKS: usize = 1_000;
 
-/// What is said of a run that wrote what none may write, unless a person has agreed to it.
+/// The message on a run that changed protected files, unless a person has approved it.
 const WROTE: &str = "protected or sensitive files were changed, and have been restored";
-/// The same where not all of it could be put right.
+/// The message if not everything could be restored.
 const STAYS: &str = "protected or sensitive files were changed, and could not be restored";
 
-/// What the protected files were before a command ran. Dropped, it puts them right.
+/// A snapshot of the protected files before a command runs. Restores them when dropped.
 #[derive(Debug)]
 pub(crate) struct Guard {
-    /// The roots, and what is above the working directory as far as a root.
+    /// The roots, and the parents of the working directory up to a root.
     places: Vec<PathBuf>,
-    /// What is protected whatever its name is.
+    /// Paths that are protected regardless of their names.
     named: Vec<PathBuf>,
-    /// Whether sensitive files are put right, too: nobody has agreed to exactly this command.
+    /// Whether sensitive files are restored, too: nobody has approved this exact command.
     keeps_sensitive: bool,
     trash: PathBuf,
     before: GuardedFiles,
     is_done: bool,
 }
 
-/// What was put right.
+/// The result of a restoration.
 #[derive(Debug)]
 pub(crate) struct Repair {
-    /// Each thing that had changed, in words.
+    /// A description of each change.
     pub(crate) said: Vec<String>,
-    /// Whether all of it is as it was.
+    /// Whether everything was restored.
     pub(crate) is_whole: bool,
-    /// Each sensitive file that has changed and was left, in words.
+    /// A description of each sensitive file that changed and was not restored.
     pub(crate) left: Vec<String>,
 }
 
-/// What the protected files are, to tell what becomes of them. Nothing is put right.
+/// A snapshot of the protected files, to report changes. Nothing is restored.
 #[derive(Debug)]
 pub(crate) struct ProtectedFiles {
     places: Vec<PathBuf>,
     named: Vec<PathBuf>,
     seen: GuardedFiles,
-    /// When they were first looked at, in seconds since 1970.
+    /// The time of the first snapshot, in seconds since 1970.
     since: i64,
 }
 
-/// What became of a protected file.
+/// A change of a protected file.
 #[derive(Debug)]
 pub(crate) struct ProtectedChange {
     pub(crate) path: PathBuf,
-    /// In a word or two, such as `new`, `changed` or `removed`.
+    /// The kind of change, such as `new`, `changed` or `removed`.
     pub(crate) what: &'static str,
-    /// The protected link that leads to it, if it is protected for that alone.
+    /// The protected link that leads to it, if it is protected only because of that.
     pub(crate) led_by: Option<PathBuf>,
     before: Option<File>,
     after: Option<File>,
-    /// How many folders were made for it, counted from its own one upwards.
+    /// The number of parent folders that were created for it.
     new_folders: usize,
 }
 
 impl ProtectedFiles {
-    /// Looks at the protected files in these directories and below, and at those that are named.
+    /// Takes a snapshot of the protected files in these directories and below, and of the named
+    /// ones.
     pub(crate) fn new(places: Vec<PathBuf>, named: Vec<PathBuf>) -> Self {
         let seen = GuardedFiles::new(&places, &named, TOLD);
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self { places, named, seen, since: since.as_secs() as i64 }
     }
 
-    /// What has become of those that agents and programs act on, since this was last asked.
+    /// Returns the changes of files that agents and programs act on, since the last call.
     pub(crate) fn changes(&mut self) -> Vec<ProtectedChange> {
         let mut now = GuardedFiles::new(&self.places, &self.named, TOLD);
         now.look_again(&self.seen);
         let before = std::mem::replace(&mut self.seen, now);
         let after = &self.seen;
         let is_file = |it: &File| !matches!(it, File::Directory | File::Unseen);
-        // What was too far away to be seen may have been there all the time.
+        // A file outside of the limits may have existed before.
         let is_old = |it: &File| matches!(it, File::Plain(_, stamp, _) if before.unseen.is_some() && stamp.2 < self.since);
         let mut changes = Vec::new();
         for (path, file) in after.files.iter().filter(|it| is_file(it.1)) {
@@ -157,12 +158,13 @@ impl ProtectedFiles {
 }
 
 impl ProtectedChange {
-    /// Whether something was there before, which would be lost.
+    /// Whether a previous file would be lost.
     pub(crate) fn is_loss(&self) -> bool {
         self.before.is_some()
     }
 
-    /// Keeps what the file held, and says by which time it is found; nothing where that is not known.
+    /// Adds the previous content to the history, and returns its time there; `None` if it is
+    /// unknown.
     pub(crate) fn keep(&self, history: &ChangeHistory) -> Option<u64> {
         let before = match &self.before {
             None => None,
@@ -181,47 +183,47 @@ impl ProtectedChange {
 /// The protected files of some directories.
 #[derive(Debug)]
 struct GuardedFiles {
-    /// What is protected by its name, and all that is in it.
+    /// Files protected by their names, with all their contents.
     files: BTreeMap<PathBuf, File>,
-    /// Where each lies that is protected by its name.
+    /// The current paths of those protected by their names.
     homes: BTreeMap<Home, PathBuf>,
-    /// The same the other way round.
+    /// The reverse mapping.
     tops: BTreeMap<PathBuf, Home>,
-    /// What is not protected, but asked about each time a tool writes it.
+    /// Files that are not protected, but require approval for each write by a tool.
     sensitive: BTreeSet<PathBuf>,
-    /// Targets of protected or sensitive links, which are protected for that alone. A target
-    /// need not be there.
+    /// Targets of protected or sensitive links, which are protected only because of that. A target
+    /// need not exist.
     led: BTreeMap<PathBuf, PathBuf>,
-    /// How many bytes can still be kept: of what is protected, and of what is sensitive.
+    /// The number of bytes that can still be saved: of protected files, and of sensitive ones.
     room: u64,
     sensitive_room: u64,
-    /// The directories that were looked into.
+    /// The searched directories.
     directories: BTreeSet<PathBuf>,
-    /// The first directory that was not looked into any more.
+    /// The first directory that was not searched, for lack of room.
     unseen: Option<PathBuf>,
 }
 
-/// What tells a protected file wherever its directory is moved: that directory, and its name there.
+/// Identifies a protected file even if its directory is moved: that directory, and its name there.
 type Home = (u64, u64, OsString);
 
-/// What tells a file from what it was before: its size, inode, and when it was changed.
+/// Detects a change of a file: its size, inode, and time of the last change.
 type Stamp = (u64, u64, i64, i64);
 
-/// What is at a path.
+/// The entry at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum File {
     Directory,
-    /// A directory that was not looked into.
+    /// A directory that was not searched.
     Unseen,
     Link(PathBuf),
-    /// With its mode; without its bytes where there is no room for them.
+    /// With its mode; without its bytes if they exceed the limit.
     Plain(u32, Stamp, Option<Vec<u8>>),
     Other,
 }
 
 impl Guard {
-    /// Looks at the protected files in the roots and below, and at those that are named. What has to
-    /// go afterwards is moved to `trash`.
+    /// Takes a snapshot of the protected files in the roots and below, and of the named ones.
+    /// Removed files are moved to `trash`.
     pub(crate) fn new(
         roots: &[PathBuf],
         directory: &Path,
@@ -237,8 +239,8 @@ impl Guard {
         Self { before, places, named, keeps_sensitive, trash, is_done: false }
     }
 
-    /// The protected files and directories in the roots and above the working directory. A link is
-    /// none: what it leads to may be nothing for a command to read.
+    /// Returns the protected files and directories in the roots and above the working directory.
+    /// Links are not included: a command may not be permitted to read the target.
     pub(crate) fn there(&self) -> impl Iterator<Item = &Path> {
         let is_near = |it: &PathBuf| self.is_near(it) || self.named.contains(it);
         let files = self.before.files.iter().filter(move |it| is_near(it.0));
@@ -246,15 +248,15 @@ impl Guard {
         files.filter(move |it| is_own(it.1)).map(|it| &**it.0)
     }
 
-    /// The first directory that was not looked into.
+    /// Returns the first directory that was not searched.
     pub(crate) fn unseen(&self) -> Option<&Path> {
         self.before.unseen.as_deref()
     }
 
-    /// Puts right what a run has changed, and says so in its outcome.
+    /// Restores files that a run has changed, and reports that in its outcome.
     pub(crate) fn put_right_after(self, outcome: &mut Outcome) {
         let trash = self.trash.clone();
-        // What it was shown read-only it could not change.
+        // Files mounted read-only could not be changed.
         let repair = self.restore(outcome.sandbox == Some(SandboxLevel::Strong));
         if !repair.left.is_empty() && outcome.message.is_none() {
             let left = repair.left.join(", ");
@@ -277,8 +279,8 @@ impl Guard {
         outcome.hint = Some(hint);
     }
 
-    /// Puts right what has changed, and says what that was. What was [`there`](Self::there) could
-    /// not be changed where it was read-only.
+    /// Restores changed files, and reports them. Files that were [`there`](Self::there) could not
+    /// be changed if they were read-only.
     pub(crate) fn restore(mut self, is_read_only: bool) -> Repair {
         self.put_right(is_read_only)
     }
@@ -286,14 +288,14 @@ impl Guard {
     fn put_right(&mut self, is_read_only: bool) -> Repair {
         self.is_done = true;
         let after = GuardedFiles::new(&self.places, &self.named, GUARDED);
-        // What is named may lie in a directory that was moved, and another in its place.
+        // A named file may be in a directory that was moved, and replaced by another.
         let is_there = |it: &Path| self.before.tops.get(it) == after.tops.get(it);
         let is_safe =
             |it: &&Path| is_read_only && is_there(it) && !self.named.iter().any(|own| own == it);
         let safe: BTreeSet<&Path> = self.there().filter(is_safe).collect();
         let was_safe = |path: &Path| path.ancestors().any(|it| safe.contains(it));
         let mut repair = Repair { said: Vec::new(), is_whole: true, left: Vec::new() };
-        // What cannot be put back is better left than taken away.
+        // A file that cannot be restored is not removed.
         let is_left = |path: &Path, old: Option<&File>| {
             let is_sensitive =
                 self.before.sensitive.contains(path) || after.sensitive.contains(path);
@@ -333,7 +335,7 @@ impl Guard {
             });
         }
         for (path, file) in &self.before.files {
-            // What was not looked into this time is looked at by itself.
+            // Files outside of the searched directories are checked individually.
             let seen = || after.files.get(path).cloned().or_else(|| look(path, &mut { SIZE }));
             let now = if gone.iter().any(|it| path.starts_with(it)) { None } else { seen() };
             let is_same = now.as_ref().is_some_and(|it| is_same(it, file));
@@ -374,8 +376,8 @@ impl Drop for Guard {
 }
 
 impl GuardedFiles {
-    /// Looks for them in these directories and below, as far as the extent goes, and at those that are
-    /// named. A link is followed if it is one of them, and leads to something in these directories.
+    /// Searches these directories and below within the limits, and adds the named files. A
+    /// protected link is followed if its target is in these directories.
     fn new(places: &[PathBuf], named: &[PathBuf], extent: Extent) -> Self {
         let (files, homes, tops, sensitive, led, directories) = Default::default();
         let (room, sensitive_room, unseen) = (TOTAL, TOTAL, None);
@@ -396,13 +398,13 @@ impl GuardedFiles {
             directories += 1;
             let is_git =
                 |it: &Path| it.file_name().is_some_and(|it| it.eq_ignore_ascii_case(".git"));
-            // What matters in git's own directory is protected by its name.
+            // Files of git's own directory are protected by their names.
             let own = if is_git(&directory) { Vec::new() } else { acted_on(&directory) };
             for entry in entries(&directory) {
                 count += 1;
                 let path = entry.path();
                 let is_directory = entry.file_type().is_ok_and(|it| it.is_dir());
-                // In the place of git's own directory, a file or link leads to another one.
+                // In place of git's own directory, a file or link leads to another one.
                 let leads = is_git(&path) && !is_directory;
                 if place(&path).is_some() || leads || own.contains(&path) {
                     seen.take_in(path, &directory);
@@ -424,9 +426,9 @@ impl GuardedFiles {
         seen
     }
 
-    /// Takes in what the links lead to that are among them.
+    /// Adds the targets of links among them.
     fn follow_links(&mut self, places: &[PathBuf]) {
-        // In the place of git's own directory, what a link leads to is found as a repository.
+        // The target of a link in place of git's own directory is found as a repository.
         let is_link = |(path, file): (&PathBuf, &File)| {
             let is_git = path.file_name().is_some_and(|it| it.eq_ignore_ascii_case(".git"));
             (matches!(file, File::Link(_)) && !is_git).then(|| path.clone())
@@ -438,7 +440,7 @@ impl GuardedFiles {
             let ResolvedPath { end, links: between } = ResolvedPath::of(&link);
             for path in between.into_iter().chain([end]) {
                 let is_inside = places.iter().any(|it| path.starts_with(it) && path != *it);
-                // What leads to a directory around itself would make all of it protected.
+                // A link to a directory around itself would protect everything in it.
                 if !is_inside || link.starts_with(&path) || self.home(&path).is_some() {
                     continue;
                 }
@@ -458,7 +460,7 @@ impl GuardedFiles {
         }
     }
 
-    /// How many directories around a new file were not there, as far as is known.
+    /// Returns the number of parent directories of a new file that did not exist before.
     fn new_folders(&self, path: &Path) -> usize {
         let was_there = |it: &Path| {
             let is_known = matches!(self.files.get(it), Some(File::Directory | File::Unseen));
@@ -471,25 +473,26 @@ impl GuardedFiles {
         }
     }
 
-    /// The files that are known at a path and in it.
+    /// Returns the known files at a path and in it.
     fn below<'s>(&'s self, path: &'s Path) -> impl Iterator<Item = (&'s PathBuf, &'s File)> {
         let (from, to) = (Bound::Included(path), Bound::Unbounded);
         self.files.range::<Path, _>((from, to)).take_while(move |it| it.0.starts_with(path))
     }
 
-    /// The link that leads to what a path is or lies in, if it is protected for that alone.
+    /// Returns the link that leads to a path or its parent, if it is protected only because of
+    /// that.
     fn led_by(&self, path: &Path) -> Option<&Path> {
         self.led.get(self.home(path)?.0).map(PathBuf::as_path)
     }
 
-    /// Whether a path is protected only since a link leads to it: nobody knows what was there before,
-    /// and the link itself is told.
+    /// Whether a path is protected only because of a new link: its previous content is unknown, and
+    /// the link itself is reported.
     fn is_newly_led(&self, path: &Path, after: &Self) -> bool {
         let is_led = |it: &Path| self.led.contains_key(it);
         after.led_by(path).is_some() && !path.ancestors().any(is_led)
     }
 
-    /// Looks at what was known before as well, however much there is to look through by now.
+    /// Checks the previously known files as well, regardless of the limits.
     fn look_again(&mut self, before: &Self) {
         for path in before.tops.keys() {
             if !self.tops.contains_key(path)
@@ -501,7 +504,7 @@ impl GuardedFiles {
         }
     }
 
-    /// Takes in what is protected by its name, with all that is in it.
+    /// Adds an entry protected by its name, with all its contents.
     fn take_in(&mut self, path: PathBuf, directory: &Path) {
         if let (Ok(home), Some(name)) = (fs::metadata(directory), path.file_name()) {
             let home = (home.dev(), home.ino(), name.to_owned());
@@ -518,7 +521,7 @@ impl GuardedFiles {
             let Some(mut file) = look(&path, room) else { continue };
             count += 1;
             if path.file_name().is_some_and(|it| it == "HEAD") {
-                // Git writes it whenever it goes to another branch: that one is there is what counts.
+                // Git writes it at every checkout: only its existence matters.
                 file = File::Other;
             }
             if file == File::Directory {
@@ -532,7 +535,7 @@ impl GuardedFiles {
         }
     }
 
-    /// Where that lay which is at a path after a command ran: elsewhere, if its directory was moved.
+    /// Returns the previous path of a file, if its directory was moved.
     fn moved(&self, path: &Path, after: &Self) -> Option<PathBuf> {
         let (top, home) = after.home(path)?;
         match self.homes.get(home) {
@@ -544,25 +547,26 @@ impl GuardedFiles {
         }
     }
 
-    /// Whether somebody would look for a path where it was: not where its directory has gone.
+    /// Whether a path is missing from its place, rather than moved with its directory.
     fn is_missed(&self, path: &Path, after: &Self) -> bool {
         let Some((top, home)) = self.home(path) else { return true };
         let is_moved = after.homes.get(home).is_some_and(|it| it != top);
         !is_moved && place(top).or(top.parent()).is_some_and(is_directory)
     }
 
-    /// What is protected by its name and has this path, or is it.
+    /// Returns the entry protected by its name at a path or above.
     fn home<'p>(&self, path: &'p Path) -> Option<(&'p Path, &Home)> {
         path.ancestors().find_map(|it| Some((it, self.tops.get(it)?)))
     }
 
-    /// Whether a path lies in a directory that was not looked into: nobody knows what was there.
+    /// Whether a path is in a directory that was not searched, so that its previous content is
+    /// unknown.
     fn is_unseen(&self, path: &Path) -> bool {
         path.ancestors().skip(1).any(|it| self.files.get(it) == Some(&File::Unseen))
     }
 }
 
-/// How a file has changed, in a word or two.
+/// Describes the change of a file in a word or two.
 fn changed(before: &File, after: &File) -> &'static str {
     match (before, after) {
         (File::Plain(old, _, Some(a)), File::Plain(new, _, Some(b))) if a == b => {
@@ -572,12 +576,13 @@ fn changed(before: &File, after: &File) -> &'static str {
     }
 }
 
-/// Whether nothing has changed, as far as was looked.
+/// Whether nothing has changed, as far as known.
 fn is_same(a: &File, b: &File) -> bool {
     let is_directory = |it: &_| matches!(it, File::Directory | File::Unseen);
     match (a, b) {
         (File::Plain(a_mode, a_stamp, a), File::Plain(b_mode, b_stamp, b)) => {
-            // Without the bytes of both, the time of the last change tells, which no command can set.
+            // Without the bytes of both, the time of the last change decides, which no command can
+            // set.
             let is_same = if a.is_some() && b.is_some() { a == b } else { a_stamp == b_stamp };
             a_mode == b_mode && is_same
         }
@@ -585,7 +590,7 @@ fn is_same(a: &File, b: &File) -> bool {
     }
 }
 
-/// What is at a path; its bytes are kept as long as there is room.
+/// Reads the entry at a path, with its bytes as long as there is room.
 fn look(path: &Path, room: &mut u64) -> Option<File> {
     let metadata = fs::symlink_metadata(path).ok()?;
     Some(if metadata.is_dir() {
@@ -607,7 +612,7 @@ fn is_directory(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|it| it.is_dir())
 }
 
-/// Moves what is at a path to a directory of its own in the trash; returns where it is.
+/// Moves the entry at a path to its own directory in the trash; returns the new path.
 fn away(path: &Path, trash: &Path) -> io::Result<PathBuf> {
     fs::create_dir_all(trash)?;
     let into = tempfile::Builder::new().prefix("prowess-trash-").tempdir_in(trash)?;
@@ -619,12 +624,12 @@ fn away(path: &Path, trash: &Path) -> io::Result<PathBuf> {
         }
         moved => moved?,
     }
-    // It stays when all has gone well.
+    // It is kept on success.
     let _ = into.keep();
     Ok(to)
 }
 
-/// Copies a file or directory; what is neither, nor a link, cannot be.
+/// Copies a file, a directory or a link; other kinds are an error.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let metadata = fs::symlink_metadata(from)?;
     if metadata.is_symlink() {

@@ -1,4 +1,4 @@
-//! Git where something is not to be read: what a file says now, its history has said before.
+//! Git with denied paths: the content of a file may also be in the history.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use crate::{policy::Policy, protected::ResolvedPath, refusal::Refusal};
 
 use super::{Argument, PlannedProgram, caution::is_option, git, refused};
 
-/// Which options leave a subcommand of git without a word of what files say.
+/// The options with which a subcommand of git prints no file contents.
 enum Options {
     Any,
     Only(&'static [&'static str]),
@@ -15,7 +15,8 @@ enum Options {
 
 use Options::{Any, But, Only};
 
-/// What of git tells names, times and messages alone. All else may tell what stands in files.
+/// Subcommands of git that only print names, times and messages. All others may print file
+/// contents.
 const TELLING_NAMES: &[(&str, Options)] = &[
     ("add", But(ASKING)),
     ("branch", But(&["--format"])),
@@ -92,11 +93,11 @@ const TELLING_NAMES: &[(&str, Options)] = &[
     ("version", Any),
 ];
 
-/// What shows changes to whoever is to choose among them.
+/// Options that show changes to choose among.
 const ASKING: &[&str] =
     &["-p", "--patch", "-i", "--interactive", "-v", "--verbose", "--show-current-patch"];
 
-/// Refuses git that may tell what stands in files, where a rule denies a path of the repository.
+/// Refuses git commands that may print file contents, if a rule denies a path of the repository.
 pub(super) fn check(
     step: &PlannedProgram,
     directory: &Path,
@@ -126,7 +127,7 @@ pub(super) fn check(
     ))
 }
 
-/// Whether an option is one of these, written out, or a number of commits.
+/// Whether an option is one of these, unabbreviated, or a number of commits.
 fn is_among(option: &str, known: &[&str]) -> bool {
     let name = option.split('=').next().unwrap_or_default();
     let number = option.strip_prefix("-n").or_else(|| option.strip_prefix('-'));
@@ -134,7 +135,7 @@ fn is_among(option: &str, known: &[&str]) -> bool {
         || number.is_some_and(|it| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit()))
 }
 
-/// Whether a pattern may mean something in a directory.
+/// Whether a pattern may match something in a directory.
 fn is_near(pattern: &str, directory: &Path) -> bool {
     if !pattern.starts_with('/') {
         return true;

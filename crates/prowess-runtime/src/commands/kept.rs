@@ -1,4 +1,4 @@
-//! What repositories keep for git, where tokens may lie: found, so that nobody else is given it.
+//! Finds the `.git` directories, which may contain tokens, to hide them from other programs.
 
 use std::{
     collections::VecDeque,
@@ -9,21 +9,20 @@ use std::{
 use super::PlannedProgram;
 use crate::listing::entries;
 
-/// How many directories are looked into.
+/// The maximum number of searched directories.
 const DIRECTORIES: usize = 50_000;
 
-/// What of git lies in some directories.
+/// The `.git` directories below some roots.
 #[derive(Debug, Default)]
 pub(crate) struct GitDirs {
-    /// Every `.git` that was found, without links.
+    /// Every `.git` that was found, with links resolved.
     pub(crate) paths: Vec<PathBuf>,
-    /// The first directory that was not looked into any more.
+    /// The first directory that was not searched, for lack of room.
     pub(crate) unseen: Option<PathBuf>,
 }
 
 impl GitDirs {
-    /// Looks for it in the roots and below, the nearest directories first. No link is followed on
-    /// the way.
+    /// Searches the roots and below, the nearest directories first, without following links.
     pub(crate) fn new(roots: &[PathBuf]) -> Self {
         let mut kept = Self::default();
         let mut open: VecDeque<PathBuf> = roots.iter().cloned().collect();
@@ -37,7 +36,7 @@ impl GitDirs {
             for entry in entries(&directory) {
                 if entry.file_name().eq_ignore_ascii_case(".git") {
                     let real = fs::canonicalize(entry.path()).ok();
-                    // What a link leads to elsewhere is not given anyway.
+                    // A target outside of the roots is inaccessible anyway.
                     kept.paths.extend(real.filter(|it| is_below(it, roots)));
                 } else if entry.file_type().is_ok_and(|it| it.is_dir()) {
                     open.push_back(entry.path());
@@ -49,27 +48,27 @@ impl GitDirs {
         kept
     }
 
-    /// Whether a path is some of it.
+    /// Whether a path is in one of them.
     pub(crate) fn has(&self, path: &Path) -> bool {
         self.paths.iter().any(|it| path.starts_with(it))
     }
 }
 
-/// Whether a path lies in one of these directories, and is none of them.
+/// Whether a path is in one of these directories, but does not contain one of them.
 fn is_below(path: &Path, roots: &[PathBuf]) -> bool {
     roots.iter().any(|it| path.starts_with(it)) && !roots.iter().any(|it| it.starts_with(path))
 }
 
-/// What reads its input, or files that are named one by one, and looks for none itself.
+/// Programs that read their input, or individually named files, and do not search directories.
 const FILTERS: &[&str] = &[
     "basename", "cat", "column", "cut", "date", "dirname", "echo", "egrep", "false", "fgrep",
     "fold", "grep", "head", "ls", "nl", "printf", "pwd", "rev", "sed", "sort", "tac", "tail",
     "test", "tr", "true", "uniq", "wc",
 ];
 
-/// Whether a program leaves `.git` alone where it is there, because git runs beside it.
+/// Whether a program ignores `.git` if it is accessible because git runs in the same command.
 pub(super) fn passes_by(step: &PlannedProgram) -> bool {
-    // By its own name: several of them may be one program in truth.
+    // By its typed name: several of them may be links to the same program.
     let is_filter = step.program.names().take(1).any(|it| FILTERS.contains(&it));
     let searches = step.program.names().any(|it| it.ends_with("grep"));
     let looks_around = |word: &str| match word.strip_prefix("--") {

@@ -1,4 +1,5 @@
-//! The program behind a name: looked up in fixed places and among the user's interpreters, and known by more than its name.
+//! The program behind a name: found in fixed directories and among the user's interpreters, and
+//! identified by more than its name.
 
 use std::{
     fs,
@@ -13,16 +14,16 @@ use super::Argument;
 /// A program of the system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Program {
-    /// What it is started by; a program may behave by the name it is started by.
+    /// The path to start it by; a program may behave differently by name.
     pub(super) path: PathBuf,
-    /// Where the links of that path lead.
+    /// The target of the links in that path.
     real: PathBuf,
-    /// The name it was allowed by.
+    /// The name that it was allowed by.
     name: String,
     stamp: Stamp,
 }
 
-/// What tells a file from another one that takes its place.
+/// Identifies a file, to detect its replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Stamp {
     device: u64,
@@ -31,11 +32,11 @@ struct Stamp {
     changed: (i64, i64),
 }
 
-/// Where programs are looked for. What the environment says does not count.
+/// The search path for programs. The environment is ignored.
 const PLACES: &[&str] =
     &["/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin"];
 
-/// What can do anything, so that another name for it must not pass.
+/// Programs that can do anything, so that they must not be allowed under another name.
 const MIGHTY: &[&str] = &[
     "ash", "awk", "bash", "busybox", "chroot", "dash", "doas", "env", "ex", "expect", "fish",
     "gawk", "irb", "ksh", "lua", "luajit", "mksh", "node", "nodejs", "nsenter", "perl", "php",
@@ -43,7 +44,7 @@ const MIGHTY: &[&str] = &[
     "vi", "vim", "xargs", "zsh",
 ];
 
-/// What only a shell knows.
+/// Builtins of a shell.
 const BUILTINS: &[&str] = &[
     ".", ":", "alias", "bg", "bind", "builtin", "cd", "command", "declare", "disown", "enable",
     "eval", "exec", "exit", "export", "fc", "fg", "getopts", "hash", "history", "jobs", "let",
@@ -56,7 +57,8 @@ pub(super) fn is_builtin(name: &str) -> bool {
 }
 
 impl Program {
-    /// The program of a command that begins with the words of an entry; nothing for another one.
+    /// Returns the program of a command that begins with the words of an entry; `None` if it does
+    /// not.
     pub(super) fn matching(
         argv: &[Argument],
         entry: &[&str],
@@ -72,8 +74,8 @@ impl Program {
         if typed == name && !name.contains('/') {
             return Some(Self::find(name, policy));
         }
-        // A path is taken for a name only where both are the same file under the same name, and
-        // for itself where the policy spells it out.
+        // A path matches a name only if both are the same file with the same name, and itself only
+        // if the policy spells it out.
         let path = Path::new(typed);
         let spelled = typed == name && path.is_absolute();
         let same_name = path.components().count() > 1 && path.file_name()?.to_str()? == *name;
@@ -85,7 +87,7 @@ impl Program {
         is_it.then_some(Ok(program))
     }
 
-    /// The program that somebody named: by a path, or by the name of one of the system.
+    /// Finds a program by a path, or by the name of one of the system.
     pub(super) fn named(name: &str, directory: &Path, policy: &Policy) -> Result<Self, Refusal> {
         if !name.contains('/') {
             return Self::find(name, policy);
@@ -96,8 +98,8 @@ impl Program {
         })
     }
 
-    /// An interpreter of the user by its name, else a program of the system, else one that lies beside such an
-    /// interpreter: what a virtual environment has.
+    /// Finds an interpreter of the user by its name, else a program of the system, else one next to
+    /// such an interpreter, as in a virtual environment.
     fn find(name: &str, policy: &Policy) -> Result<Self, Refusal> {
         if let Some(own) = policy.interpreters.get(name) {
             return Self::at(&own.program, name).ok_or_else(|| Refusal {
@@ -129,7 +131,7 @@ impl Program {
         is_program.then(|| Self { path: path.to_owned(), real, name: name.to_owned(), stamp })
     }
 
-    /// What it is called, by the policy and by itself.
+    /// Returns its names, in the policy and on disk.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         let own = Path::new(&self.name).file_name().and_then(|it| it.to_str());
         let own = own.unwrap_or_default();
@@ -142,28 +144,28 @@ impl Program {
         self.names().any(|it| it == "git")
     }
 
-    /// What it is in truth, where that is something mighty under a name that does not say so.
+    /// Returns the real name, if it is a program that can do anything under an innocent name.
     pub(super) fn disguise(&self) -> Option<&str> {
         let mut names = self.names();
         let own = family(names.next().unwrap_or_default());
-        // The awk of a system goes by many names, and all are treated as one.
+        // awk has many names, which are all treated alike.
         let is_awk = |it: &str| it.ends_with("awk");
         let says_so = MIGHTY.contains(&own);
         names.next().filter(|it| MIGHTY.contains(it) && !says_so && !(is_awk(own) && is_awk(it)))
     }
 
-    /// What tells it from any other.
+    /// Returns a text that identifies the exact program.
     pub(super) fn identity(&self) -> String {
         format!("{}\0{}\0{:?}", self.path.display(), self.real.display(), self.stamp)
     }
 
-    /// Where it lies, by either path.
+    /// Returns its path, and the target of that.
     pub(super) fn places(&self) -> impl Iterator<Item = &Path> {
         [&*self.path, &*self.real].into_iter()
     }
 }
 
-/// A name without its version: `python3.11` is `python`.
+/// Returns a name without its version: `python3.11` is `python`.
 pub(super) fn family(name: &str) -> &str {
     let plain = name.split('.').next().unwrap_or(name);
     let plain = plain.trim_end_matches(|c: char| c.is_ascii_digit() || c == '-');

@@ -1,9 +1,9 @@
-//! Programs that only read: they are given the roots so that nothing in them can be written.
+//! Programs that only read: they get read-only access to the roots.
 
 use super::{Argument, caution};
 
-/// Programs that look and print, or run others which are looked at by themselves. One that is missing
-/// here can write; one that is wrong here cannot.
+/// Programs that only read and print, or run others which are checked by themselves. One that is
+/// missing here gets write access; one that is wrong here does not.
 const READERS: &[&str] = &[
     "ack",
     "ag",
@@ -94,7 +94,7 @@ const READERS: &[&str] = &[
     "zcat",
     "zgrep",
 ];
-/// What of git only looks.
+/// Subcommands of git that only read.
 const GIT: &[&str] = &[
     "annotate",
     "blame",
@@ -126,7 +126,7 @@ const GIT: &[&str] = &[
     "whatchanged",
 ];
 
-/// Whether a command has no need to write: its name first, then its words.
+/// Whether a command does not need write access: its name first, then its words.
 pub(super) fn only_reads(words: &[String]) -> bool {
     let Some((name, rest)) = words.split_first() else { return true };
     let name = name.rsplit('/').next().unwrap_or(name);
@@ -139,7 +139,7 @@ pub(super) fn only_reads(words: &[String]) -> bool {
     is_reader && caution::check(name, &words, true, |_| Ok(())).is_ok()
 }
 
-/// The word that tells git what to do.
+/// Returns the subcommand of git.
 fn told(words: &[String]) -> Option<&str> {
     let mut words = words.iter();
     loop {

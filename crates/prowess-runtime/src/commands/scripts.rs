@@ -1,13 +1,13 @@
-//! The small languages of awk and sed: whether a program in them only reads and prints.
+//! Checks whether programs in the languages of awk and sed only read and print.
 
 use super::Argument;
 
-/// Passes awk programs that run and write nothing; `Err` has what does.
+/// Accepts awk programs that neither run nor write anything; `Err` has the offending part.
 pub(super) fn awk(arguments: &[Argument]) -> Result<(), String> {
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
         match &*argument.text {
-            // A glob is known only once it is expanded.
+            // The expansion of a glob is unknown.
             glob if argument.is_glob => return Err(glob.to_owned()),
             "-F" | "-v" if rest.next().is_some_and(|it| !it.is_glob) => {}
             option if option.starts_with("-F") && option.len() > 2 => {}
@@ -27,14 +27,14 @@ fn awk_program(program: &str) -> Result<(), String> {
     if program.replace("||", "").contains('|') {
         return Err("|".to_owned());
     }
-    // Before the first `print` it compares; behind it, it may lead into a file.
+    // Before the first `print` it is a comparison; after it, it may be a redirection.
     match program.split_once("print").is_some_and(|it| it.1.contains('>')) {
         true => Err(">".to_owned()),
         false => Ok(()),
     }
 }
 
-/// Passes sed programs that substitute, print, delete and quit; `Err` has what does more.
+/// Accepts sed programs that substitute, print, delete and quit; `Err` has the offending part.
 pub(super) fn sed(arguments: &[Argument]) -> Result<(), String> {
     let mut rest = arguments.iter();
     let mut has_program = false;
@@ -65,7 +65,7 @@ fn sed_program(program: &str) -> Result<(), String> {
         let Some(first) = rest.chars().next() else { return Ok(()) };
         let bad = || first.to_string();
         match first {
-            // An address, or what stands between two.
+            // An address, or a separator of addresses.
             '0'..='9' | '$' | ',' | '!' | '~' | '+' => rest = &rest[1..],
             '/' => rest = past(&rest[1..], '/').ok_or_else(bad)?,
             'p' | 'd' | 'q' | '=' | 'n' | 'D' | 'P' | 'N' | 'g' | 'G' | 'h' | 'H' | 'x' => {
@@ -85,7 +85,7 @@ fn sed_program(program: &str) -> Result<(), String> {
     }
 }
 
-/// What stands behind the next sign that is not escaped.
+/// Returns the text after the next unescaped delimiter.
 fn past(text: &str, sign: char) -> Option<&str> {
     let mut chars = text.char_indices();
     while let Some((at, c)) = chars.next() {
@@ -99,7 +99,7 @@ fn past(text: &str, sign: char) -> Option<&str> {
     None
 }
 
-/// The text, if a command can end here.
+/// Returns the text, if a command can end here.
 fn ended(text: &str) -> Option<&str> {
     let behind = text.trim_start_matches([' ', '\t']);
     (behind.is_empty() || behind.starts_with([';', '\n'])).then_some(behind)

@@ -1,4 +1,4 @@
-//! Files with secrets: those that a command names, and those to hide from one that only reads.
+//! Files with secrets: those that a command names, and those to hide from commands that only read.
 
 use std::{
     collections::VecDeque,
@@ -10,25 +10,25 @@ use crate::{glob::fits, policy::Policy, roots::is_of_git};
 
 use super::Argument;
 
-/// How many directories are looked into.
+/// The maximum number of searched directories.
 const DIRECTORIES: usize = 50_000;
 
-/// How many files a pattern may stand for to be looked at.
+/// The maximum number of files that a glob is compared with.
 const MATCHED: usize = 10_000;
 
-/// Programs that tell names, sizes and times, and nothing of what files say.
+/// Programs that print names, sizes and times, but no file contents.
 const LOOKING: &[&str] = &[
     "basename", "date", "df", "dirname", "du", "echo", "false", "find", "free", "hostname", "id",
     "ls", "nproc", "printf", "ps", "pwd", "readlink", "realpath", "seq", "sleep", "stat", "test",
     "tree", "true", "uname", "uptime", "whoami",
 ];
 
-/// Whether a program tells what files say.
+/// Whether a program prints file contents.
 pub(super) fn tells_content(name: &str) -> bool {
     !LOOKING.contains(&name.rsplit('/').next().unwrap_or(name))
 }
 
-/// The files with secrets that a word names: as it is, behind an option, or in a line of code.
+/// Returns the files with secrets that a word names: as a whole, after an option, or in code.
 pub(super) fn named(word: &Argument, directory: &Path, policy: &Policy) -> Vec<PathBuf> {
     let text = &*word.text;
     let is_sign = |c: char| c.is_whitespace() || "'\"`()<>[]{};|&=,:@$+".contains(c);
@@ -40,7 +40,7 @@ pub(super) fn named(word: &Argument, directory: &Path, policy: &Policy) -> Vec<P
     named
 }
 
-/// The files with secrets that a word stands for as a shell expands it.
+/// Returns the files with secrets that a glob expands to.
 pub(super) fn matched(word: &Argument, directory: &Path, policy: &Policy) -> Vec<PathBuf> {
     let is_sign = |c: char| matches!(c, '*' | '?' | '[');
     if !word.is_glob {
@@ -53,7 +53,7 @@ pub(super) fn matched(word: &Argument, directory: &Path, policy: &Policy) -> Vec
             if !pattern.contains(is_sign) {
                 return vec![directory.join(pattern)];
             }
-            // What stands in brackets may be any character.
+            // Brackets may match any character.
             let open = pattern.replace(['[', ']'], "*");
             let is_meant = |name: &str| {
                 (!name.starts_with('.') || pattern.starts_with(['.', '['])) && fits(&open, name)
@@ -67,7 +67,7 @@ pub(super) fn matched(word: &Argument, directory: &Path, policy: &Policy) -> Vec
     paths.iter().filter_map(|it| secret(it, policy)).collect()
 }
 
-/// What a path leads to, if it is a file with secrets that a command is given.
+/// Returns the target of a path, if it is a file with secrets in the roots.
 fn secret(path: &Path, policy: &Policy) -> Option<PathBuf> {
     let real = fs::canonicalize(path).ok()?;
     policy.secret(path).or_else(|| policy.secret(&real))?;
@@ -75,8 +75,8 @@ fn secret(path: &Path, policy: &Policy) -> Option<PathBuf> {
     roots.any(|it| real.starts_with(it)).then_some(real)
 }
 
-/// Every file and folder with secrets in these directories and below, without links, and the first
-/// directory that was not looked into any more.
+/// Returns all files and folders with secrets in these directories and below, with links resolved,
+/// and the first directory that was not searched.
 pub(crate) fn secrets(roots: &[PathBuf], policy: &Policy) -> (Vec<PathBuf>, Option<PathBuf>) {
     let mut found = Vec::new();
     let mut open: VecDeque<PathBuf> = roots.iter().cloned().collect();
@@ -91,7 +91,7 @@ pub(crate) fn secrets(roots: &[PathBuf], policy: &Policy) -> (Vec<PathBuf>, Opti
             let Ok(kind) = entry.file_type() else { continue };
             let is_one = policy.secret(&path).is_some();
             match kind {
-                // Of a folder all is secret, or what its files are called.
+                // Either everything in a folder is secret, or only certain names.
                 kind if kind.is_dir() && is_one && policy.secret(&path.join("x")).is_some() => {
                     found.push(path);
                 }

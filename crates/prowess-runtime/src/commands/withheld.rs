@@ -1,4 +1,4 @@
-//! What no command may use: what the host withholds, and what a rule denies to everybody.
+//! Files that no command may use: those that the host withholds, and those that a rule denies.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -8,22 +8,22 @@ use std::{
 
 use crate::{glob::fits, listing, policy::Policy, protected::ResolvedPath};
 
-/// How many directories are looked into.
+/// The maximum number of searched directories.
 const DIRECTORIES: usize = 50_000;
 
-/// What no command may use.
+/// Files that no command may use.
 #[derive(Debug, Default)]
 pub(crate) struct Withheld {
-    /// All of it that is there, without links.
+    /// All existing ones, with links resolved.
     pub(crate) paths: BTreeSet<PathBuf>,
-    /// What leads there, or would if it were there: nothing else may take its place.
+    /// Paths that lead there, or would if the target existed: they must not be replaced.
     pub(crate) ways: Vec<PathBuf>,
-    /// The first directory that was not looked into any more.
+    /// The first directory that was not searched, for lack of room.
     pub(crate) unseen: Option<PathBuf>,
 }
 
 impl Withheld {
-    /// Looks for what a policy withholds.
+    /// Finds the files that a policy withholds.
     pub(crate) fn new(policy: &Policy) -> Self {
         let mut withheld = Self::default();
         for ResolvedPath { end, mut links } in policy.withheld.iter().map(|it| ResolvedPath::of(it))
@@ -42,7 +42,7 @@ impl Withheld {
                 withheld.take(&root.join(pattern), policy);
             }
         }
-        // What lies in something that is denied goes with it.
+        // The contents of a denied folder are denied with it.
         let is_below = |it: &str| it.strip_suffix("/*").is_some_and(|it| denied.contains(&it));
         let is_open = |it: &&str| it.contains(['*', '?']) && !is_below(it);
         let open: Vec<&str> = denied.iter().copied().filter(is_open).collect();
@@ -52,7 +52,7 @@ impl Withheld {
         withheld
     }
 
-    /// Looks for what fits a pattern in the roots and below, the nearest directories first.
+    /// Searches for matches of a pattern in the roots and below, the nearest directories first.
     fn look(&mut self, patterns: &[&str], policy: &Policy) {
         let real = |it: &PathBuf| fs::canonicalize(it).ok();
         let roots: Vec<(&PathBuf, PathBuf)> =
@@ -85,7 +85,7 @@ impl Withheld {
         }
     }
 
-    /// Takes in what a path leads to, if it is there and in the roots: nothing else is given anyway.
+    /// Adds the target of a path, if it exists and is in the roots: others are inaccessible anyway.
     fn take(&mut self, path: &Path, policy: &Policy) {
         let Ok(real) = fs::canonicalize(path) else { return };
         let mut roots = policy.roots.iter().filter_map(|it| fs::canonicalize(it).ok());

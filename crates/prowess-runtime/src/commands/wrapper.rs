@@ -1,4 +1,4 @@
-//! Programs that run another command: which words that command has.
+//! Programs that run another command, and the words of that command.
 
 use crate::refusal::Refusal;
 
@@ -7,11 +7,11 @@ use super::{Argument, refused};
 /// A program that runs another command.
 struct Wrapper {
     name: &'static str,
-    /// The options that stand alone.
+    /// The options without a value.
     flags: &'static [&'static str],
-    /// The options that a word follows, or is a part of them.
+    /// The options with a value, attached or in the next word.
     with_word: &'static [&'static str],
-    /// How many words stand before the command.
+    /// The number of words before the command.
     words: usize,
 }
 
@@ -35,7 +35,7 @@ const WRAPPERS: &[Wrapper] = &[
         with_word: &["-k", "-s"],
         words: 1,
     },
-    // Without `-I`, which can put what is read in the place of the command itself.
+    // Without `-I`, which can replace the command itself by input.
     Wrapper {
         name: "xargs",
         flags: &["-0", "-r", "-t", "-x"],
@@ -46,7 +46,7 @@ const WRAPPERS: &[Wrapper] = &[
     Wrapper { name: "toybox", flags: &[], with_word: &[], words: 0 },
 ];
 
-/// The words of the command that a program runs; nothing for one that runs none.
+/// Returns the words of the command that a program runs; `None` if it runs none.
 pub(super) fn wrapped<'a>(
     name: &str,
     rest: &'a [Argument],
@@ -55,7 +55,7 @@ pub(super) fn wrapped<'a>(
     let start = wrapper.start(rest)?;
     let (own, wrapped) = rest.split_at(start.min(rest.len()));
     if own.iter().any(|it| it.is_glob) {
-        // It could become several words, and one of them the command.
+        // It could expand to several words, one of them the command.
         return Err(refused(&format!("globs cannot be options of `{name}`"), HINT));
     }
     match wrapped.first() {
@@ -69,7 +69,7 @@ pub(super) fn wrapped<'a>(
 const HINT: &str = "leave it out, or list the exact command in `policy.commands`";
 
 impl Wrapper {
-    /// Where the command begins.
+    /// Returns the position of the command.
     fn start(&self, rest: &[Argument]) -> Result<usize, Refusal> {
         let mut at = 0;
         while let Some(option) = rest.get(at).map(|it| &*it.text).filter(|it| it.starts_with('-')) {

@@ -1,7 +1,7 @@
-//! Changes to a directory, each whole or not at all, by one writer at a time.
+//! Atomic changes to a directory, by one writer at a time.
 //!
-//! What is new is made under a hidden name, brought to the disk, and takes its place by one rename.
-//! Whatever a writer that died has left under such a name is taken away by the next.
+//! New data is created under a hidden name, synced to disk, and moved into place by a single
+//! rename. Leftovers of a writer that died are removed by the next one.
 
 use std::{
     collections::BTreeSet,
@@ -32,7 +32,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Files, StateAfter, StoreError, WriteFailure};
 
-/// A call that changes the disk, or brings a change to it.
+/// An operation that changes the disk, or syncs it.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiskStep {
@@ -44,7 +44,7 @@ pub enum DiskStep {
     Remove,
 }
 
-/// What is asked before every step; a test stops there, as a process that dies would.
+/// A hook before every step; a test fails there to simulate a crash.
 #[derive(Default)]
 pub(super) struct Steps(pub(super) Option<Box<dyn Fn(DiskStep) -> io::Result<()> + Send + Sync>>);
 
@@ -60,24 +60,24 @@ impl fmt::Debug for Steps {
     }
 }
 
-/// A directory that nobody else writes to as long as this is held.
+/// A directory that is locked against other writers as long as this exists.
 pub(super) struct LockedDirectory<'s> {
     pub(super) root: Root,
     steps: &'s Steps,
     _locks: [Option<File>; 2],
 }
 
-/// What the hidden names of unfinished work begin with; sixteen hexadecimal digits follow.
+/// The prefix of the hidden names of unfinished work; sixteen hexadecimal digits follow.
 const STAGING: &str = ".prowess-staging-";
-/// How long is waited for those who lock the directory alone.
+/// The timeout for writers that only lock the directory.
 const COURTESY: Duration = Duration::from_secs(5);
-/// How deep unfinished work is taken away; what lies deeper is not ours.
+/// The maximum depth to which unfinished work is removed; anything deeper is not ours.
 const MAX_DEPTH: usize = 64;
 
 impl<'s> LockedDirectory<'s> {
-    /// Opens a directory and waits until no other writer has it. Whoever can read the directory could hold
-    /// a lock on it for ever: where a file in `state` can be locked, which nobody else can open, that one is
-    /// not waited for any longer than a change takes.
+    /// Opens a directory and waits until no other writer has it. Anybody who can read the directory
+    /// could lock it for ever: if a private file in `state` can be locked, the lock on the
+    /// directory is only waited for as long as a change takes.
     pub(super) fn open(
         path: &Path,
         state: Option<&Path>,
@@ -91,7 +91,7 @@ impl<'s> LockedDirectory<'s> {
             Some(own) => Some(wait(own, patience).map_err(failed)?.ok_or_else(busy)?),
             None => None,
         };
-        // On the directory itself there is no file that could be deleted while it is held, and none is
+        // A lock on the directory itself needs no file, which could be deleted while locked, or
         // left behind.
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let lock = rustix::fs::openat(root.as_fd(), ".", flags, Mode::empty());
@@ -108,7 +108,7 @@ impl<'s> LockedDirectory<'s> {
         Ok(locked)
     }
 
-    /// Puts a file in the place of the one that is there, or where there is none.
+    /// Creates or replaces a file.
     pub(super) fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
         let shown = self.root.path().join(path);
         let failed = |source| failed(&shown, StateAfter::Unchanged, source);
@@ -133,7 +133,7 @@ impl<'s> LockedDirectory<'s> {
         self.sync(&shown, &parent, &self.root)
     }
 
-    /// Puts a new folder with its files where there is none.
+    /// Creates a new folder with its files.
     pub(super) fn place(&self, name: &str, files: &Files) -> Result<(), StoreError> {
         let shown = self.root.path().join(name);
         let staged = StagedName::new(self)?;
@@ -144,7 +144,7 @@ impl<'s> LockedDirectory<'s> {
         Ok(())
     }
 
-    /// Moves what has one name to another that is not taken. A link is moved, not followed.
+    /// Renames an entry to an unused name. A link is moved, not followed.
     pub(super) fn rename(
         &self,
         (from, old): (&Root, impl AsRef<OsStr>),
@@ -159,14 +159,14 @@ impl<'s> LockedDirectory<'s> {
         self.sync(&shown, to, from)
     }
 
-    /// Takes something away for good, with all that lies in it.
+    /// Removes an entry permanently, with all its contents.
     pub(super) fn discard(&self, directory: &Root, name: &str) -> Result<(), StoreError> {
-        // Half of it must not be taken for the whole if this is as far as it gets.
+        // Renamed first, so that a partly removed entry is never visible.
         let staged = StagedName::new(self)?;
         self.rename((directory, name), (&self.root, &staged.name))
     }
 
-    /// Makes a folder with files, and brings all of it to the disk.
+    /// Creates a folder with files, and syncs all of it.
     fn fill(&self, folder: &Path, files: &Files) -> io::Result<()> {
         self.steps.before(DiskStep::Create)?;
         rustix::fs::mkdirat(self.root.as_fd(), folder, Mode::from(0o777))?;
@@ -188,7 +188,7 @@ impl<'s> LockedDirectory<'s> {
         Ok(())
     }
 
-    /// Writes a new file and brings it to the disk. A script can be run.
+    /// Writes a new file and syncs it. Scripts are made executable.
     fn write(
         &self,
         directory: BorrowedFd<'_>,
@@ -210,7 +210,7 @@ impl<'s> LockedDirectory<'s> {
         file.sync_all()
     }
 
-    /// Brings a rename to the disk: where it led to, and where it came from.
+    /// Syncs a rename: the target directory, and the source.
     fn sync(&self, shown: &Path, to: &Root, from: &Root) -> Result<(), StoreError> {
         let other = (from.path() != to.path()).then_some(from);
         for directory in [Some(to), other].into_iter().flatten() {
@@ -222,7 +222,7 @@ impl<'s> LockedDirectory<'s> {
         Ok(())
     }
 
-    /// Takes away what writers have left that died; whatever cannot be taken away stays hidden.
+    /// Removes leftovers of writers that died; if that fails, they stay hidden.
     fn sweep(&self) {
         let Ok(names) = names(self.root.as_fd()) else { return };
         let is_ours = |name: &&OsString| {
@@ -250,7 +250,7 @@ impl<'s> LockedDirectory<'s> {
     }
 }
 
-/// A hidden name for something unfinished. What has it is gone when this is dropped.
+/// A hidden name for unfinished work, which is removed when this is dropped.
 struct StagedName<'l, 's> {
     locked: &'l LockedDirectory<'s>,
     name: OsString,
@@ -279,7 +279,7 @@ impl Drop for StagedName<'_, '_> {
     }
 }
 
-/// Opens the file that is locked for a directory: one of this user, that nobody else can open.
+/// Opens the lock file of a directory: one of this user, that nobody else can open.
 fn own_lock(state: &Path, directory: &Path) -> io::Result<File> {
     let locks = state.join("locks");
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&locks)?;
@@ -299,21 +299,21 @@ fn own_lock(state: &Path, directory: &Path) -> io::Result<File> {
     }
 }
 
-/// Waits for the lock on a file; nothing when others hold it for too long.
+/// Waits for the lock on a file; `None` after the timeout.
 fn wait(file: File, patience: Duration) -> io::Result<Option<File>> {
     match file.try_lock() {
         Ok(()) => return Ok(Some(file)),
         Err(TryLockError::Error(error)) => return Err(error),
         Err(TryLockError::WouldBlock) => {}
     }
-    // Whoever asks the system to wait has its turn; whoever asks again and again may never. When
-    // nobody listens any more, the lock is let go as soon as it is there.
+    // A blocking lock is queued by the system, whereas polling may starve. After the timeout, the
+    // thread releases the lock as soon as it gets it.
     let (sender, receiver) = mpsc::channel();
     thread::Builder::new().spawn(move || sender.send(file.lock().map(|()| file)))?;
     receiver.recv_timeout(patience).ok().transpose()
 }
 
-/// Makes a directory of the host's own and those above it, and brings them to the disk.
+/// Creates a directory of the host and its parents, and syncs them.
 pub(super) fn make(path: &Path, steps: &Steps) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
@@ -329,7 +329,7 @@ pub(super) fn make(path: &Path, steps: &Steps) -> io::Result<()> {
     File::open(parent)?.sync_all()
 }
 
-/// The names in a directory, sorted.
+/// Returns the names in a directory, sorted.
 pub(super) fn names(directory: BorrowedFd<'_>) -> Result<Vec<OsString>, Errno> {
     let mut names = Vec::new();
     for entry in Dir::read_from(directory)? {
@@ -343,7 +343,7 @@ pub(super) fn names(directory: BorrowedFd<'_>) -> Result<Vec<OsString>, Errno> {
     Ok(names)
 }
 
-/// What a directory could not be written for.
+/// Creates the error for a failed write.
 pub(super) fn failed(path: &Path, now: StateAfter, source: io::Error) -> StoreError {
     StoreError::Write { path: path.to_owned(), why: WriteFailure::of(&source), now, source }
 }
@@ -355,7 +355,7 @@ fn into_io(error: RootError) -> io::Error {
     }
 }
 
-/// What is said when a folder or file of the store cannot be written to.
+/// Creates the error for a folder or file of the store that cannot be opened for writing.
 pub(super) fn unusable(path: &Path, error: RootError) -> StoreError {
     match error {
         RootError::Io { source, .. } if source.kind() != io::ErrorKind::NotADirectory => {

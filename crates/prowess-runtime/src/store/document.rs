@@ -1,4 +1,4 @@
-//! What stands in a `SKILL.md`: from entries to bytes and back.
+//! Converts between records and the bytes of a `SKILL.md`.
 
 use std::{error::Error as _, path::Path};
 
@@ -9,7 +9,7 @@ use prowess::{
 use super::{DOCUMENT, Files, StoreError, path};
 use crate::entry::{SkillRecord, SkillRecordError};
 
-/// Makes an entry of the bytes of a `SKILL.md`; a finding where that cannot be done.
+/// Parses the bytes of a `SKILL.md`; a finding if that fails.
 pub(super) fn entry(bytes: &[u8], document: &Path) -> Result<SkillRecord, Box<Finding>> {
     let limit = SizeLimits::default().max_document_size;
     if bytes.len() as u64 > limit {
@@ -37,7 +37,7 @@ pub(super) fn entry(bytes: &[u8], document: &Path) -> Result<SkillRecord, Box<Fi
         })
 }
 
-/// What is noted about a `SKILL.md` that cannot be read.
+/// Creates the finding for an unreadable `SKILL.md`.
 pub(super) fn unreadable(document: &Path, error: &StoreError) -> Finding {
     let why = error.source().map(|it| format!(": {it}")).unwrap_or_default();
     let rule = rule("file-unreadable").expect("there is such a rule");
@@ -45,7 +45,7 @@ pub(super) fn unreadable(document: &Path, error: &StoreError) -> Finding {
     Finding::new(rule, Severity::Error, document, message, "look at what it is")
 }
 
-/// The `SKILL.md` of a new entry. One that does not say whether it is in use is a draft.
+/// Renders the `SKILL.md` of a new entry. One without a status is a draft.
 pub(super) fn rendered(wanted: &SkillRecord) -> Result<Vec<u8>, StoreError> {
     path::name(&wanted.manifest.name)?;
     let mut wanted = wanted.clone();
@@ -53,7 +53,7 @@ pub(super) fn rendered(wanted: &SkillRecord) -> Result<Vec<u8>, StoreError> {
     faithful(wanted.render().into_bytes(), &wanted)
 }
 
-/// The `SKILL.md` that is there, edited to say what an entry says.
+/// Edits the existing `SKILL.md` to match an entry.
 pub(super) fn revised(
     bytes: &[u8],
     now: &SkillRecord,
@@ -71,7 +71,7 @@ pub(super) fn revised(
     faithful(revised, &wanted)
 }
 
-/// Checks that a new skill can be read from its files; returns what it is called.
+/// Checks that a new skill can be parsed from its files; returns its name.
 pub(super) fn name_of(files: &Files) -> Result<String, StoreError> {
     let unfit = |why: String| StoreError::Unfit { name: DOCUMENT.to_owned(), why };
     let bytes = files.get(DOCUMENT).ok_or_else(|| unfit("it is missing".to_owned()))?;
@@ -82,7 +82,7 @@ pub(super) fn name_of(files: &Files) -> Result<String, StoreError> {
     Ok(path::name(&entry.manifest.name)?.to_owned())
 }
 
-/// Gives bytes that can be read again as what is wanted.
+/// Returns the bytes if they parse to the same record again.
 fn faithful(bytes: Vec<u8>, wanted: &SkillRecord) -> Result<Vec<u8>, StoreError> {
     let unfit = |why: String| StoreError::Unfit { name: wanted.manifest.name.to_string(), why };
     let again = entry(&bytes, Path::new("")).map_err(|it| unfit(it.message))?;
@@ -98,7 +98,8 @@ fn faithful(bytes: Vec<u8>, wanted: &SkillRecord) -> Result<Vec<u8>, StoreError>
     Err(unfit(lost.to_owned()))
 }
 
-/// Whether two definitions are the same but for blank lines at the edges, which no text keeps.
+/// Whether two definitions are equal except for leading and trailing blank lines, which are not
+/// preserved.
 fn is_same(a: &Definition, b: &Definition) -> bool {
     fn text(definition: &Definition) -> Option<&str> {
         match definition {

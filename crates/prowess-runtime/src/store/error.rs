@@ -1,20 +1,20 @@
-//! Why a store did not do what it was asked for, and what is true now.
+//! Errors of stores, and the resulting state.
 
 use std::{collections::BTreeSet, fmt, io, path::PathBuf, time::Duration};
 
 use prowess::{ReadError, ReviseError, is_plain_name};
 
-/// A store did not do what it was asked for.
+/// An operation of a store failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// No folder can be called that everywhere.
+    /// The name cannot be used for a folder on every system.
     #[error("`{name}` is not a valid skill name")]
     BadName {
         /// The name, as given.
         name: String,
     },
-    /// It is no path of a resource.
+    /// It is not the path of a resource.
     #[error("`{path}` is not the path of a resource: {why}")]
     BadPath {
         /// The path, as given.
@@ -27,36 +27,36 @@ pub enum StoreError {
     NoSuchSkill {
         /// The name, as given.
         name: String,
-        /// The name that comes nearest.
+        /// The most similar name.
         nearest: Option<String>,
     },
-    /// Its name or folder is taken.
+    /// Its name or folder exists already.
     #[error("`{name}` already exists, in `{}`", folder.display())]
     AlreadyThere {
         /// The name.
         name: String,
-        /// Where.
+        /// The folder.
         folder: PathBuf,
     },
-    /// What is to be brought back has no place, because its folder is there again.
+    /// A skill cannot be restored, because its folder exists again.
     #[error("`{name}` cannot be restored: its folder `{}` exists again", folder.display())]
     NoPlace {
         /// The name.
         name: String,
-        /// Where.
+        /// The folder.
         folder: PathBuf,
-        /// The names of those that can be brought back.
+        /// The names of those that can be restored.
         others: BTreeSet<String>,
     },
-    /// What is to be saved would not come back as it is.
+    /// The record would not survive a round trip.
     #[error("`{name}` cannot be saved: {why}")]
     Unfit {
         /// The name.
         name: String,
-        /// What is in the way.
+        /// The reason.
         why: String,
     },
-    /// A file that is there cannot be read as a skill.
+    /// An existing file cannot be parsed as a skill.
     #[error("`{}` cannot be read as a skill: {why}", path.display())]
     Broken {
         /// The file.
@@ -64,91 +64,91 @@ pub enum StoreError {
         /// What is wrong with it.
         why: String,
     },
-    /// A file that is there cannot be edited without touching what nobody asked for.
+    /// An existing file cannot be edited without unrelated changes.
     #[error("`{}` was not changed", path.display())]
     NotEdited {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: ReviseError,
     },
-    /// There is a link, a pipe, a device or a file where a folder or file of the skill should be.
+    /// There is a link, a pipe, a device or a file in place of a folder or file of the skill.
     #[error("`{}` is not a regular file or folder of the store; nothing has changed", path.display())]
     NotOurs {
         /// The path.
         path: PathBuf,
     },
-    /// The store is one skill, and holds no others.
+    /// The store is itself a skill, and contains no others.
     #[error("`{}` is a skill and not a folder of skills; nothing has changed", path.display())]
     IsSkill {
         /// The store.
         path: PathBuf,
     },
-    /// Nothing was deleted that could be brought back.
+    /// No deleted skill can be restored.
     #[error("there is nothing to restore")]
     NothingToUndo {
-        /// The name that was asked for.
+        /// The requested name.
         name: Option<String>,
     },
-    /// There is nowhere to keep what is deleted.
+    /// The trash cannot be written.
     #[error("nothing was removed: the trash `{}` cannot be used", path.display())]
     NoTrash {
         /// The trash.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// Others write to the store all the time.
+    /// Other writers kept the store locked for too long.
     #[error("the store `{}` has been locked by another process for {} s; nothing has changed", path.display(), waited.as_secs())]
     Busy {
         /// The store.
         path: PathBuf,
-        /// How long it was waited for.
+        /// The waiting time.
         waited: Duration,
     },
-    /// A skill that should be added cannot be read.
+    /// A skill to be added cannot be read.
     #[error("cannot read `{}`", path.display())]
     Source {
         /// The skill.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: ReadError,
     },
-    /// A document is a link that leads out of the store, or no file at all.
+    /// A document is a link out of the store, or not a file at all.
     #[error("`{}` is not a regular file of the store", path.display())]
     Foreign {
         /// The path.
         path: PathBuf,
     },
-    /// The system did not let it be read.
+    /// Reading failed.
     #[error("cannot read `{}`", path.display())]
     Read {
         /// The path.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// The system did not let it be written.
+    /// Writing failed.
     #[error("cannot write `{}`; {now}", path.display())]
     Write {
         /// The path.
         path: PathBuf,
-        /// What stands behind it.
+        /// The reason.
         why: WriteFailure,
-        /// What is true now.
+        /// The resulting state.
         now: StateAfter,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
-/// Why the system did not let something be written.
+/// The reason why a write failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WriteFailure {
-    /// There is no room left, or no more may be used.
+    /// The disk is full, or the quota is exceeded.
     Full,
-    /// It may not be written.
+    /// Write access is denied.
     ReadOnly,
     /// Too many files are open.
     TooManyFiles,
@@ -156,20 +156,20 @@ pub enum WriteFailure {
     Other,
 }
 
-/// What is true after a change that did not come to its end.
+/// The state after a failed change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StateAfter {
-    /// Everything is as it was.
+    /// Nothing has changed.
     Unchanged,
-    /// The change is there; it may be lost again if the machine stops before it reaches the disk.
+    /// The change is visible, but may be lost if the machine stops before it reaches the disk.
     Unsafe,
 }
 
 impl StoreError {
-    /// What to do about it.
+    /// Returns a hint on how to fix it.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
-            // With a second word it could be: no letter of it is wrong.
+            // If a second word makes it valid, its letters are fine.
             Self::BadName { name } if is_plain_name(&format!("{name}-x")) => format!("`{name}` is a reserved name on Windows: choose another, such as one of two words"),
             Self::BadName { .. } => "use lowercase letters and digits joined by single hyphens, up to 64, such as `create-pr`".to_owned(),
             Self::BadPath { .. } => "give a path in the skill's folder, such as `scripts/run.sh`".to_owned(),
@@ -195,7 +195,7 @@ impl StoreError {
         })
     }
 
-    /// Whether a skill or what was asked for is at fault; else the store or the system is.
+    /// Whether the fault is in a skill or the request, rather than in the store or the system.
     pub fn is_fault(&self) -> bool {
         !matches!(
             self,

@@ -1,4 +1,4 @@
-//! A store in a folder: each skill is `<store>/<name>/SKILL.md` with its resources beside it.
+//! A store in a folder: each skill is `<store>/<name>/SKILL.md` with its resources next to it.
 
 use std::{
     io::{self, Read as _},
@@ -18,24 +18,24 @@ use super::{
 };
 use crate::entry::SkillRecord;
 
-/// A store in a folder: each skill is `<store>/<name>/SKILL.md` with its resources beside it.
+/// A store in a folder: each skill is `<store>/<name>/SKILL.md` with its resources next to it.
 ///
-/// Writers, of any process, wait for each other; readers wait for nobody. What is deleted goes to the trash,
-/// which keeps the last fifty: `<store>/.trash` unless the host has a directory for it.
+/// Writers in all processes wait for each other; readers never wait. Deleted skills are moved to
+/// the trash, which keeps the last fifty: `<store>/.trash` unless the host provides a directory.
 #[derive(Debug)]
 pub struct FileStore {
     path: PathBuf,
-    /// Where the host keeps locks and the trash.
+    /// The host's directory for locks and the trash.
     state: Option<PathBuf>,
     patience: Duration,
     steps: Steps,
 }
 
-/// How long a writer waits for others.
+/// The default timeout for other writers.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl FileStore {
-    /// Opens a folder. One that is not there is an empty store, and made by the first change.
+    /// Opens a folder. A missing one is an empty store, and created by the first change.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
         let path = std::path::absolute(path)
@@ -46,26 +46,26 @@ impl FileStore {
         Ok(Self { path, state: None, patience: PATIENCE, steps: Steps::default() })
     }
 
-    /// The skills that were removed and can be brought back, the last one first: each with the time, in
+    /// Returns the deleted skills that can be restored, the last one first: each with the time, in
     /// nanoseconds since 1970, and its name.
     pub fn removed(&self) -> Result<Vec<(u64, String)>, StoreError> {
         trash::removed(&self.path, self.state.as_deref())
     }
 
-    /// The same store, with another time to wait for other writers.
+    /// Replaces the timeout for other writers.
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
     }
 
-    /// The same store, with a directory of this user alone for its lock and its trash. Nobody else can then
-    /// hold the lock; writers of other users are not waited for.
+    /// Uses a private directory for its lock and its trash. Other users cannot hold this lock;
+    /// their writers are not waited for.
     #[must_use]
     pub fn with_state(self, state: PathBuf) -> Self {
         Self { state: Some(state), ..self }
     }
 
-    /// The same store, which asks before every step that changes the disk.
+    /// Calls a hook before every step that changes the disk.
     #[doc(hidden)]
     #[must_use]
     pub fn with_steps(
@@ -75,19 +75,19 @@ impl FileStore {
         Self { steps: Steps(Some(Box::new(ask))), ..self }
     }
 
-    /// Where it lies.
+    /// Returns its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The directory, which is made if need be, for this writer alone.
+    /// Locks the directory, which is created if need be.
     fn lock_made(&self) -> Result<LockedDirectory<'_>, StoreError> {
         make(&self.path, &self.steps)
             .map_err(|it| failed(&self.path, StateAfter::Unchanged, it))?;
         LockedDirectory::open(&self.path, self.state.as_deref(), self.patience, &self.steps)
     }
 
-    /// The directory for this writer alone, to change what is in it; `error` when it is not there.
+    /// Locks the directory for a change; returns `error` if it does not exist.
     fn lock(&self, error: StoreError) -> Result<LockedDirectory<'_>, StoreError> {
         match self.path.try_exists() {
             Ok(false) => Err(error),
@@ -97,7 +97,7 @@ impl FileStore {
         }
     }
 
-    /// The directory; nothing when it is not there.
+    /// Opens the directory; `None` if it does not exist.
     fn root(&self) -> Result<Option<Root>, StoreError> {
         match Root::open(&self.path) {
             Ok(root) => Ok(Some(root)),
@@ -129,7 +129,7 @@ impl Store for FileStore {
 
     fn add(&self, files: &Files) -> Result<SkillRecord, StoreError> {
         let name = document::name_of(files)?;
-        // What is there already is seen without a lock, also where nothing can be written.
+        // An existing skill is found without a lock, even in a read-only store.
         if let Some(root) = self.root()? {
             absent(&root, &name)?;
         }
@@ -157,7 +157,7 @@ impl Store for FileStore {
                     Ok(entry) => stock.entries.push(entry),
                     Err(finding) => stock.findings.push(*finding),
                 },
-                // It has gone since the library was loaded.
+                // It was removed since the library was loaded.
                 Err(error) if is_missing(&error) => {}
                 Err(error) => stock.findings.push(document::unreadable(path, &error)),
             }
@@ -189,7 +189,7 @@ impl Store for FileStore {
         let root = &locked.root;
         let folder = match find(root, name) {
             Ok(found) => found.folder().to_owned(),
-            // One that is broken, or a link to somewhere else, can go as well.
+            // A broken skill, or a link to elsewhere, can be deleted as well.
             Err(StoreError::Broken { path, .. } | StoreError::Foreign { path }) => {
                 inside(root, &path).parent().unwrap_or(Path::new("")).to_owned()
             }
@@ -204,14 +204,14 @@ impl Store for FileStore {
 
     fn undo(&self, name: Option<&str>) -> Result<String, StoreError> {
         let nothing = StoreError::NothingToUndo { name: name.map(str::to_owned) };
-        // Its folder may have gone since.
+        // The store's folder may be gone.
         let is_in_trash = |it: &PathBuf| deleted_from(it, name, |it| it == self.path).is_some();
         let locked = match self.state.as_ref().is_some_and(is_in_trash) {
             true => self.lock_made()?,
             false => self.lock(nothing)?,
         };
         let thrown = trash::latest(&locked, self.state.as_deref(), name)?;
-        // Another skill may have its name, as it may have had before.
+        // Another skill may have taken its name.
         if kind(&locked.root, &thrown.folder).is_some() {
             return Err(no_place(&locked.root, &thrown));
         }
@@ -220,7 +220,7 @@ impl Store for FileStore {
     }
 }
 
-/// Says what else can be brought back, where the place of something is taken.
+/// Creates the error for an occupied folder, with the other skills that can be restored.
 fn no_place(root: &Root, thrown: &Thrown) -> StoreError {
     let name = thrown.called.as_ref().unwrap_or(&thrown.folder).clone();
     let mut others = thrown.others(root.path());
@@ -228,9 +228,9 @@ fn no_place(root: &Root, thrown: &Thrown) -> StoreError {
     StoreError::NoPlace { name, folder: root.path().join(&thrown.folder), others }
 }
 
-/// A skill that was found, and what its `SKILL.md` held at that moment.
+/// A skill that was found, with the bytes of its `SKILL.md`.
 struct StoredSkill {
-    /// Its `SKILL.md` within the store.
+    /// The path of its `SKILL.md` within the store.
     document: PathBuf,
     bytes: Vec<u8>,
     entry: SkillRecord,
@@ -257,8 +257,8 @@ impl StoredSkill {
     }
 }
 
-/// Finds a skill by its name, which need not be that of its folder. The one whose folder has its
-/// name comes first, so that no other folder can take its place.
+/// Finds a skill by its name, which may differ from that of its folder. A folder of that name takes
+/// precedence, so that no other folder can replace it.
 fn find(root: &Root, name: &str) -> Result<StoredSkill, StoreError> {
     let own = is_folder_name(name).then(|| open(root, &Path::new(name).join(DOCUMENT)));
     if let Some(Ok(found)) = &own
@@ -271,7 +271,7 @@ fn find(root: &Root, name: &str) -> Result<StoredSkill, StoreError> {
     if let Some(skill) = skill {
         return open(root, inside(root, &skill.origin.path));
     }
-    // A folder of that name with a `SKILL.md` in it says more than that there is no such skill.
+    // The error of a folder with that name is more helpful than that there is no such skill.
     if let Some(Err(error)) = own.filter(|it| !matches!(it, Err(error) if is_missing(error))) {
         return Err(error);
     }
@@ -289,7 +289,7 @@ fn open(root: &Root, document: &Path) -> Result<StoredSkill, StoreError> {
     }
 }
 
-/// Reads a document of the store in one go; of one that is too large, more than it may have.
+/// Reads a document of the store at once; stops just above the size limit.
 pub(super) fn read(root: &Root, path: &Path) -> Result<Vec<u8>, StoreError> {
     let shown = || root.path().join(path);
     let file = root.file(path, Links::Inside).map_err(|error| unreadable(&shown(), error))?;
@@ -310,12 +310,12 @@ fn no_such(name: &str) -> StoreError {
     StoreError::NoSuchSkill { name: name.to_owned(), nearest: None }
 }
 
-/// A path of the library within the store.
+/// Returns a path of the library relative to the store.
 fn inside<'p>(root: &Root, path: &'p Path) -> &'p Path {
     path.strip_prefix(root.path()).unwrap_or(path)
 }
 
-/// The skills as everybody else sees them, with what is wrong with others.
+/// Loads the skills as other clients see them, with findings on invalid ones.
 fn library(root: &Root) -> Library {
     let options = Options {
         directories: vec![Directory::new(root.path())],
@@ -325,7 +325,7 @@ fn library(root: &Root) -> Library {
     Library::load(&options).expect("a directory is named")
 }
 
-/// Refuses a name that a skill or anything else in the store has.
+/// Refuses a name that a skill or another entry of the store has.
 fn absent(root: &Root, name: &str) -> Result<(), StoreError> {
     let error = match find(root, name) {
         Ok(found) => taken(root, name, found.folder()),
@@ -352,7 +352,7 @@ fn place(
     Ok(open(&locked.root, &Path::new(name).join(DOCUMENT))?.entry)
 }
 
-/// What has a name in the store.
+/// Returns the file type of an entry of the store.
 fn kind(root: &Root, name: &str) -> Option<FileType> {
     let stat = || rustix::fs::statat(root.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW).ok();
     let stat = is_folder_name(name).then(stat).flatten()?;
@@ -368,7 +368,7 @@ fn is_missing(error: &StoreError) -> bool {
     matches!(error, StoreError::Read { source, .. } if matches!(source.kind(), NotFound | NotADirectory))
 }
 
-/// Whether a name can be that of a skill's folder: one part, and not hidden.
+/// Whether a name can be that of a skill's folder: a single component, and not hidden.
 pub(super) fn is_folder_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0'])
 }

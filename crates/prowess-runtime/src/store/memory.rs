@@ -1,4 +1,4 @@
-//! A store in memory, for tests of hosts and for skills that need not last.
+//! A store in memory, for tests of hosts and for temporary skills.
 
 use std::{
     collections::BTreeMap,
@@ -18,18 +18,18 @@ pub struct MemoryStore(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     skills: BTreeMap<String, Files>,
-    /// The last one was deleted last.
+    /// Ordered by deletion, the last one at the end.
     trash: Vec<(String, Files)>,
 }
 
 impl MemoryStore {
-    /// Makes an empty store.
+    /// Creates an empty store.
     pub fn new() -> Self {
         Self::default()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Every change is one assignment, so that a panic leaves nothing half done.
+        // Every change is a single assignment, so a panic leaves nothing half done.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -119,7 +119,7 @@ impl State {
     }
 }
 
-/// The entry of a skill that was checked before it came in.
+/// Returns the record of a skill; its files were validated when added.
 fn entry(files: &Files) -> SkillRecord {
     let entry = document::entry(&files[DOCUMENT], Path::new(DOCUMENT));
     SkillRecord { folder: None, ..entry.expect("only what can be read as a skill comes in") }

@@ -1,4 +1,4 @@
-//! Names and paths from outside.
+//! Validates names and paths from outside.
 
 use std::path::Path;
 
@@ -6,15 +6,15 @@ use prowess::is_plain_name;
 
 use super::{DOCUMENT, StoreError};
 
-/// The longest path of a resource, in bytes.
+/// The maximum length of the path of a resource, in bytes.
 const MAX_LENGTH: usize = 1024;
 
-/// Refuses a name that no new folder may have.
+/// Refuses a name that is invalid for a new folder.
 pub(super) fn name(name: &str) -> Result<&str, StoreError> {
     if is_plain_name(name) { Ok(name) } else { Err(StoreError::BadName { name: name.to_owned() }) }
 }
 
-/// Refuses what is no path of a resource, here or on any other system that the skill may come to.
+/// Refuses a path that is invalid for a resource, on this or any other system.
 pub(super) fn resource(path: &str) -> Result<&Path, StoreError> {
     let bad = |why| Err(StoreError::BadPath { path: path.to_owned(), why });
     let inside = path.strip_prefix("./").unwrap_or(path);

@@ -1,8 +1,8 @@
-//! What was deleted, and can be brought back.
+//! Deleted skills, which can be restored.
 //!
-//! A host that gives a store a directory of its own has it in `<state>/trash/skills/<time>-<folder>`: `skill`
-//! is what was deleted, and `origin` says from which store. Any other store has it in
-//! `<store>/.trash/<time>-<folder>`, where all stores had it once.
+//! If the host provides a directory, they are in `<state>/trash/skills/<time>-<folder>`: `skill` is
+//! the deleted folder, and `origin` has the path of its store. Otherwise they are in
+//! `<store>/.trash/<time>-<folder>`, as in earlier versions.
 
 use std::{
     collections::BTreeSet,
@@ -27,30 +27,30 @@ use super::{
 };
 
 const TRASH: &str = ".trash";
-/// How many deleted skills are kept; the oldest go for good when others come.
+/// The maximum number of deleted skills; the oldest are removed permanently.
 const MAX_KEPT: usize = 50;
 
-/// Where a host has the trash of all its stores.
+/// The host's folder for the trash of all its stores.
 const OUTSIDE: &str = "trash/skills";
-/// What is in each folder of that one.
+/// The names of the files in each entry.
 const SKILL: &str = "skill";
 const ORIGIN: &str = "origin";
 
-/// Something in the trash.
+/// A deleted skill.
 pub(super) struct Thrown {
-    /// The folder that it is in.
+    /// The folder that contains it.
     pub(super) root: Root,
-    /// What goes with it when it is brought back.
+    /// The folder of the trash to remove with it.
     entry: Option<PathBuf>,
-    /// What it is called there.
+    /// Its name in that folder.
     pub(super) name: String,
-    /// What its folder was called.
+    /// The original name of its folder.
     pub(super) folder: String,
-    /// What the skill is called, if it can be read.
+    /// The name of the skill, if it can be read.
     pub(super) called: Option<String>,
 }
 
-/// Moves a folder, or a link, to the trash: to the one of the host, if it has one.
+/// Moves a folder or a link to the trash: the host's, if there is one.
 pub(super) fn put(
     locked: &LockedDirectory<'_>,
     state: Option<&Path>,
@@ -70,7 +70,7 @@ fn put_inside(locked: &LockedDirectory<'_>, folder: &OsStr) -> Result<(), StoreE
     let name = entry_name(&kept, folder);
     locked.rename((&locked.root, folder), (&trash, &name))?;
     for old in kept.iter().rev().skip(MAX_KEPT - 1) {
-        // The skill is in the trash, whether there is now too much in it or not.
+        // The skill is in the trash already; exceeding the limit is harmless.
         let _ = locked.discard(&trash, old);
     }
     Ok(())
@@ -92,7 +92,7 @@ fn put_outside(
         .map_err(unable)
         .and_then(|()| move_over(locked, (&locked.root, folder), &entry, SKILL));
     if let Err(error) = moved {
-        // Nothing but what was made here is in it: the skill is where it was.
+        // It only contains the files created here: the skill was not moved.
         let _ = fs::remove_file(entry.join(ORIGIN));
         let _ = fs::remove_dir(&entry);
         return Err(error);
@@ -104,7 +104,8 @@ fn put_outside(
     Ok(())
 }
 
-/// Moves something to another directory, also on another disk: there it is whole before it is gone here.
+/// Moves an entry to another directory, even on another disk: it is removed here once the copy is
+/// complete.
 fn move_over(
     locked: &LockedDirectory<'_>,
     (from, old): (&Root, &OsStr),
@@ -127,7 +128,7 @@ fn move_over(
     }
 }
 
-/// Copies a file, a link or a folder with all that is in it, and brings it to the disk.
+/// Copies a file, a link or a folder with all its contents, and syncs it.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let metadata = fs::symlink_metadata(from)?;
     if metadata.is_symlink() {
@@ -156,14 +157,14 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// What something is called in the trash: later is later, also when the clock was set back.
+/// Returns a name for the trash that sorts after all others, even if the clock was set back.
 fn entry_name(kept: &[String], folder: &OsStr) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
     let last = kept.last().and_then(|it| parts(it)).map_or(0, |it| it.0);
     format!("{:020}-{}", now.max(last + 1), folder.to_string_lossy())
 }
 
-/// Finds what was deleted last from a store, or the last of a name.
+/// Finds the skill that was deleted last from a store, or the last of a name.
 pub(super) fn latest(
     locked: &LockedDirectory<'_>,
     state: Option<&Path>,
@@ -194,7 +195,7 @@ pub(super) fn latest(
     Err(nothing())
 }
 
-/// What was deleted from a store, the last one first: each with the time and the name.
+/// Returns the skills deleted from a store, the last one first: each with the time and the name.
 pub(super) fn removed(
     store: &Path,
     state: Option<&Path>,
@@ -227,8 +228,8 @@ pub(super) fn removed(
     Ok(removed)
 }
 
-/// The store from which a skill was deleted last, or the last of a name: one of those that have their trash
-/// here, and are wanted.
+/// Returns the store from which a skill was deleted last, or the last of a name, among the accepted
+/// stores with their trash here.
 pub fn deleted_from(
     state: &Path,
     name: Option<&str>,
@@ -239,7 +240,7 @@ pub fn deleted_from(
     origin(&trash, &entry)
 }
 
-/// The newest in the trash of a host that fits: what it is called there, its folder and its name.
+/// Finds the newest match in the host's trash: its entry, its folder and its name.
 fn newest(
     trash: &Root,
     name: Option<&str>,
@@ -254,7 +255,7 @@ fn newest(
     })
 }
 
-/// The store that something came from; nothing where it is not whole.
+/// Returns the store that an entry came from; `None` if the entry is incomplete.
 fn origin(trash: &Root, entry: &str) -> Option<PathBuf> {
     let entry = trash.path().join(entry);
     fs::symlink_metadata(entry.join(SKILL)).ok()?;
