@@ -1,4 +1,4 @@
-//! The skills that were taken up.
+//! The active skills.
 
 use std::{
     path::Path,
@@ -9,9 +9,9 @@ use prowess::{Library, Skill};
 
 use crate::provider::SkillProvider;
 
-/// The skills that were taken up, in that order, as the library of the moment has them.
+/// The active skills in the order of their activation, looked up in the current library.
 ///
-/// A skill is known by its file: another one of its name does not take its place.
+/// A skill is identified by its file: another one with its name does not replace it.
 #[derive(Debug)]
 pub struct Active {
     provider: Arc<dyn SkillProvider>,
@@ -29,29 +29,29 @@ struct ActiveSkill {
 }
 
 impl Active {
-    /// Begins with no skill.
+    /// Creates a list without skills.
     pub fn new(provider: Arc<dyn SkillProvider>) -> Self {
         Self { provider, taken: Mutex::default() }
     }
 
-    /// Has the tools and the gate go by these skills while a future is waited for, and not by those
-    /// that they were made with: so many conversations can share one toolbox.
+    /// Makes the tools and the authorizer use these skills during a future, instead of those that
+    /// they were created with, so that many conversations can share one toolbox.
     pub async fn within<T>(self: Arc<Self>, future: impl Future<Output = T>) -> T {
         CURRENT.scope(self, future).await
     }
 
-    /// The skills that are gone by here, if somebody said so.
+    /// Returns the skills set by [`within`](Self::within), if any.
     pub(crate) fn current() -> Option<Arc<Self>> {
         CURRENT.try_with(Arc::clone).ok()
     }
 
-    /// The library of the moment.
+    /// Returns the current library.
     pub fn library(&self) -> Arc<Library> {
         self.provider.library()
     }
 
-    /// Takes a skill up, found as by [`Library::get`]. Says whether there is such a skill, and it is
-    /// in use.
+    /// Activates a skill, found by [`Library::get`]. Returns whether such a skill exists and is
+    /// enabled.
     pub fn activate(&self, name: &str) -> bool {
         let library = self.library();
         let Some(skill) = library.get(name).filter(|it| it.manifest.is_active()) else {
@@ -65,7 +65,7 @@ impl Active {
         true
     }
 
-    /// The skills that were taken up and are still there and in use.
+    /// Returns the active skills that still exist and are enabled.
     pub fn skills(&self) -> Vec<Skill> {
         let library = self.library();
         let find = |taken: &ActiveSkill| {

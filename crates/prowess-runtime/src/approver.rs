@@ -1,17 +1,17 @@
-//! Whoever can be asked whether something may be done.
+//! Asks for approval.
 
 use std::{fmt, future::Future, path::PathBuf, pin::Pin};
 
-/// Whoever can be asked whether something may be done.
+/// Answers questions on whether an action is allowed.
 ///
-/// An implementer owes an honest answer: whatever is not a yes is [`ApproverReply::No`], also when nobody
-/// could be reached. The texts of a question come from skills and models; whoever shows them makes
-/// them safe first.
+/// An implementation must be honest: anything but a yes is [`ApproverReply::No`], including that
+/// nobody could be reached. The texts of a question come from skills and models; sanitize them
+/// before they are displayed.
 pub trait Approver: Send + Sync + fmt::Debug {
-    /// Who answers, in one word for the records: `person`, `flag`, `nobody`.
+    /// Returns who answers, in one word for the records: `person`, `flag`, `nobody`.
     fn who(&self) -> &str;
 
-    /// Who answers this question, where that is not always the same.
+    /// Returns who answers this question, if that varies.
     fn who_answers(&self, _: &Question) -> &str {
         self.who()
     }
@@ -20,71 +20,71 @@ pub trait Approver: Send + Sync + fmt::Debug {
     fn ask<'a>(&'a self, question: &'a Question) -> ApproverFuture<'a>;
 }
 
-/// A reply, once it is waited for.
+/// The future of a reply.
 pub type ApproverFuture<'a> = Pin<Box<dyn Future<Output = ApproverReply> + Send + 'a>>;
 
-/// What somebody is asked.
+/// A question for approval.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Question {
-    /// What would be done, in one line.
+    /// The action, in one line.
     pub what: String,
-    /// Why it is asked, in one line.
+    /// The reason for the question, in one line.
     pub why: String,
-    /// What would run: a script, a command.
+    /// The script or command to run.
     pub content: Option<String>,
-    /// What has changed since it was approved, as lines with `+` and `-`.
+    /// The changes since the last approval, as lines with `+` and `-`.
     pub difference: Option<String>,
-    /// The files that would be approved with it, one a line, what can run first; bounded.
+    /// The files that would be approved with it, one per line, executable ones first; bounded.
     pub files: Option<String>,
-    /// What it would be given in this call, which an approval for good does not look at; bounded.
+    /// The input of this call, which a permanent approval does not cover; bounded.
     pub given: Option<String>,
-    /// Where all of it lies.
+    /// The path of the skill or file.
     pub place: Option<PathBuf>,
-    /// What would change in a file, as lines with `+` and `-`; bounded.
+    /// The changes to a file, as lines with `+` and `-`; bounded.
     pub diff: Option<String>,
-    /// What it could reach, one line each: directories, the network.
+    /// The resources that it could access, one per line: directories, the network.
     pub reach: Vec<String>,
-    /// What an answer covers.
+    /// The coverage of an answer.
     pub coverage: Coverage,
-    /// Whether a person has to agree, so that no flag such as `--yes` answers it.
+    /// Whether a person must answer, rather than a flag such as `--yes`.
     pub in_person: bool,
 }
 
-/// What an answer can cover beside this one time.
+/// The coverage of an answer beyond this call.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Coverage {
-    /// All further times, until something about it changes.
+    /// All further calls, until something about it changes.
     #[default]
     UntilChange,
-    /// Nothing: it is asked about each time.
+    /// None: it is asked about each time.
     Once,
-    /// More, as far as these say in words.
+    /// As described by these texts.
     More {
-        /// An answer for this session.
+        /// The coverage of an answer for this session.
         session: String,
-        /// An answer for good.
+        /// The coverage of a permanent answer.
         always: String,
     },
 }
 
-/// What somebody replies.
+/// A reply to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ApproverReply {
-    /// It may not be done.
+    /// Denied.
     No,
-    /// It may be done this time.
+    /// Allowed this time.
     Once,
-    /// It may be done as long as the program runs, as far as the [`Coverage`] says.
+    /// Allowed as long as the program runs, as far as the [`Coverage`] says.
     Session,
-    /// It may be done as long as nothing about it changes.
+    /// Allowed as long as nothing about it changes.
     Always,
 }
 
-/// Nobody is there: everything that is asked is refused.
+/// Refuses every question, because nobody can be asked.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DenyAll;
 
-/// Whoever has agreed before, by a flag such as `--yes`.
+/// Answers yes to every question, because of a flag such as `--yes`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ApproveAll;
 
@@ -104,7 +104,7 @@ impl Approver for ApproveAll {
     }
 
     fn ask<'a>(&'a self, question: &'a Question) -> ApproverFuture<'a> {
-        // Whoever agrees ahead has not seen which file or command it is, so nothing of it is kept.
+        // A flag is set without knowledge of the file or command, so nothing is remembered.
         let reply = match question {
             Question { in_person: true, .. } => ApproverReply::No,
             Question { coverage: Coverage::UntilChange, .. } => ApproverReply::Always,

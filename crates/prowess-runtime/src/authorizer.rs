@@ -1,4 +1,4 @@
-//! The gate that every call passes before anything happens: the policy, then somebody who is asked.
+//! Authorizes every call before anything happens: by the policy, then by asking.
 
 use std::{
     cell::OnceCell,
@@ -28,21 +28,21 @@ use crate::{
     tool::Action,
 };
 
-/// Decides whether a wish comes true, and records what was decided.
+/// Decides on requested actions, and records the decisions.
 #[derive(Debug)]
 pub struct Authorizer {
-    /// What may be done.
+    /// The policy.
     pub policy: Policy,
-    /// Who is asked.
+    /// The approver to ask.
     pub approver: Arc<dyn Approver>,
-    /// What was decided before.
+    /// The previous decisions.
     pub records: Records,
 }
 
 impl Authorizer {
-    /// Lets a wish pass, or says why not and what to do about it. Whoever is let pass does at once
-    /// what was wished, and nothing else. Returns what has changed since it was approved, where
-    /// somebody has agreed to that.
+    /// Authorizes an action, or returns the reason for the refusal and a hint. The caller must
+    /// perform exactly this action at once. Returns the changes since the last approval, if they
+    /// were approved now.
     pub async fn authorize(
         &self,
         requested: &ActionRequest<'_>,
@@ -50,7 +50,7 @@ impl Authorizer {
         self.decide(requested).await.map(|it| it.difference)
     }
 
-    /// Does the same, and says whether a person has agreed.
+    /// Does the same, and tells whether a person has approved it.
     pub(crate) async fn decide(
         &self,
         requested: &ActionRequest<'_>,
@@ -78,7 +78,7 @@ impl Authorizer {
             Ruling::AskIfChanged => (Ground::Setting, false),
         };
         let old = self.records.approved(&self.key(requested));
-        // The files of what is only told are not looked at, unless somebody has to agree.
+        // The files of a read-only action are not read, unless it requires approval.
         if !asks && old.is_none() && requested.action.only_looks() {
             return self.allow(requested, None, ground.as_str());
         }
@@ -87,7 +87,7 @@ impl Authorizer {
                 [] => subject,
                 hosts => subject.with_hosts(hosts),
             },
-            // What nobody has to approve need not be told from others.
+            // An action without approval needs no subject.
             Err(_) if old.is_none() && !asks => {
                 return self.allow(requested, None, ground.as_str());
             }
@@ -103,7 +103,7 @@ impl Authorizer {
         }
     }
 
-    /// Asks once nobody else is being asked: what they were asked may have answered this as well.
+    /// Asks once no other question is open: the answer to that may cover this one as well.
     async fn ask_in_turn(
         &self,
         requested: &ActionRequest<'_>,
@@ -134,26 +134,25 @@ impl Authorizer {
         self.ask(requested, plan, subject, ground, old).await
     }
 
-    /// Whether a file with secrets may only be read by this tool once somebody has agreed. Nothing is
-    /// logged.
+    /// Whether this tool may only read a file with secrets after approval. Nothing is logged.
     pub(crate) fn keeps_secret(&self, tool: &str, path: &Path) -> bool {
         let action = Action::Read(path.to_owned());
         let key = Key::of(&ActionRequest { tool, action: &action, active: &[], given: None });
         self.policy.keeps_secret(tool, path) && self.records.approved(&key).is_none()
     }
 
-    /// Whether the policy lets nobody be told a skill. Nothing is logged.
+    /// Whether the policy denies the disclosure of a skill. Nothing is logged.
     pub fn is_denied(&self, skill: &Skill) -> bool {
         matches!(self.ruling(&telling(skill)), Ruling::Deny(_))
     }
 
-    /// Offers a skill as far as nobody has to be asked, and says whether somebody would have to be:
-    /// then it is no more than its name and description. Nobody is asked, and nothing is logged.
+    /// Offers a skill as far as no approval is needed, and returns whether one would be: then the
+    /// offer only has its name and description. Nobody is asked, and nothing is logged.
     pub fn offer(&self, chosen: &ChosenSkill<'_>) -> Result<(Offer, bool), ReadError> {
         if chosen.level == Level::Metadata {
             return Ok((Offer::new(chosen)?, false));
         }
-        // What is looked at is what is told.
+        // The text that is checked is the one that is offered.
         let skill = &chosen.skill.holding(&chosen.skill.instructions()?);
         let chosen = ChosenSkill { skill, ..chosen.clone() };
         if self.can_disclose(skill) {
@@ -163,8 +162,8 @@ impl Authorizer {
         Ok((Offer::new(&ChosenSkill { level, priority, arguments: None, ..chosen })?, true))
     }
 
-    /// Refuses to read what belongs to a skill that is not told to whoever wants it: a rule about a
-    /// skill holds for its files too, until it is taken up.
+    /// Refuses to read files of an undisclosed skill: a rule about a skill applies to its files
+    /// too, until it is activated.
     pub(crate) fn guard(
         &self,
         requested: &ActionRequest<'_>,
@@ -179,8 +178,8 @@ impl Authorizer {
         Err(self.refuse(requested, None, "policy", Refusal { message, hint }))
     }
 
-    /// The skills that are not told to whoever wants them and were not taken up, of which the folder
-    /// is meant: each with its folder, without links. Nobody is asked, and nothing is logged.
+    /// Returns the inactive skills that may not be disclosed and whose folder `is_meant` selects:
+    /// each with its folder, with links resolved. Nobody is asked, and nothing is logged.
     pub(crate) fn undisclosed(
         &self,
         active: &Active,
@@ -189,7 +188,7 @@ impl Authorizer {
         let taken = active.skills();
         let book = OnceCell::new();
         let undisclosed = |skill: &Skill| {
-            // Of most skills no file has to be looked at.
+            // For most skills no file has to be read.
             let told = self.told(skill, |key| {
                 let book = book.get_or_init(|| self.records.all());
                 Some(book.iter().rfind(|it| it.key == *key)?.subject.digest.clone())
@@ -206,7 +205,7 @@ impl Authorizer {
         active.library().all().filter_map(undisclosed).collect()
     }
 
-    /// Whether a skill is told to whoever wants it: nobody has to be asked. Nothing is logged.
+    /// Whether a skill may be disclosed without asking. Nothing is logged.
     pub fn can_disclose(&self, skill: &Skill) -> bool {
         self.told(skill, |key| Some(self.records.approved(key)?.digest)).holds(skill)
     }
@@ -223,8 +222,8 @@ impl Authorizer {
         approved(&key).map_or(unless, DisclosureRule::As)
     }
 
-    /// Why a skill is not told to whoever wants it, with what to do about it; nothing if it is.
-    /// Nothing is logged.
+    /// Returns the reason why a skill may not be disclosed, with a hint; `None` if it may. Nothing
+    /// is logged.
     pub fn why_withheld(&self, skill: &Skill) -> Option<Box<Outcome>> {
         let action = telling(skill);
         let requested = wish_to_tell(&action);
@@ -234,24 +233,24 @@ impl Authorizer {
         (!self.can_disclose(skill)).then(|| refusal().into())
     }
 
-    /// Whether a file of a skill that is told is told as well. Nothing is logged.
+    /// Whether a file of a disclosed skill may be disclosed as well. Nothing is logged.
     pub fn tells_file(&self, skill: &Skill, path: &Path) -> bool {
         let action = Action::Resource { path: path.to_owned(), bytes: Arc::default() };
-        // What rules say about a skill in use holds for whoever reads its files.
+        // Rules about an active skill apply to reading its files.
         let active = slice::from_ref(&skill.manifest);
         let requested = ActionRequest { tool: READER, action: &action, active, given: None };
         matches!(self.policy.ruling(&requested, None), Ruling::Allow(_) | Ruling::AskIfChanged)
     }
 
-    /// Whether somebody has approved a skill that a server offers, as it is offered now; nothing if
-    /// nobody ever has. Nothing is logged.
+    /// Whether a remote skill is approved as it is offered now; `None` if it was never approved.
+    /// Nothing is logged.
     pub fn approves(&self, skill: &RemoteSkill) -> Option<bool> {
         let action = Action::TakeUp(Box::new(skill.clone()));
         let old = self.records.approved(&Key::of(&wish_to_tell(&action)));
         old.map(|it| it.digest == Subject::offered(skill).digest)
     }
 
-    /// Whether the policy lets nobody take up a skill that a server offers. Nothing is logged.
+    /// Whether the policy denies the activation of a remote skill. Nothing is logged.
     pub fn denies(&self, skill: &RemoteSkill) -> bool {
         matches!(self.ruling(&Action::TakeUp(Box::new(skill.clone()))), Ruling::Deny(_))
     }
@@ -260,7 +259,7 @@ impl Authorizer {
         self.policy.ruling(&wish_to_tell(action), None)
     }
 
-    /// Logs that a wish came true with nothing to hold it.
+    /// Logs that an action was performed without a sandbox.
     pub fn note_unsandboxed(&self, requested: &ActionRequest<'_>) {
         self.records.note(&AuditEntry {
             tool: requested.tool,
@@ -273,7 +272,7 @@ impl Authorizer {
         });
     }
 
-    /// Logs what a script has connected to, and what it was refused.
+    /// Logs the connections of a script, including refused ones.
     pub fn note_network(&self, tool: &str, skill: Option<&str>, outcome: &Outcome) {
         if outcome.network.is_empty() {
             return;
@@ -296,7 +295,7 @@ impl Authorizer {
         });
     }
 
-    /// What an approval of a wish is found by: with a network by another than without.
+    /// Returns the key of the approval of an action, which depends on network access.
     fn key(&self, requested: &ActionRequest<'_>) -> Key {
         let key = Key::of(requested);
         let kind = if self.policy.hosts_of(requested.action).is_empty() {
@@ -319,7 +318,7 @@ impl Authorizer {
         let who = self.approver.who_answers(&question).to_owned();
         let before = self.on_disk(requested);
         let reply = self.approver.ask(&question).await;
-        // Somebody may have taken time to answer.
+        // It may have changed before the answer.
         if self.on_disk(requested) != before {
             let message = format!("it changed while you were asked whether to {}", question.what);
             let refusal = Refusal { message, hint: "check it, and try again".to_owned() };
@@ -328,7 +327,7 @@ impl Authorizer {
         let (difference, is_agreed) = (question.difference.clone(), who == "person");
         match reply {
             ApproverReply::No => {
-                // A server is wanted again with every conversation, and asked about once.
+                // Every conversation starts its servers again, but they are asked about once.
                 if is_agreed
                     && matches!(requested.action, Action::Start { .. } | Action::Connect { .. })
                 {
@@ -359,7 +358,7 @@ impl Authorizer {
         }
     }
 
-    /// What an approval would be bound to now, whatever was read before.
+    /// Returns the current subject of an approval, regardless of what was read before.
     fn on_disk(&self, requested: &ActionRequest<'_>) -> Option<Subject> {
         if let Action::Command { line, directory, .. } = requested.action {
             return commands::plan(line, directory, &self.policy).ok().map(|it| it.subject());
@@ -375,7 +374,7 @@ impl Authorizer {
         subject: Option<&Subject>,
         by: &str,
     ) -> Result<AuthorizedAction, Box<Outcome>> {
-        // What only looks is not worth a line, unless somebody has agreed to it.
+        // Read-only actions are not logged, unless they were approved.
         let is_quiet = match requested.action {
             Action::Tell => true,
             Action::Disclose(_) | Action::Read(_) | Action::Resource { .. } => subject.is_none(),
@@ -421,23 +420,23 @@ impl Authorizer {
     }
 }
 
-/// A wish that may come true.
+/// An authorized action.
 pub(crate) struct AuthorizedAction {
-    /// What has changed since it was approved, where somebody has agreed to that.
+    /// The changes since the last approval, if they were approved now.
     pub(crate) difference: Option<String>,
-    /// Whether a person has agreed to exactly this, now or before.
+    /// Whether a person has approved exactly this, now or before.
     pub(crate) is_agreed: bool,
 }
 
-/// Whether only a person leaves an approval behind that holds for good.
+/// Whether only a person's approval is remembered permanently.
 fn is_personal(ground: Ground) -> bool {
     matches!(ground, Ground::Unlisted | Ground::Secret(_))
 }
 
-/// When a skill is told to whoever wants it.
+/// The condition for the disclosure of a skill.
 enum DisclosureRule {
     Always,
-    /// As long as it is what was approved.
+    /// As long as it has the approved digest.
     As(String),
     Never,
 }
@@ -453,24 +452,24 @@ impl DisclosureRule {
     }
 }
 
-/// The tool that tells skills.
+/// The tool that discloses skills.
 const TELLER: &str = "use_skill";
 /// The tool that reads their files.
 const READER: &str = "read_skill_file";
-/// How many files of a skill are shown to whoever is asked about it.
+/// The maximum number of files of a skill in a question.
 const SHOWN: usize = 50;
 
-/// The wish to tell a skill, whoever has it.
+/// Returns the request to disclose a skill.
 fn wish_to_tell(action: &Action) -> ActionRequest<'_> {
     ActionRequest { tool: TELLER, action, active: &[], given: None }
 }
 
-/// To tell a skill, as far as the policy looks at it: not at its text.
+/// Returns the action of disclosing a skill, for the policy: without its text.
 fn telling(skill: &Skill) -> Action {
     Action::Disclose(Box::new(SkillRecord::text(skill, String::new())))
 }
 
-/// What an approval of a wish is bound to.
+/// Returns the subject of the approval of an action.
 fn subject(requested: &ActionRequest<'_>, plan: Option<&Plan>) -> Result<Subject, Refusal> {
     match requested.action {
         Action::TakeUp(skill) => return Ok(Subject::offered(skill)),
@@ -483,7 +482,7 @@ fn subject(requested: &ActionRequest<'_>, plan: Option<&Plan>) -> Result<Subject
             hint: format!("look at the files of `{}`", entry.manifest.name),
         }),
         (_, Some(plan)) => {
-            // What it could reach is a part of what somebody agrees to.
+            // The resources that it could access are part of the approval.
             let reach = match requested.action {
                 Action::Command { preview: Some(preview), .. } => preview.reach.join("\n"),
                 _ => String::new(),
@@ -510,7 +509,7 @@ fn subject(requested: &ActionRequest<'_>, plan: Option<&Plan>) -> Result<Subject
     }
 }
 
-/// What tells a skill that is to run from any other; nothing for what is no skill.
+/// Returns the subject of a skill that is to run; `None` if the action has no skill.
 fn skill_subject(requested: &ActionRequest<'_>) -> Option<Subject> {
     match requested.action {
         Action::TakeUp(skill) => Some(Subject::offered(skill)),
@@ -519,12 +518,12 @@ fn skill_subject(requested: &ActionRequest<'_>) -> Option<Subject> {
 }
 
 impl Key {
-    /// What an approval of a wish is found by.
+    /// Returns the key of the approval of an action.
     fn of(requested: &ActionRequest<'_>) -> Self {
         let folder = requested.action.entry().and_then(|it| it.folder.as_ref());
         let place = folder.map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
         let (kind, name, place) = match requested.action {
-            // To tell what stands in it is not to run it.
+            // Its disclosure is not its execution.
             Action::Disclose(entry) if entry.manifest.kind != Type::Instruction => {
                 (Kind::Call, format!("{TELLER} {}", entry.manifest.name), place)
             }
@@ -537,7 +536,7 @@ impl Key {
             Action::Connect { server, file, .. } => {
                 (Kind::Server, server.clone(), file.to_string_lossy().into_owned())
             }
-            // The same URI is another skill at another server.
+            // The same URI is another skill on another server.
             Action::TakeUp(skill) => {
                 let by = skill.set_by.as_deref().unwrap_or_default();
                 (
@@ -552,7 +551,7 @@ impl Key {
             Action::Fetch { method, url, .. } if !is_get(method) => {
                 (Kind::Send, "send".to_owned(), origin(url))
             }
-            // By whatever tool.
+            // By any tool.
             Action::Write(change) => {
                 (Kind::Write, "write".to_owned(), change.path.to_string_lossy().into_owned())
             }
@@ -562,7 +561,7 @@ impl Key {
     }
 }
 
-/// What is approved when every file may be written that is not asked about each time.
+/// Returns the key of the approval to write all files that are not sensitive.
 fn every_write() -> Key {
     Key { kind: Kind::Write, name: "session".to_owned(), place: String::new() }
 }
@@ -596,7 +595,7 @@ impl Authorizer {
                     },
                     _ => Coverage::UntilChange,
                 },
-                // Nothing holds it, or it names secrets, so nobody agrees to it unseen.
+                // It is unconfined, or names secrets, so a flag must not approve it.
                 in_person: ground == Ground::Unlisted
                     && preview.as_ref().is_some_and(|it| !it.is_sandboxed)
                     || plan.is_some_and(|it| !it.secrets.is_empty()),
@@ -650,7 +649,7 @@ impl Question {
     }
 }
 
-/// Why somebody is asked, in words that follow “because”.
+/// Returns the reason for a question, in words that follow “because”.
 fn why(
     requested: &ActionRequest<'_>,
     plan: Option<&Plan>,
@@ -688,7 +687,7 @@ fn why(
     why.to_owned()
 }
 
-/// Which files with secrets a command names, in words; nothing where it names none.
+/// Returns a phrase with the files with secrets that a command names; empty if there are none.
 fn names_secrets(plan: &Plan) -> String {
     let names: Vec<String> = plan.secrets.iter().map(|it| format!("`{}`", it.display())).collect();
     match names.is_empty() {
@@ -697,10 +696,10 @@ fn names_secrets(plan: &Plan) -> String {
     }
 }
 
-/// The largest text of a file of which is shown what changes.
+/// The maximum size of a text whose changes are shown.
 const TEXT: usize = 1024 * 1024;
 
-/// What is shown of a file that would be written: its content if it is new, else what changes.
+/// Returns the content of a new file, or the changes to an existing one.
 fn shown(change: &FileChange) -> (Option<String>, Option<String>) {
     let Some(after) = &change.after else { return (None, None) };
     let text = |bytes: &[u8]| {
@@ -729,10 +728,10 @@ fn shown(change: &FileChange) -> (Option<String>, Option<String>) {
     }
 }
 
-/// How much is shown of what a tool is given: lines, and characters of a line.
+/// The limits on the shown input of a tool: lines, and characters of a line.
 const GIVEN: (usize, usize) = (40, 300);
 
-/// What a tool is given beside what the question says anyway; nothing where that is nothing.
+/// Returns the input of a tool that is not already part of the question; `None` if there is none.
 fn given(requested: &ActionRequest<'_>) -> Option<String> {
     let given = match requested.action {
         Action::Tell | Action::Disclose(_) | Action::Resource { .. } | Action::Read(_) => {
@@ -758,8 +757,7 @@ fn given(requested: &ActionRequest<'_>) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-/// What somebody approves of a skill that a server offers: its files as they are listed, of which none
-/// was read.
+/// Lists the files of a remote skill for its approval, without reading them.
 fn listed(skill: &RemoteSkill) -> String {
     let file = |it: &RemoteFile| format!("{}  {} bytes  {}\n", it.path, it.size, it.digest);
     let files: String = skill.files.iter().take(SHOWN).map(file).collect();
@@ -829,7 +827,7 @@ fn unapproved(
     }
 }
 
-/// What to do about a file or command that nobody could be asked about.
+/// Returns the hint for a file or command if nobody could be asked.
 fn unasked(requested: &ActionRequest<'_>, question: &Question) -> String {
     let also = match requested.action {
         Action::Command { .. } => "add it to `policy.commands` in your own settings",
@@ -842,7 +840,7 @@ fn unasked(requested: &ActionRequest<'_>, question: &Question) -> String {
     }
 }
 
-/// What to type so that the same wish comes true: a command where it is safe to be copied.
+/// Returns the hint for the approval of an action: a command, if it is safe to copy.
 fn approving(requested: &ActionRequest<'_>) -> String {
     let is_plain = |it: &str| {
         let is_letter = |it: u8| it.is_ascii_alphanumeric() || b"-_.".contains(&it);
@@ -868,7 +866,7 @@ fn approving(requested: &ActionRequest<'_>) -> String {
     }
 }
 
-/// The same, for a script that may connect to hosts.
+/// Adds the hosts of a script to such a command.
 fn with_hosts(command: String, hosts: &[String]) -> String {
     let is_letter = |it: u8| it.is_ascii_alphanumeric() || b"-.:".contains(&it);
     let are_plain = hosts.iter().all(|it| it.bytes().all(is_letter));
@@ -880,7 +878,7 @@ fn with_hosts(command: String, hosts: &[String]) -> String {
     }
 }
 
-/// What a script could connect to, in words that follow what would be done.
+/// Returns a phrase with the hosts of a script, to follow the action.
 fn reaching(hosts: &[String]) -> String {
     match hosts {
         [] => String::new(),
@@ -896,7 +894,7 @@ fn skill<'a>(requested: &ActionRequest<'a>) -> Option<&'a str> {
     }
 }
 
-/// What would be done, in words that follow “to”.
+/// Describes an action, in words that follow “to”.
 fn what(action: &Action) -> String {
     match action {
         Action::Tell => "tell what there is".to_owned(),
@@ -943,7 +941,7 @@ fn what(action: &Action) -> String {
     }
 }
 
-/// The same for the log, without what could be a secret in an address or a statement.
+/// Describes an action for the log, without secrets in a URL or a statement.
 fn logged(action: &Action) -> String {
     match action {
         Action::Fetch { url, .. }
@@ -954,12 +952,12 @@ fn logged(action: &Action) -> String {
     }
 }
 
-/// Whether a request only gets something.
+/// Whether an HTTP request is read-only.
 fn is_get(method: &str) -> bool {
     matches!(method, "GET" | "HEAD" | "OPTIONS")
 }
 
-/// The scheme, host and port of an address.
+/// Returns the scheme, host and port of a URL.
 #[cfg(feature = "http")]
 fn origin(url: &str) -> String {
     url::Url::parse(url).map_or_else(|_| bare(url), |it| it.origin().ascii_serialization())
@@ -971,7 +969,7 @@ fn origin(url: &str) -> String {
     bare(url)
 }
 
-/// An address without what could be a secret in it.
+/// Returns a URL without the parts that could be secret.
 fn bare(url: &str) -> String {
     let end = url.find(['?', '#']).unwrap_or(url.len());
     let start = url[..end].find("://").map_or(0, |it| it + "://".len());
@@ -981,7 +979,7 @@ fn bare(url: &str) -> String {
 }
 
 impl Ground {
-    /// The word for it in the records.
+    /// Returns its name in the records.
     fn as_str(self) -> &'static str {
         match self {
             Self::Rule => "rule",

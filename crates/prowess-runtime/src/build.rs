@@ -1,25 +1,24 @@
-//! Makes entries from what a program has at hand: tool calls, a script, a text.
+//! Creates records from tool calls, a script or a text.
 
 use prowess::{CompositeStep, Definition, Manifest, Status, Type};
 
 use crate::entry::SkillRecord;
 
-/// A skill that calls tools, one after the other. Somebody has to agree before it runs.
+/// Creates a skill that calls tools one after the other. It requires approval.
 pub fn from_steps(name: &str, description: &str, steps: Vec<CompositeStep>) -> SkillRecord {
     let manifest =
         Manifest { kind: Type::Composite, requires_approval: true, ..manifest(name, description) };
     entry(manifest, Definition::Composite { steps })
 }
 
-/// A skill that runs a shell script. Somebody has to agree before it runs.
+/// Creates a skill that runs a shell script. It requires approval.
 pub fn script(name: &str, description: &str, script: &str) -> SkillRecord {
     let manifest =
         Manifest { kind: Type::Script, requires_approval: true, ..manifest(name, description) };
     entry(manifest, Definition::Script { script: script.to_owned() })
 }
 
-/// A skill that tells a model how to do something, in use at once; `source` is where it was
-/// imported from.
+/// Creates an active instruction skill; `source` is its original location.
 pub fn instruction(name: &str, description: &str, content: &str, source: &str) -> SkillRecord {
     let manifest = Manifest {
         status: Some(Status::Active),

@@ -1,35 +1,36 @@
-//! A file that would be written: what it holds now, and what it would hold.
+//! A change to a file: its current and its new content.
 
 use std::{path::PathBuf, sync::Arc};
 
 use crate::content::digest;
 
-/// A file that would be written: what it holds now, and what it would hold.
+/// A change to a file: its current and its new content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChange {
-    /// Where it is, as an absolute path without links.
+    /// The absolute path, with links resolved.
     pub path: PathBuf,
-    /// What it holds now.
+    /// The current content.
     pub before: FileState,
-    /// What it would hold; nothing where the tool does not say.
+    /// The new content; `None` if the tool does not know it.
     pub after: Option<Arc<[u8]>>,
 }
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileState {
-    /// Nobody has looked.
+    /// It was not read.
     Unknown,
-    /// There is no such file.
+    /// The file does not exist.
     Missing,
-    /// These bytes.
+    /// The bytes.
     Bytes(Arc<[u8]>),
-    /// So many bytes, too many to be read.
+    /// The size of a file that is too large to read.
     TooLarge(u64),
 }
 
 impl FileState {
-    /// The SHA-256 of the content, `none` where there is no such file; nothing where it is not known.
+    /// Returns the SHA-256 of the content, `none` if there is no such file; `None` if it is
+    /// unknown.
     pub(crate) fn digest(&self) -> Option<String> {
         match self {
             Self::Missing => Some("none".to_owned()),

@@ -1,7 +1,7 @@
-//! The files that tools wrote, with what they held before, so that a write can be undone.
+//! The history of files written by tools, with their previous contents, for undo.
 //!
-//! Everything is in one directory of the host, readable by its owner alone: for each change one JSON
-//! file, and one with the previous content where there was any.
+//! Everything is in one private directory of the host: one JSON file for each change, and one with
+//! the previous content if there was any.
 
 use std::{
     ffi::OsStr,
@@ -21,41 +21,41 @@ use crate::{
     records::{NO_WAIT, is_own, locked, now},
 };
 
-/// The files that tools wrote, with what they held before. Making one touches nothing.
+/// The files written by tools, with their previous contents. Creating this touches no files.
 #[derive(Debug, Clone)]
 pub struct ChangeHistory {
     directory: PathBuf,
-    /// What the changes have in common that are kept from now on.
+    /// The group of further changes.
     group: Option<String>,
 }
 
-/// One file that a tool wrote.
+/// A change to one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangeRecord {
-    /// When it was written, in nanoseconds since 1970; no two changes have the same.
+    /// The time of the change, in nanoseconds since 1970; unique among all changes.
     pub time: u64,
-    /// The same as text, such as `2026-11-15T09:30:00Z`.
+    /// The time as text, such as `2026-11-15T09:30:00Z`.
     pub when: String,
     /// The file.
     pub path: PathBuf,
-    /// How many bytes it held before; nothing if it is new.
+    /// The previous size in bytes; `None` if the file is new.
     pub size: Option<u64>,
-    /// What it has in common with the other changes of one command; nothing where it stands alone.
+    /// The group of changes by the same command; `None` for a single change.
     pub group: Option<String>,
-    /// What it was called before, of a file or folder that was renamed and not written.
+    /// The previous path, if the file or folder was renamed and not written.
     pub renamed_from: Option<PathBuf>,
-    /// The SHA-256 of what was written.
+    /// The SHA-256 of the new content.
     after: String,
     before: Option<Previous>,
     new_folders: usize,
 }
 
-/// What is stored about a change.
+/// The stored facts about a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Facts {
     when: String,
     path: PathBuf,
-    /// The SHA-256 of what was written.
+    /// The SHA-256 of the new content.
     after: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<Previous>,
@@ -63,12 +63,12 @@ struct Facts {
     group: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     renamed_from: Option<PathBuf>,
-    /// How many folders were made for it, counted from its own one upwards.
+    /// The number of parent folders that were created for it.
     #[serde(default)]
     new_folders: usize,
 }
 
-/// What the file held before.
+/// The previous content of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Previous {
     size: u64,
@@ -80,7 +80,7 @@ struct Previous {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UndoError {
-    /// Somebody has changed the file since.
+    /// The file has been changed since.
     #[error("`{}` has changed since then", path.display())]
     Changed {
         /// The file.
@@ -96,13 +96,13 @@ pub enum UndoError {
         /// The file with its previous content, if it had any.
         kept: Option<PathBuf>,
     },
-    /// Something else has the previous name by now.
+    /// The previous name is in use again.
     #[error("`{}` exists again", path.display())]
     Taken {
-        /// What has the name.
+        /// The path with that name.
         path: PathBuf,
     },
-    /// The previous content is not what was kept.
+    /// The saved previous content is damaged.
     #[error("the previous content of `{}` is damaged", path.display())]
     Damaged {
         /// The file.
@@ -116,30 +116,30 @@ pub enum UndoError {
     Io(#[from] io::Error),
 }
 
-/// The largest file whose content is kept.
+/// The maximum size of a saved file.
 pub(crate) const LARGEST: u64 = 64 * 1024 * 1024;
-/// How many changes are kept, and how many bytes of them; the oldest go first.
+/// The maximum number of saved changes, and their maximum total size; the oldest are removed first.
 const CHANGES: usize = 200;
 const BYTES: u64 = 256 * 1024 * 1024;
-/// How many characters a change is called by.
+/// The length of a change's ID.
 const ID: usize = 8;
-/// The largest file that describes a change.
+/// The maximum size of a file that describes a change.
 const FACTS: u64 = 64 * 1024;
 
 impl ChangeRecord {
-    /// What it is called where it is listed: a few characters, the same as long as it is kept.
+    /// Returns its ID: a few characters that never change.
     pub fn id(&self) -> String {
         digest(&self.time.to_be_bytes()).chars().take(ID).collect()
     }
 }
 
 impl ChangeHistory {
-    /// A history in a directory, which is made when there is something to keep.
+    /// Opens the history in a directory, which is created by the first change.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
         Self { directory: directory.into(), group: None }
     }
 
-    /// The same history, in which all that is kept by this one belongs together.
+    /// Groups all changes that are saved from now on.
     #[must_use]
     pub fn of_one_command(self) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -147,12 +147,12 @@ impl ChangeHistory {
         Self { group: Some(digest(words.as_bytes()).chars().take(ID).collect()), ..self }
     }
 
-    /// What the changes have in common that are kept by this one.
+    /// Returns the group of further changes.
     pub fn group(&self) -> Option<&str> {
         self.group.as_deref()
     }
 
-    /// The changes that can be undone, the last one first.
+    /// Returns the changes that can be undone, the last one first.
     pub fn list(&self) -> io::Result<Vec<ChangeRecord>> {
         let mut records: Vec<ChangeRecord> =
             self.times()?.into_iter().filter_map(|it| self.read(it).ok()).collect();
@@ -160,16 +160,17 @@ impl ChangeHistory {
         Ok(records)
     }
 
-    /// Restores what a file held before a change, and its mode, or removes it if it was new, with the
-    /// folders that were made for it and are empty. A file that has changed since then is left alone.
+    /// Restores the previous content and mode of a file, or removes it if it was new, with the
+    /// empty folders that were created for it. A file that has changed since is not touched.
     ///
-    /// Returns where the content of a removed file is kept: it may have been moved there from another place.
+    /// Returns the path of the saved content of a removed file, which may have been moved there
+    /// from elsewhere.
     pub fn undo(&self, record: &ChangeRecord) -> Result<Option<PathBuf>, UndoError> {
         let path = &record.path;
         let kept = record.size.map(|_| self.content_path(record.time));
         let moved = || UndoError::Moved { path: path.clone(), kept: kept.clone() };
         let (parent, name) = path.parent().zip(path.file_name()).ok_or_else(moved)?;
-        // A link on the way could lead to a file that nobody wrote here.
+        // A link in the path could lead to a file that was not written here.
         if fs::canonicalize(parent).ok().as_deref() != Some(parent) {
             return Err(moved());
         }
@@ -221,14 +222,14 @@ impl ChangeHistory {
         }
         if record.before.is_none() {
             let made = path.ancestors().skip(1).take(record.new_folders);
-            // The first that is not empty ends it.
+            // Stops at the first folder that is not empty.
             let _ = made.map(fs::remove_dir).find(Result::is_err);
         }
         self.forget(record.time);
         Ok(removed)
     }
 
-    /// Keeps the content of a file that is about to be removed, and lets the oldest of those go.
+    /// Saves the content of a file that is about to be removed, and removes the oldest of those.
     fn keep_removed(&self, time: u64, mut file: File) -> io::Result<PathBuf> {
         let _lock = locked(&self.directory)?;
         self.own()?;
@@ -248,7 +249,7 @@ impl ChangeHistory {
         Ok(kept)
     }
 
-    /// Whether a file still is as it was after a change, or is gone, so that the change can be undone.
+    /// Whether a file is unchanged since a change, or gone, so that the change can be undone.
     pub fn can_undo(&self, record: &ChangeRecord) -> bool {
         let parent = record.path.parent();
         let is_moved = parent.and_then(|it| fs::canonicalize(it).ok()).as_deref() != parent;
@@ -266,13 +267,13 @@ impl ChangeHistory {
         }
     }
 
-    /// Keeps what a file holds before it is written, with its mode, and says by which time it is found. The path is
-    /// absolute and without links. Nothing of it is there when that fails.
+    /// Saves the content and mode of a file before it is written, and returns the time of the
+    /// record. The path is absolute, with links resolved. On failure, nothing is saved.
     pub fn keep(&self, path: &Path, before: Option<(&[u8], u32)>, after: &[u8]) -> io::Result<u64> {
         self.keep_with_folders(path, before, after, 0)
     }
 
-    /// Keeps the same with how many folders were made for the file, counted from its own one upwards.
+    /// Does the same, with the number of parent folders that were created for the file.
     pub(crate) fn keep_with_folders(
         &self,
         path: &Path,
@@ -297,7 +298,7 @@ impl ChangeHistory {
         self.add(&facts, before.map(|it| it.0))
     }
 
-    /// Keeps that a file or folder was renamed beside itself, as [`keep`](Self::keep) does.
+    /// Saves that a file or folder was renamed in its directory, like [`keep`](Self::keep).
     pub fn keep_rename(&self, from: &Path, to: &Path) -> io::Result<u64> {
         let facts = Facts {
             when: now(),
@@ -316,7 +317,7 @@ impl ChangeHistory {
         self.own()?;
         let times = self.times()?;
         let now_nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        // Later is later, also when the clock was set back.
+        // Times always increase, even if the clock was set back.
         let time = (now_nanos.as_nanos() as u64).max(times.last().map_or(0, |it| it + 1));
         let text = serde_json::to_vec_pretty(facts)?;
         let kept = content.map_or(Ok(()), |bytes| create(&self.content_path(time), bytes));
@@ -329,14 +330,14 @@ impl ChangeHistory {
         Ok(time)
     }
 
-    /// Keeps a change no longer.
+    /// Removes a change from the history.
     pub fn forget(&self, time: u64) {
         for path in [self.facts_path(time), self.content_path(time)] {
             let _ = fs::remove_file(path);
         }
     }
 
-    /// The times of all changes, the oldest first.
+    /// Returns the times of all changes, the oldest first.
     fn times(&self) -> io::Result<Vec<u64>> {
         let entries = match fs::read_dir(&self.directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -353,7 +354,7 @@ impl ChangeHistory {
         Ok(times)
     }
 
-    /// Refuses a directory that somebody else could have filled.
+    /// Refuses a directory that others could have written to.
     fn own(&self) -> io::Result<()> {
         if is_own(&fs::metadata(&self.directory)?, 0o022) {
             return Ok(());
@@ -383,7 +384,7 @@ impl ChangeHistory {
     }
 }
 
-/// The oldest of what is kept, the oldest first, that are too many or too large beside a new one.
+/// Returns the oldest items, in order, that exceed the limits together with a new one.
 fn too_much<T>(kept: &[T], new: u64, file: impl Fn(&T) -> PathBuf) -> impl Iterator<Item = &T> {
     let mut room = BYTES.saturating_sub(new);
     kept.iter().rev().enumerate().filter_map(move |(at, it)| {
@@ -394,7 +395,7 @@ fn too_much<T>(kept: &[T], new: u64, file: impl Fn(&T) -> PathBuf) -> impl Itera
     })
 }
 
-/// Reads a file of ours, no more of it than this.
+/// Reads one of our own files, up to a limit.
 fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(path)?;
     if !is_own(&file.metadata()?, 0o022) || !file.metadata()?.is_file() {
@@ -408,7 +409,7 @@ fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes a new file that its owner alone can read.
+/// Writes a new private file.
 fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let mut file =

@@ -1,11 +1,11 @@
-//! A part of a file, or of what a server sent, as a model can be told it.
+//! Converts a part of a file, or of a server's answer, to JSON for a model.
 
 use std::io::{self, Read, Seek, SeekFrom};
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-/// Bytes as a model can be told them: text as it is, anything else in base64, never changed.
+/// Bytes for a model: text unchanged, anything else in base64.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     Text(String),
@@ -15,25 +15,25 @@ pub(crate) enum Content {
 /// A part of a file.
 #[derive(Debug)]
 pub(crate) struct FileChunk {
-    /// Where it begins, in bytes.
+    /// The offset in bytes.
     offset: u64,
     bytes: Vec<u8>,
-    /// Whether there is more behind it.
+    /// Whether more follows.
     more: bool,
 }
 
-/// How much of a file one part has at the most.
+/// The maximum size of a part of a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Page {
     /// Bytes of the file.
     pub(crate) bytes: u64,
-    /// Bytes as it is told, in JSON or in base64.
+    /// Bytes of the output, in JSON or in base64.
     pub(crate) told: u64,
 }
 
 impl Content {
     pub(crate) fn new(bytes: Vec<u8>) -> Self {
-        // No text holds a zero byte, and each would be six in JSON.
+        // Text never contains a zero byte, and each would take six bytes in JSON.
         if bytes.contains(&0) {
             return Self::Base64(base64(&bytes));
         }
@@ -43,7 +43,7 @@ impl Content {
         }
     }
 
-    /// Puts it into an answer, under `key` or `<key>_base64`.
+    /// Adds it to an answer, under `key` or `<key>_base64`.
     pub(crate) fn put(self, answer: &mut Map<String, Value>, key: &str) {
         match self {
             Self::Text(text) => answer.insert(key.to_owned(), text.into()),
@@ -53,10 +53,10 @@ impl Content {
 }
 
 impl FileChunk {
-    /// Reads at most a page from `offset` on. Text ends with a whole line where it can, else with a
+    /// Reads at most a page from `offset` on. Text ends with a whole line if possible, else with a
     /// whole character.
     pub(crate) fn read(file: &mut (impl Read + Seek), offset: u64, page: Page) -> io::Result<Self> {
-        // The system takes no offset that no file could have.
+        // The system rejects offsets beyond any possible file.
         let end = file.seek(SeekFrom::End(0))?;
         file.seek(SeekFrom::Start(offset.min(end)))?;
         let mut bytes = Vec::new();
@@ -70,8 +70,8 @@ impl FileChunk {
         Ok(Self { offset, bytes, more })
     }
 
-    /// The answer about a file of this size: its content, where to read on, and the digest of
-    /// one that is told as a whole.
+    /// Returns the answer about a file of this size: its content, the offset to continue at, and
+    /// the digest of a file that is returned as a whole.
     pub(crate) fn answer(self, size: u64) -> Map<String, Value> {
         let Self { offset, bytes, more } = self;
         let end = offset.saturating_add(bytes.len() as u64);
@@ -88,7 +88,7 @@ impl FileChunk {
     }
 }
 
-/// How many of these bytes can be told in so many.
+/// Returns how many of these bytes fit into so many bytes of output.
 fn fitting(bytes: &[u8], told: u64) -> u64 {
     if bytes.contains(&0) || str::from_utf8(&bytes[..text_end(bytes)]).is_err() {
         return told / 4 * 3;
@@ -106,28 +106,28 @@ fn fitting(bytes: &[u8], told: u64) -> u64 {
     bytes.iter().take_while(fits).count() as u64
 }
 
-/// Where to cut bytes that go on: behind the last whole character, if they are text.
+/// Returns the end of the last whole character, if the bytes are text.
 pub(crate) fn text_end(bytes: &[u8]) -> usize {
     match str::from_utf8(bytes) {
-        // The end of the last character is missing; if that is all there is, it is no text.
+        // The last character is incomplete; if there is nothing else, it is not text.
         Err(error) if error.error_len().is_none() && error.valid_up_to() > 0 => error.valid_up_to(),
         _ => bytes.len(),
     }
 }
 
-/// The same behind the last whole line, if there is one.
+/// Returns the end of the last whole line, if there is one.
 fn line_end(bytes: &[u8]) -> usize {
     let end = text_end(bytes);
     let line = bytes[..end].iter().rposition(|it| *it == b'\n').map(|it| it + 1);
     line.filter(|_| str::from_utf8(&bytes[..end]).is_ok()).unwrap_or(end)
 }
 
-/// The SHA-256 of some bytes, in hexadecimal digits.
+/// Returns the SHA-256 of some bytes, in hexadecimal.
 pub(crate) fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Bytes in base64, with its padding.
+/// Encodes bytes in base64, with padding.
 pub(crate) fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
@@ -160,7 +160,8 @@ mod tests {
         assert_eq!(cut(b"one\ntwo\nthr"), 8);
         assert_eq!(cut(b"one"), 3);
         assert_eq!(cut("aä".as_bytes().split_last().unwrap().1), 1);
-        // A part that is too short for one character is given as bytes, so that reading goes on.
+        // A part that is too short for one character is returned as bytes, so that reading
+        // continues.
         assert_eq!(cut(&"€".as_bytes()[..2]), 2);
         assert_eq!(cut(b"one\n\xff\xfe"), 6);
         assert_eq!(text_end(b"one\ntwo"), 7);

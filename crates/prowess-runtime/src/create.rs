@@ -1,4 +1,4 @@
-//! What a skill must be before it is taken in.
+//! Validates new skills.
 
 use prowess::Definition;
 use prowess_shell::{Hazard, lint};
@@ -12,38 +12,38 @@ use crate::{
     store::StoreError,
 };
 
-/// A skill was not taken in.
+/// A skill could not be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CreateError {
-    /// Its type or definition is not what it should be.
+    /// Its type or definition is invalid.
     #[error(transparent)]
     Shape(#[from] ShapeError),
-    /// Its script does what no script should do.
+    /// Its script is dangerous.
     #[error("the script is refused: line {} is `{}` ({})", .0.line, .0.command, .0.kind.as_str())]
     Hazard(Hazard),
-    /// Its script holds a character that no script can have.
+    /// Its script contains a NUL character.
     #[error("the script is refused: it contains a NUL character")]
     Nul,
-    /// Its template cannot be read.
+    /// Its template cannot be parsed.
     #[error("the template cannot be read")]
     Template(#[from] TemplateError),
     /// The schema of its parameters cannot be used.
     #[error("its parameters cannot be checked")]
     Schema(#[from] SchemaError),
-    /// Its parameters are something else than an object.
+    /// Its parameters are not an object.
     #[error("its parameters are not an object: the schema says {kind}")]
     NoObject {
-        /// The type that the schema says, as JSON.
+        /// The type in the schema, as JSON.
         kind: Value,
     },
-    /// The store did not take it.
+    /// The store refused it.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Checks that an entry has what its type needs: steps, a script without danger, a template that can
-/// be read, parameters that can be checked. An instruction may be empty.
+/// Checks that an entry has what its type needs: steps, a safe script, a valid template, checkable
+/// parameters. An instruction may be empty.
 pub fn check_record(entry: &SkillRecord) -> Result<(), CreateError> {
     let missing =
         |what| CreateError::Shape(ShapeError::Missing { kind: entry.manifest.kind, what });
@@ -60,7 +60,7 @@ pub fn check_record(entry: &SkillRecord) -> Result<(), CreateError> {
         Definition::Script { script } if script.trim().is_empty() => {
             return Err(missing("a text as its `script`"));
         }
-        // No shell goes on behind it, so that what is looked at is not what runs.
+        // A shell stops there, so the checked text would differ from the one that runs.
         Definition::Script { script } if script.contains('\0') => {
             return Err(CreateError::Nul);
         }
@@ -76,7 +76,7 @@ pub fn check_record(entry: &SkillRecord) -> Result<(), CreateError> {
     }
     if let Some(parameters) = &entry.parameters {
         Schema::new(parameters)?;
-        // What has no type is taken for an object by everybody.
+        // A schema without a type is treated as an object.
         if let Some(kind) = parameters.get("type").filter(|it| *it != "object") {
             return Err(CreateError::NoObject { kind: kind.clone() });
         }

@@ -3,56 +3,56 @@
 use prowess::{CompositeStep, Definition, Type};
 use serde_json::{Map, Value, json};
 
-/// A definition in JSON is not what its type asks for.
+/// A definition in JSON does not match its type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShapeError {
-    /// There is no such type.
+    /// The type is unknown.
     #[error("there is no type `{word}`, only {}", Type::ALL.map(Type::as_str).join(", "))]
     Type {
-        /// What was given.
+        /// The given word.
         word: String,
     },
-    /// What the type needs is not there, or is something else.
+    /// A required key is missing, or has the wrong type.
     #[error("a definition of type {kind} needs {what}")]
     Missing {
         /// The type.
         kind: Type,
-        /// What it needs.
+        /// The required key.
         what: &'static str,
     },
-    /// It has something that the type does not know.
+    /// A key is unknown to the type.
     #[error("a definition of type {kind} has no `{key}`")]
     Unknown {
         /// The type.
         kind: Type,
-        /// What it has.
+        /// The key.
         key: String,
     },
-    /// A step of a composite has something that no step has.
+    /// A step of a composite has an unknown key.
     #[error("step {number} has no `{key}`, only `tool` and `params`")]
     StepKey {
-        /// Which one, counted from 1.
+        /// The step, counted from 1.
         number: usize,
-        /// What it has.
+        /// The key.
         key: String,
     },
-    /// A step of a composite is not one.
+    /// A step of a composite is invalid.
     #[error("step {number} needs {what}")]
     Step {
-        /// Which one, counted from 1.
+        /// The step, counted from 1.
         number: usize,
-        /// What it needs.
+        /// The required key.
         what: &'static str,
     },
 }
 
-/// Reads a type by its word.
+/// Parses the name of a type.
 pub fn type_from_word(word: &str) -> Result<Type, ShapeError> {
     Type::from_word(word).ok_or_else(|| ShapeError::Type { word: word.to_owned() })
 }
 
-/// Reads a definition of a type. An instruction may be empty.
+/// Parses the definition of a type. An instruction may be empty.
 pub fn definition_from_json(kind: Type, json: &Value) -> Result<Definition, ShapeError> {
     let missing = |what| ShapeError::Missing { kind, what };
     let object = match json {
@@ -87,7 +87,7 @@ pub fn definition_from_json(kind: Type, json: &Value) -> Result<Definition, Shap
     }
 }
 
-/// A definition as [`definition_from_json`] reads it.
+/// Converts a definition to the JSON that [`definition_from_json`] parses.
 pub fn definition_to_json(definition: &Definition) -> Value {
     match definition {
         Definition::Instruction { content } => json!({ "content": content }),

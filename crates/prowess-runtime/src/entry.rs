@@ -1,4 +1,4 @@
-//! A skill in full, as it is saved, approved and executed.
+//! A complete skill, as it is saved, approved and executed.
 
 use prowess::{
     Definition, DefinitionError, Manifest, ReadError, Skill, Type, definition, parameters, render,
@@ -11,51 +11,51 @@ use crate::{
     skill_folder::{FolderError, SkillFolder},
 };
 
-/// A skill in full: what it is called, what it executes, and what it takes.
+/// A complete skill: its manifest, its definition, and its parameters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SkillRecord {
     /// The frontmatter, typed.
     pub manifest: Manifest,
-    /// What it executes.
+    /// The definition that it executes.
     pub definition: Definition,
-    /// The JSON schema of what it takes.
+    /// The JSON schema of its parameters.
     pub parameters: Option<Value>,
-    /// Its folder from the root of the disk; nothing for one that is not on disk.
+    /// Its absolute folder; `None` if it is not on disk.
     pub folder: Option<SkillFolder>,
 }
 
-/// A skill is not what its type says.
+/// A skill does not match its type.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SkillRecordError {
-    /// It could not be read.
+    /// Reading failed.
     #[error("cannot read skill `{skill}`")]
     Read {
         /// The skill.
         skill: String,
-        /// Why.
+        /// The error.
         source: ReadError,
     },
-    /// Its body does not have what its type needs.
+    /// Its body lacks a part that its type needs.
     #[error("skill `{skill}` cannot be executed")]
     Definition {
         /// The skill.
         skill: String,
-        /// What is missing.
+        /// The error.
         source: DefinitionError,
     },
-    /// The files beside it could not be read.
+    /// The files next to it could not be read.
     #[error("cannot read the files of skill `{skill}`")]
     Files {
         /// The skill.
         skill: String,
-        /// Why.
+        /// The error.
         source: FolderError,
     },
 }
 
 impl SkillRecord {
-    /// Reads a skill of a library in full.
+    /// Reads a complete skill of a library.
     pub fn of(skill: &Skill) -> Result<Self, SkillRecordError> {
         let name = || skill.manifest.name.to_string();
         let body = skill
@@ -65,8 +65,8 @@ impl SkillRecord {
         Ok(Self { folder: skill.absolute_folder().map(SkillFolder::from), ..entry })
     }
 
-    /// The same, with the files of its folder as they are now if it runs among them: what is
-    /// approved of it is then what runs.
+    /// Adds the current files of its folder if it is a script, so that the approved files are those
+    /// that run.
     pub fn with_files(self) -> Result<Self, SkillRecordError> {
         let Definition::Script { .. } = self.definition else { return Ok(self) };
         let skill = self.manifest.name.to_string();
@@ -75,7 +75,7 @@ impl SkillRecord {
         Ok(Self { folder, ..self })
     }
 
-    /// A skill of a library as it is told: whatever its type, all of it is a text.
+    /// Returns a skill for disclosure: whatever its type, all of it is text.
     pub(crate) fn told(skill: &Skill) -> Result<Self, ReadError> {
         let content = skill.instructions()?;
         Ok(match Self::new(skill.manifest.clone(), &content) {
@@ -86,7 +86,7 @@ impl SkillRecord {
         })
     }
 
-    /// A text that stands for a skill.
+    /// Returns a skill whose instructions are this text.
     pub(crate) fn text(skill: &Skill, content: String) -> Self {
         Self {
             manifest: skill.manifest.clone(),
@@ -96,12 +96,12 @@ impl SkillRecord {
         }
     }
 
-    /// Makes an entry of a manifest and the body under it.
+    /// Creates a record from a manifest and the body below it.
     pub fn new(manifest: Manifest, body: &str) -> Result<Self, SkillRecordError> {
         let bad =
             |source| SkillRecordError::Definition { skill: manifest.name.to_string(), source };
         let parameters = match parameters(body) {
-            // Nobody runs these, and what stands under that heading may be meant for people.
+            // These are not run, and the section below that heading may be meant for people.
             Err(_) if manifest.kind == Type::Instruction => None,
             parameters => parameters.map_err(bad)?,
         };
@@ -109,12 +109,12 @@ impl SkillRecord {
         Ok(Self { definition, parameters, folder: None, manifest })
     }
 
-    /// Its `SKILL.md`.
+    /// Renders its `SKILL.md`.
     pub fn render(&self) -> String {
         render(&self.manifest, &self.body())
     }
 
-    /// What stands under the frontmatter.
+    /// Renders the body below the frontmatter.
     pub(crate) fn body(&self) -> String {
         render_definition(&self.definition, self.parameters.as_ref())
     }

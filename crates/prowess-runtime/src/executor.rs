@@ -1,4 +1,4 @@
-//! Executes skills: to a plan, in the sandbox, as a text filled in, or as they are.
+//! Executes skills: as a plan, in the sandbox, as a filled-in template, or as instructions.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -45,9 +45,9 @@ use crate::{
 
 /// Executes skills.
 ///
-/// Making one cannot fail and touches nothing. A script reads the system and a copy of its skill,
-/// writes its work directory alone, reaches no network, and is gone with all it has started when its execution is
-/// dropped.
+/// Creating one cannot fail and touches no files. A script can read the system and a copy of its
+/// skill, can only write its work directory, has no network access, and is killed with all its
+/// processes when its execution is dropped.
 #[derive(Debug, Clone)]
 pub struct Executor {
     sandbox: Sandbox,
@@ -66,31 +66,31 @@ pub struct Executor {
     preparation: Option<(Arc<Preparer>, Arc<dyn Approver>)>,
 }
 
-/// Who gets what a script prints and leaves behind, beside its outcome.
+/// The input and output channels of a script, in addition to its outcome.
 #[derive(Debug, Default)]
 pub struct Delivery {
-    /// Takes what it prints as it comes.
+    /// Receives its output as it is printed.
     pub chunks: Option<UnboundedSender<Chunk>>,
-    /// What it reads from its stdin; nothing when not given.
+    /// Its standard input; empty by default.
     pub stdin: Option<Stdin>,
-    /// Ends a script that runs; its outcome has what was caught so far.
+    /// Cancels a running script; its outcome has the output so far.
     pub cancel: Option<Arc<Notify>>,
-    /// The directory that takes the files of its work directory. It is made where it is missing;
-    /// what lies there already is not overwritten.
+    /// The directory for the files of its work directory. It is created if it is missing; existing
+    /// files are not overwritten.
     pub output: Option<PathBuf>,
 }
 
-/// A script could not be tried.
+/// A script could not be run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExecuteError {
     /// It could not be started.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
-    /// Nothing can be put where its files are to go.
+    /// The output directory cannot be used.
     #[error("its files cannot be copied")]
     Handover(#[from] RootError),
-    /// The files beside it cannot be read.
+    /// The files next to it cannot be read.
     #[error(transparent)]
     Folder(#[from] FolderError),
     /// The interpreter that settings name cannot be used.
@@ -101,16 +101,16 @@ pub enum ExecuteError {
     Environment {
         /// The name of the skill.
         skill: String,
-        /// Why.
+        /// The error.
         source: EnvironmentError,
     },
-    /// There is no room for its files.
+    /// Its files cannot be written.
     #[error("cannot create a directory for the run")]
     Work(#[from] io::Error),
 }
 
 impl Executor {
-    /// Makes an executor.
+    /// Creates an executor.
     pub fn new(sandbox: Sandbox, limits: RunLimits) -> Self {
         let (environment, reads, writes, withheld, interpreters, network) = Default::default();
         let (directory, trash) = (None, PathBuf::new());
@@ -132,7 +132,7 @@ impl Executor {
         }
     }
 
-    /// Gives these environment variables to every script.
+    /// Passes these environment variables to every script.
     #[must_use]
     pub fn with_environment(self, environment: BTreeMap<String, String>) -> Self {
         Self { environment, ..self }
@@ -144,47 +144,47 @@ impl Executor {
         Self { reads, ..self }
     }
 
-    /// Lets every script write these directories, and what it has written there stay. What other programs act on is
-    /// put back: a file that a script has written in its place is moved to `trash`.
+    /// Lets every script write to these directories permanently. Protected files are restored: a
+    /// changed one is moved to `trash`.
     #[must_use]
     pub fn with_writes(self, writes: Vec<PathBuf>, trash: PathBuf) -> Self {
         Self { writes, trash, ..self }
     }
 
-    /// Has every script begin in this directory, which it may read, instead of its work directory.
+    /// Starts every script in this readable directory, instead of its work directory.
     #[must_use]
     pub fn with_directory(self, directory: Option<PathBuf>) -> Self {
         Self { directory, ..self }
     }
 
-    /// Lets scripts that a model calls read what their arguments name, seen from `here`, as far as this policy lets a
-    /// tool read it without a question.
+    /// Lets scripts that a model calls read the files that their arguments name, relative to
+    /// `here`, as far as this policy lets a tool read them without asking.
     #[must_use]
     pub fn with_policy(self, policy: Policy, here: PathBuf) -> Self {
         Self { policy: Some((policy, here)), ..self }
     }
 
-    /// Finds interpreters by this, before those of the system.
+    /// Searches interpreters here, before those of the system.
     #[must_use]
     pub fn with_interpreters(self, interpreters: InterpreterSearch) -> Self {
         Self { interpreters, ..self }
     }
 
-    /// Runs scripts with the environments that were prepared for them. No script may write where these lie.
+    /// Runs scripts with their prepared environments. No script may write to these.
     #[must_use]
     pub fn with_environments(self, environments: Option<EnvironmentStore>) -> Self {
         Self { environments, ..self }
     }
 
-    /// Asks this one whether to install the packages that a script lacks which a model calls.
+    /// Asks this approver whether to install missing packages of a script that a model calls.
     #[cfg(feature = "http")]
     #[must_use]
     pub fn with_preparation(self, preparer: Arc<Preparer>, approver: Arc<dyn Approver>) -> Self {
         Self { preparation: Some((preparer, approver)), ..self }
     }
 
-    /// Installs the packages that a script lacks, if somebody can be asked and agrees. What does not work is seen when
-    /// the script runs.
+    /// Installs missing packages of a script, if somebody can be asked and approves. Failures show
+    /// when the script runs.
     pub(crate) async fn get_ready(&self, script: &Script, folder: Option<&Path>) {
         #[cfg(feature = "http")]
         if let Some((preparer, approver)) = &self.preparation
@@ -198,7 +198,7 @@ impl Executor {
         let _ = (script, folder);
     }
 
-    /// What would install the packages that a script lacks.
+    /// Returns the command that would install missing packages of a script.
     pub(crate) fn remedy(&self, script: &Script, folder: Option<&Path>) -> Option<String> {
         #[cfg(feature = "http")]
         if let Some((preparer, _)) = &self.preparation
@@ -211,25 +211,25 @@ impl Executor {
         None
     }
 
-    /// Lets no script read these, whatever else it may read.
+    /// Forbids all scripts to read these paths.
     #[must_use]
     pub fn with_withheld(self, withheld: Vec<PathBuf>) -> Self {
         Self { withheld, ..self }
     }
 
-    /// Lets every script reach this network; without one, it reaches nobody.
+    /// Gives every script access to this network; without one, it has none.
     #[must_use]
     pub fn with_network(self, network: Network) -> Self {
         Self { network, ..self }
     }
 
-    /// Executes a skill. A script that could not be tried is refused.
+    /// Executes a skill. If a script could not be run, its outcome is refused.
     pub async fn execute(&self, entry: &SkillRecord, parameters: impl Into<Parameters>) -> Outcome {
         let tried = self.attempt(entry, parameters.into(), Delivery::default()).await;
         tried.unwrap_or_else(|error| Outcome::from(&error))
     }
 
-    /// Executes a skill, and says when its script could not be tried.
+    /// Executes a skill, and returns an error if its script could not be run.
     pub async fn attempt(
         &self,
         entry: &SkillRecord,
@@ -239,7 +239,7 @@ impl Executor {
         settled(self.by_type(entry, parameters, delivery).await)
     }
 
-    /// Runs a script among the files of a skill, on a copy of them, with these arguments.
+    /// Runs a script on a copy of its skill, with these arguments.
     pub async fn attempt_script(
         &self,
         script: &Script,
@@ -250,7 +250,7 @@ impl Executor {
         settled(self.script(script, arguments, parameters, delivery).await)
     }
 
-    /// What runs a script, where that is not the system's own.
+    /// Returns the interpreter of a script, if it is not the system's own.
     pub fn interpreter(
         &self,
         script: &Script,
@@ -259,7 +259,7 @@ impl Executor {
         program.map_or(Ok(None), |it| self.interpreters.find(it))
     }
 
-    /// The arguments of a script that a model calls.
+    /// Creates the arguments of a script that a model calls.
     pub(crate) fn arguments(&self, tool: &str, words: Vec<OsString>) -> ScriptArguments {
         let Some((policy, here)) = &self.policy else { return words.into() };
         let roots: Vec<PathBuf> =
@@ -274,7 +274,7 @@ impl Executor {
             let folders = arguments.reads.iter().filter(|it| it.is_dir());
             let (secrets, unseen) = secrets(&folders.cloned().collect::<Vec<_>>(), policy);
             arguments.withheld = secrets;
-            // What cannot be looked through is not given.
+            // A directory that cannot be searched for secrets is not readable.
             if unseen.is_some() {
                 arguments.retain(Path::is_file);
             }
@@ -375,7 +375,7 @@ impl Executor {
         self.run(run, &parameters, delivery).await
     }
 
-    /// The environments that were prepared for a script.
+    /// Returns the prepared environments of a script.
     pub fn environments(&self, script: &Script) -> Result<ScriptEnvironments, EnvironmentError> {
         let store = self.environments.as_ref();
         store.map_or_else(
@@ -396,7 +396,7 @@ impl Executor {
         let Run { skill, mut argv, arguments, programs, environments, folder, script_folder, work } =
             run;
         let python_path = folder.iter().filter(|_| is_python(&argv)).flat_map(|it| {
-            // What is run as a module finds what lies beside it as a script would.
+            // A module must find the files next to it like a script.
             let beside = argv.contains(&"-m".into()).then(|| it.join(&script_folder));
             [Some(it.clone()), beside].into_iter().flatten()
         });
@@ -464,7 +464,7 @@ impl Executor {
         Ok(outcome)
     }
 
-    /// The programs that a script finds before those of the system; the one that runs it is one of them.
+    /// Returns the programs that precede those of the system, including the interpreter.
     fn programs(
         &self,
         argv: &mut [OsString],
@@ -500,13 +500,15 @@ impl Executor {
         Ok(programs)
     }
 
-    /// What no script may read, but for where environments lie: a script is given its own.
+    /// Returns the paths that no script may read, except for the environments: a script gets its
+    /// own.
     fn withheld(&self) -> impl Iterator<Item = PathBuf> {
         let store = self.environments.as_ref().map(EnvironmentStore::root);
         self.withheld.iter().filter(move |it| Some(it.as_path()) != store).cloned()
     }
 
-    /// Refuses to let scripts write where environments lie: the next script would run what this one has put there.
+    /// Refuses to let scripts write to environments: the next script would run what this one has
+    /// written there.
     fn keep_environments(&self) -> Result<(), Early> {
         let Some(store) = &self.environments else { return Ok(()) };
         let Some(writes) = store.reached_by(&self.writes) else { return Ok(()) };
@@ -518,14 +520,15 @@ impl Executor {
             .into())
     }
 
-    /// The directories of git at the top of what scripts may write: they are only read, unless they are named themselves.
+    /// Returns the `.git` directories at the top of writable directories: they are read-only,
+    /// unless they are named themselves.
     fn repositories(&self) -> impl Iterator<Item = PathBuf> {
         let inside = self.writes.iter().map(|it| it.join(".git"));
         let is_plain = |it: &PathBuf| fs::symlink_metadata(it).is_ok_and(|it| it.is_dir());
         inside.filter(move |it| is_plain(it) && !self.writes.contains(it))
     }
 
-    /// Holds what other programs act on, where a script may write.
+    /// Guards protected files in writable directories.
     fn guard(&self) -> Option<Guard> {
         let writes: Vec<PathBuf> =
             self.writes.iter().filter_map(|it| fs::canonicalize(it).ok()).collect();
@@ -544,7 +547,7 @@ impl Executor {
         self.bounded(move || parameters.checked(schema.as_ref())).await
     }
 
-    /// Does what takes a processor, no longer than a run may take.
+    /// Runs work on another thread, with the time limit of a run.
     async fn bounded<T, E>(
         &self,
         work: impl FnOnce() -> Result<T, E> + Send + 'static,
@@ -556,7 +559,7 @@ impl Executor {
     {
         match timeout(self.limits.timeout, spawn_blocking(work)).await {
             Ok(Ok(done)) => Ok(done?),
-            // All that is done here ends by itself, so nobody has to end it.
+            // All such work ends by itself, so it need not be stopped.
             Err(_) => {
                 Err(Outcome::bad(OutcomeStatus::TimedOut, "checking the parameters took too long")
                     .into())
@@ -566,22 +569,22 @@ impl Executor {
     }
 }
 
-/// What the copy of a skill's folder is called.
+/// The name of the copy of a skill's folder.
 const SKILL: &str = "skill";
 
 /// A script that is about to run.
 struct Run<'r> {
     skill: &'r str,
-    /// What runs it, and the path of its text.
+    /// The interpreter, and the path of the script.
     argv: Vec<OsString>,
     arguments: ScriptArguments,
-    /// Programs that the skill declares to need.
+    /// The programs that the skill declares.
     programs: Vec<String>,
     /// The environments that were prepared for it.
     environments: ScriptEnvironments,
-    /// What it finds as `SKILL_DIR`: a copy of what was approved.
+    /// The folder for `SKILL_DIR`: a copy of the approved files.
     folder: Option<PathBuf>,
-    /// The folder within it that the script lies in.
+    /// The folder of the script within it.
     script_folder: PathBuf,
     work: Work,
 }
@@ -589,13 +592,13 @@ struct Run<'r> {
 /// Programs besides those of the system.
 #[derive(Default)]
 struct Programs {
-    /// The directories that they are in.
+    /// Their directories.
     path: Vec<PathBuf>,
-    /// What they have to read.
+    /// The paths that they have to read.
     reads: Vec<PathBuf>,
 }
 
-/// Why an execution ends before anything has run.
+/// The reason why an execution ends before anything has run.
 enum Early {
     Outcome(Box<Outcome>),
     Error(ExecuteError),
@@ -615,7 +618,7 @@ fn is_python(command: &[OsString]) -> bool {
     name.and_then(|it| it.to_str()).is_some_and(|it| it.starts_with("python"))
 }
 
-/// Refuses a script that does what no script should do.
+/// Refuses a dangerous script.
 fn safe(script: &str) -> Result<(), Early> {
     let Some(hazard) = lint(script) else { return Ok(()) };
     let outcome =
@@ -623,7 +626,7 @@ fn safe(script: &str) -> Result<(), Early> {
     Err(outcome.hint("nothing was run; change the script if it is harmless").into())
 }
 
-/// A schema that takes no other parameters than it names, unless it says otherwise.
+/// Returns a schema that forbids additional parameters, unless it allows them explicitly.
 fn closed(schema: &Value) -> Value {
     let mut schema = schema.clone();
     let is_open = [
@@ -644,7 +647,7 @@ fn closed(schema: &Value) -> Value {
     schema
 }
 
-/// Says which values a template lacks, where it has printed that one is missing.
+/// Returns the values that a template lacks, if its output says that one is missing.
 fn lacking(template: &str, rendered: &str, given: &Value) -> Option<String> {
     let is_given = given.to_string().contains(NO_VALUE);
     if !rendered.contains(NO_VALUE) || template.contains(NO_VALUE) || is_given {
@@ -661,7 +664,7 @@ fn lacking(template: &str, rendered: &str, given: &Value) -> Option<String> {
     })
 }
 
-/// The names behind a dot in the actions of a template, in their order.
+/// Returns the names after a dot in the actions of a template, in order.
 fn fields(template: &str) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for action in template.split("{{").skip(1) {
@@ -682,14 +685,14 @@ fn fields(template: &str) -> Vec<String> {
     names
 }
 
-/// The steps of a composite skill, with the parameters filled in. What cannot be filled in stays as it
-/// is written, and is noted.
+/// Returns the steps of a composite skill, with the parameters filled in. What cannot be filled in
+/// is left unchanged, and reported.
 fn plan(steps: &[CompositeStep], parameters: &Parameters) -> Outcome {
     let data = Value::from(parameters.values().clone());
     let step = |(at, CompositeStep { tool, params }): (usize, &CompositeStep)| {
         let mut unfilled = Vec::new();
         let fill = |(name, value): (&String, &Value)| {
-            // What is filled into a command must not become one.
+            // A value in a command must not become a command itself.
             let is_command = tool == EXECUTE_COMMAND && name == "command";
             let value = fill_in(value, &data, is_command).unwrap_or_else(|why| {
                 unfilled.push(format!("`{name}`: {why}"));
@@ -708,12 +711,12 @@ fn plan(steps: &[CompositeStep], parameters: &Parameters) -> Outcome {
     }
 }
 
-/// The tool whose input is read by a shell.
+/// The tool whose input is parsed by a shell.
 const EXECUTE_COMMAND: &str = "execute_command";
-/// What Go's templates print for what is not there.
+/// The output of Go templates for a missing value.
 const NO_VALUE: &str = "<no value>";
 
-/// A value whose texts are filled in as templates. A text that is one parameter alone becomes that
+/// Fills in the strings of a value as templates. A string with nothing but a parameter becomes that
 /// parameter, whatever its type.
 fn fill_in(value: &Value, data: &Value, is_command: bool) -> Result<Value, String> {
     Ok(match value {
@@ -811,7 +814,7 @@ impl From<&ExecuteError> for Outcome {
                 let hint = format!("`prowess prepare {skill} --update` prepares it again");
                 Self::error(OutcomeStatus::Refused, source).hint(hint)
             }
-            // Also a script that could not be started: nothing ran.
+            // If a script could not be started, nothing ran.
             error => Self::error(OutcomeStatus::Refused, error),
         }
     }

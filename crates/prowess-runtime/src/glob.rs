@@ -1,11 +1,11 @@
 //! Patterns with `*` and `?`.
 
-/// Whether a text fits a pattern, in which `*` stands for anything and `?` for one character.
+/// Whether a text matches a pattern, in which `*` matches anything and `?` one character.
 pub fn fits(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();
     let (mut at, mut read) = (0, 0);
-    // Where to go on when what follows the last star did not fit.
+    // Where to resume if the text after the last star does not match.
     let mut again: Option<(usize, usize)> = None;
     while read < text.len() {
         match pattern.get(at) {

@@ -1,4 +1,4 @@
-//! Hands over what a run has left behind.
+//! Copies the output files of a run.
 
 use std::{
     fs, io,
@@ -16,23 +16,23 @@ use crate::{
     sensitive::acted_on,
 };
 
-/// A directory that takes the files of a run. What lies there already stays as it is.
+/// A directory for the files of a run. Existing files are not overwritten.
 #[derive(Debug)]
 pub(crate) struct Handover {
     root: Root,
-    /// The directories that were made for it, the innermost first.
+    /// The directories that were created for it, the innermost first.
     made: Vec<PathBuf>,
 }
 
 impl Drop for Handover {
-    /// Leaves no directory behind that nothing was put into.
+    /// Removes the created directories that are empty.
     fn drop(&mut self) {
         let _ = self.made.iter().try_for_each(fs::remove_dir);
     }
 }
 
 impl Handover {
-    /// Opens a directory, made where it is missing.
+    /// Opens a directory, which is created if it is missing.
     pub(crate) fn into(directory: &Path) -> Result<Self, RootError> {
         let failed = |source| RootError::Io {
             path: path::absolute(directory).unwrap_or_else(|_| directory.to_owned()),
@@ -46,8 +46,8 @@ impl Handover {
         Ok(Self { root: Root::open(directory)?, made })
     }
 
-    /// Copies what a run has left, but for links that it was given, and no more than so many bytes; its
-    /// outcome says what was not copied.
+    /// Copies the files of a run, except for links that were given to it, up to a size limit; the
+    /// outcome lists the files that were not copied.
     pub(crate) fn take(&self, work: &Work, links: &[PathBuf], most: u64, outcome: &mut Outcome) {
         let left = match work.list() {
             Ok(left) => left,
@@ -106,7 +106,7 @@ impl Handover {
     }
 }
 
-/// Why something is not handed over.
+/// Returns the reason why a file is not copied.
 fn unfit(path: &Path, kind: FileType) -> Option<&'static str> {
     match kind {
         FileType::Symlink => Some("it is a link"),
@@ -131,7 +131,7 @@ fn reason(error: &RootError, most: u64) -> String {
     }
 }
 
-/// A run whose files could not be handed over has failed, whatever else it says.
+/// Marks a run as failed because its files could not be copied.
 fn failed(outcome: &mut Outcome, bad: Outcome) {
     let said = outcome.message.take().into_iter().chain(bad.message);
     outcome.message = Some(said.collect::<Vec<_>>().join("; "));

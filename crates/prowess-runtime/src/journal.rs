@@ -1,4 +1,4 @@
-//! A file to which lines are added, so that none is lost and none is half.
+//! A file of lines that is only appended to, so that no line is lost or incomplete.
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
@@ -7,10 +7,10 @@ use std::{
     path::Path,
 };
 
-/// A file to which lines are added, by one process at a time. Its owner alone can read it.
+/// A private file of lines that is only appended to, by one process at a time.
 ///
-/// A line that was added is on disk when that is said. One that could not be added leaves nothing
-/// behind; one that was being added when the machine went down is forgotten.
+/// A line is on disk when `append` returns. A failed append leaves nothing behind; a line that was
+/// being written when the machine stopped is dropped.
 #[derive(Debug)]
 pub struct Journal {
     file: File,
@@ -19,12 +19,12 @@ pub struct Journal {
     syncs: bool,
 }
 
-/// The most that is read of a journal.
+/// The maximum size of a journal.
 const MAX: u64 = 1024 * 1024 * 1024;
 
 impl Journal {
-    /// Opens a journal, or begins one. An error of the kind `WouldBlock` says that another process
-    /// has it.
+    /// Opens or creates a journal. An error of the kind `WouldBlock` means that another process has
+    /// it open.
     pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let mut file = options.read(true).append(true).create(true).mode(0o600).open(path)?;
@@ -40,19 +40,19 @@ impl Journal {
         Ok(Self { file, lines, length, syncs: true })
     }
 
-    /// Waits for the disk no more: a line that was added outlives the program, but not the machine.
+    /// Stops syncing: an appended line survives the program, but not the machine.
     #[must_use]
     pub fn unsynced(self) -> Self {
         Self { syncs: false, ..self }
     }
 
-    /// Reads the lines of a journal, whoever has it, and leaves it as it is.
+    /// Reads the lines of a journal, even if another process has it open, without changing it.
     pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<String>> {
         let mut file = File::open(path)?;
         Ok(Self::whole_lines(&mut file)?.lines().map(str::to_owned).collect())
     }
 
-    /// All that stands there, without a last line that is half.
+    /// Reads the contents, without an incomplete last line.
     fn whole_lines(file: &mut File) -> io::Result<String> {
         if file.metadata()?.len() > MAX {
             return Err(io::ErrorKind::FileTooLarge.into());
@@ -64,19 +64,20 @@ impl Journal {
         String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
     }
 
-    /// The lines that stood there when it was opened; only the first who asks is told.
+    /// Returns the lines that existed when it was opened; later calls return nothing.
     pub fn take_lines(&mut self) -> Vec<String> {
         std::mem::take(&mut self.lines)
     }
 
-    /// Adds a line. A line break in it would make two of it and is refused.
+    /// Appends a line. A line break in it is an error.
     pub fn append(&mut self, line: &str) -> io::Result<()> {
         if line.contains('\n') {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let written = self.write(line);
         if written.is_err() {
-            // Half a line would spoil the next one. If even that fails, opening mends it.
+            // A partial line would corrupt the next one. If this fails too, the next `open` repairs
+            // it.
             let _ = self.file.set_len(self.length);
             let _ = self.file.seek(SeekFrom::End(0));
         }

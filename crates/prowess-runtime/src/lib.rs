@@ -1,7 +1,8 @@
-//! What touches the world: skills are stored, registered, allowed or refused, and run.
+//! The runtime: stores skills, decides on their actions, and runs them.
 //!
 //! The modules are in the order a skill passes through them, and each uses only those before it.
-//! Nothing here talks to a model or writes a prompt. Whatever a script or tool came to is an [`Outcome`], also when it failed.
+//! Nothing here talks to a model or writes a prompt. The result of a script or tool is an
+//! [`Outcome`], even if it failed.
 #![warn(missing_docs)]
 
 mod listing;

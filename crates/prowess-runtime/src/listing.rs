@@ -1,4 +1,4 @@
-//! Directories whose files are protected where something else writes.
+//! Lists directories whose files are protected from other writers.
 
 use std::{
     fs::{self, DirEntry, Permissions},
@@ -11,8 +11,8 @@ use rustix::{
     process::geteuid,
 };
 
-/// The entries of a directory that can be written. One of the user's own that cannot be listed is
-/// made listable again: whoever knows a name could write in it, and nobody would see what.
+/// Returns the entries of a writable directory. If a directory of the user cannot be listed, its
+/// permissions are restored: anybody who knows a name could write in it unnoticed.
 pub(crate) fn entries(directory: &Path) -> impl Iterator<Item = DirEntry> {
     let listed = fs::read_dir(directory).or_else(|error| {
         let is_hidden = error.kind() == std::io::ErrorKind::PermissionDenied;
@@ -21,7 +21,7 @@ pub(crate) fn entries(directory: &Path) -> impl Iterator<Item = DirEntry> {
     listed.into_iter().flatten().flatten()
 }
 
-/// Gives its owner back what they may do with a directory. No link is followed.
+/// Restores the owner's permissions on a directory. Links are not followed.
 fn open_up(directory: &Path) -> Option<()> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = fs::File::from(openat(CWD, directory, flags, Mode::empty()).ok()?);

@@ -1,4 +1,4 @@
-//! The execution manager: from the call of a tool, or what somebody wants, to what came of it.
+//! The execution manager: executes skills by tool call, name or intent.
 
 use std::{
     collections::HashMap,
@@ -20,7 +20,7 @@ use crate::{
     tool::Action,
 };
 
-/// Executes the skills of a provider for whoever calls tools. Nothing passes by the gate.
+/// Executes the skills of a provider. Every execution is authorized.
 #[derive(Debug)]
 pub struct Manager {
     provider: Arc<dyn SkillProvider>,
@@ -29,54 +29,53 @@ pub struct Manager {
     mapped: Mutex<ToolSkills>,
 }
 
-/// The call of a tool, as models make it.
+/// A tool call by a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The tool.
     pub name: String,
-    /// What it is given: an object, the JSON text of one, or nothing.
+    /// Its input: an object, the JSON text of one, or nothing.
     #[serde(default)]
     pub arguments: Value,
 }
 
-/// A skill that is to be executed.
+/// A request to execute a skill.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExecutionRequest {
-    /// The words by which the library finds it.
+    /// The selector of the skill in the library.
     pub skill: String,
-    /// What it is given.
+    /// Its parameters.
     pub parameters: Map<String, Value>,
 }
 
-/// What came of an execution.
+/// The response to a request.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ExecutionResponse {
-    /// The skill, where there is one.
+    /// The skill, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skill: Option<String>,
-    /// How sure it was that this skill is meant, where it was guessed.
+    /// The confidence that this skill is meant, if it was guessed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
-/// What a model is told about a call.
+/// The result of a tool call, for a model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolResult {
-    /// Whether it came out badly.
+    /// Whether it is an error.
     pub is_error: bool,
-    /// What it gave: the output, plan or stdout of what came out well, the whole outcome of what
-    /// did not.
+    /// The output, plan or stdout if it succeeded, the whole outcome otherwise.
     pub content: Value,
 }
 
-/// How a skill is chosen for what somebody wants.
+/// Options for the choice of a skill by intent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Intent {
-    /// How sure it must be that a skill is meant, from 0 to 1.
+    /// The minimum confidence that a skill is meant, from 0 to 1.
     pub min_confidence: f64,
-    /// What the skill is given.
+    /// The parameters of the skill.
     pub parameters: Map<String, Value>,
 }
 
@@ -87,7 +86,7 @@ impl Default for Intent {
 }
 
 impl Manager {
-    /// Makes a manager of whoever has skills, executes them, and decides whether.
+    /// Creates a manager.
     pub fn new(
         provider: Arc<dyn SkillProvider>,
         executor: Executor,
@@ -96,13 +95,13 @@ impl Manager {
         Self { provider, executor, authorizer, mapped: Mutex::default() }
     }
 
-    /// The skill that the name of a tool [stands for](Library::for_tool), by the words by which the
-    /// library finds it; nothing where there is none that a model may use.
+    /// Returns the selector of the skill that a tool name [stands for](Library::for_tool); `None`
+    /// if there is none that a model may use.
     pub fn skill(&self, tool: &str) -> Option<String> {
         self.mapped(&self.provider.library(), tool)
     }
 
-    /// Makes a request of a call, with every argument.
+    /// Converts a call to a request, with every argument.
     pub fn request(&self, call: &ToolCall) -> Option<ExecutionRequest> {
         let skill = self.skill(&call.name)?;
         Some(ExecutionRequest { skill, parameters: arguments(&call.arguments) })
@@ -116,7 +115,7 @@ impl Manager {
         }
     }
 
-    /// Executes a skill, if the gate lets it pass.
+    /// Executes a skill, if it is authorized.
     pub async fn execute(&self, request: ExecutionRequest) -> ExecutionResponse {
         let library = self.provider.library();
         let Some(skill) = library.get(&request.skill).filter(|it| is_in_use(it)) else {
@@ -144,8 +143,8 @@ impl Manager {
         }
     }
 
-    /// Executes the skill that somebody wants: the one whose tool is named, else the one that fits
-    /// best what is said. One that fits too little is not executed.
+    /// Executes the skill for an intent: the one with this tool name, else the best match. One
+    /// below the minimum confidence is not executed.
     pub async fn execute_by_intent(&self, intent: &str, how: Intent) -> ExecutionResponse {
         let library = self.provider.library();
         let found = match self.mapped(&library, intent) {
@@ -161,7 +160,7 @@ impl Manager {
                 let request = ExecutionRequest { skill, parameters: how.parameters };
                 ExecutionResponse { confidence: Some(confidence), ..self.execute(request).await }
             }
-            // Also when the least is no number.
+            // Also if the minimum is NaN.
             Some((skill, confidence)) => unsure(skill, confidence, how.min_confidence),
             None => Outcome::bad(OutcomeStatus::NotFound, "no skill matches the request").into(),
         }
@@ -205,8 +204,7 @@ impl From<ExecutionResponse> for ToolResult {
     }
 }
 
-/// Which skills the names of tools stand for, in one library. What stands for nothing is looked for
-/// anew each time.
+/// The skills of tool names, in one library. Names without a skill are not cached.
 #[derive(Debug, Default)]
 struct ToolSkills {
     library: Weak<Library>,
@@ -214,7 +212,7 @@ struct ToolSkills {
 }
 
 impl ToolSkills {
-    /// How many names are kept; they come from outside, and each skill has several.
+    /// The maximum number of cached names; they come from outside, and each skill has several.
     const MAX: usize = 65_536;
 
     fn get(&mut self, library: &Arc<Library>, tool: &str) -> Option<String> {
@@ -239,7 +237,7 @@ fn is_in_use(skill: &Skill) -> bool {
     skill.manifest.is_for_models()
 }
 
-/// The skill that fits best, and how sure that is.
+/// Returns the best match, and its confidence.
 fn best(library: &Library, intent: &str) -> Option<(String, f64)> {
     let found = matches_among(library, intent, 1, |it| it.hidden_by.is_none() && is_in_use(it));
     found.first().map(|it| (library.address(it.skill), it.confidence))
@@ -257,7 +255,7 @@ fn unsure(skill: String, confidence: f64, least: f64) -> ExecutionResponse {
     ExecutionResponse { skill: None, confidence: Some(confidence), outcome }
 }
 
-/// The parameters that the arguments of a call are. Nothing of them is lost: what is no object is
+/// Converts the arguments of a call to parameters. Nothing is lost: anything but an object becomes
 /// the parameter `input`.
 fn arguments(arguments: &Value) -> Map<String, Value> {
     match arguments {

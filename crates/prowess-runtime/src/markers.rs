@@ -1,4 +1,4 @@
-//! The markers of a session, and what goes between them.
+//! The markers of a session, and the sanitizing of text between them.
 
 use std::{
     borrow::Cow,
@@ -8,14 +8,14 @@ use std::{
 use prowess::{Marker, visible, without_invisible};
 use serde_json::Value;
 
-/// Letters that spell no words.
+/// Letters that do not form words.
 const LETTERS: &[u8; 20] = b"bcdfghjkmnpqrstvwxyz";
-/// How many of them a code has: about 43 bits.
+/// The length of a code: about 43 bits.
 const LENGTH: usize = 10;
 
-/// A marker whose code nobody can guess, for one session.
+/// Creates a marker with an unguessable code, for one session.
 pub fn fresh_marker() -> Marker {
-    // The system seeds it, and its output says nothing of the seed.
+    // It is seeded by the system, and its output does not reveal the seed.
     let mut random = RandomState::new().hash_one(std::process::id());
     let mut code = String::with_capacity(LENGTH);
     for _ in 0..LENGTH {
@@ -26,12 +26,13 @@ pub fn fresh_marker() -> Marker {
     Marker::new(&code).expect("ten letters are a code")
 }
 
-/// Leaves invisible characters out of every text of a value; line ends become `\n`.
+/// Removes invisible characters from all strings of a value; line ends become `
+/// `.
 pub fn make_visible(value: &mut Value) {
     change_texts(value, visible);
 }
 
-/// Leaves invisible characters out of every text of a value, and all else as it is.
+/// Removes invisible characters from all strings of a value, and nothing else.
 pub fn strip_invisible(value: &mut Value) {
     change_texts(value, without_invisible);
 }

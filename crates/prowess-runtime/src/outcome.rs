@@ -1,4 +1,4 @@
-//! What came of a call or a run, well or badly.
+//! The outcome of a call or a run.
 
 use std::{error::Error, iter, time::Duration};
 
@@ -6,83 +6,83 @@ use prowess_sandbox::{CapturedText, SandboxLevel, ScriptConnection};
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::{Map, Value};
 
-/// What came of a call or a run. Only what applies is there.
+/// The outcome of a call or a run. Fields that do not apply are empty.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
-    /// How it ended.
+    /// The status.
     pub status: OutcomeStatus,
-    /// What went wrong, in one line.
+    /// The error message, in one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// What to do about it.
+    /// A hint on how to fix it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// What has changed since it was approved, as lines with `+` and `-`.
+    /// The changes since the last approval, as lines with `+` and `-`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference: Option<String>,
-    /// What a script exited with.
+    /// The exit code of a script.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// The signal that ended a script.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    /// What a script printed.
+    /// The standard output of a script.
     #[serde(flatten, serialize_with = "stdout")]
     pub stdout: Option<CapturedText>,
-    /// What a script printed as errors.
+    /// The standard error of a script.
     #[serde(flatten, serialize_with = "stderr")]
     pub stderr: Option<CapturedText>,
-    /// What a tool, a template or an instruction gives.
+    /// The output of a tool, a template or an instruction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
-    /// What a composite skill would do.
+    /// The plan of a composite skill.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Vec<PlanStep>>,
-    /// What came of the steps of a plan that were executed.
+    /// The outcomes of the executed steps of a plan.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<StepOutcome>,
-    /// The files that a script left in its work directory, by path.
+    /// The files that a script created in its work directory, by path.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
-    /// What of that was not handed over, each with why.
+    /// The files of these that were not copied, each with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
-    /// How long it took.
+    /// The duration.
     #[serde(rename = "duration_ms", serialize_with = "milliseconds")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<Duration>,
-    /// What held a script.
+    /// The sandbox level of a script.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxLevel>,
-    /// What the sandbox refused a script, each thing once.
+    /// The operations that the sandbox denied, each once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,
-    /// What a script has connected to through its proxy, and what it was refused there.
+    /// The connections of a script through its proxy, including refused ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub network: Vec<ScriptConnection>,
-    /// How many more connections there were than are listed.
+    /// The number of connections that are not listed.
     #[serde(skip_serializing_if = "is_zero")]
     pub network_omitted: u64,
 }
 
-/// How a call or a run ended.
+/// The status of a call or a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum OutcomeStatus {
-    /// Well.
+    /// It succeeded.
     Ok,
-    /// It ran, and says that it failed.
+    /// It ran and failed.
     Failed,
     /// A signal ended it.
     Killed,
-    /// Its time was over.
+    /// It exceeded its time limit.
     TimedOut,
-    /// Whoever asked for it no longer wants it.
+    /// The caller cancelled it.
     Cancelled,
-    /// The policy, the sandbox or a person said no; nothing ran.
+    /// The policy, the sandbox or a person refused it; nothing ran.
     Refused,
-    /// What it was given is not what it takes; nothing ran.
+    /// Its input is invalid; nothing ran.
     Invalid,
     /// There is no such tool, skill or file.
     NotFound,
@@ -95,26 +95,26 @@ pub struct PlanStep {
     pub step: usize,
     /// The tool to call.
     pub tool: String,
-    /// What to call it with.
+    /// Its input.
     pub params: Map<String, Value>,
-    /// What of that could not be filled in, each with why; it is as it was written.
+    /// The inputs that could not be filled in, each with the reason; they are unchanged.
     #[serde(skip)]
     pub unfilled: Vec<String>,
 }
 
-/// What came of one step of a plan.
+/// The outcome of one step of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StepOutcome {
     /// Its number, from 1.
     pub step: usize,
     /// The tool that was called.
     pub tool: String,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
 impl Outcome {
-    /// An outcome that holds nothing but how it ended.
+    /// Creates an outcome with only a status.
     pub fn new(status: OutcomeStatus) -> Self {
         Self {
             status,
@@ -138,35 +138,35 @@ impl Outcome {
         }
     }
 
-    /// What came out well.
+    /// Creates a successful outcome.
     pub fn ok(output: impl Into<Value>) -> Self {
         Self { output: Some(output.into()), ..Self::new(OutcomeStatus::Ok) }
     }
 
-    /// What did not come out well, and why.
+    /// Creates an unsuccessful outcome with a message.
     pub fn bad(status: OutcomeStatus, message: impl Into<String>) -> Self {
         Self { message: Some(message.into()), ..Self::new(status) }
     }
 
-    /// What did not come out well because of an error, with its causes in one line.
+    /// Creates an unsuccessful outcome from an error, with its causes in one line.
     pub fn error(status: OutcomeStatus, error: &dyn Error) -> Self {
         let causes = iter::successors(Some(error), |&it| it.source()).map(|it| it.to_string());
         Self::bad(status, causes.collect::<Vec<_>>().join(": "))
     }
 
-    /// The same, with what to do about it.
+    /// Adds a hint.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// The same, with what has changed since it was approved.
+    /// Adds the changes since the last approval.
     #[must_use]
     pub(crate) fn changed(self, difference: Option<String>) -> Self {
         Self { difference: difference.or(self.difference), ..self }
     }
 
-    /// Whether all is well.
+    /// Whether it succeeded.
     pub fn is_ok(&self) -> bool {
         self.status == OutcomeStatus::Ok
     }
@@ -180,7 +180,7 @@ fn stderr<S: Serializer>(stream: &Option<CapturedText>, serializer: S) -> Result
     streams(["stderr", "stderr_cut"], stream, serializer)
 }
 
-/// The text of a stream, and how much of it was cut where that is so.
+/// Serializes the text of a stream, and the number of omitted bytes if there are any.
 fn streams<S: Serializer>(
     [text, cut]: [&'static str; 2],
     stream: &Option<CapturedText>,

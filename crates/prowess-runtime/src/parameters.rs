@@ -1,4 +1,4 @@
-//! What a skill is given: read, checked against its schema, and handed to a script.
+//! The parameters of a skill: parsed, checked against its schema, and passed to a script.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,57 +14,57 @@ use crate::{
     strict_json::strict_json,
 };
 
-/// The longest value of an environment variable, with its name; the system takes no longer one.
+/// The maximum length of an environment variable with its name; the system allows no more.
 const MAX_VARIABLE: usize = 128 * 1024;
-/// How much all variables may take together; the system stops at a few times that.
+/// The maximum total length of all variables; the system allows a few times that.
 const MAX_VARIABLES: usize = 512 * 1024;
-/// How large all parameters may be together, as JSON.
+/// The maximum size of all parameters as JSON.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
-/// What is wanted where something else is given.
+/// The message if the parameters are not an object.
 const WANTED: &str = "parameters are a JSON object, such as `{\"name\": \"value\"}`";
-/// What is wrong with a value that no reader of JSON follows to its end.
+/// The message for a value that exceeds the depth limit of JSON parsers.
 const TOO_DEEP: &str = "is nested too deeply";
-/// How many digits every number keeps.
+/// The number of digits that every number preserves.
 const EXACT_DIGITS: usize = 15;
 
-/// What a skill is given, by name. Numbers are also kept as they were written.
+/// The parameters of a skill, by name. Numbers are also kept as written.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Parameters {
     values: Map<String, Value>,
-    /// The JSON text of what was given as such.
+    /// The JSON text of parameters that were given as JSON.
     texts: BTreeMap<String, String>,
-    /// What was typed as `KEY=VALUE`, to the letter.
+    /// The exact text of parameters that were typed as `KEY=VALUE`.
     typed: BTreeMap<String, String>,
 }
 
-/// Parameters are not what a skill takes.
+/// The parameters of a skill are invalid.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParametersError {
-    /// They are wrong.
+    /// They do not match the schema.
     #[error("{}", listed(.0))]
     Mismatches(Vec<Mismatch>),
-    /// The schema cannot say whether they are.
+    /// The schema cannot be used.
     #[error(transparent)]
     Schema(#[from] SchemaError),
 }
 
-/// The environment variables for a script, and what is too large for one.
+/// The environment variables for a script, and the parameters that are too large for one.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Variables {
     pub(crate) variables: BTreeMap<String, String>,
-    /// The parameters that stand in the file alone.
+    /// The parameters that are only in the file.
     pub(crate) too_large: Vec<String>,
 }
 
 impl Parameters {
-    /// Their values.
+    /// Returns their values.
     pub fn values(&self) -> &Map<String, Value> {
         &self.values
     }
 
-    /// Takes in what was typed as `KEY=VALUE`. A value that is JSON is taken as JSON, unless the
-    /// schema says that it is a string, or it is a number of more digits than numbers keep.
+    /// Adds a parameter typed as `KEY=VALUE`. A value that is JSON is parsed as JSON, unless the
+    /// schema says that it is a string, or it is a number with more digits than numbers preserve.
     pub fn add_pair(&mut self, pair: &str, schema: Option<&Value>) -> Result<(), Mismatch> {
         let Some((name, text)) = pair.split_once('=').filter(|it| !it.0.is_empty()) else {
             return Err(mismatch(pair, "is not KEY=VALUE"));
@@ -84,7 +84,7 @@ impl Parameters {
         Ok(())
     }
 
-    /// Takes in a JSON object.
+    /// Adds the members of a JSON object.
     pub fn add_json(&mut self, json: &str) -> Result<(), Mismatch> {
         let bad = |error: serde_json::Error| match serde_json::from_str(json) {
             Err(error) if is_deep(&error) => mismatch("", "this is nested too deeply"),
@@ -110,7 +110,7 @@ impl Parameters {
     }
 
     /// Fills in the defaults of a schema and checks everything against it. Without a schema
-    /// anything goes that is not too large.
+    /// anything is allowed that is not too large.
     pub fn checked(mut self, schema: Option<&Value>) -> Result<Self, ParametersError> {
         let size = self.json().len();
         if size > MAX_BYTES {
@@ -121,7 +121,7 @@ impl Parameters {
             let schema = Schema::new(schema)?;
             let before = self.values.clone();
             schema.fill(&mut self.values);
-            // What was filled in inside of a parameter is not in its text.
+            // The text of a parameter lacks the defaults inside of it.
             let is_same = |name: &String, _: &mut String| before.get(name) == self.values.get(name);
             self.texts.retain(is_same);
             self.typed.retain(is_same);
@@ -133,7 +133,7 @@ impl Parameters {
         Ok(self)
     }
 
-    /// All of them as a JSON object, every number as it was written.
+    /// Returns all of them as a JSON object, with every number as written.
     pub(crate) fn json(&self) -> String {
         let member = |(name, value): (&String, &Value)| {
             let value = self.texts.get(name).cloned().unwrap_or_else(|| value.to_string());
@@ -142,8 +142,9 @@ impl Parameters {
         format!("{{{}}}", self.values.iter().map(member).collect::<Vec<_>>().join(","))
     }
 
-    /// Each of them as an environment variable `PARAM_<NAME>`: what was typed as it was, of all else
-    /// strings as they are and the rest as JSON. A name without any letter or digit of ASCII is none.
+    /// Returns each of them as an environment variable `PARAM_<NAME>`: typed text unchanged,
+    /// otherwise strings unchanged and the rest as JSON. A name without any ASCII letter or digit
+    /// has no variable.
     pub(crate) fn variables(&self) -> Result<Variables, ParametersError> {
         let mut mismatches = Vec::new();
         let (mut variables, mut too_large) = (BTreeMap::new(), Vec::new());
@@ -212,7 +213,7 @@ impl From<&ParametersError> for Outcome {
     }
 }
 
-/// The members of a JSON object, each as written. No name appears twice.
+/// The members of a JSON object, each as written. Names are unique.
 struct Members(Vec<(String, Box<RawValue>)>);
 
 impl<'de> Deserialize<'de> for Members {
@@ -241,7 +242,7 @@ impl<'de> Deserialize<'de> for Members {
     }
 }
 
-/// The variable that a parameter is for a script; none where nothing of its name can be in one.
+/// Returns the variable of a parameter; `None` if its name has no usable characters.
 fn variable(name: &str) -> Option<String> {
     let upper = name.chars().map(|c| match c.to_ascii_uppercase() {
         c if c.is_ascii_alphanumeric() => c,
@@ -251,7 +252,7 @@ fn variable(name: &str) -> Option<String> {
     has_any.then(|| "PARAM_".chars().chain(upper).collect())
 }
 
-/// What a value is, in words.
+/// Describes the type of a value.
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "`null`",
@@ -263,12 +264,13 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// Whether a text was given up because of its depth, which its reader tells in words alone.
+/// Whether parsing failed because of the depth, which only the message tells.
 fn is_deep(error: &serde_json::Error) -> bool {
     error.to_string().starts_with("recursion limit exceeded")
 }
 
-/// What is wrong in a parameter, without the line, which is none of the text that was given.
+/// Describes an error inside of a parameter, without the line, which does not refer to the given
+/// text.
 fn in_it(error: &serde_json::Error) -> String {
     let error = error.to_string();
     format!("cannot be taken: {}", error.split(" at line ").next().unwrap_or(&error))
@@ -279,7 +281,7 @@ fn is_nullable(schema: &Value) -> bool {
     types.is_some_and(|it| it.iter().any(|it| it == "null"))
 }
 
-/// Whether a value says the same as its text: a number may have lost digits.
+/// Whether a value equals its text: a number may have lost digits.
 fn is_exact(text: &str, value: &Value) -> bool {
     let digits = |text: &str| text.bytes().filter(u8::is_ascii_digit).count();
     let mantissa = text.split(['e', 'E']).next().unwrap_or_default();

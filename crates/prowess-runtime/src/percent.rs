@@ -1,6 +1,6 @@
-//! Parts of URIs, decoded.
+//! Decodes parts of URIs.
 
-/// A part of a URI as it is meant, or what is wrong with it.
+/// Decodes a part of a URI, or returns what is wrong with it.
 pub fn percent_decoded(written: &str) -> Result<String, &'static str> {
     let mut bytes = Vec::with_capacity(written.len());
     let mut rest = written.as_bytes();

@@ -14,12 +14,12 @@ use crate::{authorizer::Authorizer, provider::SkillProvider};
 pub struct PermittedSkills {
     provider: Arc<dyn SkillProvider>,
     authorizer: Arc<Authorizer>,
-    /// The last library, and what is left of it.
+    /// The last library, and its permitted part.
     last: Mutex<Option<(Arc<Library>, Arc<Library>)>>,
 }
 
 impl PermittedSkills {
-    /// Leaves out what the authorizer denies.
+    /// Omits the skills that the authorizer denies.
     pub fn new(provider: Arc<dyn SkillProvider>, authorizer: Arc<Authorizer>) -> Self {
         Self { provider, authorizer, last: Mutex::default() }
     }

@@ -1,7 +1,7 @@
-//! What may be done: rules, approvals, and what the tools of a skill count for.
+//! The policy: rules, approvals, and the effect of a skill's allowed tools.
 //!
-//! Everything here is plain data that a host or a `prowess.toml` gives. Nothing that a skill ships
-//! is ever read as a policy.
+//! Everything here is plain data from a host or a `prowess.toml`. Nothing that a skill ships is
+//! ever read as a policy.
 
 use std::{
     collections::BTreeMap,
@@ -18,109 +18,108 @@ use crate::{
     sensitive::secret,
 };
 
-/// What may be done.
+/// The policy on actions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
-    /// Who decides about what. Of the rules that match, deny beats ask beats allow.
+    /// The rules. Of those that match, deny beats ask beats allow.
     pub rules: Vec<PolicyRule>,
-    /// When somebody is asked about what no rule decides.
+    /// When to ask about actions that no rule decides.
     pub approvals: Approvals,
-    /// What the tools count for that an active skill lists.
+    /// The effect of the tools that an active skill lists.
     pub allowed_tools: AllowedToolsMode,
-    /// The commands that may run: each the first words of a command, such as `git status`.
+    /// The permitted commands: each the first words of a command, such as `git status`.
     pub commands: Vec<String>,
-    /// The hosts that may be asked, and no others; the internet when there is no list.
+    /// The only hosts that requests may go to; the whole internet if there is no list.
     pub hosts: Option<Vec<String>>,
-    /// Whether those hosts lead to the internet alone, wherever their names are resolved to.
+    /// Whether those hosts must resolve to public addresses.
     pub are_hosts_public: bool,
-    /// The hosts that scripts may connect to, each once somebody has approved it with these hosts. The
-    /// executor has to be given the same.
+    /// The hosts that scripts may connect to, after an approval that includes these hosts. The
+    /// executor must use the same list.
     pub script_hosts: Vec<String>,
     /// The directories that commands and files are confined to.
     pub roots: Vec<PathBuf>,
-    /// The environment variables that scripts may be given.
+    /// The environment variables that may be passed to scripts.
     pub environment: Vec<String>,
-    /// What commands find under the names of interpreters, where that is not the system's own.
+    /// The interpreters for commands, by name, if they are not the system's own.
     pub interpreters: BTreeMap<String, InstalledInterpreter>,
-    /// What nobody reads or writes, whatever the roots are: a key, and where approvals are kept.
+    /// Paths that nobody may read or write, whatever the roots are: a key, and the approvals.
     pub withheld: Vec<PathBuf>,
-    /// What nobody writes, whatever the roots are: the files that this was read from.
+    /// Paths that nobody may write, whatever the roots are: the files that this was read from.
     pub protected: Vec<PathBuf>,
-    /// What happens when a tool wants to write a file that no rule decides about. Secrets, hidden
-    /// files, startup files and instructions of agents are asked about also where it is `Allow`.
+    /// The decision on writing a file that no rule covers. Secrets, hidden files, startup files and
+    /// instructions of agents are asked about even if it is `Allow`.
     pub writes: Decision,
-    /// What happens when a command is not among `commands`.
+    /// The decision on a command that is not among `commands`.
     pub unlisted_commands: UnlistedCommands,
-    /// What happens when a tool wants to read a file with secrets that no rule decides about. A command
-    /// that names one counts as well.
+    /// The decision on reading a file with secrets that no rule covers. A command that names one
+    /// counts as well.
     pub secret_reads: Decision,
-    /// What happens when a request that does more than get something is to go to a host that nobody has
-    /// listed, and that no rule decides about.
+    /// The decision on a request that is not read-only, to an unlisted host that no rule covers.
     pub sends: Decision,
 }
 
-/// A rule decides about whatever matches all that it names. One that names nothing matches all.
+/// A rule applies to actions that match all of its fields. One without fields applies to all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyRule {
-    /// What it decides.
+    /// Its decision.
     pub decision: Decision,
-    /// A tool, with `*` and `?`, or what clients call it.
+    /// A tool, with `*` and `?`, or its name in other clients.
     pub tool: Option<String>,
-    /// The skill that is executed or brought the server, or one that is active; with `*` and `?`.
+    /// The skill that is executed or brings the server, or an active one; with `*` and `?`.
     pub skill: Option<String>,
     /// The first words of a command: of any of its parts to deny or ask, of each to allow.
     pub command: Option<String>,
-    /// The path of a file, with `*` and `?`: from the root of the disk or from a root of the policy. To
-    /// deny or ask, it is also that of the `SKILL.md` of a skill that is told or executed.
+    /// The path of a file, with `*` and `?`: absolute or relative to a root of the policy. To deny
+    /// or ask, it also matches the `SKILL.md` of a skill that is disclosed or executed.
     pub path: Option<String>,
 }
 
-/// What a rule decides.
+/// The decision of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Decision {
-    /// It may be done, and nobody is asked.
+    /// It is allowed without asking.
     Allow,
-    /// Somebody is asked.
+    /// The user is asked.
     Ask,
-    /// It may not be done.
+    /// It is denied.
     Deny,
 }
 
-/// What happens to a command that is not listed.
+/// The decision on an unlisted command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum UnlistedCommands {
-    /// It is refused.
+    /// It is denied.
     #[default]
     Deny,
-    /// Somebody is asked about exactly this command.
+    /// The user is asked about this exact command.
     Ask,
 }
 
-/// When somebody is asked about what no rule decides.
+/// When to ask about actions that no rule decides.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Approvals {
-    /// When a skill requires it, or has changed since it was approved.
+    /// If a skill requires it, or has changed since its approval.
     #[default]
     Needed,
-    /// Before whatever does more than look, and no approval covers.
+    /// Before every action that is not read-only and not covered by an approval.
     Always,
     /// Never.
     Never,
 }
 
-/// What the tools count for that an active skill lists.
+/// The effect of the tools that an active skill lists.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AllowedToolsMode {
-    /// Nobody is asked about them.
+    /// They are allowed without asking.
     #[default]
     Preapprove,
-    /// Nothing; they are advice for the model.
+    /// None; they are advice for the model.
     Advise,
     /// Other tools are refused while the skill is active.
     Enforce,
 }
 
-/// What may run when nobody says otherwise: commands that look, and change nothing.
+/// The default commands, which are read-only.
 const COMMANDS: &[&str] = &[
     "basename",
     "cat",
@@ -176,26 +175,26 @@ impl Default for Policy {
 }
 
 impl PolicyRule {
-    /// A rule that decides about everything.
+    /// Creates a rule that applies to everything.
     pub fn new(decision: Decision) -> Self {
         Self { decision, tool: None, skill: None, command: None, path: None }
     }
 }
 
 impl Policy {
-    /// The hosts that requests may go to.
+    /// Returns the hosts that requests may go to.
     #[cfg(feature = "http")]
     pub fn request_hosts(&self) -> Result<Hosts, HostsError> {
         let hosts = self.hosts.as_ref().map_or_else(|| Ok(Hosts::default()), Hosts::new)?;
         Ok(if self.are_hosts_public { hosts.internet_only() } else { hosts })
     }
 
-    /// Whether somebody can be asked about a command that is not listed.
+    /// Whether the user can be asked about an unlisted command.
     pub(crate) fn asks_about_commands(&self) -> bool {
         self.unlisted_commands == UnlistedCommands::Ask && self.approvals != Approvals::Never
     }
 
-    /// Why somebody is asked before a file is read; nothing where nobody is.
+    /// Returns the reason to ask before a file is read; `None` if it is not asked about.
     pub(crate) fn secret(&self, path: &Path) -> Option<&'static str> {
         match self.secret_reads {
             Decision::Allow => None,
@@ -203,12 +202,12 @@ impl Policy {
         }
     }
 
-    /// Why a file may hold secrets, whether anybody is asked about it or not.
+    /// Returns the reason why a file may contain secrets, whether it is asked about or not.
     pub(crate) fn known_secret(&self, path: &Path) -> Option<&'static str> {
         secret(&self.inside(path))
     }
 
-    /// A path behind the nearest root.
+    /// Returns a path relative to the nearest root.
     pub(crate) fn inside(&self, path: &Path) -> PathBuf {
         let path = plain(path);
         let roots = self.roots.iter().flat_map(|it| [it.clone(), ResolvedPath::of(it).end]);
@@ -223,7 +222,7 @@ impl Policy {
             || path.ancestors().any(is_denied)
     }
 
-    /// The paths that are denied to everybody, with `*` and `?`.
+    /// Returns the paths that are denied to everybody, with `*` and `?`.
     pub(crate) fn denied(&self) -> impl Iterator<Item = &str> {
         let is_general =
             |it: &&PolicyRule| (&it.tool, &it.skill, &it.command) == (&None, &None, &None);
@@ -231,8 +230,8 @@ impl Policy {
         denying.filter(is_general).filter_map(|it| it.path.as_deref())
     }
 
-    /// Whether a path fits a pattern: in all of its readings, or in any of them. It reads as it is
-    /// written and as its links lead.
+    /// Whether a path matches a pattern: in all of its readings, or in any of them. The readings
+    /// are the path as written, and with links resolved.
     pub(crate) fn lies(&self, path: &Path, pattern: &str, readings: Readings) -> bool {
         let written = plain(path);
         let led = real(&written);
@@ -251,14 +250,14 @@ impl Policy {
 
 use Readings::{All, Any};
 
-/// How many readings of the same thing have to match.
+/// The number of readings that have to match.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Readings {
     All,
     Any,
 }
 
-/// A path without `.` and `..`, as it is written.
+/// Removes `.` and `..` from a path, without resolving links.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -271,7 +270,7 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// Where the links of a path lead, as far as it is there.
+/// Resolves the links of a path, as far as it exists.
 fn real(path: &Path) -> PathBuf {
     let mut ancestors = path.ancestors();
     let real = ancestors.find_map(|it| Some((it, std::fs::canonicalize(it).ok()?)));

@@ -1,4 +1,4 @@
-//! What says how agents and tools behave that act without being asked: nothing an agent does writes it.
+//! Files that configure agents and tools which act automatically: no agent may write them.
 
 use std::{
     ffi::OsString,
@@ -8,8 +8,9 @@ use std::{
 
 use crate::glob::fits;
 
-/// Files and directories of that kind, wherever they lie: of ours, of git, of other clients, of
-/// programs that run what a project holds, and of a home. In small letters; in a last name, `*` stands for anything.
+/// Files and directories of that kind, wherever they are: our own, those of git, of other clients,
+/// of programs that run files of a project, and of a home directory. In lower case; in the last
+/// component, `*` matches anything.
 pub(crate) const PROTECTED: &[&str] = &[
     "prowess.toml",
     ".prowess",
@@ -110,12 +111,12 @@ pub(crate) const PROTECTED: &[&str] = &[
     ".ssh",
 ];
 
-/// Whether a path is one of them or lies in one, in any case a file system may ignore.
+/// Whether a path is protected or inside of a protected one, ignoring case.
 pub(crate) fn is_protected(path: &Path) -> bool {
     path.ancestors().any(|it| place(it).is_some())
 }
 
-/// The directory in which a path is one of them.
+/// Returns the directory in which a path is protected.
 pub(crate) fn place(path: &Path) -> Option<&Path> {
     let file = path.file_name()?.to_string_lossy().to_ascii_lowercase();
     PROTECTED.iter().find_map(|own| {
@@ -130,25 +131,25 @@ pub(crate) fn place(path: &Path) -> Option<&Path> {
     })
 }
 
-/// Whether a file has a name; one with `*` may stand for many.
+/// Whether a file has a name, which may contain `*`.
 fn is_called(file: &str, name: &str) -> bool {
     if name.contains('*') { fits(name, file) } else { file == name }
 }
 
-/// Where a path leads that a host has named.
+/// The resolution of a path that a host has named.
 #[derive(Debug)]
 pub(crate) struct ResolvedPath {
-    /// What it leads to, there or not, without links.
+    /// The target, existing or not, with links resolved.
     pub(crate) end: PathBuf,
-    /// The links on the way: whoever replaces one leads it elsewhere.
+    /// The links in the path: replacing one changes the target.
     pub(crate) links: Vec<PathBuf>,
 }
 
-/// As many links as the kernel would follow.
+/// The maximum number of links that the kernel follows.
 const MAX_LINKS: usize = 40;
 
 impl ResolvedPath {
-    /// Follows a path.
+    /// Resolves a path.
     pub(crate) fn of(path: &Path) -> Self {
         let path = path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let names = |path: &Path| -> Vec<OsString> {
@@ -180,7 +181,7 @@ impl ResolvedPath {
     }
 }
 
-/// Whether a path is another or lies in it, in any case a file system may ignore.
+/// Whether a path equals another or is inside of it, ignoring case.
 pub(crate) fn lies_in(path: &Path, own: &Path) -> bool {
     let mut names = path.iter();
     own.iter().all(|own| names.next().is_some_and(|it| it.eq_ignore_ascii_case(own)))

@@ -1,4 +1,4 @@
-//! Whoever has skills to give: the seam through which a host takes them.
+//! The interface through which a host gets skills.
 
 use std::{
     fmt,
@@ -9,16 +9,16 @@ use std::{
 
 use prowess::{Library, LiveLibrary};
 
-/// How often a provider is asked that does not tell when it has other skills.
+/// The polling interval of a provider without notifications.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// Whoever has skills to give.
+/// Provides skills.
 pub trait SkillProvider: Send + Sync + fmt::Debug {
-    /// The skills of this moment, all of one state.
+    /// Returns the current skills, in a consistent state.
     fn library(&self) -> Arc<Library>;
 
-    /// Waits until the library is another than `last`, or until `patience` is at its end, and returns the
-    /// library as it is then. Holds up the thread; whoever can tell without asking again does better.
+    /// Waits until the library differs from `last`, or until `patience` expires, and returns the
+    /// current library. Blocks the thread; implement it if changes can be detected without polling.
     fn wait(&self, last: &Arc<Library>, patience: Duration) -> Arc<Library> {
         let start = Instant::now();
         loop {

@@ -1,7 +1,7 @@
-//! What was decided: approvals that hold, and a log of every decision.
+//! Records of decisions: current approvals, and an audit log.
 //!
-//! Both lie in a directory of the host, readable by its owner alone. Nothing that cannot be read is
-//! taken for an approval.
+//! Both are in a private directory of the host. Anything unreadable is never treated as an
+//! approval.
 
 mod audit;
 mod time;
@@ -25,32 +25,32 @@ use crate::subject::Subject;
 
 pub use self::audit::AuditEntry;
 
-/// What was decided. Making one touches nothing.
+/// Records of decisions. Creating this touches no files.
 #[derive(Debug, Default)]
 pub struct Records {
     directory: Option<PathBuf>,
     memory: Mutex<Vec<Approval>>,
-    /// What was approved for as long as the program runs.
+    /// The approvals for as long as the program runs.
     session: Mutex<Vec<Approval>>,
-    /// What somebody has said no to, as long as the program runs.
+    /// The refusals for as long as the program runs.
     refused: Mutex<Vec<(Key, Subject)>>,
-    /// Held by whoever asks somebody, so that nobody is asked two things at once.
+    /// Locked during a question, so that nobody is asked two things at once.
     pub(crate) turn: tokio::sync::Mutex<()>,
     faults: Mutex<Vec<String>>,
-    /// What stands in no log.
+    /// Texts that must not appear in the log.
     secrets: Vec<String>,
 }
 
-/// Something that was approved, and what exactly.
+/// An approval of a subject.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Approval {
     #[serde(flatten)]
     pub(crate) key: Key,
-    /// When it was approved.
+    /// The time of the approval.
     pub(crate) when: String,
     /// Who approved it.
     pub(crate) by: String,
-    /// What exactly.
+    /// The approved subject.
     #[serde(flatten)]
     pub(crate) subject: Subject,
 }
@@ -58,15 +58,16 @@ pub(crate) struct Approval {
 /// An approval that is remembered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RememberedApproval {
-    /// What it is revoked by; the same as long as it is remembered.
+    /// The ID to revoke it by, which never changes.
     pub id: String,
-    /// What was approved: `skill`, `server`, `call`, `write`, `read`, `send`, `network`, `environment` or `settings`.
+    /// The kind of approval: `skill`, `server`, `call`, `write`, `read`, `send`, `network`,
+    /// `environment` or `settings`.
     pub kind: &'static str,
     /// The name of the skill, server or tool.
     pub name: String,
     /// The folder, file or call.
     pub place: String,
-    /// When it was approved.
+    /// The time of the approval.
     pub when: String,
     /// Who approved it: `person`, or `flag` for `--yes`.
     pub by: String,
@@ -75,29 +76,29 @@ pub struct RememberedApproval {
     pub hosts: Vec<String>,
 }
 
-/// What an approval is found by.
+/// The key of an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Key {
-    /// What kind of thing it is.
+    /// The kind of approval.
     pub(crate) kind: Kind,
-    /// Its name: of a skill, of a server behind that of its skill, or of the tool.
+    /// Its name: of a skill, of a server after that of its skill, or of the tool.
     pub(crate) name: String,
-    /// The folder of a skill, or what is called for.
+    /// The folder of a skill, or the call.
     pub(crate) place: String,
 }
 
-/// What can be approved.
+/// The kinds of approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Kind {
     Skill,
     Server,
     Call,
-    /// A file, to be written with whatever content.
+    /// Writing a file, with any content.
     Write,
-    /// A file with secrets, to be read.
+    /// Reading a file with secrets.
     Read,
-    /// A host, to be sent whatever request.
+    /// Sending any request to a host.
     Send,
     Settings,
     /// A skill with hosts that its script may connect to.
@@ -151,7 +152,7 @@ impl Key {
     }
 }
 
-/// What tells a file of settings from any other.
+/// Returns a digest that identifies a settings file.
 pub fn settings_digest(bytes: &[u8]) -> String {
     Subject::of_words([bytes]).digest
 }
@@ -162,51 +163,51 @@ struct Book {
     approvals: Vec<Approval>,
 }
 
-/// What the lock file of an environment is called.
+/// The name of the lock file of an environment.
 #[cfg(feature = "http")]
 const LOCK_FILE: &str = "lock";
 const BOOK: &str = "approvals.json";
 const LOCK: &str = "lock";
-/// How many characters an approval is revoked by.
+/// The length of the ID of an approval.
 const ID: usize = 8;
-/// How many approvals are kept; the oldest go first.
+/// The maximum number of approvals; the oldest are removed first.
 const APPROVALS: usize = 500;
-/// How long others may keep us from writing.
+/// The timeout for other writers.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How much all of them keep of what was approved, in bytes; the newest keep theirs.
+/// The maximum total size of the saved texts, in bytes; the newest are kept.
 const TEXTS: usize = 8 * 1024 * 1024;
-/// What a file of approvals can have at the most.
+/// The maximum size of the file of approvals.
 const BOOK_SIZE: u64 = 64 * 1024 * 1024;
 
 impl Records {
-    /// Records in a directory; it is made when there is something to record.
+    /// Keeps records in a directory, which is created by the first record.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
         Self { directory: Some(directory.into()), ..Self::default() }
     }
 
-    /// Records that end with the program; nothing is logged.
+    /// Keeps records for as long as the program runs; nothing is logged.
     pub fn in_memory() -> Self {
         Self::default()
     }
 
-    /// The same, and says why nothing is kept.
+    /// Does the same, and reports why nothing is saved.
     pub fn without(why: impl Into<String>) -> Self {
         Self { faults: Mutex::new(vec![why.into()]), ..Self::default() }
     }
 
-    /// Logs none of these, wherever it stands.
+    /// Masks these texts in the log.
     #[must_use]
     pub fn masking(self, secrets: Vec<String>) -> Self {
         Self { secrets, ..self }
     }
 
-    /// What could not be recorded or read since this was asked last, and what servers have written that others act on, in
-    /// words.
+    /// Returns the failures to record or read since the last call, and warnings about files that
+    /// servers have written.
     pub fn faults(&self) -> Vec<String> {
         std::mem::take(&mut *lock(&self.faults))
     }
 
-    /// Has somebody told when they ask for [`faults`](Self::faults).
+    /// Adds a warning to [`faults`](Self::faults).
     pub(crate) fn warn(&self, text: String) {
         self.fault(text);
     }
@@ -223,23 +224,23 @@ impl Records {
         }
     }
 
-    /// What was approved under a key, for the session or for good.
+    /// Returns the approved subject of a key, for the session or permanently.
     pub(crate) fn approved(&self, key: &Key) -> Option<Subject> {
         let session = lock(&self.session).iter().rfind(|it| it.key == *key).cloned();
         session.map(|it| it.subject).or_else(|| self.approved_for_good(key))
     }
 
-    /// Whether something was approved for as long as the program runs.
+    /// Whether a key was approved for as long as the program runs.
     pub(crate) fn is_approved_for_session(&self, key: &Key) -> bool {
         lock(&self.session).iter().any(|it| it.key == *key)
     }
 
-    /// Keeps a no as long as the program runs.
+    /// Remembers a refusal as long as the program runs.
     pub(crate) fn refuse_for_session(&self, key: Key, subject: Subject) {
         lock(&self.refused).push((key, subject));
     }
 
-    /// Whether somebody has said no to exactly this since the program began.
+    /// Whether this exact subject was refused since the program started.
     pub(crate) fn is_refused_for_session(&self, key: &Key, subject: &Subject) -> bool {
         lock(&self.refused).iter().any(|it| it.0 == *key && it.1.digest == subject.digest)
     }
@@ -248,12 +249,12 @@ impl Records {
         self.all().into_iter().rfind(|it| it.key == *key).map(|it| it.subject)
     }
 
-    /// Keeps an approval as long as the program runs.
+    /// Remembers an approval as long as the program runs.
     pub(crate) fn approve_for_session(&self, approval: Approval) {
         enter(&mut lock(&self.session), approval);
     }
 
-    /// Records an approval, in place of an older one of the same thing.
+    /// Records an approval, replacing an older one with the same key.
     pub(crate) fn approve(&self, approval: Approval) {
         let Some(directory) = &self.directory else {
             return enter(&mut lock(&self.memory), approval);
@@ -263,12 +264,12 @@ impl Records {
         }
     }
 
-    /// The approvals that are remembered, the newest last.
+    /// Returns the remembered approvals, the newest last.
     pub fn remembered(&self) -> Vec<RememberedApproval> {
         self.all().iter().map(Approval::remembered).collect()
     }
 
-    /// Takes back the remembered approvals that are meant, and returns them.
+    /// Revokes the remembered approvals that `is_meant` selects, and returns them.
     pub fn revoke(
         &self,
         is_meant: impl Fn(&RememberedApproval) -> bool,
@@ -302,7 +303,7 @@ impl Records {
         Ok(revoked)
     }
 
-    /// Changes the file of approvals, while nobody else does.
+    /// Changes the file of approvals under a lock.
     fn change(&self, directory: &Path, change: impl FnOnce(&mut Vec<Approval>)) -> io::Result<()> {
         let _lock = locked(directory)?;
         let mut book = self.open(directory)?;
@@ -310,11 +311,11 @@ impl Records {
         let text = serde_json::to_vec_pretty(&book)?;
         let root = Root::open(directory).map_err(io::Error::other)?;
         root.write(Path::new(BOOK), &text).map_err(io::Error::other)?;
-        // Others may see the directory, if it was there before.
+        // An existing directory may be readable by others.
         fs::set_permissions(directory.join(BOOK), fs::Permissions::from_mode(0o600))
     }
 
-    /// Records that the file of a project may set what needs approval, as long as its content stays.
+    /// Approves a project's settings file, as long as its content is unchanged.
     pub fn approve_settings(&self, file: &Path, digest: &str, by: &str) {
         let subject = Subject { digest: digest.to_owned(), ..Subject::default() };
         let key = Key::of_settings(file);
@@ -324,12 +325,12 @@ impl Records {
         self.approve(Approval { key, when: now(), by: by.to_owned(), subject });
     }
 
-    /// Whether the file of a project was approved with just this content.
+    /// Whether a project's settings file was approved with this exact content.
     pub fn has_approved_settings(&self, file: &Path, digest: &str) -> bool {
         self.approved(&Key::of_settings(file)).is_some_and(|it| it.digest == digest)
     }
 
-    /// Records that packages were installed for somebody, and that they may be used as they are locked.
+    /// Approves the installation of packages, and their use with this lock file.
     #[cfg(feature = "http")]
     pub(crate) fn approve_environment(&self, name: &str, key: &str, lock: &str, by: &str) {
         let subject = Subject::of_text(LOCK_FILE, lock);
@@ -341,14 +342,15 @@ impl Records {
         self.approve(Approval { key, when: now(), by: by.to_owned(), subject });
     }
 
-    /// What an environment was approved with: the digest of its lock file, and the file as long as it is kept.
+    /// Returns the approval of an environment: the digest of its lock file, and the file if it is
+    /// still saved.
     pub(crate) fn environment(&self, key: &str) -> Option<(String, Option<String>)> {
         let is_it = |it: &Approval| it.key.kind == Kind::Environment && it.key.place == key;
         let subject = self.all().into_iter().rfind(is_it)?.subject;
         Some((subject.digest.clone(), subject.into_text()))
     }
 
-    /// Every approval that holds, the newest last.
+    /// Returns all current approvals, the newest last.
     pub(crate) fn all(&self) -> Vec<Approval> {
         let Some(directory) = &self.directory else { return lock(&self.memory).clone() };
         let read = match open(directory) {
@@ -363,8 +365,8 @@ impl Records {
         })
     }
 
-    /// Reads the file of approvals, while nobody writes it. One that makes no sense is set aside,
-    /// and nothing is approved.
+    /// Reads the file of approvals under a lock. A corrupt one is set aside, and nothing is
+    /// approved.
     fn open(&self, directory: &Path) -> io::Result<Book> {
         match open(directory) {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
@@ -382,14 +384,14 @@ impl Records {
 
     fn fault(&self, text: String) {
         let mut faults = lock(&self.faults);
-        // Nobody needs the same words a thousand times.
+        // Each warning is shown once.
         if !faults.contains(&text) {
             faults.push(text);
         }
     }
 }
 
-/// Makes the directory and keeps others from writing to it.
+/// Creates the directory and locks it against other writers.
 pub(crate) fn locked(directory: &Path) -> io::Result<File> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     let lock = OpenOptions::new()
@@ -411,7 +413,7 @@ pub(crate) fn locked(directory: &Path) -> io::Result<File> {
     }
 }
 
-/// Reads the file of approvals; `InvalidData` when it makes no sense.
+/// Reads the file of approvals; `InvalidData` if it is corrupt.
 fn open(directory: &Path) -> io::Result<Book> {
     let mut options = OpenOptions::new();
     let file = match options.read(true).custom_flags(NO_WAIT).open(directory.join(BOOK)) {
@@ -434,17 +436,17 @@ fn open(directory: &Path) -> io::Result<Book> {
     serde_json::from_slice(&text).map_err(|it| io::Error::new(io::ErrorKind::InvalidData, it))
 }
 
-/// Whether something belongs to whoever runs this, or to the system, and nobody else can write it.
+/// Whether a file belongs to the current user or the system, and nobody else can write it.
 pub(crate) fn is_own(metadata: &fs::Metadata, others: u32) -> bool {
     let own = [rustix::process::geteuid().as_raw(), 0];
     own.contains(&metadata.uid()) && metadata.mode() & others == 0
 }
 
-/// Never waits for a pipe, and follows no link that somebody has put there.
+/// Never blocks on a pipe, and does not follow links.
 pub(crate) const NO_WAIT: i32 =
     (rustix::fs::OFlags::NONBLOCK.bits() | rustix::fs::OFlags::NOFOLLOW.bits()) as i32;
 
-/// Puts an approval in the place of an older one of the same thing.
+/// Adds an approval, replacing an older one with the same key.
 fn enter(approvals: &mut Vec<Approval>, new: Approval) {
     approvals.retain(|old| old.key != new.key);
     approvals.push(new);
@@ -459,12 +461,12 @@ fn enter(approvals: &mut Vec<Approval>, new: Approval) {
     }
 }
 
-/// The time of now, as it is recorded: `2026-11-15T09:30:00Z`.
+/// Returns the current time, as recorded: `2026-11-15T09:30:00Z`.
 pub fn now() -> String {
     time::text(SystemTime::now())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is inside is whole between any two statements.
+    // The data is consistent between any two statements.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

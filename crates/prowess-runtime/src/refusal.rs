@@ -1,8 +1,8 @@
-//! Why something may not be done, and what to do about it.
+//! Refusals with hints.
 
 use crate::outcome::{Outcome, OutcomeStatus};
 
-/// Why something is refused, and what to do about it.
+/// The reason for a refusal, and a hint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) message: String,

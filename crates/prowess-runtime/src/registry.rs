@@ -1,4 +1,4 @@
-//! The skills of a store as tools, with their life: created, activated, loaded.
+//! The skills of a store as tools: created, activated, loaded.
 
 use std::{
     collections::BTreeSet,
@@ -20,17 +20,17 @@ use crate::{
     tools::skill_tools,
 };
 
-/// The skills of a store as tools, beside the tools that a host has anyway.
+/// The skills of a store as tools, in addition to the host's own tools.
 ///
-/// What it has loaded is one state, swapped whole: whoever asks while others load sees all of the
-/// old or all of the new.
+/// The loaded state is swapped as a whole: concurrent readers see either the old state or the new
+/// one.
 #[derive(Debug)]
 pub struct Registry {
     store: Arc<dyn Store>,
     base: Vec<Arc<dyn Tool>>,
     executor: Executor,
     loaded: RwLock<Arc<RegistryTools>>,
-    /// Held over a load, so that what was read first does not come last.
+    /// Locked during a load, so that an older state cannot replace a newer one.
     loading: Mutex<()>,
 }
 
@@ -41,14 +41,14 @@ struct RegistryTools {
 }
 
 impl Registry {
-    /// Makes a registry that has not loaded anything yet.
+    /// Creates a registry without loading anything.
     pub fn new(store: Arc<dyn Store>, base: Vec<Arc<dyn Tool>>, executor: Executor) -> Self {
         let loaded = RegistryTools { library: Arc::new(library(&[])), tools: Vec::new() };
         let loaded = RwLock::new(Arc::new(loaded));
         Self { store, base, executor, loaded, loading: Mutex::new(()) }
     }
 
-    /// Makes a registry and loads the active skills of the store.
+    /// Creates a registry and loads the active skills of the store.
     pub fn start(
         store: Arc<dyn Store>,
         base: Vec<Arc<dyn Tool>>,
@@ -59,13 +59,12 @@ impl Registry {
         Ok(registry)
     }
 
-    /// The store that its skills are kept in.
+    /// Returns the store of its skills.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
 
-    /// Loads the active skills of the store in place of those that were loaded; returns what was
-    /// noticed about them.
+    /// Replaces the loaded skills by the active skills of the store; returns the findings on them.
     pub fn load_skills(&self) -> Result<Vec<Finding>, StoreError> {
         let _one_at_a_time = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
         let stock = self.store.list_active()?;
@@ -76,7 +75,7 @@ impl Registry {
         Ok(stock.findings)
     }
 
-    /// Checks a new skill, saves it as active and loads it. `kind` is the word for its type, and
+    /// Checks a new skill, saves it as active and loads it. `kind` is the name of its type, and
     /// `definition` an object with `steps`, `script`, `template` or `content`.
     pub fn create_skill(
         &self,
@@ -91,7 +90,7 @@ impl Registry {
         self.create(SkillRecord { manifest, definition, parameters, folder: None })
     }
 
-    /// Does the same with an entry. No skill that is there is changed.
+    /// Does the same with a record. Existing skills are not changed.
     pub fn create(&self, entry: SkillRecord) -> Result<SkillRecord, CreateError> {
         check_record(&entry)?;
         let manifest = Manifest { status: Some(Status::Active), ..entry.manifest };
@@ -107,12 +106,12 @@ impl Registry {
         Ok(entry)
     }
 
-    /// The tools of the skills that are loaded, and no others.
+    /// Returns the tools of the loaded skills.
     pub fn loaded_skills(&self) -> Vec<Arc<dyn Tool>> {
         self.loaded().tools.clone()
     }
 
-    /// The tools of the host and of the skills that are loaded; no name is there twice.
+    /// Returns the tools of the host and of the loaded skills; names are unique.
     pub fn all_tools(&self) -> Vec<Arc<dyn Tool>> {
         self.base.iter().chain(&self.loaded().tools).cloned().collect()
     }
@@ -133,7 +132,7 @@ impl SkillProvider for Registry {
     }
 }
 
-/// The library of these skills alone: where they lie on disk, else of their texts.
+/// Creates a library of these skills: from their folders on disk, else from their texts.
 fn library(entries: &[SkillRecord]) -> Library {
     let parents: BTreeSet<&Path> =
         entries.iter().filter_map(|it| it.folder.as_deref()?.parent()).collect();

@@ -1,5 +1,5 @@
-//! A skill that a server offers, as the server describes it. Nothing it says is taken on trust: what
-//! cannot be held to it later is refused here.
+//! A skill that a server offers, as the server describes it. Nothing it says is trusted: anything
+//! that cannot be verified later is refused here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,22 +10,22 @@ use unicode_general_category::{GeneralCategory, get_general_category};
 
 use crate::percent::percent_decoded;
 
-/// A skill that a server offers. Of its files nothing was read yet.
+/// A skill that a server offers. Its files have not been read yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RemoteSkill {
-    /// What it goes by here: the label of its server, and its name behind a colon.
+    /// Its address here: the label of its server, a colon, and its name.
     pub address: String,
     /// The label of its server.
     pub server: String,
-    /// What the server calls it.
+    /// Its name on the server.
     pub name: String,
-    /// What the server says that it is for, in one line.
+    /// The server's description, in one line.
     pub description: String,
-    /// Where its `SKILL.md` is, to the server.
+    /// The URI of its `SKILL.md` on the server.
     pub uri: String,
     /// All of its files.
     pub files: Vec<RemoteFile>,
-    /// The file of a project that sets the server; nothing if a person does.
+    /// The project file that configures the server; `None` if a person does.
     pub(crate) set_by: Option<String>,
     frontmatter: Map<String, Value>,
 }
@@ -33,41 +33,41 @@ pub struct RemoteSkill {
 /// A file of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteFile {
-    /// Where it is, to the server.
+    /// Its URI on the server.
     pub uri: String,
     /// Its path within the skill.
     pub path: String,
-    /// `sha256:` and 64 digits.
+    /// Its digest, as `sha256:` and 64 digits.
     pub digest: String,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub size: u64,
 }
 
 /// The skills that a server offers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RemoteSkills {
-    /// Those that can be taken up, in the order in which they are listed.
+    /// The valid ones, in the order in which they are listed.
     pub skills: Vec<RemoteSkill>,
     /// The others, each with the reason.
     pub refused: Vec<(String, String)>,
-    /// Whether the server has more than is taken.
+    /// Whether the server has more than were read.
     pub has_more: bool,
 }
 
-/// What every skill has.
+/// The file that every skill has.
 pub(crate) const DOCUMENT: &str = "SKILL.md";
-/// How many files a skill may have, and how many bytes all of them.
+/// The maximum number of files of a skill, and their maximum total size.
 const FILES: usize = 512;
 const BYTES: u64 = 16 * 1024 * 1024;
-/// How long a URI and a description may be, and all of a frontmatter.
+/// The maximum length of a URI, of a description, and of a frontmatter.
 const URI: usize = 2048;
 const DESCRIPTION: usize = 1024;
 const FRONTMATTER: usize = 64 * 1024;
-/// How much of what a server calls something is shown.
+/// The maximum length of a server's text in a message.
 const SHOWN: usize = 200;
 
 impl RemoteSkills {
-    /// Looks at what a server lists.
+    /// Parses the list of a server.
     pub(crate) fn of(server: &str, set_by: Option<&str>, listed: &[Value], has_more: bool) -> Self {
         let mut all = Self { has_more, ..Self::default() };
         let mut times: BTreeMap<&str, usize> = BTreeMap::new();
@@ -94,7 +94,7 @@ impl RemoteSkills {
         self.skills.iter().find(|it| it.address == name || it.uri == name)
     }
 
-    /// Puts another entry of a skill in the place of the one that was listed.
+    /// Replaces the listed entry of a skill.
     pub(crate) fn replace(&mut self, skill: RemoteSkill) {
         match self.skills.iter_mut().find(|it| it.uri == skill.uri) {
             Some(old) => *old = RemoteSkill { address: old.address.clone(), ..skill },
@@ -102,7 +102,7 @@ impl RemoteSkills {
         }
     }
 
-    /// Gives those that share a name all of the path by which they differ.
+    /// Extends the addresses of skills with the same name by their paths.
     fn tell_apart(&mut self) {
         let mut names: BTreeMap<String, usize> = BTreeMap::new();
         for skill in &self.skills {
@@ -116,7 +116,7 @@ impl RemoteSkills {
 }
 
 impl RemoteSkill {
-    /// Reads an entry, or says what is wrong with it.
+    /// Parses an entry, or returns what is wrong with it.
     pub(crate) fn read(server: &str, set_by: Option<&str>, entry: &Value) -> Result<Self, String> {
         let uri = entry["uri"].as_str().ok_or("its URI is no text")?;
         let parts = parts(uri)?;
@@ -151,11 +151,11 @@ impl RemoteSkill {
         })
     }
 
-    /// Whether people alone are to take it up, as its server says.
+    /// Whether only people may activate it, according to its server.
     pub fn hides_from_models(&self) -> bool {
         match self.frontmatter.get("disable-model-invocation") {
             Some(Value::Bool(hides)) => *hides,
-            // Words that some readers of YAML take for a boolean.
+            // Words that some YAML parsers treat as a boolean.
             Some(Value::String(word)) => {
                 matches!(&*word.to_ascii_lowercase(), "true" | "yes" | "on")
             }
@@ -163,12 +163,12 @@ impl RemoteSkill {
         }
     }
 
-    /// The file of a path. What is not listed is no file of the skill, whatever its server would tell.
+    /// Returns the file at a path. An unlisted file is not part of the skill.
     pub fn file(&self, path: &str) -> Option<&RemoteFile> {
         self.files.iter().find(|it| it.path == path)
     }
 
-    /// Whether a `SKILL.md` says of itself what the entry says of it; else, in what it does not.
+    /// Verifies that a `SKILL.md` matches the entry; returns the difference otherwise.
     pub(crate) fn verify(&self, document: &[u8]) -> Result<(), String> {
         let written = frontmatter_json(document).map_err(|error| error.to_string())?;
         let keys: BTreeSet<&String> = written.keys().chain(self.frontmatter.keys()).collect();
@@ -184,7 +184,7 @@ impl RemoteSkill {
 }
 
 impl RemoteFile {
-    /// Whether these are its bytes; else, in what they are not.
+    /// Verifies its bytes; returns the difference otherwise.
     pub(crate) fn verify(&self, bytes: &[u8]) -> Result<(), String> {
         let size = bytes.len() as u64;
         if size != self.size {
@@ -198,7 +198,7 @@ impl RemoteFile {
     }
 }
 
-/// The files of a skill below `base`, if they are all of them, each once.
+/// Parses the files of a skill below `base`; they must be complete and unique.
 fn files(base: &str, listed: &Value) -> Result<Vec<RemoteFile>, String> {
     if listed == "dynamic" {
         return Err("it is made anew each time, so it cannot be approved".to_owned());
@@ -240,7 +240,8 @@ fn is_digest(text: &str) -> bool {
     text.strip_prefix("sha256:").is_some_and(|it| it.len() == 64 && it.bytes().all(is_digit))
 }
 
-/// The parts of a URI behind its scheme, decoded. No part leads up, or is anything but a name.
+/// Returns the decoded components of a URI after its scheme. None leads up, or is anything but a
+/// name.
 fn parts(uri: &str) -> Result<Vec<String>, String> {
     if uri.len() > URI {
         return Err(format!("its URI has more than {URI} bytes"));
@@ -254,12 +255,12 @@ fn parts(uri: &str) -> Result<Vec<String>, String> {
     if !rest.chars().all(is_plain) {
         return Err("its URI has signs that no URI of a skill has".to_owned());
     }
-    // Other schemes may have nothing where a host would stand.
+    // Other schemes may have an empty host.
     let rest = rest.strip_prefix('/').unwrap_or(rest);
     rest.split('/').map(part).collect()
 }
 
-/// A part of a path, decoded.
+/// Decodes a component of a path.
 fn part(written: &str) -> Result<String, String> {
     let text = percent_decoded(written).map_err(|why| format!("its URI is none: {why}"))?;
     let is_name = !matches!(&*text, "" | "." | "..")
@@ -267,7 +268,7 @@ fn part(written: &str) -> Result<String, String> {
     if is_name { Ok(text) } else { Err("a part of its URI is no name of a file or folder".into()) }
 }
 
-/// Whether two values are one, however a number is written.
+/// Whether two values are equal, however a number is written.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {
@@ -287,13 +288,13 @@ fn is_same(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// A text in one line, with nothing in it that is not seen.
+/// Returns a text as one line, without invisible characters.
 pub(crate) fn one_line(text: &str) -> String {
     let words = text.split_whitespace().map(|it| it.chars().filter(is_seen).collect::<String>());
     words.filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a sign is one, and not there to turn others around or to hide.
+/// Whether a character is visible, rather than a control or formatting character.
 fn is_seen(c: &char) -> bool {
     !c.is_control() && get_general_category(*c) != GeneralCategory::Format
 }

@@ -1,4 +1,4 @@
-//! What git reads as a repository and as its settings: nothing an agent does writes it.
+//! Files that git reads as a repository or its settings: no agent may write them.
 
 use std::{
     fs,
@@ -7,7 +7,7 @@ use std::{
 
 use crate::protected::lies_in;
 
-/// What git keeps in a repository and reads again: settings, hooks, and where the rest is.
+/// Files of a repository that git reads again: settings, hooks, and references to the rest.
 const GIT_FILES: [&str; 11] = [
     "HEAD",
     "objects",
@@ -22,18 +22,19 @@ const GIT_FILES: [&str; 11] = [
     "worktrees",
 ];
 
-/// How large the settings of a repository can be.
+/// The maximum size of a repository's settings.
 pub(crate) const SIZE: u64 = 1024 * 1024;
 
-/// Whether git takes a directory for a repository: `HEAD` is there, and `objects` and `refs` are
-/// beside it or where `commondir` says.
+/// Whether git treats a directory as a repository: it has `HEAD`, and `objects` and `refs` are next
+/// to it or in `commondir`.
 pub(crate) fn is_repository(directory: &Path) -> bool {
     let has = |it: &str| directory.join(it).exists();
     has("HEAD") && (has("commondir") || has("objects") && has("refs"))
 }
 
-/// What of a directory makes git run something, or makes a repository of it; empty where git would read
-/// nothing. Anywhere, `commondir` can make git read the `config` that is beside `objects` and `refs`.
+/// Returns the files of a directory that make git run something, or make it a repository; empty if
+/// git would not read any. Anywhere, `commondir` can make git read the `config` next to `objects`
+/// and `refs`.
 pub(crate) fn acted_on(directory: &Path) -> Vec<PathBuf> {
     let has = |it: &str| directory.join(it).exists();
     let is_settings = |it: &PathBuf| !it.ends_with("config") || !it.is_dir();
@@ -49,8 +50,8 @@ pub(crate) fn acted_on(directory: &Path) -> Vec<PathBuf> {
     names.iter().map(|it| directory.join(it)).filter(is_settings).collect()
 }
 
-/// Whether a file would belong to a repository once it is written, or be read as the settings of one.
-/// `look` says what is at a path: whether it is a directory, if anything is there.
+/// Whether writing a file would make it part of a repository, or settings of one. `look` returns
+/// whether there is a directory at a path, if it exists.
 pub(crate) fn is_of_repository(path: &Path, look: impl Fn(&Path) -> Option<bool>) -> bool {
     let mut above = path.ancestors().zip(path.ancestors().skip(1));
     above.any(|(inside, directory)| {
@@ -70,13 +71,14 @@ pub(crate) fn is_of_repository(path: &Path, look: impl Fn(&Path) -> Option<bool>
     })
 }
 
-/// Whether a file is one that the settings of a repository around it name: more settings, or hooks.
+/// Whether a file is named by the settings of a repository around it: as further settings, or
+/// hooks.
 pub(crate) fn is_named_by_settings(path: &Path) -> bool {
     path.ancestors().skip(1).any(|it| named(it).iter().any(|it| lies_in(path, it)))
 }
 
-/// The files and directories that the settings of the repository of a work tree name: more settings
-/// (`include.path`), and hooks (`core.hooksPath`).
+/// Returns the files and directories that the settings of a work tree's repository name: further
+/// settings (`include.path`), and hooks (`core.hooksPath`).
 pub(crate) fn named(work_tree: &Path) -> Vec<PathBuf> {
     let mut named = Vec::new();
     for directory in git_directories(work_tree) {
@@ -88,8 +90,8 @@ pub(crate) fn named(work_tree: &Path) -> Vec<PathBuf> {
     named
 }
 
-/// The directories that git keeps the repository of a work tree in: its own, and the one it shares
-/// with other work trees. None need be there.
+/// Returns the git directories of a work tree: its own, and the one it shares with other work
+/// trees. They may not exist.
 pub(crate) fn git_directories(work_tree: &Path) -> Vec<PathBuf> {
     let git = work_tree.join(".git");
     let own = match lead(&git, "gitdir:") {
@@ -100,21 +102,21 @@ pub(crate) fn git_directories(work_tree: &Path) -> Vec<PathBuf> {
     [Some(own), common].into_iter().flatten().collect()
 }
 
-/// What a file has in it: nothing where none is there, and none of it where it is too large to read, or
-/// no file.
+/// Reads a file; the outer `None` if it does not exist, the inner one if it is too large or not a
+/// regular file.
 pub(crate) fn read(path: &Path) -> Option<Option<Vec<u8>>> {
     let metadata = fs::metadata(path).ok()?;
     let is_read = metadata.is_file() && metadata.len() <= SIZE;
     Some(is_read.then(|| fs::read(path).ok()).flatten())
 }
 
-/// The path that a small file gives behind a sign.
+/// Returns the path in a small file after a prefix.
 fn lead(path: &Path, sign: &str) -> Option<PathBuf> {
     let text = String::from_utf8(read(path)??).ok()?;
     text.strip_prefix(sign).map(|it| PathBuf::from(it.trim()))
 }
 
-/// The paths that settings name.
+/// Returns the paths in settings.
 fn paths(settings: &str, work_tree: &Path, directory: &Path) -> Vec<PathBuf> {
     let mut section = String::new();
     let mut paths = Vec::new();
@@ -132,7 +134,7 @@ fn paths(settings: &str, work_tree: &Path, directory: &Path) -> Vec<PathBuf> {
             "hookspath" if section == "core" => work_tree,
             _ => continue,
         };
-        // Where a home is nobody says here; the settings of one are protected by their names.
+        // The home directory is unknown here; settings in it are protected by their names.
         if !value.is_empty() && !value.starts_with('~') {
             let path = from.join(value);
             paths.push(fs::canonicalize(&path).unwrap_or_else(|_| plain(&path)));
@@ -141,7 +143,7 @@ fn paths(settings: &str, work_tree: &Path, directory: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// A path without `.` and `..`.
+/// Removes `.` and `..` from a path.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

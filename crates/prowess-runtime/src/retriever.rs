@@ -1,4 +1,4 @@
-//! Skills as context: what a host puts beside other things that it has retrieved.
+//! Retrieves skills as context, next to other retrieved documents.
 
 use std::sync::Arc;
 
@@ -6,29 +6,29 @@ use prowess::{Type, matches_among};
 
 use crate::provider::SkillProvider;
 
-/// Retrieves the skills that match a request from whoever provides them.
+/// Retrieves the skills of a provider that match a request.
 #[derive(Debug, Clone, Default)]
 pub struct Retriever {
-    /// Whoever has skills to give; without one there are none.
+    /// The provider; without one there are no skills.
     pub provider: Option<Arc<dyn SkillProvider>>,
 }
 
-/// A skill that fits a request, as a part of a context.
+/// A skill that matches a request, as a part of a context.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RetrievedSkill {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Its description.
     pub description: String,
-    /// What it does when it is run.
+    /// Its type.
     pub kind: Type,
-    /// How likely it is to be the right one, from 0 to 1.
+    /// The probability that it is the right one, from 0 to 1.
     pub confidence: f64,
 }
 
 impl Retriever {
-    /// The skills that match a request, best first, `limit` at the most. Those that hide from models
-    /// are not among them.
+    /// Returns the skills that match a request, best first, at most `limit`. Skills hidden from
+    /// models are not included.
     pub fn retrieve(&self, request: &str, limit: usize) -> Vec<RetrievedSkill> {
         let Some(provider) = &self.provider else { return Vec::new() };
         let library = provider.library();

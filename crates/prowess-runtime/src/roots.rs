@@ -1,4 +1,4 @@
-//! The directories that tools may use: a path from outside is found in one of them, or refused.
+//! The directories that tools may use: a path from outside is resolved in one of them, or refused.
 
 use std::path::{Path, PathBuf};
 
@@ -10,18 +10,18 @@ use crate::{
     repository::{is_named_by_settings, is_of_repository},
 };
 
-/// The directories that tools may use. Relative paths begin at the first.
+/// The directories that tools may use. Relative paths start at the first.
 ///
-/// What git keeps for itself is in none of them: there may be tokens in it.
+/// The `.git` directories are excluded: they may contain tokens.
 #[derive(Debug)]
 pub struct Roots {
     roots: Vec<Root>,
-    /// What is in none of them either, and what is only read, both without links.
+    /// Further excluded paths, and read-only paths, both with links resolved.
     withheld: Vec<PathBuf>,
     protected: Vec<PathBuf>,
 }
 
-/// A file or directory inside one of the roots, by a path without links.
+/// A file or directory inside one of the roots, by a path with links resolved.
 #[derive(Debug)]
 pub(crate) struct Place<'r> {
     pub(crate) root: &'r Root,
@@ -29,41 +29,41 @@ pub(crate) struct Place<'r> {
 }
 
 impl Roots {
-    /// Takes these directories, the working directory first.
+    /// Creates the roots, the working directory first.
     pub fn new(roots: Vec<Root>) -> Self {
         Self { roots, withheld: Vec::new(), protected: Vec::new() }
     }
 
-    /// The same without these files and directories, whether they are there or not.
+    /// Excludes these files and directories, whether they exist or not.
     #[must_use]
     pub fn without(self, withheld: &[PathBuf]) -> Self {
         Self { withheld: withheld.iter().map(|it| ResolvedPath::of(it).end).collect(), ..self }
     }
 
-    /// The same, with these files only to be read.
+    /// Makes these files read-only.
     #[must_use]
     pub fn protecting(self, protected: &[PathBuf]) -> Self {
         Self { protected: protected.iter().map(|it| ResolvedPath::of(it).end).collect(), ..self }
     }
 
-    /// Where these directories lie.
+    /// Returns the paths of these directories.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.roots.iter().map(Root::path)
     }
 
-    /// The place of something that is there, with every link on the way followed.
+    /// Finds an existing file or directory, following all links.
     pub(crate) fn existing(&self, path: &str) -> Result<Place<'_>, Box<Outcome>> {
         let found = self.find(path).and_then(|(root, inside)| {
             let path = root.real(inside)?;
             Ok(Place { root, path })
         });
         let place = found.map_err(|error| self.outcome(path, &error))?;
-        // A link may have led there.
+        // A link may lead to an excluded path.
         let is_withheld = is_of_git(&place.path) || has(&self.withheld, &place.absolute());
         if is_withheld { Err(kept(path)) } else { Ok(place) }
     }
 
-    /// The place of a file to write, whether it is there or not. No link is followed on the way.
+    /// Finds a file to write, existing or not, without following links.
     pub(crate) fn writable(&self, path: &str) -> Result<Place<'_>, Box<Outcome>> {
         let (root, inside) = self.find(path).map_err(|error| self.outcome(path, &error))?;
         let place = Place { root, path: inside.to_owned() };
@@ -87,7 +87,7 @@ impl Roots {
         Ok(place)
     }
 
-    /// What an error about a path comes to. Whatever lies outside looks the same, there or not.
+    /// Converts an error about a path. All paths outside look the same, existing or not.
     pub(crate) fn outcome(&self, path: &str, error: &RootError) -> Box<Outcome> {
         let bad = |status, message| Box::new(Outcome::bad(status, message));
         match error {
@@ -116,7 +116,7 @@ impl Roots {
         Outcome::bad(OutcomeStatus::Refused, message).hint(hint).into()
     }
 
-    /// The root that a path lies in by its text alone, and the rest of the path.
+    /// Finds the root of a path by its text alone, and the rest of the path.
     fn find<'p>(&self, path: &'p str) -> Result<(&Root, &'p Path), RootError> {
         let outside = || RootError::Outside { path: path.into() };
         let given = Path::new(path);
@@ -132,13 +132,13 @@ impl Roots {
 }
 
 impl Place<'_> {
-    /// The same from the root of the disk.
+    /// Returns the absolute path.
     pub(crate) fn absolute(&self) -> PathBuf {
         self.root.path().join(&self.path)
     }
 }
 
-/// What is said of a path that leads where no tool goes.
+/// Creates the outcome for an excluded path.
 fn kept(path: &str) -> Box<Outcome> {
     let outcome =
         Outcome::bad(OutcomeStatus::Refused, format!("`{path}` is protected from all tools"));
@@ -146,17 +146,17 @@ fn kept(path: &str) -> Box<Outcome> {
     Box::new(if is_of_git { outcome.hint("use git itself, such as `git log`") } else { outcome })
 }
 
-/// Whether a path is one of these or lies in one.
+/// Whether a path is one of these or inside of one.
 fn has(paths: &[PathBuf], path: &Path) -> bool {
     paths.iter().any(|it| lies_in(path, it))
 }
 
-/// Whether a path leads into what git keeps for itself, in any case a file system may ignore.
+/// Whether a path leads into a `.git` directory, ignoring case.
 pub(crate) fn is_of_git(path: &Path) -> bool {
     path.iter().any(|it| it.eq_ignore_ascii_case(".git"))
 }
 
-/// Whether another system would read a path in another way.
+/// Whether another system would interpret a path differently.
 fn is_foreign(path: &str) -> bool {
     let drive = matches!(path.as_bytes(), [letter, b':', ..] if letter.is_ascii_alphabetic());
     drive || path.contains(['\0', '\\']) || path.contains("::$")

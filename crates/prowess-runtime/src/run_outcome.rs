@@ -1,4 +1,4 @@
-//! From how a run in the sandbox ended to what its outcome says.
+//! Converts the result of a run in the sandbox to an outcome.
 
 use std::{error::Error as _, sync::Arc};
 
@@ -37,7 +37,7 @@ impl From<RunResult> for Outcome {
 }
 
 impl From<&SandboxError> for Outcome {
-    /// The outcome of a script that could not be started.
+    /// Converts the error of a script that could not be started.
     fn from(error: &SandboxError) -> Self {
         let status = match error {
             SandboxError::Unavailable { .. } => OutcomeStatus::Refused,
@@ -70,11 +70,11 @@ impl From<Result<RunResult, Arc<SandboxError>>> for Outcome {
     }
 }
 
-/// Things that some programs need and that are missing without namespaces.
+/// The hint on features that are unavailable without namespaces.
 const SHARED_MEMORY: &str = "shared memory and named semaphores, which Python's `multiprocessing` uses, need \
                              the sandbox level *strong*; see `prowess sandbox`";
 
-/// Whether a program says that it wanted shared memory.
+/// Whether the errors of a program mention shared memory.
 fn wanted_shared_memory(stderr: &CapturedText) -> bool {
     ["SemLock", "/dev/shm", "shm_open", "sem_open"].iter().any(|it| stderr.text.contains(it))
 }

@@ -1,4 +1,4 @@
-//! JSON schemas from outside: what is checked against them, within bounds and with nothing fetched.
+//! Checks values against JSON schemas from outside, within limits and without fetching anything.
 
 use std::{cell::Cell, collections::HashMap, fmt};
 
@@ -9,16 +9,16 @@ use jsonschema::{
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// How large a schema may be once every reference in it is followed, in values.
+/// The maximum number of values of a schema with all references followed.
 const MAX_VALUES: usize = 4096;
-/// How deep it may be then. Whoever walks it uses the stack.
+/// The maximum depth with all references followed. Validation is recursive.
 const MAX_DEPTH: usize = 64;
-/// How many patterns it may have, and how many bytes each of them may take.
+/// The maximum number of patterns, and the maximum size of each when compiled.
 const MAX_PATTERNS: usize = 100;
 const MAX_PATTERN: usize = 256 * 1024;
-/// How many parts of it are looked at before it is known to be well.
+/// The maximum number of parts visited before the schema is validated.
 const MAX_READ: usize = 500;
-/// How many mismatches are told.
+/// The maximum number of reported mismatches.
 const MAX_MISMATCHES: usize = 20;
 
 /// A schema that values can be checked against in bounded time.
@@ -32,34 +32,34 @@ pub(crate) struct Schema<'s> {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
-    /// It takes too long to check anything against it.
+    /// Checking values would take too long.
     #[error("the schema is too large: {what}")]
     TooLarge {
-        /// Of what it has too much.
+        /// The quantity that exceeds its limit.
         what: String,
     },
-    /// It leads out of itself, or into itself without end.
+    /// It has an external reference, or a circular one.
     #[error("the schema cannot refer to `{reference}`: {reason}")]
     Reference {
-        /// What it refers to.
+        /// The reference.
         reference: String,
-        /// Why that is not followed.
+        /// The reason why it is not followed.
         reason: &'static str,
     },
-    /// It is no JSON schema.
+    /// It is not a valid JSON schema.
     #[error("the schema is not valid: {message}")]
     Invalid {
-        /// Why.
+        /// The error.
         message: String,
     },
 }
 
-/// What is wrong with a value.
+/// A mismatch between a value and a schema.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Mismatch {
-    /// Which part of it, such as `items[0].name`; empty for all of it.
+    /// The part of the value, such as `items[0].name`; empty for all of it.
     pub parameter: String,
-    /// What is wrong with that.
+    /// The error message.
     pub message: String,
 }
 
@@ -69,7 +69,7 @@ pub fn check_schema(schema: &Value) -> Result<(), SchemaError> {
 }
 
 impl<'s> Schema<'s> {
-    /// Makes a schema usable. A reference that leads out of it is refused, not fetched.
+    /// Compiles a schema. External references are refused, not fetched.
     pub(crate) fn new(root: &'s Value) -> Result<Self, SchemaError> {
         let mut walk = Walk { root, measured: HashMap::new(), open: Vec::new(), patterns: 0 };
         walk.measure(root, 0)?;
@@ -83,7 +83,7 @@ impl<'s> Schema<'s> {
         Ok(Self { root, validator })
     }
 
-    /// Everything that is wrong with a value, sorted by place.
+    /// Returns all mismatches of a value, sorted by place.
     pub(crate) fn mismatches(&self, value: &Value) -> Vec<Mismatch> {
         let mut mismatches: Vec<Mismatch> =
             self.validator.iter_errors(value).flat_map(mismatch).collect();
@@ -98,7 +98,7 @@ impl<'s> Schema<'s> {
         mismatches
     }
 
-    /// Fills in what is not given and has a default, also inside of objects that are given.
+    /// Fills in missing values that have a default, also inside of given objects.
     pub(crate) fn fill(&self, values: &mut Map<String, Value>) {
         self.fill_in(self.root, values);
     }
@@ -122,27 +122,27 @@ impl<'s> Schema<'s> {
     }
 }
 
-/// The schema of a property, as far as that can be said without checking the whole.
+/// Returns the schema of a property, as far as possible without evaluating the whole.
 pub(crate) fn property<'s>(root: &'s Value, name: &str) -> Option<&'s Value> {
     let property = resolved(root, root).get("properties")?.get(name)?;
     Some(resolved(root, property))
 }
 
-/// Whether a schema says that a property is a string, wherever it says so. Of one that takes too long to
-/// read, it is not known.
+/// Whether a schema declares a property to be a string, in any place. False if the schema is too
+/// large to search.
 pub(crate) fn is_text_property(root: &Value, name: &str) -> bool {
     SchemaCheck { root, left: Cell::new(MAX_READ) }.says_text(root, name) == Some(true)
 }
 
-/// A schema that is read before it is known to be well.
+/// A schema that is searched before it is validated.
 struct SchemaCheck<'s> {
     root: &'s Value,
-    /// How many parts of it are still looked at.
+    /// The number of parts that may still be visited.
     left: Cell<usize>,
 }
 
 impl SchemaCheck<'_> {
-    /// Whether what a schema says of a property is that it is a string; nothing where it says nothing.
+    /// Whether a schema declares a property to be a string; `None` if it does not mention it.
     fn says_text(&self, schema: &Value, name: &str) -> Option<bool> {
         let schema = self.next(schema)?;
         let listed = || schema.get("properties")?.get(name);
@@ -165,7 +165,7 @@ impl SchemaCheck<'_> {
         own.into_iter().chain(said("allOf")).chain(choices).max()
     }
 
-    /// Whether a schema says that a value is a string or null, whatever else it says.
+    /// Whether a schema requires a string or null.
     fn is_text(&self, schema: &Value) -> bool {
         let Some(schema) = self.next(schema) else { return false };
         let is_string = |it: &Value| it == "string";
@@ -192,7 +192,7 @@ impl SchemaCheck<'_> {
     }
 }
 
-/// The schemas in a list of them.
+/// Returns the schemas in a list of them.
 pub(crate) fn parts<'s>(schema: &'s Value, key: &str) -> impl Iterator<Item = &'s Value> {
     schema.get(key).and_then(Value::as_array).into_iter().flatten()
 }
@@ -206,18 +206,18 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// Measures a schema with all that it refers to. It does not know where a schema stands and where
-/// a plain value does, and takes everything for a schema.
+/// Measures a schema with all of its references. It cannot tell a schema from a plain value, and
+/// treats everything as a schema.
 struct Walk<'s> {
     root: &'s Value,
-    /// How large and how deep each reference is.
+    /// The size and depth of each reference.
     measured: HashMap<&'s str, Extent>,
     /// The references that are being followed.
     open: Vec<&'s str>,
     patterns: usize,
 }
 
-/// How many values there are, and how deep they lie.
+/// The number of values, and their depth.
 #[derive(Clone, Copy)]
 struct Extent {
     size: usize,
@@ -225,7 +225,7 @@ struct Extent {
 }
 
 impl Extent {
-    /// With another one inside of it.
+    /// Adds another one inside of it.
     fn with(self, inner: Self) -> Self {
         Self { size: self.size + inner.size, height: self.height.max(inner.height + 1) }
     }
@@ -273,7 +273,7 @@ impl<'s> Walk<'s> {
         Ok(measured)
     }
 
-    /// Refuses what would make a reference mean something else than [`target`] finds.
+    /// Refuses keywords that would make a reference mean something else than [`target`] finds.
     fn allow(&mut self, value: &Value, depth: usize) -> Result<(), SchemaError> {
         let text = |key: &str| value.get(key).and_then(Value::as_str);
         let refused = |reference: &str, reason| {
@@ -302,12 +302,12 @@ fn too_large(what: String) -> SchemaError {
     SchemaError::TooLarge { what }
 }
 
-/// What a schema refers to.
+/// Returns the reference of a schema.
 fn reference(schema: &Value) -> Option<&str> {
     schema.get("$ref").and_then(Value::as_str)
 }
 
-/// What a schema refers to; itself when it refers to nothing.
+/// Follows the references of a schema; returns itself if there are none.
 pub(crate) fn resolved<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
     let mut schema = schema;
     for _ in 0..MAX_DEPTH {
@@ -319,17 +319,17 @@ pub(crate) fn resolved<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
     schema
 }
 
-/// The value that a reference inside of a schema leads to.
+/// Returns the target of a reference inside of a schema.
 fn target<'s>(root: &'s Value, reference: &str) -> Option<&'s Value> {
     root.pointer(reference.strip_prefix('#')?)
 }
 
-/// The draft that a schema is written for; the newest when it does not say.
+/// Returns the draft of a schema; the newest if it does not declare one.
 fn draft(root: &Value) -> Result<Draft, SchemaError> {
     let Some(address) = root.get("$schema").and_then(Value::as_str) else {
         return Ok(Draft::default());
     };
-    // Draft 4 gives addresses by `id`, which is also what many plain values have.
+    // Draft 4 declares addresses by `id`, which many plain values have, too.
     let known = [
         ("draft-06/", Draft::Draft6),
         ("draft-07/", Draft::Draft7),
@@ -343,7 +343,7 @@ fn draft(root: &Value) -> Result<Draft, SchemaError> {
     })
 }
 
-/// What an error says; one for each part that is missing or not wanted.
+/// Converts an error; one mismatch for each missing or unexpected part.
 fn mismatch(error: ValidationError<'_>) -> Vec<Mismatch> {
     let path = path(&error);
     let each = |names: &[String], message: &str| {
@@ -376,7 +376,7 @@ fn mismatch(error: ValidationError<'_>) -> Vec<Mismatch> {
     }
 }
 
-/// The values that could stand there, where each choice is a single one.
+/// Returns the possible values, if each choice is a single one.
 fn consts(choices: &[Vec<ValidationError<'_>>]) -> Option<Vec<String>> {
     let value = |error: &ValidationError<'_>| match error.kind() {
         ValidationErrorKind::Constant { expected_value } => Some(expected_value.to_string()),
@@ -385,7 +385,7 @@ fn consts(choices: &[Vec<ValidationError<'_>>]) -> Option<Vec<String>> {
     choices.iter().map(|it| it.iter().find_map(value)).collect()
 }
 
-/// Where an error is: `items[0].name`.
+/// Returns the place of an error: `items[0].name`.
 fn path(error: &ValidationError<'_>) -> String {
     let mut path = String::new();
     for segment in error.instance_path() {
@@ -402,7 +402,7 @@ fn path(error: &ValidationError<'_>) -> String {
     path
 }
 
-/// The beginning of a text that somebody else has written.
+/// Returns the beginning of a foreign text.
 pub(crate) fn shortened(text: &str) -> String {
     const MAX: usize = 200;
     match text.char_indices().nth(MAX) {

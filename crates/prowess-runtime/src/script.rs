@@ -1,4 +1,4 @@
-//! A script among the files of a skill: which bytes run, and by what.
+//! A script of a skill: the bytes that run, and their interpreter.
 
 use std::{
     ffi::OsString,
@@ -16,26 +16,26 @@ use crate::{
     skill_folder::{FileKind, FolderError, SkillFile, SkillFolder},
 };
 
-/// A script of a skill, with all that it may look for beside it, as it was when it was read.
+/// A script of a skill, with all files next to it, as they were when it was read.
 #[derive(Debug, Clone)]
 pub struct Script {
     /// The name of the skill.
     pub skill: String,
-    /// The script as a skill of its own, called `skill/path`: this is what has to be approved.
+    /// The script as a skill of its own, named `skill/path`: the subject of the approval.
     pub entry: SkillRecord,
     /// Its path within the skill's folder.
     pub path: String,
-    /// The program that reads it, with the arguments before its path.
+    /// The interpreter, with the arguments before the path.
     pub interpreter: Vec<OsString>,
     pub(crate) files: Arc<Vec<SkillFile>>,
     needs: Arc<OnceLock<Needs>>,
 }
 
-/// A skill has no such script.
+/// The script of a skill cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScriptError {
-    /// It, or a file beside it, could not be read.
+    /// It, or a file next to it, could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The folder of the skill could not be read.
@@ -57,7 +57,7 @@ pub enum ScriptError {
         /// The path of the script there.
         inside: String,
     },
-    /// Nothing says what it is written in.
+    /// Its interpreter is unknown.
     #[error("no interpreter is known for `{path}`")]
     Interpreter {
         /// Its path.
@@ -65,11 +65,11 @@ pub enum ScriptError {
     },
 }
 
-/// The mode of a file that has none.
+/// The default mode of a file.
 const MODE: u32 = 0o100_755;
 
 impl Script {
-    /// Reads a script of a skill and all files beside it, so that no later change matters.
+    /// Reads a script of a skill and all files next to it, so that later changes have no effect.
     pub fn of(skill: &Skill, path: &str) -> Result<Self, ScriptError> {
         let path = path.strip_prefix("./").unwrap_or(path).to_owned();
         let bytes = skill.read(&path)?;
@@ -83,18 +83,18 @@ impl Script {
         let interpreter = interpreter.command.into_iter().map(OsString::from).collect();
         let folder = skill.absolute_folder().map(SkillFolder::from);
         let mut files = files(skill)?;
-        // What was read is what runs, whatever lies there by now.
+        // The bytes that were read are those that run, even if the file has changed since.
         let bytes = text.clone().into_bytes();
         match files.iter_mut().find(|it| it.path == path) {
             Some(file) => {
                 file.bytes = bytes;
-                // A link led there.
+                // It was read through a link.
                 if file.kind == FileKind::Link {
                     file.kind = FileKind::Plain(MODE);
                 }
             }
             None => {
-                // What led there by a folder elsewhere makes room for it.
+                // A link to a folder elsewhere is replaced by the script.
                 let leads = |it: &SkillFile| Path::new(&path).starts_with(&it.path);
                 files.retain(|it| it.kind != FileKind::Link || !leads(it));
                 files.push(SkillFile { path: path.clone(), kind: FileKind::Plain(MODE), bytes });
@@ -119,12 +119,13 @@ impl Script {
         })
     }
 
-    /// What the skill needs, by the files that were read with the script; they are looked through once.
+    /// Returns the needs of the skill, detected once from the files that were read with the script.
     pub fn needs(&self) -> &Needs {
         self.needs.get_or_init(|| detect_in(&self.entry.manifest, &self.files))
     }
 
-    /// The name of a script of Python as a module, if it imports from the package that it lies in: only a module can.
+    /// Returns the name of a Python script as a module, if it has relative imports, which only work
+    /// in a module.
     pub(crate) fn module(&self) -> Option<String> {
         let Definition::Script { script } = &self.entry.definition else { return None };
         let is_relative = |line: &str| {
@@ -139,7 +140,7 @@ impl Script {
         is_module.then(|| path.replace('/', "."))
     }
 
-    /// Its text, if a shell reads it.
+    /// Returns its text, if it is a shell script.
     pub(crate) fn shell_text(&self) -> Option<&str> {
         let program = self.interpreter.first()?.to_str()?;
         let name = program.rsplit('/').next()?;
@@ -151,7 +152,8 @@ impl Script {
     }
 }
 
-/// Refuses a script that is a link to a file of another skill: whoever approves this one has not seen it.
+/// Refuses a script that is a link to a file of another skill, which an approval of this one would
+/// not cover.
 fn stays(folder: &Path, path: &str) -> Result<(), ScriptError> {
     let Ok(real) = fs::canonicalize(folder.join(path)) else { return Ok(()) };
     let own = fs::canonicalize(folder).ok();
@@ -162,7 +164,7 @@ fn stays(folder: &Path, path: &str) -> Result<(), ScriptError> {
     Err(ScriptError::OtherSkill { path: path.to_owned(), other: other.to_owned(), inside })
 }
 
-/// All files of a skill, as they are now.
+/// Reads all current files of a skill.
 pub(crate) fn files(skill: &Skill) -> Result<Vec<SkillFile>, ScriptError> {
     match skill.absolute_folder() {
         Some(folder) => Ok(SkillFolder::from(folder).files()?.to_vec()),
@@ -170,7 +172,7 @@ pub(crate) fn files(skill: &Skill) -> Result<Vec<SkillFile>, ScriptError> {
     }
 }
 
-/// All files of a skill that does not lie on disk.
+/// Returns all files of a skill that is not on disk.
 fn kept(skill: &Skill) -> Result<Vec<SkillFile>, ScriptError> {
     let kind = FileKind::Plain(MODE);
     let file = |path: &str| Ok(SkillFile { path: path.to_owned(), kind, bytes: skill.read(path)? });

@@ -1,14 +1,14 @@
-//! Secrets that are known by their value, such as API keys: found again in what leaves this machine.
+//! Secrets with known values, such as API keys: detected in outgoing data.
 
 use std::fmt;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
 use serde_json::Value;
 
-/// A secret that the host knows. Its value is never shown.
+/// A secret that the host knows. Redacted in `Debug`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct KnownSecret {
-    /// What people call it, such as the variable it comes from.
+    /// Its name, such as the variable it comes from.
     pub name: String,
     /// Its value.
     pub value: String,
@@ -20,21 +20,21 @@ impl fmt::Debug for KnownSecret {
     }
 }
 
-/// The fewest characters of a secret, with digits among them and without.
+/// The minimum length of a secret, with digits and without.
 const SHORTEST: (usize, usize) = (8, 20);
-/// The fewest different characters of one.
+/// The minimum number of different characters.
 const LEAST_DIFFERENT: usize = 5;
-/// From how many letters and digits on a secret is found with other signs between them.
+/// The minimum number of letters and digits for finding a secret with other characters in between.
 const SPREAD: usize = 12;
-/// How often a text is decoded: a percent sign may be written as one, and that one again.
+/// The number of decoding rounds: an encoded text may be encoded again.
 const ROUNDS: usize = 3;
-/// From how many signs on something may be base64 or hexadecimal that is decoded.
+/// The minimum length of a run of base64 or hexadecimal to decode.
 const SHORTEST_RUN: usize = 16;
-/// How many bytes are decoded from one text in all.
+/// The maximum number of bytes decoded from one text.
 const MOST_DECODED: usize = 4 * 1024 * 1024;
 
-/// Whether a value can be told from ordinary words, so that finding it in a text means something: `ollama`
-/// and `no-key-required` are keys too, and no secrets.
+/// Whether a value is distinct from ordinary words, so that finding it in a text is significant:
+/// `ollama` and `no-key-required` are keys too, but not secrets.
 pub fn is_secret_value(value: &str) -> bool {
     let length = value.chars().count();
     let mut different: Vec<char> = value.chars().collect();
@@ -46,8 +46,8 @@ pub fn is_secret_value(value: &str) -> bool {
     length >= shortest && different.len() >= LEAST_DIFFERENT && !value.contains(char::is_whitespace)
 }
 
-/// The first of these secrets that a text has in it, as it is, percent-encoded, in base64, in hexadecimal,
-/// in several of these one over the other, or with other signs between its letters.
+/// Returns the first of these secrets that a text contains, as it is, percent-encoded, in base64,
+/// in hexadecimal, in several of these combined, or with other characters between its letters.
 pub fn secret_in<'a>(secrets: &'a [KnownSecret], text: &str) -> Option<&'a KnownSecret> {
     let mut texts = vec![text.to_owned()];
     if let Ok(json) = serde_json::from_str(text) {
@@ -69,7 +69,7 @@ pub fn secret_in<'a>(secrets: &'a [KnownSecret], text: &str) -> Option<&'a Known
         last = texts.len();
         texts.extend(decoded);
     }
-    // A host loses its capitals.
+    // A host is converted to lower case.
     texts.iter_mut().for_each(|it| it.make_ascii_lowercase());
     let plain: Vec<String> = texts.iter().map(|it| letters(it)).collect();
     let known = secrets.iter().filter(|it| is_secret_value(&it.value));
@@ -82,7 +82,7 @@ pub fn secret_in<'a>(secrets: &'a [KnownSecret], text: &str) -> Option<&'a Known
     })
 }
 
-/// The texts in a JSON value, and the names of its fields.
+/// Collects the strings in a JSON value, and the names of its fields.
 fn strings(json: &Value, into: &mut Vec<String>) {
     match json {
         Value::String(text) => into.push(text.clone()),
@@ -95,15 +95,15 @@ fn strings(json: &Value, into: &mut Vec<String>) {
     }
 }
 
-/// A value in hexadecimal and in base64, in small letters: in base64, wherever in a longer text it
-/// begins, without the signs that depend on what is around it.
+/// Returns the encodings of a value in hexadecimal and in base64, in lower case: in base64 at each
+/// possible offset in a longer text, without the digits that depend on its surroundings.
 fn spellings(value: &str) -> Vec<String> {
     let mut spellings = vec![value.bytes().map(|it| format!("{it:02x}")).collect()];
     for before in 0..3 {
         let bytes: Vec<u8> = std::iter::repeat_n(0, before).chain(value.bytes()).collect();
         let whole = bytes.len() / 3 * 4;
         let encoded = STANDARD_NO_PAD.encode(&bytes);
-        // The first signs hold bits of what is before, the last ones of what is behind.
+        // The first digits contain bits of the preceding bytes, the last ones of those that follow.
         let first = [0, 2, 3][before];
         let Some(inside) = encoded.get(first..whole) else { continue };
         let inside = inside.to_ascii_lowercase();
@@ -113,11 +113,11 @@ fn spellings(value: &str) -> Vec<String> {
     spellings
 }
 
-/// What a sign stands for in some encoding.
+/// Returns the value of a digit in some encoding.
 type Digit = fn(u8) -> Option<u8>;
 
-/// What the runs of base64 and hexadecimal in a text say, wherever in a run it begins. White space in
-/// between says nothing.
+/// Decodes the runs of base64 and hexadecimal in a text, at each possible offset in a run. White
+/// space is ignored.
 fn decoded_runs(text: &str, room: &mut usize) -> Vec<String> {
     let signs: Vec<u8> = text.bytes().filter(|it| !it.is_ascii_whitespace()).collect();
     let mut decoded = Vec::new();
@@ -151,7 +151,7 @@ fn hex_digit(sign: u8) -> Option<u8> {
     char::from(sign).to_digit(16).map(|it| it as u8)
 }
 
-/// The bytes that digits of so many bits spell.
+/// Returns the bytes that digits of so many bits encode.
 fn joined(digits: &[u8], bits: u32) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(digits.len());
     let (mut held, mut count) = (0_u32, 0);
@@ -167,7 +167,7 @@ fn joined(digits: &[u8], bits: u32) -> Vec<u8> {
     bytes
 }
 
-/// A text with every percent sign that has two digits behind it decoded, whatever that makes.
+/// Decodes every percent sign that is followed by two digits, whatever the result is.
 fn percent_decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
@@ -188,7 +188,7 @@ fn percent_decoded(text: &str) -> String {
     String::from_utf8_lossy(&decoded).into_owned()
 }
 
-/// The letters and digits of a text.
+/// Returns the letters and digits of a text.
 fn letters(text: &str) -> String {
     text.chars().filter(|it| it.is_alphanumeric()).collect()
 }

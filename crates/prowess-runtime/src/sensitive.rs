@@ -1,11 +1,12 @@
-//! Files that are asked about each time they are written: what holds secrets, and what programs or
-//! agents act on without being told to. Those with secrets are asked about before they are read, too.
+//! Sensitive files, which are asked about each time they are written: files with secrets, and files
+//! that programs or agents act on automatically. Those with secrets are asked about before they are
+//! read, too.
 
 use std::{ffi::OsStr, path::Path};
 
 use super::glob::fits;
 
-/// Names in lower case, with `*`, and why such files are asked about.
+/// Names in lower case, with `*`, and the reason to ask about such files.
 type Rows = &'static [(&'static [&'static str], &'static str)];
 
 /// Files with secrets.
@@ -71,7 +72,7 @@ const SECRETS: Rows = &[
     ),
 ];
 
-/// Folders with secrets, wherever they lie, and files that only their folder tells apart.
+/// Folders with secrets, wherever they are, and files that are only recognizable by their folder.
 const SECRET_FOLDERS: &[&str] = &[
     ".ssh",
     ".gnupg",
@@ -108,7 +109,8 @@ const SECRET_FOLDERS: &[&str] = &[
     "etc/sudoers.d",
 ];
 
-/// Names of what is no secret: certificates of authorities, examples, public keys, and source code.
+/// Names of files that are not secret: certificates of authorities, examples, public keys, and
+/// source code.
 const NO_SECRETS: &[&str] = &[
     "cacert.pem",
     "ca-bundle.pem",
@@ -147,7 +149,7 @@ const NO_SECRETS: &[&str] = &[
     "*.svelte",
 ];
 
-/// Files that are asked about when they are written, and not when they are read.
+/// Files that are asked about when they are written, but not when they are read.
 const NAMES: Rows = &[
     (&["*.env.*", "credentials*", "secrets*"], "it may contain secrets"),
     (
@@ -167,7 +169,7 @@ const NAMES: Rows = &[
     ),
 ];
 
-/// Files that agents and programs act on by themselves.
+/// Files that agents and programs act on automatically.
 const ACTED_ON: Rows = &[
     (
         &[
@@ -216,15 +218,15 @@ const ACTED_ON: Rows = &[
     (&[".tool-versions"], "it says which versions of programs run"),
 ];
 
-/// Folders of what others wrote, which tools put there.
+/// Folders of third-party files, created by tools.
 const DEPENDENCIES: &[&str] =
     &["node_modules", "target", "vendor", "venv", ".venv", ".tox", "site-packages"];
 
-/// Folders whose files agents follow.
+/// Folders with instructions for agents.
 const AGENT_FOLDERS: &[&str] = &[".agents", ".agent", ".github/instructions", ".github/prompts"];
 
-/// Why a file is asked about before it is read; nothing for any other. The path is the one behind the
-/// directory that tools may use.
+/// Returns the reason to ask before a file is read; `None` if it is not secret. The path is
+/// relative to a root.
 pub(crate) fn secret(path: &Path) -> Option<&'static str> {
     if lies_in_any(path, SECRET_FOLDERS) {
         return Some("files in this folder may be secret");
@@ -236,7 +238,7 @@ pub(crate) fn secret(path: &Path) -> Option<&'static str> {
     named(SECRETS, &name)
 }
 
-/// Whether a folder is known to hold folders with secrets, such as `.config`.
+/// Whether a folder is known to contain folders with secrets, such as `.config`.
 pub(crate) fn holds_secrets(folder: &Path) -> bool {
     let text = format!("/{}", folder.to_string_lossy().to_lowercase());
     SECRET_FOLDERS.iter().any(|it| {
@@ -245,8 +247,8 @@ pub(crate) fn holds_secrets(folder: &Path) -> bool {
     })
 }
 
-/// Why a file is guarded while a command runs that nobody has seen: it may contain secrets, or agents and
-/// programs act on it. Nothing for any other, and for what dependencies bring.
+/// Returns the reason to guard a file while an unapproved command runs: it may contain secrets, or
+/// agents and programs act on it. `None` for other files, and for those of dependencies.
 pub(crate) fn guarded(path: &Path) -> Option<&'static str> {
     let is_brought = |it: &OsStr| DEPENDENCIES.iter().any(|own| it == *own);
     if path.iter().any(is_brought) {
@@ -255,14 +257,14 @@ pub(crate) fn guarded(path: &Path) -> Option<&'static str> {
     secret(path).or_else(|| acted_on(path))
 }
 
-/// Why a file should not be written by the way: agents and programs act on it.
+/// Returns the reason why a file should not be written unnoticed: agents and programs act on it.
 pub(crate) fn acted_on(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_string_lossy().to_lowercase();
     let of_agents = || lies_in_any(path, AGENT_FOLDERS).then_some("agents follow its instructions");
     named(ACTED_ON, &name).or_else(of_agents)
 }
 
-/// Why a file is asked about each time it is written; nothing for any other.
+/// Returns the reason to ask each time a file is written; `None` if it is not sensitive.
 pub(crate) fn sensitive(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_string_lossy().to_lowercase();
     let by_name = secret(path).or_else(|| named(NAMES, &name)).or_else(|| acted_on(path));
@@ -283,7 +285,7 @@ fn named(rows: Rows, name: &str) -> Option<&'static str> {
     rows.iter().find(|it| it.0.iter().any(|pattern| fits(pattern, name))).map(|it| it.1)
 }
 
-/// Whether a path is one of these folders or lies in one.
+/// Whether a path is one of these folders or inside of one.
 fn lies_in_any(path: &Path, folders: &[&str]) -> bool {
     let text = format!("/{}/", path.to_string_lossy().to_lowercase());
     folders.iter().any(|it| text.contains(&format!("/{it}/")))

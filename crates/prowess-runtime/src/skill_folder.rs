@@ -1,4 +1,4 @@
-//! The folder of a skill: where it lies, and all that lay there when it was read.
+//! The folder of a skill: its path, and its files when it was read.
 
 use std::{
     ffi::OsStr,
@@ -17,8 +17,8 @@ use std::{
 use prowess_sandbox::{Links, Root, RootError, Work};
 use rustix::fs::FileType;
 
-/// The folder of a skill. Once it is read, what is approved and what runs are the same bytes,
-/// whatever becomes of the folder.
+/// The folder of a skill. Once it is read, the approved bytes are those that run, even if the
+/// folder changes.
 #[derive(Clone)]
 pub struct SkillFolder {
     path: PathBuf,
@@ -31,27 +31,27 @@ pub(crate) struct SkillFile {
     /// Its path within the folder.
     pub(crate) path: String,
     pub(crate) kind: FileKind,
-    /// What it holds; of a link where it leads.
+    /// Its content; for a link, the target.
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What a file is.
+/// The type of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileKind {
-    /// An ordinary one, with its mode.
+    /// A regular one, with its mode.
     Plain(u32),
     Link,
     Other(FileType),
 }
 
 impl FileKind {
-    /// Whether somebody may run it.
+    /// Whether it is executable.
     pub(crate) fn is_executable(self) -> bool {
         matches!(self, Self::Plain(mode) if mode & 0o111 != 0)
     }
 }
 
-/// Gives the files of a skill to a run, as a folder of this name; returns where it lies.
+/// Writes the files of a skill to a folder of this name for a run; returns its path.
 pub(crate) fn give_folder(work: &Work, name: &str, files: &[SkillFile]) -> io::Result<PathBuf> {
     let folder = work.given(name);
     DirBuilder::new().mode(0o700).create(&folder)?;
@@ -71,7 +71,7 @@ pub(crate) fn give_folder(work: &Work, name: &str, files: &[SkillFile]) -> io::R
     Ok(folder)
 }
 
-/// A folder cannot be read whole.
+/// A folder cannot be read completely.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FolderError {
@@ -81,21 +81,21 @@ pub enum FolderError {
     /// One of its files cannot be read.
     #[error("a file of the skill cannot be read")]
     Io(#[from] io::Error),
-    /// It holds more than is taken along.
+    /// It exceeds the limits.
     #[error("the folder of the skill has more than {MAX_FILES} files or {MAX_BYTES} bytes")]
     TooLarge,
-    /// A file has a name that cannot be shown to anybody.
+    /// A file has a name that cannot be displayed.
     #[error("the skill has a file whose name is not valid UTF-8")]
     Name,
 }
 
-/// How much of a skill is taken along.
+/// The limits on the files of a skill.
 const MAX_FILES: usize = 10_000;
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 const MAX_DEPTH: usize = 32;
 
 impl SkillFolder {
-    /// Reads every file of it. No link is followed.
+    /// Reads all its files. Links are not followed.
     pub fn read(&self) -> Result<Self, FolderError> {
         let root = Root::open(&self.path)?;
         let (mut files, mut seen, mut room) = (Vec::new(), 0, MAX_BYTES);
@@ -134,17 +134,17 @@ impl SkillFolder {
         Ok(self.with(files))
     }
 
-    /// The same, with these files.
+    /// Replaces the files.
     pub(crate) fn with(&self, files: Vec<SkillFile>) -> Self {
         Self { path: self.path.clone(), files: Some(Arc::new(files)) }
     }
 
-    /// The same as if nobody had read it.
+    /// Returns the folder without the files that were read.
     pub(crate) fn unread(&self) -> Self {
         self.path.clone().into()
     }
 
-    /// What was read of it; all that lies there now where nothing was.
+    /// Returns the files that were read; otherwise reads the current ones.
     pub(crate) fn files(&self) -> Result<Arc<Vec<SkillFile>>, FolderError> {
         match &self.files {
             Some(files) => Ok(files.clone()),
@@ -168,7 +168,7 @@ impl Deref for SkillFolder {
 }
 
 impl PartialEq for SkillFolder {
-    /// Whether both lie at the same place.
+    /// Whether both have the same path.
     fn eq(&self, other: &Self) -> bool {
         self.path == other.path
     }

@@ -1,4 +1,4 @@
-//! JSON as it was meant: an object in which a name stands twice says two things at once.
+//! Parses JSON and refuses duplicate names in an object, which are ambiguous.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -8,14 +8,14 @@ use serde::{
 };
 use serde_json::Value;
 
-/// Reads JSON. An object that has a name twice, however deep, is an error: who has checked one of
-/// the values would act on the other.
+/// Parses JSON. An object with a duplicate name, at any depth, is an error: one value might be
+/// checked and the other one used.
 pub fn strict_json(text: &str) -> Result<Value, serde_json::Error> {
     let value = serde_json::from_str(text)?;
     serde_json::from_str(text).map(|Unique| value)
 }
 
-/// JSON without a name that stands twice in one object.
+/// JSON without duplicate names in an object.
 struct Unique;
 
 impl<'de> Deserialize<'de> for Unique {

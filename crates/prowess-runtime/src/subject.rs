@@ -1,4 +1,4 @@
-//! What an approval is bound to: every file of a skill, or every word of a command.
+//! The subject of an approval: every file of a skill, or every word of a command.
 
 mod difference;
 
@@ -17,10 +17,10 @@ use crate::{
     skill_folder::{FileKind, FolderError, SkillFile},
 };
 
-/// What was approved, or would be.
+/// The subject of an approval.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Subject {
-    /// What tells it from any other.
+    /// Its digest, which identifies it.
     pub(crate) digest: String,
     /// Its files by path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -34,35 +34,35 @@ pub(crate) struct Subject {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FileDigest {
     digest: String,
-    /// Its mode in octal digits, or what it is if it is no file.
+    /// Its mode in octal digits, or its type if it is not a regular file.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     mode: String,
-    /// How many bytes it has.
+    /// Its size in bytes.
     #[serde(default)]
     size: u64,
-    /// Its text, where that is not too long.
+    /// Its text, unless that is too long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     text: Option<String>,
 }
 
-/// What stands for the skill as it was loaded, beside the files of its folder.
+/// The path of the skill as loaded, in addition to the files of its folder.
 const LOADED: &str = "";
-/// How much text is kept of all files, to show what has changed.
+/// The maximum total size of saved texts, to show changes.
 const TEXTS: usize = 512 * 1024;
 
 impl Subject {
-    /// Looks at a skill: what it executes, and every file of its folder with path, kind and mode.
-    /// What was read of the folder counts, else what lies there now.
+    /// Creates the subject of a skill: its definition, and every file of its folder with path, type
+    /// and mode. The files that were read are used, else the current ones.
     pub(crate) fn of(entry: &SkillRecord) -> Result<Self, FolderError> {
         let mut subject = Self::default();
         let mut room = TEXTS;
-        // What is executed is what was loaded, whatever the file says by now.
+        // The loaded definition is executed, even if the file has changed since.
         let loaded = entry.render();
         match &entry.folder {
             Some(folder) => {
                 subject.add(LOADED, loaded.as_bytes(), "", &mut 0);
                 let files = folder.files()?;
-                // What decides is kept, however much else there is.
+                // The most important texts are saved first, within the limit.
                 let mut files: Vec<&SkillFile> = files.iter().collect();
                 files.sort_by_key(|it| (rank(&it.path, it.kind.is_executable()), &*it.path));
                 files.into_iter().for_each(|it| subject.add_file(it, &mut room));
@@ -77,7 +77,7 @@ impl Subject {
         Ok(subject)
     }
 
-    /// Takes words as they are: a command, a request.
+    /// Creates the subject of words: a command, a request.
     pub(crate) fn of_words<'w>(words: impl IntoIterator<Item = &'w [u8]>) -> Self {
         let mut all = Sha256::new();
         for word in words {
@@ -87,7 +87,7 @@ impl Subject {
         Self { digest: hex(all), ..Self::default() }
     }
 
-    /// Takes a text as it is, and keeps it.
+    /// Creates the subject of a text, which is saved.
     #[cfg(feature = "http")]
     pub(crate) fn of_text(path: &str, text: &str) -> Self {
         let digest = hex(Sha256::new_with_prefix(text));
@@ -96,12 +96,12 @@ impl Subject {
         Self { digest, files: BTreeMap::from([(path.to_owned(), part)]), ..Self::default() }
     }
 
-    /// The text that it was made from, as long as it is kept.
+    /// Returns the text that it was created from, if that is still saved.
     pub(crate) fn into_text(self) -> Option<String> {
         self.files.into_values().next()?.text
     }
 
-    /// The same, with hosts that it may connect to.
+    /// Adds the hosts that it may connect to.
     pub(crate) fn with_hosts(self, hosts: &[String]) -> Self {
         let mut hosts = hosts.to_vec();
         hosts.sort_unstable();
@@ -111,7 +111,7 @@ impl Subject {
         Self { digest: Self::of_words(words).digest, hosts, ..self }
     }
 
-    /// Takes a skill that a server offers as the server lists it: every file with where it is.
+    /// Creates the subject of a remote skill, as the server lists it: every file with its URI.
     pub(crate) fn offered(skill: &RemoteSkill) -> Self {
         let mut all = Sha256::new();
         let mut subject = Self::default();
@@ -127,22 +127,22 @@ impl Subject {
         subject
     }
 
-    /// What has changed since `old`: every file by name, then lines with `+` and `-`; bounded.
+    /// Describes the changes since `old`: every file by name, then lines with `+` and `-`; bounded.
     pub(crate) fn difference(&self, old: &Self) -> String {
         difference(&old.files, &self.files)
     }
 
-    /// Its files with their sizes, those first that can run; nothing where there is one alone.
+    /// Lists its files with their sizes, executable ones first; `None` if there is only one.
     pub(crate) fn listed(&self) -> Option<String> {
         listed(&self.files)
     }
 
-    /// Forgets what the files say, and still tells them from others.
+    /// Drops the texts of the files, and keeps their digests.
     pub(crate) fn forget_texts(&mut self) {
         self.files.values_mut().for_each(|it| it.text = None);
     }
 
-    /// How many bytes it keeps of what the files say.
+    /// Returns the total size of the saved texts in bytes.
     pub(crate) fn kept(&self) -> usize {
         self.files.values().filter_map(|it| it.text.as_ref()).map(String::len).sum()
     }
@@ -150,7 +150,7 @@ impl Subject {
     fn add_file(&mut self, file: &SkillFile, room: &mut usize) {
         let mode = match file.kind {
             FileKind::Plain(mode) => format!("{mode:o}"),
-            // A link counts by where it leads; a pipe or device by being one.
+            // A link is represented by its target; a pipe or device by its type.
             FileKind::Link => format!("{:?}", FileType::Symlink),
             FileKind::Other(kind) => format!("{kind:?}"),
         };
@@ -169,7 +169,7 @@ impl Subject {
     }
 }
 
-/// What is looked at first: what a skill says, then what it can run, then all else.
+/// Returns the order of files: the document of a skill, then executable ones, then all others.
 fn rank(path: &str, is_executable: bool) -> u8 {
     match path {
         "SKILL.md" | "skill.md" => 0,

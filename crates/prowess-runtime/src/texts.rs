@@ -1,4 +1,4 @@
-//! The texts of a directory, read for whoever looks something up in them.
+//! The texts of a directory, read for a search in them.
 
 use std::{
     ffi::OsStr,
@@ -14,23 +14,23 @@ use rustix::fs::FileType;
 pub struct Texts {
     /// Each file with its path inside the directory, sorted by it.
     pub files: Vec<(String, String)>,
-    /// What was not read, each with why.
+    /// The files that were not read, each with the reason.
     pub left_out: Vec<String>,
 }
 
-/// The names of texts end so.
+/// The extensions of texts.
 const ENDINGS: &[&str] = &["md", "markdown", "txt", "rst", "adoc"];
-/// The largest file, and all of them together, in bytes.
+/// The maximum size of a file, and of all together, in bytes.
 const FILE: u64 = 1024 * 1024;
 const ALL: usize = 64 * 1024 * 1024;
-/// How deep, and how many entries of a directory are looked at.
+/// The maximum depth, and the maximum number of entries of a directory.
 const DEPTH: usize = 8;
 const ENTRIES: usize = 10_000;
-/// How many directories are looked at.
+/// The maximum number of directories.
 const DIRECTORIES: usize = 10_000;
 
-/// Reads the Markdown and text files below a directory. No link is followed, what is hidden is passed
-/// over, and what is too large or no text is left out.
+/// Reads the Markdown and text files below a directory. Links are not followed, hidden files are
+/// skipped, and files that are too large or not text are left out.
 pub fn texts(root: &Root) -> Texts {
     let mut texts = Texts::default();
     let mut directories = vec![PathBuf::new()];

@@ -1,4 +1,4 @@
-//! A tool: something that a model can call.
+//! A tool that a model can call.
 
 use std::{
     borrow::Cow,
@@ -14,156 +14,156 @@ use serde_json::Value;
 
 use crate::{change::FileChange, entry::SkillRecord, outcome::Outcome, remote_skill::RemoteSkill};
 
-/// What a call comes to, once it is waited for.
+/// The future of an outcome.
 pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 
-/// What is done before a call, once it is waited for.
+/// The future of the preparation of a call.
 pub type ReadyFuture<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// Something that a model can call.
+/// A tool that a model can call.
 ///
-/// A tool says what a call would do before it does it, so that the policy can decide. Its answer is
-/// bounded in time and size, and whatever it started is dead when the answer is dropped.
+/// A tool declares the action of a call before performing it, so that the policy can decide. Its
+/// outcome is bounded in time and size, and everything it started ends when the future is dropped.
 pub trait Tool: Send + Sync + fmt::Debug {
-    /// What it is called by: letters, digits, `_` and `-`.
+    /// Returns its name: letters, digits, `_` and `-`.
     fn name(&self) -> &str;
 
-    /// What it does, for a model.
+    /// Returns its description for a model.
     fn description(&self) -> Cow<'_, str>;
 
-    /// What it does in one line, for people.
+    /// Returns its description in one line, for people.
     fn summary(&self) -> String {
         let description = self.description();
         let mut lines = description.lines().map(str::trim);
         lines.find(|it| !it.is_empty()).unwrap_or_default().to_owned()
     }
 
-    /// The JSON schema of its input.
+    /// Returns the JSON schema of its input.
     fn input_schema(&self) -> Value;
 
-    /// The JSON schema of what it gives when all is well, where it promises one.
+    /// Returns the JSON schema of its successful output, if it has one.
     fn output_schema(&self) -> Option<Value> {
         None
     }
 
-    /// Other names of its inputs, each with the name that it stands for.
+    /// Returns aliases of its inputs, each with the actual name.
     fn aliases(&self) -> &[(&str, &str)] {
         &[]
     }
 
-    /// What a call with this input would do; an outcome when the input is not what it takes.
+    /// Returns the action of a call with this input; an outcome if the input is invalid.
     fn action(&self, input: &Value) -> Result<Action, Box<Outcome>>;
 
-    /// Does what has to be done once before it can be called so, however long that takes: it is not part of the call.
+    /// Prepares such a call once, however long that takes: it is not part of the call.
     fn get_ready<'a>(&'a self, _act: &'a Action, _input: &'a Value) -> ReadyFuture<'a> {
         Box::pin(async {})
     }
 
-    /// Does it.
+    /// Performs a call.
     fn call<'a>(&'a self, input: Value) -> ToolFuture<'a>;
 
-    /// Does what was let pass, where [`action`](Self::action) has taken along what may have changed since.
+    /// Performs an authorized action, which has the data that was read by [`action`](Self::action).
     fn perform<'a>(&'a self, action: Action, input: Value) -> ToolFuture<'a> {
         drop(action);
         self.call(input)
     }
 
-    /// Whether an outcome of it is what a skill says; a model reads that between markers.
+    /// Whether an outcome is the text of a skill; a model reads that between markers.
     fn is_skill_text(&self, outcome: &Outcome) -> bool {
         let _ = outcome;
         false
     }
 }
 
-/// What a call would do to the world.
+/// The action of a call.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Action {
-    /// It tells what is in a library or store, and touches nothing else.
+    /// Returns information about a library or store, and touches nothing else.
     Tell,
-    /// It tells the instructions of a skill.
+    /// Discloses the instructions of a skill.
     Disclose(Box<SkillRecord>),
-    /// It tells a file that a skill brings.
+    /// Discloses a file of a skill.
     Resource {
-        /// Where it lies.
+        /// Its path.
         path: PathBuf,
-        /// What it held when it was looked at, which is what is told.
+        /// Its content when it was authorized, which is disclosed.
         bytes: Arc<[u8]>,
     },
-    /// It executes a skill.
+    /// Executes a skill.
     Execute(Box<SkillRecord>),
-    /// It runs a command.
+    /// Runs a command.
     Command {
         /// The command, as given.
         line: String,
-        /// Where it runs.
+        /// Its working directory.
         directory: PathBuf,
-        /// What the tool has found out about it; nothing where it may not run anyway.
+        /// The preview by the tool; `None` if it may not run anyway.
         preview: Option<CommandPreview>,
     },
-    /// It reads a file or lists a directory.
+    /// Reads a file or lists a directory.
     Read(PathBuf),
-    /// It writes a file.
+    /// Writes a file.
     Write(FileChange),
-    /// It asks a server for something, or sends it something.
+    /// Sends an HTTP request.
     Fetch {
-        /// In capitals.
+        /// The method, in upper case.
         method: String,
-        /// The address, as given.
+        /// The URL, as given.
         url: String,
-        /// How many bytes it sends as a body; nothing where it sends none.
+        /// The size of the body in bytes; `None` without a body.
         body: Option<usize>,
     },
-    /// It asks a database.
+    /// Queries a database.
     Query(String),
-    /// It starts a server that a skill brings, which goes on running, or connects to one.
+    /// Starts a server of a skill, which keeps running, or connects to one.
     Start {
-        /// The server as a skill of its own: what is executed is its command line, or its address.
+        /// The server as a skill of its own, whose definition is its command line, or its URL.
         entry: Box<SkillRecord>,
-        /// What the server is called.
+        /// The name of the server.
         server: String,
-        /// Where it is, if it is no program; as it is written.
+        /// Its URL as written, if it is not a program.
         url: Option<String>,
     },
-    /// It asks a server that a skill brought, or that was set.
+    /// Calls a tool of a server.
     Serve {
-        /// What the server is called.
+        /// The name of the server.
         server: String,
-        /// The skill that brought it; nothing if somebody has set it.
+        /// The skill that brings it; `None` if it is configured.
         skill: Option<String>,
-        /// What the server calls the tool.
+        /// The server's name of the tool.
         tool: String,
     },
-    /// It starts a server that a file of a project sets, or connects to it.
+    /// Starts a server that a project file configures, or connects to it.
     Connect {
         /// Its label.
         server: String,
-        /// What would run or be asked.
+        /// The command line or the URL.
         line: String,
         /// The file.
         file: PathBuf,
-        /// Where it is, if it is no program; as it is written.
+        /// Its URL as written, if it is not a program.
         url: Option<String>,
     },
-    /// It tells the instructions of a skill that a server offers.
+    /// Discloses the instructions of a remote skill.
     TakeUp(Box<RemoteSkill>),
 }
 
-/// A command as it would run, looked at before anybody is asked about it.
+/// A preview of a command, before anybody is asked about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandPreview {
-    /// What tells it from any other: words, programs and the directory.
+    /// Its digest: words, programs and the directory.
     pub digest: String,
-    /// What it could reach, one line each.
+    /// The resources that it could access, one per line.
     pub reach: Vec<String>,
     /// Whether it would run in a sandbox.
     pub is_sandboxed: bool,
-    /// Whether a person has agreed to exactly this command, once it was let pass.
+    /// Whether a person has approved this exact command, once it is authorized.
     pub is_agreed: bool,
 }
 
 impl Action {
-    /// What it is to execute a skill: an instruction is told, any other one runs.
+    /// Returns the action of a skill: an instruction is disclosed, any other type is executed.
     pub fn of(entry: SkillRecord) -> Self {
         match entry.definition {
             Definition::Instruction { .. } => Self::Disclose(Box::new(entry)),
@@ -171,7 +171,7 @@ impl Action {
         }
     }
 
-    /// Whether it changes nothing, wherever, so that several may be done side by side.
+    /// Whether it is read-only, so that several may be performed at once.
     pub fn only_looks(&self) -> bool {
         match self {
             Self::Tell | Self::Disclose(_) | Self::Resource { .. } | Self::Read(_) => true,
@@ -187,14 +187,14 @@ impl Action {
         }
     }
 
-    /// Notes whether a person has agreed to it, for a command.
+    /// Records for a command whether a person has approved it.
     pub(crate) fn set_agreed(&mut self, is_agreed: bool) {
         if let Self::Command { preview: Some(preview), .. } = self {
             preview.is_agreed = is_agreed;
         }
     }
 
-    /// The file or directory that it reads or writes.
+    /// Returns the file or directory that it reads or writes.
     pub(crate) fn path(&self) -> Option<&Path> {
         match self {
             Self::Read(path) | Self::Resource { path, .. } => Some(path),
@@ -203,7 +203,7 @@ impl Action {
         }
     }
 
-    /// The skill that it tells or whose files it runs.
+    /// Returns the skill that it discloses or executes.
     pub(crate) fn entry(&self) -> Option<&SkillRecord> {
         match self {
             Self::Execute(entry) | Self::Disclose(entry) | Self::Start { entry, .. } => Some(entry),

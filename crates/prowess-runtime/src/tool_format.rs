@@ -1,23 +1,23 @@
-//! Tools as those who offer models want to be told about them.
+//! Formats tools for the APIs of model providers.
 
 use serde_json::{Map, Value, json};
 
 use crate::tool::Tool;
 
-/// How tools are told.
+/// A format of tool definitions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ToolFormat {
-    /// `name`, `description` and `input_schema`, as Anthropic takes them.
+    /// `name`, `description` and `input_schema`, as for Anthropic.
     #[default]
     Anthropic,
-    /// Functions with `parameters`, as OpenAI takes them; strict where the schema can be.
+    /// Functions with `parameters`, as for OpenAI; strict if the schema permits it.
     OpenAi,
     /// `name`, `description`, `inputSchema` and `outputSchema`, as in the Model Context Protocol.
     Mcp,
 }
 
 impl ToolFormat {
-    /// Tells about a tool; nothing if its name is not one that can be told, or its input no object.
+    /// Formats a tool; `None` if its name is unsupported, or its input is not an object.
     pub fn tell(self, tool: &dyn Tool) -> Option<Value> {
         let (name, description) = (tool.name(), tool.description());
         let is_letter = |it: u8| it.is_ascii_alphanumeric() || it == b'_' || it == b'-';
@@ -30,7 +30,7 @@ impl ToolFormat {
             return None;
         }
         let told = if self == Self::Mcp { schema.clone() } else { flat(schema.clone()) };
-        // What is left out of a schema cannot be kept strictly.
+        // A reduced schema cannot be strict.
         let strict = strict(&schema).filter(|_| told == schema);
         let schema = told;
         Some(match self {
@@ -57,14 +57,14 @@ impl ToolFormat {
     }
 }
 
-/// The schema of a tool's input as a model is told it, always that of an object: without what it says about
-/// itself as a whole, the sizes of numbers, and that what may be left out may be null as well.
+/// Simplifies the input schema of a tool for a model, always as that of an object: without its own
+/// title and description, the sizes of numbers, and null for optional values.
 pub fn plain_schema(mut schema: Value) -> Value {
     lean(&mut schema);
     plain(schema)
 }
 
-/// A schema without what it says about itself as a whole; always that of an object.
+/// Removes the title and description of a schema; always returns that of an object.
 fn plain(schema: Value) -> Value {
     let Value::Object(mut schema) = schema else { return json!({"type": "object"}) };
     for noise in ["$schema", "title", "description"] {
@@ -74,7 +74,7 @@ fn plain(schema: Value) -> Value {
     schema.into()
 }
 
-/// The formats that say how large a number may be in the memory of some program.
+/// The formats that specify the size of a number in memory.
 const SIZES: &[&str] =
     &["uint", "uint8", "uint16", "uint32", "uint64", "int", "int32", "int64", "float", "double"];
 
@@ -100,7 +100,7 @@ fn lean(schema: &mut Value) {
     }
 }
 
-/// Takes null out of what a property can be, and what it is when it is not there.
+/// Removes null from the types of a property, and a null default.
 fn without_null(property: &mut Value) {
     let Some(property) = property.as_object_mut() else { return };
     if property.get("default").is_some_and(Value::is_null) {
@@ -128,8 +128,8 @@ fn without_null(property: &mut Value) {
     }
 }
 
-/// The same schema without alternatives at its top, which these providers refuse: with the properties of
-/// all of them. What is called is checked against the schema itself.
+/// Removes alternatives at the top of a schema, which these providers refuse, and merges their
+/// properties. Calls are checked against the original schema.
 fn flat(schema: Value) -> Value {
     let Value::Object(mut schema) = schema else { return schema };
     for choice in ["allOf", "anyOf", "oneOf"] {
@@ -146,11 +146,11 @@ fn flat(schema: Value) -> Value {
     schema.into()
 }
 
-/// What a strict schema may say beside its type.
+/// The keywords of a strict schema besides its type.
 const KEPT: &[&str] = &["description", "enum", "const", "pattern", "minimum", "maximum"];
 
-/// The same schema as a strict one: every property is required, and one that was not may be null.
-/// Nothing if it leaves open what a value is.
+/// Converts a schema to a strict one: every property is required, and an optional one may be null.
+/// `None` if the type of a value is open.
 fn strict(schema: &Value) -> Option<Value> {
     let kept = || {
         let kept =
@@ -164,7 +164,7 @@ fn strict(schema: &Value) -> Option<Value> {
         made.insert("anyOf".to_owned(), choices?.into());
         return Some(made.into());
     }
-    // What these say is not taken over, so the schema would say less.
+    // These are not supported, so the result would be less precise.
     if ["$ref", "allOf", "not", "if", "patternProperties"].iter().any(|it| schema.get(it).is_some())
     {
         return None;
@@ -201,7 +201,7 @@ fn strict(schema: &Value) -> Option<Value> {
     Some(made.into())
 }
 
-/// The same schema, which also takes null.
+/// Makes a schema accept null, too.
 fn nullable(schema: Value) -> Value {
     match schema.get("type") {
         Some(Value::String(kind)) if schema.get("enum").or(schema.get("const")).is_none() => {

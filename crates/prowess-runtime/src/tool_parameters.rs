@@ -1,4 +1,4 @@
-//! The parameters of a tool, as its input schema describes them.
+//! The parameters of a tool, from its input schema.
 
 use std::fmt;
 
@@ -13,27 +13,27 @@ use crate::schema::{parts, resolved};
 pub struct ToolParameter {
     /// Its name.
     pub name: String,
-    /// Its type in words, such as `string` or `array of integer`.
+    /// A description of its type, such as `string` or `array of integer`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Whether a call has to give it.
+    /// Whether it is required.
     pub is_required: bool,
-    /// Its description, in one line; empty where there is none.
+    /// Its description, in one line; empty if there is none.
     pub description: String,
 }
 
-/// How many parameters are listed, and how long a name, a type and a description can be.
+/// The maximum number of parameters, and the maximum length of a name, a type and a description.
 const MAX_PARAMETERS: usize = 100;
 const MAX_NAME: usize = 64;
 const MAX_KIND: usize = 100;
 const MAX_DESCRIPTION: usize = 500;
-/// How many values of an enumeration and how many choices are named.
+/// The maximum number of named values of an enumeration, and of alternatives.
 const MAX_CHOICES: usize = 6;
-/// How many types inside of types are named.
+/// The maximum depth of nested types.
 const MAX_DEPTH: usize = 3;
 
-/// The parameters that an input schema lists, those that are required first. Texts are those of whoever wrote the schema,
-/// in one line and without characters that nobody sees.
+/// Returns the parameters of an input schema, required ones first. Their texts come from the author
+/// of the schema, in one line and without invisible characters.
 pub fn tool_parameters(schema: &Value) -> Vec<ToolParameter> {
     let root = resolved(schema, schema);
     let required = || parts(root, "required").filter_map(Value::as_str);
@@ -56,7 +56,7 @@ pub fn tool_parameters(schema: &Value) -> Vec<ToolParameter> {
     parameters
 }
 
-/// The names in an input that are no parameters of the tool, where its schema lists what it takes.
+/// Returns the names in an input that are not parameters of the tool, if its schema lists them.
 pub fn unknown_parameters<'i>(schema: &Value, input: &'i Value) -> Vec<&'i str> {
     let root = resolved(schema, schema);
     let Some(properties) = root.get("properties").and_then(Value::as_object) else {
@@ -77,7 +77,7 @@ impl fmt::Display for ToolParameter {
     }
 }
 
-/// The type that a schema describes, in words.
+/// Describes the type of a schema.
 fn kind(root: &Value, schema: &Value, depth: usize) -> String {
     let schema = resolved(root, schema);
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
@@ -106,7 +106,7 @@ fn kind(root: &Value, schema: &Value, depth: usize) -> String {
     }
 }
 
-/// A few words, with `or` between them.
+/// Joins a few words with `or`.
 fn listed(words: impl Iterator<Item = impl Into<String>>) -> String {
     let mut named: Vec<String> = words.take(MAX_CHOICES + 1).map(Into::into).collect();
     if named.len() > MAX_CHOICES {
@@ -115,7 +115,7 @@ fn listed(words: impl Iterator<Item = impl Into<String>>) -> String {
     named.join(" or ")
 }
 
-/// A text in one line of at most so many characters.
+/// Returns a text as one line of at most so many characters.
 fn line(text: &str, most: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().take(most).collect();
     let text = words.join(" ");

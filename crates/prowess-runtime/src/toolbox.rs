@@ -1,4 +1,4 @@
-//! All tools in one place: what every call is checked for, must pass and is bounded by.
+//! All tools in one place: checks, authorizes and bounds every call.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -20,10 +20,10 @@ use crate::{
     tool_parameters::{tool_parameters, unknown_parameters},
 };
 
-/// The tools that can be called, and the gate that a call passes.
+/// The tools that can be called, and their authorizer.
 ///
-/// Calls may come from many threads at once. One that is dropped is cancelled, and one that breaks
-/// down takes nothing with it.
+/// Calls may come from many threads at once. Dropping one cancels it, and a panic in one does not
+/// affect others.
 #[derive(Debug)]
 pub struct Toolbox {
     authorizer: Arc<Authorizer>,
@@ -34,14 +34,14 @@ pub struct Toolbox {
     places: Semaphore,
 }
 
-/// How long and how much a call may take, whatever its tool allows, and how many run at once.
+/// Limits on every call, whatever its tool allows, and on concurrent calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Calls {
-    /// From when it has passed the gate to its end.
+    /// The timeout, after the authorization.
     pub timeout: Duration,
-    /// Bytes of its output, written as JSON.
+    /// The maximum size of its output as JSON, in bytes.
     pub output: usize,
-    /// How many run at once; others wait.
+    /// The maximum number of concurrent calls; others wait.
     pub at_once: usize,
 }
 
@@ -52,14 +52,14 @@ impl Default for Calls {
 }
 
 impl Toolbox {
-    /// Begins with no tool.
+    /// Creates a toolbox without tools.
     pub fn new(authorizer: Arc<Authorizer>) -> Self {
         let calls = Calls::default();
         let places = Semaphore::new(calls.at_once);
         Self { authorizer, active: None, tools: Vec::new(), left_out: Vec::new(), calls, places }
     }
 
-    /// Adds a tool. A name stays with the tool that had it first.
+    /// Adds a tool. If a name is taken, the first tool keeps it.
     #[must_use]
     pub fn with(mut self, tool: Arc<dyn Tool>) -> Self {
         match self.tools.iter().any(|it| it.name() == tool.name()) {
@@ -69,34 +69,34 @@ impl Toolbox {
         self
     }
 
-    /// Has the gate know which skills are active.
+    /// Passes the active skills to the authorizer.
     #[must_use]
     pub fn with_active(self, active: Arc<Active>) -> Self {
         Self { active: Some(active), ..self }
     }
 
-    /// Bounds every call.
+    /// Replaces the limits on calls.
     #[must_use]
     pub fn with_calls(self, calls: Calls) -> Self {
         Self { calls, places: Semaphore::new(calls.at_once.max(1)), ..self }
     }
 
-    /// What every call passes.
+    /// Returns the authorizer.
     pub fn authorizer(&self) -> &Authorizer {
         &self.authorizer
     }
 
-    /// The tools, in the order in which they were added.
+    /// Returns the tools, in the order in which they were added.
     pub fn tools(&self) -> &[Arc<dyn Tool>] {
         &self.tools
     }
 
-    /// The names of tools that were not added, because another had the name.
+    /// Returns the names of tools that were not added, because the name was taken.
     pub fn left_out(&self) -> &[String] {
         &self.left_out
     }
 
-    /// Calls a tool, once its input is what it takes and the gate lets it pass.
+    /// Calls a tool, if its input is valid and the call is authorized.
     pub async fn call(&self, name: &str, input: Value) -> Outcome {
         match self.find(name) {
             Some(tool) => self.call_tool(tool, input).await,
@@ -104,16 +104,16 @@ impl Toolbox {
         }
     }
 
-    /// Does the same with a tool that need not be among its own.
+    /// Does the same with a tool that need not be in the toolbox.
     pub async fn call_tool(&self, tool: &Arc<dyn Tool>, input: Value) -> Outcome {
         let start = Instant::now();
         let outcome = self.answer(tool, input).await.unwrap_or_else(|it| *it);
         Outcome { duration: outcome.duration.or_else(|| Some(start.elapsed())), ..outcome }
     }
 
-    /// Calls the tools of a plan one after the other, each as [`call`](Self::call) does, until one does
-    /// not come out well. `watch` hears of each step before it begins, and of its outcome when it has
-    /// ended. The outcome has the plan, and what came of every step that was tried.
+    /// Calls the tools of a plan one after the other, like [`call`](Self::call), until one fails.
+    /// `watch` is called before each step, and with its outcome after it. The outcome has the plan,
+    /// and the outcomes of all steps that were tried.
     pub async fn run_plan(
         &self,
         plan: &[PlanStep],
@@ -155,9 +155,9 @@ impl Toolbox {
     }
 
     async fn answer(&self, tool: &Arc<dyn Tool>, input: Value) -> Result<Outcome, Box<Outcome>> {
-        // A policy knows it by the name that it has.
+        // The policy uses its canonical name.
         let name = tool.name();
-        // A tool that breaks down while it is asked is as broken as one that does so at work.
+        // A panic in `action` is handled like one in `call`.
         let asked = catch_unwind(AssertUnwindSafe(|| {
             let input = checked(&**tool, input)?;
             Ok::<_, Box<Outcome>>((tool.action(&input)?, input))
@@ -174,7 +174,7 @@ impl Toolbox {
         action.set_agreed(is_agreed);
         let skill = action.entry().map(|it| it.manifest.name.to_string());
         tool.get_ready(&action, &input).await;
-        // Only closing would be an error, and nobody closes it.
+        // It is never closed, so this cannot fail.
         let _place = self.places.acquire().await;
         let mut task = JoinSet::new();
         let own = tool.clone();
@@ -198,7 +198,7 @@ impl Toolbox {
         }
     }
 
-    /// The tool of a name; where none has it to the letter, the only one that has it in another case.
+    /// Returns the tool of a name; if there is none, the only one that matches ignoring case.
     pub fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
         let alike = || {
             let mut alike = self.tools.iter().filter(|it| it.name().eq_ignore_ascii_case(name));
@@ -219,7 +219,7 @@ impl Toolbox {
     }
 }
 
-/// Why a plan goes no further.
+/// Returns the reason why a plan stops.
 fn stopped(PlanStep { step, tool, .. }: &PlanStep, outcome: &Outcome) -> String {
     let ended = if outcome.status == OutcomeStatus::Refused { "was refused" } else { "failed" };
     let why = outcome.message.as_ref().map(|it| format!(": {it}")).unwrap_or_default();
@@ -231,8 +231,8 @@ fn manifests(active: Option<&Active>) -> Vec<Manifest> {
     skills.into_iter().map(|it| it.manifest).collect()
 }
 
-/// An input by the names that the tool uses, if it is what its schema asks for. All that is wrong is
-/// told at once.
+/// Checks an input against the schema of a tool, and resolves aliases. All errors are reported at
+/// once.
 fn checked(tool: &dyn Tool, input: Value) -> Result<Value, Box<Outcome>> {
     let invalid = |message: String| Box::new(Outcome::bad(OutcomeStatus::Invalid, message));
     let root = tool.input_schema();
@@ -248,7 +248,8 @@ fn checked(tool: &dyn Tool, input: Value) -> Result<Value, Box<Outcome>> {
         return Ok(input);
     }
     let mut all: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
-    // A schema may allow what it does not list; where something else is wrong, that is what was mistyped.
+    // A schema may allow unlisted names; if something else is wrong, such a name is probably
+    // misspelled.
     let unknown = unknown_parameters(&root, &input);
     let is_told = |name: &str| mismatches.iter().any(|it| it.parameter == name);
     let untold = unknown.iter().filter(|it| !is_told(it)).take(MAX_NAMED);
@@ -260,10 +261,10 @@ fn checked(tool: &dyn Tool, input: Value) -> Result<Value, Box<Outcome>> {
     })
 }
 
-/// How many parameters are named in one sentence.
+/// The maximum number of parameters in one sentence.
 const MAX_NAMED: usize = 12;
 
-/// The parameters that a tool takes, in a sentence, and the one that an unknown name may stand for.
+/// Returns a sentence with the parameters of a tool, and the one that an unknown name may mean.
 pub fn takes_parameters(tool: &str, schema: &Value, unknown: &[&str]) -> Option<String> {
     let parameters = tool_parameters(schema);
     if parameters.is_empty() {
@@ -280,7 +281,7 @@ pub fn takes_parameters(tool: &str, schema: &Value, unknown: &[&str]) -> Option<
     Some(format!("{near}`{tool}` takes {}", named.join(", ")))
 }
 
-/// Takes aliases for what they stand for, and a null for nothing where the schema knows no null.
+/// Resolves aliases, and removes a null that the schema does not allow.
 fn named(tool: &dyn Tool, root: &Value, input: Map<String, Value>) -> Map<String, Value> {
     let mut named = Map::new();
     for (name, value) in input {
@@ -303,7 +304,7 @@ fn broken(name: &str) -> Box<Outcome> {
     Box::new(outcome.hint("this is a bug in the tool, not in the input"))
 }
 
-/// An outcome whose output is not too long; of one that is, the beginning of its text.
+/// Limits the size of an output; one that is too large is replaced by the beginning of its text.
 fn bounded(outcome: Outcome, most: usize) -> Outcome {
     let text = match &outcome.output {
         Some(Value::String(text)) => text.clone(),

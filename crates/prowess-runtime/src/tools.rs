@@ -1,4 +1,4 @@
-//! The tools that come with the runtime, one a file.
+//! The tools of the runtime, one per file.
 
 mod use_skill;
 mod find_skills;
@@ -34,13 +34,13 @@ pub use self::{
     use_skill::UseSkill,
 };
 
-/// The JSON schema of an input, made from its type, whole in itself.
+/// Generates the self-contained JSON schema of an input from its type.
 fn schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|it| it.inline_subschemas = true);
     settings.into_generator().into_root_schema_for::<T>().to_value()
 }
 
-/// Reads an input.
+/// Parses an input.
 fn input<T: DeserializeOwned>(input: &Value) -> Result<T, Box<Outcome>> {
     let read = T::deserialize(input);
     read.map_err(|error| {
@@ -48,7 +48,7 @@ fn input<T: DeserializeOwned>(input: &Value) -> Result<T, Box<Outcome>> {
     })
 }
 
-/// Does something that waits for the disk where nobody else has to wait for it.
+/// Runs blocking work on a thread of its own.
 async fn blocking(
     work: impl FnOnce() -> Result<Outcome, Box<Outcome>> + Send + 'static,
 ) -> Outcome {

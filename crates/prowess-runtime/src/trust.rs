@@ -1,6 +1,7 @@
-//! Which project folders a person trusts to bring skills that act.
+//! The project folders that a person trusts to have skills that act.
 //!
-//! The answers are in one file of the host's, which only its owner can write. What cannot be read is not trusted.
+//! The decisions are in one file of the host, which only its owner can write. If it is unreadable,
+//! nothing is trusted.
 
 use std::{
     fs::{self, OpenOptions},
@@ -13,63 +14,64 @@ use serde::{Deserialize, Serialize};
 
 use crate::records::{NO_WAIT, locked, now};
 
-/// The file with the folders that a person trusts, and those that they do not. Making one touches nothing.
+/// The file with the folders that a person trusts or does not trust. Creating this touches no
+/// files.
 #[derive(Debug, Clone)]
 pub struct TrustFile {
     directory: PathBuf,
 }
 
-/// What a person has decided about a folder.
+/// A decision on a folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrustEntry {
     /// The folder, with all links resolved.
     pub path: PathBuf,
-    /// Whether it is trusted, with all that is below it.
+    /// Whether it is trusted, with everything below it.
     pub trusted: bool,
-    /// When that was decided.
+    /// The time of the decision.
     pub since: String,
 }
 
-/// What the file holds.
+/// The content of the file.
 #[derive(Default, Serialize, Deserialize)]
 struct Book {
     folders: Vec<TrustEntry>,
 }
 
 const NAME: &str = "trust.json";
-/// The largest file that is read, in bytes.
+/// The maximum size of the file, in bytes.
 const LARGEST: u64 = 16 * 1024 * 1024;
 
 impl TrustFile {
-    /// The file in a directory of the host's.
+    /// Opens the file in a directory of the host.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
         Self { directory: directory.into() }
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub fn path(&self) -> PathBuf {
         self.directory.join(NAME)
     }
 
-    /// All that was decided, by path.
+    /// Returns all decisions, sorted by path.
     pub fn entries(&self) -> io::Result<Vec<TrustEntry>> {
         let mut entries = self.read()?.folders;
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(entries)
     }
 
-    /// What was decided about a folder, or about the nearest one above it; nothing where nobody has decided.
+    /// Returns the decision on a folder, or on the nearest one above it; `None` if there is none.
     pub fn decision(&self, folder: &Path) -> io::Result<Option<bool>> {
         let folder = fs::canonicalize(folder)?;
         let entries = self.read()?.folders;
-        // What is not written out from the root of the disk names no folder.
+        // A relative path does not name a folder.
         let entries = entries.iter().filter(|it| it.path.is_absolute());
         let above = entries.filter(|it| folder.starts_with(&it.path));
         let nearest = above.max_by_key(|it| it.path.components().count());
         Ok(nearest.map(|it| it.trusted))
     }
 
-    /// Keeps what a person has decided about a folder; returns the folder with all links resolved.
+    /// Saves a decision on a folder; returns the folder with all links resolved.
     pub fn decide(&self, folder: &Path, trusted: bool) -> io::Result<PathBuf> {
         let path = fs::canonicalize(folder)?;
         if path.to_str().is_none() {
@@ -84,7 +86,7 @@ impl TrustFile {
         Ok(path)
     }
 
-    /// Forgets what was decided about a folder, which need not be there any more; says whether anything was.
+    /// Removes the decision on a folder, which may no longer exist; returns whether there was one.
     pub fn forget(&self, folder: &Path) -> io::Result<bool> {
         let path = fs::canonicalize(folder).or_else(|_| std::path::absolute(folder))?;
         let mut is_known = false;
@@ -96,12 +98,12 @@ impl TrustFile {
         Ok(is_known)
     }
 
-    /// Changes the file whole or not at all, while no other process does.
+    /// Changes the file atomically, under a lock.
     fn change(&self, change: impl FnOnce(&mut Vec<TrustEntry>)) -> io::Result<()> {
         let _lock = locked(&self.directory)?;
         let mut book = self.read()?;
         change(&mut book.folders);
-        // A temporary file is readable by its owner alone, and stays so.
+        // A temporary file is private, and stays so.
         let mut draft = tempfile::NamedTempFile::new_in(&self.directory)?;
         draft.write_all(&serde_json::to_vec_pretty(&book)?)?;
         draft.as_file().sync_all()?;
@@ -128,7 +130,7 @@ impl TrustFile {
     }
 }
 
-/// Whether something belongs to whoever runs this, and nobody else can write it.
+/// Whether a file belongs to the current user, and nobody else can write it.
 fn is_own(metadata: &fs::Metadata, others: u32) -> bool {
     metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & others == 0
 }

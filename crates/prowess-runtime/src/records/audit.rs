@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::{NO_WAIT, now};
 
-/// One decision, or a run that nothing held. It has no environment, no header and no body in it.
+/// A decision, or a run without a sandbox. It contains no environment, headers or body.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct AuditEntry<'a> {
     /// The tool.
@@ -20,16 +20,16 @@ pub struct AuditEntry<'a> {
     /// The skill that would run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skill: Option<&'a str>,
-    /// What exactly it is.
+    /// The digest of the subject.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<&'a str>,
-    /// What would be done, in one line.
+    /// The action, in one line.
     pub what: &'a str,
     /// `allowed`, `refused`, `ran` or `revoked`.
     pub decision: &'a str,
     /// Who decided: a rule, a setting, an approval, a person, a flag.
     pub by: &'a str,
-    /// What held it, where that is known.
+    /// The sandbox level, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxLevel>,
 }
@@ -43,9 +43,9 @@ struct Line<'a> {
 
 const LOG: &str = "audit.jsonl";
 const OLD_LOG: &str = "audit.1.jsonl";
-/// From which size on a new log is begun; of the old ones the last is kept.
+/// The size at which a new log is started; only the last old one is kept.
 const SIZE: u64 = 4 * 1024 * 1024;
-/// How much of what was wished is logged.
+/// The maximum length of the logged action.
 const WHAT: usize = 500;
 
 /// Adds a line to the log.

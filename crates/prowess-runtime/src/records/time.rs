@@ -1,8 +1,8 @@
-//! Times as text.
+//! Formats times.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A time in UTC, as `2026-11-15T09:30:00Z`.
+/// Formats a time in UTC, as `2026-11-15T09:30:00Z`.
 pub(super) fn text(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs());
     let (year, month, day) = date(seconds / 86_400);
@@ -10,8 +10,8 @@ pub(super) fn text(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// The date so many days after the first of January 1970, counted in years that begin in March, so
-/// that a leap day is the last of its year.
+/// Returns the date so many days after the first of January 1970, counted in years that begin in
+/// March, so that a leap day is the last of its year.
 fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let era = days / 146_097;

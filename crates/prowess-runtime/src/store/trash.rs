@@ -264,7 +264,7 @@ fn origin(trash: &Root, entry: &str) -> Option<PathBuf> {
 }
 
 impl Thrown {
-    /// Puts it back where it was.
+    /// Moves it back to its original folder.
     pub(super) fn restore(&self, locked: &LockedDirectory<'_>) -> Result<(), StoreError> {
         let Some(entry) = &self.entry else {
             return locked.rename((&self.root, &self.name), (&locked.root, &self.folder));
@@ -275,7 +275,7 @@ impl Thrown {
         Ok(())
     }
 
-    /// The names of the skills that were deleted from the same store, each once.
+    /// Returns the names of the skills deleted from the same store, each once.
     pub(super) fn others(&self, store: &Path) -> BTreeSet<String> {
         let Some(trash) = self.entry.as_deref().and_then(Path::parent) else {
             return names(&self.root).unwrap_or_default();
@@ -291,13 +291,13 @@ impl Thrown {
     }
 }
 
-/// The names of the skills in the trash, each once.
+/// Returns the names of the skills in the trash, each once.
 fn names(trash: &Root) -> Result<BTreeSet<String>, StoreError> {
     let name = |it: &String| called(trash, Path::new(it)).or_else(|| Some(parts(it)?.1.to_owned()));
     Ok(kept(trash)?.iter().filter_map(name).collect())
 }
 
-/// What is in the trash, the oldest first; what others have put there is not ours.
+/// Lists the trash, the oldest first; foreign files are ignored.
 fn kept(trash: &Root) -> Result<Vec<String>, StoreError> {
     let names = disk::names(trash.as_fd())
         .map_err(|errno| failed(trash.path(), StateAfter::Unchanged, errno.into()))?;
@@ -305,10 +305,10 @@ fn kept(trash: &Root) -> Result<Vec<String>, StoreError> {
     Ok(names.filter(|it| parts(it).is_some()).collect())
 }
 
-/// When something was deleted, in nanoseconds, and what its folder was called.
+/// Returns the time of the deletion in nanoseconds, and the original name of the folder.
 fn parts(name: &str) -> Option<(u64, &str)> {
     let (time, folder) = name.split_once('-').filter(|it| it.0.len() == 20)?;
-    // Nothing was deleted in times to come, after which nothing could be deleted any more.
+    // A time in the far future would make every later deletion fail.
     let time = time.parse().ok().filter(|it| *it < u64::MAX / 2)?;
     is_folder_name(folder).then_some((time, folder))
 }

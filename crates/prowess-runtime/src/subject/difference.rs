@@ -1,4 +1,4 @@
-//! What has changed of the files of a skill, short enough to be read before it is agreed to.
+//! The changes to the files of a skill, short enough to be read before an approval.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,22 +10,22 @@ use similar::{ChangeTag, TextDiff};
 
 use super::{FileDigest, LOADED, rank};
 
-/// How many lines are shown of all files together, and how many files are named before them.
+/// The maximum number of shown lines of all files together, and of files named before them.
 const LINES: usize = 200;
 const NAMES: usize = 50;
-/// How many of those at least are new, where there are so many.
+/// The minimum number of new files among those, if there are so many.
 const NEWS: usize = 10;
-/// A file of which fewer lines could be shown is named alone.
+/// A file of which fewer lines could be shown is only named.
 const FEWEST: usize = 10;
-/// How many characters of a line are shown.
+/// The maximum number of shown characters of a line.
 const LINE: usize = 200;
-/// How long it may take to find the shortest difference; after that it is a longer one.
+/// The time limit for finding the shortest difference; after that it is a longer one.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 type Files = BTreeMap<String, FileDigest>;
 
-/// Names every file that has changed, what the skill says and runs first, then shows how: of each file as much of what is new as of what
-/// is gone. Whatever is left out is counted.
+/// Names every changed file, the document and executables of the skill first, then shows the
+/// changes: of each file as many added lines as removed ones. Omissions are counted.
 pub(super) fn difference(before: &Files, after: &Files) -> String {
     let paths: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let mut changes: Vec<Change<'_>> = paths
@@ -34,7 +34,7 @@ pub(super) fn difference(before: &Files, after: &Files) -> String {
         .map(|path| Change { path, before: before.get(path), after: after.get(path) })
         .filter(|it| it.before.map(|it| &it.digest) != it.after.map(|it| &it.digest))
         .collect();
-    // What decides is not hidden behind what does not: of what is new, anybody can add as much as they
+    // Relevant changes must not be hidden behind others: anybody can add as many new files as they
     // like.
     let telling = [telling(before), telling(after)].concat();
     changes.sort_by_cached_key(|it| (it.before.is_none(), it.rank(&telling)));
@@ -55,7 +55,7 @@ pub(super) fn difference(before: &Files, after: &Files) -> String {
     let (shown, unseen) = lines.split_at(shown);
     let mut room = room;
     for (at, (change, lines)) in shown.iter().enumerate() {
-        // What a file does not use is left to those behind it; its name and a count are two lines.
+        // Unused lines of a file are left to those after it; its name and a count take two lines.
         let share = room / (shown.len() - at) - 2;
         let _ = writeln!(out, "* {}:", plain(change.path));
         room -= 2 + show(lines, share, &mut out);
@@ -67,14 +67,15 @@ pub(super) fn difference(before: &Files, after: &Files) -> String {
     out
 }
 
-/// What changes in the text of one file, as lines with `+` and `-`, two around each; bounded.
+/// Returns the changes to the text of one file, as lines with `+` and `-`, with two lines of
+/// context; bounded.
 pub(crate) fn file_difference(before: &str, after: &str) -> String {
     let mut out = String::new();
     show(&compared(before, after), LINES, &mut out);
     out
 }
 
-/// The beginning of a text, as many lines of it as are shown; what is left out is counted.
+/// Returns the first lines of a text; omitted lines are counted.
 pub(crate) fn shortened(text: &str) -> String {
     let mut out = String::new();
     for line in text.split_inclusive('\n').take(LINES) {
@@ -87,8 +88,8 @@ pub(crate) fn shortened(text: &str) -> String {
     out
 }
 
-/// Every file with its size, those first that can run or are named by what can; nothing where there
-/// is one alone.
+/// Lists every file with its size, executables and files that they name first; `None` if there is
+/// only one.
 pub(super) fn listed(files: &Files) -> Option<String> {
     let telling = telling(files);
     let mut files: Vec<(&String, &FileDigest)> = files.iter().filter(|it| it.0 != LOADED).collect();
@@ -103,14 +104,14 @@ pub(super) fn listed(files: &Files) -> Option<String> {
     (files.len() > 1).then_some(out)
 }
 
-/// What may name other files: what a skill says, and what it can run.
+/// Returns the texts that may name other files: the document of a skill, and executables.
 fn telling(files: &Files) -> Vec<&str> {
     let tells = |(path, part): &(&String, &FileDigest)| part.rank(path, &[]) < 2;
     files.iter().filter(tells).filter_map(|it| it.1.text.as_deref()).collect()
 }
 
 impl FileDigest {
-    /// What is looked at first; what others name counts as they do.
+    /// Returns the order of a file; one that others name ranks like them.
     fn rank(&self, path: &str, telling: &[&str]) -> u8 {
         let mode = u32::from_str_radix(&self.mode, 8).unwrap_or(0);
         let name = path.rsplit('/').next().unwrap_or(path);
@@ -121,7 +122,7 @@ impl FileDigest {
     }
 }
 
-/// One file that is not what it was.
+/// One changed file.
 struct Change<'f> {
     path: &'f str,
     before: Option<&'f FileDigest>,
@@ -129,7 +130,7 @@ struct Change<'f> {
 }
 
 struct Line {
-    /// Nothing where lines are left out between two changes.
+    /// `None` if lines are omitted between two changes.
     tag: Option<ChangeTag>,
     text: String,
 }
@@ -144,7 +145,7 @@ impl Change<'_> {
             .unwrap_or(u8::MAX)
     }
 
-    /// Its name, and what cannot be shown in lines.
+    /// Returns its name, and the changes that cannot be shown in lines.
     fn named(&self) -> String {
         let name = plain(self.path);
         let size = |it: &FileDigest| format!("{} bytes", it.size);
@@ -168,7 +169,7 @@ impl Change<'_> {
         format!("{name} {what}{mode}{unseen}")
     }
 
-    /// What it said and what it says, where both are known.
+    /// Returns its old and new text, if both are known.
     fn texts(&self) -> Option<(&str, &str)> {
         fn text(part: Option<&FileDigest>) -> Option<&str> {
             part.map_or(Some(""), |it| it.text.as_deref())
@@ -176,13 +177,13 @@ impl Change<'_> {
         Some((text(self.before)?, text(self.after)?))
     }
 
-    /// The lines that have changed, and two around each.
+    /// Returns the changed lines, with two lines of context.
     fn lines(&self) -> Vec<Line> {
         self.texts().map_or_else(Vec::new, |(before, after)| compared(before, after))
     }
 }
 
-/// The lines that differ, and two around each.
+/// Returns the differing lines, with two lines of context.
 fn compared(before: &str, after: &str) -> Vec<Line> {
     let difference = TextDiff::configure().timeout(PATIENCE).diff_lines(before, after);
     let groups = difference.grouped_ops(2);
@@ -197,7 +198,7 @@ fn compared(before: &str, after: &str) -> Vec<Line> {
     lines
 }
 
-/// Shows lines, at most as many as this, and how many it leaves out. Returns how many it has shown.
+/// Shows at most `most` lines, and the number of omitted ones. Returns the number of shown lines.
 fn show(lines: &[Line], most: usize, out: &mut String) -> usize {
     let count = |tag| lines.iter().filter(|it| it.tag == Some(tag)).count();
     let (gone, new) = (count(ChangeTag::Delete), count(ChangeTag::Insert));
@@ -209,7 +210,7 @@ fn show(lines: &[Line], most: usize, out: &mut String) -> usize {
         let (sign, left) = match line.tag {
             None if is_short => ("", &mut 1),
             Some(ChangeTag::Equal) if is_short => (" ", &mut 1),
-            // What is around a change says less than the change.
+            // The context is less important than the change.
             None | Some(ChangeTag::Equal) => continue,
             Some(ChangeTag::Delete) => ("-", &mut gone_left),
             Some(ChangeTag::Insert) => ("+", &mut new_left),
@@ -232,12 +233,12 @@ fn changed(lines: &[Line]) -> usize {
     lines.iter().filter(|it| changes.contains(&it.tag)).count()
 }
 
-/// The bits of a mode that say who may do what.
+/// Returns the permission bits of a mode.
 fn bits(mode: &str) -> String {
     u32::from_str_radix(mode, 8).map_or_else(|_| mode.to_owned(), |it| format!("{:o}", it & 0o7777))
 }
 
-/// A line without its end; what is cut off is counted.
+/// Returns a line without its end, and shortened; omitted characters are counted.
 fn cut(line: &str) -> String {
     let line = line.strip_suffix('\n').unwrap_or(line);
     let line = line.strip_suffix('\r').unwrap_or(line);
@@ -250,7 +251,7 @@ fn cut(line: &str) -> String {
     }
 }
 
-/// A text that cannot end its line, and so looks like no other.
+/// Escapes a text so that it cannot end its line, or look like another.
 fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
