@@ -1,4 +1,4 @@
-//! `execute_command`: a command that the policy lists runs in the sandbox, inside the roots.
+//! `execute_command`: runs a listed command in the sandbox, inside the roots.
 
 use std::{
     borrow::Cow,
@@ -37,13 +37,13 @@ pub struct ExecuteCommand {
     trash: PathBuf,
     chunks: Option<UnboundedSender<Chunk>>,
     authorizer: Option<Arc<Authorizer>>,
-    /// What the machine gives to hold a command, once somebody has looked.
+    /// The sandbox level of the machine, once it is known.
     level: OnceLock<SandboxLevel>,
 }
 
 const NAME: &str = "execute_command";
 
-/// What it takes.
+/// The input.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
@@ -58,7 +58,7 @@ struct Input {
 }
 
 impl ExecuteCommand {
-    /// Makes the tool. Commands run in `directory` unless a call names another one.
+    /// Creates the tool. Commands run in `directory` unless a call names another one.
     pub fn new(policy: Policy, sandbox: Sandbox, limits: RunLimits, directory: PathBuf) -> Self {
         Self {
             policy,
@@ -72,34 +72,34 @@ impl ExecuteCommand {
         }
     }
 
-    /// The same, with the directory to which is moved what no command may leave behind, such as a
-    /// new `prowess.toml`. Unless it is given, that is where temporary files belong.
+    /// Sets the directory for files that no command may create, such as a new `prowess.toml`. The
+    /// default is the directory for temporary files.
     #[must_use]
     pub fn with_trash(self, trash: PathBuf) -> Self {
         Self { trash, ..self }
     }
 
-    /// The same, with somebody who gets what commands print as it comes.
+    /// Sends the output of commands as it is printed.
     #[must_use]
     pub fn streaming(self, chunks: UnboundedSender<Chunk>) -> Self {
         Self { chunks: Some(chunks), ..self }
     }
 
-    /// The same, with the gate that says which skills are not told to whoever wants them: of those, no
-    /// command reads a file.
+    /// Sets the authorizer, which determines the undisclosed skills: commands cannot read their
+    /// files.
     #[must_use]
     pub fn with_gate(self, authorizer: Arc<Authorizer>) -> Self {
         Self { authorizer: Some(authorizer), ..self }
     }
 
-    /// What holds for a command now.
+    /// Returns the current policy for a command.
     fn policy(&self, roots: &[PathBuf]) -> Policy {
         let mut policy = self.policy.clone();
         if let (Some(authorizer), Some(active)) = (&self.authorizer, Active::current()) {
             let is_near = |folder: &Path| {
                 roots.iter().any(|it| folder.starts_with(it) || it.starts_with(folder))
             };
-            // No name of a folder is a pattern.
+            // Names of folders must not act as patterns.
             let pattern = |it: &Path| it.to_string_lossy().replace('*', "?");
             let deny = |it: &Path| PolicyRule {
                 path: Some(pattern(it)),
@@ -111,7 +111,7 @@ impl ExecuteCommand {
         policy
     }
 
-    /// Whether somebody has to agree before a command reads a file with secrets.
+    /// Whether a command may only read a file with secrets after approval.
     fn keeps_secret(&self, path: &Path) -> bool {
         match &self.authorizer {
             Some(authorizer) => authorizer.keeps_secret(NAME, path),
@@ -119,9 +119,9 @@ impl ExecuteCommand {
         }
     }
 
-    /// The files with secrets that a command does not get to see because it names none of them: one
-    /// that only reads, or that nobody has listed and no person has agreed to. Git would take a hidden
-    /// file for a removed one.
+    /// Returns the files with secrets to hide from a command that names none of them: one that only
+    /// reads, or an unlisted one that no person has approved. Git would treat a hidden file as
+    /// removed.
     fn hidden_secrets(
         &self,
         plan: &Plan,
@@ -162,11 +162,11 @@ impl ExecuteCommand {
         }
     }
 
-    /// What is known about a command before it runs; nothing for one that may not run.
+    /// Returns the preview of a command; `None` if it may not run.
     fn preview(&self, input: &Input) -> Option<CommandPreview> {
         let plan = commands::plan(&input.command, &self.place(input), &self.policy).ok()?;
         let digest = plan.subject().digest;
-        // Nobody is asked about what is listed, unless they want to be.
+        // A listed command is not asked about, unless the policy always asks.
         let is_asked = !plan.unlisted.is_empty()
             || !plan.secrets.is_empty()
             || self.policy.approvals == Approvals::Always;
@@ -175,7 +175,7 @@ impl ExecuteCommand {
         Some(CommandPreview { digest, reach, is_sandboxed, is_agreed: false })
     }
 
-    /// What a command could reach, one line each.
+    /// Returns the resources that a command could access, one per line.
     fn reach(&self, plan: &Plan) -> Vec<String> {
         let directory = format!("directory: `{}`", plan.directory.display());
         if !self.sandbox.confines() {
@@ -237,7 +237,7 @@ impl ExecuteCommand {
             named.append(&mut withheld.ways);
             let trees: BTreeSet<&Path> = roots.iter().flat_map(|it| it.ancestors()).collect();
             named.extend(trees.into_iter().flat_map(repository::named));
-            // A person has seen what it does; what git writes belongs to the repository.
+            // A person has approved its effects; files that git writes belong to the repository.
             let is_seen = plan.has_git() || is_agreed;
             Guard::new(&roots, &plan.directory, named, !is_seen, self.trash.clone())
         });
@@ -342,9 +342,9 @@ impl Tool for ExecuteCommand {
     }
 }
 
-/// Says which files with secrets a command did not see.
+/// Returns a sentence with the hidden files with secrets.
 fn without(hidden: &[PathBuf]) -> Option<String> {
-    /// How many are named.
+    /// The maximum number of named files.
     const NAMED: usize = 3;
     let mut names: Vec<String> =
         hidden.iter().take(NAMED).map(|it| format!("`{}`", it.display())).collect();
@@ -358,11 +358,11 @@ fn without(hidden: &[PathBuf]) -> Option<String> {
     })
 }
 
-/// A work directory, with what programs look for at home.
+/// Creates a work directory, with the files that programs expect in a home directory.
 fn work(plan: &Plan) -> io::Result<Work> {
     let work = Work::new()?;
     if plan.parts().any(|it| it[0].ends_with("git")) {
-        // The roots are those of the policy, whoever owns them.
+        // The roots come from the policy, whoever owns them.
         fs::write(work.path().join(".gitconfig"), "[safe]\n\tdirectory = *\n")?;
     }
     Ok(work)

@@ -1,4 +1,4 @@
-//! `execute_sql`: a statement on the database that the host has chosen.
+//! `execute_sql`: executes a statement on the database that the host has configured.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -24,10 +24,10 @@ pub struct ExecuteSql {
     pub limits: SqlLimits,
 }
 
-/// How somebody gives it a database.
+/// The hint on how to configure a database.
 const NO_DATABASE: &str = "set `url` under `[sql]` in `prowess.toml`";
 
-/// What it takes.
+/// The input.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {

@@ -1,4 +1,4 @@
-//! `file_operations`: files inside the roots are read, written and listed.
+//! `file_operations`: reads, writes and lists files inside the roots.
 
 use std::{
     borrow::Cow,
@@ -32,7 +32,7 @@ pub struct FileOperations {
     history: Option<ChangeHistory>,
 }
 
-/// What it takes.
+/// The input.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
@@ -63,35 +63,34 @@ enum Operation {
     List,
 }
 
-/// The most bytes of a file that one call tells, and how many unless asked for: as many as a model is
-/// told of one result, whatever is told beside them.
+/// The maximum and the default number of bytes that one call returns: as many as a model gets in
+/// one result.
 const BYTES: (u64, u64) = (256 * 1024, 24 * 1024);
-/// The same of the entries of a directory.
+/// The maximum and the default number of entries of a directory.
 const ENTRIES: (u64, u64) = (1000, 200);
-/// As many entries can be left out before those that are listed.
+/// The maximum number of skipped entries.
 const MAX_OFFSET: u64 = 100_000;
-/// Held while a file is checked and written.
+/// Locked while a file is checked and written.
 static WRITING: Mutex<()> = Mutex::new(());
-/// The largest file that is written, or compared before it is.
+/// The maximum size of a file that is written, or compared before that.
 const MAX_SIZE: u64 = LARGEST;
 
 impl FileOperations {
-    /// Makes the tool for these directories.
+    /// Creates the tool for these directories.
     pub fn new(roots: Arc<Roots>) -> Self {
         Self { roots, history: None }
     }
 
-    /// The same, with a history that keeps what a file held before it is written over. Without one,
-    /// nothing is kept.
+    /// Sets the history for the previous contents of files. Without one, nothing is saved.
     #[must_use]
     pub fn with_history(self, history: ChangeHistory) -> Self {
         Self { history: Some(history), ..self }
     }
 
-    /// What a file holds and would hold, for whoever is asked about it.
+    /// Returns the current and the new content of a file, for the approval.
     fn change(&self, input: &Input) -> Result<FileChange, Box<Outcome>> {
         let place = self.roots.writable(&input.path)?;
-        // The same file by the same path, however it was spelled.
+        // Normalized, so that the same file always has the same path.
         let path: PathBuf = place.absolute().components().collect();
         let before = state(&place).map_err(|error| self.roots.outcome(&input.path, &error))?;
         let after = input.content.as_ref().map(|it| it.as_bytes().into());
@@ -134,7 +133,7 @@ impl Tool for FileOperations {
 }
 
 impl FileOperations {
-    /// Does what is asked for; a file is only written if it holds what it held when it was let pass.
+    /// Performs the operation; a file is only written if it is unchanged since the authorization.
     fn answer<'a>(&'a self, action: Option<Action>, given: Value) -> ToolFuture<'a> {
         let (roots, history) = (self.roots.clone(), self.history.clone());
         let (before, passed) = match action {
@@ -155,7 +154,7 @@ impl FileOperations {
     }
 }
 
-/// What a file holds that is to be written.
+/// Returns the current content of a file that is to be written.
 fn state(place: &Place<'_>) -> Result<FileState, RootError> {
     let file = match place.root.file(&place.path, Links::Never) {
         Err(error) if error.is_missing() => return Ok(FileState::Missing),
@@ -171,7 +170,7 @@ fn state(place: &Place<'_>) -> Result<FileState, RootError> {
     Ok(FileState::Bytes(bytes.into()))
 }
 
-/// Reads a part of a file, if a path still leads where it led when it was let pass.
+/// Reads a part of a file, if its path still leads to the authorized file.
 pub(super) fn read(
     roots: &Roots,
     path: &str,
@@ -196,19 +195,19 @@ pub(super) fn read(
     Ok(Outcome::ok(about(path, told().map_err(|error| failed(path, &error))?)))
 }
 
-/// What it comes to that a path leads somewhere else than a moment ago.
+/// Creates the outcome for a path that now leads elsewhere.
 pub(super) fn another(path: &str) -> Box<Outcome> {
     let message = format!("`{path}` was replaced by another file");
     Box::new(Outcome::bad(OutcomeStatus::Refused, message).hint("try again"))
 }
 
-/// Why a file is not written.
+/// The reason why a file is not written.
 enum Hindrance {
-    /// It is not what the call expects; its digest, if it is there.
+    /// It differs from the expected content; its digest, if it exists.
     Unexpected(Option<String>),
-    /// It is not what it was when somebody was asked.
+    /// It has changed since the authorization.
     Changed,
-    /// What it holds could not be kept.
+    /// Its content could not be saved.
     Unkept(io::Error),
 }
 
@@ -225,7 +224,7 @@ fn write(
     if content.len() as u64 > MAX_SIZE {
         return Err(invalid(format!("`content` has more than {MAX_SIZE} bytes")));
     }
-    // One file after the other: of several written at once, none would see the others of a repository.
+    // One file at a time: concurrent writes would not see each other's parts of a repository.
     let _one = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
     let place = roots.writable(path)?;
     let absolute: PathBuf = place.absolute().components().collect();
@@ -239,7 +238,7 @@ fn write(
         }
         Ok(hindrance.is_none())
     });
-    // What was not written need not be undone.
+    // A failed write need not be undone.
     if !matches!(written, Ok(true))
         && let (Some(history), Some(time)) = (history, kept)
     {
@@ -254,8 +253,8 @@ fn write(
     Ok(Outcome::ok(answer))
 }
 
-/// Makes sure that a file may be written over, and keeps what it holds. Returns by which time that is
-/// found in the history.
+/// Checks that a file may be overwritten, and saves its content. Returns the time of the record in
+/// the history.
 fn ready(
     old: Option<File>,
     expected: Option<&str>,
@@ -279,12 +278,12 @@ fn ready(
     if before.is_some_and(|it| !is_it(it)) {
         return Err(Hindrance::Changed);
     }
-    // A write that changes nothing need not be undone.
+    // A write without a change need not be undone.
     let is_same = bytes.as_deref() == Some(content.as_bytes());
     let Some(history) = history.filter(|_| !is_same) else { return Ok(None) };
     match history.keep(path, bytes.as_deref().zip(mode), content.as_bytes()) {
         Ok(time) => Ok(Some(time)),
-        // Of a new file there is nothing to lose.
+        // A new file has no previous content to lose.
         Err(_) if bytes.is_none() => Ok(None),
         Err(error) => Err(Hindrance::Unkept(error)),
     }
@@ -343,7 +342,7 @@ fn entry(listed: &DirectoryEntry) -> Value {
     }
 }
 
-/// An answer, with the path as it was given in front.
+/// Returns an answer that begins with the path as given.
 pub(super) fn about(path: &str, answer: Map<String, Value>) -> Value {
     let mut all = Map::new();
     all.insert("path".to_owned(), path.into());
@@ -351,7 +350,7 @@ pub(super) fn about(path: &str, answer: Map<String, Value>) -> Value {
     all.into()
 }
 
-/// What a file holds.
+/// Reads a file, up to the maximum size.
 fn bytes_of(file: File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(MAX_SIZE + 1).read_to_end(&mut bytes)?;
@@ -361,13 +360,13 @@ fn bytes_of(file: File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// How much of a file is told where so many bytes were asked for, or none were.
+/// Returns the page for a requested number of bytes, or the default.
 pub(super) fn page(limit: Option<u64>) -> Result<Page, Box<Outcome>> {
     let bytes = within(limit, BYTES)?;
     Ok(Page { bytes, told: limit.map_or(bytes, |_| u64::MAX) })
 }
 
-/// A limit that was asked for, or the usual one.
+/// Returns a requested limit, or the default.
 fn within(limit: Option<u64>, (most, usual): (u64, u64)) -> Result<u64, Box<Outcome>> {
     match limit {
         None => Ok(usual),

@@ -1,4 +1,4 @@
-//! `find_skills`: which skills fit a task.
+//! `find_skills`: finds the skills for a task.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -18,13 +18,13 @@ use crate::{
 /// The tool `find_skills`.
 #[derive(Debug)]
 pub struct FindSkills {
-    /// Whoever has the skills.
+    /// The provider of the skills.
     pub provider: Arc<dyn SkillProvider>,
-    /// From which confidence on a skill is worth how much.
+    /// The confidence thresholds of each level.
     pub thresholds: Thresholds,
 }
 
-/// What it takes.
+/// The input.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
@@ -54,8 +54,7 @@ pub struct FoundSkill {
     pub level: String,
 }
 
-/// How many skills are told, and how many characters of a description; the specification allows no
-/// more.
+/// The maximum number of skills, and of characters of a description, as in the specification.
 const MOST: usize = 10;
 const MAX_DESCRIPTION: usize = 1024;
 
@@ -108,7 +107,7 @@ impl Tool for FindSkills {
                 name: it.name,
             });
             let mut skills: Vec<FoundSkill> = found.collect();
-            // Beside one that fits, what hardly can is not worth its tokens.
+            // Next to a good match, very unlikely ones are not worth their tokens.
             if skills.first().is_some_and(|it| it.level != Level::Metadata.as_str()) {
                 skills.retain(|it| it.confidence > 0.0);
             }

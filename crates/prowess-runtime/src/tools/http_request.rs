@@ -1,4 +1,4 @@
-//! `http_request`: a server is asked for something, or sent something.
+//! `http_request`: sends an HTTP request.
 
 use std::{borrow::Cow, collections::BTreeMap, error::Error, sync::Arc, time::Duration};
 
@@ -24,7 +24,7 @@ use crate::{
     tool::{Action, Tool, ToolFuture},
 };
 
-/// The tool `http_request`. What a server answers is well, whatever its status says.
+/// The tool `http_request`. Any answer of a server is a success, whatever its status.
 #[derive(Debug)]
 pub struct HttpRequest {
     fetcher: Fetcher,
@@ -32,7 +32,7 @@ pub struct HttpRequest {
     secrets: Vec<KnownSecret>,
 }
 
-/// What it takes.
+/// The input.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
@@ -65,36 +65,36 @@ enum Verb {
     Head,
 }
 
-/// The most bytes of all headers of an answer that are told.
+/// The maximum size of all returned headers of an answer, in bytes.
 const MAX_HEADERS: usize = 32 * 1024;
 
 impl HttpRequest {
-    /// Makes the tool for these hosts. Of the limits, those of time and output count.
+    /// Creates the tool for these hosts. Of the limits, those of time and output apply.
     pub fn new(hosts: Hosts, limits: RunLimits) -> Self {
         Self { fetcher: Fetcher::new(hosts), limits, secrets: Vec::new() }
     }
 
-    /// The same, which sends none of these secrets to anybody, however they are spelled.
+    /// Refuses to send any of these secrets, however they are encoded.
     #[must_use]
     pub fn with_secrets(self, secrets: Vec<KnownSecret>) -> Self {
         Self { secrets, ..self }
     }
 
-    /// Looks names up in another way than the system does.
+    /// Replaces the system's resolver.
     #[must_use]
     pub fn with_resolver(self, resolver: Arc<dyn Resolver>) -> Self {
         Self { fetcher: self.fetcher.with_resolver(resolver), ..self }
     }
 
-    /// Trusts the authorities of these certificates (PEM) beside those of the system.
+    /// Trusts these certificate authorities (PEM) in addition to those of the system.
     pub fn with_certificates(self, pem: &[u8]) -> Result<Self, CertificateError> {
         Ok(Self { fetcher: self.fetcher.with_certificates(pem)?, ..self })
     }
 
-    /// The request that an input asks for, as far as it can be checked before it is made.
+    /// Creates the request of an input, checked as far as possible before it is sent.
     fn request(&self, given: &Value) -> Result<FetchRequest, Box<Outcome>> {
         let input: Input = input(given)?;
-        // The parser's message does not repeat the URL, which may hold a password.
+        // The parser's message does not repeat the URL, which may contain a password.
         let mut url = Url::parse(&input.url).map_err(|it| invalid(format!("`url`: {it}")))?;
         add_query(&mut url, &input.query)?;
         url.set_fragment(None);
@@ -116,7 +116,7 @@ impl HttpRequest {
         Ok(FetchRequest { method, url, headers, body, timeout, idle, max_body })
     }
 
-    /// Refuses a request that has a known secret in it.
+    /// Refuses a request that contains a known secret.
     fn keeps_secrets(
         &self,
         url: &Url,
@@ -187,7 +187,7 @@ impl Tool for HttpRequest {
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// What a text is that somebody sends without saying so.
+/// Guesses the content type of a text without one.
 fn kind_of(text: &str) -> &'static str {
     let is_json = text.trim_start().starts_with(['{', '[']);
     if is_json && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() { JSON } else { TEXT }
@@ -266,10 +266,10 @@ fn told(response: FetchResponse) -> Value {
     answer.into()
 }
 
-/// What a list of hosts does to those that are not on it.
+/// The hint on the effect of a list of hosts.
 const ONLY: &str = "once it is set, only the listed hosts can be reached";
 
-/// What it comes to that nothing was answered.
+/// Creates the outcome for a failed request.
 fn outcome(error: &FetchError) -> Outcome {
     let mut deepest: Option<&dyn Error> = error.source();
     while let Some(source) = deepest.and_then(Error::source) {

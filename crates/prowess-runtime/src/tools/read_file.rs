@@ -1,4 +1,4 @@
-//! `read_file`: a file of an active skill, or one inside the roots.
+//! `read_file`: reads a file of an active skill, or one inside the roots.
 
 use std::{
     borrow::Cow,
@@ -28,12 +28,11 @@ use crate::{
     tool::{Action, Tool, ToolFuture},
 };
 
-/// The tool `read_file`. What it has read of skills it keeps for five minutes, unless the file is
-/// edited.
+/// The tool `read_file`. Files of skills are cached for five minutes, unless they are edited.
 #[derive(Debug, Clone)]
 pub struct ReadFile(Arc<Reader>);
 
-/// What it takes.
+/// The input.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
@@ -47,7 +46,7 @@ struct Input {
     limit: Option<u64>,
 }
 
-/// How long a file of a skill is kept, and how many bytes of all of them.
+/// The lifetime of a cached file, and the maximum size of all of them.
 const LIFETIME: Duration = Duration::from_mins(5);
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
@@ -68,7 +67,7 @@ struct CachedFile {
     made: Instant,
 }
 
-/// What tells one state of a file from another: where it lies on disk, its size and its times.
+/// Identifies the state of a file: its device and inode, its size and its times.
 type Stamp = (u64, u64, u64, i64, i64, i64, i64);
 
 /// A resource of an active skill.
@@ -78,12 +77,12 @@ struct ActiveResource {
 }
 
 impl ReadFile {
-    /// Makes the tool for the skills that are active, and for other files inside these directories.
+    /// Creates the tool for the active skills, and for other files inside these directories.
     pub fn new(active: Arc<Active>, roots: Arc<Roots>) -> Self {
         Self::with_clock(active, roots, Instant::now)
     }
 
-    /// The same with another clock than the system's.
+    /// Creates the tool with another clock than the system's.
     pub fn with_clock(
         active: Arc<Active>,
         roots: Arc<Roots>,
@@ -134,7 +133,7 @@ impl Tool for ReadFile {
                 {
                     tell(&found, &bytes, &input)
                 }
-                // What it means has changed in this moment.
+                // The meaning of the path has just changed.
                 (_, Action::Resource { .. }) | (Some(_), Action::Read(_)) => {
                     Err(another(&input.path))
                 }
@@ -161,8 +160,8 @@ impl Reader {
         Active::current().unwrap_or_else(|| self.active.clone())
     }
 
-    /// The resource that a path means. Nothing if no active skill has one; an outcome if several
-    /// have.
+    /// Finds the resource that a path means. `None` if no active skill has one; an outcome if
+    /// several have.
     fn find(&self, active: &Active, path: &str) -> Result<Option<ActiveResource>, Box<Outcome>> {
         let skills = active.skills();
         let mut found = MEANINGS
@@ -229,14 +228,14 @@ impl fmt::Debug for Reader {
     }
 }
 
-/// How many files are named when a name means several.
+/// The maximum number of candidates in a message.
 const MAX_CANDIDATES: usize = 10;
 
-/// A way in which a path may mean a resource of a skill.
+/// Whether a path means a resource of a skill.
 type Meaning = fn(&Skill, resource: &str, path: &str) -> bool;
 
-/// The ways in which a path may mean a resource, the first taken first: its path within the skill,
-/// that behind the skill's name, that behind its folder as `use_skill` tells it, its name alone.
+/// The possible meanings of a path, in order of precedence: a path within the skill, that after the
+/// skill's name, that after its folder as returned by `use_skill`, a file name.
 const MEANINGS: [Meaning; 4] = [
     |_, resource, path| path == resource,
     |skill, resource, path| {
@@ -244,7 +243,7 @@ const MEANINGS: [Meaning; 4] = [
         behind == Some(resource)
     },
     |skill, resource, path| {
-        // Most paths can be told from it without asking where it lies.
+        // Most paths are excluded without looking up the folder.
         path.ends_with(resource) && {
             let folder = skill.absolute_folder().unwrap_or_else(|| skill.folder().to_owned());
             folder.join(resource) == Path::new(path)
@@ -253,7 +252,7 @@ const MEANINGS: [Meaning; 4] = [
     |_, resource, path| resource.rsplit('/').next() == Some(path),
 ];
 
-/// The resources that a path means in one way.
+/// Returns the resources that a path means in one way.
 fn all(skills: &[Skill], path: &str, means: Meaning) -> Vec<ActiveResource> {
     let path = path.trim_start_matches("./");
     let found = |skill: &Skill| {
@@ -266,12 +265,12 @@ fn all(skills: &[Skill], path: &str, means: Meaning) -> Vec<ActiveResource> {
 }
 
 impl ActiveResource {
-    /// Words that mean just this resource.
+    /// Returns an unambiguous name of the resource.
     fn address(&self) -> String {
         format!("{}/{}", self.skill.manifest.name, self.resource)
     }
 
-    /// Nothing for a skill that is not on disk.
+    /// Returns its path; `None` if the skill is not on disk.
     fn path(&self) -> Option<PathBuf> {
         Some(self.skill.absolute_folder()?.join(&*self.resource))
     }

@@ -1,4 +1,4 @@
-//! `read_skill_file`: a file of a skill, by the name of the skill and its path there.
+//! `read_skill_file`: reads a file of a skill, by the name of the skill and its path there.
 
 use std::{borrow::Cow, io, sync::Arc};
 
@@ -21,20 +21,20 @@ use crate::{
     tool::{Action, Tool, ToolFuture},
 };
 
-/// The tool `read_skill_file`: for whoever has no other way to the files of a skill.
+/// The tool `read_skill_file`, for agents without other access to the files of a skill.
 ///
-/// A skill need not have been taken up. One that somebody has to approve first is refused, with all
-/// of its files. The `SKILL.md` of one that hides from models is not told, but its other files are:
-/// a person may have invoked it, and its instructions name them.
+/// A skill need not be active. One that requires approval is refused, with all of its files. The
+/// `SKILL.md` of one that is hidden from models is not returned, but its other files are: a person
+/// may have invoked it, and its instructions name them.
 #[derive(Debug)]
 pub struct ReadSkillFile {
     /// The library of the skills.
     pub active: Arc<Active>,
-    /// What decides whether a skill is told.
+    /// Decides on the disclosure of a skill.
     pub authorizer: Arc<Authorizer>,
 }
 
-/// What it takes.
+/// The input.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = plain)]
@@ -50,7 +50,7 @@ struct Input {
     limit: Option<u64>,
 }
 
-/// Leaves out of the schema what no model needs to know of a number.
+/// Removes the details of numbers from the schema.
 fn plain(schema: &mut Schema) {
     for name in ["offset", "limit"] {
         let properties = schema.get_mut("properties").and_then(|it| it.get_mut(name));
@@ -61,7 +61,7 @@ fn plain(schema: &mut Schema) {
     }
 }
 
-/// What every skill has.
+/// The file that every skill has.
 const DOCUMENT: &str = "SKILL.md";
 
 impl Tool for ReadSkillFile {
@@ -90,7 +90,7 @@ impl Tool for ReadSkillFile {
         if let Some(refusal) = self.authorizer.why_withheld(skill) {
             return Err(refusal);
         }
-        // What rules say about a skill in use holds for whoever reads its files.
+        // Rules about an active skill apply to reading its files.
         active.activate(&input.name);
         let path = input.path.strip_prefix("./").unwrap_or(&input.path);
         let bytes = read(skill, path).map_err(|error| unread(skill, &input.path, &error))?;
@@ -125,7 +125,7 @@ impl Tool for ReadSkillFile {
     }
 }
 
-/// Reads what a skill lists, or its `SKILL.md`.
+/// Reads a resource of a skill, or its `SKILL.md`.
 fn read(skill: &Skill, path: &str) -> Result<Vec<u8>, ReadError> {
     match path == DOCUMENT && skill.manifest.is_for_models() {
         true => skill.document(),

@@ -1,4 +1,4 @@
-//! `run_skill`: a skill is executed, or one of its scripts.
+//! `run_skill`: executes a skill, or one of its scripts.
 
 use std::{borrow::Cow, ffi::OsString, sync::Arc};
 
@@ -19,16 +19,16 @@ use crate::{
     tool::{Action, ReadyFuture, Tool, ToolFuture},
 };
 
-/// The tool `run_skill`: one tool for all skills that do something, however many there are.
+/// The tool `run_skill`: one tool for all executable skills, however many there are.
 #[derive(Debug)]
 pub struct RunSkill {
-    /// The skills that were taken up, and the library of them.
+    /// The active skills, and their library.
     pub active: Arc<Active>,
-    /// What executes them.
+    /// The executor.
     pub executor: Executor,
 }
 
-/// What it takes.
+/// The input.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
@@ -119,7 +119,7 @@ impl RunSkill {
         let library = self.library();
         let skill = self.skill(&library, &name)?;
         let script = script(skill, &path)?;
-        // What was let pass is what runs.
+        // The authorized script is the one that runs.
         if Subject::of(&script.entry).ok() != Subject::of(&entry).ok() {
             let message = format!("`{path}` changed while it was asked whether it may run");
             return Err(Box::new(Outcome::bad(OutcomeStatus::Refused, message).hint("try again")));
@@ -144,7 +144,7 @@ impl RunSkill {
         Active::current().unwrap_or_else(|| self.active.clone()).library()
     }
 
-    /// A skill that is in use and that a model may know of.
+    /// Finds an enabled skill that a model may use.
     fn skill<'l>(&self, library: &'l Library, name: &str) -> Result<&'l Skill, Box<Outcome>> {
         let skill = library.get(name).filter(|it| it.manifest.is_for_models());
         skill.ok_or_else(|| Box::new(unknown(&self.active, name)))

@@ -12,10 +12,10 @@ use crate::{
     tool::{Action, Tool, ToolFuture},
 };
 
-/// The longest name that every model takes.
+/// The maximum length of a name for all models.
 const LONGEST: usize = 64;
 
-/// A skill as a tool. An instruction tells what it says; any other is executed.
+/// A skill as a tool. An instruction is returned; any other type is executed.
 #[derive(Debug)]
 pub struct SkillTool {
     name: String,
@@ -24,18 +24,18 @@ pub struct SkillTool {
 }
 
 impl SkillTool {
-    /// Makes a tool of this name.
+    /// Creates a tool with this name.
     pub fn new(name: impl Into<String>, entry: SkillRecord, executor: Executor) -> Self {
         Self { name: name.into(), entry, executor }
     }
 
-    /// The skill.
+    /// Returns the skill.
     pub fn entry(&self) -> &SkillRecord {
         &self.entry
     }
 }
 
-/// The tools of all skills that a model may know of, under names that none of `others` has.
+/// Creates tools for all skills that a model may use, with names that are not in `others`.
 pub fn skill_tools(
     library: &Library,
     others: &[Arc<dyn Tool>],
@@ -44,7 +44,7 @@ pub fn skill_tools(
     let mut taken: BTreeSet<String> = others.iter().map(|it| it.name().to_owned()).collect();
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
     for skill in library.skills().filter(|it| it.manifest.is_for_models()) {
-        // One that has gone since it was listed is not there.
+        // It was removed since it was listed.
         if let Ok(entry) = SkillRecord::of(skill) {
             let name = tool_name(&entry.manifest.name, &taken);
             taken.insert(name.clone());
@@ -54,8 +54,8 @@ pub fn skill_tools(
     tools
 }
 
-/// What the tool of a skill is called: `skill_<name>`, with what no model takes replaced, and with a
-/// number where that is taken.
+/// Returns the name of a skill's tool: `skill_<name>`, with unsupported characters replaced, and
+/// with a number if that is taken.
 fn tool_name(skill: &str, taken: &BTreeSet<String>) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     let whole: String = "skill_".chars().chain(skill.chars().map(plain)).collect();
@@ -112,7 +112,7 @@ impl Tool for SkillTool {
 }
 
 impl SkillTool {
-    /// Executes the entry, or tells what it says.
+    /// Executes the skill, or returns its instructions.
     fn run<'a>(&'a self, entry: Cow<'a, SkillRecord>, input: Value) -> ToolFuture<'a> {
         Box::pin(async move {
             match (&entry.definition, parameters(input)) {
@@ -132,7 +132,7 @@ impl SkillTool {
     }
 }
 
-/// What a skill is given; nothing at all is nothing to give.
+/// Parses the parameters of a skill; `null` means none.
 fn parameters(input: Value) -> Result<Map<String, Value>, Box<Outcome>> {
     match input {
         Value::Object(parameters) => Ok(parameters),

@@ -1,4 +1,4 @@
-//! `use_skill`: a skill is taken up, and its instructions are told.
+//! `use_skill`: activates a skill, and returns its instructions.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -17,7 +17,7 @@ use crate::{
 /// The tool `use_skill`.
 #[derive(Debug)]
 pub struct UseSkill {
-    /// The skills that were taken up.
+    /// The active skills.
     pub active: Arc<Active>,
 }
 
@@ -42,7 +42,7 @@ impl Tool for UseSkill {
         let UseSkillInput { name } = input(given)?;
         let active = self.active();
         let library = active.library();
-        // Only people take up what hides from models.
+        // Only people may activate skills that are hidden from models.
         let skill = library.get(&name).filter(|it| it.manifest.is_for_models());
         let skill = skill.ok_or_else(|| Box::new(unknown(&active, &name)))?;
         let entry = SkillRecord::told(skill).map_err(|error| unreadable(&name, &error))?;
@@ -74,7 +74,7 @@ impl UseSkill {
     }
 }
 
-/// Takes up what was let pass, and tells just that.
+/// Activates the authorized skill, and returns exactly that.
 fn activate(
     active: &Active,
     action: Action,
@@ -82,7 +82,7 @@ fn activate(
 ) -> Result<Outcome, Box<Outcome>> {
     let library = active.library();
     let (Action::Disclose(entry), Some(skill)) = (action, library.get(&input.name)) else {
-        // It has gone in this moment.
+        // It was just removed.
         return Err(Box::new(unknown(active, &input.name)));
     };
     let Definition::Instruction { content } = &entry.definition else {
