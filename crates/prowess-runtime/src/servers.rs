@@ -1,6 +1,6 @@
-//! Servers that skills bring, or somebody has set: they are described in a skill's folder or in
-//! `prowess.toml`, started in the sandbox or asked over HTTP once somebody has approved it, and their
-//! tools are called like any others. What is set may also offer skills.
+//! MCP servers of skills and settings: they are configured in a skill's folder or in
+//! `prowess.toml`, started in the sandbox or connected over HTTP after approval, and their tools
+//! are called like any others. Servers from settings may also offer skills.
 
 mod name;
 mod oauth_settings;
@@ -72,11 +72,12 @@ pub use oauth_settings::OauthSettings;
 pub use server_skills::ServerSkills;
 pub use setting::ServerSetting;
 
-/// Starts the servers that skills bring, or somebody has set.
+/// Starts the servers of skills and settings.
 ///
-/// A server that is a program reads the system and a copy of its skill, or what its entry and its arguments
-/// name; it writes its work directory and what its entry says, and connects to the hosts of its entry alone. One behind an address is asked only if its host may be. Making a starter
-/// touches nothing.
+/// A server program can read the system and a copy of its skill, or the paths in its entry and its
+/// arguments; it can write its work directory and the paths in its entry, and connect to the hosts
+/// in its entry. A remote server is only connected if its host is allowed. Creating a launcher
+/// touches no files.
 #[derive(Debug, Clone)]
 pub struct McpLauncher {
     authorizer: Arc<Authorizer>,
@@ -94,16 +95,17 @@ pub struct McpLauncher {
     logins: Option<Logins>,
 }
 
-/// How long a server may take.
+/// The timeouts of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerTimeouts {
-    /// Until it has said which tools it has.
+    /// For its start, until it has listed its tools.
     pub start: Duration,
-    /// Of that, until a program has said whether it knows 2026-07-28; then it is taken for an older one.
+    /// The part of that until a program answers whether it supports 2026-07-28; after that it is
+    /// assumed to be older.
     pub discovery: Duration,
     /// For one call.
     pub call: Duration,
-    /// To end when it is told to.
+    /// For its shutdown.
     pub stop: Duration,
 }
 
@@ -118,51 +120,50 @@ impl Default for ServerTimeouts {
     }
 }
 
-/// A server that runs. Soon after this is dropped nobody of it is alive, and one behind an address has
-/// been told.
+/// A running server. It is stopped soon after this is dropped; a remote session is closed.
 #[derive(Debug)]
 pub struct McpServer {
     source: Source,
     client: Client,
-    /// Its program, if it is one of ours.
+    /// Its process, if it is a local program.
     running: Option<RunningProgram>,
-    /// What it could write that others act on, if it can write at all.
+    /// Watches protected files that it could write, if it can write at all.
     watch: Option<WriteWatch>,
     patience: ServerTimeouts,
     offer: Mutex<Offer>,
 }
 
-/// A program that was started for a server.
+/// A process that was started for a server.
 struct ServerProcess {
     running: RunningProgram,
     process: Process,
     watch: Option<WriteWatch>,
 }
 
-/// Who wants a server: a skill, or a file of a project; else a person.
+/// The origin of a server: a skill, or a project file; else a person.
 struct By {
     skill: Option<String>,
     file: Option<PathBuf>,
 }
 
-/// What a server has.
+/// The tools of a server.
 #[derive(Debug, Clone, Default)]
 struct Offer {
     tools: Vec<Arc<dyn Tool>>,
     left_out: Vec<String>,
 }
 
-/// How many tools of a server are taken.
+/// The maximum number of tools of a server.
 const TOOLS: usize = 128;
-/// How much processor time a server may take, how much of its errors is kept, and how long it may run:
-/// it ends with the agent.
+/// The limits on a server's processor time, on its captured errors, and on its run time: it ends
+/// with the agent.
 const CPU: Duration = Duration::from_secs(60 * 60);
 const ERRORS: u64 = 16 * 1024;
 const FOREVER: Duration = Duration::MAX;
 
 impl McpLauncher {
-    /// Makes a starter of servers that are held by this sandbox and these limits. What may run without
-    /// a sandbox for once is no server.
+    /// Creates a launcher with this sandbox and these limits. A permission to run without a sandbox
+    /// does not apply to servers.
     pub fn new(authorizer: Arc<Authorizer>, sandbox: Sandbox, limits: RunLimits) -> Self {
         let limits = RunLimits { timeout: FOREVER, idle: None, cpu: CPU, output: ERRORS, ..limits };
         let (environment, reads, interpreters, environments, patience) = Default::default();
@@ -184,7 +185,7 @@ impl McpLauncher {
         }
     }
 
-    /// Lets descriptions refer to these variables.
+    /// Lets entries refer to these variables.
     #[must_use]
     pub fn with_environment(self, environment: BTreeMap<String, String>) -> Self {
         Self { environment, ..self }
@@ -196,50 +197,50 @@ impl McpLauncher {
         Self { reads, ..self }
     }
 
-    /// Finds programs by this, before those of the system.
+    /// Searches programs here, before those of the system.
     #[must_use]
     pub fn with_interpreters(self, interpreters: InterpreterSearch) -> Self {
         Self { interpreters, ..self }
     }
 
-    /// Runs the packages that were prepared for servers.
+    /// Uses the packages that were prepared for servers.
     #[must_use]
     pub fn with_environments(self, environments: Option<EnvironmentStore>) -> Self {
         Self { environments, ..self }
     }
 
-    /// Keeps files that others act on as they were before a server wrote them, so that it can be undone.
+    /// Saves the previous contents of protected files that a server writes, for undo.
     #[must_use]
     pub fn with_history(self, history: Option<ChangeHistory>) -> Self {
         Self { history, ..self }
     }
 
-    /// Has the relative paths of entries begin in this directory: that of the project that is worked on.
+    /// Resolves relative paths of entries in this directory: that of the project.
     #[must_use]
     pub fn with_directory(self, directory: PathBuf) -> Self {
         Self { directory, ..self }
     }
 
-    /// Names the user's own file of settings in hints.
+    /// Sets the user's settings file, which hints name.
     #[must_use]
     pub fn with_settings_file(self, settings_file: Option<PathBuf>) -> Self {
         Self { settings_file, ..self }
     }
 
-    /// Waits so long for servers.
+    /// Replaces the timeouts.
     #[must_use]
     pub fn with_patience(self, patience: ServerTimeouts) -> Self {
         Self { patience, ..self }
     }
 
-    /// The servers that a skill describes.
+    /// Reads the servers that a skill configures.
     pub async fn described(&self, skill: &Skill) -> SkillServers {
         let skill = skill.clone();
         spawn_blocking(move || SkillServers::by(&skill)).await.unwrap_or_default()
     }
 
-    /// Starts a server of a skill, once the gate lets it pass. Among the tools it goes by `name`, so that
-    /// servers of two skills can be told from each other.
+    /// Starts a server of a skill, once it is authorized. Its tools use `name`, so that servers of
+    /// two skills can be distinguished.
     pub async fn start(
         &self,
         skill: &Skill,
@@ -249,9 +250,9 @@ impl McpLauncher {
     ) -> Result<McpServer, Box<Outcome>> {
         let prefix = name::server(name);
         let server = &description.name;
-        // What is read now is what runs, whatever lies there by then.
+        // The files that are read now are those that run, even if they change.
         let files = files(skill).await?;
-        // Nobody is asked about what cannot be.
+        // An invalid server is not asked about.
         let url = match &description.transport {
             Transport::Program(program) => {
                 let (own, description) = (self.clone(), description.clone());
@@ -283,12 +284,12 @@ impl McpLauncher {
         self.begin(description, prefix, by, started, line).await
     }
 
-    /// Asks the gate about a server that a file of a project sets, and gives that file.
+    /// Authorizes a server that a project file configures, and returns that file.
     async fn authorize(&self, set: &ServerSetting) -> Result<Option<PathBuf>, Box<Outcome>> {
         let ServerSetting { description, .. } = set;
         let prefix = name::server(&description.name);
         let file = (!set.is_trusted).then(|| set.file()).flatten();
-        // Nobody is asked about what cannot be.
+        // An invalid server is not asked about.
         let url = match &description.transport {
             Transport::Program(program) if file.is_some() => {
                 let (own, set, program) = (self.clone(), set.clone(), program.clone());
@@ -316,8 +317,8 @@ impl McpLauncher {
         Ok(file)
     }
 
-    /// Starts a server that somebody has set, or connects to it. The gate is asked about one that a
-    /// file of a project sets.
+    /// Starts a configured server, or connects to it. One that a project file configures is
+    /// authorized first.
     pub async fn connect(&self, set: &ServerSetting) -> Result<McpServer, Box<Outcome>> {
         let ServerSetting { description, .. } = set;
         let prefix = name::server(&description.name);
@@ -338,14 +339,14 @@ impl McpLauncher {
         self.begin(description, prefix, By { skill: None, file }, started, line).await
     }
 
-    /// A job with what tells of the files that others act on, as they are before it starts.
+    /// Returns a job with a watch on protected files, in their state before it starts.
     fn watched(&self, job: Job) -> Result<(Job, Option<WriteWatch>), Box<Outcome>> {
         let watch = WriteWatch::new(&job.writes, self.history.clone());
         Ok((job, watch))
     }
 
-    /// Starts the program of a server; `entry` says in words where the keys are that give it more, and
-    /// `project` which directory they cannot lead out of, with what to do instead.
+    /// Starts the program of a server; `entry` describes where its entry is, and `project` the
+    /// directory that it cannot access paths outside of, with an alternative.
     fn launch(
         &self,
         (job, watch): (Job, Option<WriteWatch>),
@@ -363,7 +364,7 @@ impl McpLauncher {
         Ok((Some(ServerProcess { running, process, watch }), Line::Stream(stream)))
     }
 
-    /// Speaks with a server for the first time.
+    /// Connects to a server.
     async fn begin(
         &self,
         description: &McpServerConfig,
@@ -392,7 +393,7 @@ impl McpLauncher {
                         Outcome::bad(OutcomeStatus::TimedOut, message)
                     }
                 };
-                // What it has printed is known once it has ended.
+                // Its output is complete once it has ended.
                 let outcome = match (running, process, &outcome.stderr) {
                     (Some(running), Some(process), None) => {
                         let ended = running.stop(self.patience.stop).await;
@@ -423,7 +424,7 @@ impl McpLauncher {
         Ok(McpServer { source, client, running, watch, patience: self.patience, offer })
     }
 
-    /// The way to a server behind an address, as far as it may be gone.
+    /// Returns the connection to a remote server, if it is allowed.
     #[cfg(feature = "http")]
     fn line(
         &self,
@@ -433,7 +434,7 @@ impl McpLauncher {
     ) -> Result<Line, Box<Outcome>> {
         let mut remote = self.remote(description, address)?;
         if is_set {
-            // Whoever set it may have logged in. Where no token may be sent, none is.
+            // The user may have logged in. If no token may be sent, none is.
             remote.bearer = self.bearer(description, address, &remote).ok().map(Arc::new);
         }
         Ok(Line::Remote(Box::new(remote)))
@@ -470,22 +471,22 @@ impl McpLauncher {
 }
 
 impl McpServer {
-    /// What it is called.
+    /// Returns its name.
     pub fn name(&self) -> &str {
         &self.source.server
     }
 
-    /// The skill that brought it; nothing if somebody has set it.
+    /// Returns the skill that brings it; `None` if it is configured.
     pub fn skill(&self) -> Option<&str> {
         self.source.skill.as_deref()
     }
 
-    /// Whether it offers skills. One that a skill brought is not asked for more.
+    /// Whether it offers skills. Those of a server from a skill are ignored.
     pub fn offers_skills(&self) -> bool {
         self.skill().is_none() && self.client.offers_skills()
     }
 
-    /// The skills that it offers now. Nothing of them is read.
+    /// Lists the skills that it offers, without reading them.
     pub async fn skills(&self) -> Result<RemoteSkills, Box<Outcome>> {
         match self.offers_skills() {
             true => self.source.skills().await,
@@ -493,52 +494,54 @@ impl McpServer {
         }
     }
 
-    /// Whether it has said since it was last asked that its skills are others now.
+    /// Whether it has announced changed skills since they were last listed.
     pub fn has_other_skills(&self) -> bool {
         self.offers_skills() && self.client.has_other_skills()
     }
 
-    /// A skill by its URI, also one that is not listed.
+    /// Returns a skill by its URI, even if it is not listed.
     pub async fn skill_at(&self, uri: &str) -> Result<RemoteSkill, Box<Outcome>> {
         self.source.skill(uri).await
     }
 
-    /// The `SKILL.md` of a skill, if it is what was listed, down to every field. Nobody is asked.
+    /// Reads the `SKILL.md` of a skill, and verifies that it matches the listed entry in every
+    /// field. Nobody is asked.
     pub async fn document(&self, skill: &RemoteSkill) -> Result<String, Box<Outcome>> {
         self.source.document(skill).await
     }
 
-    /// A file of a skill by its path, if it is what was listed. Nobody is asked.
+    /// Reads a file of a skill by its path, and verifies that it matches the listed entry. Nobody
+    /// is asked.
     pub async fn file(&self, skill: &RemoteSkill, path: &str) -> Result<Vec<u8>, Box<Outcome>> {
         self.source.file(skill, path).await
     }
 
-    /// The tool by which a model takes up these skills, as far as a model may.
+    /// Creates the tool by which a model activates these skills, as far as it may.
     pub fn skill_tool(&self, skills: RemoteSkills) -> Arc<ServerSkills> {
         Arc::new(ServerSkills::new(self.source.clone(), skills))
     }
 
-    /// Its tools.
+    /// Returns its tools.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
         self.offer().tools.clone()
     }
 
-    /// What of its tools was left out, and why.
+    /// Returns the omitted tools, with the reasons.
     pub fn left_out(&self) -> Vec<String> {
         self.offer().left_out.clone()
     }
 
-    /// Whether it can still be asked.
+    /// Whether it can still be called.
     pub fn is_alive(&self) -> bool {
         !self.running.as_ref().is_some_and(RunningProgram::is_over) && !self.client.is_closed()
     }
 
-    /// Why it cannot be asked any more.
+    /// Returns the reason why it can no longer be called.
     pub async fn fault(&self) -> Outcome {
         explained(self.name(), self.client.failure(), self.source.process.as_ref()).await
     }
 
-    /// Asks for its tools again, if it has said that there are others; says whether there are.
+    /// Lists its tools again, if it has announced changes; returns whether there were any.
     pub async fn refresh(&self) -> bool {
         if !self.client.has_news() {
             return false;
@@ -550,21 +553,21 @@ impl McpServer {
         true
     }
 
-    /// Whether it can write files of its user.
+    /// Whether it can write files of the user.
     pub fn can_write(&self) -> bool {
         self.watch.is_some()
     }
 
-    /// Says which files that others act on have changed where it can write, if one of its tools was called since this was
-    /// asked last. Each change is told once, and logged.
+    /// Reports changed protected files where it can write, if one of its tools was called since the
+    /// last report. Each change is reported once, and logged.
     pub async fn changes(&self) -> Option<String> {
         let Source { server, authorizer, prefix, was_called, .. } = &self.source;
         let watch = self.watch.as_ref().filter(|_| was_called.swap(false, Ordering::Relaxed));
         changes(watch, server, authorizer, prefix).await
     }
 
-    /// Ends it: it is told so, and killed when it does not listen. Says how it ended. Which files that others act on have
-    /// changed is among the [warnings](crate::Records::faults) of the records then.
+    /// Stops it, and kills it if that fails. Returns its outcome. Changed protected files are
+    /// reported among the [warnings](crate::Records::faults) of the records.
     pub async fn stop(self) -> Outcome {
         let Self { source, client, running, watch, patience, .. } = self;
         let closed = timeout(patience.stop, client.close()).await;
@@ -601,7 +604,7 @@ impl Offer {
     }
 }
 
-/// Which files that others act on have changed where a server can write; that is logged.
+/// Reports changed protected files where a server can write, and logs that.
 async fn changes(
     watch: Option<&WriteWatch>,
     server: &str,
@@ -620,7 +623,7 @@ async fn changes(
     Some(said)
 }
 
-/// What has to be approved: the command line, and every file of the skill as it was read.
+/// Returns the record to approve: the command line, and every file of the skill as it was read.
 fn entry(skill: &Skill, description: &McpServerConfig, files: Vec<SkillFile>) -> SkillRecord {
     SkillRecord {
         manifest: Manifest { kind: Type::Script, ..skill.manifest.clone() },
@@ -630,7 +633,7 @@ fn entry(skill: &Skill, description: &McpServerConfig, files: Vec<SkillFile>) ->
     }
 }
 
-/// Does what looks at many files.
+/// Runs work that reads many files on another thread.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Box<Outcome>> + Send + 'static,
 ) -> Result<T, Box<Outcome>> {

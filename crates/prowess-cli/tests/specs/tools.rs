@@ -126,7 +126,7 @@ mod tools_are_told_as_their_readers_want_it {
 
     /// What costs tokens and says nothing.
     const NOISE: [&str; 7] =
-        ["$schema", "$ref", "$defs", "\"title\"", "\"null\"", "uint", "What it takes"];
+        ["$schema", "$ref", "$defs", "\"title\"", "\"null\"", "uint", "The input."];
 
     #[test]
     fn schemas_are_whole_and_plain() {

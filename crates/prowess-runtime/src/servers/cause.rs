@@ -1,6 +1,7 @@
-//! Why a server did not start, as far as what it printed tells, and the key of its entry that would help.
+//! Diagnoses why a server did not start, by its output, and suggests a key of its entry.
 //!
-//! Whoever wrote the server wrote what it prints: nothing is suggested that would give it secrets.
+//! The output is written by the author of the server: nothing is suggested that would expose
+//! secrets.
 
 use std::{
     collections::BTreeSet,
@@ -19,42 +20,42 @@ use crate::{
     sensitive::holds_secrets,
 };
 
-/// What a server was given, and where its entry is.
+/// The permissions of a server, and the place of its entry.
 #[derive(Debug)]
 pub(super) struct Circumstances {
-    /// Where keys go, in words.
+    /// Describes where keys belong.
     pub(super) entry: String,
     /// The file of the entry.
     file: Option<PathBuf>,
-    /// The directory that the entry cannot lead out of, with what to do instead.
+    /// The directory that the entry cannot access paths outside of, with an alternative.
     project: Option<(PathBuf, String)>,
     reads: Vec<PathBuf>,
     writes: Vec<PathBuf>,
     network: Network,
     has_hosts: bool,
     work: PathBuf,
-    /// Where it began.
+    /// Its working directory.
     directory: PathBuf,
     home: Option<PathBuf>,
-    /// The user's own settings of ours.
+    /// The user's own settings directory.
     settings: Option<PathBuf>,
     secrets: Vec<String>,
     policy: Policy,
 }
 
-/// How many lines of what a server printed are told, and how long one can be.
+/// The maximum number of shown lines of output, and the maximum length of one.
 const LINES: usize = 20;
 const LENGTH: usize = 400;
-/// How long what is taken over into a hint can be.
+/// The maximum length of a name in a hint.
 const NAME: usize = 200;
-/// How many hosts are named.
+/// The maximum number of named hosts.
 const HOSTS: usize = 3;
-/// How many entries of a directory are looked at for files with secrets.
+/// The maximum number of entries of a directory that are checked for secrets.
 const MAX_ENTRIES: usize = 10_000;
-/// Where other homes are.
+/// The parents of other home directories.
 const HOMES: &[&str] = &["/home", "/root"];
 
-/// What is said where a file cannot be read, and where it cannot be written.
+/// Error messages for files that cannot be read, and that cannot be written.
 const UNREADABLE: &[&str] = &[
     "ENOENT",
     "EACCES",
@@ -71,7 +72,7 @@ const UNREADABLE: &[&str] = &[
     "Error accessing",
 ];
 const UNWRITABLE: &[&str] = &["EROFS", "Read-only file system", "read-only file system"];
-/// What stands before the name of a host that was not found.
+/// Texts before the name of a host that was not found.
 const BEFORE_HOSTS: &[&str] = &[
     "getaddrinfo ENOTFOUND ",
     "getaddrinfo EAI_AGAIN ",
@@ -79,7 +80,7 @@ const BEFORE_HOSTS: &[&str] = &[
     "Failed to resolve '",
     "host='",
 ];
-/// The errors of a system where there is no network, and what else is said then, in small letters.
+/// System errors without a network, and other messages for that, in lower case.
 const NETWORK_ERRORS: &[&str] = &["ENOTFOUND", "EAI_AGAIN", "ENETUNREACH", "ECONNREFUSED"];
 const NO_NETWORK: &[&str] = &[
     "getaddrinfo",
@@ -103,7 +104,7 @@ const NO_NETWORK: &[&str] = &[
     "fetch failed",
     "failed to fetch",
 ];
-/// What stands before the name of a module that is not there.
+/// Texts before the name of a missing module.
 const BEFORE_MODULES: &[(&str, &str)] = &[
     (
         "No module named '",
@@ -116,12 +117,12 @@ const BEFORE_MODULES: &[(&str, &str)] = &[
     ("Cannot find package '", "run `npm install` in the folder of the server"),
     ("Cannot find module '", "run `npm install` in the folder of the server"),
 ];
-/// What is said of a variable that is not set.
+/// Messages about a variable that is not set.
 const UNSET: &[&str] =
     &["not set", "is required", "required", "missing", "must be set", "undefined", "not provided"];
 
 impl Circumstances {
-    /// Notes what a job is given.
+    /// Records the permissions of a job.
     pub(super) fn of(
         job: &Job,
         entry: String,
@@ -148,12 +149,12 @@ impl Circumstances {
         }
     }
 
-    /// Notes the file that the entry stands in.
+    /// Sets the file of the entry.
     pub(super) fn in_file(self, file: Option<PathBuf>) -> Self {
         Self { file, ..self }
     }
 
-    /// The outcome with the last of what the server printed, and what would help.
+    /// Adds the last output of the server to an outcome, with a hint.
     pub(super) fn explain(&self, outcome: Outcome) -> Outcome {
         let printed = outcome.stderr.as_ref().map(|it| &*it.text).unwrap_or_default();
         let printed = self.masked(&plain(printed));
@@ -170,12 +171,13 @@ impl Circumstances {
         Outcome { hint: Some(hint), stderr: stderr.filter(|it| !it.text.is_empty()), ..outcome }
     }
 
-    /// How many connections it was refused so far.
+    /// Returns the number of refused connections so far.
     pub(super) fn refusals(&self) -> usize {
         self.network.refusals().len()
     }
 
-    /// What would help a call that has failed with this message, before which so many connections were refused.
+    /// Returns a hint for a call that failed with this message; `before` is the number of
+    /// connections refused before it.
     pub(super) fn hint(&self, message: &str, before: usize) -> Option<String> {
         let refused = self.network.refusals().into_iter().nth(before);
         refused.or_else(|| self.cause(message, &Outcome::new(OutcomeStatus::Failed)))
@@ -185,7 +187,7 @@ impl Circumstances {
         self.secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret, "[masked]"))
     }
 
-    /// Why it failed, and what would help.
+    /// Returns the cause of a failure with a remedy.
     fn cause(&self, printed: &str, outcome: &Outcome) -> Option<String> {
         self.refused_hosts(outcome)
             .or_else(|| missing_module(printed))
@@ -194,7 +196,7 @@ impl Circumstances {
             .or_else(|| printed.lines().find_map(|it| self.variable(it)))
     }
 
-    /// Hosts that the proxy has refused it.
+    /// Suggests the hosts that the proxy has refused.
     fn refused_hosts(&self, outcome: &Outcome) -> Option<String> {
         let refused = outcome.network.iter().filter(|it| it.refused.is_some());
         let at = |it: &ScriptConnection| match it.port {
@@ -217,13 +219,13 @@ impl Circumstances {
         }
     }
 
-    /// The file of the entry, in words behind it.
+    /// Returns the file of the entry as a phrase that follows it.
     fn place(&self) -> String {
         let file = self.file.as_deref().map(|it| self.shown(it));
         file.map(|it| format!(" of `{it}`")).unwrap_or_default()
     }
 
-    /// That there is no network for it.
+    /// Detects a missing network.
     fn missing_network(&self, printed: &str) -> Option<String> {
         let named = BEFORE_HOSTS.iter().find_map(|before| {
             let (_, rest) = printed.split_once(before)?;
@@ -244,7 +246,7 @@ impl Circumstances {
         })
     }
 
-    /// A file that it wanted and does not have.
+    /// Detects a file that it cannot access.
     fn file(&self, line: &str) -> Option<String> {
         let is_unwritable = UNWRITABLE.iter().any(|it| line.contains(it));
         if !is_unwritable && !UNREADABLE.iter().any(|it| line.contains(it)) {
@@ -301,7 +303,8 @@ impl Circumstances {
         Some(format!("it tried to write `{shown}`{remedy}"))
     }
 
-    /// What gives it a path, in words behind it: a key, unless the entry of a project cannot give it.
+    /// Returns the remedy for a path as a phrase that follows it: a key, unless the entry of a
+    /// project cannot provide access.
     fn remedy(&self, real: &Path, key: &str) -> String {
         match &self.project {
             Some((directory, instead)) if !real.starts_with(directory) => {
@@ -311,7 +314,7 @@ impl Circumstances {
         }
     }
 
-    /// Why nobody should be led to give a path away, in words behind it.
+    /// Returns the reason not to suggest access to a path as a phrase that follows it.
     fn kept(&self, path: &Path, key: &str) -> Option<String> {
         let mut homes = self.home.as_deref().into_iter().chain(HOMES.iter().map(Path::new));
         if homes.any(|it| it.starts_with(path)) {
@@ -346,7 +349,7 @@ impl Circumstances {
         })
     }
 
-    /// A file that may contain secrets: this one, or one that lies in this directory.
+    /// Returns a file that may contain secrets: this one, or one in this directory.
     fn secret_in(&self, path: &Path) -> Option<PathBuf> {
         let is_secret = |it: &Path| self.policy.known_secret(it).is_some();
         let inside = || {
@@ -356,7 +359,7 @@ impl Circumstances {
         if is_secret(path) { Some(path.to_owned()) } else { inside() }
     }
 
-    /// A path as a person would write it.
+    /// Formats a path as a person would write it.
     fn shown(&self, path: &Path) -> String {
         match self.home.as_ref().and_then(|it| path.strip_prefix(it).ok()) {
             Some(rest) if !rest.as_os_str().is_empty() => format!("~/{}", rest.display()),
@@ -364,7 +367,7 @@ impl Circumstances {
         }
     }
 
-    /// A variable that it misses.
+    /// Detects a missing variable.
     fn variable(&self, line: &str) -> Option<String> {
         if !UNSET.iter().any(|it| line.contains(it)) {
             return None;
@@ -385,7 +388,7 @@ impl Circumstances {
     }
 }
 
-/// A module that is not installed.
+/// Detects a missing module.
 fn missing_module(printed: &str) -> Option<String> {
     BEFORE_MODULES.iter().find_map(|(before, remedy)| {
         let (_, rest) = printed.split_once(before)?;
@@ -396,7 +399,7 @@ fn missing_module(printed: &str) -> Option<String> {
     })
 }
 
-/// The paths in a line: quoted ones whole, and absolute ones up to a space or a sign.
+/// Returns the paths in a line: quoted ones whole, and absolute ones up to a space or punctuation.
 fn paths(line: &str) -> Vec<&str> {
     let is_bare = |c: char| !c.is_whitespace() && !"'\"`,;:()[]".contains(c);
     let quoted = ['\'', '"', '`'].into_iter().flat_map(|sign| line.split(sign).skip(1).step_by(2));
@@ -407,14 +410,14 @@ fn paths(line: &str) -> Vec<&str> {
     paths.filter(is_path).filter(is_plain).collect()
 }
 
-/// A host by a name or an address that can be written into a list.
+/// Returns a host if its name or address is valid in a list.
 fn host(name: &str) -> Option<String> {
     let is_plain = name.chars().all(|c| c.is_ascii_alphanumeric() || ".-:".contains(c));
     let is_host = name.contains(['.', ':']) || name == "localhost";
     (is_plain && is_host && name.len() <= NAME).then(|| name.to_owned())
 }
 
-/// A text without sequences for a terminal and without other signs that nobody sees.
+/// Removes terminal sequences and invisible characters from a text.
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
@@ -426,14 +429,14 @@ fn plain(text: &str) -> String {
     visible(&plain).lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 
-/// What stands behind a sequence for a terminal, with which a text begins.
+/// Returns the text after a leading terminal sequence.
 fn behind_sequence(text: &str) -> &str {
     let mut letters = text.char_indices();
     let is_short = letters.next().is_some_and(|it| it.1 == '\u{9b}');
     let kind = if is_short { Some('[') } else { letters.next().map(|it| it.1) };
     let end = match kind {
         Some('[') => letters.find(|it| ('\u{40}'..='\u{7e}').contains(&it.1)),
-        // A title and the like, up to a bell or the next sequence.
+        // A title or similar, up to a bell or the next sequence.
         Some(']' | 'P' | 'X' | '^' | '_') => {
             letters.find(|it| matches!(it.1, '\u{7}' | '\u{1b}' | '\n'))
         }
@@ -446,7 +449,7 @@ fn behind_sequence(text: &str) -> &str {
     }
 }
 
-/// The last lines of a text, none of them long.
+/// Returns the last lines of a text, each shortened.
 fn last_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|it| !it.trim().is_empty()).collect();
     let last = lines[lines.len().saturating_sub(LINES)..].iter().map(|line| {

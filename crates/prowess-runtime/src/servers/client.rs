@@ -1,4 +1,4 @@
-//! Speaks MCP with a server: the only place that knows how.
+//! An MCP client: the only place that knows the protocol.
 
 use std::{
     borrow::Cow,
@@ -52,29 +52,29 @@ pub(super) struct Client {
     subscriber: Option<JoinHandle<()>>,
 }
 
-/// What can be asked of a server, also by several at once.
+/// Sends requests to a server, also concurrently.
 #[derive(Clone)]
 pub(super) struct Caller {
     peer: Peer<RoleClient>,
     ear: Arc<Ear>,
 }
 
-/// A server did not answer.
+/// A request to a server failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Failure {
-    /// It has ended, or does not listen any more.
+    /// It has ended, or does not respond any more.
     Gone,
-    /// It sends too much.
+    /// It sends too much data.
     Flood,
-    /// It says that it cannot.
+    /// It returned an error.
     Said(String),
-    /// What it says is not MCP.
+    /// It sent invalid MCP messages.
     Nonsense(String),
-    /// There is no way to it.
+    /// The connection failed.
     Trouble(Trouble),
 }
 
-/// Why there is no way to a server behind an address.
+/// The reason why a remote server cannot be reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Trouble {
     pub(super) status: OutcomeStatus,
@@ -83,7 +83,7 @@ pub(super) struct Trouble {
 }
 
 impl Trouble {
-    /// What came of asking that server.
+    /// Converts it to the outcome of a request to that server.
     pub(super) fn outcome(self, server: &str) -> Outcome {
         let Self { status, message, hint } = self;
         let outcome =
@@ -92,30 +92,30 @@ impl Trouble {
     }
 }
 
-/// The way to a server.
+/// The connection to a server.
 pub(super) enum Line {
     /// The input and output of a program.
     Stream(UnixStream),
     #[cfg(feature = "http")]
-    /// Requests to an address.
+    /// HTTP requests.
     Remote(Box<Remote>),
 }
 
-/// How much a server may say between two questions.
+/// The maximum number of bytes that a server may send between two requests.
 const MOST: u64 = 8 * 1024 * 1024;
-/// How many bytes of it wait to be read.
+/// The buffer size of a pipe in bytes.
 const PIPE: usize = 64 * 1024;
-/// How many pages of a list are asked for.
+/// The maximum number of requested pages of a list.
 const PAGES: usize = 64;
-/// How deep a message may be nested.
+/// The maximum nesting depth of a message.
 const DEPTH: usize = 120;
-/// What a server says of itself that offers skills.
+/// The capability of a server that offers skills.
 const SKILLS: &str = "io.modelcontextprotocol/skills";
 
 impl Client {
-    /// Connects to the server at the other end, by the revision of the protocol in which it offers the
-    /// most. Some serve two, and offer skills only in 2026-07-28. A program gets `patience` to say
-    /// whether it knows that revision.
+    /// Connects to a server, by the protocol revision in which it offers the most. Some support
+    /// two, and offer skills only in 2026-07-28. A program has `patience` to answer whether it
+    /// supports that revision.
     pub(super) async fn connect(line: Line, patience: Duration) -> Result<Self, Failure> {
         let ear = Arc::new(Ear { room: AtomicU64::new(MOST), ..Ear::default() });
         let handler = || Handler { ear: ear.clone() };
@@ -132,7 +132,7 @@ impl Client {
                 let (transport, carried) = pipe.transport();
                 match serve_client_with_lifecycle(handler(), transport, lifecycle).await {
                     Err(ClientInitializeError::JsonRpcError(error)) => match carried.await {
-                        // It was only slow, and holds by its first answer.
+                        // It was only slow, and is bound to its first answer.
                         Ok(pipe) if pipe.late == Some(true) => {
                             let (transport, _) = pipe.transport();
                             serve_client_with_lifecycle(handler(), transport, discovery()).await
@@ -151,7 +151,7 @@ impl Client {
                 };
                 match connected(ClientLifecycleMode::Initialize).await {
                     Err(ClientInitializeError::JsonRpcError(error)) => {
-                        // What it says about the handshake tells more, if that is of no use either.
+                        // The error of the handshake is more helpful, if this fails as well.
                         let served = connected(discovery()).await;
                         served.map_err(|_| ClientInitializeError::JsonRpcError(error))
                     }
@@ -186,7 +186,7 @@ impl Client {
         }
     }
 
-    /// The first tools that the server lists, and whether it has more.
+    /// Returns the first tools that the server lists, and whether it has more.
     pub(super) async fn tools(&self, most: usize) -> Result<(Vec<Listed>, bool), Failure> {
         self.ear.listen(0);
         self.ear.has_news.store(false, Ordering::Relaxed);
@@ -197,7 +197,7 @@ impl Client {
             let page = self.service.list_tools(Some(page)).await;
             let page = page.map_err(|error| self.ear.failure(error))?;
             tools.extend(page.tools);
-            // Whoever sends us back to where we were has nothing new.
+            // A server that repeats a cursor has nothing new.
             let is_same = page.next_cursor == cursor;
             cursor = page.next_cursor;
             if cursor.is_none() || is_same || tools.len() > most {
@@ -214,17 +214,17 @@ impl Client {
         offers_skills(&self.service)
     }
 
-    /// Whether the server has said since the last time that it has other tools now.
+    /// Whether the server has announced changed tools since they were last listed.
     pub(super) fn has_news(&self) -> bool {
         self.ear.has_news.load(Ordering::Relaxed)
     }
 
-    /// The same of its skills.
+    /// Whether the server has announced changed skills since they were last listed.
     pub(super) fn has_other_skills(&self) -> bool {
         self.ear.has_other_skills.load(Ordering::Relaxed)
     }
 
-    /// Why it is closed.
+    /// Returns the reason why it is closed.
     pub(super) fn failure(&self) -> Failure {
         if self.ear.is_flooded() { Failure::Flood } else { Failure::Gone }
     }
@@ -237,7 +237,8 @@ impl Client {
         Caller { peer: self.service.peer().clone(), ear: self.ear.clone() }
     }
 
-    /// Hangs up: the server finds the end of its input, or is told to forget us.
+    /// Closes the connection: the server reaches the end of its input, or is asked to end the
+    /// session.
     pub(super) async fn close(self) {
         if let Some(subscriber) = &self.subscriber {
             subscriber.abort();
@@ -246,7 +247,7 @@ impl Client {
     }
 }
 
-/// Speaks 2026-07-28, which has no handshake.
+/// Selects 2026-07-28, which has no handshake.
 fn discovery() -> ClientLifecycleMode {
     ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] }
 }
@@ -255,9 +256,9 @@ fn discovery() -> ClientLifecycleMode {
 struct Pipe<R, W> {
     read: R,
     write: W,
-    /// The beginning of a line that has not ended yet.
+    /// The beginning of an incomplete line.
     line: Vec<u8>,
-    /// Whether it knows 2026-07-28, as it said when it was taken for an older one already.
+    /// Whether it supports 2026-07-28, if it answered that after the timeout.
     late: Option<bool>,
     ear: Arc<Ear>,
 }
@@ -267,9 +268,9 @@ where
     R: AsyncBufRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    /// Asks whether the program knows 2026-07-28, before anything else is said: its first request
-    /// decides by which revision it answers all others. One that says nothing in time is taken for an
-    /// older one.
+    /// Asks whether the program supports 2026-07-28, before anything else: its first request
+    /// determines the revision of all answers. One that does not answer in time is assumed to be
+    /// older.
     async fn knows_discovery(&mut self, patience: Duration) -> bool {
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": ProtocolVersion::V_2026_07_28.as_str(),
@@ -279,7 +280,7 @@ where
         let request = json!({
             "jsonrpc": "2.0", "id": PROBE, "method": "server/discover", "params": { "_meta": meta },
         });
-        // It is written whole, or the next request would stand in the middle of it.
+        // It must be written completely, or the next request would be corrupted.
         if self.write.write_all(format!("{request}\n").as_bytes()).await.is_err() {
             return false;
         }
@@ -296,8 +297,8 @@ where
         matches!(timeout(patience, answered).await, Ok(Ok(true)))
     }
 
-    /// A transport for the SDK, with messages as it can read them. The pipe is given back once that
-    /// transport is closed.
+    /// Creates a transport for the SDK, with messages that it can parse. The pipe is returned once
+    /// that transport is closed.
     fn transport(
         mut self,
     ) -> (impl rmcp::transport::Transport<RoleClient> + 'static, JoinHandle<Self>) {
@@ -310,16 +311,17 @@ where
         (AsyncRwTransport::new_client(read, write), carried)
     }
 
-    /// Carries messages in both directions, line by line towards us, until one side is closed.
+    /// Passes messages in both directions, incoming ones line by line, until one side is closed.
     async fn carry(&mut self, mut requests: DuplexStream, mut answers: DuplexStream) {
         let Self { read, write, line, late, ear } = self;
         let inwards = async {
             while read.read_until(b'\n', line).await.is_ok_and(|it| it > 0) {
-                // Whoever asked has given up waiting for it: the SDK does not know that request.
+                // The request has timed out: the SDK does not know it.
                 if let Some(knows) = discovered(line) {
                     *late = Some(knows);
                 } else if is_deep(line) {
-                    // The SDK drops what it cannot read, and whoever has asked would wait.
+                    // The SDK drops messages that it cannot parse, and the caller would wait for
+                    // ever.
                     let message = format!("its answer is nested more than {DEPTH} levels deep");
                     let status = OutcomeStatus::Failed;
                     ear.note(Some(Trouble { status, message, hint: None }));
@@ -332,7 +334,7 @@ where
         };
         let outwards = async {
             if tokio::io::copy(&mut requests, write).await.is_err() {
-                // It does not listen any more, but may have said something before.
+                // It has closed its input, but may have sent something before.
                 std::future::pending::<()>().await;
             }
         };
@@ -343,7 +345,7 @@ where
     }
 }
 
-/// Whether a message is nested deeper than JSON is read.
+/// Whether a message is nested deeper than the JSON parser allows.
 fn is_deep(message: &[u8]) -> bool {
     let (mut depth, mut is_text, mut is_escaped) = (0_usize, false, false);
     for byte in message {
@@ -362,9 +364,10 @@ fn is_deep(message: &[u8]) -> bool {
     false
 }
 
-/// Whether a message says that a program knows 2026-07-28; nothing where it is no answer to that.
+/// Whether a message says that a program supports 2026-07-28; `None` if it is not an answer to
+/// that.
 fn discovered(message: &[u8]) -> Option<bool> {
-    // No other message has this id, and few have the word: only those are worth reading here as well.
+    // No other message has this ID, and few contain the word: only those are parsed here.
     let text = std::str::from_utf8(message).ok().filter(|it| it.contains(PROBE))?;
     let message: Value = serde_json::from_str(text).ok()?;
     if message["id"] != PROBE || !message["method"].is_null() {
@@ -375,10 +378,10 @@ fn discovered(message: &[u8]) -> Option<bool> {
     Some(versions.is_some_and(|it| it.iter().any(|it| it == own)))
 }
 
-/// A message without the `_meta` of a result about skills, for which the SDK would take it for the
+/// Removes the `_meta` of a result about skills, because of which the SDK would parse it as the
 /// result of a tool and lose the rest.
 pub(super) fn without_meta(message: &[u8]) -> Cow<'_, [u8]> {
-    // Few messages have both, and only those are worth reading here as well.
+    // Few messages contain both, and only those are parsed here.
     let has_both = |it: &str| it.contains("\"_meta\"") && it.contains("\"skill");
     if !std::str::from_utf8(message).is_ok_and(has_both) {
         return message.into();
@@ -392,7 +395,7 @@ pub(super) fn without_meta(message: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// The id of the request that asks for the revision.
+/// The ID of the request that asks for the revision.
 const PROBE: &str = "discover";
 
 fn own() -> Implementation {
@@ -406,8 +409,7 @@ fn offers_skills(service: &RunningService<RoleClient, Handler>) -> bool {
     })
 }
 
-/// Subscribes to changes of tools and resources, where the server has them and sends them only on
-/// request.
+/// Subscribes to changes of tools and resources, if the server only sends them on request.
 fn subscribe(
     service: &RunningService<RoleClient, Handler>,
     ear: &Arc<Ear>,
@@ -433,7 +435,7 @@ fn subscribe(
     }))
 }
 
-/// Notes every change that a subscription brings, until it ends.
+/// Records every change of a subscription, until it ends.
 async fn follow(mut subscription: Subscription, ear: &Ear) {
     while let Ok(Some(notification)) = subscription.next().await {
         match notification {
@@ -449,7 +451,7 @@ async fn follow(mut subscription: Subscription, ear: &Ear) {
 }
 
 impl Caller {
-    /// Calls a tool. A call that is dropped is cancelled.
+    /// Calls a tool. Dropping the future cancels the call.
     pub(super) async fn call(
         &self,
         tool: &str,
@@ -466,7 +468,7 @@ impl Caller {
         }
     }
 
-    /// The first skills that the server lists, as it lists them, and whether it has more.
+    /// Returns the first skills that the server lists, as listed, and whether it has more.
     pub(super) async fn skills(&self, most: usize) -> Result<(Vec<Value>, bool), Failure> {
         self.ear.listen(0);
         self.ear.has_other_skills.store(false, Ordering::Relaxed);
@@ -480,7 +482,7 @@ impl Caller {
                 _ => return Err(Failure::Nonsense("it lists no skills, nor none".to_owned())),
             }
             let next = page["nextCursor"].take();
-            // Whoever sends us back to where we were has nothing new.
+            // A server that repeats a cursor has nothing new.
             let is_over = next.is_null() || next == cursor;
             cursor = next;
             if is_over || skills.len() > most {
@@ -492,15 +494,15 @@ impl Caller {
         Ok((skills, has_more))
     }
 
-    /// The skill of a URI, as the server describes it now.
+    /// Returns the skill of a URI, as the server describes it now.
     pub(super) async fn skill(&self, uri: &str) -> Result<Value, Failure> {
         self.ear.listen(0);
         Ok(self.ask("skills/get", json!({ "uri": uri })).await?["skill"].take())
     }
 
-    /// The bytes of a resource that should have so many.
+    /// Reads a resource of an expected size.
     pub(super) async fn read(&self, uri: &str, size: u64) -> Result<Vec<u8>, Failure> {
-        // Written in JSON, most are longer.
+        // Most are longer when encoded in JSON.
         self.ear.listen(size.saturating_mul(2));
         let params = ReadResourceRequestParams::new(uri);
         let contents = match self.peer.read_resource_once(params).await {
@@ -520,7 +522,7 @@ impl Caller {
         }
     }
 
-    /// Asks what the base protocol does not have.
+    /// Sends a request that is not part of the base protocol.
     async fn ask(&self, method: &str, params: Value) -> Result<Value, Failure> {
         let request = CustomRequest::new(method, Some(params));
         match self.peer.send_request(ClientRequest::CustomRequest(request)).await {
@@ -543,31 +545,31 @@ impl fmt::Debug for Caller {
     }
 }
 
-/// What is noticed while a server speaks.
+/// The state of the incoming messages of a server.
 #[derive(Debug, Default)]
 pub(super) struct Ear {
-    /// How much it may still say.
+    /// The number of bytes that it may still send.
     room: AtomicU64,
     is_flooded: AtomicBool,
     has_news: AtomicBool,
     has_other_skills: AtomicBool,
-    /// What was in the way since the last question.
+    /// The connection error since the last request.
     trouble: Mutex<Option<Trouble>>,
 }
 
 impl Ear {
-    /// Lets it say so much more than a usual answer has.
+    /// Allows so many more bytes than for a usual answer.
     fn listen(&self, more: u64) {
         self.room.store(MOST + more, Ordering::Relaxed);
         self.note(None);
     }
 
-    /// Notes what is in the way to it.
+    /// Records a connection error.
     pub(super) fn note(&self, trouble: Option<Trouble>) {
         *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
     }
 
-    /// Hears so much; says whether that is still wanted.
+    /// Counts incoming bytes; returns whether they are within the limit.
     pub(super) fn hear(&self, said: usize) -> bool {
         let (room, said) = (&self.room, said as u64);
         let fits = room.try_update(Ordering::Relaxed, Ordering::Relaxed, |it| it.checked_sub(said));
@@ -581,7 +583,7 @@ impl Ear {
         self.is_flooded.load(Ordering::Relaxed)
     }
 
-    /// Why it is not there.
+    /// Returns the reason why it is gone.
     fn gone(&self) -> Failure {
         let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
         trouble.map_or(Failure::Gone, Failure::Trouble)
@@ -597,7 +599,7 @@ impl Ear {
     }
 }
 
-/// What a server says, as long as it is not too much.
+/// The output of a server, up to a limit.
 struct BoundedReader<R> {
     read: R,
     ear: Arc<Ear>,
@@ -618,8 +620,8 @@ impl<R: AsyncRead + Unpin> AsyncRead for BoundedReader<R> {
     }
 }
 
-/// Answers what a server asks us. Unless it says otherwise, no model is asked for it, no person, and
-/// it is told of no directory.
+/// Answers requests of a server. By default, it cannot use a model, ask a person, or list
+/// directories.
 struct Handler {
     ear: Arc<Ear>,
 }
@@ -644,8 +646,8 @@ impl ClientHandler for Handler {
 mod tests {
     use super::*;
 
-    /// The other end of a program that holds back its answer to the first request until it has been
-    /// asked for something else, and then answers in order. With `knows` it speaks 2026-07-28 alone.
+    /// Simulates a program that delays its answer to the first request until the second one, and
+    /// then answers in order. With `knows` it only supports 2026-07-28.
     async fn answer_late(stream: UnixStream, knows: bool) {
         let (read, mut write) = stream.into_split();
         let mut lines = BufReader::new(read).lines();

@@ -1,4 +1,4 @@
-//! The servers that a skill describes, in `.mcp.json` and in `mcp/*.json`.
+//! The servers that a skill configures, in `.mcp.json` and in `mcp/*.json`.
 
 use std::{collections::BTreeMap, io::Read as _, path::Path};
 
@@ -9,73 +9,73 @@ use serde_json::{Map, Value};
 
 use super::{launcher::PackageCommand, name::plain, oauth_settings::OauthSettings};
 
-/// A server that a skill describes. What it says is taken as it is written: nothing is filled in yet.
+/// The configuration of a server, as written: nothing is expanded yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpServerConfig {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// How it is reached.
+    /// Its transport.
     pub transport: Transport,
 }
 
-/// How a server is reached.
+/// The transport of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transport {
-    /// As a program that is started for it.
+    /// A program that is started for it.
     Program(ServerProgram),
-    /// Over HTTP, wherever it runs.
+    /// HTTP, wherever it runs.
     Http(ServerAddress),
 }
 
 /// A server that is a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerProgram {
-    /// The program: a name of the system, or a path within the skill's folder.
+    /// The program: a name on the search path, or a path within the skill's folder.
     pub command: String,
-    /// What the program is given.
+    /// Its arguments.
     pub arguments: Vec<String>,
-    /// Variables of its environment.
+    /// Its environment variables.
     pub environment: BTreeMap<String, String>,
-    /// Where it begins, within the skill's folder.
+    /// Its working directory, within the skill's folder.
     pub directory: String,
-    /// The files and directories that it may read, besides its own.
+    /// Additional files and directories that it may read.
     pub reads: Vec<String>,
-    /// Those that it may write as well.
+    /// Files and directories that it may also write.
     pub writes: Vec<String>,
     /// The hosts that it may connect to.
     pub hosts: Vec<String>,
 }
 
-/// A server that runs already.
+/// A remote server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerAddress {
-    /// Where it is.
+    /// Its URL.
     pub url: String,
-    /// What it is sent with every request.
+    /// The headers of every request.
     pub headers: BTreeMap<String, String>,
-    /// How to log in to it. A skill says nothing about that.
+    /// The settings for its login. A skill cannot configure these.
     pub oauth: OauthSettings,
 }
 
 /// All servers of a skill.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SkillServers {
-    /// Those that can be started.
+    /// The valid ones.
     pub servers: Vec<McpServerConfig>,
-    /// What is wrong with the others, or was not understood, each in one line.
+    /// Errors in the others, and unknown keys, one line each.
     pub faults: Vec<String>,
 }
 
-/// The file beside a `SKILL.md`, and the folder of such files.
+/// The file next to a `SKILL.md`, and the folder of such files.
 const FILE: &str = ".mcp.json";
 const FOLDER: &str = "mcp";
-/// How many servers a skill can have, and how large what describes them can be.
+/// The maximum number of servers of a skill, and the maximum size of their configuration.
 const SERVERS: usize = 16;
 const BYTES: u64 = 64 * 1024;
-/// How many arguments, variables and headers a server can have.
+/// The maximum number of arguments, variables and headers of a server.
 const WORDS: usize = 128;
 
-/// What other clients write too; not all of it makes a difference here.
+/// Keys that are known, including those of other clients, which may have no effect here.
 const KNOWN: &[&str] = &[
     "type",
     "transport",
@@ -94,11 +94,11 @@ const KNOWN: &[&str] = &[
     "disabled",
     "description",
 ];
-/// Where they write the address of a server that runs already.
+/// The keys for the URL of a remote server.
 const ADDRESSES: &[&str] = &["url", "httpUrl", "serverUrl"];
 
 impl SkillServers {
-    /// Reads what a skill says about its servers.
+    /// Reads the servers that a skill configures.
     pub fn by(skill: &Skill) -> Self {
         let mut described = Self::default();
         for (file, read) in documents(skill) {
@@ -174,7 +174,7 @@ impl SkillServers {
 }
 
 impl McpServerConfig {
-    /// Reads a server; nothing for one that is switched off.
+    /// Parses a server; `None` if it is disabled.
     pub fn read(name: &str, server: &Map<String, Value>) -> Result<Option<Self>, String> {
         if server.get("disabled") == Some(&Value::Bool(true)) {
             return Ok(None);
@@ -200,12 +200,12 @@ impl McpServerConfig {
         Ok(Some(Self { name: name.to_owned(), transport }))
     }
 
-    /// The keys of a server that nobody knows.
+    /// Returns the unknown keys of a server.
     pub fn unknown(server: &Map<String, Value>) -> impl Iterator<Item = &String> {
         server.keys().filter(|it| !KNOWN.contains(&it.as_str()))
     }
 
-    /// What would run or be asked, for whoever is asked: every variable and word as it is written.
+    /// Returns the command line or URL for a question: every variable and word as written.
     pub(super) fn line(&self) -> String {
         match &self.transport {
             Transport::Program(program) => program.line(),
@@ -214,7 +214,7 @@ impl McpServerConfig {
     }
 }
 
-/// How a server is reached, in the word for it; what it does not say is told by what else it says.
+/// Returns the name of the transport; if it is missing, it is inferred from other keys.
 fn kind(server: &Map<String, Value>) -> Result<&str, String> {
     match server.get("type").or(server.get("transport")) {
         Some(Value::String(kind)) => Ok(kind),
@@ -241,7 +241,8 @@ impl ServerProgram {
         Ok(Self { command, arguments, environment, directory, reads, writes, hosts })
     }
 
-    /// The packages that it fetches, if it does; why not, if it does so in a way that is not known.
+    /// Returns the packages that it downloads, if it does; an error if it does so in an unsupported
+    /// way.
     pub fn packages(&self) -> Option<Result<PackageCommand, String>> {
         PackageCommand::of(&self.command, &self.arguments)
     }
@@ -252,7 +253,7 @@ impl ServerProgram {
             if !it.is_empty() && it.chars().all(is_plain) {
                 return it.to_owned();
             }
-            // A line of its own would look like another command.
+            // A line break would look like another command.
             if it.contains(char::is_control) {
                 let escaped = it.replace('\\', r"\\").replace('\'', r"\'");
                 let shown = |c: char| match c {
@@ -292,7 +293,7 @@ impl ServerAddress {
             return Err(format!("`{key}` is for a server with a `command`"));
         }
         let headers = texts(server, "headers")?;
-        // Whoever is asked sees them line by line.
+        // A question shows one per line.
         let has_lines = |it: &String| it.contains(char::is_control);
         if has_lines(&url) || headers.iter().any(|(name, it)| has_lines(name) || has_lines(it)) {
             return Err("`url` and `headers` are of one line each".to_owned());
@@ -309,14 +310,14 @@ impl ServerAddress {
     }
 }
 
-/// A text that a server has; nothing if it is empty.
+/// Returns a string of a server; `None` if it is empty.
 fn text(server: &Map<String, Value>, key: &str) -> Result<Option<String>, String> {
     let Some(value) = server.get(key) else { return Ok(None) };
     let text = word(value).ok_or_else(|| format!("`{key}` is not a text"))?;
     Ok(Some(text).filter(|it| !it.is_empty()))
 }
 
-/// A list of texts.
+/// Returns a list of strings.
 fn list(server: &Map<String, Value>, key: &str) -> Result<Vec<String>, String> {
     let Some(value) = server.get(key) else { return Ok(Vec::new()) };
     let words = value.as_array().filter(|it| it.len() <= WORDS);
@@ -324,7 +325,7 @@ fn list(server: &Map<String, Value>, key: &str) -> Result<Vec<String>, String> {
     words.ok_or_else(|| format!("`{key}` is not a list of texts"))
 }
 
-/// Texts by their names.
+/// Returns a map of strings.
 fn texts(server: &Map<String, Value>, key: &str) -> Result<BTreeMap<String, String>, String> {
     let Some(value) = server.get(key) else { return Ok(BTreeMap::new()) };
     let values = value.as_object().filter(|it| it.len() <= WORDS);
@@ -337,7 +338,8 @@ fn word(value: &Value) -> Option<String> {
     value.as_str().filter(|it| !it.contains('\0')).map(str::to_owned)
 }
 
-/// The files of a skill that describe servers, sorted by path, or why one cannot be read.
+/// Returns the files of a skill that configure servers, sorted by path, each with its content or an
+/// error.
 fn documents(skill: &Skill) -> Vec<(String, Result<Vec<u8>, String>)> {
     let Some(folder) = skill.absolute_folder() else {
         let is_one = |it: &&str| *it == FILE || within(it);
@@ -366,7 +368,7 @@ fn within(path: &str) -> bool {
         .is_some_and(|it| it.ends_with(".json") && !it.contains('/'))
 }
 
-/// What is in a file; nothing if there is none.
+/// Reads a file; `None` if it does not exist.
 fn read(root: &Root, path: &str) -> Option<Result<Vec<u8>, String>> {
     let bytes = root.file(Path::new(path), Links::Never).and_then(|file| {
         let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! Why a server gives no answer, for whoever asked.
+//! Explains why a server does not answer.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,17 +8,17 @@ use tokio::time::timeout;
 use super::{cause::Circumstances, client::Failure};
 use crate::outcome::{Outcome, OutcomeStatus};
 
-/// How long it may take until it is known how a server ended.
+/// The maximum time until the end of a server is known.
 const SOON: Duration = Duration::from_secs(2);
 
-/// The program of a server: how it ended, and what it was given.
+/// The program of a server: its end, and its permissions.
 #[derive(Debug, Clone)]
 pub(super) struct Process {
     pub(super) ending: ProgramEnd,
     pub(super) given: Arc<Circumstances>,
 }
 
-/// What came of asking a server that does not answer as it should.
+/// Returns the outcome for a server that does not answer as expected.
 pub(super) async fn explained(
     server: &str,
     failure: Failure,
@@ -42,7 +42,7 @@ pub(super) async fn explained(
     Outcome::bad(OutcomeStatus::Failed, format!("the server `{server}` {why}"))
 }
 
-/// How a server ended, in words.
+/// Describes how a server ended.
 fn told(server: &str, ended: Outcome) -> Outcome {
     let how = ended.message.as_deref().unwrap_or("exited with code 0");
     let status = if ended.is_ok() { OutcomeStatus::Failed } else { ended.status };

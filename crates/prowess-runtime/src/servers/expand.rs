@@ -1,12 +1,12 @@
-//! What `${NAME}` stands for in the description of a server.
+//! Expands `${NAME}` in the configuration of a server.
 
 use std::collections::BTreeMap;
 
-/// The names that stand for the folder of the skill.
+/// The names of the skill's folder.
 const FOLDER: &[&str] = &["SKILL_DIR", "CLAUDE_SKILL_DIR"];
 
-/// What a description can refer to: the folder of its skill, where it has a copy of it, and variables
-/// that may be passed on.
+/// The values that a configuration can refer to: the folder of its skill, if it has a copy of it,
+/// and variables that may be passed on.
 #[derive(Debug)]
 pub(super) struct PlaceholderValues<'k> {
     pub(super) folder: Option<&'k str>,
@@ -14,8 +14,8 @@ pub(super) struct PlaceholderValues<'k> {
 }
 
 impl PlaceholderValues<'_> {
-    /// A text with all that it refers to; else the name of what may not be referred to. What stands
-    /// behind `:-` is taken where there is no such variable.
+    /// Expands all references in a text; the error is the name of a forbidden one. The text after
+    /// `:-` is the default for a missing variable.
     pub(super) fn expand(&self, text: &str) -> Result<String, String> {
         let mut whole = String::new();
         let mut rest = text;

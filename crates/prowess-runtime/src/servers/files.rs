@@ -1,4 +1,5 @@
-//! What a server that is a program can read and write: what its entry says, and what its arguments name.
+//! The files that a server program can read and write: those in its entry, and those that its
+//! arguments name.
 
 use std::{
     collections::BTreeSet,
@@ -18,51 +19,51 @@ use crate::{
 /// The files and directories of a server, besides its program.
 #[derive(Debug, Default)]
 pub(super) struct ServerFiles {
-    /// The arguments, as the program gets them.
+    /// The arguments to pass to the program.
     pub(super) words: Vec<String>,
     pub(super) reads: Vec<PathBuf>,
     pub(super) writes: Vec<PathBuf>,
-    /// What of these it may neither read nor write.
+    /// Those of these that it may neither read nor write.
     pub(super) withheld: Vec<PathBuf>,
-    /// Whether an argument names something from where the server begins.
+    /// Whether an argument is a path relative to the server's working directory.
     pub(super) is_relative: bool,
 }
 
-/// Finds out what a server can read and write.
+/// Determines the files that a server can read and write.
 #[derive(Debug)]
 pub(super) struct FileRules<'r> {
     pub(super) policy: &'r Policy,
-    /// Where relative paths begin.
+    /// The base of relative paths.
     pub(super) base: &'r Path,
     pub(super) home: Option<&'r Path>,
-    /// Who wrote the entry.
+    /// The author of the entry.
     pub(super) author: Author<'r>,
 }
 
-/// Who wrote the entry of a server.
+/// The author of a server's entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Author<'a> {
     /// The user.
     User,
-    /// A project: nothing outside of its directory is given, and no file with secrets.
+    /// A project: it has no access to files outside of its directory, or to files with secrets.
     Project(&'a Path),
-    /// A skill: what arguments name is not given, nor any file with secrets.
+    /// A skill: it has no access to files that arguments name, or to files with secrets.
     Skill,
 }
 
 impl Author<'_> {
-    /// Whether a directory is outside of what the author can give, wherever links lead.
+    /// Whether a directory is outside of the author's scope, with links resolved.
     pub(super) fn is_outside(self, directory: &Path) -> bool {
         let real = |it: &Path| fs::canonicalize(it).unwrap_or_else(|_| it.to_owned());
         matches!(self, Self::Project(project) if !real(directory).starts_with(real(project)))
     }
 }
 
-/// How many entries of a folder are looked at.
+/// The maximum number of entries of a folder.
 const MAX_ENTRIES: usize = 10_000;
-/// The endings of files that run: what lies around them belongs to them.
+/// The extensions of scripts, which need the files around them.
 const SCRIPTS: &[&str] = &["cjs", "js", "mjs", "mts", "py", "ts"];
-/// What lies at the top of a package.
+/// Files at the top of a package.
 const PACKAGES: &[&str] = &[
     "package.json",
     "deno.json",
@@ -74,7 +75,7 @@ const PACKAGES: &[&str] = &[
 ];
 
 impl FileRules<'_> {
-    /// What is given to a server with these arguments, whose entry says what else it may read and write.
+    /// Returns the files of a server with these arguments, whose entry lists further paths.
     pub(super) fn files(
         &self,
         words: Vec<String>,
@@ -89,7 +90,7 @@ impl FileRules<'_> {
         }
         let is_said =
             |it: &PathBuf| reads.iter().chain(&files.writes).any(|own| it.starts_with(own));
-        // What a person's own entry says is given with all that is in it.
+        // Paths in a user's own entry are accessible with all their contents.
         let looked: Vec<PathBuf> = match self.author {
             Author::User => folders.iter().filter(|it| !is_said(it)).cloned().collect(),
             _ => folders
@@ -108,7 +109,7 @@ impl FileRules<'_> {
                 "{looked} has too much to be searched for files with secrets, as far as `{unseen}`"
             ));
         }
-        // A person's own entry may name a file with secrets, and nothing that is withheld.
+        // A user's own entry may name a file with secrets, but nothing that is withheld.
         let is_given = |it: &PathBuf| self.author == Author::User && is_said(it);
         let secrets = secrets.into_iter().filter(|it| !is_given(it));
         files.withheld = withheld.paths.into_iter().chain(secrets).collect();
@@ -122,7 +123,7 @@ impl FileRules<'_> {
         Ok(files)
     }
 
-    /// What the entry says by a key.
+    /// Returns the paths in a key of the entry.
     fn said(&self, key: &str, paths: &[String]) -> Result<Vec<PathBuf>, String> {
         let said = |path: &String| {
             let path = self.base.join(self.expanded(path));
@@ -138,7 +139,7 @@ impl FileRules<'_> {
         paths.iter().map(said).collect()
     }
 
-    /// What arguments name: folders, and scripts with the packages that they are a part of.
+    /// Adds the paths in arguments: folders, and scripts with their packages.
     fn named(
         &self,
         files: &mut ServerFiles,
@@ -182,7 +183,8 @@ impl FileRules<'_> {
         }
     }
 
-    /// Whether an argument is enough for a path to be given: it is not all of a home, nor of the system already.
+    /// Whether an argument suffices to give access to a path: it is neither a whole home directory
+    /// nor part of the system.
     fn may_name(&self, path: &Path) -> bool {
         let Ok(real) = fs::canonicalize(path) else { return false };
         let is_secret = real.is_file() && self.policy.secret(&real).is_some();
@@ -198,13 +200,13 @@ impl FileRules<'_> {
         }
     }
 
-    /// Whether a directory holds a home, or what many programs share.
+    /// Whether a directory contains a home directory, or is shared by many programs.
     fn is_wide(&self, path: &Path) -> bool {
         let home = self.home.and_then(|it| fs::canonicalize(it).ok());
         path.components().count() <= 2 || home.is_some_and(|it| it.starts_with(path))
     }
 
-    /// The directories that a script is a part of: its package, and the `node_modules` that it finds.
+    /// Returns the directories that a script belongs to: its package, and its `node_modules`.
     fn package(&self, script: &Path) -> Vec<PathBuf> {
         let real = fs::canonicalize(script).unwrap_or_else(|_| script.to_owned());
         if let Some(modules) = modules_around(&real) {
@@ -218,7 +220,7 @@ impl FileRules<'_> {
         package.map(Path::to_owned).into_iter().chain(modules).collect()
     }
 
-    /// A path in which `~` is the home.
+    /// Expands `~` to the home directory.
     fn expanded(&self, path: &str) -> PathBuf {
         match (path.strip_prefix('~'), self.home) {
             (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
@@ -229,9 +231,10 @@ impl FileRules<'_> {
     }
 }
 
-/// What other programs act on, at the top of directories that can be written and one level below, and what is protected
-/// whatever it is called: it can only be read, unless it is one of these directories itself. With it the directories
-/// that it lies in, which nobody can move away if they are given by themselves.
+/// Returns the protected files at the top of writable directories and one level below, and those
+/// protected regardless of their names: they are read-only, unless they are writable directories
+/// themselves. Also returns their parent directories, which cannot be moved away if they are
+/// mounted separately.
 fn kept(writes: &[PathBuf], protected: &[PathBuf]) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let (mut kept, mut holders) = (Vec::new(), Vec::new());
     let is_kept = |it: &Path| {
@@ -260,7 +263,7 @@ fn kept(writes: &[PathBuf], protected: &[PathBuf]) -> (Vec<PathBuf>, Vec<PathBuf
     (kept, holders)
 }
 
-/// The files and folders of a folder, and which are folders. A link is neither.
+/// Returns the files and folders of a folder, and whether they are folders. Links are skipped.
 fn entries(folder: &Path) -> Vec<(PathBuf, bool)> {
     let entries = listing::entries(folder).take(MAX_ENTRIES);
     let kinds = entries.filter_map(|it| Some((it.path(), it.file_type().ok()?)));

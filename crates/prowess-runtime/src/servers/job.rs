@@ -1,4 +1,4 @@
-//! What runs for a server that is a program: which program, with what it reads, writes and reaches.
+//! The job of a server program: the program, and the paths and hosts it can access.
 
 use std::{
     collections::BTreeMap,
@@ -32,7 +32,7 @@ use super::{
     setting::ServerSetting,
 };
 
-/// What an entry says, with all that it refers to.
+/// The texts of an entry, expanded.
 struct Texts {
     command: String,
     arguments: Vec<String>,
@@ -41,28 +41,28 @@ struct Texts {
     writes: Vec<String>,
 }
 
-/// A program, and what it has to read and find besides the system.
+/// A program, with its additional readable paths and search path.
 #[derive(Default)]
 struct Programs {
     program: PathBuf,
     reads: Vec<PathBuf>,
     path: Vec<PathBuf>,
-    /// The prepared environment that it lies in, if it does.
+    /// The prepared environment that contains it, if any.
     prepared: Option<PathBuf>,
-    /// Whether it finds Node.js by its name only if its own packages bring it.
+    /// Whether Node.js is hidden from it, unless its own packages bring it.
     is_without_node: bool,
 }
 
-/// Where a copy of the skill lies among what a server is given.
+/// The name of the copy of the skill among the files of a server.
 const COPY: &str = "skill";
-/// The programs of Node.js, and what stands in their place for a server that runs without.
+/// The programs of Node.js, and their replacement for a server without it.
 const NODE: &[&str] = &["node", "npm", "npx"];
 const ABSENT: &str =
     "#!/bin/sh\necho \"${0##*/}: not found: this server runs without Node.js\" >&2\nexit 127\n";
-/// Programs that start what they run elsewhere, where no sandbox of ours holds it.
+/// Programs that start processes elsewhere, outside of our sandbox.
 const CONTAINERS: &[&str] = &["docker", "nerdctl", "podman"];
 
-/// Where version managers install interpreters, in a home.
+/// The folders of version managers' interpreters in a home directory.
 const INSTALLATIONS: &[&str] = &[
     ".asdf/installs",
     ".local/share/mise/installs",
@@ -72,7 +72,7 @@ const INSTALLATIONS: &[&str] = &[
 ];
 
 impl McpLauncher {
-    /// What runs for a server that somebody has set: with what its entry says and its arguments name.
+    /// Creates the job of a configured server, with the paths in its entry and its arguments.
     pub(super) fn job_set(
         &self,
         set: &ServerSetting,
@@ -93,7 +93,7 @@ impl McpLauncher {
         if let Some(directory) = directory.as_ref().filter(|it| author.is_outside(it)) {
             return Err(self.outside(description, directory));
         }
-        // Where it begins it can read.
+        // Its working directory is readable.
         texts.reads.extend(directory.iter().map(|it| it.to_string_lossy().into_owned()));
         let base = directory.as_deref().unwrap_or(base);
         let command = self.program(description, &mut texts, base, author)?;
@@ -106,7 +106,7 @@ impl McpLauncher {
         Ok(Job { env: environment, directory: directory.or(begins), network, ..job })
     }
 
-    /// What runs for a server of a skill: with a copy of the skill, in which it begins.
+    /// Creates the job of a skill's server, with a copy of the skill as the working directory.
     pub(super) fn job(
         &self,
         description: &McpServerConfig,
@@ -143,7 +143,7 @@ impl McpLauncher {
         Ok(Job { env: environment, directory: Some(directory), network, ..job })
     }
 
-    /// A job with a program and files.
+    /// Creates a job with a program and files.
     fn given(
         &self,
         description: &McpServerConfig,
@@ -151,7 +151,7 @@ impl McpLauncher {
         mut files: ServerFiles,
         work: Work,
     ) -> Result<Job, Box<Outcome>> {
-        // Where environments lie is kept from everybody, but a server is given its own.
+        // Environments are withheld from all, but a server can read its own.
         if let Some(store) = self.environments.as_ref().filter(|_| command.prepared.is_some()) {
             let root = fs::canonicalize(store.root()).unwrap_or_else(|_| store.root().to_owned());
             if let Some(writes) = store.reached_by(&files.writes) {
@@ -167,7 +167,7 @@ impl McpLauncher {
             for name in NODE {
                 work.give(&format!("absent/{name}"), ABSENT.as_bytes()).map_err(failed)?;
             }
-            // Behind the programs of its own packages, before all others.
+            // After the programs of its own packages, before all others.
             path.insert(1, work.given("absent"));
         }
         let words = files.words.into_iter().map(Into::into);
@@ -186,7 +186,7 @@ impl McpLauncher {
         Work::new().map_err(|error| Box::new(Outcome::error(OutcomeStatus::Failed, &error)))
     }
 
-    /// What an entry says, with all that it refers to.
+    /// Expands the texts of an entry.
     fn texts(
         &self,
         description: &McpServerConfig,
@@ -206,7 +206,7 @@ impl McpLauncher {
         })
     }
 
-    /// What a server is given of files, by the keys `read` and `write` and by its arguments.
+    /// Returns the files of a server, by the keys `read` and `write` and by its arguments.
     fn files(
         &self,
         description: &McpServerConfig,
@@ -221,7 +221,7 @@ impl McpLauncher {
         files.map_err(|why| invalid(description, &why))
     }
 
-    /// Refuses what a project's entry names outside of the project.
+    /// Refuses a path of a project's entry that is outside of the project.
     fn outside(&self, description: &McpServerConfig, path: &Path) -> Box<Outcome> {
         let (name, path) = (&description.name, path.display());
         let message = format!(
@@ -230,7 +230,7 @@ impl McpLauncher {
         Refusal { message, hint: self.elsewhere(description) }.into()
     }
 
-    /// What gives a server of a project what lies outside of the project.
+    /// Returns the hint on how to give a project's server access outside of the project.
     pub(super) fn elsewhere(&self, description: &McpServerConfig) -> String {
         let (name, file) = (&description.name, self.settings_file.as_deref());
         let file = file.map_or("`prowess config --path` names it".to_owned(), |it| {
@@ -243,7 +243,7 @@ impl McpLauncher {
         format!("move `[servers.{name}]` to your own file ({file})")
     }
 
-    /// Has a command that `uv` would run in a project run in the virtual environment there; returns where.
+    /// Makes a `uv run` command use the virtual environment of its project; returns the directory.
     fn enter(
         &self,
         description: &McpServerConfig,
@@ -268,8 +268,9 @@ impl McpLauncher {
         Ok(directory)
     }
 
-    /// The program of a server, by its name or its path, with what it has to read. Where the command fetches packages, it is
-    /// the program of what was prepared, and the arguments are those behind it.
+    /// Finds the program of a server, by its name or its path, with the paths it has to read. If
+    /// the command downloads packages, it is the prepared program, and the arguments are those
+    /// after it.
     fn program(
         &self,
         description: &McpServerConfig,
@@ -299,7 +300,7 @@ impl McpLauncher {
                 return Err(missing(description, command));
             }
             let found = self.interpreters.program_at(&path);
-            // What lies around a program elsewhere is not for a project to give.
+            // A project cannot give access to the files around a program elsewhere.
             let is_foreign = path.parent().is_some_and(|it| author.is_outside(it));
             let needs_more = |it: &InstalledInterpreter| {
                 it.reads.iter().any(|it| *it != path && !is_of_system(it))
@@ -310,7 +311,7 @@ impl McpLauncher {
             let found = found.filter(|_| !is_foreign);
             let mut reads = found.map_or_else(|| vec![path.clone()], |it| it.reads);
             if let Author::Project(project) = author {
-                // What lies elsewhere is not for a project to give, by whatever link or first line it leads there.
+                // A project cannot give access to files elsewhere, whether by a link or a shebang.
                 let project = fs::canonicalize(project).ok();
                 let is_inside = |it: &PathBuf| {
                     let real = fs::canonicalize(it).ok();
@@ -336,7 +337,7 @@ impl McpLauncher {
         Ok(Programs { program, reads, path, ..Programs::default() })
     }
 
-    /// The program of packages that were prepared.
+    /// Finds the program of prepared packages.
     fn prepared(
         &self,
         description: &McpServerConfig,
@@ -357,13 +358,13 @@ impl McpLauncher {
         let own = recipe.interpreter.parent().map(Path::to_owned);
         let path = [found.bin()].into_iter().chain(own).chain(beside.path).collect();
         let reads = found.reads.into_iter().chain(beside.reads).collect();
-        // A package that finds Node.js may fetch packages that nobody has approved, and fail where it cannot.
+        // A package that finds Node.js may download unapproved packages, and fail if it cannot.
         let names_node = command.arguments.iter().any(|it| NODE.contains(&it.as_str()));
         let is_without_node = command.ecosystem == Ecosystem::Python && !names_node;
         Ok(Programs { program, reads, path, prepared: Some(found.tree), is_without_node })
     }
 
-    /// The interpreters that programs start by their names.
+    /// Returns the interpreters that programs start by name.
     fn beside(&self) -> Programs {
         let found = ["python3", "node"].into_iter();
         let found: Vec<InstalledInterpreter> =
@@ -374,7 +375,7 @@ impl McpLauncher {
     }
 }
 
-/// Whether a directory holds an interpreter that a version manager has installed, and nothing of anybody's own.
+/// Whether a directory only contains an interpreter that a version manager has installed.
 fn is_installation(path: &Path, home: Option<&Path>) -> bool {
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let home = home.and_then(|it| fs::canonicalize(it).ok());
@@ -387,7 +388,7 @@ fn is_installation(path: &Path, home: Option<&Path>) -> bool {
     INSTALLATIONS.iter().any(|it| is_below(it))
 }
 
-/// The hosts that a server reaches, through a proxy of ours.
+/// Returns the network of a server, through our proxy.
 #[cfg(feature = "http")]
 fn network(
     description: &McpServerConfig,
@@ -422,7 +423,7 @@ fn network(
     }
 }
 
-/// The program of a skill by its path.
+/// Finds a program of a skill by its path.
 fn own_program(
     description: &McpServerConfig,
     command: &str,
@@ -440,7 +441,7 @@ fn own_program(
     }
 }
 
-/// A path within a folder, if it stays there; there are no links in it.
+/// Resolves a path within a folder, if it stays there; it contains no links.
 fn inside(path: &str, folder: &Path) -> Option<PathBuf> {
     let path = Path::new(path);
     let path = path.strip_prefix(folder).unwrap_or(path);
@@ -479,7 +480,7 @@ pub(super) fn unknown(description: &McpServerConfig, name: &str) -> Box<Outcome>
     Refusal { message, hint: hint.to_owned() }.into()
 }
 
-/// Refuses a command that fetches packages, until they are there.
+/// Refuses a command that downloads packages, until they are prepared.
 fn unprepared(
     description: &McpServerConfig,
     command: &PackageCommand,

@@ -1,4 +1,4 @@
-//! Commands that fetch packages and run a program of theirs, such as `npx -y PACKAGE`: which packages, and which program.
+//! Parses commands that download packages and run a program of theirs, such as `npx -y PACKAGE`.
 
 use std::path::PathBuf;
 
@@ -9,44 +9,44 @@ use crate::{
     preparation::{PreparedEnvironment, Recipe, RecipeError, read_ordinary},
 };
 
-/// A command that fetches packages and runs a program of theirs.
+/// A command that downloads packages and runs a program of theirs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackageCommand {
-    /// Where the packages come from.
+    /// The ecosystem of the packages.
     pub ecosystem: Ecosystem,
-    /// The packages, as their ecosystem writes them; the first brings the program.
+    /// The packages, in the syntax of their ecosystem; the first contains the program.
     pub packages: Vec<String>,
-    /// The program; that of the first package if it is not named.
+    /// The program; if it is not named, that of the first package.
     pub program: Option<String>,
-    /// The version of the interpreter, if one is asked for.
+    /// The version of the interpreter, if required.
     pub interpreter: Option<String>,
-    /// What the program is given.
+    /// The arguments of the program.
     pub arguments: Vec<String>,
 }
 
-/// A command that runs in the virtual environment of a project, as `uv run` does.
+/// A command that runs in the virtual environment of a project, like `uv run`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ProjectCommand {
-    /// The directory of the project; where the command begins if it is not named.
+    /// The directory of the project; by default the working directory of the command.
     pub(super) directory: String,
     /// The program of the environment.
     pub(super) program: String,
     pub(super) arguments: Vec<String>,
 }
 
-/// A program that fetches packages.
+/// A program that downloads packages.
 struct Launcher {
     program: &'static str,
-    /// The words behind it with which it does so; any one of these.
+    /// The subcommands that do so; any one of these.
     words: &'static [&'static str],
     ecosystem: Ecosystem,
-    /// Options that name the package which brings the program.
+    /// Options for the package that contains the program.
     from: &'static [&'static str],
-    /// Options that name further packages.
+    /// Options for further packages.
     with: &'static [&'static str],
-    /// Options that name the version of the interpreter.
+    /// Options for the version of the interpreter.
     interpreter: &'static [&'static str],
-    /// Options without a value that change nothing here.
+    /// Options without a value that have no effect here.
     flags: &'static [&'static str],
 }
 
@@ -94,13 +94,13 @@ const UVX: &[&str] = &[
 ];
 const PIPX: &[&str] = &["-q", "--quiet", "-v", "--verbose", "--no-cache", "--fetch-missing-python"];
 
-/// An option that names a package in every ecosystem of Node.
+/// The option for a package in every ecosystem of Node.
 const PACKAGE: &[&str] = &["-p", "--package"];
 
-/// The most bytes that are read of a `package.json`.
+/// The maximum size of a `package.json`, in bytes.
 const DOCUMENT: u64 = 4 * 1024 * 1024;
 
-/// All of them; the words of one that others begin with come first.
+/// All launchers; longer subcommands precede their prefixes.
 const LAUNCHERS: &[Launcher] = &[
     node("npx", &[]),
     node("pnpx", &[]),
@@ -133,7 +133,8 @@ const fn python(program: &'static str, words: &'static [&'static str]) -> Launch
 }
 
 impl PackageCommand {
-    /// Reads a command. Nothing if it fetches no packages; why not, if it does so in a way that is not known here.
+    /// Parses a command. `None` if it downloads no packages; an error if it does so in an
+    /// unsupported way.
     pub fn of(command: &str, arguments: &[String]) -> Option<Result<Self, String>> {
         let program = command.rsplit('/').next().unwrap_or(command);
         let named = LAUNCHERS.iter().filter(|it| it.program == program);
@@ -149,19 +150,19 @@ impl PackageCommand {
             })
         })?;
         let read = read(launcher, rest);
-        // Without packages of its own, it runs what a project has.
+        // Without packages of its own, it uses those of a project.
         let is_of_project =
             launcher.words == ["run"] && !rest.iter().any(|it| it.starts_with("--with"));
         (launcher.program != "uv" || !is_of_project).then_some(read)
     }
 
-    /// What the environment is made from that its packages are installed into.
+    /// Returns the recipe of the environment for its packages.
     pub fn recipe(&self, search: &InterpreterSearch) -> Result<Recipe, RecipeError> {
         let (packages, version) = (self.packages.clone(), self.interpreter.as_deref());
         Recipe::of_packages(self.ecosystem, packages, version, search)
     }
 
-    /// Its program in the environment with its packages; why not, if there is none.
+    /// Finds its program in the environment with its packages.
     pub(super) fn program_in(&self, environment: &PreparedEnvironment) -> Result<PathBuf, String> {
         let package = self.packages.first().map(String::as_str).unwrap_or_default();
         let name = match &self.program {
@@ -173,7 +174,7 @@ impl PackageCommand {
     }
 }
 
-/// The program that a package of npm brings: its only one, or that of its name.
+/// Returns the program of an npm package: its only one, or that with its name.
 fn own_program(environment: &PreparedEnvironment, package: &str) -> Result<String, String> {
     let at = package.rfind('@').filter(|it| *it > 0);
     let name = at.map_or(package, |it| &package[..it]);
@@ -197,7 +198,7 @@ fn own_program(environment: &PreparedEnvironment, package: &str) -> Result<Strin
 }
 
 impl ProjectCommand {
-    /// Reads `uv run`. Nothing if it is another command; why not, if it is one in a way that is not known here.
+    /// Parses `uv run`. `None` if it is another command; an error if it uses unsupported options.
     pub(super) fn of(command: &str, arguments: &[String]) -> Option<Result<Self, String>> {
         let program = command.rsplit('/').next().unwrap_or(command);
         let is_run = program == "uv" && arguments.iter().any(|it| it == "run");
@@ -301,7 +302,7 @@ fn read(launcher: &Launcher, arguments: &[String]) -> Result<PackageCommand, Str
     Ok(PackageCommand { ecosystem, packages, program: named.or(own), interpreter, arguments })
 }
 
-/// A package of a registry for Node: a name with or without a scope, and with or without a version.
+/// Parses a package of a Node registry: a name with an optional scope and version.
 fn node_package(text: &str) -> Result<String, String> {
     let (scope, rest) = match text.strip_prefix('@') {
         Some(rest) => {
@@ -322,7 +323,8 @@ fn node_package(text: &str) -> Result<String, String> {
     if is_package && text.len() <= LENGTH { Ok(text.to_owned()) } else { Err(foreign(text)) }
 }
 
-/// A package of a registry for Python, as PEP 508 writes it: `name@1.2`, as `uvx` has it, is `name==1.2`.
+/// Parses a package of a Python registry as in PEP 508: `name@1.2`, the syntax of `uvx`, becomes
+/// `name==1.2`.
 fn python_package(text: &str) -> Result<String, String> {
     let name = python_name(text);
     let mut rest = &text[name.len()..];
@@ -356,13 +358,13 @@ fn python_package(text: &str) -> Result<String, String> {
     package.ok_or_else(|| foreign(text))
 }
 
-/// The name that a requirement of Python begins with.
+/// Returns the name at the start of a Python requirement.
 fn python_name(text: &str) -> &str {
     let end = text.find(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c));
     &text[..end.unwrap_or(text.len())]
 }
 
-/// How long a package can be as it is written.
+/// The maximum length of a package.
 const LENGTH: usize = 200;
 
 fn foreign(text: &str) -> String {
@@ -373,7 +375,7 @@ fn foreign(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// A line, its packages, its program and its arguments.
+    /// A command line, its packages, its program and its arguments.
     type Row =
         (&'static str, &'static [&'static str], Option<&'static str>, &'static [&'static str]);
 

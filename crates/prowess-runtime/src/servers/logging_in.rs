@@ -1,4 +1,4 @@
-//! Logging in to servers that are set, and out again.
+//! Login to configured servers, and logout.
 
 use super::ServerSetting;
 use super::{
@@ -12,14 +12,14 @@ use super::{
 use crate::outcome::Outcome;
 
 impl McpLauncher {
-    /// Sends the tokens of these logins to the servers that they were given out for.
+    /// Sends the tokens of these logins to their servers.
     #[must_use]
     pub fn with_logins(self, logins: Logins) -> Self {
         Self { logins: Some(logins), ..self }
     }
 
-    /// Logs in to a server that somebody has set, and keeps the tokens. The gate is asked about one that a file of a
-    /// project sets.
+    /// Logs in to a configured server, and saves the tokens. One that a project file configures is
+    /// authorized first.
     pub async fn login(
         &self,
         set: &ServerSetting,
@@ -42,13 +42,13 @@ impl McpLauncher {
         job.run(request).await.map_err(|it| it.outcome(&description.name))
     }
 
-    /// Forgets the login to a server that somebody has set; says whether there was one.
+    /// Removes the login to a configured server; returns whether there was one.
     pub async fn logout(&self, set: &ServerSetting) -> Result<bool, Box<Outcome>> {
         let bearer = self.bearer_of(set)?.map_err(|it| it.outcome(&set.description.name))?;
         bearer.log_out().await.map_err(|it| it.outcome(&set.description.name))
     }
 
-    /// What is known about the login to a server; nothing where there is none.
+    /// Returns the state of the login to a server; `None` if there is no login.
     pub fn login_state(&self, set: &ServerSetting) -> Option<LoginState> {
         self.bearer_of(set).ok()?.ok()?.state().ok()?
     }
@@ -62,7 +62,7 @@ impl McpLauncher {
         Ok(self.bearer(description, address, &remote))
     }
 
-    /// The login to a server, if a token may be sent there at all.
+    /// Returns the login to a server, if a token may be sent there at all.
     pub(super) fn bearer(
         &self,
         description: &McpServerConfig,

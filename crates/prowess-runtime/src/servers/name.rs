@@ -1,11 +1,11 @@
-//! What the tools of servers are called.
+//! The names of servers' tools.
 
 use std::collections::BTreeSet;
 
-/// How long the name of a tool can be, for the strictest of providers.
+/// The maximum length of a tool's name, for the strictest provider.
 const LENGTH: usize = 64;
 
-/// A name of letters, digits, `_` and `-`; empty if there is none in it.
+/// Replaces all characters but letters, digits, `_` and `-`; may return an empty name.
 pub(super) fn plain(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let words = text.split(|c| !is_plain(c)).filter(|it| !it.is_empty());
@@ -13,14 +13,14 @@ pub(super) fn plain(text: &str) -> String {
     if plain.contains(|c: char| c.is_ascii_alphanumeric()) { plain } else { String::new() }
 }
 
-/// What a server is called among the tools: `mcp__<server>`. It leaves room for those of its tools.
+/// Returns the prefix of a server's tools: `mcp__<server>`, short enough for their names.
 pub(super) fn server(name: &str) -> String {
     let plain = plain(name);
     let end = plain.len().min(LENGTH / 2);
     format!("mcp__{}", &plain[..end])
 }
 
-/// What a tool of it is called, unlike any other: `mcp__<server>__<tool>`.
+/// Returns the unique name of a tool: `mcp__<server>__<tool>`.
 pub(super) fn tool(server: &str, tool: &str, taken: &mut BTreeSet<String>) -> String {
     let whole = format!("{server}__{}", plain(tool));
     let mut name = whole[..whole.len().min(LENGTH)].to_owned();

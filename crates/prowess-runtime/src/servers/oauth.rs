@@ -1,7 +1,8 @@
-//! Logging in to servers behind an address, by OAuth 2.1 as the authorization chapter of MCP (2025-11-25) has it.
+//! Login to remote servers by OAuth 2.1, as in the authorization chapter of MCP (2025-11-25).
 //!
-//! A person logs in once (`login`); requests then carry a token that is renewed when it expires (`bearer`).
-//! Nothing here follows a redirect, and a token goes to the server that it was given out for and to nobody else.
+//! A person logs in once (`login`); requests then have a token that is renewed when it expires
+//! (`bearer`). Nothing here follows a redirect, and a token is only sent to the server that it was
+//! issued for.
 
 mod secret;
 mod error;

@@ -1,28 +1,28 @@
-//! What a person sets about the login to a server: the table `oauth` of `[servers.LABEL]`.
+//! The settings for the login to a server: the table `oauth` of `[servers.LABEL]`.
 
 use std::fmt;
 
 use serde_json::{Map, Value};
 
-/// How to log in to a server, where its authorization server has to be told more than it asks for.
+/// Settings for the login to a server, if its authorization server needs them.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct OauthSettings {
-    /// The client that was registered by hand; may be the URL of a client ID metadata document.
+    /// The ID of a manually registered client; may be the URL of a client ID metadata document.
     pub client_id: Option<String>,
-    /// Its secret; may refer to variables. Left out of `Debug`.
+    /// Its secret; may refer to variables. Omitted in `Debug`.
     pub client_secret: Option<String>,
-    /// The only authorization server that is used.
+    /// The only authorization server to use.
     pub issuer: Option<String>,
-    /// The redirect URI that the client was registered with.
+    /// The redirect URI of the registered client.
     pub redirect_uri: Option<String>,
-    /// The scopes to ask for, in place of those that the server names.
+    /// The scopes to request, instead of those that the server names.
     pub scopes: Vec<String>,
 }
 
 const KNOWN: &[&str] = &["client_id", "client_secret", "issuer", "redirect_uri", "scopes"];
 
 impl OauthSettings {
-    /// Reads the table of a server; nothing is set where it has none.
+    /// Parses the table of a server; empty settings if it is missing.
     pub fn read(server: &Map<String, Value>) -> Result<Self, String> {
         let Some(value) = server.get("oauth") else { return Ok(Self::default()) };
         let table = value.as_object().ok_or("`oauth` is not a table")?;
@@ -54,7 +54,8 @@ impl OauthSettings {
             Self { client_secret: Some(_), client_id: None, .. } => {
                 Err("`oauth.client_secret` needs a `client_id`".to_owned())
             }
-            // Else whoever runs the server could name somebody else, and be sent the secret.
+            // Otherwise the server could name any authorization server, which would receive the
+            // secret.
             Self { client_secret: Some(_), issuer: None, .. } => {
                 Err("`oauth.client_secret` needs the `issuer` that it may be sent to".to_owned())
             }
@@ -62,7 +63,7 @@ impl OauthSettings {
         }
     }
 
-    /// What stands in the settings, for whoever is asked about them.
+    /// Returns the settings as text for a question.
     pub(super) fn line(&self) -> String {
         let pairs = [
             ("client_id", &self.client_id),

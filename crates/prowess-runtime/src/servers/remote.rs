@@ -1,4 +1,4 @@
-//! The way to a server behind an address: the transport of the SDK on our own wire.
+//! The connection to a remote server: the transport of the SDK on our own HTTP client.
 
 use std::{
     borrow::Cow,
@@ -41,43 +41,43 @@ use super::{
 };
 use crate::outcome::OutcomeStatus;
 
-/// A server behind an address.
+/// A remote server.
 #[derive(Debug)]
 pub(super) struct Remote {
     wire: Wire,
-    /// What every request is made of.
+    /// The template of every request.
     base: Post,
-    /// The login of whoever asks, where there can be one.
+    /// The user's login, if there can be one.
     pub(super) bearer: Option<Arc<Bearer>>,
     pub(super) hosts: Hosts,
 }
 
-/// The same while it is asked.
+/// A remote server with the state of a connection.
 #[derive(Debug, Clone)]
 struct RemoteRequest {
     remote: Arc<Remote>,
     ear: Arc<Ear>,
-    /// Whether it was listened to before.
+    /// Whether its event stream was opened before.
     is_known: Arc<AtomicBool>,
 }
 
-/// Why nothing came of a request. Whoever asked is told by the ear.
+/// The failure of a request. The caller gets it from the [`Ear`].
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct RequestFailure(String);
 
 type RemoteError = StreamableHttpError<RequestFailure>;
 
-/// How long it takes at least until a server is listened to again, whatever it says about that.
+/// The minimum time until an event stream is opened again, whatever the server says.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How much of what a server says about a failure is passed on.
+/// The maximum length of a server's error message.
 const MESSAGE: usize = 256;
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 
 impl Remote {
-    /// A server at this URL, if it may be asked, with headers that are sent with every request. How long
-    /// is waited for an answer is for whoever asks to say.
+    /// Creates the connection to a server at this URL, if it is allowed, with headers for every
+    /// request. The caller chooses the timeout of an answer.
     pub(super) fn new(
         hosts: Hosts,
         connect: Duration,
@@ -100,12 +100,12 @@ impl Remote {
         &self.base.url
     }
 
-    /// What is sent with every request, but for a token.
+    /// Returns the headers of every request, without a token.
     pub(super) fn headers(&self) -> &[(String, String)] {
         &self.base.headers
     }
 
-    /// What speaks with it.
+    /// Creates the transport.
     pub(super) fn transport(
         self: Arc<Self>,
         ear: Arc<Ear>,
@@ -159,8 +159,8 @@ impl StreamableHttpClient for RemoteRequest {
                     && matches!(message, ClientJsonRpcMessage::Request(_));
                 let body = self.body(&mut incoming).await?;
                 match serde_json::from_slice(&body) {
-                    // An error of the protocol may have a status of its own; without the `id` of what was
-                    // asked nobody would hear of it.
+                    // A protocol error may come with an HTTP error status; it must have the `id` of
+                    // a request to be delivered.
                     Ok(ServerJsonRpcMessage::Error(error)) if is_answer && error.id.is_some() => {
                         Ok(Posted::Json(ServerJsonRpcMessage::Error(error), session))
                     }
@@ -210,7 +210,8 @@ impl StreamableHttpClient for RemoteRequest {
 const SESSION: &str = "mcp-session-id";
 
 impl RemoteRequest {
-    /// Sends something, and waits for the head of the answer. What MCP says outdoes the description.
+    /// Sends a request, and waits for the head of the answer. Headers of MCP override the
+    /// configured ones.
     async fn send(
         &self,
         method: Method,
@@ -234,7 +235,7 @@ impl RemoteRequest {
         if incoming.status != 401 {
             return Ok(incoming);
         }
-        // It may have been revoked, or the clocks differ.
+        // The token may have been revoked, or the clocks may differ.
         match bearer.renewed(&token).await.map_err(no_token)? {
             Some(renewed) if renewed != token => {
                 self.post(method, authorized(&post, renewed.reveal())).await
@@ -248,7 +249,7 @@ impl RemoteRequest {
         sent.map_err(|error| self.fail(trouble(&error)))
     }
 
-    /// What to say where a token is missing, or not good for what was asked.
+    /// Returns the error if a token is missing, or insufficient.
     fn refusal_of_token(&self, incoming: &Incoming) -> Option<Trouble> {
         let label = self.remote.bearer.as_ref()?.label();
         let challenge = Challenge::of(incoming);
@@ -274,7 +275,7 @@ impl RemoteRequest {
         Some(Trouble { status: OutcomeStatus::Failed, message, hint: Some(hint.into()) })
     }
 
-    /// All of an answer, as long as it is not too much.
+    /// Reads an answer, up to a limit.
     async fn body(&self, incoming: &mut Incoming) -> Result<Vec<u8>, RemoteError> {
         let mut body = Vec::new();
         while let Some(bytes) =
@@ -288,7 +289,7 @@ impl RemoteRequest {
         Ok(body)
     }
 
-    /// The events of an answer, as they come.
+    /// Returns the events of an answer, as they arrive.
     fn events(&self, incoming: Incoming) -> BoxStream<'static, Result<Sse, SseError>> {
         let ear = self.ear.clone();
         let bytes = try_unfold((incoming, ear), |(mut incoming, ear)| async move {
@@ -317,7 +318,7 @@ impl RemoteRequest {
     }
 }
 
-/// What a server says that does not want to be asked.
+/// Creates the error for an HTTP error status.
 fn refusal(status: u16, body: &[u8]) -> Trouble {
     let hint = match status {
         300..=399 => Some("no redirect is followed: describe it by the URL that it leads to"),
@@ -334,7 +335,7 @@ fn refusal(status: u16, body: &[u8]) -> Trouble {
     Trouble { status: OutcomeStatus::Failed, message, hint: hint.map(Cow::Borrowed) }
 }
 
-/// A request with a token.
+/// Adds a token to a request.
 fn authorized(post: &Post, token: &str) -> Post {
     let mut post = post.clone();
     post.headers.push(("authorization".to_owned(), format!("Bearer {token}")));

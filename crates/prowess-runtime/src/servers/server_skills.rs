@@ -1,5 +1,5 @@
-//! The tool by which a model takes up the skills of one server. A name that is given to it means a
-//! skill of that server, and no other tool reaches one.
+//! The tool by which a model activates the skills of one server. A name in its input means a skill
+//! of that server, and no other tool can access one.
 
 use std::{
     borrow::Cow,
@@ -19,31 +19,31 @@ use crate::{
     tools::{FoundSkill, FoundSkills},
 };
 
-/// The tool `mcp__<server>__skill`: tells, finds and reads the skills of one server that models may
-/// take up.
+/// The tool `mcp__<server>__skill`: finds, activates and reads the skills of one server that models
+/// may use.
 #[derive(Debug)]
 pub struct ServerSkills {
     name: String,
     source: Source,
     offered: Mutex<Arc<OfferedLibrary>>,
-    /// The entries by which skills were taken up: what is read of a skill is held against its own.
+    /// The entries of the activated skills: the files of a skill are verified against its own.
     held: Arc<Mutex<BTreeMap<String, Arc<RemoteSkill>>>>,
 }
 
-/// The skills of a moment that models may take up, and what is searched for one that fits.
+/// The skills that models may currently use, and a search index of them.
 #[derive(Debug)]
 struct OfferedLibrary {
     skills: RemoteSkills,
     index: OnceLock<Option<Library>>,
 }
 
-/// How much a model is told of one skill, and of all of them.
+/// The maximum length of one skill in the description, and of all of them.
 const ONE: usize = 250;
 const ALL: usize = 8 * 1024;
-/// How many skills that fit are told.
+/// The maximum number of returned matches.
 const FOUND: usize = 10;
 
-/// What the tool of a server is called.
+/// Returns the name of a server's tool.
 pub(super) fn name(source: &Source) -> String {
     format!("{}__skill", source.prefix)
 }
@@ -54,20 +54,20 @@ impl ServerSkills {
         Self { name, offered: Mutex::new(OfferedLibrary::new(&source, skills)), source, held }
     }
 
-    /// The same with the skills that there are now. What was taken up stays held to the entry that it
-    /// had then.
+    /// Replaces the skills by the current ones. Activated skills are still verified against their
+    /// previous entries.
     #[must_use]
     pub fn relisted(&self, skills: RemoteSkills) -> Self {
         Self { held: self.held.clone(), ..Self::new(self.source.clone(), skills) }
     }
 
-    /// Whether there is none that a model may take up.
+    /// Whether there are no skills that a model may use.
     pub fn is_empty(&self) -> bool {
         self.offered().skills().is_empty()
     }
 
-    /// The skills that fit a request, best first, each with how likely it is to be the right one, from 0
-    /// to 1. Only what the server says that they are for is looked at.
+    /// Returns the skills that match a request, best first, each with its confidence from 0 to 1.
+    /// Only the server's descriptions are searched.
     pub fn matches(&self, request: &str, top: usize) -> Vec<(RemoteSkill, f64)> {
         let offered = self.offered();
         let library = offered.index.get_or_init(|| offered.index());
@@ -94,7 +94,7 @@ impl ServerSkills {
         })
     }
 
-    /// The skills that fit a task.
+    /// Finds the skills for a task.
     fn found(&self, query: &str) -> Outcome {
         let thresholds = Thresholds::default();
         let skill = |(skill, confidence): (RemoteSkill, f64)| FoundSkill {
@@ -111,7 +111,7 @@ impl ServerSkills {
         let document = match self.source.document(&skill).await {
             Ok(document) => document,
             Err(outcome) => {
-                // What has changed is asked about anew, and not read as it was approved.
+                // A changed skill is asked about again, and not read as approved.
                 if let Ok(now) = self.source.skill(&skill.uri).await {
                     let mut skills = self.offered().skills.clone();
                     skills.replace(now);
@@ -144,7 +144,7 @@ impl ServerSkills {
         Ok(Outcome::ok(json!({ "skill": skill.address, "path": path, "content": text })))
     }
 
-    /// The entry by which a skill was taken up.
+    /// Returns the entry of an activated skill.
     fn held(&self, name: &str) -> Result<Arc<RemoteSkill>, Box<Outcome>> {
         let skill = self.find(name)?;
         lock(&self.held).get(&skill.uri).cloned().ok_or_else(|| {
@@ -242,7 +242,7 @@ impl OfferedLibrary {
         &self.skills.skills
     }
 
-    /// As many of them as there is room for, a line each, and how many more there are.
+    /// Returns a line for each skill as far as there is room, and the number of the others.
     fn told(&self) -> (String, usize) {
         let mut text = String::new();
         for (at, skill) in self.skills().iter().enumerate() {
@@ -255,11 +255,11 @@ impl OfferedLibrary {
         (text, 0)
     }
 
-    /// What is said of them, as a library that can be searched.
+    /// Creates a searchable library of the descriptions.
     fn index(&self) -> Option<Library> {
         let document = |it: &RemoteSkill| {
             let RemoteSkill { name, description, .. } = it;
-            // A text in JSON is one in YAML too.
+            // A JSON string is also a YAML string.
             let text = format!("---\nname: {name}\ndescription: {}\n---\n", json!(description));
             (format!("{name}/{DOCUMENT}"), text.into_bytes())
         };

@@ -1,22 +1,22 @@
-//! A server that somebody here has set.
+//! A server from the settings.
 
 use std::path::PathBuf;
 
 use super::description::McpServerConfig;
 
-/// A server, under the label that somebody here gave it.
+/// A server from the settings, with its label.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerSetting {
-    /// How it is reached; its name is the label.
+    /// Its configuration; its name is the label.
     pub description: McpServerConfig,
-    /// Whether it is used without a question: the user set it, not a project's file.
+    /// Whether it is used without asking: it is in the user's settings, not in a project file.
     pub is_trusted: bool,
-    /// The file and line where it is set.
+    /// The file and line of its configuration.
     pub place: Option<(PathBuf, usize)>,
 }
 
 impl ServerSetting {
-    /// Where it is set, as `FILE:LINE`.
+    /// Returns the place of its configuration, as `FILE:LINE`.
     pub fn origin(&self) -> String {
         match &self.place {
             Some((file, line)) => format!("{}:{line}", file.display()),

@@ -1,4 +1,4 @@
-//! Takes skills from a server: every byte is held against what the server has listed.
+//! Reads skills from a server, and verifies every byte against its list.
 
 use std::time::Duration;
 
@@ -14,22 +14,22 @@ use crate::{
     remote_skill::{DOCUMENT, RemoteSkill, RemoteSkills, one_line},
 };
 
-/// How many skills of a server are taken.
+/// The maximum number of skills of a server.
 const SKILLS: usize = 1000;
-/// How long it may take to list them.
+/// The timeout for listing them.
 const LISTING: Duration = Duration::from_secs(20);
-/// How much is passed on of what a server says about a failure.
+/// The maximum length of a server's error message.
 const MESSAGE: usize = 500;
 
 impl Source {
-    /// The skills that it lists now. Of their files none is read.
+    /// Lists its current skills, without reading their files.
     pub(super) async fn skills(&self) -> Result<RemoteSkills, Box<Outcome>> {
         let patience = self.patience.min(LISTING);
         let (listed, has_more) = self.within(patience, self.caller.skills(SKILLS)).await?;
         Ok(RemoteSkills::of(&self.server, self.set_by.as_deref(), &listed, has_more))
     }
 
-    /// The skill of a URI as it is now, also one that is not listed.
+    /// Returns the current skill of a URI, even if it is not listed.
     pub(super) async fn skill(&self, uri: &str) -> Result<RemoteSkill, Box<Outcome>> {
         let entry = self.within(self.patience, self.caller.skill(uri)).await?;
         let skill = RemoteSkill::read(&self.server, self.set_by.as_deref(), &entry);
@@ -40,7 +40,7 @@ impl Source {
         skill.map_err(|why| self.mistrusted(&format!("its skill at `{uri}`"), &why))
     }
 
-    /// The `SKILL.md` of a skill, if it is what was listed.
+    /// Reads the `SKILL.md` of a skill, and verifies that it matches the entry.
     pub(super) async fn document(&self, skill: &RemoteSkill) -> Result<String, Box<Outcome>> {
         let bytes = self.file(skill, DOCUMENT).await?;
         let document = skill.verify(&bytes).and_then(|()| {
@@ -49,7 +49,7 @@ impl Source {
         document.map_err(|why| self.mistrusted(&format!("the skill `{}`", skill.address), &why))
     }
 
-    /// A file of a skill, if it is what was listed.
+    /// Reads a file of a skill, and verifies that it matches the entry.
     pub(super) async fn file(
         &self,
         skill: &RemoteSkill,

@@ -26,56 +26,56 @@ use crate::{
     tool::{Action, Tool, ToolFuture},
 };
 
-/// A tool of a server that a skill brought.
+/// A tool of a server.
 #[derive(Debug)]
 pub(super) struct ServerTool {
     name: String,
-    /// What its server says of it.
+    /// The server's description of it.
     said: String,
-    /// Where it comes from, for a model.
+    /// A note on its origin, for a model.
     origin: String,
     schema: Value,
-    /// What the server calls it.
+    /// The server's name of it.
     own_name: String,
-    /// Whom it asks.
+    /// Its server.
     source: Source,
 }
 
-/// Where tools come from.
+/// The server of tools and skills.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
-    /// What the server is called.
+    /// The name of the server.
     pub(super) server: String,
-    /// What it is called among the tools.
+    /// The prefix of its tools.
     pub(super) prefix: String,
-    /// The skill that brought it; nothing if somebody has set it.
+    /// The skill that brings it; `None` if it is configured.
     pub(super) skill: Option<String>,
-    /// The file of a project that sets it, if one does.
+    /// The project file that configures it, if any.
     pub(super) set_by: Option<String>,
     pub(super) caller: Caller,
     pub(super) authorizer: Arc<Authorizer>,
-    /// What runs, if it is a program of ours.
+    /// Its process, if it is a local program.
     pub(super) process: Option<Process>,
-    /// How long a call may take.
+    /// The timeout of a call.
     pub(super) patience: Duration,
-    /// Whether a tool was called since it was last looked at what the server wrote.
+    /// Whether a tool was called since the last check of written files.
     pub(super) was_called: Arc<AtomicBool>,
 }
 
-/// How much a person is told of what a tool does.
+/// The maximum length of a tool's summary for a person.
 const SUMMARY: usize = 200;
-/// How much a model is told of a tool, and of all tools of a server.
+/// The maximum size of a tool's description and schema for a model, and of all schemas of a server.
 const DESCRIPTION: usize = 2048;
 const SCHEMA: usize = 16 * 1024;
 const SCHEMAS: usize = 256 * 1024;
-/// How much of what a server says about a failure is passed on in one line.
+/// The maximum length of a server's error message, in one line.
 const MESSAGE: usize = 2048;
 
-/// The tools that a server lists, and why others were left out.
+/// Creates the tools that a server lists, and returns the reasons for omitted ones.
 pub(super) fn tools(source: &Source, listed: Vec<Listed>) -> (Vec<ServerTool>, Vec<String>) {
     let mut taken = BTreeSet::new();
     if source.skill.is_none() {
-        // No tool of it passes for the one that takes up its skills.
+        // No tool of it can pose as the one that activates its skills.
         taken.insert(server_skills::name(source));
     }
     let mut room = SCHEMAS;
@@ -188,7 +188,7 @@ impl Tool for ServerTool {
     }
 }
 
-/// What came of a call: its text, or what is structured where that says more.
+/// Creates the outcome of a call: its text, or the structured content if that has more.
 fn outcome(result: CallToolResult) -> Outcome {
     let CallToolResult { content, structured_content, is_error, .. } = result;
     let text = content.iter().map(told).collect::<Vec<_>>().join("\n");
@@ -208,8 +208,8 @@ fn outcome(result: CallToolResult) -> Outcome {
     })
 }
 
-/// Whether a text is but another way to write a value, as servers do for clients that know only
-/// texts. What is no object is the `result` of one.
+/// Whether a text is the same as a structured value, as servers send it for clients that only
+/// support text. Anything but an object is wrapped as `result`.
 fn says_the_same(text: &str, structured: &Value) -> bool {
     let read: Option<Value> = serde_json::from_str(text).ok();
     let is_it = |it: &Value| it.as_str() == Some(text) || read.as_ref() == Some(it);
@@ -217,7 +217,7 @@ fn says_the_same(text: &str, structured: &Value) -> bool {
     is_it(structured) || only.is_some_and(is_it)
 }
 
-/// What a model is told of a part of an answer; of what is no text, that it is there.
+/// Formats a part of an answer for a model; other parts than text are only mentioned.
 fn told(content: &ContentBlock) -> String {
     let named = |kind: &str, mime: &str, data: &str| {
         format!("[{kind} {mime}, {} bytes]", data.len() / 4 * 3)
@@ -238,12 +238,12 @@ fn told(content: &ContentBlock) -> String {
     }
 }
 
-/// What a server says about itself, as a model is told it.
+/// Sanitizes a text of a server for a model.
 fn harmless(text: &str) -> String {
     defused(&visible(text)).into_owned()
 }
 
-/// Has the texts of a value say what they are to say, wherever they stand under such a key.
+/// Rewrites the strings of a value below certain keys, at any depth.
 fn tidy(value: &mut Value, is_meant: fn(&str) -> bool, say: fn(&str) -> String) {
     match value {
         Value::Array(values) => values.iter_mut().for_each(|it| tidy(it, is_meant, say)),

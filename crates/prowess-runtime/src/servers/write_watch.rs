@@ -1,7 +1,7 @@
-//! The files that others act on, where a server can write: what has become of them is told, and can be undone.
+//! Watches protected files where a server can write: changes are reported, and can be undone.
 //!
-//! A server runs as long as a session, and its person goes on working meanwhile: nobody knows who has written such a file,
-//! so that nothing is put back without being asked for.
+//! A server runs as long as a session, while its user keeps working: the author of a change is
+//! unknown, so nothing is restored without being asked for.
 
 use std::{
     collections::BTreeSet,
@@ -19,22 +19,22 @@ use crate::{
     repository,
 };
 
-/// Tells what becomes of the files that others act on, where a server can write.
+/// Reports changes of protected files where a server can write.
 #[derive(Debug, Clone)]
 pub(super) struct WriteWatch {
     files: Arc<Mutex<ProtectedFiles>>,
     history: Option<ChangeHistory>,
 }
 
-/// How many files are named.
+/// The maximum number of named files.
 const NAMED: usize = 5;
-/// How many are kept for `undo` at a time, of those that had content before and of new ones: the
-/// history is shared with all that people and tools have changed.
+/// The maximum number of files saved for `undo` at a time, of existing and of new ones: the history
+/// is shared with all changes by people and tools.
 const KEPT_LOSSES: usize = 100;
 const KEPT_NEW: usize = 20;
 
 impl WriteWatch {
-    /// Looks at what is there now; nothing where nothing can be written.
+    /// Takes a snapshot of the current files; `None` if nothing is writable.
     pub(super) fn new(writes: &[PathBuf], history: Option<ChangeHistory>) -> Option<Self> {
         let writes: BTreeSet<PathBuf> =
             writes.iter().filter_map(|it| fs::canonicalize(it).ok()).collect();
@@ -48,7 +48,7 @@ impl WriteWatch {
         })
     }
 
-    /// What has changed since this was asked last, in words.
+    /// Reports the changes since the last call.
     pub(super) async fn report(&self, server: &str) -> Option<String> {
         let (own, server) = (self.clone(), server.to_owned());
         spawn_blocking(move || own.look(&server)).await.ok().flatten()
@@ -59,7 +59,7 @@ impl WriteWatch {
         if changes.is_empty() {
             return None;
         }
-        // What was there before is named and kept first: only that can be lost.
+        // Existing files come first: only these can be lost.
         changes.sort_by_key(|it| !it.is_loss());
         let named = changes.iter().take(NAMED).map(|it| {
             let shown = |it: &Path| visible(&it.to_string_lossy()).replace('`', "'");
@@ -85,7 +85,8 @@ impl WriteWatch {
         ))
     }
 
-    /// Keeps them for `undo` as far as that is possible, and says by what they are found, and how many.
+    /// Saves them for `undo` as far as possible, and returns the ID of their group, and their
+    /// number.
     fn keep(&self, changes: &[ProtectedChange]) -> Option<(String, usize)> {
         let history = self.history.clone()?.of_one_command();
         let (losses, new): (Vec<_>, Vec<_>) = changes.iter().partition(|it| it.is_loss());

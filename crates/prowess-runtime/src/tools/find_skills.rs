@@ -32,25 +32,25 @@ struct Input {
     query: String,
 }
 
-/// What it gives: the matching skills, best first, and how many there are in all.
+/// The output: the matching skills, best first, and the total number of skills.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FoundSkills {
-    /// Those that fit, best first; the nearest where none clearly does.
+    /// The matches, best first; the nearest ones if none is good.
     pub skills: Vec<FoundSkill>,
-    /// How many there are to be found.
+    /// The total number of skills.
     pub total: usize,
 }
 
-/// A skill that fits.
+/// A matching skill.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FoundSkill {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// What it is for, on one line.
+    /// Its description, in one line.
     pub description: String,
-    /// How likely it is to be the right one, from 0 to 1, in hundredths.
+    /// The probability that it is the right one, from 0 to 1, rounded to hundredths.
     pub confidence: f64,
-    /// How much of it that is worth: `metadata`, `brief` or `full`.
+    /// The level for this confidence: `metadata`, `brief` or `full`.
     pub level: String,
 }
 

@@ -38,7 +38,7 @@ struct Input {
     #[serde(default)]
     parameters: Map<String, Value>,
     /// Run this script from the skill's files instead, such as `scripts/check.py`
-    // Some clients take no type that is a list.
+    // Some clients do not support a list of types.
     #[schemars(extend("type" = "string"))]
     script: Option<String>,
     /// Command-line arguments for that script

@@ -1,4 +1,4 @@
-//! The token that goes with every request to a server, renewed when it has expired.
+//! The token of every request to a server, renewed when it has expired.
 
 use std::sync::Arc;
 
@@ -15,20 +15,20 @@ use super::{
     web::{Web, is_loopback},
 };
 
-/// The login to a server, as its requests need it. Every request looks at the file anew, so that one process sees
-/// what another has renewed or removed.
+/// The login to a server, for its requests. Every request reads the file again, so that a process
+/// sees the changes of others.
 #[derive(Debug)]
 pub(in crate::servers) struct Bearer {
     pub(super) label: String,
     pub(super) server: Url,
-    /// The only authorization server that may have given out the tokens.
+    /// The only authorization server that may have issued the tokens.
     pub(super) issuer: Option<String>,
     pub(super) logins: Logins,
     pub(super) web: Web,
 }
 
 impl Bearer {
-    /// The login to a server under a label, if a token may be sent there at all.
+    /// Creates the login to a server with a label, if a token may be sent there at all.
     pub(in crate::servers) fn new(
         label: &str,
         server: &str,
@@ -46,12 +46,12 @@ impl Bearer {
         Ok(Self { label: label.to_owned(), server, issuer, logins, web })
     }
 
-    /// The label that the server was set under.
+    /// Returns the label of the server.
     pub(in crate::servers) fn label(&self) -> &str {
         &self.label
     }
 
-    /// The token to send; nothing where nobody has logged in. One that has expired is renewed first.
+    /// Returns the token to send; `None` without a login. An expired one is renewed first.
     pub(in crate::servers) async fn token(self: &Arc<Self>) -> Result<Option<Secret>, LoginError> {
         match self.read()? {
             Some(login) if login.tokens.is_expired() => {
@@ -61,12 +61,12 @@ impl Bearer {
         }
     }
 
-    /// Another token than this one, which is no good any more; the same where it cannot be renewed.
+    /// Returns another token than this invalid one; the same if it cannot be renewed.
     pub(in crate::servers) async fn renewed(
         self: &Arc<Self>,
         old: &Secret,
     ) -> Result<Option<Secret>, LoginError> {
-        // Who waits may be dropped, and a refresh token that was used up has to be replaced all the same.
+        // The caller may be dropped, but a used refresh token must be replaced in any case.
         let (own, old) = (self.clone(), old.clone());
         let renewed = tokio::spawn(async move { own.renew(&old).await }).await;
         renewed.unwrap_or(Err(LoginError::Interrupted))
@@ -74,7 +74,7 @@ impl Bearer {
 
     async fn renew(&self, old: &Secret) -> Result<Option<Secret>, LoginError> {
         let _lock = self.logins.lock(&self.label).await?;
-        // Somebody else may have renewed it while this one waited.
+        // Another process may have renewed it meanwhile.
         let Some(login) = self.read()? else { return Ok(None) };
         if login.tokens.access_token != *old {
             return Ok(Some(login.tokens.access_token));
@@ -90,7 +90,7 @@ impl Bearer {
         let endpoint = self.web.url("the token endpoint", &login.token_endpoint)?;
         let scope = &login.tokens.scope;
         let renewed = token::request(&self.web, &endpoint, &login.client, &grant, scope).await;
-        // It will never be good again, and some servers take a second try for a theft.
+        // It will never be valid again, and some servers treat a second attempt as theft.
         if matches!(renewed, Err(LoginError::Denied { is_over: true, .. })) {
             self.logins.remove(&self.label, Some(self.server.as_str()))?;
         }
@@ -101,25 +101,25 @@ impl Bearer {
         Ok(Some(token))
     }
 
-    /// What is known about the login.
+    /// Returns the state of the login.
     pub(in crate::servers) fn state(&self) -> Result<Option<LoginState>, LoginError> {
         Ok(self.read()?.map(StoredLogin::state))
     }
 
-    /// Forgets the login, and has the authorization server forget it where that is offered; says whether there was
-    /// one.
+    /// Removes the login, and revokes it at the authorization server if that is supported; returns
+    /// whether there was one.
     pub(in crate::servers) async fn log_out(&self) -> Result<bool, LoginError> {
         let _lock = self.logins.lock(&self.label).await?;
         let login = self.read().unwrap_or_default();
         let is_removed = self.logins.remove(&self.label, None)?;
         if let Some(login) = login {
-            // It is gone here in any case.
+            // It is removed here in any case.
             let _ = self.revoke(&login).await;
         }
         Ok(is_removed)
     }
 
-    /// Has the authorization server take back what it gave out (RFC 7009).
+    /// Revokes the tokens at the authorization server (RFC 7009).
     async fn revoke(&self, login: &StoredLogin) -> Result<(), LoginError> {
         let what = "the revocation of a token";
         let Some(endpoint) = &login.revocation_endpoint else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Where the browser comes back to: a port of this machine, for one login.
+//! The redirect target of the browser: a port of this machine, for one login.
 
 use std::{
     convert::Infallible,
@@ -27,17 +27,17 @@ use url::{Url, form_urlencoded};
 
 use super::{LoginError, secret::Secret, web::is_loopback};
 
-/// A port that waits for one answer.
+/// A listener for one answer.
 #[derive(Debug)]
 pub(super) struct CallbackListener {
     listener: TcpListener,
-    /// `localhost` has two addresses, and somebody else could listen at the other.
+    /// `localhost` has two addresses, and another program could listen at the other one.
     second: Option<TcpListener>,
     redirect: String,
     path: String,
 }
 
-/// What the authorization server answered by way of the browser.
+/// The answer of the authorization server in the redirect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RedirectAnswer {
     pub(super) code: Option<Secret>,
@@ -46,23 +46,23 @@ pub(super) struct RedirectAnswer {
     pub(super) error_description: Option<String>,
 }
 
-/// What somebody wanted who came to the port.
+/// The kind of request to the port.
 enum Visit {
     Redirect(RedirectAnswer),
-    /// It came back from another login, or nobody knows where from.
+    /// It belongs to another login, or is forged.
     Stranger,
     Nothing,
 }
 
-/// How many may be here at once, and how long each may take.
+/// The maximum number of concurrent requests, and their timeout.
 const VISITORS: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(50);
-/// The longest head of a request.
+/// The maximum size of the head of a request.
 const LONGEST: usize = 16 * 1024;
 
 impl CallbackListener {
-    /// Listens at any port, or for the redirect URI that a client was registered with.
+    /// Listens at any port, or at that of a registered redirect URI.
     pub(super) async fn new(registered: Option<&str>) -> Result<Self, LoginError> {
         let failed = |address: String| |source| LoginError::Listen { address, source };
         let Some(registered) = registered else {
@@ -97,13 +97,13 @@ impl CallbackListener {
         Ok(Self { listener, second, redirect: registered.to_owned(), path: url.path().to_owned() })
     }
 
-    /// The URI that the browser is to come back to.
+    /// Returns the redirect URI.
     pub(super) fn redirect(&self) -> &str {
         &self.redirect
     }
 
-    /// Waits for the answer to the login of this state. Whoever comes with another one is sent away, and does not
-    /// end the login: any program of this machine can come.
+    /// Waits for the answer with this state. A request with another one is rejected, and does not
+    /// end the login: any program of this machine can connect.
     pub(super) async fn wait(
         &self,
         state: &Secret,
@@ -115,7 +115,7 @@ impl CallbackListener {
                 accepted = self.accept(), if visits.len() < VISITORS => {
                     match accepted {
                         Ok(stream) => drop(visits.spawn(attend(stream, self.path.clone(), state.clone()))),
-                        // There may be no descriptor left for the moment.
+                        // There may be no file descriptor left for the moment.
                         Err(_) => sleep(PAUSE).await,
                     }
                 }
@@ -144,11 +144,11 @@ impl CallbackListener {
 }
 
 impl RedirectAnswer {
-    /// The answer in a query; nothing if it is to another login.
+    /// Parses the answer in a query; `None` if it belongs to another login.
     fn read(query: &str, state: &Secret) -> Option<Self> {
         let value = |name: &str| {
             let mut values = form_urlencoded::parse(query.as_bytes()).filter(|it| it.0 == name);
-            // What is there twice says two things.
+            // A duplicate parameter is ambiguous.
             let value = values.next().map(|it| it.1.into_owned());
             if values.next().is_some() { None } else { value }
         };
@@ -163,7 +163,7 @@ impl RedirectAnswer {
         })
     }
 
-    /// The answer in a URL that somebody copied out of a browser on another machine.
+    /// Parses the answer in a URL that was copied from a browser on another machine.
     pub(super) fn pasted(text: &str, state: &Secret) -> Option<Self> {
         Self::read(Url::parse(text.trim()).ok()?.query()?, state)
     }
@@ -179,7 +179,7 @@ async fn attend(stream: TcpStream, path: String, state: Secret) -> Visit {
     });
     let mut server = http1::Builder::new();
     let server = server.keep_alive(false).max_buf_size(LONGEST);
-    // Whoever does not read the answer has asked all the same.
+    // A client that does not read the answer has sent its request in any case.
     let _ = timeout(PATIENCE, server.serve_connection(TokioIo::new(stream), service)).await;
     std::mem::replace(&mut *visit.lock().unwrap_or_else(PoisonError::into_inner), Visit::Nothing)
 }
@@ -204,7 +204,7 @@ fn respond(
     }
 }
 
-/// A page of text alone. The code in its address goes to nobody and is not kept.
+/// Creates a page of plain text. The code in its URL is not passed on or cached.
 fn page(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::from(text));
     *response.status_mut() = status;

@@ -1,4 +1,4 @@
-//! What a server says when a request lacks a token, or a scope (`WWW-Authenticate`).
+//! The challenge of a server if a request lacks a token, or a scope (`WWW-Authenticate`).
 
 use prowess::visible;
 use prowess_http::StreamedResponse as Incoming;
@@ -6,7 +6,7 @@ use prowess_http::StreamedResponse as Incoming;
 /// The Bearer challenge of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(in crate::servers) struct Challenge {
-    /// Where the metadata of the protected resource are.
+    /// The URL of the protected resource metadata.
     pub(super) resource_metadata: Option<String>,
     /// The scopes that the request needs, separated by spaces.
     pub(super) scope: Option<String>,
@@ -14,23 +14,23 @@ pub(in crate::servers) struct Challenge {
 }
 
 impl Challenge {
-    /// The challenge of an answer; nothing stands in it where there is none.
+    /// Returns the challenge of an answer; empty if there is none.
     pub(in crate::servers) fn of(incoming: &Incoming) -> Self {
         let headers = incoming.headers().filter(|it| it.0.eq_ignore_ascii_case("www-authenticate"));
         headers.map(|it| Self::parse(it.1)).find(|it| *it != Self::default()).unwrap_or_default()
     }
 
-    /// Whether it asks for more scopes than the token has.
+    /// Whether it requires more scopes than the token has.
     pub(in crate::servers) fn wants_scope(&self) -> bool {
         self.error.as_deref() == Some("insufficient_scope")
     }
 
-    /// The scopes that the request needs.
+    /// Returns the scopes that the request needs.
     pub(in crate::servers) fn scopes(&self) -> Vec<String> {
         scopes(self.scope.as_deref().unwrap_or_default())
     }
 
-    /// Reads a header, which may have challenges of several schemes.
+    /// Parses a header, which may have challenges of several schemes.
     fn parse(header: &str) -> Self {
         let mut challenge = Self::default();
         let mut is_bearer = false;
@@ -40,7 +40,7 @@ impl Challenge {
             let end = rest.find([' ', '\t', ',', '=']).unwrap_or(rest.len());
             let (word, behind) = rest.split_at(end);
             if word.is_empty() {
-                // Nothing is left, or nothing that makes sense.
+                // The rest is empty, or malformed.
                 return challenge;
             }
             let Some(value) = behind.trim_start().strip_prefix('=') else {
@@ -62,7 +62,7 @@ impl Challenge {
     }
 }
 
-/// A token or quoted string at the beginning of a text, and what stands behind it.
+/// Parses a token or quoted string at the beginning of a text, and returns the rest.
 fn read_value(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find([' ', '\t', ',']).unwrap_or(text.len());
@@ -80,7 +80,7 @@ fn read_value(text: &str) -> (String, &str) {
     (value, "")
 }
 
-/// A text of somebody else, short and safe to show.
+/// Shortens and sanitizes a foreign text for display.
 pub(super) fn shown(text: &str) -> String {
     const MOST: usize = 200;
     let is_shown = |c: &char| !c.is_control();
@@ -92,8 +92,8 @@ pub(super) fn shown(text: &str) -> String {
         .collect()
 }
 
-/// Scopes as they may be sent and shown: words of characters that RFC 6749 has, each once. Those with a quote are
-/// left out, because a person may copy them into a shell.
+/// Parses scopes that are safe to send and display: words of characters in RFC 6749, each once.
+/// Those with a quote are left out, because a person may copy them into a shell.
 pub(super) fn scopes(text: &str) -> Vec<String> {
     let is_scope = |c: u8| c.is_ascii_graphic() && !matches!(c, b'"' | b'\\' | b'\'' | b'`' | b'$');
     let mut scopes: Vec<String> = Vec::new();

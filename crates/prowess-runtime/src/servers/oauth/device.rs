@@ -1,4 +1,4 @@
-//! Logging in on another device (RFC 8628).
+//! Login on another device (RFC 8628).
 
 use std::time::Duration;
 
@@ -18,25 +18,25 @@ use super::{
 
 pub(super) const GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
 const WHAT: &str = "a device code";
-/// How many seconds lie between two questions unless the server says otherwise, at the least, and at the most.
+/// The default, minimum and maximum polling interval in seconds.
 const INTERVAL: (u64, u64, u64) = (5, 1, 60);
-/// The longest that is waited, in seconds, whatever the server says.
+/// The maximum waiting time in seconds, whatever the server says.
 const LONGEST: u64 = 30 * 60;
 
-/// A code that a person types somewhere else.
+/// A code that a person enters on another device.
 #[derive(Debug)]
 pub(super) struct Device {
     code: Secret,
     pub(super) user_code: String,
     pub(super) url: Url,
-    /// The same with the code in it.
+    /// The URL with the code in it.
     pub(super) complete: Option<Url>,
     seconds: u64,
     interval: u64,
 }
 
 impl Device {
-    /// Asks for a code.
+    /// Requests a code.
     pub(super) async fn new(
         web: &Web,
         endpoint: &Url,
@@ -47,7 +47,7 @@ impl Device {
         let scope = scope.join(" ");
         let mut form = vec![("resource", resource)];
         form.extend(client.fields());
-        // Who authenticates in a header says who it is here all the same.
+        // A client that authenticates in a header must send its ID as well.
         if !form.iter().any(|it| it.0 == "client_id") {
             form.push(("client_id", &client.id));
         }
@@ -71,7 +71,7 @@ impl Device {
         })
     }
 
-    /// Waits until somebody has typed it.
+    /// Waits until the code was entered.
     pub(super) async fn wait(
         mut self,
         web: &Web,

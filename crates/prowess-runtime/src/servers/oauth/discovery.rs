@@ -1,4 +1,5 @@
-//! From a server to its authorization server: the metadata of RFC 9728, RFC 8414 and OpenID Connect Discovery.
+//! Finds the authorization server of a server: the metadata of RFC 9728, RFC 8414 and OpenID
+//! Connect Discovery.
 
 use url::Url;
 
@@ -8,17 +9,17 @@ use super::{
     web::{Document, Web, needed, text, texts},
 };
 
-/// What a server says about the tokens that it takes.
+/// The protected resource metadata of a server.
 #[derive(Debug)]
 pub(super) struct ProtectedResource {
-    /// What tokens have to be for (RFC 8707).
+    /// The resource that tokens must be issued for (RFC 8707).
     pub(super) resource: String,
-    /// The authorization servers that may give them out; the first is used.
+    /// The authorization servers that may issue them; the first is used.
     pub(super) issuers: Vec<String>,
     pub(super) scopes: Vec<String>,
 }
 
-/// Who gives out tokens, and where.
+/// The metadata of an authorization server.
 #[derive(Debug)]
 pub(super) struct AuthorizationServer {
     pub(super) issuer: String,
@@ -28,19 +29,20 @@ pub(super) struct AuthorizationServer {
     pub(super) device: Option<Url>,
     pub(super) revocation: Option<Url>,
     pub(super) has_s256: bool,
-    /// Whether its answers say that they are from it (RFC 9207).
+    /// Whether its answers contain its issuer (RFC 9207).
     pub(super) names_itself: bool,
-    /// Whether it gives out refresh tokens only to who asks for `offline_access`.
+    /// Whether it only issues refresh tokens with the scope `offline_access`.
     pub(super) has_offline_access: bool,
-    /// How clients authenticate themselves; nothing where it does not say.
+    /// The authentication methods of clients; `None` if it does not list them.
     pub(super) methods: Option<Vec<String>>,
 }
 
 const RESOURCE: &str = "the metadata of the server";
 const ISSUER: &str = "the metadata of the authorization server";
 
-/// The metadata of a server: where its challenge says, else where they have to be. A server that has none, as
-/// those of 2025-03-26, is its own authorization server; whether it says so itself is told.
+/// Returns the metadata of a server: from the URL in its challenge, else from the well-known one. A
+/// server without metadata, as in 2025-03-26, is its own authorization server; also returns whether
+/// the metadata exist.
 pub(super) async fn protected_resource(
     web: &Web,
     server: &Url,
@@ -67,7 +69,7 @@ pub(super) async fn protected_resource(
     Ok((ProtectedResource { resource: plain(server), issuers, scopes: Vec::new() }, false))
 }
 
-/// The metadata of an authorization server; nothing where it has none.
+/// Returns the metadata of an authorization server; `None` if it has none.
 pub(super) async fn authorization_server(
     web: &Web,
     issuer: &str,
@@ -144,12 +146,12 @@ impl AuthorizationServer {
     }
 }
 
-/// Whether two issuers are the same; a slash at the end says nothing.
+/// Whether two issuers are equal, ignoring a trailing slash.
 pub(super) fn is_same_issuer(one: &str, other: &str) -> bool {
     one.strip_suffix('/').unwrap_or(one) == other.strip_suffix('/').unwrap_or(other)
 }
 
-/// A well-known URL of this host, for what has this path.
+/// Returns the well-known URL of this host for a path.
 fn well_known(url: &Url, name: &str, path: &str) -> Url {
     let mut place = url.clone();
     place.set_path(&format!("/.well-known/{name}{}", path.trim_end_matches('/')));
@@ -169,7 +171,7 @@ fn is_within(url: &Url, resource: &Url) -> bool {
         && rest.is_some_and(|it| it.is_empty() || it.starts_with('/'))
 }
 
-/// The URL of a server as a resource.
+/// Returns the URL of a server as a resource.
 fn plain(server: &Url) -> String {
     let text = server.as_str();
     if server.path() == "/" && server.query().is_none() { text.trim_end_matches('/') } else { text }

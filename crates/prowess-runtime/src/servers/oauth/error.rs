@@ -1,4 +1,4 @@
-//! Why a login fails.
+//! Errors of logins.
 
 use std::{error::Error, io, path::PathBuf};
 
@@ -6,7 +6,7 @@ use prowess_http::HttpError as WireError;
 
 use crate::outcome::{Outcome, OutcomeStatus};
 
-/// Nobody is logged in to a server, or not any more.
+/// A login failed, or is no longer valid.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoginError {
@@ -16,127 +16,127 @@ pub enum LoginError {
     /// Its settings have an `authorization` header.
     #[error("its settings have an `authorization` header, which is sent instead")]
     Header,
-    /// There is no place for tokens.
+    /// There is no directory for tokens.
     #[error("there is no home directory in which a login could be kept")]
     Homeless,
-    /// A token would travel in the clear.
+    /// A token would be sent unencrypted.
     #[error("{what} is not `https:`, so that others could read the token")]
     Insecure {
-        /// What has this URL.
+        /// The purpose of the URL.
         what: &'static str,
     },
-    /// The server asks for no login.
+    /// The server does not require a login.
     #[error("it answers without a login, and offers none")]
     NotNeeded,
-    /// The server wants something else than OAuth.
+    /// The server requires something else than OAuth.
     #[error("it offers no login by OAuth")]
     NotOffered,
-    /// Somebody cannot be asked.
+    /// A request failed.
     #[error("cannot ask for {what}")]
     Wire {
-        /// What was asked for.
+        /// The requested document.
         what: &'static str,
-        /// Why.
+        /// The error.
         #[source]
         source: WireError,
     },
-    /// An answer has a status that it should not have.
+    /// An answer has an unexpected status.
     #[error("the answer to the request for {what} has the status {status}")]
     Answer {
-        /// What was asked for.
+        /// The requested document.
         what: &'static str,
         /// The status.
         status: u16,
     },
-    /// An answer is not what it should be.
+    /// An answer is malformed.
     #[error("{what} cannot be used: {why}")]
     Malformed {
-        /// What was asked for.
+        /// The requested document.
         what: &'static str,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// A server says that tokens for it are those for another one.
+    /// A server names another resource for its tokens.
     #[error("its metadata describe another server: `{resource}`")]
     OtherResource {
-        /// The other one.
+        /// The other resource.
         resource: String,
     },
-    /// Somebody answers in the name of another authorization server.
+    /// An answer names another authorization server.
     #[error("expected an answer of the authorization server `{wanted}`, not of `{found}`")]
     OtherIssuer {
-        /// Who was asked, or is the only one that may be.
+        /// The expected authorization server.
         wanted: String,
-        /// Who answered.
+        /// The one in the answer.
         found: String,
     },
     /// The server names an authorization server that its settings do not allow.
     #[error("its settings allow the authorization server `{wanted}` alone, and it names `{found}`")]
     UnlistedIssuer {
-        /// The one that is set.
+        /// The one in the settings.
         wanted: String,
         /// The one that it names.
         found: String,
     },
-    /// The authorization server does not say who answers, although it said that it would.
+    /// The answer lacks the issuer, although the authorization server declares to send it.
     #[error("the answer does not say which authorization server it is from (`iss`)")]
     NoIssuer,
-    /// A code could be stolen.
+    /// The authorization server does not support PKCE, so a code could be stolen.
     #[error("the authorization server `{issuer}` does not offer PKCE with S256")]
     NoPkce {
-        /// Who.
+        /// Its issuer.
         issuer: String,
     },
-    /// Nobody can register here.
+    /// The authorization server does not support dynamic registration.
     #[error("the authorization server `{issuer}` does not let clients register themselves")]
     NoRegistration {
-        /// Who.
+        /// Its issuer.
         issuer: String,
     },
-    /// There is no device flow.
+    /// The authorization server does not support the device flow.
     #[error("the authorization server `{issuer}` offers no login by device code")]
     NoDeviceFlow {
-        /// Who.
+        /// Its issuer.
         issuer: String,
     },
-    /// There is only the device flow.
+    /// The authorization server only supports the device flow.
     #[error("the authorization server `{issuer}` offers no login in a browser")]
     NoBrowserFlow {
-        /// Who.
+        /// Its issuer.
         issuer: String,
     },
-    /// The authorization server says no.
+    /// The authorization server refused.
     #[error("the authorization server says: {error}")]
     Denied {
-        /// Its error code, and what it says about it, made safe to show.
+        /// Its error code and description, sanitized.
         error: String,
-        /// Whether a login that was good once is not any more.
+        /// Whether a previously valid login is no longer valid.
         is_over: bool,
     },
-    /// Nobody came back in time.
+    /// The login was not completed in time.
     #[error("nobody has logged in within {minutes} minutes")]
     TooLate {
-        /// How long was waited.
+        /// The waiting time.
         minutes: u64,
     },
-    /// The server does not take the token that was just given out for it.
+    /// The server does not accept the token that was just issued for it.
     #[error("it refuses the new token with the status {status}")]
     TokenRefused {
-        /// What it answered with.
+        /// The status of its answer.
         status: u16,
     },
-    /// Nobody can come back.
+    /// The listener for the redirect could not be started.
     #[error("cannot listen for the answer of the browser at `{address}`")]
     Listen {
-        /// Where.
+        /// Its address.
         address: String,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// The program is about to end.
+    /// The program is shutting down.
     #[error("interrupted")]
     Interrupted,
-    /// There are no random bytes.
+    /// No random bytes are available.
     #[error("the system gives no random bytes")]
     Random(#[source] io::Error),
     /// The file of the tokens cannot be used.
@@ -144,13 +144,13 @@ pub enum LoginError {
     Storage {
         /// The file or directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
 }
 
 impl LoginError {
-    /// What to do about it.
+    /// Returns a hint on how to fix it.
     pub fn hint(&self, label: &str) -> Option<String> {
         Some(match self {
             Self::NotOffered => {
@@ -178,7 +178,7 @@ impl LoginError {
         })
     }
 
-    /// The message, with what is at the bottom of it.
+    /// Returns the message with its root cause.
     pub(in crate::servers) fn told(&self) -> String {
         let mut deepest: Option<&dyn Error> = self.source();
         while let Some(source) = deepest.and_then(Error::source) {
@@ -187,7 +187,7 @@ impl LoginError {
         deepest.map_or_else(|| self.to_string(), |it| format!("{self}: {it}"))
     }
 
-    /// What came of logging in to a server.
+    /// Converts it to the outcome of a login.
     pub(in crate::servers) fn outcome(&self, label: &str) -> Box<Outcome> {
         let status = match self {
             Self::Program | Self::Header | Self::NotNeeded | Self::Insecure { .. } => {

@@ -1,4 +1,4 @@
-//! A login, from the first question to the token.
+//! A login, from the first request to the token.
 
 use std::{fmt, future::pending, time::Duration};
 
@@ -24,7 +24,7 @@ use super::{
 };
 use crate::servers::oauth_settings::OauthSettings;
 
-/// What a person has to do to log in.
+/// An instruction to the person who logs in.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum LoginPrompt<'p> {
@@ -32,65 +32,65 @@ pub enum LoginPrompt<'p> {
     Browser {
         /// The URL.
         url: &'p str,
-        /// Who logs people in there.
+        /// The authorization server.
         issuer: &'p str,
-        /// Whether the page is one of another host, which may or may not belong to it.
+        /// Whether the page is on another host than the authorization server.
         is_elsewhere: bool,
     },
-    /// Type a code at this URL, on any device.
+    /// Enter a code at this URL, on any device.
     Device {
         /// The URL.
         url: &'p str,
-        /// The same with the code in it, where there is one.
+        /// The URL with the code in it, if there is one.
         complete: Option<&'p str>,
         /// The code.
         code: &'p str,
-        /// Who logs people in there.
+        /// The authorization server.
         issuer: &'p str,
     },
-    /// Somebody came back from another login, and was sent away.
+    /// A redirect of another login arrived, and was rejected.
     Stranger,
-    /// The server wants more scopes than it first said.
+    /// The server requires more scopes than it listed first.
     MoreScopes {
         /// All of them.
         scopes: &'p str,
     },
 }
 
-/// How a person logs in.
+/// Options for a login.
 pub struct LoginRequest<'r> {
-    /// With a code that is typed on any device, and not by a browser of this machine.
+    /// Whether to enter a code on any device, instead of using a browser on this machine.
     pub is_device: bool,
-    /// More scopes than the server asks for.
+    /// Additional scopes to request.
     pub scopes: Vec<String>,
-    /// Lines that a person pastes: the URL that a browser on another machine came to.
+    /// Lines that a person pastes: the URL in a browser on another machine.
     pub pasted: Option<UnboundedReceiver<String>>,
-    /// Tells the person what to do.
+    /// Shows an instruction to the person.
     pub prompt: &'r (dyn Fn(LoginPrompt<'_>) + Sync),
 }
 
-/// A login to be made.
+/// A login to perform.
 pub(in crate::servers) struct LoginJob {
     pub(in crate::servers) bearer: Bearer,
     pub(in crate::servers) settings: OauthSettings,
-    /// What is sent with every request to the server.
+    /// The headers of every request to the server.
     pub(in crate::servers) headers: Vec<(String, String)>,
 }
 
-/// How long a person may take.
+/// The timeout for the person.
 const PATIENCE: Duration = Duration::from_secs(10 * 60);
 const SERVER: &str = "an answer of the server";
-/// The revision of MCP in which the server is asked whether it wants a token.
+/// The revision of MCP for the request that checks whether a token is required.
 const VERSION: &str = "2025-11-25";
 
 impl LoginJob {
-    /// Logs in, and keeps what was given out.
+    /// Logs in, and saves the tokens.
     pub(in crate::servers) async fn run(
         &self,
         mut request: LoginRequest<'_>,
     ) -> Result<LoginState, LoginError> {
         let Bearer { web, server, label, logins, .. } = &self.bearer;
-        // Nobody should log in for what cannot be kept.
+        // Checked first, so that nobody logs in for tokens that cannot be saved.
         drop(logins.lock(label).await?);
         let (status, challenge) = self.probe(None).await?;
         let is_refused = matches!(status, 401 | 403);
@@ -106,14 +106,14 @@ impl LoginJob {
             (false, false) => LoginError::NotNeeded,
         })?;
         let mut scopes = self.scopes(&challenge, &resource, &authority, &request.scopes);
-        // What was granted once is asked for again.
+        // Scopes that were granted before are requested again.
         if let Ok(Some(before)) = self.bearer.state()
             && is_same_issuer(&before.issuer, &authority.issuer)
         {
             add(&mut scopes, &before.scopes.join(" "));
         }
         let mut login = self.log_in(&authority, &resource, &scopes, &mut request).await?;
-        // A server may say only now what it needs.
+        // Some servers only now list the scopes that they need.
         let token = &login.tokens.access_token;
         match self.probe(Some(token)).await? {
             (403, challenge) if challenge.wants_scope() => {
@@ -133,7 +133,8 @@ impl LoginJob {
         Ok(login.state())
     }
 
-    /// The authorization server to use: the one that is set, if the server names it, else the first.
+    /// Returns the authorization server to use: the one in the settings, if the server names it,
+    /// else the first.
     fn issuer<'r>(&self, resource: &'r ProtectedResource) -> Result<&'r str, LoginError> {
         let named = &resource.issuers;
         match &self.settings.issuer {
@@ -146,7 +147,8 @@ impl LoginJob {
         }
     }
 
-    /// The scopes to ask for: those that are set, else those of the challenge, else all that the server knows.
+    /// Returns the scopes to request: those in the settings, else those in the challenge, else all
+    /// that the server lists.
     fn scopes(
         &self,
         challenge: &Challenge,
@@ -221,7 +223,7 @@ impl LoginJob {
             page.query_pairs_mut().append_pair("scope", &scopes.join(" "));
         }
         if scopes.iter().any(|it| it == "offline_access") {
-            // OpenID Connect gives no refresh token otherwise.
+            // OpenID Connect issues no refresh token otherwise.
             page.query_pairs_mut().append_pair("prompt", "consent");
         }
         let issuer = &authority.issuer;
@@ -270,7 +272,7 @@ impl LoginJob {
         Ok((client, tokens))
     }
 
-    /// The client that is set, else one that registers itself.
+    /// Returns the client in the settings, else registers one.
     async fn client(
         &self,
         authority: &AuthorizationServer,
@@ -283,8 +285,8 @@ impl LoginJob {
         }
     }
 
-    /// Asks the server for a session and its tools, to see what it says about tokens. Some let everybody begin a
-    /// session. It is ended at once.
+    /// Requests a session and the tools of the server, to get its challenge. Some servers let
+    /// everybody start a session. It is ended at once.
     async fn probe(&self, token: Option<&Secret>) -> Result<(u16, Challenge), LoginError> {
         let begin = json!({
             "jsonrpc": "2.0", "id": 1, "method": "initialize",
@@ -304,7 +306,7 @@ impl LoginJob {
         let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {} });
         let listed = self.ask(Method::POST, &more, token, &list).await?;
         if session.is_some() {
-            // It would end by itself, only later.
+            // It would expire later anyway.
             let _ = self.ask(Method::DELETE, &more, token, &Json::Null).await;
         }
         let told = if is_refused(&listed) { listed } else { begun };
@@ -342,7 +344,7 @@ impl fmt::Debug for LoginRequest<'_> {
     }
 }
 
-/// The code of an answer, if it is from the authorization server that was asked.
+/// Returns the code in an answer, if it is from the right authorization server.
 fn accepted(answer: RedirectAnswer, authority: &AuthorizationServer) -> Result<Secret, LoginError> {
     match &answer.issuer {
         Some(found) if *found != authority.issuer => {
@@ -363,7 +365,7 @@ fn accepted(answer: RedirectAnswer, authority: &AuthorizationServer) -> Result<S
     })
 }
 
-/// The answer that somebody pastes; never, where nobody can.
+/// Waits for a pasted answer; for ever, if nobody can paste one.
 async fn pasted(
     lines: &mut Option<UnboundedReceiver<String>>,
     state: &Secret,
@@ -382,7 +384,7 @@ async fn pasted(
     pending().await
 }
 
-/// Adds the scopes of a text to others.
+/// Adds the scopes in a text.
 fn add(scopes: &mut Vec<String>, text: &str) {
     for scope in super::challenge::scopes(text) {
         if !scopes.contains(&scope) {

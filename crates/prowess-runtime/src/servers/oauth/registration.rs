@@ -1,4 +1,4 @@
-//! The client that logs in: one that was registered by hand, or one that registers itself (RFC 7591).
+//! The OAuth client: registered manually, or dynamically (RFC 7591).
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use super::{
     web::{Web, denied, needed, text},
 };
 
-/// A client, as its authorization server knows it.
+/// A client that is registered with an authorization server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RegisteredClient {
     pub(super) id: String,
@@ -21,7 +21,7 @@ pub(super) struct RegisteredClient {
     method: Method,
 }
 
-/// How a client authenticates itself.
+/// The authentication method of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Method {
@@ -33,7 +33,7 @@ enum Method {
 const WHAT: &str = "the registration of a client";
 
 impl RegisteredClient {
-    /// One that was registered by hand.
+    /// Creates a manually registered client.
     pub(super) fn known(id: String, secret: Option<String>, server: &AuthorizationServer) -> Self {
         let method = match &secret {
             None => Method::None,
@@ -83,7 +83,7 @@ impl RegisteredClient {
         Ok(Self { id: needed(WHAT, &answer, "client_id")?.to_owned(), secret, method })
     }
 
-    /// The header that it authenticates itself with.
+    /// Returns the header with its credentials.
     pub(super) fn authorization(&self) -> Option<String> {
         let secret = self.secret.as_ref().filter(|_| self.method == Method::ClientSecretBasic)?;
         let encoded = |it: &str| byte_serialize(it.as_bytes()).collect::<String>();
@@ -91,7 +91,7 @@ impl RegisteredClient {
         Some(format!("Basic {}", BASE64_STANDARD.encode(pair)))
     }
 
-    /// What it puts into a form to say who it is.
+    /// Returns the form fields with its credentials.
     pub(super) fn fields(&self) -> Vec<(&str, &str)> {
         let id = ("client_id", &*self.id);
         match (self.method, &self.secret) {

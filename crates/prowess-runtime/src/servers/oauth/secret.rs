@@ -1,4 +1,4 @@
-//! Secrets of OAuth, and the random texts that prove who began a login.
+//! Secrets of OAuth, and the random values of a login.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// 256 random bits, as text of 43 characters that URLs take as they are.
+    /// Generates 256 random bits, as 43 URL-safe characters.
     pub(super) fn random() -> Result<Self, LoginError> {
         let mut bytes = [0; 32];
         let read = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
@@ -29,12 +29,12 @@ impl Secret {
         }
     }
 
-    /// What it is.
+    /// Returns its value.
     pub(in crate::servers) fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// The challenge that stands for it (PKCE, S256).
+    /// Returns its PKCE challenge (S256).
     pub(super) fn challenge(&self) -> String {
         BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(&self.0))
     }

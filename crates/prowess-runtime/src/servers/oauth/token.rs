@@ -1,4 +1,4 @@
-//! Tokens, and how they are asked for.
+//! Tokens and token requests.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -14,24 +14,25 @@ use super::{
     web::{Document, Web, denied, needed, text},
 };
 
-/// What an authorization server gave out.
+/// The tokens that an authorization server issued.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Tokens {
     pub(super) access_token: Secret,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) refresh_token: Option<Secret>,
-    /// In seconds since 1970; nothing where nobody knows.
+    /// The expiry time in seconds since 1970; `None` if it is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) expires_at: Option<u64>,
-    /// The scopes that it is good for, as far as anybody knows.
+    /// The granted scopes, as far as known.
     pub(super) scope: Vec<String>,
 }
 
 const WHAT: &str = "a token";
-/// How long before its end a token is renewed, so that it is good when it arrives, in seconds.
+/// The time before its expiry at which a token is renewed, so that it is valid on arrival, in
+/// seconds.
 const MARGIN: u64 = 10;
 
-/// Asks for tokens with a grant.
+/// Requests tokens with a grant.
 pub(super) async fn request(
     web: &Web,
     endpoint: &Url,
@@ -42,14 +43,14 @@ pub(super) async fn request(
     let form = [grant, &client.fields()].concat();
     let (status, answer) = web.post_form(WHAT, endpoint, client.authorization(), &form).await?;
     match status {
-        // GitHub has this status for errors as well.
+        // GitHub also uses this status for errors.
         200 if !answer.contains_key("error") => Tokens::read(&answer, scope),
         status => Err(denied(status, WHAT, &answer)),
     }
 }
 
 impl Tokens {
-    /// Reads an answer to a request for these scopes.
+    /// Parses the answer to a request for these scopes.
     fn read(answer: &Document, asked: &[String]) -> Result<Self, LoginError> {
         let bad = |why: &str| LoginError::Malformed { what: WHAT, why: why.to_owned() };
         let access = needed(WHAT, answer, "access_token")?;
@@ -61,7 +62,7 @@ impl Tokens {
         }
         let lifetime = match answer.get("expires_in") {
             None | Some(Value::Null) => None,
-            // Some write the number as text.
+            // Some servers send the number as a string.
             Some(Value::String(text)) => {
                 Some(text.parse().map_err(|_| bad("`expires_in` is not a number"))?)
             }

@@ -1,4 +1,4 @@
-//! Where logins are kept: a file for each server, which its owner alone can read.
+//! The stored logins: a private file for each server.
 
 use std::{
     fs::{self, DirBuilder, File},
@@ -22,8 +22,8 @@ use tokio::time::{Instant, sleep};
 
 use super::{LoginError, registration::RegisteredClient, token::Tokens};
 
-/// A login to a server, as it is kept. What it was given out for and by stands beside the tokens, so that they are
-/// sent to nobody else, whatever the server says about itself later.
+/// A stored login to a server. The server and the issuer are stored with the tokens, so that they
+/// are never sent elsewhere, even if the server's metadata change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct StoredLogin {
     pub(super) server: String,
@@ -37,38 +37,38 @@ pub(super) struct StoredLogin {
     pub(super) tokens: Tokens,
 }
 
-/// What is known about a login without a token of it.
+/// The state of a login, without tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LoginState {
-    /// The authorization server that the login was made at.
+    /// The authorization server of the login.
     pub issuer: String,
-    /// The scopes that were granted.
+    /// The granted scopes.
     pub scopes: Vec<String>,
-    /// When the token expires, in seconds since 1970.
+    /// The expiry time of the token, in seconds since 1970.
     pub expires_at: Option<u64>,
-    /// Whether it is renewed then.
+    /// Whether it can be renewed.
     pub is_renewable: bool,
 }
 
-/// The directory of all logins. Making one touches nothing.
+/// The directory of all logins. Creating this touches no files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Logins {
     directory: PathBuf,
 }
 
-/// The longest file that is read.
+/// The maximum size of a file.
 const LONGEST: u64 = 256 * 1024;
-/// How long another process may take to renew a token.
+/// The timeout for the renewal of a token by another process.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
 
 impl Logins {
-    /// Logins in a directory; it is made when there is something to keep.
+    /// Stores logins in a directory, which is created by the first login.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
         Self { directory: directory.into() }
     }
 
-    /// The login to a server under a label; nothing where nobody has logged in.
+    /// Reads the login to a server with a label; `None` if there is none.
     pub(super) fn read(
         &self,
         label: &str,
@@ -84,7 +84,7 @@ impl Logins {
                 Err(Errno::LOOP) => return Err(io::Error::other("it is a link")),
                 Err(error) => return Err(error.into()),
             };
-            // What was opened is asked, because the path may lead elsewhere by now.
+            // The opened file is checked, because its path may lead elsewhere by now.
             let metadata = file.metadata()?;
             if !metadata.is_file() || metadata.uid() != geteuid().as_raw() {
                 return Err(io::Error::other("it is not a file of yours"));
@@ -99,13 +99,13 @@ impl Logins {
         let Some(bytes) = bytes.map_err(|error| self.failed(&name, &error.to_string()))? else {
             return Ok(None);
         };
-        // What is wrong with it is not repeated: it may be near a token.
+        // The error is not repeated: it may contain a part of a token.
         let login: StoredLogin =
             serde_json::from_slice(&bytes).map_err(|_| self.failed(&name, "it is not a login"))?;
         Ok(Some(login).filter(|it| it.server == server))
     }
 
-    /// Keeps a login, in place of an older one.
+    /// Stores a login, replacing an older one.
     pub(super) fn write(&self, label: &str, login: &StoredLogin) -> Result<(), LoginError> {
         let name = file_name(label, &login.server);
         let draft = format!("{name}.new");
@@ -126,8 +126,8 @@ impl Logins {
         written.map_err(|error| self.failed(&name, &error.to_string()))
     }
 
-    /// Removes the login to a server, or every login under a label, also those to other addresses that it once had;
-    /// says whether there was one.
+    /// Removes the login to a server, or every login with a label, including those to previous
+    /// URLs; returns whether there was one.
     pub(super) fn remove(&self, label: &str, server: Option<&str>) -> Result<bool, LoginError> {
         let only = server.map(|it| file_name(label, it));
         let removed = self.open().and_then(|directory| {
@@ -147,7 +147,7 @@ impl Logins {
         removed.map_err(|error| self.failed(label, &error.to_string()))
     }
 
-    /// Waits until no other process renews or replaces the login under a label. The lock ends with what this gives.
+    /// Locks the login with a label against other processes, until the returned file is dropped.
     pub(super) async fn lock(&self, label: &str) -> Result<OwnedFd, LoginError> {
         let name = format!("{label}{LOCK}");
         let failed = |error: io::Error| self.failed(&name, &error.to_string());
@@ -166,13 +166,13 @@ impl Logins {
         }
     }
 
-    /// The directory, made if it is not there.
+    /// Opens the directory, which is created if it is missing.
     fn make(&self) -> io::Result<OwnedFd> {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
         self.open()?.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// The directory, left to its owner alone; nothing where it is not there.
+    /// Opens the directory, and makes it private; `None` if it does not exist.
     fn open(&self) -> io::Result<Option<OwnedFd>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = match rustix::fs::open(&self.directory, flags, Mode::empty()) {
@@ -212,7 +212,7 @@ impl StoredLogin {
 
 const LOCK: &str = ".lock";
 
-/// What the file of a login is called: a label has letters, digits and `-` alone.
+/// Returns the name of a login's file: a label only has letters, digits and `-`.
 fn file_name(label: &str, server: &str) -> String {
     let digest = Sha256::digest(server);
     let digest: String = digest.iter().take(8).map(|it| format!("{it:02x}")).collect();

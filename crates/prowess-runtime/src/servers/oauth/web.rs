@@ -1,4 +1,4 @@
-//! Asking authorization servers: over TLS, where the policy lets anybody ask, and without redirects.
+//! Requests to authorization servers: over TLS, within the policy, and without redirects.
 
 use std::time::Duration;
 
@@ -13,20 +13,21 @@ use url::{Host, Url, form_urlencoded};
 use super::{LoginError, challenge::shown};
 use crate::strict_json;
 
-/// What a login asks over.
+/// The HTTP client of a login.
 #[derive(Debug)]
 pub(super) struct Web {
     wire: Wire,
-    /// Whether the server to log in to is on this machine; then its authorization server may be, too.
+    /// Whether the server to log in to is on this machine; then its authorization server may be,
+    /// too.
     is_local: bool,
 }
 
 /// An answer that is a JSON object.
 pub(super) type Document = Map<String, Value>;
 
-/// The longest document that is read.
+/// The maximum size of a document.
 const LONGEST: u64 = 256 * 1024;
-/// How long an answer may take.
+/// The timeouts of an answer.
 const PATIENCE: Patience = Patience {
     connect: Duration::from_secs(10),
     idle: Duration::from_secs(30),
@@ -34,12 +35,12 @@ const PATIENCE: Patience = Patience {
 };
 
 impl Web {
-    /// Asks only these hosts, for a login to this server.
+    /// Creates a client for these hosts, for a login to this server.
     pub(super) fn new(hosts: Hosts, server: &Url) -> Self {
         Self { wire: Wire::new(PATIENCE).with_hosts(hosts), is_local: is_loopback(server) }
     }
 
-    /// A URL that a server names, if it may be gone to: one of `https:`, or of this machine where the server
+    /// Parses a URL that a server names, if it is allowed: `https:`, or this machine if the server
     /// is on it.
     pub(super) fn url(&self, what: &'static str, text: &str) -> Result<Url, LoginError> {
         let bad = |why: &str| LoginError::Malformed { what, why: why.to_owned() };
@@ -57,7 +58,7 @@ impl Web {
         }
     }
 
-    /// A document; nothing where there is none.
+    /// Requests a document; `None` if it does not exist.
     pub(super) async fn get(
         &self,
         what: &'static str,
@@ -75,13 +76,13 @@ impl Web {
                     document => document.map(Some),
                 }
             }
-            // A redirect is no document, either.
+            // A redirect is not a document, either.
             300..=499 => Ok(None),
             status => Err(LoginError::Answer { what, status }),
         }
     }
 
-    /// Posts a form, and has the answer with its status.
+    /// Posts a form, and returns the answer with its status.
     pub(super) async fn post_form(
         &self,
         what: &'static str,
@@ -99,7 +100,7 @@ impl Web {
         self.answer(what, url, headers, body.into_bytes()).await
     }
 
-    /// Posts a JSON document, and has the answer with its status.
+    /// Posts a JSON document, and returns the answer with its status.
     pub(super) async fn post_json(
         &self,
         what: &'static str,
@@ -111,7 +112,7 @@ impl Web {
         self.answer(what, url, headers, document.to_string().into_bytes()).await
     }
 
-    /// Sends anything, and waits for the head of the answer.
+    /// Sends a request, and waits for the head of the answer.
     pub(super) async fn send(
         &self,
         method: Method,
@@ -150,7 +151,7 @@ impl Web {
 
 async fn read(what: &'static str, incoming: &mut Incoming) -> Result<Document, LoginError> {
     let body = incoming.whole().await.map_err(|source| LoginError::Wire { what, source })?;
-    // What is wrong with it is not repeated: it may be near a token.
+    // The error is not repeated: it may contain a part of a token.
     let text = str::from_utf8(&body).ok().and_then(|it| strict_json::strict_json(it).ok());
     match text {
         Some(Value::Object(document)) => Ok(document),
@@ -158,7 +159,7 @@ async fn read(what: &'static str, incoming: &mut Incoming) -> Result<Document, L
     }
 }
 
-/// A text of a document; nothing where it is not there.
+/// Returns a string of a document; `None` if it is missing.
 pub(super) fn text<'d>(
     what: &'static str,
     document: &'d Document,
@@ -171,7 +172,7 @@ pub(super) fn text<'d>(
     }
 }
 
-/// The same, where it has to be there.
+/// Returns a required string of a document.
 pub(super) fn needed<'d>(
     what: &'static str,
     document: &'d Document,
@@ -181,12 +182,12 @@ pub(super) fn needed<'d>(
     text(what, document, key)?.ok_or_else(missing)
 }
 
-/// The texts of a list; nothing where it is not there.
+/// Returns the strings of a list; `None` if it is missing.
 pub(super) fn texts<'d>(document: &'d Document, key: &str) -> Option<Vec<&'d str>> {
     Some(document.get(key)?.as_array()?.iter().filter_map(Value::as_str).collect())
 }
 
-/// What an error answer says (RFC 6749, section 5.2).
+/// Converts an error answer (RFC 6749, section 5.2).
 pub(super) fn denied(status: u16, what: &'static str, document: &Document) -> LoginError {
     let said = |key: &str| document.get(key).and_then(Value::as_str).map(shown);
     let Some(code) = said("error") else { return LoginError::Answer { what, status } };
@@ -196,7 +197,7 @@ pub(super) fn denied(status: u16, what: &'static str, document: &Document) -> Lo
     LoginError::Denied { error, is_over }
 }
 
-/// Whether a URL leads to this machine, by its text.
+/// Whether a URL names this machine, by its text.
 pub(super) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost",
