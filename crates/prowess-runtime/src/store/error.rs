@@ -19,7 +19,7 @@ pub enum StoreError {
     BadPath {
         /// The path, as given.
         path: String,
-        /// What is wrong with it.
+        /// The reason.
         why: &'static str,
     },
     /// There is no such skill.
@@ -61,7 +61,7 @@ pub enum StoreError {
     Broken {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
     /// An existing file cannot be edited without unrelated changes.

@@ -36,7 +36,7 @@ pub struct FileOperations {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// What to do
+    /// The operation
     operation: Operation,
     /// The file or directory: relative to the working directory, or absolute
     path: String,

@@ -1,4 +1,4 @@
-//! What `execute_command` runs, and what it refuses.
+//! The tool `execute_command`: permitted and refused commands.
 
 use std::{
     fs,
@@ -125,7 +125,7 @@ mod only_listed_commands_run {
         assert_eq!(stage.printed("head -n 1 x"), "b\n");
         assert_eq!(stage.call("head -c 1 x").status, OutcomeStatus::Refused);
         assert_eq!(stage.call("head x").status, OutcomeStatus::Refused);
-        // The policy lists the very form that would be refused otherwise.
+        // The policy lists exactly the form that is refused otherwise.
         assert_eq!(stage.printed("sort -o out x"), "");
         assert_eq!(fs::read_to_string(stage.root().join("out")).unwrap(), "a\nb\n");
         assert_eq!(stage.call("sort -o other x").status, OutcomeStatus::Refused);
@@ -173,7 +173,7 @@ mod only_listed_commands_run {
         let outcome = listed.call(&format!("{link} -c 'touch P'"));
         assert_eq!(outcome.status, OutcomeStatus::Refused);
         assert!(outcome.message.unwrap().contains("another name for"));
-        // Whoever lists `sh` means what it leads to.
+        // Listing `sh` includes the program that it links to.
         let listed = Stage::new().listing(&["sh"]);
         fs::write(listed.root().join("x"), "echo yes").unwrap();
         assert_eq!(listed.printed("sh x"), "yes\n");
@@ -322,7 +322,7 @@ mod only_listed_commands_run {
             ("external", &|it| it.git(&["config", "diff.external", "touch P; true"])),
             ("hook", &|it| {
                 it.script(".git/hooks/post-index-change", "touch P");
-                // Git writes its index anew where a file is as it was, but of another time.
+                // Git rewrites its index if a file is unchanged except for its time.
                 let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
                 let file = fs::File::options().write(true).open(it.root().join("same.txt"));
                 file.unwrap().set_modified(time).unwrap();
@@ -377,7 +377,7 @@ mod only_listed_commands_run {
                 let inner = Stage::with_repository();
                 inner.git(&["config", "filter.evil.clean", &format!("touch {}/P; cat", root(it))]);
                 fs::write(inner.root().join(".gitattributes"), "*.txt filter=evil\n").unwrap();
-                // Git reads only what is as long as before.
+                // Git only reads files whose size is unchanged.
                 fs::write(inner.root().join("x.txt"), "six\n").unwrap();
                 fs::rename(inner.root(), it.root().join("sub")).unwrap();
                 it.git(&["add", "sub"]);
@@ -403,7 +403,7 @@ mod only_listed_commands_run {
                 }
             }
         }
-        // A folder that looks like a repository is one for git.
+        // Git treats a folder with this layout as a repository.
         let stage = Stage::with_repository();
         stage.git(&["clone", "-q", "--bare", ".", "sub"]);
         stage.git(&["-C", "sub", "config", "core.fsmonitor", "touch ../P"]);
@@ -608,7 +608,7 @@ mod what_runs_is_held {
         assert!(stage.root().join("made").exists());
         let beside = stage.folder.path().join("beside");
         symlink(&outside, stage.root().join("link")).unwrap();
-        // Inside, the temporary directory is another one, so that writing there may even succeed.
+        // The temporary directory inside is a separate one, so that writing there may even succeed.
         for line in [&format!("touch {}", beside.display()), "touch ../beside", "cp made link"] {
             stage.call(line);
         }
@@ -684,7 +684,7 @@ mod what_runs_is_held {
                     assert!(!root.join(name).exists(), "{most}: {line} left {name}");
                 }
             }
-            // Where a command runs counts as well.
+            // The working directory counts as well.
             let line = json!({"command": "cp ../evil .mcp.json", "working_directory": "sub"});
             let outcome = stage.call_with(line);
             assert!(!root.join("sub/.mcp.json").exists());
@@ -747,7 +747,7 @@ mod what_runs_is_held {
         for most in [SandboxLevel::Strong, SandboxLevel::Landlock] {
             let stage = Stage { most, ..Stage::new().listing(&["sleep", "sort -o"]) };
             let root = stage.root();
-            // A person works meanwhile.
+            // A person works at the same time.
             let outcome = during(|| write_own(&root), || stage.call("sleep 1"));
             assert_eq!(
                 (outcome.status, outcome.denied),
@@ -837,7 +837,7 @@ mod what_runs_is_held {
         }
     }
 
-    /// What a person may write at any time.
+    /// Files that a person may write at any time.
     const OWN: [&str; 5] =
         [".mcp.json", ".vscode/tasks.json", ".git/config", ".git/hooks/pre-commit", "prowess.toml"];
 
@@ -848,7 +848,7 @@ mod what_runs_is_held {
         }
     }
 
-    /// Does something while a call goes on.
+    /// Runs an action during a call.
     fn during(something: impl FnOnce() + Send, call: impl FnOnce() -> Outcome) -> Outcome {
         thread::scope(|scope| {
             scope.spawn(|| {
@@ -859,7 +859,7 @@ mod what_runs_is_held {
         })
     }
 
-    /// What lies in the trash under a name.
+    /// Returns the content of a file in the trash.
     fn kept(stage: &Stage, name: &str) -> Option<String> {
         let moved = fs::read_dir(stage.trash()).ok()?.flatten();
         moved.into_iter().find_map(|it| fs::read_to_string(it.path().join(name)).ok())
@@ -867,7 +867,7 @@ mod what_runs_is_held {
 
     #[test]
     fn what_was_not_looked_into_is_left_alone() {
-        // One of the three is too much to be looked into, until the others are gone.
+        // One of the three exceeds the limit, until the others are gone.
         for (kept, others) in [("a", "b .vscode/c"), ("b", "a .vscode/c"), ("c", "a .vscode/b")] {
             let stage =
                 Stage { most: SandboxLevel::Landlock, ..Stage::new().listing(&["rm", "true"]) };
@@ -1151,14 +1151,14 @@ mod what_runs_is_held {
     }
 }
 
-/// A root for commands, and what may run in it.
+/// A root for commands, and its policy.
 struct Stage {
     folder: TempDir,
     commands: Vec<String>,
     limits: RunLimits,
     roots: Option<Vec<PathBuf>>,
     most: SandboxLevel,
-    /// What else is decided.
+    /// The rest of the policy.
     base: Policy,
 }
 
@@ -1175,7 +1175,7 @@ impl Stage {
         Self { commands: commands.iter().map(|&it| it.to_owned()).collect(), ..self }
     }
 
-    /// A root that is a repository, with a file that has changed.
+    /// Creates a root that is a repository, with a changed file.
     fn with_repository() -> Self {
         let stage = Self::new();
         stage.git(&["init", "-q"]);
@@ -1204,7 +1204,7 @@ impl Stage {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// Runs git as anybody would, whom nothing holds.
+    /// Runs git without a sandbox.
     fn try_git(&self, words: &[&str]) -> bool {
         let mut git = Command::new("git");
         git.args(["-c", "user.name=x", "-c", "user.email=x@example.com"]).args(words);
@@ -1240,7 +1240,7 @@ impl Stage {
         self.call_with(json!({"command": line}))
     }
 
-    /// Passes the gate and calls the tool; both refuse the same.
+    /// Authorizes the call and performs it; both refuse the same.
     fn call_with(&self, input: Json) -> Outcome {
         let tool = self.tool();
         let records = Records::in_memory();

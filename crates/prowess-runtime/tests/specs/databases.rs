@@ -1,5 +1,5 @@
 //! PostgreSQL and MariaDB for tests: one of each, started by the first test that needs it, on
-//! loopback and in a folder of its own. Both end with the tests, however these end.
+//! loopback and in its own folder. Both end with the tests, however these end.
 
 use std::{
     fs,
@@ -14,12 +14,12 @@ use std::{
 
 use tempfile::NamedTempFile;
 
-/// How long a server may take to start on a machine that does much else.
+/// The timeout for the start of a server on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) struct Server {
     pub(crate) port: u16,
-    /// The server ends when its standard input is closed, which nobody does but the system.
+    /// The server ends when its standard input is closed, which only the system does.
     _process: Child,
 }
 
@@ -51,7 +51,7 @@ pub(crate) static MARIADB: LazyLock<Server> = LazyLock::new(|| {
 });
 
 impl Server {
-    /// Starts what `script` puts into the background, and waits until it listens.
+    /// Starts the server that `script` runs in the background, and waits until it listens.
     fn start(program: &str, script: &str) -> Self {
         let path = path();
         let installed = path.iter().any(|it| it.join(program).exists());
@@ -59,12 +59,12 @@ impl Server {
         let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = free.local_addr().unwrap().port();
         drop(free);
-        // Reading ends when the tests have, because only they hold the other end of the pipe.
+        // Reading ends with the tests, because only they have the other end of the pipe.
         let script = format!(
             "set -e\ndir=$(mktemp -d)\ntrap 'kill $! 2>/dev/null || :; wait; rm -rf \"$dir\"' EXIT\n{script}\nread -r _ || :\n"
         );
         let log = NamedTempFile::new().unwrap();
-        // Neither of them wants to be root.
+        // Neither of them runs as root.
         let mut command = match fs::metadata("/proc/self").unwrap().uid() {
             0 => Command::new("setpriv"),
             _ => Command::new("env"),
@@ -94,7 +94,7 @@ impl Server {
     }
 }
 
-/// Where programs lie, also those that are not for everybody.
+/// Returns the directories of programs, including those of administrators.
 fn path() -> Vec<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
     let postgres = versions.map(|it| it.unwrap().path().join("bin"));

@@ -1,4 +1,4 @@
-//! What comes of a skill that is run, through the program and through the library.
+//! The outcomes of skills, through the program and through the library.
 
 use std::{
     fs,
@@ -20,7 +20,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::world::World;
 
-/// A skill of a type with a body, in `skills/`.
+/// Adds a skill of a type with a body, in `skills/`.
 fn typed(world: World, kind: &str, name: &str, body: &str) -> World {
     let text =
         format!("---\nname: {name}\ndescription: Does {name}\ntype: {kind}\n---\n\n{body}\n");
@@ -106,7 +106,7 @@ mod a_script_runs_among_the_files_that_were_approved {
 
     const GOOD: &str = "echo good";
 
-    /// A skill that runs a file beside it, approved with the good one.
+    /// Creates a skill that runs a file next to it, approved with the good one.
     fn approved() -> (World, Arc<Authorizer>) {
         let text = "---\nname: one\ndescription: a\ntype: script\nrequires_approval: true\n---\n\n\
                     ```sh\nsh \"$SKILL_DIR/helper.sh\"\n```\n";
@@ -154,7 +154,7 @@ mod a_script_runs_among_the_files_that_were_approved {
         let exchange = || {
             let (beside, mut count) = (world.path("next.sh"), 0);
             while !is_over.load(Ordering::Relaxed) {
-                // Good for about as long as bad, in steps that fit no rhythm of the runs.
+                // Good for about as long as bad, at intervals that are not in step with the runs.
                 for (text, pause) in [("echo evil", 137), (GOOD, 211)] {
                     fs::write(&beside, text).unwrap();
                     fs::rename(&beside, &helper).unwrap();

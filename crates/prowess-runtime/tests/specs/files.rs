@@ -1,4 +1,4 @@
-//! What tools read and write.
+//! Files that tools read and write.
 
 use std::{
     fs,
@@ -21,7 +21,7 @@ use serde_json::{Value as Json, json};
 
 use crate::world::{Counting, World, call};
 
-/// The tool over the folders `work` and `config` of a world.
+/// Creates the tool for the folders `work` and `config` of a world.
 fn tool(world: &World) -> FileOperations {
     FileOperations::new(roots(world))
 }
@@ -46,13 +46,13 @@ fn list(tool: &FileOperations, path: &str) -> Outcome {
     call(tool, json!({ "operation": "list", "path": path }))
 }
 
-/// What came out well.
+/// Returns the output of a successful outcome.
 fn output(outcome: Outcome) -> Json {
     assert!(outcome.is_ok(), "{outcome:?}");
     outcome.output.unwrap()
 }
 
-/// The content that reading tells.
+/// Returns the content of a file as read by the tool.
 fn content(tool: &FileOperations, path: &str) -> String {
     output(read(tool, path))["content"].as_str().unwrap().to_owned()
 }
@@ -235,7 +235,7 @@ mod files_inside_the_roots_are_read_written_and_listed {
         });
         let names = |world: &World| fs::read_dir(world.path("work")).unwrap().count();
         assert_eq!(names(&world), 1);
-        // A name that no file system takes, and a directory of the same name.
+        // A name that no file system accepts, and a directory of the same name.
         let world = world.folder("work/folder");
         assert_eq!(write(&tool, &"n".repeat(300), "x").status, OutcomeStatus::Failed);
         assert_eq!(write(&tool, "folder", "x").status, OutcomeStatus::Refused);
@@ -336,7 +336,8 @@ mod files_inside_the_roots_are_read_written_and_listed {
 mod nothing_leads_out_of_the_roots {
     use super::*;
 
-    /// A world in which `outside` and `work-secret` lie beside the roots, and `work` has links out.
+    /// Creates a world in which `outside` and `work-secret` are next to the roots, and `work` has
+    /// links out.
     fn outside() -> World {
         World::new()
             .file("outside/secret", "secret")
@@ -406,7 +407,7 @@ mod nothing_leads_out_of_the_roots {
                 let action =
                     tool.action(&json!({ "operation": operation, "path": path, "content": "" }));
                 let refused = action.as_ref().is_err_and(|it| it.status == OutcomeStatus::Refused);
-                // Whether a link is in the way of a write shows when it is written.
+                // Whether there is a link in the path of a write is checked when it is written.
                 assert!(refused || operation == "write", "{operation} {path}: {action:?}");
             }
         }
@@ -471,7 +472,7 @@ mod nothing_leads_out_of_the_roots {
         assert_eq!(read(&tool, "a").status, OutcomeStatus::Refused);
         assert_eq!(fs::read_to_string(world.path("work/real/x")).unwrap(), "inside");
         assert_eq!(fs::read_dir(world.path("work/real")).unwrap().count(), 1);
-        // What the policy is asked about is where the link leads.
+        // The policy gets the target of the link.
         let action = tool.action(&json!({ "operation": "read", "path": "again" })).unwrap();
         assert!(matches!(action, Action::Read(it) if it.ends_with("work/real/x")));
     }
@@ -681,7 +682,7 @@ mod nothing_leads_out_of_the_roots {
             git.env("HOME", world.path("nowhere")).env("GIT_CEILING_DIRECTORIES", world.path("."));
             String::from_utf8(git.output().unwrap().stdout).unwrap()
         };
-        // Git would take it from there.
+        // Git would use it from there.
         let world = World::new();
         for (path, text) in files {
             world.write(format!("work/{path}"), text);
@@ -708,7 +709,7 @@ mod nothing_leads_out_of_the_roots {
             let is_there = |it: &str| world.path("work/bare").join(it).exists();
             assert!(!["HEAD", "objects", "refs", "config"].into_iter().all(is_there));
         }
-        // Half of it was there already, as it is in what somebody has cloned.
+        // Half of it exists already, as in a cloned repository.
         let world = World::new().file("work/docs/commondir", "../assets\n");
         assert_eq!(
             write(&tool(&world), "docs/HEAD", "ref: refs/heads/x").status,
@@ -778,7 +779,7 @@ mod what_skills_bring_is_found_by_its_name {
         call(tool, json!({ "path": path }))
     }
 
-    /// The tool over the library of a world, with these skills taken up.
+    /// Creates the tool for the library of a world, with these skills active.
     fn reader(world: &World, skills: &[&str]) -> ReadFile {
         let active = Active::new(Arc::new(Arc::new(world.load())));
         for skill in skills {
@@ -818,7 +819,7 @@ mod what_skills_bring_is_found_by_its_name {
                 Action::Resource { .. }
             ));
         }
-        // A bundled skill lies on no disk, and has a folder all the same.
+        // A bundled skill is not on disk, but still has a folder.
         let options = prowess::Options { sources: vec![prowess::bundled()], ..Default::default() };
         let bundled = Arc::new(prowess::Library::load(&options).unwrap());
         let active = Active::new(Arc::new(bundled));
@@ -826,7 +827,7 @@ mod what_skills_bring_is_found_by_its_name {
         let tool = ReadFile::new(Arc::new(active), roots(&world));
         let read = output(told(&tool, "bundled/create-pr/scripts/gather.sh"));
         assert_eq!(read["resource"], "scripts/gather.sh");
-        // What a model is told when it takes a skill up can be read as it stands there.
+        // The paths in an answer of `use_skill` can be read unchanged.
         let world = world.document(
             "linked",
             "---\nname: linked\ndescription: Links\n---\nRead [it](notes/it.md).\n",
@@ -884,7 +885,7 @@ mod what_skills_bring_is_found_by_its_name {
         assert_eq!(output(told(&tool, "more/run.sh"))["content"], "more\n");
     }
 
-    /// A tool over a source that counts, and a clock that goes when it is told to.
+    /// Creates a tool with a source that counts, and a clock that is advanced manually.
     fn counted() -> (World, Arc<Counting>, Arc<std::sync::Mutex<Instant>>, ReadFile) {
         let files: [(&str, &[u8]); 2] = [
             ("one/SKILL.md", b"---\nname: one\ndescription: a\n---\n"),
@@ -936,7 +937,7 @@ mod what_skills_bring_is_found_by_its_name {
         let output_of = |path: &str| output(told(&tool, path));
         assert_eq!(output_of("src/main.rs")["content"], "fn main() {}\n");
         assert_eq!(output_of(&text(&world.path("work/src/main.rs")))["content"], "fn main() {}\n");
-        // What a skill brings comes first; its absolute path means the other one.
+        // Files of a skill take precedence; the absolute path means the other one.
         assert_eq!(output_of("notes.md")["skill"], "deploy");
         assert_eq!(output_of(&text(&world.path("work/notes.md")))["content"], "of work\n");
         assert_eq!(output_of("long")["next_offset"], 20_480);

@@ -1,4 +1,4 @@
-//! What is safe to put right.
+//! Safe fixes.
 
 use std::{fs, os::unix::fs::MetadataExt as _, path::Path};
 
@@ -18,7 +18,7 @@ fn text(world: &World, path: &str) -> String {
     String::from_utf8(bytes(world, path)).unwrap()
 }
 
-/// The names in a folder.
+/// Returns the names in a folder.
 fn names(world: &World, path: &str) -> Vec<String> {
     let entries = fs::read_dir(world.path(path)).unwrap();
     let mut names: Vec<_> =

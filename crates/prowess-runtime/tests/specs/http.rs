@@ -1,4 +1,4 @@
-//! What servers are asked.
+//! The tool `http_request`.
 
 use std::{
     io::Write,
@@ -19,7 +19,7 @@ use crate::{
 /// Longer than any answer takes here.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The tool, with these hosts listed.
+/// Creates the tool with these hosts listed.
 fn tool<H: AsRef<str>>(hosts: impl IntoIterator<Item = H>) -> HttpRequest {
     tool_of(Hosts::new(hosts).unwrap())
 }
@@ -29,12 +29,12 @@ fn tool_of(hosts: Hosts) -> HttpRequest {
     HttpRequest::new(hosts, limits)
 }
 
-/// The tool that may ask this machine.
+/// Creates the tool with access to this machine.
 fn local() -> HttpRequest {
     tool(["127.0.0.0/8"])
 }
 
-/// The tool that may ask the internet and nothing else.
+/// Creates the tool with access to the internet only.
 fn public() -> HttpRequest {
     tool_of(Hosts::default())
 }
@@ -43,7 +43,7 @@ fn get(tool: &HttpRequest, url: &str) -> Outcome {
     call(tool, json!({ "url": url }))
 }
 
-/// What came out well.
+/// Returns the output of a successful outcome.
 fn output(outcome: Outcome) -> Json {
     assert!(outcome.is_ok(), "{outcome:?}");
     outcome.output.unwrap()
@@ -274,7 +274,7 @@ mod only_hosts_that_may_be_asked_are {
                 "{host}"
             );
         }
-        // `localhost` is looked up by the system.
+        // `localhost` is resolved by the system.
         let outcome = get(&tool, &format!("http://localhost:{port}/"));
         refused(&outcome, "resolves to this machine");
         let hint = outcome.hint.unwrap();
@@ -315,7 +315,7 @@ mod only_hosts_that_may_be_asked_are {
 
     #[test]
     fn a_name_is_looked_up_once_and_connected_to_as_it_was_checked() {
-        // Nobody has the first address: it lies in a network that was given back.
+        // The first address is unused: its network was returned.
         let inside = Server::saying(answer("200 OK", "", "inside"));
         let names = Names::new(&[&["3ffe::1"], &["127.0.0.1"]]);
         let tool = public().with_resolver(names.clone());
@@ -326,7 +326,7 @@ mod only_hosts_that_may_be_asked_are {
             "{outcome:?}"
         );
         assert_eq!((inside.connections(), names.asked().len()), (0, 1));
-        // Of two servers at the same port the one is asked whose address was given first.
+        // Of two servers at the same port, the one with the first address is used.
         let first = Server::saying(answer("200 OK", "", "first"));
         let at = (std::net::Ipv4Addr::new(127, 0, 0, 2), first.port());
         let second =
@@ -337,7 +337,7 @@ mod only_hosts_that_may_be_asked_are {
         let url = format!("http://rebind.test:{}/", first.port());
         assert_eq!(output(get(&tool, &url))["body"], "second");
         assert_eq!((first.connections(), second.connections(), names.asked().len()), (0, 1, 1));
-        // A redirect to the same name is another connection: looked up and checked again.
+        // A redirect to the same name is another connection: resolved and checked again.
         let to_itself = Server::saying(redirect(302, "/again"));
         let names = Names::new(&[&["127.0.0.1"], &["169.254.169.254"]]);
         let tool = super::tool(["rebind.test"]).with_resolver(names.clone());
@@ -507,7 +507,7 @@ mod only_hosts_that_may_be_asked_are {
             }
         }
         refused(&get(&public(), "http://example.com:9200/"), "Elasticsearch");
-        // It is connected to: nobody is there, or whoever is there answers.
+        // It is connected to, whether a server is there or not.
         let named = get(&tool(["127.0.0.1:9300"]), "http://127.0.0.1:9300/");
         assert_ne!(named.status, OutcomeStatus::Refused, "{named:?}");
         refused(
@@ -553,7 +553,7 @@ mod only_hosts_that_may_be_asked_are {
 mod redirects_are_followed_with_care {
     use super::*;
 
-    /// A server that redirects from `/from` to `/to`, and says what it was asked there.
+    /// Creates a server that redirects from `/from` to `/to`, and returns the request there.
     fn redirecting(status: u16) -> Server {
         Server::new(move |asked, client| {
             let said = match &*asked.line {
@@ -610,7 +610,7 @@ mod redirects_are_followed_with_care {
         assert_eq!((outcome.status, connections), (OutcomeStatus::Failed, 6));
         let circle = Server::saying(redirect(302, "/"));
         assert!(get(&local(), &circle.url("/")).message.unwrap().contains("more than 5 times"));
-        // Without a place to go to it is an answer like any other.
+        // Without a location it is an answer like any other.
         let nowhere = Server::saying(answer("302 Found", "", "where?"));
         assert_eq!(output(get(&local(), &nowhere.url("/")))["status"], 302);
     }
@@ -677,7 +677,7 @@ mod redirects_are_followed_with_care {
         let url = format!("https://secure.test:{}/", secure.port());
         refused(&get(&tool, &url), "redirects from `https:` to `http:`");
         assert_eq!(other.connections(), before);
-        // The way up is free.
+        // A redirect to a secure scheme is allowed.
         let plain =
             Server::saying(redirect(301, &format!("https://secure.test:{}/x", secure.port())));
         refused(&get(&tool, &plain.url("/")), "redirects from `https:` to `http:`");
@@ -690,8 +690,9 @@ mod no_answer_is_too_long_and_none_takes_too_long {
 
     const KIB: usize = 1024;
 
-    /// An endless stream of what unpacks to zeros, 150 times as many: after one zero in a fixed block,
-    /// "258 bytes as the one before", in 13 bits each, so that eight of them are 13 bytes.
+    /// Writes an endless stream that decompresses to 150 times as many zeros: after one zero in a
+    /// fixed block, "258 bytes like the previous one", in 13 bits each, so that eight of them are
+    /// 13 bytes.
     fn zeros(client: &mut dyn Write, head: &[u8]) -> std::io::Result<()> {
         let mut bits = vec![false, true, false];
         bits.extend([false, false, true, true, false, false, false, false]);
@@ -737,7 +738,7 @@ mod no_answer_is_too_long_and_none_takes_too_long {
             assert_eq!(body.len(), (64 * KIB).div_ceil(3) * 4);
             assert!(body.trim_end_matches('=').bytes().all(|it| it == b'A'));
         }
-        // 64 MiB of zeros, as brotli packs them.
+        // 64 MiB of zeros, compressed by brotli.
         let brotli = "cbffff3ff82700e2b14020f7fe8fffff7ff04f00c4611180eefd1fffffffe09f0088c30200ddfb3ffeffffc13f\
                       0110870500baf77ffcffff837f02200e0b0074effff8ffff07ff04401c1600e8defff1ffff0ffe0980382c00d0bd\
                       ffe3ffff1ffc1300715800a07bff37";
@@ -793,7 +794,7 @@ mod no_answer_is_too_long_and_none_takes_too_long {
             std::thread::sleep(Duration::from_millis(80));
             client.write_all(redirect(302, "/again").as_bytes())
         }));
-        // Silence ends sooner where that is wanted.
+        // The idle timeout can be shorter.
         let idle = Some(Duration::from_millis(500));
         let limits = RunLimits { timeout: TIMEOUT, idle, ..RunLimits::default() };
         let tool = HttpRequest::new(Hosts::new(["127.0.0.1"]).unwrap(), limits);

@@ -1,4 +1,4 @@
-//! The program that holds scripts for the tests, as `prowess` does for itself.
+//! The program that confines scripts for the tests, like `prowess` itself.
 
 use prowess_sandbox::Launcher;
 

@@ -1,4 +1,5 @@
-//! The scenarios of `specs/*.md` that the runtime keeps without the program: every scenario is one test of its name.
+//! The scenarios of `specs/*.md` that test the runtime without the program: every scenario is one
+//! test of its name.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod world;

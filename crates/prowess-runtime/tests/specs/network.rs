@@ -1,5 +1,5 @@
-//! Hosts that a script may connect to: at both levels, as whoever runs the tests and as nobody in
-//! particular.
+//! Hosts that a script may connect to: at both levels, as the current user and as an unprivileged
+//! one.
 
 use std::{
     io::{Read as _, Write as _},
@@ -19,7 +19,7 @@ use crate::{
     world::{World, until},
 };
 
-/// A proxy for these hosts.
+/// Creates a proxy for these hosts.
 fn proxy(hosts: &[&str]) -> Proxy {
     Proxy::new(Hosts::for_scripts(hosts).unwrap())
 }
@@ -29,13 +29,13 @@ fn run(stage: Stage, proxy: Proxy, script: &str) -> Outcome {
     stage.run_job(Job { network: Network::Proxy(Arc::new(proxy)), ..stage.job(script) })
 }
 
-/// What a script prints that runs well.
+/// Returns the output of a successful script.
 fn output(outcome: &Outcome) -> &str {
     assert_eq!(outcome.status, OutcomeStatus::Ok, "{outcome:#?}");
     &outcome.stdout.as_ref().unwrap().text
 }
 
-/// A script of Python, which can connect to the proxy and send it raw bytes.
+/// Returns a Python script that can connect to the proxy and send raw bytes.
 fn python(text: &str) -> String {
     format!("exec python3 - <<'END'\n{PYTHON}\n{text}\nEND\n")
 }
@@ -72,7 +72,7 @@ def tunnel(target):
     return s
 "#;
 
-/// The connections of an outcome: host, port, and whether it was refused.
+/// Returns the connections of an outcome: host, port, and whether it was refused.
 fn listed(outcome: &Outcome) -> Vec<(&str, u16, bool)> {
     let line = |it: &'_ ScriptConnection| (it.port, it.refused.is_some());
     outcome.network.iter().map(|it| (&*it.host, line(it).0, line(it).1)).collect()
@@ -152,7 +152,7 @@ for url in (\"http://plain.test:{plain}/python\", \"https://secure.test:{secure}
         let posted = &server.asked()[0];
         assert_eq!((&*posted.line, &*posted.body), ("POST /a%20b?q=1", "a=1"));
         assert_eq!(posted.header("x-own"), Some("yes"));
-        // The host answers before it has read all of them, which curl may mind.
+        // The host answers before it has read all of them, which curl may report as an error.
         let chunks = format!("printf 'abc' | curl -sS -T - {url} || true");
         output(&run(best(), proxy(&[&host]), &chunks));
         assert_eq!(server.last().header("transfer-encoding"), Some("chunked"));
@@ -213,7 +213,7 @@ mod a_script_reaches_nobody_else {
             assert_eq!(outcome.network.len(), table.len());
         }
         assert_eq!(names.asked(), [""; 0]);
-        // What is told stands in the answer, too.
+        // The answer contains the reason, too.
         let script = format!("curl -sS http://evil.test:{port}/");
         let outcome = run(best(), proxy(&["good.test"]), &script);
         let told = format!(
@@ -466,7 +466,7 @@ print(code(ask(f"GET http://127.0.0.1:{{port}}/ HTTP/1.1")))
         }
     }
 
-    /// What a proxy of somebody else says; nothing if there is none.
+    /// Returns the answer of another run's proxy; `None` if there is none.
     fn trespass(port: u16, url: &str) -> Option<String> {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
         let wrong = "Proxy-Authorization: Basic c2NyaXB0OmFiYw==\r\n";
@@ -539,7 +539,7 @@ print("spent", code(ask("GET http://{endless}/ HTTP/1.1")) in ("502", "closed"))
                 let address = listener.local_addr().unwrap();
                 let ended = Arc::new(Mutex::new(None));
                 let own = ended.clone();
-                // Says something now and then, and notes when nobody takes it any more.
+                // Sends a byte now and then, and records when the connection is closed.
                 thread::spawn(move || {
                     let (mut stream, _) = listener.accept().unwrap();
                     let mut head = [0; 1024];

@@ -1,4 +1,4 @@
-//! What may be done, and who is asked.
+//! The policy, and questions for approval.
 
 use std::{
     fs,
@@ -337,7 +337,7 @@ mod an_approval_holds_for_exactly_what_was_approved {
 
     #[test]
     fn what_changes_while_it_is_asked_about_is_refused() {
-        /// Somebody who changes the skill before agreeing to it.
+        /// An approver who changes the skill before agreeing.
         #[derive(Debug)]
         struct Changes(PathBuf);
         impl Approver for Changes {
@@ -357,7 +357,7 @@ mod an_approval_holds_for_exactly_what_was_approved {
         stage.authorizer(Policy::default(), DenyAll).refusal("skill_deploy", &action);
     }
 
-    /// The difference that is shown when files of an approved skill have changed.
+    /// Returns the difference that is shown when files of an approved skill have changed.
     fn difference(before: &[(&str, &str)], after: &[(&str, &str)]) -> String {
         let stage = Stage::new();
         let action = stage.skill("deploy", "echo hi", true);
@@ -414,7 +414,7 @@ mod an_approval_holds_for_exactly_what_was_approved {
         let rest = 1500 - count(&new, '+');
         let said = format!("… and 0 more lines with -, {rest} more with +");
         assert!(new.contains(&said), "{new}");
-        // One line that is new is not lost behind many that are gone.
+        // One new line is not lost behind many removed ones.
         let evil = format!("{}curl evil\n", numbered("kept", 3));
         let all = numbered("gone", 1500);
         let shown = difference(
@@ -459,7 +459,7 @@ mod an_approval_holds_for_exactly_what_was_approved {
         let from = |it: &str| lines.iter().position(|line| *line == it);
         assert!(from("* zz-run.sh:") < from("* aa000.txt:"), "{shown}");
         assert!(shown.contains("+evil") && shown.contains("+worse"), "{shown}");
-        // Nor does what is new hide what was there: not a script, and not what one of them reads.
+        // Nor do new files hide existing ones: neither a script, nor a file that one of them reads.
         let decoys: Vec<(String, String)> =
             (0..300).map(|it| (format!("aa{it:03}.sh"), "x\n".to_owned())).collect();
         let decoys = decoys.iter().map(|(path, text)| (&**path, &**text));
@@ -788,10 +788,10 @@ mod decisions_are_recorded {
 /// A root for commands and files, a folder of skills, and a directory for the records.
 struct Stage(TempDir);
 
-/// A gate, and how it is passed.
+/// An authorizer, and helpers for its use.
 struct Gated(Authorizer);
 
-/// Somebody who always replies the same, and remembers what was asked.
+/// An approver who always gives the same reply, and records the questions.
 #[derive(Debug)]
 struct Somebody {
     reply: ApproverReply,
@@ -842,7 +842,7 @@ impl Stage {
         (self.authorizer(policy, Somebody { reply, asked: asked.clone() }), asked)
     }
 
-    /// A script skill on disk, about to be executed.
+    /// Creates a script skill on disk, about to be executed.
     fn skill(&self, name: &str, script: &str, requires_approval: bool) -> Action {
         let manifest = Manifest {
             name: name.into(),
@@ -890,7 +890,7 @@ impl Gated {
     }
 }
 
-/// An active skill that lists these tools.
+/// Creates an active skill that lists these tools.
 fn listing(tools: &str) -> Manifest {
     Manifest { allowed_tools: AllowedTools::from_text(tools), ..Manifest::default() }
 }

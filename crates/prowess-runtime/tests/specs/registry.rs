@@ -1,4 +1,4 @@
-//! Skills with a life, and as tools.
+//! The life cycle of skills, and skills as tools.
 
 use std::{
     borrow::Cow,
@@ -60,7 +60,7 @@ fn tools(names: &[&str]) -> Vec<Arc<dyn Tool>> {
     names.iter().map(|it| Arc::new(Plain((*it).to_owned())) as Arc<dyn Tool>).collect()
 }
 
-/// A registry over an empty store in memory.
+/// Creates a registry with an empty store in memory.
 fn registry() -> Registry {
     Registry::new(Arc::new(MemoryStore::new()), tools(&["read_file"]), executor())
 }
@@ -74,7 +74,7 @@ fn create(registry: &Registry, kind: &str, definition: Json) -> Result<SkillReco
     registry.create_skill(manifest(&format!("a-{kind}")), kind, &definition, None)
 }
 
-/// Why a skill is not taken in; nothing of it is in the store then.
+/// Returns the reason why a skill is refused; it must not be in the store then.
 fn refused(kind: &str, definition: Json) -> String {
     let registry = registry();
     let error = create(&registry, kind, definition.clone());
@@ -88,7 +88,7 @@ fn names(tools: &[Arc<dyn Tool>]) -> Vec<String> {
     tools.iter().map(|it| it.name().to_owned()).collect()
 }
 
-/// What a call comes to.
+/// Returns the outcome of a call.
 fn call(registry: &Registry, tool: &str, input: Json) -> Outcome {
     let tool = registry.get(tool).unwrap_or_else(|| panic!("no tool `{tool}`"));
     tokio::runtime::Builder::new_current_thread()
@@ -232,7 +232,7 @@ mod a_skill_is_checked_before_it_is_taken_in {
 mod a_registry_gives_skills_as_tools {
     use super::*;
 
-    /// A registry over `skills/`, started.
+    /// Starts a registry with the store `skills/`.
     fn started(world: &World) -> Registry {
         let store = Arc::new(FileStore::open(world.path("skills")).unwrap());
         Registry::start(store, Vec::new(), executor()).unwrap()
@@ -527,7 +527,7 @@ mod entries_are_built_from_what_is_at_hand {
         assert_eq!(entry.manifest.created_by.as_deref(), Some("import"));
         assert_eq!(entry.manifest.source.as_deref(), Some("https://example.com"));
         let store = MemoryStore::new();
-        // What is active does not say so.
+        // An active skill has no status.
         let mut kept = entry.clone();
         kept.manifest.status = None;
         assert_eq!(store.save(&entry).unwrap(), kept);

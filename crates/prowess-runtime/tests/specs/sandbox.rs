@@ -1,4 +1,4 @@
-//! Running what a skill brings: both levels, as whoever runs the tests and as nobody in particular.
+//! Running scripts of skills: at both levels, as the current user and as an unprivileged one.
 
 use std::{
     env, fs,
@@ -36,20 +36,20 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_prowess_launcher");
 const NOBODY: u32 = 65534;
 const MIB: u64 = 1024 * 1024;
 
-/// How scripts are held in a test.
+/// The confinement of scripts in a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stage {
     pub(crate) level: SandboxLevel,
-    /// Whether the launcher runs as nobody in particular, instead of as whoever runs the tests.
+    /// Whether the launcher runs as an unprivileged user, instead of the current one.
     nobody: bool,
-    /// Whether no control group is to be had, for root; nobody has none anyway.
+    /// Whether control groups are unavailable to root; an unprivileged user has none anyway.
     counted: bool,
 }
 
-/// Not held at all: shows that what a test tries would work.
+/// Without a sandbox: shows that an attempt of a test would work.
 const OPEN: Stage = Stage::new(SandboxLevel::None);
 
-/// Every level that this machine gives, for root as nobody as well.
+/// Returns every level that this machine supports, for root also as an unprivileged user.
 pub(crate) fn stages() -> Vec<Stage> {
     let mut stages = own_stages();
     if is_root() && nobody_reaches_program() {
@@ -59,7 +59,7 @@ pub(crate) fn stages() -> Vec<Stage> {
     stages
 }
 
-/// The same, only as whoever runs the tests.
+/// Returns the levels for the current user only.
 fn own_stages() -> Vec<Stage> {
     static GIVEN: LazyLock<SandboxSupport> =
         LazyLock::new(|| Stage::new(SandboxLevel::Strong).sandbox().probe());
@@ -70,14 +70,14 @@ fn own_stages() -> Vec<Stage> {
     if GIVEN.level == SandboxLevel::Strong {
         stages.push(Stage::new(SandboxLevel::Strong));
     }
-    // Linux has had enough of it since 6.7; the version of Debian 12 is older.
+    // Linux supports enough of it since 6.7; the version of Debian 12 is older.
     if given("landlock") {
         stages.push(Stage::new(SandboxLevel::Landlock));
     }
     stages
 }
 
-/// All of them, and what root has on a machine without control groups.
+/// Returns all stages, including root on a machine without control groups.
 fn limited_stages() -> Vec<Stage> {
     let mut stages = stages();
     if is_root() && Path::new("/sys/fs/cgroup").exists() {
@@ -86,7 +86,7 @@ fn limited_stages() -> Vec<Stage> {
     stages
 }
 
-/// The best of them.
+/// Returns the best of them.
 pub(crate) fn best() -> Stage {
     own_stages()[0]
 }
@@ -95,7 +95,7 @@ fn is_root() -> bool {
     fs::metadata("/proc/self").unwrap().uid() == 0
 }
 
-/// The program may lie where nobody but root can reach it.
+/// Whether the program is in a folder that only root can access.
 fn nobody_reaches_program() -> bool {
     let mut command = Command::new(PROGRAM);
     command.arg("--version").uid(NOBODY).gid(NOBODY);
@@ -129,7 +129,7 @@ impl Stage {
         }
     }
 
-    /// A job that runs this script with `sh`.
+    /// Creates a job that runs this script with `sh`.
     pub(crate) fn job(self, script: &str) -> Job {
         let work = Work::new().unwrap();
         let script = work.give("script", script.as_bytes()).unwrap();
@@ -139,7 +139,7 @@ impl Stage {
         job
     }
 
-    /// Lets whoever runs the launcher own the work directory.
+    /// Makes the user of the launcher own the work directory.
     fn hand_over(self, work: &Work) {
         if self.nobody {
             let base = work.path().parent().unwrap();
@@ -159,14 +159,14 @@ impl Stage {
         outcome
     }
 
-    /// What a script prints that runs well.
+    /// Returns the output of a successful script.
     fn output(self, script: &str) -> String {
         let outcome = self.run(script);
         assert_eq!(outcome.status, OutcomeStatus::Ok, "{self:?} {outcome:#?}");
         outcome.stdout.unwrap().text
     }
 
-    /// Which of these commands succeed. They know the world as `$W`, and may read parts of it.
+    /// Returns the commands that succeed. They know the world as `$W`, and may read parts of it.
     fn succeed(self, world: &World, reads: &[&str], attempts: &[&str]) -> Vec<String> {
         let mut script = String::new();
         for attempt in attempts {
@@ -183,7 +183,8 @@ impl Stage {
     }
 }
 
-/// Fails unless every attempt works without a sandbox, and none with one: then the world is as before.
+/// Fails unless every attempt works without a sandbox, and none with one: then the world is
+/// unchanged.
 fn assert_refused(make: impl Fn() -> World, reads: &[&str], attempts: &[&str]) {
     let world = loosened(make());
     assert_eq!(OPEN.succeed(&world, reads, attempts), attempts);
@@ -196,12 +197,12 @@ fn assert_refused(make: impl Fn() -> World, reads: &[&str], attempts: &[&str]) {
     }
 }
 
-/// A world that does not lie in `/tmp`, because a script has one of its own.
+/// Creates a world outside of `/tmp`, because a script has its own.
 fn elsewhere() -> World {
     World::within(Path::new("/var/tmp"))
 }
 
-/// The same world, with every right for everybody: what refuses them is the sandbox.
+/// Gives everybody all permissions in a world: only the sandbox refuses access.
 fn loosened(world: World) -> World {
     for path in walk(&world.path("")) {
         fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
@@ -209,7 +210,7 @@ fn loosened(world: World) -> World {
     world
 }
 
-/// What is in a world: paths, modes, owners, times and contents.
+/// Returns the state of a world: paths, modes, owners, times and contents.
 fn snapshot(world: &World) -> Vec<String> {
     let mut all: Vec<String> = walk(&world.path(""))
         .iter()
@@ -229,15 +230,16 @@ fn snapshot(world: &World) -> Vec<String> {
     all
 }
 
-/// The program behind a few words of Perl, which every Debian has.
+/// Wraps the program in a Perl script, which every Debian can run.
 fn wrapped(words: &str) -> Launcher {
     let text = format!("#!/usr/bin/perl\n{words}\nexec {{'{PROGRAM}'}} 'prowess-launcher';\n");
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let path = folder.join(format!("launcher-{:016x}", hasher.finish()));
-    // Whoever comes first makes it, whole; and in a process of its own, because whatever this one has
-    // open to write may be open in a child of another test too, and cannot be run until that is gone.
+    // The first test creates it atomically, and in a separate process, because a file that this one
+    // has open for writing may be open in a child of another test too, and cannot be executed until
+    // that has ended.
     if !path.exists() {
         let script = "cat > \"$0.$$\" && chmod 755 \"$0.$$\" && mv \"$0.$$\" \"$0\"";
         let mut shell = Command::new("sh");
@@ -249,7 +251,7 @@ fn wrapped(words: &str) -> Launcher {
     Launcher::program(path)
 }
 
-/// How many processes have a word in their command line.
+/// Returns the number of processes with a word in their command line.
 fn alive(word: &str) -> usize {
     let is = |path: PathBuf| {
         let line = fs::read(path.join("cmdline")).unwrap_or_default();
@@ -258,13 +260,13 @@ fn alive(word: &str) -> usize {
     fs::read_dir("/proc").unwrap().filter(|it| is(it.as_ref().unwrap().path())).count()
 }
 
-/// A number of seconds that no other process sleeps, as a word to know a process by.
+/// Returns a unique number of seconds to sleep, which identifies a process.
 fn unique() -> String {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     format!("61.{}{:04}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
 }
 
-/// One line of Perl that makes a system call and succeeds if that does.
+/// Returns a line of Perl that makes a system call and succeeds if that does.
 fn call(name: &str, arguments: &str) -> String {
     perl_call(number(name), arguments)
 }
@@ -274,7 +276,8 @@ fn number(name: &str) -> &'static u32 {
     if cfg!(target_arch = "x86_64") { x86_64 } else { aarch64 }
 }
 
-/// The arguments are no constants, because Perl lets the kernel write to no such thing.
+/// Returns a line of Perl that makes a system call. The arguments are not constants, because Perl
+/// does not let the kernel write to those.
 fn perl_call(number: &u32, arguments: &str) -> String {
     format!("perl -e 'my @a = ({arguments}); exit(syscall({number}, @a) == -1)'")
 }
@@ -298,7 +301,7 @@ const CALLS: &[(&str, u32, u32)] = &[
     ("close_range", 436, 436),
 ];
 
-/// Whether a program is there.
+/// Whether a program is installed.
 fn is_installed(program: &str) -> bool {
     ["/usr/local/bin", "/usr/bin", "/bin"].iter().any(|it| Path::new(it).join(program).exists())
 }
@@ -395,7 +398,7 @@ mod a_script_reaches_only_the_files_that_it_is_given {
 
     #[test]
     fn devices_stay_as_they_are() {
-        // They are those of the machine: what would change nothing shows what could be changed.
+        // They are those of the machine: harmless changes show whether others would be possible.
         let attempts = ["chmod 666 /dev/null", "chmod 666 /dev/full", "touch -c -m /dev/zero"];
         for stage in stages() {
             let nothing: [&str; 0] = [];
@@ -585,7 +588,7 @@ mod a_script_reaches_only_the_files_that_it_is_given {
 
     #[test]
     fn two_runs_do_not_see_each_other() {
-        // The other's word is looked for by a pattern that does not match itself.
+        // The word of the other one is searched by a pattern that does not match itself.
         let script = r#"
             echo $MINE > mine; echo $MINE > $TMPDIR/mine; sleep $MINE &
             sleep 0.5
@@ -626,7 +629,7 @@ mod what_is_written_in_a_layer_is_discarded {
         world.file("own/kept/read", "as it was").file("outside", "as it was")
     }
 
-    /// A job with a layer over `own`, which is the script's as `$D`.
+    /// Creates a job with a layer over `own`, which is the script's as `$D`.
     fn job(stage: Stage, world: &World, script: &str) -> Job {
         if stage.nobody {
             for path in walk(&world.path("")) {
@@ -721,7 +724,7 @@ mod what_is_written_in_a_layer_is_discarded {
             let fits = "head -c 5000000 /dev/zero > $D/new && echo all";
             let outcome = stage.run_job(Job { limits, ..job(stage, &world, fits) });
             assert_eq!(outcome.stdout.unwrap().text, "all\n", "{stage:?}");
-            // What lies there is memory, too.
+            // Files there count as memory, too.
             let limits = RunLimits { work: 256 * MIB, memory: 64 * MIB, ..limits };
             let fills = "dd if=/dev/zero of=$D/new bs=1M count=60 && echo all";
             let outcome = stage.run_job(Job { limits, ..job(stage, &world, fills) });
@@ -761,7 +764,7 @@ mod a_script_inherits_nothing {
 
     #[test]
     fn no_environment_leaks_through_the_processes_above() {
-        // What cargo sets for tests stands for any secret of the engine.
+        // A variable that cargo sets for tests represents any secret of the engine.
         let secret = env::var("CARGO_MANIFEST_DIR").unwrap();
         let script = format!(
             "cat /proc/1/environ /proc/$PPID/environ /proc/self/../*/environ /proc/*/task/*/environ 2>/dev/null \
@@ -820,7 +823,7 @@ mod a_script_inherits_nothing {
 
     #[test]
     fn only_three_descriptors_are_open() {
-        // The engine has a file open that whoever it starts inherits.
+        // The engine has a file open that its child processes inherit.
         let world = World::new().file("secret", "secret");
         let path = world.path("secret").display().to_string();
         let launcher =
@@ -955,7 +958,7 @@ mod a_script_reaches_nobody {
                 format!("renice -n 19 -p {pid}"),
                 format!("renice -n 19 -u {}", if stage.nobody { NOBODY } else { 0 }),
                 format!("prlimit --pid {pid} --nofile=1:1"),
-                // Whoever holds the script may be the first of its own namespace.
+                // The supervisor of the script may be the first process of its namespace.
                 "prlimit --pid 1 --nofile=1:1".to_owned(),
                 "prlimit --pid $(perl -e 'print getppid') --nofile=1:1".to_owned(),
                 format!("taskset -p 1 {pid}"),
@@ -975,7 +978,8 @@ mod a_script_reaches_nobody {
             let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
             assert!(stat.contains("(sleep) S"), "{stat}");
             if stage.nobody {
-                // Everybody whom a script could reach. (As root that would be the whole machine.)
+                // All processes that a script could reach. (As root that would be the whole
+                // machine.)
                 stage.run("trap '' TERM; kill -TERM -1; true");
                 assert_eq!(victim.try_wait().unwrap(), None);
             }
@@ -986,7 +990,8 @@ mod a_script_reaches_nobody {
 
     #[test]
     fn doors_into_the_kernel_are_shut() {
-        // What would work for anybody, and harms nobody: arguments, and numbers on both machines.
+        // Calls that would work for any user, and are harmless: arguments, and numbers on both
+        // machines.
         let harmless = [
             ("0x10000000", 272, 97),                     // unshare a user namespace
             ("0x10000011, 0, 0, 0, 0", 56, 220),         // clone into one
@@ -996,7 +1001,8 @@ mod a_script_reaches_nobody {
             ("8, \"\\0\" x 120", 425, 425),              // io_uring_setup
             ("-100, \".\", \"\\0\" x 24, 24", 437, 437), // openat2
         ];
-        // What needs more rights, or would harm. Where it can, it fails for other reasons as well.
+        // Calls that need more privileges, or would be harmful. Without a sandbox, they may fail
+        // for other reasons as well.
         let harmful = [
             ("0x40000000", 272, 97),                       // unshare a network
             ("\"keyring\", \"x\", 0, 0, -3", 248, 217),    // add_key
@@ -1082,7 +1088,7 @@ mod a_script_reaches_nobody {
         }
     }
 
-    /// One line of Perl that makes a system call by its number.
+    /// Returns a line of Perl that makes a system call by its number.
     fn call_number(arguments: &str, x86_64: u32, aarch64: u32) -> String {
         let number = if cfg!(target_arch = "x86_64") { x86_64 } else { aarch64 };
         perl_call(&number, arguments)
@@ -1092,12 +1098,12 @@ mod a_script_reaches_nobody {
 mod nobody_of_a_run_is_left {
     use super::*;
 
-    /// A limit on time.
+    /// Returns a time limit.
     fn within(seconds: f64) -> RunLimits {
         RunLimits { timeout: Duration::from_secs_f64(seconds), ..RunLimits::default() }
     }
 
-    /// A process that is another one in another session all the time.
+    /// Returns a script that keeps forking into new sessions.
     fn relay(word: &str) -> String {
         format!(
             "perl -MPOSIX -e '$SIG{{TERM}} = q(IGNORE); while (1) {{ fork && POSIX::_exit(0); setsid() }}' {word}"
@@ -1158,7 +1164,7 @@ mod nobody_of_a_run_is_left {
                 relay(&word)
             ));
             assert_eq!(text, "done\n", "{stage:?}");
-            // They sleep for a minute, which nobody waits for.
+            // They sleep for a minute, which is not waited for.
             assert!(start.elapsed() < Duration::from_secs(40), "{stage:?} {:?}", start.elapsed());
             assert_eq!(alive(&word), 0, "{stage:?}");
         }
@@ -1206,7 +1212,7 @@ mod nobody_of_a_run_is_left {
                 let mut run = Engine::start(name, number);
                 let engine = run.engine.id();
                 let supervisor = children(engine).join(" ");
-                // Whoever comes second may have noticed.
+                // The second one may have noticed.
                 let kill = match round % 2 {
                     0 => format!("kill -9 {engine} {supervisor}"),
                     _ => format!("kill -9 {supervisor} {engine}"),
@@ -1214,7 +1220,7 @@ mod nobody_of_a_run_is_left {
                 assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
                 run.engine.wait().unwrap();
                 until("nobody is left", || alive(&run.word) == 0);
-                // Perhaps nobody was left to remove it either.
+                // Perhaps no process was left to remove it.
                 let _ = fs::remove_dir_all(run.base);
             }
         }
@@ -1224,16 +1230,16 @@ mod nobody_of_a_run_is_left {
     const STAGE: &str = "PROWESS_SPECS_STAGE";
     const FILE: &str = "PROWESS_SPECS_FILE";
 
-    /// An engine in a process of its own, which runs a script that does not end.
+    /// An engine in a separate process, which runs an endless script.
     struct Engine {
         engine: Child,
-        /// What its processes are known by, three of them.
+        /// The word that identifies its three processes.
         word: String,
         base: PathBuf,
     }
 
     impl Engine {
-        /// Starts the engine that a test is in its own process.
+        /// Starts the engine of a test in a separate process.
         fn start(test: &str, stage: usize) -> Self {
             let (word, world) = (unique(), World::new());
             let file = world.path("work");
@@ -1254,7 +1260,7 @@ mod nobody_of_a_run_is_left {
         }
     }
 
-    /// Is the engine, where one was started. It is killed here.
+    /// Runs as the engine, if this process was started as one. It is killed here.
     fn be_engine() {
         if let (Ok(word), Ok(stage)) = (env::var(WORD), env::var(STAGE)) {
             let stage = stages()[stage.parse::<usize>().unwrap()];
@@ -1267,7 +1273,7 @@ mod nobody_of_a_run_is_left {
         }
     }
 
-    /// The processes that one has started.
+    /// Returns the child processes of a process.
     fn children(pid: u32) -> Vec<String> {
         let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
         let of = |it: fs::DirEntry| fs::read_to_string(it.path().join("children")).unwrap();
@@ -1319,7 +1325,7 @@ mod nobody_of_a_run_is_left {
             let run = thread::spawn(move || block_on(sandbox.run(job)));
             until("it runs", || alive(&word) >= 2);
             let groups = groups_of(&word);
-            // Whoever made it cannot remove it.
+            // Its creator cannot remove it.
             let supervisor = supervisor_of(&word);
             let kill = Command::new("kill").args(["-9", &supervisor]).status().unwrap();
             assert!(kill.success());
@@ -1333,7 +1339,7 @@ mod nobody_of_a_run_is_left {
         }
     }
 
-    /// The control groups of ours that a process is in, as folders.
+    /// Returns our control groups of a process, as folders.
     fn groups_of(word: &str) -> Vec<PathBuf> {
         let text = fs::read_to_string(format!("/proc/{}/cgroup", one(word))).unwrap();
         let ours = text.lines().filter(|it| it.contains("/prowess-run-"));
@@ -1345,7 +1351,7 @@ mod nobody_of_a_run_is_left {
         .collect()
     }
 
-    /// The supervisor above a process: the topmost of the launchers there.
+    /// Returns the supervisor of a process: the topmost launcher among its ancestors.
     fn supervisor_of(word: &str) -> String {
         let is_launcher = |pid: &String| {
             let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -1360,7 +1366,7 @@ mod nobody_of_a_run_is_left {
         above.into_iter().rfind(is_launcher).unwrap()
     }
 
-    /// A process that has a word in its command line.
+    /// Returns a process with a word in its command line.
     fn one(word: &str) -> String {
         let has = |pid: &String| {
             let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -1459,7 +1465,7 @@ mod a_run_takes_no_more_than_its_limits {
     #[test]
     fn memory_is_limited_for_one_process_and_for_all_together() {
         let alone = "perl -e '$x = \"x\" x (3 << 30); print length $x'";
-        // Shared memory belongs to no process alone; many small ones are many.
+        // Shared memory does not belong to a single process; many small processes add up.
         let shared = "perl -e 'open(F, \"+>\", \"/dev/shm/x\") or exit 7; for (1 .. 3000) { print F \"x\" x (1 << 20) or exit 8 } print \"all\"'";
         let many = "for i in 1 2 3 4 5 6 7 8; do perl -e '$x = \"x\" x (100 << 20); sleep 20' & done; wait; echo all";
         for stage in stages() {
@@ -1484,7 +1490,7 @@ mod a_run_takes_no_more_than_its_limits {
         }
     }
 
-    /// Runs what takes more memory than it may, and says so where it can.
+    /// Runs a script that exceeds its memory, and checks the reported reason if possible.
     fn assert_out_of_memory(script: &str) {
         let limits = RunLimits {
             memory: 64 * MIB,
@@ -1500,7 +1506,7 @@ mod a_run_takes_no_more_than_its_limits {
         }
     }
 
-    /// Words of Perl that map memory (bytes, rights, kind), fill it, and give it up.
+    /// Returns Perl functions that map memory (bytes, protection, flags), fill it, and release it.
     fn memory_words() -> String {
         let [map, read, unmap, advise] = ["mmap", "read", "munmap", "madvise"].map(number);
         format!(
@@ -1572,7 +1578,7 @@ python3 x.py"
         if !is_installed("python3") {
             return;
         }
-        // What is watched, by many; and locks on every other byte.
+        // Many watches; and locks on every other byte.
         let watched = "
     import select
     pollers = [select.epoll() for i in range(100)]
@@ -1628,7 +1634,7 @@ python3 x.py"
         }
     }
 
-    /// A word of Perl by which a process lets nobody of its user look into it.
+    /// Returns a Perl expression that hides a process from others of its user.
     fn hide() -> String {
         format!("syscall({}, 4, 0)", number("prctl"))
     }
@@ -1648,7 +1654,7 @@ python3 x.py"
             let at_once = "fallocate -l 500000 x && exit 1; [ ! -s x ]";
             let outcome = stage.run_job(Job { limits, ..stage.job(at_once) });
             assert_eq!(outcome.status, OutcomeStatus::Ok, "{stage:?} {outcome:?}");
-            // Another way to the same.
+            // Another way to do the same.
             let reserve = r#"perl -e 'open(F, "+>", "x") or exit 2; my $room = pack("s2 x4 q2 l L5", 0, 0, 0, 500000);
                               exit !ioctl(F, 0x40305828, $room)'"#;
             assert_eq!(stage.run(reserve).exit_code, Some(1), "{stage:?}");
@@ -1663,7 +1669,7 @@ python3 x.py"
                     select(undef, undef, undef, 0.1);
                 }'"#;
             let hidden = deleted.replace("for", &format!("{}; for", hide()));
-            // It has ended before anybody looks.
+            // It has ended before it is checked.
             let fast = "for i in 1 2 3 4 5 6 7 8 9 10; do head -c 500000 /dev/zero > $i; done";
             for script in [many, &temporary, empty, deleted, &hidden, fast] {
                 let outcome = stage.run_job(Job { limits, ..stage.job(script) });
@@ -1778,7 +1784,7 @@ python3 x.py";
                     matches!(outcome.status, OutcomeStatus::TimedOut | OutcomeStatus::Killed),
                     "{stage:?} {outcome:?}"
                 );
-                // Where the kernel bounds them not, they are killed when somebody has counted them.
+                // If the kernel does not limit them, they are killed once they are counted.
                 let bounded = match (stage.nobody, stage.counted) {
                     (false, false) => grouped,
                     _ => stage.level == SandboxLevel::Strong && stage.nobody,
@@ -1886,8 +1892,8 @@ mod what_a_script_leaves_can_be_taken_out {
 mod a_poor_machine_is_no_reason_to_run_without_a_sandbox {
     use super::*;
 
-    /// What a machine lacks: calls that fail, with their numbers on x86_64 and aarch64 and an errno;
-    /// some only where an argument has certain bits.
+    /// A feature that a machine lacks: a call that fails, with its numbers on x86_64 and aarch64
+    /// and an errno; some only if an argument has certain bits.
     type Lack = (u32, u32, u32, Option<(u32, u32)>);
     const NO_NAMESPACES: &[Lack] =
         &[(272, 97, 1, None), (56, 220, 1, Some((0, 0x1000_0000))), (435, 435, 38, None)];
@@ -1899,7 +1905,7 @@ mod a_poor_machine_is_no_reason_to_run_without_a_sandbox {
     const NO_FILTER: &[Lack] = &[(317, 277, 38, None)];
     const NO_LISTENER: &[Lack] = &[(317, 277, 16, Some((1, 8)))];
 
-    /// Words of Perl that make a machine poorer: a filter of system calls by hand.
+    /// Returns Perl code that disables features of a machine by a filter of system calls.
     fn poorer(lacks: &[&[Lack]]) -> String {
         let x86 = cfg!(target_arch = "x86_64");
         let mut words = "my $f = pack('SCCL', 0x20, 0, 0, 0);\n".to_owned();
@@ -2136,7 +2142,8 @@ print(m[:5].decode())";
             let job = Job { argv: vec!["sh".into(), script.into()], work, ..stage.job("") };
             assert_eq!(stage.run_job(job).stdout.unwrap().text, text, "{stage:?}");
         }
-        // The program lies in a folder that a script does not see, and the launcher starts in one that is gone.
+        // The program is in a folder that a script cannot see, and the launcher starts in one that
+        // was removed.
         let hidden = world.path("home/prowess");
         assert!(Command::new("cp").args([Path::new(PROGRAM), &hidden]).status().unwrap().success());
         let launcher = wrapped(&format!(

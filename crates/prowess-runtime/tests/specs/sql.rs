@@ -26,17 +26,17 @@ use tokio::sync::Mutex;
 
 use crate::databases::{MARIADB, POSTGRES};
 
-/// A database with a table `t` of three rows, for somebody who owns it and nothing else.
+/// A database with a table `t` of three rows, for a user who owns nothing else.
 struct Stage {
     name: &'static str,
-    /// With a password in it where there is one.
+    /// The URL, with a password if there is one.
     address: String,
-    /// The same for somebody who owns the server.
+    /// The URL for the owner of the server.
     owner: String,
     _folder: Option<TempDir>,
 }
 
-/// Every kind of database, each with a table of its own.
+/// Returns every kind of database, each with its own table.
 async fn stages() -> Vec<Stage> {
     let mut stages = vec![Stage::sqlite().await];
     if cfg!(feature = "external") {
@@ -103,24 +103,24 @@ impl Stage {
         tool(open(&self.address, access, Privileges::Limited).unwrap(), access)
     }
 
-    /// What comes of a statement that may read.
+    /// Executes a statement with read access.
     async fn read(&self, sql: &str) -> Outcome {
         call(&self.tool(Access::Read), sql, &[]).await
     }
 
-    /// What comes of a statement that may write.
+    /// Executes a statement with write access.
     async fn write(&self, sql: &str) -> Outcome {
         call(&self.tool(Access::Write), sql, &[]).await
     }
 
-    /// The rows of a statement that comes out well.
+    /// Returns the rows of a successful statement.
     async fn rows(&self, sql: &str) -> Json {
         let outcome = self.read(sql).await;
         assert!(outcome.is_ok(), "{}: {sql}: {outcome:?}", self.name);
         outcome.output.unwrap()["rows"].take()
     }
 
-    /// Fails unless the table is what it was at first, and the only one.
+    /// Fails unless the table is unchanged, and the only one.
     async fn assert_unchanged(&self) {
         let rows = self.rows("SELECT id, name FROM t ORDER BY id").await;
         assert_eq!(rows, json!([[1, "one"], [2, "two"], [3, null]]), "{}", self.name);
@@ -141,7 +141,7 @@ async fn call(tool: &ExecuteSql, sql: &str, params: &[Json]) -> Outcome {
     tool.call(json!({"sql": sql, "params": params})).await
 }
 
-/// Connects to a server that may be starting still.
+/// Connects to a server that may still be starting.
 async fn patiently<C, F: Future<Output = sqlx::Result<C>>>(connect: impl Fn() -> F) -> C {
     let start = Instant::now();
     loop {
@@ -153,7 +153,7 @@ async fn patiently<C, F: Future<Output = sqlx::Result<C>>>(connect: impl Fn() ->
     }
 }
 
-/// A tool that stops after this many milliseconds.
+/// Returns a tool that stops after this many milliseconds.
 fn brief(tool: ExecuteSql, milliseconds: u64) -> ExecuteSql {
     let timeout = Duration::from_millis(milliseconds);
     ExecuteSql { limits: SqlLimits { timeout, ..tool.limits }, ..tool }
@@ -199,7 +199,7 @@ mod a_statement_is_run_as_the_database_takes_it {
                 assert_eq!(refused.status, OutcomeStatus::Refused, "{tool:?}");
             }
         }
-        // What held a statement does not hold the host.
+        // The restrictions of a statement do not apply to the host.
         memory.execute("CREATE VIRTUAL TABLE words USING fts5(a)").await.unwrap();
         memory.execute("ATTACH ':memory:' AS other").await.unwrap();
         memory.execute("SELECT length(zeroblob(10000000))").await.unwrap();
@@ -240,7 +240,7 @@ mod a_statement_is_run_as_the_database_takes_it {
             assert_eq!(outcome.output.unwrap()["rows"], json!([[3]]), "{}", stage.name);
             stage.assert_unchanged().await;
         }
-        // PostgreSQL is strict about types, so each place says what it takes.
+        // PostgreSQL is strict about types, so each placeholder has one.
         let stage = Stage::postgres().await;
         let sql = "SELECT $1 + 1, $2::date + 1, $3::jsonb ->> 'a', 3 = ANY($4::int[]), \
                    $5::numeric, $6::bool, $7::text[], $8::timestamptz, upper($9)";
@@ -456,7 +456,7 @@ mod one_connection_of_the_host_is_left_as_it_was {
             call(&self.tool(Access::Write), sql, &[]).await
         }
 
-        /// Has the host itself run something.
+        /// Executes a statement as the host itself.
         async fn run(&self, sql: &'static str) -> sqlx::Result<()> {
             let sql = sqlx::raw_sql(sql);
             match self {
@@ -472,7 +472,7 @@ mod one_connection_of_the_host_is_left_as_it_was {
             }
         }
 
-        /// What is set on the connection, as one text.
+        /// Returns the settings of the connection, as one text.
         async fn settings(&self) -> String {
             match self {
                 Self::Sqlite(lone) => {
@@ -549,13 +549,13 @@ mod one_connection_of_the_host_is_left_as_it_was {
             let all = rows(host.read(all).await);
             assert_eq!(all, json!([[1, "new", null], [2, "new", null], [3, null, null]]));
         }
-        // What the host has prepared is for the host alone.
+        // The prepared statements of the host are for the host alone.
         let [_, postgres, _] = hosts().await;
         postgres.run("PREPARE p AS SELECT pg_cancel_backend(0)").await.unwrap();
         for sql in ["EXECUTE p", "EXPLAIN ANALYZE EXECUTE p"] {
             assert_eq!(postgres.read(sql).await.status, OutcomeStatus::Refused);
         }
-        // A superuser reads on it as well, and no more.
+        // A superuser can read on it as well, and nothing else.
         let owner = PgConnection::connect(&Stage::postgres().await.owner).await.unwrap();
         let owner = Host::Postgres(lone(owner));
         for (sql, answer) in [("SELECT 1", json!([[1]])), ("SELECT 'a', 'b'", json!([["a", "b"]]))]
@@ -601,7 +601,7 @@ mod one_connection_of_the_host_is_left_as_it_was {
             let tool = brief(host.tool(Access::Write), 1000);
             let dropped = call(&tool, host.endless(), &[]);
             assert!(tokio::time::timeout(Duration::from_millis(200), dropped).await.is_err());
-            // Whoever comes next waits until it is over, which is soon.
+            // The next one waits until it is over, which is soon.
             host.run("INSERT INTO t VALUES (5, 'five')").await.unwrap();
             assert_eq!(rows(host.read("SELECT count(*) FROM t").await), json!([[5]]));
             assert_eq!(host.settings().await, before);
@@ -907,7 +907,7 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
             "SELECT lo_from_bytea(4242, 'x'), lo_export(4242, '/tmp/prowess-exported')",
             "SELECT * FROM dblink('', 'DELETE FROM t') AS x(a int)",
             "SELECT pg_reload_conf()",
-            // Every user may do this to sessions of its own, and no transaction takes it back.
+            // Every user may do this to their own sessions, and no transaction reverts it.
             &format!("SELECT pg_terminate_backend({own})"),
             &format!("SELECT PG_Catalog.\"pg_cancel_backend\"/**/({own})"),
             &format!(r#"SELECT U&"pg\005fterminate_backend"({own})"#),
@@ -926,9 +926,9 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
             );
         }
         connection.execute("SELECT 1").await.unwrap();
-        // A name that only has one of these in it is another name.
+        // A name that merely contains one of these is allowed.
         assert_eq!(postgres.rows("SELECT 1 AS accounts_status").await, json!([[1]]));
-        // What a transaction lets happen goes with it.
+        // Effects of a transaction are reverted with it.
         let mut listener = PgListener::connect(&postgres.address).await.unwrap();
         listener.listen("news").await.unwrap();
         assert!(postgres.read("SELECT pg_notify('news', 'x')").await.is_ok());
@@ -1006,7 +1006,7 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
         }
         assert!(stage.read("PRAGMA table_info(t)").await.is_ok());
         stage.assert_unchanged().await;
-        // Indexes for texts and places are read through tables of their own.
+        // Full-text and spatial indexes are read through their own tables.
         let mut connection = SqliteConnection::connect(&stage.address).await.unwrap();
         let made = "CREATE VIRTUAL TABLE words USING fts5(a); INSERT INTO words VALUES ('hello world');
             CREATE VIRTUAL TABLE old USING fts4(a); INSERT INTO old VALUES ('hello world');
@@ -1222,7 +1222,7 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
             assert_eq!(statuses(&outcome), (OutcomeStatus::Refused, message));
             assert!(outcome.hint.unwrap().contains("`privileged = true`"));
         }
-        // As on a standby, no function can be made.
+        // Like on a standby, no function can be created.
         let mut other = PgConnection::connect(&postgres.owner).await.unwrap();
         other.execute("DROP EXTENSION plpgsql").await.unwrap();
         let reading = owner(&postgres, Access::Read, Privileges::Limited);
@@ -1314,7 +1314,7 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
 mod a_statement_is_bounded {
     use super::*;
 
-    /// A statement of each kind of database that runs for very long.
+    /// Returns long-running statements for each kind of database.
     fn endless(stage: &Stage) -> &'static [&'static str] {
         match stage.name {
             "sqlite" => &[
@@ -1334,7 +1334,7 @@ mod a_statement_is_bounded {
         }
     }
 
-    /// How many statements run on the server, our own left out.
+    /// Returns the number of statements that run on the server, except for our own.
     async fn running(stage: &Stage) -> i64 {
         match stage.name {
             "postgres" => {
@@ -1387,7 +1387,7 @@ mod a_statement_is_bounded {
             assert_quiet(&stage).await;
             stage.assert_unchanged().await;
         }
-        // A database in memory has one connection, which has to come back.
+        // A database in memory has one connection, which has to be returned.
         let pool = SqlitePoolOptions::new().max_connections(1);
         let pool = pool.connect("sqlite::memory:").await.unwrap();
         let tool = tool(
@@ -1508,7 +1508,7 @@ mod a_statement_is_bounded {
             statuses(&stage.read(sql).await),
             (OutcomeStatus::Failed, "string or blob too big")
         );
-        // A connection of the host has the functions of SQLite itself.
+        // A connection of the host has the built-in functions of SQLite.
         let pool = SqlitePoolOptions::new().connect(&stage.address).await.unwrap();
         let own =
             tool(Arc::new(SqliteDatabase { connections: Connections::Pool(pool) }), Access::Read);

@@ -1,4 +1,4 @@
-//! Stores: saving, finding, deleting, and what holds when something goes wrong.
+//! Stores: saving, finding, deleting, and guarantees in case of errors.
 
 use std::{
     collections::BTreeMap,
@@ -21,7 +21,7 @@ use serde_json::json;
 
 use crate::world::World;
 
-/// A skill of instructions.
+/// Creates an instruction skill.
 fn entry(name: &str, description: &str, content: &str) -> SkillRecord {
     let manifest =
         Manifest { name: name.into(), description: description.into(), ..Manifest::default() };
@@ -42,7 +42,7 @@ fn store(world: &World) -> FileStore {
     FileStore::open(world.path("skills")).unwrap()
 }
 
-/// Every file of a folder with its bytes, links as where they lead to; hidden ones too.
+/// Returns every file of a folder with its bytes, links with their targets; hidden ones too.
 fn tree(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut all = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -126,13 +126,13 @@ mod an_entry_is_saved_under_its_name {
         store(&world).save(&changed).unwrap();
         let after = before.replace("description: old", "description: \"new: and better\"");
         assert_eq!(text(&world, "skills/one/SKILL.md"), after);
-        // An entry made anew says nothing about what others have noted.
+        // A new record does not mention unknown fields.
         let mut anew = changed.clone();
         anew.manifest.unknown = Box::default();
         anew.manifest.license = Some("Apache-2.0".into());
         store(&world).save(&anew).unwrap();
         assert_eq!(text(&world, "skills/one/SKILL.md"), after.replace("MIT", "Apache-2.0"));
-        // What says the same is not written at all.
+        // An unchanged record is not written at all.
         let written = fs::metadata(world.path("skills/one/SKILL.md")).unwrap().ino();
         store(&world).save(&anew).unwrap();
         assert_eq!(fs::metadata(world.path("skills/one/SKILL.md")).unwrap().ino(), written);
@@ -211,7 +211,7 @@ mod an_entry_is_saved_under_its_name {
                 let error = store.save(&entry(name, "a", "text")).unwrap_err();
                 assert!(matches!(error, StoreError::BadName { .. }), "{name:?}: {error}");
                 let document = format!("---\nname: {}\ndescription: a\n---\n", json!(name));
-                // A reader takes blank edges off.
+                // A parser removes blanks at the ends.
                 if name.trim() == name {
                     assert!(store.add(&files(&[("SKILL.md", &document)])).is_err(), "{name:?}");
                 }
@@ -258,7 +258,7 @@ mod an_entry_is_saved_under_its_name {
         assert!(text(&world, "skills/bird/SKILL.md").contains("status: disabled"));
         store.save_resource("bird", "a.txt", b"a").unwrap();
         assert!(world.path("skills/bird-co/a.txt").exists());
-        // Whoever claims the name of another comes second, and that is said.
+        // A folder that uses the name of another comes second, with a finding.
         let world = world
             .document("aaa", document("bird", "a guest"))
             .document("bird", document("bird", "own"));
@@ -518,7 +518,7 @@ mod resources_are_written_beside_the_skill {
             }
         }
         assert_eq!(tree(&world.path("")), before);
-        // What only looks like a way out is an odd name.
+        // A name that only looks like a path outside is an ordinary one.
         store(&world).save_resource("one", "..%2f..%2fetc%2fpasswd", b"x").unwrap();
         assert!(world.path("skills/one/..%2f..%2fetc%2fpasswd").exists());
     }
@@ -548,7 +548,7 @@ mod resources_are_written_beside_the_skill {
             assert!(matches!(error, StoreError::NotOurs { .. }), "{path}: {error}");
         }
         assert_eq!(tree(&world.path("")), before);
-        // A document that is a link is read where it stays inside, and never written through.
+        // A document that is a link is read if it stays inside, and never written through.
         let world = world.link("skills/two/SKILL.md", "../one/SKILL.md");
         assert!(store(&world).deactivate("one").is_ok());
         let target = "---\nname: three\ndescription: a\n---\n";
@@ -582,7 +582,7 @@ mod a_deleted_skill_can_be_brought_back {
         store(&world).delete("two").unwrap();
         assert_eq!(store(&world).undo(Some("folder")).unwrap(), "two");
         assert_eq!(tree(&world.path("skills")), before);
-        // What somebody else has put there is nothing that we deleted.
+        // Foreign files are not treated as deleted skills.
         for name in [
             "1-x",
             "00000000000000000001-.git",
@@ -599,7 +599,7 @@ mod a_deleted_skill_can_be_brought_back {
         }
     }
 
-    /// What lies in the store, the trash set aside.
+    /// Returns the contents of the store, without the trash.
     fn skills(world: &World) -> Vec<Vec<u8>> {
         let read = |it: &str| fs::read(world.path(format!("skills/{it}/SKILL.md"))).unwrap();
         ["one", "other"].map(read).to_vec()
@@ -617,7 +617,7 @@ mod a_deleted_skill_can_be_brought_back {
         store.delete("one").unwrap();
         assert_eq!(store.undo(None).unwrap(), "one");
         assert_eq!(&*store.get("one").unwrap().manifest.description, "new");
-        // In another folder there may be another one.
+        // Another folder may have another one.
         let world = world.document("other", "---\nname: one\ndescription: theirs\n---\n");
         let before = skills(&world);
         store.delete("one").unwrap();
@@ -670,7 +670,7 @@ mod a_deleted_skill_can_be_brought_back {
         assert!(!world.path("skills/broken").exists());
         assert_eq!(store(&world).undo(None).unwrap(), "broken");
         assert_eq!(tree(&world.path("")), before);
-        // A store that is itself a skill holds no other.
+        // A store that is itself a skill contains no others.
         let own = FileStore::open(world.path("other/two")).unwrap();
         assert!(matches!(own.delete("two"), Err(StoreError::IsSkill { .. })));
         assert!(matches!(own.save(&entry("new", "a", "")), Err(StoreError::IsSkill { .. })));
@@ -778,7 +778,7 @@ mod a_change_is_whole_or_not_made {
             let document = "---\nname: new\ndescription: a\n---\n";
             it.add(&files(&[("SKILL.md", document), ("a/x.sh", "#!x"), ("b", "")])).map(drop)
         }),
-        // Each of them takes the place of the oldest in the trash.
+        // Each of them replaces the oldest in the trash.
         ("full trash", |it| it.delete("two")),
     ];
 
@@ -798,7 +798,7 @@ mod a_change_is_whole_or_not_made {
         world
     }
 
-    /// What everybody sees: the files of all skills, and how many are in the trash.
+    /// Returns the visible state: the files of all skills, and the number of those in the trash.
     fn seen(world: &World) -> (BTreeMap<String, Vec<u8>>, usize) {
         let mut all = tree(&world.path("skills"));
         all.retain(|path, _| !path.starts_with(".prowess-staging-"));
@@ -814,7 +814,7 @@ mod a_change_is_whole_or_not_made {
         names.filter(|it| it.starts_with('.') && it != ".trash").collect()
     }
 
-    /// What a change comes to, and by how many steps.
+    /// Returns the result of a change, and the number of its steps.
     fn made(
         name: &str,
         change: fn(&FileStore) -> Result<(), StoreError>,
@@ -840,7 +840,7 @@ mod a_change_is_whole_or_not_made {
             for last in 0..steps.len() {
                 let world = world(name);
                 let count = AtomicUsize::new(0);
-                // Whoever is dead does nothing any more, not even clean up.
+                // A dead process does nothing any more, not even clean up.
                 let dying = store(&world).with_steps(move |_| {
                     match count.fetch_add(1, Ordering::Relaxed) < last {
                         true => Ok(()),
@@ -849,7 +849,7 @@ mod a_change_is_whole_or_not_made {
                 });
                 let result = change(&dying);
                 let now = seen(&world);
-                // Skills are what they were or what they should be; the trash is put in order last.
+                // Skills are in the old state or the new one; the trash is updated last.
                 let is_new = now.0 == new.0;
                 assert!(is_new || now.0 == old.0, "{name} {last}: {:?}", now.0.keys());
                 assert!(now.1.abs_diff(new.1) <= 1, "{name} {last}: {}", now.1);
@@ -857,7 +857,7 @@ mod a_change_is_whole_or_not_made {
                     assert_eq!(is_new, *now == StateAfter::Unsafe, "{name} {last}");
                 }
                 both += usize::from(is_new);
-                // The next writer finds a store that is in order.
+                // The next writer finds a consistent store.
                 let next = store(&world);
                 next.save(&entry("next", "a", "text")).unwrap();
                 assert_eq!(unfinished(&world), [""; 0], "{name} {last}");
@@ -905,7 +905,7 @@ mod a_change_is_whole_or_not_made {
                         assert_eq!(*step, DiskStep::SyncDirectory);
                     }
                     Err(error) => panic!("{name} {number} {step:?}: {error}"),
-                    // Only cleaning up behind a change that was made may fail unnoticed.
+                    // Only the cleanup after a completed change may fail unnoticed.
                     Ok(()) => {
                         assert_eq!(now.0, new.0, "{name} {number} {step:?}");
                         assert_eq!(*name, "full trash", "{number} {step:?}");

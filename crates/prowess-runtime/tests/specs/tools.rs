@@ -17,7 +17,7 @@ use serde_json::{Value as Json, json};
 
 use crate::world::World;
 
-/// A tool that does what a test wants, and counts.
+/// A tool that does what a test needs, and counts its calls.
 #[derive(Debug)]
 struct Sample {
     name: String,
@@ -57,7 +57,7 @@ impl Sample {
     }
 }
 
-/// Held while a call runs.
+/// Exists while a call runs.
 struct Running<'a>(&'a Sample);
 
 impl Drop for Running<'_> {
@@ -132,7 +132,7 @@ fn said(outcome: &Outcome) -> (OutcomeStatus, &str, &str) {
     (outcome.status, message.unwrap_or_default(), hint.unwrap_or_default())
 }
 
-/// Waits until nothing runs in a tool.
+/// Waits until no call of a tool is running.
 async fn assert_let_go(tool: &Sample) {
     let start = Instant::now();
     while tool.running() > 0 {
@@ -164,7 +164,7 @@ mod the_toolbox_knows_its_tools {
         assert!(own.call("skill_C1", text()).await.is_ok());
         assert!(own.call("Two", text()).await.is_ok());
         assert_eq!(own.call("two", text()).await.status, OutcomeStatus::NotFound);
-        // Nobody gets around a rule by another case.
+        // A rule cannot be bypassed by a different case.
         let rule = PolicyRule { tool: Some("skill_c1".into()), ..PolicyRule::new(Decision::Deny) };
         let denying = authorizer(Policy { rules: vec![rule], ..Policy::default() });
         let own = tools().into_iter().fold(Toolbox::new(denying), |own, it| own.with(it));
@@ -312,7 +312,7 @@ mod a_call_is_bounded_and_harms_no_other {
             assert!(tokio::time::timeout(Duration::from_millis(50), call).await.is_err());
             assert_let_go(&tool).await;
         }
-        // Each had the only place, and has given it back.
+        // Each had the only permit, and has released it.
         assert_eq!(tool.calls(), 3);
     }
 
