@@ -104,7 +104,7 @@ pub(super) fn told(words: &[Argument], directory: &Path) -> (usize, PathBuf) {
     (at, real)
 }
 
-/// Refuses a directory that is inside of, or has, a repository that configures a program.
+/// Refuses a bare repository, and a work tree whose repository configures a program.
 fn repository(directory: &Path) -> Result<(), Refusal> {
     // Git treats any folder with this layout as a repository.
     if is_repository(directory) {

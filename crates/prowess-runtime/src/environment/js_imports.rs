@@ -212,7 +212,7 @@ pub(super) struct Token<'t> {
     pub(super) line: usize,
 }
 
-/// Words before which a `/` begins a regular expression.
+/// Words after which a `/` begins a regular expression.
 const BEFORE_VALUE: &[&str] = &[
     "return", "typeof", "case", "in", "of", "delete", "void", "throw", "new", "else", "do",
     "yield", "await",

@@ -74,7 +74,7 @@ pub struct EnvironmentNeeds {
     pub versions: Vec<VersionNeed>,
     /// The packages, in the order of their declaration.
     pub packages: Vec<PackageNeed>,
-    /// The lock file beside the file that declares them.
+    /// The lock file next to the file that declares them.
     pub lock_file: Option<String>,
     /// The package manager that `package.json` requires, such as `pnpm@9.1.0`.
     pub manager: Option<String>,

@@ -118,7 +118,7 @@ impl Present {
         self.path.iter().map(|it| it.join(name)).find(|it| is_program(it))
     }
 
-    /// Returns the unmet needs, grouped by purpose. Needs that cannot be checked are not listed.
+    /// Returns the unmet needs, each once. Needs that cannot be checked are not listed.
     /// `is_set` tells whether a variable is set.
     pub fn missing(&self, needs: &Needs, is_set: &dyn Fn(&str) -> bool) -> Vec<Missing> {
         let mut missing: Vec<Missing> = Vec::new();

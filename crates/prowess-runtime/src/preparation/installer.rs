@@ -390,7 +390,7 @@ fn pinned(line: &str) -> Option<LockedPackage> {
     is_name.then(|| LockedPackage { name: name.to_owned(), version: version.to_owned() })
 }
 
-/// Refuses an npm lock file that lacks hashes or names other sources.
+/// Refuses an npm lock file that lacks the hash of a package.
 fn has_hashes(lock: &str) -> Result<(), String> {
     let lock: Value = serde_json::from_str(lock).map_err(|it| it.to_string())?;
     let packages = lock["packages"].as_object().ok_or("`package-lock.json` lists no packages")?;
