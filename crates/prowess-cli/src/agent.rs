@@ -1,4 +1,4 @@
-//! The agent that settings and what was typed stand for: all its layers, in their order.
+//! The agent, made from settings and the command line: all its middleware, in order.
 
 use std::{
     env,
@@ -34,7 +34,7 @@ use crate::{
     trust,
 };
 
-/// How an agent works, as it is typed.
+/// The options of an agent.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Agent")]
 pub(crate) struct AgentArgs {
@@ -74,30 +74,30 @@ pub(crate) struct AgentArgs {
     running: LimitArgs,
 }
 
-/// An agent, and what is asked about it while it works.
+/// An agent, and the parts that are asked for while it works.
 #[derive(Debug)]
 pub(crate) struct Stack {
     pub(crate) agent: Agent,
     pub(crate) provider: Arc<dyn SkillProvider>,
     pub(crate) authorizer: Arc<Authorizer>,
-    /// What starts servers; nothing where none is started.
+    /// Starts MCP servers; `None` for a dry run.
     pub(crate) servers: Option<Arc<Servers>>,
     pub(crate) events: UnboundedReceiver<UiEvent>,
     pub(crate) window: ContextWindow,
-    /// What must not be shown.
+    /// The secrets to redact.
     pub(crate) secrets: KnownSecrets,
 }
 
-/// What a model is told first unless somebody says otherwise.
+/// The default system prompt.
 const SYSTEM: &str = "You are an agent at the command line of the person who asks you. Do what is asked \
                       with the skills and tools that you have, say plainly what you could not do, and \
                       answer briefly.";
 
-/// How often the model is asked unless somebody says otherwise.
+/// The default limit of requests to the model.
 const STEPS: NonZeroUsize = NonZeroUsize::new(50).expect("it is not zero");
 
 impl AgentArgs {
-    /// The agent over a model, whose tools leave alone the file of the session.
+    /// Builds the agent over a model; its tools cannot touch the session file.
     pub(crate) fn stack(
         &self,
         model: Arc<dyn Model>,
@@ -130,7 +130,7 @@ impl AgentArgs {
         let system = format!("{}\n\n{}", system.trim_end(), surroundings());
         let secrets = self.naming.secrets(&config);
         let (sender, shown, events) = EventSender::new(view, &secrets);
-        // What was said is told before what ends it.
+        // The sender comes first, so that text is printed before the error that ends it.
         let mut agent = Agent::new(model).with_system(system).with(sender);
         if let Some(tokens) = self.max_output.or(config.model.max_output.value) {
             agent = agent.with_max_output(tokens.get());
@@ -145,7 +145,7 @@ impl AgentArgs {
             .with(CatchErrors::new())
             .with(skills)
             .with(calling);
-        // Whoever only looks starts nothing.
+        // A dry run starts nothing.
         let servers = (view != View::Dry).then(|| {
             let set = config.servers.value.0.clone();
             Arc::new(Servers::new(starter, provider.clone()).with_set(set))
@@ -190,7 +190,7 @@ impl AgentArgs {
         }
     }
 
-    /// How much an answer may take.
+    /// Returns the spending limits of an answer.
     fn spending(&self, model: &str, config: &Config) -> Result<Spending, CliError> {
         let prices = (config.model.input_price.value, config.model.output_price.value);
         let price = match prices {
@@ -214,7 +214,7 @@ impl AgentArgs {
         })
     }
 
-    /// What writes the trace, if one is wanted.
+    /// Returns the writer of the trace, if one was asked for.
     fn traced(&self) -> Result<Option<Trace>> {
         let Some(path) = &self.trace else { return Ok(None) };
         if !is_trace(path) {
@@ -230,10 +230,10 @@ impl AgentArgs {
     }
 }
 
-/// Whether a file is a trace, or may become one.
+/// Returns whether a file is a trace, or may become one.
 fn is_trace(path: &Path) -> bool {
     let mut start = Vec::new();
-    // What is not there yet can be made; what cannot be opened is told of then.
+    // A missing file can be created; one that cannot be opened is reported later.
     let Ok(file) = input::open(path) else { return true };
     let read = file.take(4096).read_to_end(&mut start);
     let line = start.split(|it| *it == b'\n').find(|it| !it.trim_ascii().is_empty());
@@ -242,8 +242,8 @@ fn is_trace(path: &Path) -> bool {
     first["event"] == "trace"
 }
 
-/// Where and when the person is, as far as a model has to know; only the day, so that providers can remember
-/// what they were told.
+/// Returns the place and date of the user for the model; only the day, so that the provider's
+/// prompt cache stays valid.
 fn surroundings() -> String {
     let directory = env::current_dir().unwrap_or_default();
     let (day, system) = (timestamp(), env::consts::OS);
@@ -252,16 +252,16 @@ fn surroundings() -> String {
     format!("Working directory: {}. Date: {day}. System: {system}.", safe::line(&directory))
 }
 
-/// What something may cost.
+/// Parses a cost.
 fn cost(text: &str) -> Result<f64, String> {
     let cost = text.parse().ok().filter(|it: &f64| it.is_finite() && *it > 0.0);
     cost.ok_or_else(|| "must be greater than 0".to_owned())
 }
 
-/// A model that is never asked, and shows what it would be sent.
+/// A model that is never called, and records the request it would be sent.
 #[derive(Debug)]
 pub(crate) struct DryRunModel {
-    /// The model that would be, if one is configured.
+    /// The configured model, if there is one.
     pub(crate) model: Option<Arc<dyn Model>>,
     asked: Mutex<Option<ChatRequest>>,
 }
@@ -271,7 +271,7 @@ impl DryRunModel {
         Self { model, asked: Mutex::default() }
     }
 
-    /// What it would have been asked.
+    /// Returns the request that would have been sent.
     pub(crate) fn asked(&self) -> Option<ChatRequest> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

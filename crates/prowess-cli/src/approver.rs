@@ -1,4 +1,4 @@
-//! Asks the person at the terminal.
+//! Approvals by `--yes` or by the person at the terminal.
 
 use std::{
     collections::BTreeSet,
@@ -17,8 +17,8 @@ use prowess_runtime::{
 
 use crate::{pending, printer, safe};
 
-/// Whoever can be asked: the flag, the person at the terminal, or nobody. What the flag does not
-/// answer is asked at the terminal.
+/// Returns the approver: the flag, the person at the terminal, or nobody. The person is asked what
+/// the flag does not cover.
 pub(crate) fn approver(yes: bool) -> Arc<dyn Approver> {
     let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
     match (yes, is_terminal) {
@@ -29,34 +29,34 @@ pub(crate) fn approver(yes: bool) -> Arc<dyn Approver> {
     }
 }
 
-/// The same for what a model does, of which a person sees nothing: what is refused because nobody
-/// could be asked is told.
+/// Like [`approver`], for actions of a model, which a person does not see: it reports what is
+/// refused because nobody could be asked.
 pub(crate) fn noting_approver(yes: bool) -> Arc<dyn Approver> {
     Arc::new(NotingApprover(approver(yes)))
 }
 
-/// Whether it is told already that this was refused because nobody could be asked.
+/// Returns whether it was already reported that this was refused because nobody could be asked.
 pub(crate) fn is_noted(message: &str) -> bool {
     let noted = NOTED.lock().unwrap_or_else(PoisonError::into_inner);
     noted.iter().any(|what| message.contains(&**what))
 }
 
-/// Refusals, for want of somebody to ask, that were noted.
+/// The refusals that were reported, for want of somebody to ask.
 static NOTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Somebody who has answered ahead, and the person who is asked what that does not cover.
+/// Approves by flag, and asks a person about everything that the flag does not cover.
 #[derive(Debug)]
 struct Ahead(DiffShowing<ApproveAll>, Person);
 
-/// Tells what is refused because nobody could be asked.
+/// Reports what is refused because nobody could be asked.
 #[derive(Debug)]
 struct NotingApprover(Arc<dyn Approver>);
 
-/// The person at the terminal, who is asked one thing after the other.
+/// The person at the terminal, who is asked one question at a time.
 #[derive(Debug, Clone, Default)]
 struct Person(Arc<Mutex<()>>);
 
-/// Whoever waits for an answer; once they are gone, the next line is somebody else's.
+/// A pending question; once it is dropped, the next line belongs to another question.
 #[derive(Debug, Default)]
 struct AnswerWait(Arc<AtomicBool>);
 
@@ -66,11 +66,11 @@ impl Drop for AnswerWait {
     }
 }
 
-/// Somebody who answers unseen; what has changed is shown all the same.
+/// An approver that asks nobody; the difference is printed all the same.
 #[derive(Debug)]
 struct DiffShowing<A>(A);
 
-/// How many lines of what would run are shown: of its beginning, and of its end.
+/// The number of lines shown of a script: of its beginning, and of its end.
 const LINES: (usize, usize) = (150, 50);
 
 impl Approver for Person {
@@ -89,7 +89,7 @@ impl Approver for Person {
                 let _one = one.lock();
                 printer::ask(&shown, &choices, &is_over, |it| reply(it, &coverage))
             });
-            // Whoever cannot be heard or understood has not agreed.
+            // An answer that cannot be read or understood is no approval.
             asked.await.ok().and_then(Result::ok).flatten().unwrap_or(ApproverReply::No)
         })
     }
@@ -147,7 +147,7 @@ impl<A: Approver> Approver for DiffShowing<A> {
     fn ask<'a>(&'a self, question: &'a Question) -> ApproverFuture<'a> {
         if let Some(difference) = &question.difference {
             let (what, why) = (safe::line(&question.what), safe::line(&question.why));
-            // It is short already, and says itself what it leaves out.
+            // It is short already, and marks its own omissions.
             let difference = whole(difference);
             printer::tell(&format!("Approval is needed to {what}, because {why}:\n{difference}"));
         }
@@ -155,7 +155,7 @@ impl<A: Approver> Approver for DiffShowing<A> {
     }
 }
 
-/// A question as it is shown: what would run or change, and what it could reach.
+/// Returns the text of a question: what would run or change, and what it could reach.
 fn shown(question: &Question) -> String {
     let Question { what, why, content, difference, files, given, place, diff, reach, .. } =
         question;
@@ -183,7 +183,7 @@ fn shown(question: &Question) -> String {
     out
 }
 
-/// What can be answered.
+/// Returns the choices of a question.
 fn choices(question: &Question) -> String {
     let more = match (&question.coverage, &question.given) {
         (Coverage::Once, _) => String::new(),
@@ -197,12 +197,13 @@ fn choices(question: &Question) -> String {
     format!("[y]es, [n]o{more}")
 }
 
-/// A text that says itself what it leaves out, made safe.
+/// Returns a text that marks its own omissions, made safe for a terminal.
 fn whole(text: &str) -> String {
     text.lines().map(|it| format!("  {}\n", safe::shown(it))).collect()
 }
 
-/// The beginning and the end of a text, made safe, and where all of it can be seen.
+/// Returns the beginning and the end of a text, made safe for a terminal, and where the whole can
+/// be read.
 fn ends(text: &str, place: Option<&Path>) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let (head, tail) = LINES;
@@ -216,7 +217,7 @@ fn ends(text: &str, place: Option<&Path>) -> String {
     format!("{}  {left}\n{}", whole(&head), whole(&tail))
 }
 
-/// What an answer means; nothing where it is none of the choices.
+/// Parses an answer; `None` if it is none of the choices.
 fn reply(answer: &str, coverage: &Coverage) -> Option<ApproverReply> {
     match (answer, coverage) {
         ("y" | "yes", _) => Some(ApproverReply::Once),

@@ -1,4 +1,4 @@
-//! What can be typed.
+//! The command line.
 
 use std::{env, fs, io, path::PathBuf};
 
@@ -21,7 +21,7 @@ use crate::{
 /// The heading of the options that every command takes.
 const GLOBAL: &str = "Global options";
 
-/// Has the short help of every subcommand name the global options in one line.
+/// Adds a line with the global options to the short help of every subcommand.
 fn with_global_options(command: clap::Command, line: &str) -> clap::Command {
     command.mut_subcommands(|it| with_global_options(it.after_help(line.to_owned()), line))
 }
@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// What can be typed, with examples.
+    /// Returns the command line with its examples.
     pub(crate) fn described() -> clap::Command {
         let command = Self::command();
         let flags = command.get_arguments().filter(|it| it.is_global_set());
@@ -47,15 +47,14 @@ impl Arguments {
         examples::add(with_global_options(command, &line))
     }
 
-    /// What was typed.
+    /// Parses the command line.
     pub(crate) fn typed() -> Result<Self, clap::Error> {
         let matches = Self::described().try_get_matches()?;
         Self::from_arg_matches(&matches).map_err(|it| it.format(&mut Self::described()))
     }
 }
 
-/// Has help and errors of the command line take the colours that were typed, since they come before
-/// everything is understood.
+/// Applies `--color` to help and usage errors, which come before the arguments are parsed.
 pub(crate) fn choose_color() {
     let mut words = words().take_while(|it| it != "--");
     let mut typed = None;
@@ -70,7 +69,7 @@ pub(crate) fn choose_color() {
     color.choice().write_global();
 }
 
-/// The words of the command line; what is no text in one is replaced.
+/// Returns the words of the command line; bytes that are not UTF-8 are replaced.
 pub(crate) fn words() -> impl Iterator<Item = String> {
     env::args_os().map(|it| it.to_string_lossy().into_owned())
 }
@@ -119,7 +118,7 @@ pub(crate) enum Command {
     Man(man::Args),
 }
 
-/// What every command takes, before or behind its name.
+/// The options of every command, before or after its name.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Global {
     /// Directories of a project that is not trusted, where that matters; see `trust.rs`.
@@ -246,13 +245,13 @@ impl From<StrategyName> for Strategy {
     }
 }
 
-/// A number from 0 to 1.
+/// Parses a number from 0 to 1.
 pub(crate) fn share(text: &str) -> Result<Ratio, String> {
     let number = text.parse().map_err(|_| "must be a number".to_owned())?;
     Ratio::new(number).ok_or_else(|| "must be from 0 to 1".to_owned())
 }
 
-/// Takes a directory that is there.
+/// Returns a parser for an existing directory.
 pub(crate) fn directory() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| match fs::metadata(&path) {
         Ok(it) if it.is_dir() => Ok(path),
@@ -261,7 +260,7 @@ pub(crate) fn directory() -> impl TypedValueParser<Value = PathBuf> {
     })
 }
 
-/// Takes a file or directory that is there.
+/// Returns a parser for an existing file or directory.
 pub(crate) fn existing() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().try_map(|path| match fs::metadata(&path) {
         Ok(_) => Ok(path),
@@ -276,15 +275,15 @@ fn why_not(error: &io::Error) -> &'static str {
     }
 }
 
-/// How many folders deep.
+/// Parses a folder depth.
 fn depth(text: &str) -> Result<Depth, String> {
     let wanted = || format!("must be from 1 to {}", Depth::DEEPEST.get());
     text.parse().ok().and_then(Depth::new).ok_or_else(wanted)
 }
 
-/// A size, such as `500KB`, `10MiB` or a number of bytes.
+/// Parses a size, such as `500KB`, `10MiB` or a number of bytes.
 pub(crate) fn size(text: &str) -> Result<Bytes, String> {
-    // Numbers that a unit has no room for are sizes too.
+    // A number too large for its unit is still a size.
     let size = text.parse().ok().or_else(|| bytes(text));
     size.map(Bytes).ok_or_else(|| "must be a size such as `500KB`, `10MiB` or `1048576`".to_owned())
 }

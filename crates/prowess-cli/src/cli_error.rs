@@ -1,10 +1,10 @@
-//! What keeps a command from its work, with what to do about it.
+//! The error of a command, with a hint.
 
 use std::{error::Error, fmt};
 
 use crate::{ExitStatus, printer::Printer};
 
-/// What keeps a command from its work. `main` says it, and exits by its status.
+/// An error that ends a command. `main` prints it, and exits with its status.
 #[derive(Debug)]
 pub(crate) struct CliError {
     message: String,
@@ -13,17 +13,17 @@ pub(crate) struct CliError {
 }
 
 impl CliError {
-    /// We cannot do it.
+    /// Creates an error for something that could not be done.
     pub(crate) fn unable(message: impl Into<String>) -> Self {
         Self { message: message.into(), hints: Vec::new(), status: ExitStatus::Error }
     }
 
-    /// What was typed is at fault.
+    /// Creates an error for a wrong command line.
     pub(crate) fn typed(message: impl Into<String>) -> Self {
         Self { status: ExitStatus::Failure, ..Self::unable(message) }
     }
 
-    /// Says what to do about it.
+    /// Adds a hint.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self

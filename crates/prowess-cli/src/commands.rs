@@ -1,4 +1,4 @@
-//! One command a file.
+//! The commands, one per file.
 
 pub(crate) mod summary;
 pub(crate) mod list;
@@ -61,7 +61,7 @@ use crate::{
     safe,
 };
 
-/// Runs the command that was typed.
+/// Runs the command of the command line.
 pub(crate) fn run(
     arguments: &Arguments,
     launcher: Launcher,
@@ -107,7 +107,7 @@ pub(crate) fn run(
     }
 }
 
-/// A finding as it stands in JSON.
+/// The JSON form of a finding.
 #[derive(Serialize)]
 struct FindingJson<'a> {
     path: Cow<'a, str>,
@@ -118,7 +118,7 @@ struct FindingJson<'a> {
     hint: &'a str,
 }
 
-/// A resource as it stands in JSON.
+/// The JSON form of a resource.
 #[derive(Serialize)]
 struct ResourceJson<'a> {
     path: &'a str,
@@ -141,7 +141,8 @@ fn resource_json(resource: &Resource) -> ResourceJson<'_> {
     ResourceJson { path: &resource.path, kind: resource.kind.as_str(), size: resource.size }
 }
 
-/// Findings in their order, where those of one rule about several files of a skill are one that says how many there are.
+/// Returns findings in their order, with those of one rule about several files of a skill folded
+/// into one that has their number.
 fn folded<'f, 'p>(
     findings: impl IntoIterator<Item = &'f Finding>,
     folders: impl IntoIterator<Item = &'p Path>,
@@ -176,7 +177,7 @@ fn folded<'f, 'p>(
     folded.collect()
 }
 
-/// Shows an entry of a store as it is now: all of it as JSON, else where it lies.
+/// Prints a record of a store: all of it as JSON, otherwise its path.
 fn show_entry(entry: &SkillRecord, shelf: &TargetStore, printer: &mut Printer) -> Result<()> {
     let (manifest, path) = (&entry.manifest, shelf.document(entry));
     if !printer.json {
@@ -203,7 +204,7 @@ fn show_entry(entry: &SkillRecord, shelf: &TargetStore, printer: &mut Printer) -
     printer.document(&json)
 }
 
-/// Says why a store did not do what it was asked for, and what to do about it.
+/// Reports why a store refused an operation, with a hint.
 fn refused(error: StoreError, printer: &mut Printer) -> ExitStatus {
     let (hint, status) =
         (error.hint(), if error.is_fault() { ExitStatus::Failure } else { ExitStatus::Error });
@@ -214,7 +215,8 @@ fn refused(error: StoreError, printer: &mut Printer) -> ExitStatus {
     status
 }
 
-/// The same for a skill that should be there; says where it lies if that is not in the store.
+/// Like [`refused`], for a skill that should be in the store; names its path if it is somewhere
+/// else.
 fn missing(error: StoreError, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     let elsewhere = match &error {
         StoreError::NoSuchSkill { name, .. } => {
@@ -231,14 +233,14 @@ fn missing(error: StoreError, global: &Global, printer: &mut Printer) -> Result<
     Ok(status)
 }
 
-/// Says what is wrong with the fields of a skill that is about to be executed: they may not mean what
-/// their author meant.
+/// Warns about the fields of a skill that is about to be executed: they may not mean what their
+/// author meant.
 fn noticed(library: &Library, skill: &Skill, printer: &mut Printer) {
     let own = library.findings().iter().filter(|it| *it.path == *skill.origin.path);
     own.filter(|it| it.rule.code == "field-type").for_each(|it| printer.finding(it));
 }
 
-/// What comes of a skill that is there, but not in use.
+/// Returns the outcome for a skill that is disabled.
 fn not_in_use(manifest: &Manifest) -> Box<Outcome> {
     let (name, status) = (&manifest.name, manifest.status().as_str());
     let message = format!("skill `{name}` is {status}");
@@ -246,15 +248,16 @@ fn not_in_use(manifest: &Manifest) -> Box<Outcome> {
     Box::new(Outcome::bad(OutcomeStatus::Refused, message).hint(hint))
 }
 
-/// Who can read a page.
+/// The readers of a page.
 enum Readers {
-    /// Its owner alone: it says what was talked about.
+    /// The owner alone, because the page contains a conversation.
     Owner,
-    /// Everybody whom the user lets read new files.
+    /// Everyone that the user's umask allows.
     Usual,
 }
 
-/// Writes a page whole or not at all. A link stays one, and what is no file, such as a pipe, is written to.
+/// Writes a page atomically. A link stays a link, and anything that is not a regular file, such as
+/// a pipe, is written to directly.
 fn write_page(path: &Path, page: &str, readers: Readers) -> Result<()> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let before = fs::metadata(&path).ok();
@@ -270,7 +273,7 @@ fn write_page(path: &Path, page: &str, readers: Readers) -> Result<()> {
         .permissions(Permissions::from_mode(mode))
         .tempfile_in(folder.unwrap_or(Path::new(".")))?;
     if let Some(before) = before {
-        // Whoever could not read what was there cannot read this.
+        // Readers excluded by the old file stay excluded.
         let mode = draft.as_file().metadata()?.mode() & before.mode() & 0o777;
         draft.as_file().set_permissions(Permissions::from_mode(mode))?;
     }
@@ -279,12 +282,12 @@ fn write_page(path: &Path, page: &str, readers: Readers) -> Result<()> {
     Ok(())
 }
 
-/// A number of things whose plural has letters of its own, such as `2 matches`.
+/// Returns a number with its noun, for irregular plurals such as `2 matches`.
 pub(crate) fn plural(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// A number of things, such as `2 skills`.
+/// Returns a number with its noun, such as `2 skills`.
 pub(crate) fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

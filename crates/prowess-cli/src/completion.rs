@@ -1,4 +1,4 @@
-//! What a shell offers for the word that is being typed. The scripts of `prowess completions` ask us.
+//! Shell completion. The scripts of `prowess completions` call this program for candidates.
 
 use std::{env, ffi::OsStr, process::ExitCode, sync::Arc};
 
@@ -24,12 +24,13 @@ use crate::{
     toolbox::{Caller, toolbox},
 };
 
-/// The variable by which a shell asks.
+/// The variable by which a shell asks for completions.
 pub(crate) const ASKED: &str = "PROWESS_COMPLETE";
-/// The widest description of a name.
+/// The longest description of a candidate, in columns.
 const WIDEST: usize = 60;
 
-/// Answers a shell that asks. What goes wrong is not told: it would stand in the line that is typed.
+/// Answers a shell that asks for completions. Errors are not printed: they would end up in the line
+/// being typed.
 pub(crate) fn answer() -> Option<ExitCode> {
     let asked = CompleteEnv::with_factory(command).var(ASKED).completer("prowess");
     match asked.try_complete(env::args_os(), env::current_dir().ok().as_deref()) {
@@ -39,17 +40,17 @@ pub(crate) fn answer() -> Option<ExitCode> {
     }
 }
 
-/// The skills in use.
+/// Completes the enabled skills.
 pub(crate) fn skills() -> ArgValueCandidates {
     ArgValueCandidates::new(|| skills_that(Manifest::is_active))
 }
 
-/// The skills that are not in use.
+/// Completes the disabled skills.
 pub(crate) fn disabled() -> ArgValueCandidates {
     ArgValueCandidates::new(|| skills_that(|it| !it.is_active()))
 }
 
-/// The files of the skill that was named.
+/// Completes the files of the skill on the command line.
 pub(crate) fn resources() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let files = || {
@@ -64,14 +65,14 @@ pub(crate) fn resources() -> ArgValueCandidates {
     })
 }
 
-/// The sessions that are kept.
+/// Completes the saved sessions.
 pub(crate) fn sessions() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         kept::past().iter().filter_map(|it| offer(&it.name, &it.begins)).collect()
     })
 }
 
-/// What can be set.
+/// Completes the settings.
 pub(crate) fn settings() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let settings = config().map(|it| it.settings()).unwrap_or_default();
@@ -79,12 +80,12 @@ pub(crate) fn settings() -> ArgValueCandidates {
     })
 }
 
-/// The rules of `check`.
+/// Completes the rules of `check`.
 pub(crate) fn rules() -> ArgValueCandidates {
     named(RULES.iter().map(|it| (it.code, it.summary)))
 }
 
-/// The skills that clients may find, or paths.
+/// Completes the skills that clients may find, and paths.
 pub(crate) fn examined() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| {
         let text = typed.to_string_lossy();
@@ -97,13 +98,13 @@ pub(crate) fn examined() -> ArgValueCompleter {
     })
 }
 
-/// The tools that can be called.
+/// Completes the tools.
 pub(crate) fn tools() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let tools = || {
             let global = global()?;
             let provider: Arc<dyn SkillProvider> = Arc::new(Arc::new(library()?));
-            // Nothing is called, so that nothing is started.
+            // The toolbox is only listed, so that nothing is started.
             let (running, launcher) = (LimitArgs::default(), Launcher::program("prowess"));
             let printer = &mut Printer::new(&global);
             let kit = toolbox(Caller::Person, &running, &provider, &global, &[], launcher, printer);
@@ -115,7 +116,7 @@ pub(crate) fn tools() -> ArgValueCandidates {
     })
 }
 
-/// The models that are asked where nobody names one, and the one that is set.
+/// Completes the default models of the providers, and the configured one.
 pub(crate) fn models() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let set = config().and_then(|it| it.model.name.value);
@@ -125,12 +126,12 @@ pub(crate) fn models() -> ArgValueCandidates {
     })
 }
 
-/// The ways to speak to models.
+/// Completes the providers.
 pub(crate) fn providers() -> ArgValueCandidates {
     named(connection::providers().map(|it| (it, "")))
 }
 
-/// The servers that are set.
+/// Completes the configured servers.
 pub(crate) fn servers() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let servers = config().map(|it| it.servers.value.0).unwrap_or_default();
@@ -138,17 +139,17 @@ pub(crate) fn servers() -> ArgValueCandidates {
     })
 }
 
-/// The clients of the ecosystem.
+/// Completes the clients of the ecosystem.
 pub(crate) fn clients() -> ArgValueCandidates {
     named(CLIENTS.iter().map(|it| (it.name, it.label)))
 }
 
-/// The presets, each with its first directory.
+/// Completes the presets, each with its first directory.
 pub(crate) fn presets() -> ArgValueCandidates {
     named(PRESETS.iter().map(|it| (it.name, it.directories.first().copied().unwrap_or_default())))
 }
 
-/// What is always there: names, with what they stand for.
+/// Completes from a fixed list of names with descriptions.
 pub(crate) fn named(
     all: impl Iterator<Item = (&'static str, &'static str)> + Clone + Send + Sync + 'static,
 ) -> ArgValueCandidates {
@@ -157,7 +158,8 @@ pub(crate) fn named(
     })
 }
 
-/// What can be typed. A shell offers what is hidden where it has nothing else, which is the place of flags.
+/// Returns the command line with its flags hidden: shells offer hidden candidates only if there are
+/// no others.
 fn command() -> Command {
     let mut command = Arguments::command();
     command.build();
@@ -175,7 +177,8 @@ fn skills_that(is_meant: impl Fn(&Manifest) -> bool) -> Vec<CompletionCandidate>
     manifests.filter_map(|it| offer(&it.name, &it.description)).collect()
 }
 
-/// Offers a name, unless a shell would read anything else in it: names come from whoever wrote a skill.
+/// Returns a candidate, unless a shell would interpret a character of it: names come from the
+/// authors of skills.
 fn offer(name: &str, what: &str) -> Option<CompletionCandidate> {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./@+".contains(c);
     let is_plain = !name.starts_with('-') && name.chars().all(is_plain);
@@ -192,12 +195,12 @@ fn config() -> Option<Config> {
     context::config(&global()?).ok()
 }
 
-/// What was typed for every command, with nothing to be said about it.
+/// Returns the global options on the command line so far, with `--quiet`.
 fn global() -> Option<Global> {
     Some(Global { quiet: true, ..Global::from_arg_matches(&typed()?).ok()? })
 }
 
-/// What was typed, as far as it can be understood before it is whole.
+/// Parses the incomplete command line as far as possible.
 fn typed() -> Option<ArgMatches> {
     let words = env::args_os().skip_while(|it| it != "--").skip(1);
     Arguments::command().ignore_errors(true).try_get_matches_from(words).ok()

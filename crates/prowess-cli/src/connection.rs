@@ -1,4 +1,5 @@
-//! Which model is asked, where, and what lets one in: from what was typed, the environment and settings.
+//! The model to use, its address and its API key, from the command line, the environment and
+//! settings.
 
 use std::{
     env, fs,
@@ -27,7 +28,7 @@ use crate::{
     printer::Printer,
 };
 
-/// Which model is asked, as it is typed.
+/// The options that choose a model.
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Model")]
 pub(crate) struct ModelArgs {
@@ -53,10 +54,10 @@ pub(crate) struct ModelArgs {
     pub(crate) no_stream: bool,
 }
 
-/// The shortest text that is taken for a key where it stands in something else.
+/// The shortest text that is treated as a key inside other text.
 const SHORTEST_KEY: usize = 8;
 
-/// How a model is spoken to, also one that is none.
+/// The protocol of a model, real or scripted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Speech {
     With(ModelProvider),
@@ -64,7 +65,7 @@ enum Speech {
 }
 
 impl ModelArgs {
-    /// The model that is meant.
+    /// Returns the model to use.
     pub(crate) fn model(
         &self,
         command: &str,
@@ -96,7 +97,8 @@ impl ModelArgs {
         model(connection).map_err(|it| CliError::unable(it.to_string()))
     }
 
-    /// The same without its key, to see what it would be sent; nothing if none is meant.
+    /// Like [`model`](Self::model) without its key, to show what it would be sent; `None` if none
+    /// is configured.
     pub(crate) fn shown(&self, config: &Config) -> Result<Option<Arc<dyn Model>>, CliError> {
         let set = &config.model;
         let provider = match self.speech(set)? {
@@ -111,7 +113,7 @@ impl ModelArgs {
         model(connection).map(Some).map_err(|it| CliError::unable(it.to_string()))
     }
 
-    /// What was typed about the model, for a command that is to be typed next.
+    /// Returns the options of the model as they were typed, for a suggested command.
     pub(crate) fn typed(&self) -> String {
         let key_file = self.key_file.as_ref().map(|it| it.to_string_lossy().into_owned());
         let flags = [
@@ -124,7 +126,7 @@ impl ModelArgs {
         typed.map(|(flag, it)| format!(" {flag} {}", quoted(it))).collect()
     }
 
-    /// What must not be shown, whoever says it: the key, if there is one.
+    /// Returns the secrets to redact: the key, if there is one.
     pub(crate) fn secrets(&self, config: &Config) -> KnownSecrets {
         let set = &config.model;
         let Ok(Some(Speech::With(provider))) = self.speech(set) else {
@@ -154,7 +156,8 @@ impl ModelArgs {
         }
     }
 
-    /// How the model is spoken to: as it was typed or set, else as its name or the keys suggest.
+    /// Returns the protocol of the model: as typed or set, otherwise as its name or the available
+    /// keys suggest.
     fn speech(&self, set: &ModelSettings) -> Result<Option<Speech>, CliError> {
         if let Some(word) = &self.provider {
             return speech(word).map(Some);
@@ -187,8 +190,8 @@ impl ModelArgs {
         Ok(provider.map(Speech::With))
     }
 
-    /// Where the model is, if not where its provider has it. What is set for one provider says nothing
-    /// about another, and no key goes there.
+    /// Returns the address of the model, if it is not its provider's. An address that is set for
+    /// one provider is not used for another, and gets no key.
     fn base_url(&self, provider: ModelProvider, set: &ModelSettings) -> Option<String> {
         if self.base_url.is_some() {
             return self.base_url.clone();
@@ -213,21 +216,21 @@ impl ModelArgs {
         file.map(|it| key(it)).transpose()
     }
 
-    /// What the model is called; where its provider is and nobody says so, what is usual there.
+    /// Returns the name of the model; without one, the provider's default at its own address.
     fn name(
         &self,
         provider: ModelProvider,
         base_url: Option<&str>,
         set: &ModelSettings,
     ) -> Option<String> {
-        // Where no provider was typed, the name is one of those that it goes by.
+        // Without `--provider`, the name has been used to choose the provider.
         let is_meant = self.provider.is_none() || is_set_for(provider, set);
         let set = set.name.value.as_ref().filter(|_| is_meant);
         let named = self.model.as_ref().or(set).cloned();
         named.or_else(|| base_url.is_none().then(|| provider.row().default_model.to_owned()))
     }
 
-    /// A model that says what stands in a file, one JSON object a line.
+    /// Returns a model that replays a file of one JSON object per line.
     fn scripted(&self) -> Result<Arc<dyn Model>, CliError> {
         let Some(path) = &self.model else {
             let hint = r#"each line of the file is one reply, such as `{"says": "Hello"}` or `{"calls": [{"name": "use_skill", "input": {"name": "debug"}}]}`"#;
@@ -254,7 +257,7 @@ impl ModelArgs {
     }
 }
 
-/// A reply as it is written in a script.
+/// A reply in a script.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
@@ -286,7 +289,7 @@ impl Line {
     }
 }
 
-/// Says how one comes to a model, with this command.
+/// Returns the error that no model is configured, with ways to configure one for this command.
 fn nobody(command: &str) -> CliError {
     let typed = if command == "ask" { "prowess ask …" } else { "prowess chat" };
     let fault = CliError::unable("no model is configured")
@@ -299,7 +302,7 @@ fn nobody(command: &str) -> CliError {
     }
 }
 
-/// The words for how a model is spoken to.
+/// Returns the names of the protocols.
 pub(crate) fn providers() -> impl Iterator<Item = &'static str> + Clone {
     ModelProvider::ALL.into_iter().map(ModelProvider::as_str).chain(["scripted"])
 }
@@ -318,7 +321,7 @@ fn speech(word: &str) -> Result<Speech, CliError> {
     }
 }
 
-/// Whether what is set about the model is meant for this provider: for OpenAI where none is named.
+/// Returns whether the model settings are meant for this provider; without one they are for OpenAI.
 fn is_set_for(provider: ModelProvider, set: &ModelSettings) -> bool {
     match set.provider.value.as_deref() {
         Some(word) => word == provider.as_str(),
@@ -326,8 +329,8 @@ fn is_set_for(provider: ModelProvider, set: &ModelSettings) -> bool {
     }
 }
 
-/// The keys that are known: those of the environment, and that of a file. What is so short that it may
-/// be anything is none.
+/// Returns the known keys: those of the environment, and that of a file. Values short enough to
+/// occur by chance do not count.
 pub(crate) fn keys(file: Option<&Path>) -> Vec<String> {
     let variables = ModelProvider::ALL
         .into_iter()
@@ -338,11 +341,11 @@ pub(crate) fn keys(file: Option<&Path>) -> Vec<String> {
     keys.filter(|it| it.len() >= SHORTEST_KEY).collect()
 }
 
-/// What is in a variable of such a name is a secret.
+/// A variable with one of these words in its name contains a secret.
 const SECRET_NAMES: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIALS"];
 
-/// The secrets that nothing sends to a server: what variables hold that are called so, these files of keys,
-/// and the password of the database.
+/// Returns the secrets that are never sent to a server: variables named like secrets, these key
+/// files, and the password of the database.
 pub(crate) fn known_secrets<'f>(
     config: &Config,
     files: impl Iterator<Item = &'f Path>,
@@ -364,11 +367,11 @@ pub(crate) fn known_secrets<'f>(
     });
     let all = variables.chain(files).chain(password);
     let secrets = all.map(|(name, value)| KnownSecret { name, value: value.trim().to_owned() });
-    // A file that a variable names is no secret itself.
+    // A path to a file is not a secret itself.
     secrets.filter(|it| is_secret_value(&it.value) && !it.value.starts_with('/')).collect()
 }
 
-/// The key that a file holds.
+/// Reads the key in a file.
 fn key(path: &Path) -> Result<String, CliError> {
     key_of_file(path).map(|it| it.trim().to_owned()).map_err(|error| {
         let cause = std::error::Error::source(&error).map(|it| format!(": {it}"));
@@ -381,18 +384,18 @@ fn key(path: &Path) -> Result<String, CliError> {
     })
 }
 
-/// A variable of the environment; an empty one is none.
+/// Returns a variable of the environment, unless it is empty.
 fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|it| !it.trim().is_empty())
 }
 
-/// The models that are asked where nobody names one, with who has them.
+/// Returns the default models, each with its provider.
 pub(crate) fn usual_models() -> impl Iterator<Item = (&'static str, &'static str)> {
     let rows = ModelProvider::ALL.into_iter().map(ModelProvider::row);
     rows.filter(|it| it.is_chosen_by_key).map(|it| (it.default_model, it.name))
 }
 
-/// Whether what is sent to an address can be read on its way.
+/// Returns whether traffic to an address can be read on its way.
 fn is_overheard(url: &str) -> bool {
     let Some(rest) = url.strip_prefix("http://") else { return false };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

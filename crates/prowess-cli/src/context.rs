@@ -1,4 +1,4 @@
-//! From settings, arguments and environment to the library that is meant.
+//! From settings, arguments and environment to the library to use.
 
 use std::{
     env,
@@ -33,12 +33,13 @@ use crate::{
     trust,
 };
 
-/// Loads the library that was asked for; the bundled skills when none was.
+/// Loads the library of the settings and the command line; the bundled skills if none is
+/// configured.
 pub(crate) fn library(global: &Global, printer: &mut Printer) -> Result<Library> {
     embedding_library(global, None, printer)
 }
 
-/// Loads the library that was asked for, with a file of vectors to find skills by what they mean.
+/// Like [`library`], with a file of vectors to find skills by meaning.
 pub(crate) fn embedding_library(
     global: &Global,
     vectors: Option<&Path>,
@@ -57,8 +58,8 @@ pub(crate) fn embedding_library(
     Ok(library)
 }
 
-/// Loads the library that was asked for, for somebody who serves it as long as it is wanted. Only one
-/// that is watched lists all files from the start, because any of them may change.
+/// Loads a live library, for as long as it is served. Only a watched one lists all files from the
+/// start, because any of them may change.
 pub(crate) fn live_library(
     global: &Global,
     is_watched: bool,
@@ -70,7 +71,7 @@ pub(crate) fn live_library(
     find_typed(global)?;
     passed_over(&config, printer);
     let mut live_library = Arc::new(LiveLibrary::start(&options)?);
-    // What is watched may be empty now, and not later.
+    // A watched directory may be empty now and have skills later.
     let is_searched = !is_watched && !options.directories.is_empty();
     if is_searched && !is_named(&config) && is_empty(&live_library.library()) {
         options = bundled_instead(options);
@@ -86,7 +87,7 @@ pub(crate) fn live_library(
     Ok(live_library)
 }
 
-/// Whoever has the library that was asked for, for a conversation: a keeper, if it is to be watched.
+/// Returns the skill provider of a conversation: a live library, if it is to be watched.
 pub(crate) fn provider(global: &Global, printer: &mut Printer) -> Result<Arc<dyn SkillProvider>> {
     if config(global)?.skill.watch.value {
         let live_library = live_library(global, true, printer)?;
@@ -98,12 +99,12 @@ pub(crate) fn provider(global: &Global, printer: &mut Printer) -> Result<Arc<dyn
     Ok(Arc::new(Arc::new(library)))
 }
 
-/// Says that changes are looked for, because the system cannot report them.
+/// Notes that directories are polled for changes, because the system cannot report them.
 fn tell_polling(why: &str, printer: &mut Printer) {
     printer.warning(&format!("polling for changes, because {why}"));
 }
 
-/// Says the same as soon as it is so.
+/// Notes the same as soon as polling begins.
 fn tell_polling_later(live_library: &Arc<LiveLibrary>, mut printer: Printer) {
     let live_library = Arc::downgrade(live_library);
     let wait = move || {
@@ -117,12 +118,12 @@ fn tell_polling_later(live_library: &Arc<LiveLibrary>, mut printer: Printer) {
             }
         }
     };
-    // Without a thread it goes unsaid.
+    // Without a thread the note is left out.
     let _ = thread::Builder::new().spawn(wait);
 }
 
-/// Loads the library that was asked for, or the one skill that a path names, wherever it lies. Returns
-/// by what the skill is found there.
+/// Loads the library, or the one skill that a path names, wherever it is. Returns the selector of
+/// the skill too.
 pub(crate) fn library_for(
     name: &str,
     global: &Global,
@@ -143,7 +144,7 @@ pub(crate) fn library_for(
     Ok((library, name))
 }
 
-/// The folder of the skill that a path names; nothing for what is no path, or holds no skill.
+/// Returns the folder of the skill at a path; `None` for a name, or a folder without a skill.
 pub(crate) fn folder_of(name: &str, global: &Global) -> Option<PathBuf> {
     let path = resolve(&Directory::new(name), global);
     let folder = if path.ends_with("SKILL.md") { path.parent()? } else { &path };
@@ -151,25 +152,27 @@ pub(crate) fn folder_of(name: &str, global: &Global) -> Option<PathBuf> {
     (is_path(name) && folder.join("SKILL.md").is_file()).then(|| folder.to_owned())
 }
 
-/// Whether a path was typed, and no name.
+/// Returns whether a path was typed rather than a name.
 pub(crate) fn is_path(name: &str) -> bool {
     name.contains('/') || matches!(name, "." | ".." | "SKILL.md")
 }
 
-/// Loads the library for what has little to do with it, without a word about where it comes from.
+/// Loads the library without notes about where it comes from, for commands to which that does not
+/// matter.
 pub(crate) fn library_behind(global: &Global, printer: &mut Printer) -> Result<Library> {
     let config = config(global)?;
     let options = options(&config, global);
     Ok(load_or_bundled(&config, options, printer)?.0)
 }
 
-/// Loads the library that `prowess list` shows, and says nothing about it.
+/// Loads the library of `prowess list` without notes.
 pub(crate) fn library_for_counting(global: &Global) -> Result<Library> {
     let config = config(global)?;
     Ok(Library::load(&options(&config, global))?)
 }
 
-/// What was typed, with paths that are searched as `--dir` is; a `SKILL.md` stands for its folder.
+/// Returns the options with paths added to the directories of `--dir`; a `SKILL.md` stands for its
+/// folder.
 pub(crate) fn with_paths(global: &Global, paths: &[PathBuf]) -> Global {
     let folder = |it: &PathBuf| match resolve(&Directory::new(it), global).is_file() {
         true if it.ends_with("SKILL.md") => match it.parent() {
@@ -182,19 +185,19 @@ pub(crate) fn with_paths(global: &Global, paths: &[PathBuf]) -> Global {
     Global { dir, ..global.clone() }
 }
 
-/// Whether a word names a folder that is to be searched, and is no skill itself.
+/// Returns whether a word names a folder to search, which is not a skill itself.
 pub(crate) fn is_folder_of_skills(word: &str, global: &Global) -> bool {
     let path = resolve(&Directory::new(word), global);
     is_path(word) && path.is_dir() && folder_of(word, global).is_none()
 }
 
-/// Whether somebody has named directories, by a flag or in a file.
+/// Returns whether directories were configured, by a flag or in a file.
 pub(crate) fn is_named(config: &Config) -> bool {
     !config.directories().is_empty() || !config.skill.presets.value.presets.is_empty()
 }
 
-/// The directories that skills are searched for in, those of the preset `here` included; nothing where nobody
-/// has named any and none is here.
+/// Returns the directories to search, including those of the preset `here`; empty if none is
+/// configured and none exists here.
 pub(crate) fn directories(config: &Config, global: &Global) -> Vec<Directory> {
     let mut directories = config.directories();
     let presets = &config.skill.presets.value.presets;
@@ -204,7 +207,8 @@ pub(crate) fn directories(config: &Config, global: &Global) -> Vec<Directory> {
     directories
 }
 
-/// The directories of the preset `here` that are there. Those in the working directory begin there.
+/// Returns the existing directories of the preset `here`. Those of the project are searched from
+/// the working directory up.
 fn here(global: &Global) -> Vec<Directory> {
     let Ok((surroundings, _)) = surroundings(global, None) else { return Vec::new() };
     let shortened = |it: Directory| match it.path.strip_prefix(&surroundings.cwd) {
@@ -215,7 +219,7 @@ fn here(global: &Global) -> Vec<Directory> {
     directories.map(shortened).collect()
 }
 
-/// Says where skills come from when nobody has named a place.
+/// Notes where skills come from if no directory is configured.
 fn say_where(config: &Config, options: &Options, library: &Library, printer: &mut Printer) {
     let enabled = &config.skill.enabled;
     if !enabled.value {
@@ -235,7 +239,7 @@ fn say_where(config: &Config, options: &Options, library: &Library, printer: &mu
         printer.note(&format!("{skills} in `{OF_PLUGINS}` here, where clients do not look; `prowess list .` lists them"));
     }
     if options.directories.is_empty() && library.all().next().is_none() {
-        // They were left out, which was said.
+        // The skills were left out, which was reported.
         return;
     }
     if options.directories.is_empty() {
@@ -247,10 +251,10 @@ fn say_where(config: &Config, options: &Options, library: &Library, printer: &mu
     printer.note(&format!("{skills} in {places} (preset `{HERE}`)"));
 }
 
-/// Where a repository of plugins has its skills.
+/// The skills directories in a repository of plugins.
 pub(crate) const OF_PLUGINS: &str = "plugins/*/skills";
 
-/// How many skills the plugins of a repository have, where nothing of it is searched.
+/// Returns the number of skills in the plugins of a repository in which nothing is searched.
 fn skills_of_plugins(options: &Options) -> usize {
     match options.directories.iter().any(|it| it.scope == Scope::Project) {
         true => 0,
@@ -258,7 +262,7 @@ fn skills_of_plugins(options: &Options) -> usize {
     }
 }
 
-/// How many skills the plugins of a repository have.
+/// Returns the number of skills in the plugins of a repository.
 pub(crate) fn count_in_plugins(repository: &Path) -> usize {
     let inside = |folder: PathBuf| {
         let entries = fs::read_dir(folder).into_iter().flatten();
@@ -268,9 +272,9 @@ pub(crate) fn count_in_plugins(repository: &Path) -> usize {
     plugins.flat_map(inside).filter(|it| it.join("SKILL.md").is_file()).count()
 }
 
-/// Directories as a person would name them, the first few of them.
+/// Lists the first directories, shortened for people.
 pub(crate) fn listed(directories: &[Directory], home: Option<&Path>) -> String {
-    /// How many are named.
+    /// The number of directories listed.
     const NAMED: usize = 4;
     let shown = |it: &Directory| match home.and_then(|home| it.path.strip_prefix(home).ok()) {
         Some(path) => format!("`~/{}`", path.display()),
@@ -286,7 +290,7 @@ pub(crate) fn listed(directories: &[Directory], home: Option<&Path>) -> String {
     }
 }
 
-/// Makes sure that one of the directories that were typed is there; without any there is nothing to look at.
+/// Fails if none of the directories on the command line exists.
 pub(crate) fn find_typed(global: &Global) -> Result<(), CliError> {
     let resolved = |it: &PathBuf| resolve(&Directory::new(it), global);
     let is_missing = |it: &PathBuf| !resolved(it).exists();
@@ -303,17 +307,17 @@ pub(crate) fn find_typed(global: &Global) -> Result<(), CliError> {
     })
 }
 
-/// Whether there is nothing in a library, and nothing to say about that.
+/// Returns whether a library is empty and has no findings.
 fn is_empty(library: &Library) -> bool {
     library.all().next().is_none() && library.findings().is_empty()
 }
 
-/// The same with the skills that come with the program, in the place of all others.
+/// Replaces all sources by the bundled skills.
 fn bundled_instead(options: Options) -> Options {
     Options { directories: Vec::new(), sources: vec![bundled()], ..options }
 }
 
-/// Loads a library; where nobody has named a directory and there is no skill here, the bundled skills.
+/// Loads a library; the bundled skills if no directory is configured and there is no skill here.
 fn load_or_bundled(
     config: &Config,
     options: Options,
@@ -327,7 +331,7 @@ fn load_or_bundled(
     Ok((Library::load(&options)?, options))
 }
 
-/// Keeps a library until the process ends, which takes less time than freeing it.
+/// Leaks a library, because freeing it at the end of the process takes longer.
 pub(crate) fn to_the_end(library: Library) -> &'static Library {
     Box::leak(Box::new(library))
 }
@@ -339,7 +343,7 @@ fn load(config: &Config, options: &Options, printer: &mut Printer) -> Result<Lib
     Ok(library)
 }
 
-/// Indexes all skills, which takes a while where there are many.
+/// Indexes all skills, with progress if there are many.
 pub(crate) fn index(library: &Library, printer: &mut Printer) {
     let what = format!("indexing {}", count(library.all().count(), "skill"));
     printer.during(&what, || matches(library, "", 0));
@@ -354,19 +358,19 @@ fn tell_missing(library: &Library, printer: &mut Printer) {
     }
 }
 
-/// Whether a finding says that a directory is not there, which every command says at once.
+/// Returns whether a finding is about a missing directory, which every command reports at once.
 pub(crate) fn is_missing(finding: &Finding) -> bool {
     finding.rule.code == "directory-missing"
 }
 
-/// What is set by files, and by flags over them.
+/// Loads the settings from files, and applies the flags.
 pub(crate) fn config(global: &Global) -> Result<Config> {
     let mut config = Config::load(&places(global))?;
     take_flags(&mut config, global)?;
     Ok(config)
 }
 
-/// Where settings are looked for.
+/// Returns the places of settings.
 pub(crate) fn places(global: &Global) -> Places {
     let from = |path: &Path| global.cwd.as_ref().map_or(path.to_owned(), |it| it.join(path));
     Places {
@@ -406,7 +410,7 @@ fn take_flags(config: &mut Config, global: &Global) -> Result<()> {
     Ok(())
 }
 
-/// The preset of a name.
+/// Returns the preset of a name.
 fn named(name: &str) -> Result<&'static Preset> {
     if let Some(preset) = preset(name) {
         return Ok(preset);
@@ -421,7 +425,7 @@ fn named(name: &str) -> Result<&'static Preset> {
         .into())
 }
 
-/// What a library is loaded from.
+/// Returns the options to load a library with.
 pub(crate) fn options(config: &Config, global: &Global) -> Options {
     let mut options = Options {
         cwd: global.cwd.clone(),
@@ -441,17 +445,18 @@ pub(crate) fn options(config: &Config, global: &Global) -> Options {
     options
 }
 
-/// A source without skills.
+/// Returns a source without skills.
 fn nothing() -> Arc<dyn Source> {
     Arc::new(Memory::new(Scope::Project, "", <[(&str, &[u8]); 0]>::default()))
 }
 
-/// The home directory; nothing where it is not known.
+/// Returns the home directory, if it is known.
 pub(crate) fn home() -> Option<PathBuf> {
     env::home_dir().filter(|it| it.is_absolute())
 }
 
-/// The directories that a project has to be trusted for, each with the folder of the file that names it, if one does.
+/// Returns the directories that a project has to be trusted for, each with the folder of the
+/// settings file that names it.
 pub(crate) fn directories_of_project(
     config: &Config,
     global: &Global,
@@ -470,28 +475,29 @@ pub(crate) fn directories_of_project(
     directories
 }
 
-/// Where a directory lies that was configured or typed.
+/// Resolves a configured directory.
 pub(crate) fn resolve(directory: &Directory, global: &Global) -> PathBuf {
     directory.resolve(global.cwd.as_deref(), home().as_deref())
 }
 
-/// The store that is written to, and how it is shown.
+/// A store to write to, with its path for people.
 pub(crate) struct TargetStore {
     pub(crate) store: FileStore,
-    /// Where it lies, as it was typed or configured.
+    /// The path, as typed or configured.
     pub(crate) path: PathBuf,
     pub(crate) scope: Scope,
 }
 
 impl TargetStore {
-    /// The `SKILL.md` of an entry, as a person would name it.
+    /// Returns the path of the `SKILL.md` of a record, for people.
     pub(crate) fn document(&self, entry: &SkillRecord) -> PathBuf {
         let folder = entry.folder.as_deref().and_then(Path::file_name).unwrap_or_default();
         self.path.join(folder).join("SKILL.md")
     }
 }
 
-/// The store that is written to: the first directory that was typed, else the one that is set.
+/// Returns the store to write to: the first directory on the command line, otherwise the configured
+/// one.
 pub(crate) fn shelf(global: &Global, printer: &mut Printer) -> Result<Option<TargetStore>> {
     let config = config(global)?;
     passed_over(&config, printer);
@@ -500,8 +506,8 @@ pub(crate) fn shelf(global: &Global, printer: &mut Printer) -> Result<Option<Tar
     directory.map(set).transpose()
 }
 
-/// The store that is written to; where none is set, the first directory of this project that a client reads,
-/// and without any `.agents/skills`, which most of them do.
+/// Returns the store to write to; if none is configured, the first existing client directory of
+/// this project, or `.agents/skills`, which most clients read.
 pub(crate) fn shelf_or_here(global: &Global, printer: &mut Printer) -> Result<TargetStore> {
     if let Some(shelf) = shelf(global, printer)? {
         return Ok(shelf);
@@ -511,13 +517,12 @@ pub(crate) fn shelf_or_here(global: &Global, printer: &mut Printer) -> Result<Ta
     open(resolve(&directory, global), Scope::Project)
 }
 
-/// The store that a skill is in, as `list` shows it; where there is no such skill, the one that is written
-/// to.
+/// Returns the store that contains a skill; if there is no such skill, the one to write to.
 pub(crate) fn shelf_of(name: &str, global: &Global, printer: &mut Printer) -> Result<TargetStore> {
     let config = config(global)?;
     let library = Library::load(&options(&config, global))?;
     let skill = called(&library, name);
-    // A directory that is a skill itself is no store.
+    // A directory that is a skill itself is not a store.
     let is_named = |folder: &PathBuf| {
         directories(&config, global).iter().any(|it| resolve(it, global) == *folder)
     };
@@ -529,10 +534,10 @@ pub(crate) fn shelf_of(name: &str, global: &Global, printer: &mut Printer) -> Re
     open(store, scope)
 }
 
-/// The folder on disk of the skill of a name, also of one that was left out.
+/// Returns the folder of a skill, even if the skill was left out.
 pub(crate) fn folder_of_skill(library: &Library, name: &str) -> Option<PathBuf> {
     let folder = called(library, name).map(|it| it.folder().to_owned()).filter(|it| it.is_dir());
-    // What cannot be read as a skill has a finding, and its folder a name.
+    // A skill that could not be loaded has a finding, and a folder of its name.
     let broken = || {
         let folders = library.findings().iter().filter_map(|it| it.path.parent());
         let is_it = |it: &&Path| it.file_name().is_some_and(|it| it == name) && it.is_dir();
@@ -541,13 +546,13 @@ pub(crate) fn folder_of_skill(library: &Library, name: &str) -> Option<PathBuf> 
     folder.or_else(broken)
 }
 
-/// The skill of a name, also one that is hidden or not in use.
+/// Returns a skill by name, even if it is hidden or disabled.
 fn called<'lib>(library: &'lib Library, name: &str) -> Option<&'lib Skill> {
     library.get(name).or_else(|| library.all().find(|it| &*it.manifest.name == name))
 }
 
-/// The store from which a skill was removed last, or the last of a name: one of those that are searched for
-/// skills before any other, and no other where some were typed.
+/// Returns the store from which a skill was last removed: one of the searched directories before
+/// any other, and only those if some were typed.
 pub(crate) fn shelf_of_removed(
     name: Option<&str>,
     global: &Global,
@@ -573,14 +578,14 @@ pub(crate) fn shelf_of_removed(
     }
 }
 
-/// The store that a skill was removed from last, of those that are wanted.
+/// Returns the store of the latest removal among those that match.
 pub(crate) fn store_of_removed(is_wanted: impl Fn(&Path) -> bool) -> Option<FileStore> {
     let state = host::state()?;
     let store = FileStore::open(deleted_from(&state, None, is_wanted)?).ok()?;
     Some(store.with_state(state))
 }
 
-/// The directories that are searched: where each lies, and as it was typed or set.
+/// Returns the searched directories: each resolved, and as typed or set.
 pub(crate) fn searched(config: &Config, global: &Global) -> Vec<(PathBuf, PathBuf)> {
     let searched = directories(config, global);
     let searched = searched.iter().map(|it| resolve(it, global));
@@ -597,7 +602,7 @@ fn open(path: PathBuf, scope: Scope) -> Result<TargetStore> {
     Ok(TargetStore { store, path, scope })
 }
 
-/// Where to look as it was typed, for a command that is to be typed next.
+/// Returns the options that choose directories, for a suggested command.
 pub(crate) fn typed(global: &Global) -> String {
     let paths = |flag: &'static str, paths: &[PathBuf]| {
         let texts = paths.iter().map(|it| it.to_string_lossy().into_owned());
@@ -615,7 +620,7 @@ pub(crate) fn typed(global: &Global) -> String {
     all.iter().map(|(flag, it)| format!(" {flag} {}", quoted(it))).collect()
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell.
 pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-~:@%+=,".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
@@ -624,7 +629,7 @@ pub(crate) fn quoted(word: &str) -> String {
     }
 }
 
-/// Says which files of settings were found and ignored, and which settings of a project's file were.
+/// Notes which settings files were ignored, and which settings of a project's file.
 pub(crate) fn passed_over(config: &Config, printer: &mut Printer) {
     for (path, why) in &config.passed_over {
         let path = path.display();
@@ -652,7 +657,7 @@ pub(crate) fn passed_over(config: &Config, printer: &mut Printer) {
     }
 }
 
-/// The first entries of a list, each as code.
+/// Lists the first entries, each in backticks.
 pub(crate) fn coded(entries: &[impl Display]) -> String {
     const SHOWN: usize = 5;
     let shown: Vec<String> = entries.iter().take(SHOWN).map(|it| format!("`{it}`")).collect();
@@ -662,13 +667,14 @@ pub(crate) fn coded(entries: &[impl Display]) -> String {
     }
 }
 
-/// Whose tokens are counted: those of the model that was typed, else of the one that is set.
+/// Returns the tokenizer of the model on the command line, otherwise of the configured one.
 pub(crate) fn vocabulary(model: Option<&str>, config: &Config) -> Tokenizer {
     let model = model.or(config.model.name.value.as_deref());
     model.map_or(Tokenizer::Estimate, Tokenizer::for_model)
 }
 
-/// Says that there is no skill of this name: why it was left out, or which name comes nearest.
+/// Returns the error that there is no skill of this name, with the reason it was left out, or the
+/// nearest name.
 pub(crate) fn no_skill(library: &Library, name: &str) -> CliError {
     if let Some(finding) = library.why_left_out(name) {
         let path = finding.path.display();
@@ -682,16 +688,17 @@ pub(crate) fn no_skill(library: &Library, name: &str) -> CliError {
     }
 }
 
-/// The name that comes nearest: of a skill, or of the folder of one that was left out.
+/// Returns the nearest name of a skill, or of the folder of one that was left out.
 pub(crate) fn nearest_skill<'l>(library: &'l Library, name: &str) -> Option<&'l str> {
     let left_out = library.left_out().iter();
     let folders = left_out.filter_map(|it| it.parent()?.file_name()?.to_str());
     nearest(name, library.skills().map(|it| &*it.manifest.name).chain(folders))
 }
 
-/// Names the skills that were left out, each with the reason, in one line: for commands that would have used them.
+/// Notes in one line which skills were left out, with reasons, for commands that would have used
+/// them.
 pub(crate) fn tell_left_out(library: &Library, printer: &mut Printer) {
-    /// How many are named.
+    /// The number of skills named.
     const NAMED: usize = 3;
     let left_out = library.left_out();
     let named = |path: &Arc<Path>| {
@@ -709,7 +716,7 @@ pub(crate) fn tell_left_out(library: &Library, printer: &mut Printer) {
     }
 }
 
-/// Says which skills were mentioned that are not in use, each with the name that comes nearest.
+/// Warns about mentions of unknown or disabled skills, each with the nearest name.
 pub(crate) fn unknown(mentions: &[Unknown], printer: &mut Printer) {
     for Unknown { name, nearest } in mentions {
         let hint = nearest.as_ref().map(|it| format!("; did you mean `{it}`?"));
@@ -718,8 +725,8 @@ pub(crate) fn unknown(mentions: &[Unknown], printer: &mut Printer) {
     }
 }
 
-/// How many skills a request activates: as many as were typed or set; else a few, and all of them where
-/// all are wanted.
+/// Returns the limit of active skills: as typed or set; otherwise a few, or all with the strategy
+/// `always`.
 pub(crate) fn max_active(typed: Option<usize>, strategy: Strategy, config: &Config) -> usize {
     let set = &config.matching.max_active;
     match typed {

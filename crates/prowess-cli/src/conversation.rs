@@ -1,4 +1,4 @@
-//! A conversation with an agent: what happens is shown, and whoever has enough of it can say so.
+//! A conversation with an agent: prints its events, and can be interrupted.
 
 use std::{io, time::Duration};
 
@@ -21,27 +21,27 @@ use crate::{
     telemetry,
 };
 
-/// How often it is looked whether anybody still reads.
+/// The interval of checks whether the output is still being read.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// How a turn ended.
+/// The end of a turn.
 pub(crate) enum TurnEnd {
-    /// With an answer.
+    /// The agent answered.
     Answered(Box<AgentAnswer>),
-    /// Before it began: there is nothing to go on with.
+    /// The session had already ended: there was nothing to resume.
     Over,
-    /// Without an answer.
+    /// The turn failed.
     Failed(TurnError),
-    /// By a person who has enough of it.
+    /// The user interrupted it.
     Interrupted,
-    /// By whoever ends the program.
+    /// The process was asked to terminate.
     Terminated,
 }
 
-/// What a program exits with that was ended by an interrupt, as shells have it.
+/// The exit code of a program that was ended by an interrupt, by the convention of shells.
 const INTERRUPTED: i32 = 128 + 2;
 
-/// Listens for those who have enough.
+/// The signals that end a turn.
 #[derive(Debug)]
 struct Signals {
     interrupt: Signal,
@@ -81,8 +81,8 @@ impl Conversation {
         Ok(Self { stack, kept, renderer: EventRenderer::new(view), runtime, signals, sending })
     }
 
-    /// Asks for something, or goes on where the session was broken off, and shows what happens. A
-    /// turn that is interrupted takes all that it has started with it; what was said is kept.
+    /// Sends a request, or resumes the session, and prints the events. An interrupted turn ends
+    /// everything that it has started; the messages so far stay in the session.
     pub(crate) fn turn(
         &mut self,
         prompt: Option<String>,
@@ -105,7 +105,7 @@ impl Conversation {
                     _ = signals.interrupt.recv() => break anyhow::Ok(TurnEnd::Interrupted),
                     _ = signals.terminate.recv() => break Ok(TurnEnd::Terminated),
                     Some(event) = events.recv() => renderer.show(event, printer)?,
-                    // What the model says may be held back, so that no write would tell.
+                    // The model's text may be buffered, so that no write would fail.
                     _ = looks.tick() => if printer.is_closed() {
                         return Err(io::Error::from(io::ErrorKind::BrokenPipe).into());
                     },
@@ -124,8 +124,8 @@ impl Conversation {
         Ok(turned)
     }
 
-    /// Ends the program at once when somebody interrupts it for the second time: what holds it up may not
-    /// let go, such as whoever should read what it prints. What was said is kept as it comes.
+    /// Ends the program at once at the second interrupt: the first may have no effect, for example
+    /// while a write to a stuck reader blocks. Messages are saved as they come.
     pub(crate) fn end_at_second(&self) -> Result<()> {
         let _within = self.runtime.enter();
         let mut interrupt = signal(SignalKind::interrupt())?;
@@ -137,7 +137,7 @@ impl Conversation {
         Ok(())
     }
 
-    /// Waits for something, unless somebody has enough before.
+    /// Waits for a future, unless a signal comes first.
     pub(crate) fn wait<T>(&mut self, future: impl Future<Output = T>) -> Option<T> {
         let Self { runtime, signals, .. } = self;
         runtime.block_on(async {
@@ -149,7 +149,7 @@ impl Conversation {
         })
     }
 
-    /// What somebody has said since that was last asked: to interrupt, or to end.
+    /// Returns a signal that has come since the last call: to interrupt, or to terminate.
     pub(crate) fn heard(&mut self) -> Option<TurnEnd> {
         let Self { runtime, signals, .. } = self;
         runtime.block_on(async {
@@ -162,20 +162,21 @@ impl Conversation {
         })
     }
 
-    /// Interrupts this process when somebody ends it, until the task is aborted: for what waits in a way
-    /// that only an interrupt gets through to.
+    /// Turns a termination into an interrupt until the task is aborted, for waits that only an
+    /// interrupt ends.
     pub(crate) fn interrupt_at_end(&self) -> Result<JoinHandle<()>> {
         let _within = self.runtime.enter();
-        // It listens before anybody waits.
+        // The handler is installed before the task runs.
         let mut terminate = signal(SignalKind::terminate())?;
         Ok(self.runtime.spawn(async move {
             terminate.recv().await;
-            // It fails for nobody's own process.
+            // Signalling one's own process does not fail.
             let _ = kill_process(getpid(), rustix::process::Signal::INT);
         }))
     }
 
-    /// Ends the servers that can write files, unless somebody has enough, and says what they wrote that others act on.
+    /// Ends the servers that can write files, unless a signal comes first, and reports which files
+    /// they wrote that other programs act on.
     pub(crate) fn close_servers(&mut self, printer: &mut Printer) {
         if let Some(servers) = self.stack.servers.clone() {
             self.wait(async move { servers.close().await });
@@ -183,8 +184,8 @@ impl Conversation {
         self.stack.authorizer.records.faults().iter().for_each(|it| printer.warning(it));
     }
 
-    /// Ends it: the last spans are sent, unless somebody has enough, and what could not be recorded
-    /// is said.
+    /// Ends the conversation: sends the last spans, unless a signal comes first, and reports events
+    /// that could not be recorded.
     pub(crate) fn end(mut self, printer: &mut Printer) {
         self.close_servers(printer);
         if let Some(sending) = self.sending.take()
@@ -194,12 +195,12 @@ impl Conversation {
             printer.warning(&error);
         }
         self.stack.authorizer.records.faults().iter().for_each(|it| printer.warning(it));
-        // Whoever interrupts a question is not going to answer it.
+        // A person who interrupts a question is not going to answer it.
         self.runtime.shutdown_background();
     }
 }
 
-/// Says what a turn came to; where it came to nothing, with the command that goes on.
+/// Prints the end of a turn; if it has no answer, with the command that resumes it.
 pub(crate) fn report(
     turned: &TurnEnd,
     again: Option<&str>,
@@ -235,7 +236,7 @@ pub(crate) fn report(
     Ok(status)
 }
 
-/// A turn as a document, with all that happened in it.
+/// Returns a turn as a document, with all its events.
 pub(crate) fn document(turned: &TurnEnd, conversation: &Conversation) -> Json {
     let Conversation { kept, renderer, stack, .. } = conversation;
     let shown = |answer: &AgentAnswer| stack.secrets.mask(&answer.message.content).into_owned();
@@ -258,7 +259,7 @@ pub(crate) fn document(turned: &TurnEnd, conversation: &Conversation) -> Json {
     })
 }
 
-/// What a turn came to, for whoever only wants to know that.
+/// Returns the exit status for the end of a turn.
 pub(crate) fn ended(turned: &TurnEnd) -> ExitStatus {
     match turned {
         TurnEnd::Answered(answer) if answer.stop == StopReason::Filtered => ExitStatus::Failure,
@@ -282,7 +283,7 @@ fn answered(answer: &AgentAnswer, printer: &mut Printer) -> ExitStatus {
     }
 }
 
-/// Whether what was asked is at fault, or we could not.
+/// Returns the exit status of an error: a wrong request, or one that could not be carried out.
 fn status(error: &TurnError) -> ExitStatus {
     match error {
         TurnError::Refused { .. } | TurnError::Fit(_) => ExitStatus::Failure,
@@ -293,7 +294,7 @@ fn status(error: &TurnError) -> ExitStatus {
     }
 }
 
-/// Why there is no answer, with its causes.
+/// Returns the message of an error, with its causes.
 fn reason(error: &TurnError) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);

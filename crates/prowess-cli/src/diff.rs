@@ -1,4 +1,4 @@
-//! What changes in a file, as `diff -u` would say it.
+//! Differences between two versions of a file, in the format of `diff -u`.
 
 use anstyle::{AnsiColor, Style};
 use similar::TextDiff;
@@ -12,9 +12,10 @@ const GONE: Style = AnsiColor::Red.on_default();
 const NEW: Style = AnsiColor::Green.on_default();
 const PLACE: Style = AnsiColor::Cyan.on_default();
 
-/// Compares two texts of a file, with so many lines around each change; empty where nothing changes.
+/// Compares two versions of a file, with this many context lines around each change; empty if they
+/// are equal.
 pub(crate) fn diff(path: &str, before: &str, after: &str, around: usize) -> String {
-    // To those who apply it, nothing but LF ends a line.
+    // Programs that apply a diff split lines at LF only.
     let [before, after] = [before, after].map(|it| it.split_inclusive('\n').collect::<Vec<_>>());
     let diff = TextDiff::from_slices(&before, &after);
     let mut out = String::new();
@@ -30,15 +31,15 @@ pub(crate) fn diff(path: &str, before: &str, after: &str, around: usize) -> Stri
     if out.is_empty() { out } else { head(path) + &out }
 }
 
-/// How a comparison begins. A tab ends a path with blanks in it.
+/// Returns the head of a diff. A tab ends a path that contains blanks.
 pub(crate) fn head(path: &str) -> String {
     let path = path.strip_prefix("./").unwrap_or(path);
     let end = if path.contains(' ') { "\t" } else { "" };
     format!("--- {path}{end}\n+++ {path}{end}\n")
 }
 
-/// Makes a comparison ready for a file or a program: `patch` and `git apply -p0` take it, unless
-/// there was something in it that moves a cursor.
+/// Prepares a diff for a file or a program: `patch` and `git apply -p0` accept it, unless control
+/// characters had to be escaped.
 pub(crate) fn filed(diff: &str) -> String {
     const MARK: char = '\u{FEFF}';
     let mut out = String::new();
@@ -51,7 +52,7 @@ pub(crate) fn filed(diff: &str) -> String {
     out
 }
 
-/// Makes a comparison ready for a terminal.
+/// Prepares a diff for a terminal.
 pub(crate) fn shown(diff: &str, colored: bool) -> String {
     let mut out = String::new();
     for (number, line) in diff.split_terminator('\n').enumerate() {

@@ -1,4 +1,4 @@
-//! What an agent does, shown while it does it.
+//! Prints the events of an agent as they happen.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,22 +16,22 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::{approver::is_noted, highlight::Highlighter, pending, printer::Printer, safe};
 
-/// How what happens is shown.
+/// The way events are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum View {
-    /// What the model says, as it comes, and what it does beside it.
+    /// The text of the model as it comes, and its actions.
     Stream,
     /// The answer alone, at the end.
     Whole,
     /// Every event as a line of JSON, as it comes.
     Events,
-    /// All of them in one document, at the end.
+    /// All events in one document, at the end.
     Document,
-    /// What would be sent: nothing is, and nothing is started.
+    /// The request that would be sent: nothing is sent, and nothing is started.
     Dry,
 }
 
-/// Something that happened, on its way to whoever prints.
+/// An event on its way to the printer.
 #[derive(Debug)]
 pub(crate) enum UiEvent {
     What(Box<EventKind>),
@@ -39,7 +39,7 @@ pub(crate) enum UiEvent {
     Line(String),
 }
 
-/// A layer that tells whoever prints what happens.
+/// Middleware that sends events to the printer.
 #[derive(Debug)]
 pub(crate) struct EventSender {
     sender: UnboundedSender<UiEvent>,
@@ -47,78 +47,78 @@ pub(crate) struct EventSender {
     pieces: Mutex<Pieces>,
 }
 
-/// What the model says and thinks piece by piece, without what looks like a secret.
+/// The streamed text and reasoning of the model, with secrets redacted.
 #[derive(Debug)]
 struct Pieces {
     heard: Masking,
     thought: Masking,
 }
 
-/// Shows what happens, and remembers of a turn what one may ask about later.
+/// Prints events, and remembers facts of a turn for later questions.
 #[derive(Debug)]
 pub(crate) struct EventRenderer {
     view: View,
     speech: Speech,
-    /// Whether the last thing on the terminal is a line that will be replaced.
+    /// Whether the last line on the terminal is a status line, which will be replaced.
     has_status: bool,
-    /// What the model has said since it was last asked.
+    /// The length of the text of the model since its last request.
     said: usize,
-    /// What it has said of a reply that is not whole yet, where only whole ones are shown.
+    /// The text of a reply that is not complete, if only complete ones are printed.
     held: String,
-    /// What the tools that are called are given, by the ids of their calls.
+    /// The arguments of open tool calls, by call id.
     given: BTreeMap<String, String>,
-    /// Why something was refused in this turn.
+    /// The reasons of refusals in this turn.
     refusals: BTreeSet<String>,
-    /// How each call that was refused in this turn can be allowed, where that is known.
+    /// For each call refused in this turn, how to allow it, if known.
     refused: Vec<Option<String>>,
     /// The lines of the trace.
     pub(crate) lines: Vec<String>,
-    /// What happened in this turn, a line each.
+    /// The events of this turn, one line each.
     pub(crate) story: Vec<String>,
     /// The skills that the last request was matched to.
     pub(crate) scores: Vec<SkillScore>,
-    /// The window that was last filled, and what each part takes of it.
+    /// The size of the last filled window, and the tokens of each part.
     pub(crate) fitted: Option<(usize, Json)>,
-    /// How often the model was asked in this turn.
+    /// The number of requests to the model in this turn.
     pub(crate) steps: usize,
-    /// What all turns took.
+    /// The token usage of all turns.
     pub(crate) spent: TokenUsage,
-    /// What that costs, if prices are known.
+    /// Its cost, if prices are known.
     pub(crate) cost: Option<f64>,
-    /// What this turn took.
+    /// The token usage of this turn.
     pub(crate) turn_spent: TokenUsage,
-    /// What that costs, if prices are known.
+    /// Its cost, if prices are known.
     pub(crate) turn_cost: Option<f64>,
 }
 
-/// What the model says, made safe for a terminal piece by piece, with the colours of Markdown where there are any.
+/// The text of the model, made safe for a terminal piece by piece, with Markdown colours.
 #[derive(Debug)]
 struct Speech {
     colors: Option<Highlighter>,
-    /// A line end may follow what the last piece ended with.
+    /// Whether the last piece ended with a carriage return, which a line feed may follow.
     has_return: bool,
-    /// Whether what comes next begins a line.
+    /// Whether the next piece begins a line.
     is_at_start: bool,
 }
 
-/// Whoever waits longer wants to know what for.
+/// A wait longer than this is explained.
 const LONG: Duration = Duration::from_secs(5);
-/// How much of what a tool is given or answers is shown.
+/// The longest excerpt of a tool's arguments or result.
 const BRIEF: usize = 100;
-/// How much of the reason of a refusal is shown: paths are long, and the reason stands behind them.
+/// The longest excerpt of the reason of a refusal: paths are long, and the reason follows them.
 const REASON: usize = 1000;
 
 fn send(sender: &UnboundedSender<UiEvent>, event: UiEvent) {
     pending::add();
-    // Whoever is gone does not want to know.
+    // The receiver may be gone.
     if sender.send(event).is_err() {
         pending::done();
     }
 }
 
 impl EventSender {
-    /// Middleware, where it tells things, and the layer that writes the trace there, where one is wanted.
-    /// The secrets are masked in both, whole or in pieces.
+    /// Returns the middleware, the middleware that writes the trace if it is printed, and the
+    /// receiver. Secrets are redacted in both, whole or in pieces.
     pub(crate) fn new(
         view: View,
         secrets: &KnownSecrets,
@@ -146,7 +146,7 @@ impl Middleware for EventSender {
     fn note(&self, turn: &Turn, what: &EventKind) {
         if self.view == View::Events {
             let mut pieces = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
-            // A trace has no pieces; whoever follows the events wants them.
+            // A trace has no pieces, but a live view prints them.
             for piece in pieces.take(what) {
                 let line = serde_json::to_string(&turn.event(&piece)).unwrap_or_default();
                 send(&self.sender, UiEvent::Line(line));
@@ -160,7 +160,8 @@ impl Middleware for EventSender {
 }
 
 impl Pieces {
-    /// What can be shown by now, as what happens now goes on or ends what was said.
+    /// Returns the events that can be printed now, given that this event continues or ends the text
+    /// so far.
     fn take(&mut self, what: &EventKind) -> Vec<EventKind> {
         let heard = match what {
             EventKind::Heard { text } => self.heard.take(text),
@@ -173,7 +174,7 @@ impl Pieces {
         let heard = (!heard.is_empty()).then_some(EventKind::Heard { text: heard });
         let thought = (!thought.is_empty()).then_some(EventKind::Thought { text: thought });
         let calls = matches!(what, EventKind::Calls { .. }).then(|| what.clone());
-        // Of the two only the one that ends was before what happens now.
+        // Of text and reasoning, only the one that ends came before this event.
         let said = match what {
             EventKind::Heard { .. } => [thought, heard],
             _ => [heard, thought],
@@ -205,12 +206,12 @@ impl EventRenderer {
         }
     }
 
-    /// How it shows things.
+    /// Returns the way events are printed.
     pub(crate) fn view(&self) -> View {
         self.view
     }
 
-    /// Shows something that happened.
+    /// Prints an event.
     pub(crate) fn show(&mut self, event: UiEvent, printer: &mut Printer) -> Result<()> {
         let shown = self.show_event(event, printer);
         pending::done();
@@ -236,7 +237,7 @@ impl EventRenderer {
         if self.view == View::Stream {
             match &what {
                 EventKind::Heard { text } if printer.is_terminal => return self.say(text, printer),
-                // What broke off cannot be taken back from whoever reads a pipe.
+                // Text that breaks off cannot be taken back from a pipe.
                 EventKind::Heard { text } => self.held.push_str(text),
                 EventKind::Replied { .. } if !printer.is_terminal => {
                     let reply = std::mem::take(&mut self.held);
@@ -277,7 +278,7 @@ impl EventRenderer {
         {
             self.clear(printer)?;
             let message = message.replace('\n', "; ");
-            // One that is set belongs to no skill.
+            // A configured server belongs to no skill.
             let of = if skill.is_empty() { String::new() } else { format!(" of skill `{skill}`") };
             let why = match message.strip_prefix(&format!("the server `{server}` ")) {
                 Some(rest) => rest.to_owned(),
@@ -292,7 +293,7 @@ impl EventRenderer {
             && matches!(self.view, View::Stream | View::Whole)
             && !printer.quiet
         {
-            // What a server is given is for a person to set, and not for the model.
+            // The configuration of a server is for a person, not for the model.
             self.clear(printer)?;
             printer.hint(hint);
         }
@@ -309,13 +310,13 @@ impl EventRenderer {
         Ok(())
     }
 
-    /// Ends what is shown, so that something else can be.
+    /// Ends the current line, so that something else can be printed.
     pub(crate) fn end(&mut self, printer: &mut Printer) -> Result<()> {
         self.held.clear();
         self.clear(printer)
     }
 
-    /// Says the answer, where it was not said as it came.
+    /// Prints the answer, unless it was streamed.
     pub(crate) fn answer(&mut self, text: &str, printer: &mut Printer) -> Result<()> {
         self.clear(printer)?;
         if self.view == View::Whole || self.view == View::Stream && self.said == 0 {
@@ -324,7 +325,8 @@ impl EventRenderer {
         self.end_line(printer)
     }
 
-    /// How many actions were refused in this turn, and how to allow them; nothing where none was.
+    /// Returns the number of actions refused in this turn, and how to allow them; `None` if there
+    /// were none.
     pub(crate) fn refused(&self) -> Option<String> {
         let hints: BTreeSet<&str> = self.refused.iter().flatten().map(|it| &**it).collect();
         let how = match (hints.len(), hints.first()) {
@@ -338,7 +340,7 @@ impl EventRenderer {
         }
     }
 
-    /// What is told of a call that did something, or was not allowed to.
+    /// Returns the line for a call that had an effect, or was refused.
     fn done(&mut self, what: &EventKind) -> Option<String> {
         match what {
             EventKind::Called { id, input, .. } => {
@@ -357,7 +359,7 @@ impl EventRenderer {
         }
     }
 
-    /// A refusal with its reason, whole, where that is not told yet.
+    /// Returns a refusal, with its whole reason unless that was printed already.
     fn refusal(&mut self, outcome: &Outcome) -> String {
         let is_new = |it: &&String| !is_noted(it) && self.refusals.insert((*it).clone());
         match outcome.message.as_ref().filter(is_new) {
@@ -366,7 +368,7 @@ impl EventRenderer {
         }
     }
 
-    /// What is told of a skill that is used, where no line that changes says so.
+    /// Returns the line for an activated skill, if no status line shows it.
     fn uses(&self, what: &EventKind, printer: &Printer) -> Option<String> {
         let is_shown = matches!(self.view, View::Stream | View::Whole) && !printer.err_is_terminal;
         match what {
@@ -398,7 +400,7 @@ impl EventRenderer {
             }
             EventKind::Asked { step, .. } => {
                 (self.steps, self.said) = (*step, 0);
-                // A block of code that was not closed ends with the reply.
+                // An unclosed code block ends with the reply.
                 self.speech.colors = None;
             }
             EventKind::Spending { spent, cost, turn_cost } => {
@@ -422,7 +424,7 @@ impl EventRenderer {
         printer.flush()
     }
 
-    /// Shows what is going on, instead of what was shown before.
+    /// Replaces the status line.
     fn status(&mut self, text: &str, printer: &mut Printer) -> Result<()> {
         if self.view == View::Stream && printer.is_terminal {
             self.end_line(printer)?;
@@ -432,7 +434,7 @@ impl EventRenderer {
         Ok(())
     }
 
-    /// Takes away what will be replaced, and ends the line that is being said.
+    /// Removes the status line, and ends the line of text being streamed.
     fn clear(&mut self, printer: &mut Printer) -> Result<()> {
         if self.has_status {
             printer.progress_ends();
@@ -454,8 +456,8 @@ impl EventRenderer {
 }
 
 impl Speech {
-    /// A piece as a terminal can show it: line ends of every kind stay, whatever else would move the
-    /// cursor is shown.
+    /// Makes a piece safe for a terminal: keeps line ends of every kind, escapes other control
+    /// characters.
     fn safe(&mut self, piece: &str) -> String {
         let mut text = String::with_capacity(piece.len() + 1);
         if std::mem::take(&mut self.has_return) {
@@ -477,7 +479,7 @@ impl Speech {
         }
     }
 
-    /// Ends what is being said: what was held back of it, and whether it leaves a line open.
+    /// Ends the text: returns what was buffered, and whether it leaves a line open.
     fn ends(&mut self) -> (String, bool) {
         self.has_return = false;
         let rest = self.colors.as_mut().map(Highlighter::end).unwrap_or_default();
@@ -485,7 +487,7 @@ impl Speech {
     }
 }
 
-/// What happened, in a line; nothing for what nobody follows.
+/// Describes an event in one line; `None` for events of no interest.
 fn story(what: &EventKind) -> Option<String> {
     Some(match what {
         EventKind::Matched { scores, .. } => {
@@ -536,7 +538,7 @@ fn story(what: &EventKind) -> Option<String> {
     })
 }
 
-/// Whether a call of one of our tools changes nothing.
+/// Returns whether a call of a built-in tool is read-only.
 fn only_looks(tool: &str, input: &str) -> bool {
     let reads = || {
         let input: Json = serde_json::from_str(input).unwrap_or_default();
@@ -546,7 +548,7 @@ fn only_looks(tool: &str, input: &str) -> bool {
         || tool == "file_operations" && reads()
 }
 
-/// A skill that was considered, with how sure that is.
+/// Formats a skill that was considered, with its confidence.
 fn score(score: &SkillScore) -> String {
     if score.carried {
         return format!("{} carried over", score.name);
@@ -554,7 +556,7 @@ fn score(score: &SkillScore) -> String {
     format!("{} {:.0} %", score.name, score.confidence * 100.0)
 }
 
-/// The same with how much of it is shown, and what speaks for it.
+/// Like [`score`], with the disclosure level and the evidence.
 pub(crate) fn judged(it: &SkillScore) -> String {
     let level = it.level.as_deref().unwrap_or("not shown");
     let why = if it.why.is_empty() { String::new() } else { format!(": {}", it.why.join(", ")) };
@@ -574,7 +576,7 @@ fn brief(text: &str) -> String {
     safe::cut(&safe::line(text), BRIEF)
 }
 
-/// One field of each object of a list.
+/// Joins one field of each object of a list.
 fn names(list: &Json, field: &str) -> String {
     let names = list.as_array().into_iter().flatten().filter_map(|it| it[field].as_str());
     names.collect::<Vec<_>>().join(", ")

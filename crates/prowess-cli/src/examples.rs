@@ -1,10 +1,10 @@
-//! Examples, as they stand at the end of the long help of every command.
+//! The examples at the end of the long help of every command.
 
 use std::fmt::Write as _;
 
 use clap::{Command, builder::Styles};
 
-/// A command, as it is typed behind `prowess`; and what else may be typed, with what for.
+/// A command, without `prowess`, and its examples: arguments, and their purpose.
 type Examples = (&'static str, &'static [(&'static str, &'static str)]);
 
 /// Every command has examples. A new command is one more entry here.
@@ -276,7 +276,7 @@ const EXAMPLES: &[Examples] = &[
     ),
 ];
 
-/// Puts the examples where they are shown.
+/// Adds the examples to the help.
 pub(crate) fn add(command: Command) -> Command {
     EXAMPLES.iter().fold(command, |command, (path, examples)| {
         let text = text(examples);
@@ -337,7 +337,7 @@ mod tests {
         }
     }
 
-    /// The words of a line, as a shell would see them that knows nothing but single quotes.
+    /// Splits a line into words like a shell that knows only single quotes.
     fn words(line: &str) -> Vec<String> {
         let mut words = vec![String::new()];
         let mut is_quoted = false;

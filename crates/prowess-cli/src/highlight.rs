@@ -1,4 +1,5 @@
-//! Colours for Markdown as it comes, for people at a terminal. No character of it changes, so that it can be copied.
+//! Colours for streamed Markdown at a terminal. No character changes, so that the text can be
+//! copied.
 
 use anstyle::{AnsiColor, Style};
 
@@ -6,47 +7,47 @@ use crate::printer::{DIM, NAME};
 
 const CODE: Style = AnsiColor::Cyan.on_default();
 
-/// Colours Markdown piece by piece: headings, blocks of code, and code within a line.
+/// Colours Markdown piece by piece: headings, code blocks, and inline code.
 #[derive(Debug, Default)]
 pub(crate) struct Highlighter {
-    /// The beginning of a line, as long as it may be that of a heading or a block of code.
+    /// The beginning of a line that may still become a heading or a code fence.
     start: String,
     line: Line,
-    /// The sign that the block of code was opened with, in which we are.
+    /// The fence character of the code block we are in.
     fence: Option<char>,
-    /// The colour that is on.
+    /// The current colour.
     style: Option<Style>,
 }
 
-/// What a line has turned out to be so far.
+/// The kind of a line, as far as it is known.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Line {
     #[default]
     Undecided,
-    /// It opens or closes a block of code.
+    /// It opens or closes a code block.
     Fence,
     /// A heading, or a line of code.
     Whole,
     Prose,
-    /// Code within a line of prose.
+    /// Inline code in a line of prose.
     Code,
 }
 
 impl Highlighter {
-    /// All of a text.
+    /// Colours a whole text.
     pub(crate) fn whole(text: &str) -> String {
         let mut highlighter = Self::default();
         highlighter.piece(text) + &highlighter.end()
     }
 
-    /// The next piece of a text, coloured as far as it is known what it is.
+    /// Colours the next piece of a text, as far as its kind is known.
     pub(crate) fn piece(&mut self, text: &str) -> String {
         let mut out = String::with_capacity(text.len() + 16);
         text.chars().for_each(|it| self.take(it, &mut out));
         out
     }
 
-    /// What is left of the text, with the colour switched off.
+    /// Returns the rest of the text, and resets the colour.
     pub(crate) fn end(&mut self) -> String {
         let mut out = String::new();
         if self.line == Line::Undecided && !self.start.is_empty() {
@@ -88,7 +89,7 @@ impl Highlighter {
         }
     }
 
-    /// Finds out what a line is by its beginning and the sign behind it.
+    /// Decides the kind of a line by its beginning and the character after it.
     fn decide(&mut self, next: Option<char>, out: &mut String) {
         let start = std::mem::take(&mut self.start);
         let marks = start.trim_start();
@@ -112,7 +113,7 @@ impl Highlighter {
         }
         self.paint(style, out);
         match self.line {
-            // Signs of code may be among the first.
+            // The beginning may contain backticks.
             Line::Prose => start.chars().chain(next).for_each(|it| self.take(it, out)),
             _ => {
                 out.push_str(&start);

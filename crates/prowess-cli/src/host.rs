@@ -1,4 +1,4 @@
-//! What runs things, made from settings and what was typed.
+//! The parts that run things, made from settings and the command line.
 
 use std::{
     collections::BTreeMap,
@@ -67,7 +67,7 @@ pub(crate) struct LimitArgs {
 }
 
 impl LimitArgs {
-    /// What executes skills. A variable that is to be passed on and is not set is at fault.
+    /// Returns the executor of skills. It is an error to pass on a variable that is not set.
     pub(crate) fn executor(
         &self,
         config: &Config,
@@ -87,12 +87,12 @@ impl LimitArgs {
         Ok(executor.with_environment(self.environment(config)?))
     }
 
-    /// The directories that scripts may write, in full.
+    /// Returns the absolute paths of the directories that scripts may write to.
     pub(crate) fn writes(&self) -> Vec<PathBuf> {
         self.write.iter().map(|it| path::absolute(it).unwrap_or_else(|_| it.clone())).collect()
     }
 
-    /// Says which of these are not for servers, and what is instead.
+    /// Warns about options that do not apply to servers, and names the setting that does.
     pub(crate) fn warn_about_servers(&self, printer: &mut Printer) {
         if self.unsandboxed {
             printer.warning("`--unsandboxed` is not for servers: they always run in the sandbox");
@@ -102,7 +102,7 @@ impl LimitArgs {
         }
     }
 
-    /// What starts the servers that skills bring.
+    /// Returns the launcher of the MCP servers of skills.
     pub(crate) fn starter(
         &self,
         config: &Config,
@@ -125,18 +125,18 @@ impl LimitArgs {
         Ok(starter.with_environment(self.environment(config)?))
     }
 
-    /// What scripts and commands run in.
+    /// Returns the sandbox of scripts and commands.
     pub(crate) fn sandbox(&self, config: &Config, launcher: Launcher) -> Sandbox {
         let sandbox = Sandbox::new(launcher, config.sandbox.level.value);
         if self.unsandboxed { sandbox.without() } else { sandbox }
     }
 
-    /// How long and how much a run may take.
+    /// Returns the limits of a run.
     pub(crate) fn limits(&self, config: &Config) -> RunLimits {
         let mut limits = config.limits();
         if let Some(timeout) = self.timeout {
             limits.timeout = timeout;
-            // Whoever allows more time allows all of it to be used, unless that was set.
+            // More wall-clock time means as much more CPU time, unless that was set.
             if config.limits.cpu.origin == SettingOrigin::Default {
                 limits.cpu = limits.cpu.max(timeout);
             }
@@ -144,7 +144,7 @@ impl LimitArgs {
         limits
     }
 
-    /// What decides whether something is run.
+    /// Returns the authorizer of runs.
     pub(crate) fn authorizer(&self, config: &Config) -> Authorizer {
         let mut authorizer =
             authorizer(config, Arc::new(RecordingApprover::new(approver(self.yes))));
@@ -178,7 +178,7 @@ impl LimitArgs {
     }
 }
 
-/// Where the interpreters of scripts are looked for. What lies in a project counts once it is trusted.
+/// Returns the search for script interpreters. Those of a project are used once it is trusted.
 pub(crate) fn interpreters(config: &Config) -> InterpreterSearch {
     let configured = [("python", &config.run.python), ("node", &config.run.node)];
     let configured =
@@ -202,7 +202,7 @@ pub(crate) fn interpreters(config: &Config) -> InterpreterSearch {
     }
 }
 
-/// The environments that are prepared; nothing where there is no home.
+/// Returns the store of prepared environments; `None` without a home directory.
 pub(crate) fn environments() -> Option<EnvironmentStore> {
     let state = state().filter(|it| !is_homeless(it))?;
     let records = Arc::new(Records::at(state));
@@ -214,7 +214,7 @@ fn environments_folder() -> Option<PathBuf> {
     Some(data.join("environments")).filter(|it| !is_homeless(it))
 }
 
-/// The proxies that `HTTPS_PROXY` and its kin name.
+/// Returns the proxies of `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`.
 pub(crate) fn proxies() -> Result<Proxies, CliError> {
     Proxies::from_variables(|name| env::var(name).ok()).map_err(|error| {
         let hint = "set it to a URL such as `http://proxy.example:3128`, or unset it";
@@ -222,7 +222,7 @@ pub(crate) fn proxies() -> Result<Proxies, CliError> {
     })
 }
 
-/// What prepares environments; nothing where there is no home.
+/// Returns the preparer of environments; `None` without a home directory.
 pub(crate) fn preparer(config: &Config, launcher: Launcher, proxies: Proxies) -> Option<Preparer> {
     let settings = &config.prepare;
     let limits = PrepareLimits {
@@ -241,14 +241,14 @@ pub(crate) fn preparer(config: &Config, launcher: Launcher, proxies: Proxies) ->
     })
 }
 
-/// An executor that offers to install what the scripts lack that a model calls.
+/// Makes an executor offer to install missing packages of the scripts that a model calls.
 pub(crate) fn preparing(
     executor: Executor,
     config: &Config,
     launcher: Launcher,
     authorizer: &Authorizer,
 ) -> Executor {
-    // What is wrong with the variables is said where somebody asks for packages.
+    // Errors in the proxy variables are reported when packages are requested.
     match preparer(config, launcher, proxies().unwrap_or_default()) {
         Some(preparer) => {
             executor.with_preparation(Arc::new(preparer), authorizer.approver.clone())
@@ -257,7 +257,7 @@ pub(crate) fn preparing(
     }
 }
 
-/// The network that scripts reach: the hosts that the policy lists, and no others.
+/// Returns the network of scripts: the hosts that the policy lists, and no others.
 fn network(policy: &Policy) -> Result<Network, Box<Outcome>> {
     if policy.script_hosts.is_empty() {
         return Ok(Network::None);
@@ -269,7 +269,7 @@ fn network(policy: &Policy) -> Result<Network, Box<Outcome>> {
     Ok(Network::Proxy(Arc::new(Proxy::new(hosts))))
 }
 
-/// What decides whether something is done, and asks this one.
+/// Returns the authorizer that asks this approver.
 pub(crate) fn authorizer(config: &Config, approver: Arc<dyn Approver>) -> Authorizer {
     let records = match state() {
         Some(directory) if is_homeless(&directory) => {
@@ -288,7 +288,7 @@ pub(crate) fn authorizer(config: &Config, approver: Arc<dyn Approver>) -> Author
     if !names_roots(config) {
         policy.roots.retain(|it| !is_home(it));
     }
-    // Whoever could write what libraries recall could say what skills there are.
+    // Anyone who can write the cache of libraries can change which skills there are.
     let cache = cache_folder()
         .filter(|it| DirBuilder::new().recursive(true).mode(0o700).create(it).is_ok());
     policy.withheld.extend(state().into_iter().chain(cache).chain(environments_folder()));
@@ -296,8 +296,8 @@ pub(crate) fn authorizer(config: &Config, approver: Arc<dyn Approver>) -> Author
     Authorizer { policy, approver, records }
 }
 
-/// Whether the user has named the directories that tools may use; what a project names does not count
-/// for a home.
+/// Returns whether the user has named the directories that tools may use; those that a project
+/// names do not count for a home directory.
 fn names_roots(config: &Config) -> bool {
     match &config.policy.roots.origin {
         SettingOrigin::File { path, .. } => {
@@ -307,26 +307,26 @@ fn names_roots(config: &Config) -> bool {
     }
 }
 
-/// Whether a directory is the home directory, or one above it, such as `/home`.
+/// Returns whether a directory is the home directory, or one above it, such as `/home`.
 pub(crate) fn is_home(directory: &Path) -> bool {
     let real = |it: &Path| fs::canonicalize(it).unwrap_or_else(|_| it.to_owned());
     env::home_dir().is_some_and(|it| real(&it).starts_with(real(directory)))
 }
 
-/// What tools wrote over, for `prowess undo`; nothing where there is no home.
+/// Returns the history of changed files, for `prowess undo`; `None` without a home directory.
 pub(crate) fn history() -> Option<ChangeHistory> {
     let state = state().filter(|it| !is_homeless(it))?;
     Some(ChangeHistory::at(state.join("changes")))
 }
 
-/// Where logins to servers are kept; nothing where there is no home. No script or command can read them, as nothing
-/// of the state can be read.
+/// Returns the store of logins to servers; `None` without a home directory. It is in the state
+/// directory, which no script or command can read.
 fn logins() -> Option<Logins> {
     let state = state().filter(|it| !is_homeless(it))?;
     Some(Logins::at(state.join("logins")))
 }
 
-/// A library without the skills that a rule denies, which are counted on stderr.
+/// Returns a library without the skills that the policy denies, and prints their number on stderr.
 pub(crate) fn shown(library: Library, config: &Config, printer: &mut Printer) -> Library {
     if config.policy.rules.value.is_empty() {
         return library;
@@ -341,7 +341,7 @@ pub(crate) fn shown(library: Library, config: &Config, printer: &mut Printer) ->
     library.keeping(|it| !authorizer.is_denied(it))
 }
 
-/// Why a variable cannot be passed on, whatever its value.
+/// Returns the reason why a variable cannot be passed on, whatever its value.
 fn unfit(name: &str) -> Option<&'static str> {
     if name.contains('=') {
         return Some("`--env` takes only a name; the value comes from the environment");
@@ -351,30 +351,30 @@ fn unfit(name: &str) -> Option<&'static str> {
     is_own.then_some("every script gets its own value")
 }
 
-/// Where the user's own settings are looked for.
+/// Returns the places of the user's own settings.
 pub(crate) fn user_places() -> Places {
     let home = env::home_dir();
-    // By the specification of these directories, one that is relative is none.
+    // The XDG specification ignores relative paths.
     let xdg = env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|it| it.is_absolute());
     let user = xdg.or_else(|| Some(home.as_ref()?.join(".config")));
     Places { user: user.map(|it| it.join("prowess")), home, ..Places::default() }
 }
 
-/// Where decisions are recorded, sessions are kept, and what commands may not leave behind is moved;
-/// nothing where there is no home.
+/// Returns the state directory, with the audit log, sessions and quarantined files; `None` without
+/// a home directory.
 pub(crate) fn state() -> Option<PathBuf> {
     base_directory("XDG_STATE_HOME", ".local/state")
 }
 
-/// Our directory in one of the XDG base directories; nothing where there is no home.
+/// Returns our directory in one of the XDG base directories; `None` without a home directory.
 fn base_directory(variable: &str, in_home: &str) -> Option<PathBuf> {
     let xdg = env::var_os(variable).map(PathBuf::from).filter(|it| it.is_absolute());
     let home = || env::home_dir().filter(|it| it.is_absolute());
     Some(xdg.or_else(|| Some(home()?.join(in_home)))?.join("prowess"))
 }
 
-/// Where libraries keep what they have read; nothing where others could write, too, or where there is
-/// no home.
+/// Returns the cache of libraries; `None` where others could write to it too, or without a home
+/// directory.
 pub(crate) fn cache() -> Option<Cache> {
     let folder = cache_folder()?;
     let is_private = |it: Metadata| {
@@ -389,12 +389,13 @@ fn cache_folder() -> Option<PathBuf> {
     base_directory("XDG_CACHE_HOME", ".cache").filter(|it| !is_homeless(it))
 }
 
-/// Whether something would lie in a home that is not there, and that nobody here should make.
+/// Returns whether a path is in a home directory that does not exist and should not be created.
 fn is_homeless(directory: &Path) -> bool {
     env::home_dir().is_some_and(|home| directory.starts_with(&home) && !home.exists())
 }
 
-/// Waits until somebody ends the program; it listens from now on.
+/// Returns a future that waits for the end of the program; its signal handlers are installed at
+/// once.
 pub(crate) fn stop() -> io::Result<impl Future<Output = ()>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -406,7 +407,7 @@ pub(crate) fn stop() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// A time as it is typed.
+/// Parses a duration.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
     let wanted = "must be a time such as `500ms`, `5s`, `2m` or `30d`, at most a year";
     duration(text).ok_or_else(|| wanted.to_owned())

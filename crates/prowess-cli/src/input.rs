@@ -1,4 +1,4 @@
-//! What is typed, or lies in a file that is named instead.
+//! Input from the command line, a file or standard input.
 
 use std::{
     fs::{self, File},
@@ -10,10 +10,11 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::ExitStatus;
 
-/// The most that is read.
+/// The largest input, in bytes.
 const MOST: u64 = 8 * 1024 * 1024;
 
-/// The text that is meant: of the file behind `@`, of standard input for `-`, else what was typed.
+/// Returns the text of an argument: the file after `@`, standard input for `-`, otherwise the
+/// argument itself.
 pub(crate) fn text(typed: &str) -> Result<String> {
     let (source, name): (Box<dyn Read>, &str) = match (typed, typed.strip_prefix('@')) {
         ("-", _) => (Box::new(io::stdin()), "standard input"),
@@ -29,17 +30,18 @@ pub(crate) fn text(typed: &str) -> Result<String> {
     Ok(text)
 }
 
-/// Opens an ordinary file.
+/// Opens a regular file.
 pub(crate) fn open(path: &Path) -> Result<File> {
     let cannot = || format!("cannot open `{}`", path.display());
-    // A pipe would be waited for, whoever writes to it or not.
+    // Opening a pipe would wait for its writer.
     if !fs::metadata(path).with_context(cannot)?.is_file() {
         bail!("`{}` is not a regular file; `-` reads standard input", path.display());
     }
     File::open(path).with_context(cannot)
 }
 
-/// How a command ends whose input could not be taken: what could not be read is not known to be wrong.
+/// Returns the exit status of a command whose input could not be read: input that was not read is
+/// not known to be wrong.
 pub(crate) fn status(error: &anyhow::Error) -> ExitStatus {
     let is_unread = error.chain().any(|it| it.is::<io::Error>());
     if is_unread { ExitStatus::Error } else { ExitStatus::Failure }

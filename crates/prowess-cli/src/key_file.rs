@@ -1,4 +1,4 @@
-//! A key that stands in a file.
+//! A key in a file.
 
 use std::{fs::File, io, io::Read as _, os::unix::fs::MetadataExt as _, path::Path};
 
@@ -7,31 +7,31 @@ use rustix::{
     process::geteuid,
 };
 
-/// A key cannot be taken from a file. No message holds any of it.
+/// A key could not be read from a file. No message contains any of it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeyFileError {
     /// The file cannot be read.
     #[error("the key cannot be read")]
     Read(#[source] io::Error),
-    /// It is a directory, a device or the like.
+    /// It is not a regular file.
     #[error("the key file is not a regular file")]
     Kind,
     /// Others could read or change it.
     #[error("the key file can be read or changed by others (mode {mode:03o})")]
     Open {
-        /// The rights that it has.
+        /// Its permissions.
         mode: u32,
     },
-    /// It belongs to somebody else.
+    /// It belongs to another user.
     #[error("the key file belongs to another user")]
     Owner,
-    /// It holds nothing, more than one line, or what is no text.
+    /// It is empty, has more than one line, or is not text.
     #[error("the key file must have one line of text")]
     Content,
 }
 
 impl KeyFileError {
-    /// What to do about it.
+    /// Returns a hint.
     pub(crate) fn hint(&self, path: &Path) -> Option<String> {
         let path = path.display();
         match self {
@@ -44,12 +44,12 @@ impl KeyFileError {
 /// The longest key, in bytes.
 const LONGEST: u64 = 16 * 1024;
 
-/// The key that a file holds, if it lies there safely: nobody but its owner, who asks, can read it.
+/// Reads the key in a file that only its owner, the user, can read.
 pub(crate) fn key_of_file(path: &Path) -> Result<String, KeyFileError> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::empty());
     let file = File::from(file.map_err(|it| KeyFileError::Read(it.into()))?);
-    // What was opened is asked, because the path may lead elsewhere by now.
+    // The open file is checked, because the path may lead elsewhere by now.
     let metadata = file.metadata().map_err(KeyFileError::Read)?;
     if !metadata.is_file() {
         return Err(KeyFileError::Kind);

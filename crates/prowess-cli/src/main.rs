@@ -52,14 +52,14 @@ use crate::{
     printer::Printer,
 };
 
-/// How a command ended.
+/// The exit status of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ExitStatus {
-    /// All is well.
+    /// It succeeded.
     Success,
-    /// The skill or what was typed is at fault.
+    /// The skill or the command line is wrong.
     Failure,
-    /// We could not do it, and have said why.
+    /// The command could not be carried out; the reason was printed.
     Error,
 }
 
@@ -97,7 +97,7 @@ fn main() -> ExitCode {
             let _ = printer.error_document();
             status.code()
         }
-        // Whoever read our output has enough of it.
+        // A reader that closes the pipe is not an error.
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             let status = match error.downcast_ref::<CliError>() {
@@ -119,7 +119,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Shows the help or version that was asked for; says what is wrong with anything else.
+/// Prints the help or version; any other error becomes a usage error.
 fn help(error: &clap::Error, printer: &mut Printer) -> Result<ExitStatus> {
     let words: Vec<String> = arguments::words().skip(1).collect();
     let is_help = error.kind() == ErrorKind::DisplayHelp;

@@ -1,7 +1,6 @@
-//! Markdown of our own, such as the pages of rules, for people at a terminal.
+//! Renders our own Markdown, such as the pages of rules, for a terminal.
 //!
-//! What is understood is what those pages have: headings, paragraphs, lists, blocks of code, and code
-//! within a line.
+//! It supports what those pages use: headings, paragraphs, lists, code blocks, and inline code.
 
 use anstyle::{AnsiColor, Style};
 use unicode_width::UnicodeWidthStr as _;
@@ -10,10 +9,10 @@ use crate::printer::{DIM, NAME, painted};
 
 const CODE: Style = AnsiColor::Cyan.on_default();
 
-/// How far code is moved in.
+/// The indent of code.
 const MARGIN: &str = "    ";
 
-/// Renders a text in lines that are no wider than `width`, as far as its words are not.
+/// Renders a text in lines no wider than `width`, unless a word is.
 pub(crate) fn render(text: &str, width: usize, colored: bool) -> String {
     let mut page = Page { width, colored, out: String::new(), paragraph: String::new() };
     let mut fence = None;
@@ -39,7 +38,7 @@ struct Page {
     width: usize,
     colored: bool,
     out: String,
-    /// The words of a paragraph or item that has not ended yet.
+    /// The words of the open paragraph or item.
     paragraph: String,
 }
 
@@ -81,7 +80,7 @@ impl Page {
         }
     }
 
-    /// Names the file that a block of code stands for.
+    /// Adds the name of the file that a code block shows.
     fn caption(&mut self, info: &str) {
         if let Some(path) = info.split(' ').nth(2) {
             self.out.push_str(&painted(&format!("  {path}"), DIM, self.colored));
@@ -98,7 +97,7 @@ impl Page {
     }
 }
 
-/// Breaks a line between words; the lines behind the first are indented.
+/// Wraps a line between words, and indents all lines but the first.
 pub(crate) fn wrapped(text: &str, width: usize, indent: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for (number, word) in text.split(' ').enumerate() {

@@ -1,7 +1,8 @@
-//! From plugins to skills: one of the old kind, a folder with a `plugin-manifest.json`, becomes a skill; one
-//! of Claude Code or of Agent Plugins 1.0 has skills, which are taken out of it.
+//! From plugins to skills: a plugin of the old kind, a folder with a `plugin-manifest.json`,
+//! becomes a skill;
+//! one of Claude Code or of Agent Plugins 1.0 has skills, which are copied out of it.
 //!
-//! Nothing of a plugin is run. What a skill has no place for is told, item by item.
+//! Nothing of a plugin is run. Items that have no place in a skill are reported one by one.
 
 mod secret;
 mod plugin;
@@ -30,7 +31,7 @@ use self::{
 /// The manifest of a plugin.
 const MANIFEST: &str = "plugin-manifest.json";
 
-/// The skill that a plugin has become.
+/// A skill made from a plugin.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MigratedSkill {
     /// Its frontmatter.
@@ -41,51 +42,51 @@ pub(crate) struct MigratedSkill {
     pub(crate) lost: Vec<LostItem>,
 }
 
-/// Something of a plugin that a skill has no place for.
+/// An item of a plugin that has no place in a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LostItem {
     /// The item, in words.
     pub(crate) what: String,
-    /// Why it was left.
+    /// The reason it was left out.
     pub(crate) why: String,
 }
 
-/// A plugin did not become a skill.
+/// A plugin could not be made a skill.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MigrateError {
-    /// There is no plugin.
+    /// The folder has no plugin.
     #[error("there is no `plugin-manifest.json`, `.claude-plugin/plugin.json` or `plugin.json` of an Agent Plugin in `{}`", path.display())]
     NoPlugin {
-        /// Where.
+        /// The folder.
         path: PathBuf,
     },
-    /// It has skills nowhere that a plugin of its kind has them.
+    /// The plugin has no skill in the places of its kind.
     #[error("the plugin `{}` has no skills", path.display())]
     NoSkill {
         /// The plugin.
         path: PathBuf,
     },
-    /// It is a link, and might lead anywhere.
+    /// The plugin is a link, which could lead anywhere.
     #[error("`{}` is a link, which is not followed", path.display())]
     Link {
         /// The plugin.
         path: PathBuf,
     },
-    /// It is a skill already.
+    /// The folder is already a skill.
     #[error("`{}` has a `SKILL.md` already", path.display())]
     IsSkill {
         /// The plugin.
         path: PathBuf,
     },
-    /// Its manifest, or a file of it, cannot be read.
+    /// The manifest, or another file of the plugin, cannot be read.
     #[error("cannot read the plugin `{}`", path.display())]
     Read {
         /// The plugin.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: RootError,
     },
-    /// Its manifest is too large to be one.
+    /// The manifest is too large.
     #[error("the `plugin-manifest.json` of `{}` is larger than {most} bytes", path.display())]
     TooLarge {
         /// The plugin.
@@ -93,15 +94,15 @@ pub(crate) enum MigrateError {
         /// The limit, in bytes.
         most: u64,
     },
-    /// Its manifest is no JSON object.
+    /// The manifest is not a JSON object.
     #[error("the manifest of `{}` is not a JSON object", path.display())]
     NotJson {
         /// The plugin.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: serde_json::Error,
     },
-    /// It has no name, or none that a skill could have.
+    /// The plugin has no name, or none that is valid for a skill.
     #[error("the name of the plugin `{}` is not a valid skill name", path.display())]
     NoName {
         /// The plugin.
@@ -109,8 +110,8 @@ pub(crate) enum MigrateError {
     },
 }
 
-/// The folders that a path stands for: of a manifest, of a plugin, or of all plugins inside. Where
-/// there is none, the path itself, of which [`migrate`] says why not.
+/// Returns the plugin folders that a path means: of a manifest, of a plugin, or of all plugins
+/// inside. If there is none, the path itself, for which [`migrate`] gives the reason.
 pub(crate) fn plugins(path: &Path) -> Vec<PathBuf> {
     if !path.is_dir() {
         let manifests = [MANIFEST, bundle::CLAUDE, bundle::MARKETPLACE, bundle::AGENT];
@@ -132,7 +133,7 @@ pub(crate) fn plugins(path: &Path) -> Vec<PathBuf> {
     if found.is_empty() || has_manifest(path) { vec![path.to_owned()] } else { found }
 }
 
-/// Makes skills of the plugin in a folder, whatever its kind.
+/// Makes skills of the plugin in a folder, of any kind.
 pub(crate) fn migrate_all(
     folder: &Path,
     limits: &SizeLimits,
@@ -144,7 +145,7 @@ pub(crate) fn migrate_all(
     }
 }
 
-/// Makes a skill of the plugin of the old kind in a folder. Files over the limits are left.
+/// Makes a skill of an old-style plugin in a folder. Files over the limits are left out.
 fn migrate(folder: &Path, limits: &SizeLimits) -> Result<MigratedSkill, MigrateError> {
     let path = || folder.to_owned();
     let read = |source| MigrateError::Read { path: path(), source };
@@ -156,7 +157,7 @@ fn migrate(folder: &Path, limits: &SizeLimits) -> Result<MigratedSkill, MigrateE
     if here.iter().any(|it| it.name.eq_ignore_ascii_case("SKILL.md")) {
         return Err(MigrateError::IsSkill { path: path() });
     }
-    // The text of a skill says all of it, some of it twice, and must leave room for files.
+    // The text of the skill repeats the manifest, some of it twice, and must leave room for files.
     let most = limits.max_document_size.min(limits.max_skill_size) / 8;
     let file = match root.file(Path::new(MANIFEST), Links::Never) {
         Err(RootError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {

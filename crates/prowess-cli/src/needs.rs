@@ -1,4 +1,4 @@
-//! What a skill needs and what of it is missing, as people and programs are told.
+//! The needs of a skill and those that are missing, as text and as JSON.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,17 +15,17 @@ use serde_json::{Value as Json, json};
 
 use crate::{host, printer::Printer, safe};
 
-/// What a skill needs, and what of it is not on this machine.
+/// The needs of a skill, and those that this machine lacks.
 pub(crate) struct SkillNeeds {
     needs: Needs,
     missing: Vec<Missing>,
 }
 
-/// How many things are named in one sentence.
+/// The most names in one sentence.
 const NAMED: usize = 8;
 
 impl SkillNeeds {
-    /// Looks at a skill and at this machine.
+    /// Compares the needs of a skill with this machine.
     pub(crate) fn of(skill: &Skill, interpreters: &InterpreterSearch) -> Self {
         let needs = detect(skill);
         let present = Present::look(interpreters, skill.absolute_folder().as_deref());
@@ -34,7 +34,7 @@ impl SkillNeeds {
         Self { needs, missing }
     }
 
-    /// Does the same for the skill in a folder; nothing where none can be loaded.
+    /// Like [`of`](Self::of), for the skill in a folder; `None` if it cannot be loaded.
     pub(crate) fn in_folder(
         folder: &Path,
         options: &Options,
@@ -46,14 +46,14 @@ impl SkillNeeds {
         library.all().next().map(|it| Self::of(it, interpreters))
     }
 
-    /// All of it, for programs.
+    /// Returns all needs as JSON.
     pub(crate) fn json(&self) -> Json {
         let mut document = json!(self.needs);
         document["missing"] = json!(self.missing);
         document
     }
 
-    /// Says what is needed, then what is missing and what was not understood, each in a line.
+    /// Prints one line each for the needs, the missing ones, and those that were not understood.
     pub(crate) fn tell(&self, name: &str, printer: &mut Printer) {
         if let Some(needed) = self.needed() {
             printer.note(&needed);
@@ -71,7 +71,7 @@ impl SkillNeeds {
         }
     }
 
-    /// What is needed, in a sentence; nothing for a skill that needs no more than a shell.
+    /// Returns a sentence with the needs; `None` for a skill that needs only a shell.
     pub(crate) fn needed(&self) -> Option<String> {
         let mut words: Vec<String> = Vec::new();
         let scripts = self.needs.scripts.iter().map(|it| &it.interpreter);
@@ -97,7 +97,7 @@ impl SkillNeeds {
         (!words.is_empty()).then(|| format!("needs {}", safe::line(&listed(&words))))
     }
 
-    /// What is missing, in a sentence; what the skill works without is not.
+    /// Returns a sentence with the missing needs; optional ones do not count.
     pub(crate) fn lacked(&self) -> Option<String> {
         let mut words: Vec<String> = Vec::new();
         for missing in self.missing.iter().filter(|it| !it.is_optional) {
@@ -112,7 +112,7 @@ impl SkillNeeds {
         (!words.is_empty()).then(|| format!("missing: {}", safe::line(&listed(&words))))
     }
 
-    /// How the programs that are missing are installed, where that is known.
+    /// Returns the command that installs the missing programs, if it is known.
     pub(crate) fn install_programs(&self) -> Option<String> {
         let is_program = |it: &&Missing| it.kind == MissingKind::Program && !it.is_optional;
         let missing = self.missing.iter().filter(is_program);
@@ -120,13 +120,13 @@ impl SkillNeeds {
         install_system_programs(&names)
     }
 
-    /// The same needs, without the packages and programs that only other scripts need.
+    /// Leaves out the packages and programs that only other scripts need.
     pub(crate) fn of_script(mut self, path: &str) -> Self {
         self.missing.retain(|it| it.scripts.is_empty() || it.scripts.iter().any(|it| it == path));
         self
     }
 
-    /// What installs the packages that are missing.
+    /// Returns a hint with the command that installs the missing packages.
     pub(crate) fn hint(&self, name: &str) -> Option<String> {
         let is_package = |it: &&Missing| it.kind == MissingKind::Package && !it.is_optional;
         let mut packages = self.missing.iter().filter(is_package).peekable();
@@ -136,7 +136,8 @@ impl SkillNeeds {
     }
 }
 
-/// The environments of a skill that are prepared, by their index among its needs, each with what was not installed.
+/// Returns the prepared environments of a skill by their index among its needs, each with the
+/// packages that were not installed.
 fn prepared(skill: &Skill, interpreters: &InterpreterSearch) -> BTreeMap<usize, Vec<String>> {
     let store = host::environments().filter(|it| !it.is_empty());
     let Some(store) = store else { return BTreeMap::new() };
@@ -148,7 +149,7 @@ fn prepared(skill: &Skill, interpreters: &InterpreterSearch) -> BTreeMap<usize, 
     recipes.into_iter().filter_map(found).collect()
 }
 
-/// The packages of an environment that are needed always, each with its place.
+/// Returns the required packages of an environment, each with its place.
 fn packages(environment: &EnvironmentNeeds) -> impl Iterator<Item = String> {
     let needed = environment.packages.iter().filter(|it| !it.is_optional);
     let is_imported = environment.declared == PackageDeclaration::Imports;

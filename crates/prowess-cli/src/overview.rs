@@ -1,4 +1,4 @@
-//! The help of the program itself: its commands, by what they are for.
+//! The help of the program itself: its commands, grouped by purpose.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use clap::{Command, builder::StyledStr};
 
 use crate::{arguments::Arguments, markdown::wrapped};
 
-/// What commands are for, and those that are. A new command is one more word here.
+/// The groups of commands by purpose. A new command is one more word here.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Find and read skills", &["find", "list", "show", "read", "catalog"]),
     ("Check and improve them", &["check", "rule", "doctor", "lab"]),
@@ -20,7 +20,7 @@ const GROUPS: &[(&str, &[&str])] = &[
 /// The widest line, as in the help of commands.
 const WIDEST: usize = 100;
 
-/// Renders the help, with all that can be said about flags if it is the long one.
+/// Renders the help; the long one describes flags in full.
 pub(crate) fn render(is_long: bool, width: Option<usize>) -> StyledStr {
     let mut command = Arguments::described();
     command.build();
@@ -28,7 +28,7 @@ pub(crate) fn render(is_long: bool, width: Option<usize>) -> StyledStr {
     let template = format!(
         "{{about-with-newline}}\nWithout a command, `prowess` shows your skills and which agents load them.\n\n{{usage-heading}} {{usage}}\n\n{commands}{{all-args}}"
     );
-    // They stand in their groups.
+    // The commands are printed in their groups.
     let mut command = command
         .mut_subcommands(|it| it.hide(true))
         .mut_args(|it| it.hide_short_help(false))
@@ -37,7 +37,7 @@ pub(crate) fn render(is_long: bool, width: Option<usize>) -> StyledStr {
     if is_long { command.render_long_help() } else { command.render_help() }
 }
 
-/// Every group, with a line for each command where it is wide enough.
+/// Renders the groups, with one line per command if there is room.
 fn groups(command: &Command, width: usize) -> String {
     let styles = command.get_styles();
     let (header, literal) = (styles.get_header(), styles.get_literal());

@@ -1,16 +1,16 @@
-//! The page of a rule, taken apart.
+//! The documentation page of a rule, parsed.
 
 use prowess::Rule;
 
-/// What the page of a rule says, part by part.
+/// The sections of the page of a rule.
 pub(crate) struct Page {
-    /// The command that puts right what the rule notices, where there is one.
+    /// The command that fixes a finding of the rule, if there is one.
     pub(crate) fixed_by: Option<&'static str>,
     /// The first version that has the rule.
     pub(crate) since: &'static str,
-    /// Why the rule is there, in Markdown with a line a paragraph.
+    /// The reason for the rule, in Markdown with one line per paragraph.
     pub(crate) why: String,
-    /// How to put right what it notices, in the same way.
+    /// The way to fix a finding, in the same format.
     pub(crate) fix: String,
 }
 
@@ -28,7 +28,7 @@ impl Page {
     }
 }
 
-/// The paragraphs under a heading.
+/// Returns the paragraphs under a heading.
 fn section(page: &str, heading: &str) -> String {
     let rest = page.split_once(heading).map_or("", |it| it.1);
     let text = rest.split("\n## ").next().unwrap_or_default().trim();

@@ -1,4 +1,4 @@
-//! Events that were sent and are not shown yet, so that a question can wait for them.
+//! Events that were sent and not yet printed, so that a question can wait for them.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -6,7 +6,7 @@ use std::{
 };
 
 static EVENTS: AtomicUsize = AtomicUsize::new(0);
-/// How long a question waits for them: nobody may be there to show them.
+/// The longest wait of a question: the printer may be gone.
 const LONGEST: Duration = Duration::from_secs(1);
 
 /// Counts an event that was sent.
@@ -14,12 +14,12 @@ pub(crate) fn add() {
     EVENTS.fetch_add(1, Ordering::AcqRel);
 }
 
-/// Counts an event that was shown.
+/// Counts an event that was printed.
 pub(crate) fn done() {
     EVENTS.fetch_sub(1, Ordering::AcqRel);
 }
 
-/// Waits until all that has happened is shown.
+/// Waits until all events are printed.
 pub(crate) async fn all_shown() {
     let shown = async {
         while EVENTS.load(Ordering::Acquire) > 0 {

@@ -1,4 +1,4 @@
-//! Prepares environments for people: asks, shows how it goes, and says why it did not work.
+//! Prepares environments interactively: asks, prints progress, and explains failures.
 
 use std::{collections::HashSet, mem, path::PathBuf, time::Duration};
 
@@ -20,7 +20,7 @@ use crate::{
     safe::{self, Pieces},
 };
 
-/// How an environment is prepared, as it was typed.
+/// The options of a preparation.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PrepareChoice {
     pub(crate) with_guessed: bool,
@@ -28,25 +28,25 @@ pub(crate) struct PrepareChoice {
     pub(crate) offline: bool,
     pub(crate) update: bool,
     pub(crate) yes: bool,
-    /// Whether it is for a server, and not for a skill.
+    /// Whether it is for a server rather than a skill.
     pub(crate) is_server: bool,
 }
 
 /// The result of a preparation.
 pub(crate) enum PrepareResult {
     Done(Box<PreparedEnvironment>),
-    /// Somebody has said no. That is said already.
+    /// The user declined, which was reported.
     Declined(ExitStatus),
-    /// Nobody was asked, because nothing could be installed. Why is said already.
+    /// Nobody was asked, because nothing could be installed. The reason was reported.
     NotOffered(ExitStatus),
-    /// Why is said already.
+    /// The reason was reported.
     Failed(ExitStatus),
 }
 
-/// How often it is shown how far an installation is.
+/// The interval of progress updates.
 const MOMENT: Duration = Duration::from_millis(200);
 
-/// Prepares an environment, and says why not.
+/// Prepares an environment, or reports why not.
 pub(crate) async fn prepare(
     preparer: &Preparer,
     recipe: &Recipe,
@@ -116,7 +116,7 @@ pub(crate) async fn prepare(
     }
     match ended {
         Some(Ok(environment)) => Ok(PrepareResult::Done(Box::new(environment))),
-        // Whoever has answered knows it.
+        // The person who declined knows it.
         Some(Err(PrepareError::Refused { is_answered: true })) => {
             printer.note("nothing was installed");
             Ok(PrepareResult::Declined(ExitStatus::Error))
@@ -148,7 +148,7 @@ pub(crate) async fn prepare(
     }
 }
 
-/// Starts a server that is set. With `yes`, its packages are installed if they are not there.
+/// Starts a configured server. With `yes`, installs its missing packages first.
 pub(crate) async fn connect(
     starter: &McpLauncher,
     set: &ServerSetting,
@@ -174,7 +174,7 @@ pub(crate) async fn connect(
     })
 }
 
-/// The packages that a server fetches, unless they are installed.
+/// Returns the packages that a server fetches, unless they are installed.
 fn lacking(preparer: &Preparer, set: &ServerSetting) -> Option<Recipe> {
     let Transport::Program(program) = &set.description.transport else { return None };
     let command = program.packages()?.ok()?;
@@ -182,7 +182,7 @@ fn lacking(preparer: &Preparer, set: &ServerSetting) -> Option<Recipe> {
     matches!(preparer.store.find(&recipe), Ok(None)).then_some(recipe)
 }
 
-/// The lines that an installer prints, each once.
+/// Filters the output of an installer: each line once.
 #[derive(Default)]
 struct DistinctLines {
     seen: HashSet<String>,
@@ -191,7 +191,7 @@ struct DistinctLines {
 }
 
 impl DistinctLines {
-    /// The lines that are whole with this chunk and were not there before.
+    /// Returns the new lines that are complete with this chunk.
     fn add(&mut self, chunk: &Chunk) -> String {
         let (pieces, line) = &mut self.unfinished[usize::from(matches!(chunk, Chunk::Stderr(_)))];
         line.push_str(&pieces.text(chunk.bytes()));
@@ -201,7 +201,7 @@ impl DistinctLines {
         self.distinct(&whole)
     }
 
-    /// Text without the end of a line.
+    /// Returns the text after the last line end.
     fn rest(&mut self) -> String {
         let rest = mem::take(&mut self.unfinished).map(|(_, line)| line);
         let lines = rest.iter().filter(|it| !it.is_empty()).map(|it| format!("{it}\n"));
@@ -214,7 +214,7 @@ impl DistinctLines {
     }
 }
 
-/// A line as others are compared with it. What tells of another try says the same whatever numbers it counts by.
+/// Normalizes a line for comparison: retry messages are equal whatever numbers they count by.
 fn without_tries(line: &str) -> String {
     let line = line.trim();
     if !["Retrying", "retrying", "Retry(", "retry in", "will retry"]
@@ -227,14 +227,14 @@ fn without_tries(line: &str) -> String {
     words.filter(|it| !it.contains(|c: char| c.is_ascii_digit())).collect::<Vec<_>>().join(" ")
 }
 
-/// The last line of what was printed.
+/// Returns the last line of a chunk.
 fn line(chunk: &Chunk) -> Option<String> {
     let text = String::from_utf8_lossy(chunk.bytes()).into_owned();
     let last = text.lines().rev().map(str::trim).find(|it| !it.is_empty())?;
     Some(safe::line(last).into_owned())
 }
 
-/// Says why an environment was not prepared, and what to do about it.
+/// Reports why an environment was not prepared, with a hint.
 fn say(error: &PrepareError, name: &str, printer: &mut Printer) -> ExitStatus {
     let cause = std::error::Error::source(error).map(|it| format!(": {it}")).unwrap_or_default();
     printer.fault(&safe::line(&format!("{error}{cause}")));
@@ -246,10 +246,10 @@ fn say(error: &PrepareError, name: &str, printer: &mut Printer) -> ExitStatus {
         }
         PrepareError::NoInstaller { hint, .. } => printer.hint(hint),
         PrepareError::Installer { why, output, refused, .. } => {
-            // What follows then is how npm is used.
+            // The rest of the output is npm's usage text.
             let is_lock_bad = output.contains("npm error code EUSAGE");
             if !printer.verbose && !is_lock_bad {
-                // The reason is told already.
+                // The reason was printed already.
                 let mut seen = HashSet::from([without_tries(why)]);
                 let lines: Vec<&str> =
                     output.lines().filter(|it| seen.insert(without_tries(it))).collect();
@@ -283,7 +283,7 @@ fn say(error: &PrepareError, name: &str, printer: &mut Printer) -> ExitStatus {
     }
 }
 
-/// How many lines of an installer are shown when it has failed.
+/// The number of lines printed of a failed installer.
 const SHOWN: usize = 12;
 
 /// Summarizes an environment in one line.
@@ -295,7 +295,7 @@ pub(crate) fn summary(name: &str, record: &EnvironmentRecord) -> String {
     format!("prepared {name}: {packages} for {ecosystem} with {manager}, {} ({key})", bytes(*size))
 }
 
-/// A size as people read it.
+/// Formats a size for people.
 pub(crate) fn bytes(size: u64) -> String {
     const MIB: u64 = 1024 * 1024;
     match size {

@@ -34,13 +34,13 @@ use crate::{
     arguments::Global, context, highlight::Highlighter, markdown::wrapped, safe, snippet, suggest,
 };
 
-/// What takes longer than this is seen to go on.
+/// The time after which progress is printed.
 pub(crate) const LONG: Duration = Duration::from_millis(500);
-/// What is wrong when nothing more can be printed.
+/// The error when nothing more can be printed.
 const UNWRITTEN: &str = "cannot write to standard output";
-/// How many refused connections are told without `-v`.
+/// The number of refused connections that are printed without `-v`.
 const REFUSED: usize = 10;
-/// The colours of what is said about the work.
+/// The colours of messages on stderr.
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const NOTE: Style = AnsiColor::Cyan.on_default().bold();
@@ -56,20 +56,20 @@ pub(crate) struct Printer {
     pub(crate) json: bool,
     pub(crate) is_terminal: bool,
     pub(crate) err_is_terminal: bool,
-    /// Whether it is shown what is going on: to a person, at a terminal that can take a line back.
+    /// Whether progress is printed: to a person, at a terminal that can erase a line.
     shows_progress: bool,
-    /// Whether a line stands there that is to be taken back.
+    /// Whether a progress line has to be erased.
     is_progress_shown: bool,
-    /// How wide the terminal is; nothing when the output is not one, and then nothing is cut.
+    /// The width of the terminal; `None` if the output is not one, and then nothing is cut.
     pub(crate) width: Option<usize>,
-    /// How many lines the terminal shows; nothing when the output is not one.
+    /// The height of the terminal in lines; `None` if the output is not one.
     pub(crate) height: Option<usize>,
     pub(crate) colored: bool,
-    /// What a command needs to look where this one did.
+    /// The options that a suggested command needs to search the same directories.
     typed: String,
     /// Whether any data was printed.
     has_data: bool,
-    /// What was said to be wrong, and what to do about it.
+    /// The errors and hints that were printed.
     errors: Vec<String>,
     hints: Vec<String>,
 }
@@ -78,7 +78,7 @@ impl Printer {
     pub(crate) fn new(global: &Global) -> Self {
         let (stdout, stderr) = (io::stdout(), io::stderr());
         let (is_terminal, err_is_terminal) = (stdout.is_terminal(), stderr.is_terminal());
-        // By the choice that `--color` has made, else by the terminal and the variables about colours.
+        // Decided by `--color`, otherwise by the terminal and the variables about colours.
         let colored = !global.json && AutoStream::choice(&stdout) != ColorChoice::Never;
         let err_colored = AutoStream::choice(&stderr) != ColorChoice::Never;
         let width = is_terminal.then(|| width(&stdout)).flatten();
@@ -105,29 +105,29 @@ impl Printer {
         }
     }
 
-    /// Prints a line of data. What comes from a skill must be made safe first.
+    /// Prints a line of data. Text of a skill must be made safe first.
     pub(crate) fn line(&mut self, line: impl Display) -> Result<()> {
         self.has_data = true;
         writeln!(self.out, "{line}").context(UNWRITTEN)
     }
 
-    /// A name, as it stands out among data.
+    /// Styles a name among data.
     pub(crate) fn name(&self, text: &str) -> String {
         painted(text, NAME, self.colored)
     }
 
-    /// What matters less among data.
+    /// Styles a detail among data.
     pub(crate) fn dim(&self, text: &str) -> String {
         painted(text, DIM, self.colored)
     }
 
-    /// Prints bytes as they are.
+    /// Prints raw bytes.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<()> {
         self.has_data = true;
         self.out.write_all(bytes).context(UNWRITTEN)
     }
 
-    /// Prints bytes as they are, on stderr.
+    /// Prints raw bytes on stderr.
     pub(crate) fn raw_aside(&mut self, bytes: &[u8]) {
         let _ = self.err.write_all(bytes);
     }
@@ -149,7 +149,8 @@ impl Printer {
         self.line(safe::lines(text).trim_end())
     }
 
-    /// Prints Markdown, made safe, with colours where there are any. No character of it changes.
+    /// Prints Markdown, made safe for a terminal, with colours if enabled. No other character
+    /// changes.
     pub(crate) fn markdown(&mut self, text: &str) -> Result<()> {
         let text = safe::lines(text);
         match self.colored {
@@ -158,7 +159,7 @@ impl Printer {
         }
     }
 
-    /// Prints what went wrong as the one document of `--json`, where no other was printed.
+    /// Prints the errors as the document of `--json`, unless another was printed.
     pub(crate) fn error_document(&mut self) -> Result<()> {
         if !self.json || self.has_data || self.errors.is_empty() {
             return Ok(());
@@ -171,7 +172,7 @@ impl Printer {
         self.flush()
     }
 
-    /// Whether nobody reads what is printed any more.
+    /// Returns whether the reader of the output is gone.
     pub(crate) fn is_closed(&self) -> bool {
         let mut out = [PollFd::new(self.out.get_ref(), PollFlags::empty())];
         let looked = poll(&mut out, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
@@ -182,14 +183,15 @@ impl Printer {
         self.out.flush().context(UNWRITTEN)
     }
 
-    /// Says something about the work, unless nobody wants to hear it.
+    /// Prints a note, unless `--quiet` is set.
     pub(crate) fn note(&mut self, text: &str) {
         if !self.quiet {
             self.say(NOTE, "note", text);
         }
     }
 
-    /// Says what the sandbox has refused, or probably has. A system call that a script did well without is told with `-v`.
+    /// Reports what the sandbox refused, or probably refused. System calls that the script did
+    /// without are reported with `-v`.
     pub(crate) fn refused(&mut self, outcome: &Outcome) {
         for denied in &outcome.denied {
             let guess = denied.strip_prefix("probably: ");
@@ -205,7 +207,7 @@ impl Printer {
         }
     }
 
-    /// Says which connections a script was refused; with `-v`, also which it had.
+    /// Reports the connections that a script was refused; with `-v`, also those it made.
     pub(crate) fn network(&mut self, outcome: &Outcome) {
         let mut lines: Vec<String> = Vec::new();
         for ScriptConnection { host, port, bytes_sent, bytes_received, refused } in &outcome.network
@@ -229,14 +231,14 @@ impl Printer {
         }
     }
 
-    /// Warns of something, unless nobody wants to hear it.
+    /// Prints a warning, unless `--quiet` is set.
     pub(crate) fn warning(&mut self, text: &str) {
         if !self.quiet {
             self.say(WARNING, "warning", text);
         }
     }
 
-    /// Shows on a terminal what is going on, instead of what was shown before.
+    /// Replaces the progress line on a terminal.
     pub(crate) fn progress(&mut self, text: &str) {
         if !self.shows_progress {
             return;
@@ -249,7 +251,7 @@ impl Printer {
         }
     }
 
-    /// Does what can take a while, and shows on a terminal that it goes on once it has.
+    /// Does work that can take a while, with a progress line on a terminal once it has.
     pub(crate) fn during<T>(&mut self, what: &str, work: impl FnOnce() -> T) -> T {
         if !self.shows_progress {
             return work();
@@ -263,32 +265,32 @@ impl Printer {
                     self.progress_ends();
                 }
             };
-            // Where there is no thread to be had, the work matters more.
+            // Without a thread the work is done without progress.
             let _ = thread::Builder::new().spawn_scoped(scope, show);
             let _done = done;
             work()
         })
     }
 
-    /// Takes away what [`progress`](Self::progress) has shown.
+    /// Erases the line of [`progress`](Self::progress).
     pub(crate) fn progress_ends(&mut self) {
         if self.is_progress_shown {
             self.progress("");
         }
     }
 
-    /// How wide a line is that is shown for a while, where that is known.
+    /// Returns the width of a progress line, if it is known.
     pub(crate) fn err_width(&self) -> usize {
         width(&self.err).unwrap_or(80) - 1
     }
 
-    /// Tells what happened, in a line that matters less, on stderr.
+    /// Prints an event on stderr, dimmed.
     pub(crate) fn told(&mut self, text: &str) {
         let line = painted(&safe::line(text), DIM, self.err_colored);
         self.aside(&line);
     }
 
-    /// Prints a line beside the data, on stderr. What comes from a skill must be made safe first.
+    /// Prints a line on stderr. Text of a skill must be made safe first.
     pub(crate) fn aside(&mut self, line: &str) {
         if self.quiet {
             return;
@@ -300,33 +302,34 @@ impl Printer {
         }
     }
 
-    /// Says that what was typed is at fault.
+    /// Prints an error in the command line.
     pub(crate) fn fault(&mut self, text: &str) {
         self.errors.push(text.to_owned());
         self.say(ERROR, "error", text);
     }
 
-    /// Says what to do next.
+    /// Prints a hint.
     pub(crate) fn hint(&mut self, text: &str) {
         let text = self.led(text);
         self.exact_hint(&text);
     }
 
-    /// Says what to do next, with commands that can be typed as they are.
+    /// Prints a hint whose commands are complete already.
     pub(crate) fn exact_hint(&mut self, text: &str) {
         self.say(NOTE, "hint", text);
         self.hints.push(text.to_owned());
     }
 
-    /// An outcome whose hint can be typed as it is.
+    /// Returns an outcome whose hint has complete commands.
     pub(crate) fn outcome(&self, outcome: &Outcome) -> Outcome {
         Outcome { hint: outcome.hint.as_deref().map(|it| self.led(it)), ..outcome.clone() }
     }
 
-    /// A hint whose commands look where this one did.
+    /// Adds the options of this command line to the commands of a hint, so that they search the
+    /// same directories.
     pub(crate) fn led(&self, hint: &str) -> String {
         let pieces = hint.split('`').enumerate().map(|(at, piece)| {
-            // Every other piece stands between backticks.
+            // Every other piece is between backticks.
             let is_command = at % 2 == 1 && piece.starts_with("prowess ");
             if is_command && !piece.ends_with(&self.typed) {
                 let end = piece.find(" -- ").unwrap_or(piece.len());
@@ -338,7 +341,7 @@ impl Printer {
         pieces.collect::<Vec<_>>().join("`")
     }
 
-    /// Says all that is wrong with the settings, each with its line.
+    /// Prints all errors in the settings, each with its line.
     pub(crate) fn config_error(&mut self, error: &ConfigError) {
         let width = self.say_width();
         for fault in &error.faults {
@@ -350,7 +353,7 @@ impl Printer {
         }
     }
 
-    /// Says why we could not do it, with its causes.
+    /// Prints an error with its causes.
     pub(crate) fn error(&mut self, error: &anyhow::Error) {
         self.errors.push(format!("{error:#}"));
         self.say(ERROR, "error", &error.to_string());
@@ -366,14 +369,14 @@ impl Printer {
         }
     }
 
-    /// Names what may be meant by a path that is not there.
+    /// Prints a hint with the entry that a missing path may mean.
     pub(crate) fn suggest(&mut self, path: &Path) {
         if let Some(near) = suggest::path(path) {
             self.hint(&format!("did you mean `{near}`?"));
         }
     }
 
-    /// Says in one line what was found, on stderr.
+    /// Prints a finding in one line, on stderr.
     pub(crate) fn finding(&mut self, finding: &Finding) {
         if self.quiet {
             return;
@@ -382,7 +385,7 @@ impl Printer {
         self.say(style, &format!("{label}[{}]", finding.rule.code), &placed(finding));
     }
 
-    /// How wide what is said may be; nothing where stderr is no terminal.
+    /// Returns the width of messages; `None` if stderr is not a terminal.
     fn say_width(&self) -> Option<usize> {
         self.err_is_terminal.then(|| width(&self.err)).flatten()
     }
@@ -393,13 +396,12 @@ impl Printer {
             shown = broken(&shown, width, "  ").join("\n");
         }
         let shown = shown.replacen(label, &painted(label, style, self.err_colored), 1);
-        // One write, because others may write to the same terminal; and whoever closed stderr does
-        // not want to know.
+        // One write, because others may write to the same terminal. A closed stderr is ignored.
         let _ = self.err.write_all(format!("{shown}\n").as_bytes());
     }
 }
 
-/// How a finding is headed.
+/// Returns the style and label of a severity.
 pub(crate) fn labelled(severity: Severity) -> (Style, &'static str) {
     match severity {
         Severity::Error => (ERROR, "error"),
@@ -408,7 +410,7 @@ pub(crate) fn labelled(severity: Severity) -> (Style, &'static str) {
     }
 }
 
-/// What was found, behind where that is.
+/// Returns a finding after its place.
 pub(crate) fn placed(finding: &Finding) -> String {
     let line = finding.line.map(|it| format!(":{it}")).unwrap_or_default();
     match finding.path.as_os_str().is_empty() {
@@ -417,17 +419,17 @@ pub(crate) fn placed(finding: &Finding) -> String {
     }
 }
 
-/// How wide a terminal is, or is said to be by `COLUMNS`.
+/// Returns the width of a terminal, or that of `COLUMNS`.
 fn width(terminal: impl AsFd) -> Option<usize> {
     let said = env::var("COLUMNS").ok().and_then(|it| it.parse().ok()).filter(|it| *it > 0);
     let seen = || terminal_size_of(terminal).map(|it| it.0.0.into());
     said.or_else(seen).map(|it: usize| it.max(20))
 }
 
-/// A text in lines of a width, all but the first indented. What stands in backticks is to be copied,
-/// and stays whole.
+/// Wraps a text to a width, and indents all lines but the first. Text in backticks is to be copied,
+/// and is not broken.
 pub(crate) fn broken(text: &str, width: usize, indent: &str) -> Vec<String> {
-    // No text that is safe has this sign.
+    // No text that is safe contains this character.
     const GLUE: &str = "\u{1f}";
     let pieces = text.split('`').enumerate();
     let glued = pieces.map(|(at, it)| if at % 2 == 1 { it.replace(' ', GLUE) } else { it.into() });
@@ -435,19 +437,19 @@ pub(crate) fn broken(text: &str, width: usize, indent: &str) -> Vec<String> {
     lines.iter().map(|it| it.replace(GLUE, " ")).collect()
 }
 
-/// While a question waits for its answer, the lines that are printed after it: nothing is drawn over a question.
+/// The lines printed while a question waits for its answer: nothing is drawn over a question.
 static HELD: Mutex<Option<String>> = Mutex::new(None);
 
 fn held() -> MutexGuard<'static, Option<String>> {
     HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How often a question is asked until it counts as not answered.
+/// The number of times a question is asked before it counts as unanswered.
 const ATTEMPTS: usize = 3;
 
-/// Asks the person at the terminal until the answer is understood, which choices such as `[y]es, [n]o` help
-/// with. Nothing comes of it where it is over before, or not understood after a few times. What comes from a
-/// skill must be made safe first.
+/// Asks the person at the terminal until the answer is one of the choices, such as `[y]es, [n]o`.
+/// Returns `None` if it is over before, or the answer is invalid several times. Text of a skill
+/// must be made safe first.
 pub(crate) fn ask<T>(
     question: &str,
     choices: &str,
@@ -457,7 +459,7 @@ pub(crate) fn ask<T>(
     let mut text = format!("{question}{}: ", by_words(choices));
     for _ in 0..ATTEMPTS {
         let answer = asked(&text, is_over)?;
-        // Nobody is there any more.
+        // Standard input has ended.
         if answer.is_empty() {
             break;
         }
@@ -469,7 +471,7 @@ pub(crate) fn ask<T>(
     Ok(None)
 }
 
-/// Asks for a yes or no; whatever is no clear yes is a no.
+/// Asks for a yes or no; anything but a clear yes is a no.
 pub(crate) fn confirm(question: &str) -> io::Result<Option<bool>> {
     let question = by_words(question) + "\n";
     ask(&question, "[y]es, [n]o", &AtomicBool::new(false), |answer| match answer {
@@ -479,7 +481,7 @@ pub(crate) fn confirm(question: &str) -> io::Result<Option<bool>> {
     })
 }
 
-/// A text for the person at stderr, broken between words where their terminal is narrower.
+/// Wraps a text for stderr, if it is a terminal.
 pub(crate) fn by_words(text: &str) -> String {
     let terminal = io::stderr();
     let width = terminal.is_terminal().then(|| width(&terminal)).flatten();
@@ -487,9 +489,9 @@ pub(crate) fn by_words(text: &str) -> String {
 }
 
 fn asked(question: &str, is_over: &AtomicBool) -> io::Result<String> {
-    // What was typed before answers something else.
+    // Input typed before the question is not an answer to it.
     let _ = tcflush(io::stdin(), QueueSelector::IFlush);
-    // What is shown for a while gives way.
+    // The progress line is erased.
     let clear = if io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
     let mut open = held();
     io::stderr().write_all(format!("{clear}{question}").as_bytes())?;
@@ -497,7 +499,7 @@ fn asked(question: &str, is_over: &AtomicBool) -> io::Result<String> {
     drop(open);
     let answer = answer(is_over);
     let mut open = held();
-    // Nobody has ended the line.
+    // The person has not ended the line.
     if !answer.as_ref().is_ok_and(|it| it.ends_with('\n')) {
         tell("\n");
     }
@@ -505,7 +507,7 @@ fn asked(question: &str, is_over: &AtomicBool) -> io::Result<String> {
     answer
 }
 
-/// Waits for the line that is typed.
+/// Waits for a line of input.
 fn answer(is_over: &AtomicBool) -> io::Result<String> {
     let (stdin, patience) = (io::stdin(), Timespec { tv_sec: 0, tv_nsec: 50_000_000 });
     loop {
@@ -514,7 +516,7 @@ fn answer(is_over: &AtomicBool) -> io::Result<String> {
             Err(Errno::INTR) => false,
             Err(error) => return Err(error.into()),
         };
-        // Asked behind the wait: what came after the end is not for us.
+        // Checked after the wait: input after the end is not for this question.
         if is_over.load(Ordering::Relaxed) {
             return Err(io::ErrorKind::Interrupted.into());
         }
@@ -527,13 +529,12 @@ fn answer(is_over: &AtomicBool) -> io::Result<String> {
     Ok(answer)
 }
 
-/// Tells the person at stderr something that they have to know. What comes from a skill must be made
-/// safe first.
+/// Prints an important message on stderr. Text of a skill must be made safe first.
 pub(crate) fn tell(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// A text in a style, where there are colours.
+/// Styles a text, if colours are enabled.
 pub(crate) fn painted(text: &str, style: Style, colored: bool) -> String {
     if colored && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_owned() }
 }

@@ -1,14 +1,14 @@
-//! What a tool gave, for people.
+//! Results of tools, formatted for people.
 
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr as _;
 
-/// A value as a person reads it: texts as they are, tables in columns, objects line by line. Nothing
-/// of it is made safe yet.
+/// Formats a value for people: text as it is, tables in columns, objects line by line. The result
+/// is not safe for a terminal yet.
 pub(crate) fn readable(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        // Servers say the same twice: for people, and for programs.
+        // Servers give the same result twice: for people, and for programs.
         Value::Object(fields) if is_text_and_structured(value) => brief(&fields["text"]),
         Value::Object(fields) => match (value["columns"].as_array(), value["rows"].as_array()) {
             (Some(columns), Some(rows)) if !columns.is_empty() => table(columns, rows),
@@ -25,7 +25,7 @@ pub(crate) fn readable(value: &Value) -> String {
     }
 }
 
-/// Whether a value is what an MCP server gave both as text and as structured content.
+/// Returns whether a value is a result of an MCP server with both text and structured content.
 pub(crate) fn is_text_and_structured(value: &Value) -> bool {
     let fields = value.as_object().filter(|it| it.len() == 2);
     fields.is_some_and(|it| {
@@ -33,7 +33,7 @@ pub(crate) fn is_text_and_structured(value: &Value) -> bool {
     })
 }
 
-/// Whether a text stands on lines of its own.
+/// Returns whether a text needs lines of its own.
 fn is_block(text: &str) -> bool {
     text.contains('\n') || text.len() > 100
 }
@@ -44,7 +44,7 @@ fn brief(value: &Value) -> String {
         Value::Array(items) if items.iter().all(Value::is_string) => {
             items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
         }
-        // A line for each, which makes a block of them.
+        // One line each, which makes them a block.
         Value::Array(items) if items.iter().all(Value::is_object) => {
             let line = |item: &Value| {
                 let values: Vec<String> =
@@ -74,7 +74,7 @@ fn table(columns: &[Value], rows: &[Value]) -> String {
     lines.iter().map(line).collect()
 }
 
-/// A value on one line.
+/// Formats a value on one line.
 fn cell(value: &Value) -> String {
     match value {
         Value::Null => "NULL".to_owned(),

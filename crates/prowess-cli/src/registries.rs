@@ -1,11 +1,11 @@
-//! The package registries of this user: from settings, else as their package managers have them.
+//! The package registries of this user: from settings, otherwise those of the package managers.
 
 use std::{env, fs, path::Path};
 
 use prowess_cli::settings::Config;
 use prowess_runtime::Registries;
 
-/// The package registries that environments are prepared from.
+/// Returns the package registries that environments are prepared from.
 pub(crate) fn registries(config: &Config) -> Registries {
     let settings = &config.prepare;
     let home = env::home_dir();
@@ -30,12 +30,12 @@ pub(crate) fn registries(config: &Config) -> Registries {
     }
 }
 
-/// The first of these variables that is an address.
+/// Returns the first of these variables that is an address.
 fn variable(names: &[&str]) -> Option<String> {
     names.iter().find_map(|it| env::var(it).ok().filter(|it| is_address(it)))
 }
 
-/// An address in a file of lines such as `index-url = https://…`.
+/// Returns an address from a file of lines such as `index-url = https://…`.
 fn entry(file: &Path, name: &str) -> Option<String> {
     let text = fs::read_to_string(file).ok()?;
     text.lines().find_map(|line| {

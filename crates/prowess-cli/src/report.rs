@@ -1,4 +1,4 @@
-//! How full a window is and what is in it, for people.
+//! A report on the use of the context window.
 
 use anstyle::{AnsiColor, Color, Style};
 use prowess::{ContextWindow, FitStep, FittedPrompt, PlacedSkill, Tokenizer};
@@ -9,10 +9,10 @@ use crate::{
     safe,
 };
 
-/// How wide a report is at the least and at the most.
+/// The least and the greatest width of a report.
 const WIDTHS: std::ops::RangeInclusive<usize> = 40..=200;
 
-/// A part of the window: its name, what it takes, and how it is drawn without and with colour.
+/// A part of the window: its name, its tokens, and its look without and with colour.
 struct WindowPart {
     name: &'static str,
     tokens: usize,
@@ -20,7 +20,7 @@ struct WindowPart {
     color: Option<AnsiColor>,
 }
 
-/// The lines of a report, none wider than `width`.
+/// Returns the lines of a report, none wider than `width`.
 pub(crate) fn lines(
     fitted: &FittedPrompt,
     window: &ContextWindow,
@@ -60,7 +60,7 @@ pub(crate) fn lines(
     lines
 }
 
-/// One line as wide as the window, each part as long as its share; what is there is seen.
+/// Draws a bar of the window in which each part is as long as its share, and at least visible.
 fn bar(parts: &[WindowPart], width: usize, colored: bool) -> String {
     let cells = shares(parts, width);
     let drawn = parts.iter().zip(cells).map(|(part, cells)| match (colored, part.color) {
@@ -71,13 +71,13 @@ fn bar(parts: &[WindowPart], width: usize, colored: bool) -> String {
     drawn.collect()
 }
 
-/// Gives each part its share of the cells, and at least one where it has any tokens.
+/// Returns the cells of each part, at least one if it has any tokens.
 fn shares(parts: &[WindowPart], width: usize) -> Vec<usize> {
     let total: u128 = parts.iter().map(|it| it.tokens as u128).sum::<u128>().max(1);
     let share = |it: &WindowPart| (it.tokens as u128 * width as u128 / total) as usize;
     let mut cells: Vec<usize> =
         parts.iter().map(|it| share(it).max(usize::from(it.tokens > 0))).collect();
-    // The largest part takes what rounding has left over or used up.
+    // The largest part absorbs the rounding error.
     if let Some(largest) = (0..cells.len()).max_by_key(|at| cells[*at]) {
         let others: usize = cells.iter().sum::<usize>() - cells[largest];
         cells[largest] = width.saturating_sub(others);
@@ -99,11 +99,11 @@ fn style(part: &WindowPart) -> Style {
     part.color.map_or(DIM, |it| Style::new().fg_color(Some(Color::Ansi(it))))
 }
 
-/// A line a skill: name, tokens, priority, and the level or how it was left out.
+/// Returns one line per skill: name, tokens, priority, and the level or why it was left out.
 fn skills(skills: &[PlacedSkill], width: usize, colored: bool) -> Vec<String> {
     let names: Vec<String> = skills.iter().map(|it| safe::line(&it.name).into_owned()).collect();
     let widest = names.iter().map(|it| it.width()).max().unwrap_or(0).max("Skills".len());
-    // What stands around the name takes 28 columns.
+    // The columns around the name take 28.
     let room = widest.min(width - 28);
     let line = |(skill, name): (&PlacedSkill, &String)| {
         let name = safe::cut(name, room);
@@ -127,8 +127,8 @@ fn skills(skills: &[PlacedSkill], width: usize, colored: bool) -> Vec<String> {
     std::iter::once(head).chain(skills.iter().zip(&names).map(line)).collect()
 }
 
-/// A line a step: its name, how many tokens it found and left, and what it did; that stands on a
-/// line of its own where there is no room.
+/// Returns one line per fit step: its name, the tokens before and after, and its effect, which is
+/// on a line of its own if there is no room.
 fn steps(fitted: &FittedPrompt, width: usize, colored: bool) -> Vec<String> {
     let mut lines = Vec::new();
     for change in &fitted.steps {
@@ -146,7 +146,7 @@ fn steps(fitted: &FittedPrompt, width: usize, colored: bool) -> Vec<String> {
     lines
 }
 
-/// `1,234,567`.
+/// Formats a number as `1,234,567`.
 fn thousands(number: usize) -> String {
     let digits = number.to_string();
     let mut out = String::new();

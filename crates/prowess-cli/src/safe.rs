@@ -4,8 +4,8 @@ use std::{borrow::Cow, fmt::Write as _};
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// Shows what would move the cursor, change direction or be invisible as `\u{…}`; line ends and
-/// tabs become spaces.
+/// Escapes characters that would move the cursor, change direction or be invisible as `\u{…}`; line
+/// ends and tabs become spaces.
 pub(crate) fn line(text: &str) -> Cow<'_, str> {
     escaped(text, |c, is_stray| match c {
         '\n' | '\r' | '\t' => Some(" ".to_owned()),
@@ -14,7 +14,7 @@ pub(crate) fn line(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// As [`line`], but line ends and tabs stay, and so do the joiners that emoji and scripts need.
+/// Like [`line`], but keeps line ends and tabs, and the joiners that emoji and scripts need.
 pub(crate) fn lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c, is_stray| match c {
         '\n' | '\t' | '\u{200C}' | '\u{200D}' => None,
@@ -23,7 +23,7 @@ pub(crate) fn lines(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// As [`lines`], for what somebody is to agree to: nothing in it is joined, blank or pushed out of sight.
+/// Like [`lines`], for text to be approved: nothing in it is joined, blank or pushed out of sight.
 pub(crate) fn shown(text: &str) -> String {
     let plain = escaped(text, |c, _| match c {
         '\n' | '\t' => None,
@@ -48,23 +48,23 @@ pub(crate) fn shown(text: &str) -> String {
     out
 }
 
-/// As many columns without anything could push what stands behind them out of sight.
+/// The number of blank columns that could push the text after them out of sight.
 const SPACES: usize = 40;
 
-/// What takes room, or joins what stands before it, and is not seen itself.
+/// Returns whether a character takes room or joins the one before it, but is not visible itself.
 fn is_blank(c: char) -> bool {
     matches!(c, '\u{A0}' | '\u{1680}' | '\u{202F}' | '\u{205F}' | '\u{2800}' | '\u{3000}')
         || matches!(c, '\u{180B}'..='\u{180F}' | '\u{2000}'..='\u{200A}')
         || matches!(c, '\u{FE00}'..='\u{FE0F}' | '\u{E0100}'..='\u{E01EF}')
 }
 
-/// Text that comes in pieces of bytes, none of which ends inside of a character.
+/// A decoder of text that comes in pieces of bytes and may be split inside a character.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces(Vec<u8>);
 
 impl Pieces {
-    /// The text of a piece, with what was left over of the one before it; bytes that are no text
-    /// are replaced.
+    /// Returns the text of a piece, after the rest of the one before it; invalid bytes are
+    /// replaced.
     pub(crate) fn text(&mut self, bytes: &[u8]) -> String {
         self.0.extend_from_slice(bytes);
         let is_unfinished = |&length: &usize| {
@@ -79,7 +79,7 @@ impl Pieces {
     }
 }
 
-/// JSON in which such characters are escaped; it still says the same.
+/// Escapes such characters in JSON, which keeps its meaning.
 pub(crate) fn json(text: &str) -> Cow<'_, str> {
     escaped(text, |c, _| {
         (is_hidden(c) && !matches!(c, '\n' | '\r')).then(|| {
@@ -96,7 +96,7 @@ pub(crate) fn json(text: &str) -> Cow<'_, str> {
 /// Cuts a line to a width, with `…` where something was cut.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     let mut used = 0;
-    // Where the line would be cut: before the first character that leaves no room for the `…`.
+    // The cut: before the first character that leaves no room for the `…`.
     let mut end = None;
     for (at, c) in text.char_indices() {
         used += c.width().unwrap_or(0);
@@ -110,8 +110,8 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     text.to_owned()
 }
 
-/// Breaks a line into at most so many of this width, with `…` where something was cut: behind a word, or inside of one
-/// that is too wide.
+/// Breaks a line into at most this many lines of this width, with `…` where text was cut: after a
+/// word, or inside one that is too wide.
 pub(crate) fn cut_at_word(text: &str, width: usize, lines: usize) -> Vec<String> {
     let mut words = text.split_whitespace().peekable();
     let mut out: Vec<String> = Vec::new();
@@ -157,9 +157,10 @@ fn is_hidden(c: char) -> bool {
         || ('\u{E0100}'..='\u{E01EF}').contains(&c)
 }
 
-/// Replaces what `escape` says, which is told whether a character is a variation selector behind another.
+/// Replaces the characters for which `escape` returns a replacement. Its second argument says
+/// whether a character is a variation selector after another.
 fn escaped(text: &str, escape: impl Fn(char, bool) -> Option<String>) -> Cow<'_, str> {
-    // Nearly every text is plain, which is told fastest without a stop on the way.
+    // Nearly all text is plain ASCII, and a loop without an early exit detects that fastest.
     if text.bytes().fold(true, |is_plain, it| is_plain & matches!(it, b' '..=b'~')) {
         return Cow::Borrowed(text);
     }

@@ -1,4 +1,4 @@
-//! Where sessions are kept, and how they are called.
+//! Session files and their names.
 
 use std::{
     cmp::Reverse,
@@ -34,42 +34,42 @@ pub(crate) struct Which {
     no_session: bool,
 }
 
-/// A session, and by what it can be taken up again; nothing if it is not kept.
+/// A session, and the name by which it can be resumed; `None` if it is not saved.
 #[derive(Debug)]
 pub(crate) struct OpenSession {
     pub(crate) session: Session,
     pub(crate) name: Option<String>,
-    /// Its file, where it began here under a name that nobody chose.
+    /// Its file, if the session began here under a generated name.
     fresh: Option<PathBuf>,
 }
 
 impl OpenSession {
-    /// A session that is in memory only.
+    /// Creates a session in memory only.
     fn unkept(session: Session) -> Self {
         Self { session, name: None, fresh: None }
     }
 
-    /// Forgets that it began if nothing was said.
+    /// Removes the file of a new session if no message was added.
     pub(crate) fn discard_if_unused(&self) {
         if let Some(path) = self.fresh.as_ref().filter(|_| self.session.turns() == 0) {
-            // What stays behind is empty.
+            // An empty file that stays behind does no harm.
             let _ = fs::remove_file(path);
         }
     }
 }
 
-/// A session that was kept.
+/// A saved session.
 #[derive(Debug)]
 pub(crate) struct Past {
     pub(crate) name: String,
-    /// When something was last said in it.
+    /// The time of its last message.
     pub(crate) changed: SystemTime,
     pub(crate) bytes: u64,
-    /// The first words that somebody said in it.
+    /// The beginning of its first request.
     pub(crate) begins: String,
 }
 
-/// How much of a session is read for its first words, and how many of them are shown.
+/// The number of bytes read for the beginning of a session, and of characters shown.
 const READ: u64 = 64 * 1024;
 const WORDS: usize = 80;
 /// The longest name.
@@ -77,22 +77,22 @@ const LONGEST: usize = 100;
 const ENDING: &str = ".jsonl";
 
 impl Which {
-    /// The file that was named, of which the others are kept out of reach anyway.
+    /// Returns the file named on the command line; all other sessions are protected anyway.
     pub(crate) fn file(&self) -> Option<PathBuf> {
         let name = self.session.as_ref().or(self.resume.as_ref())?;
         path(name).ok()
     }
 
-    /// Whether a session that is there is gone on with.
+    /// Returns whether an existing session is resumed.
     pub(crate) fn resumes(&self) -> bool {
         self.resume.is_some()
     }
 
-    /// Says no to a session and something else in one file.
+    /// Fails if the session and another file are the same.
     pub(crate) fn differs_from(&self, other: Option<&Path>) -> Result<()> {
         let name = self.session.as_ref().or(self.resume.as_ref()).filter(|it| !it.is_empty());
         let Some((name, other)) = name.zip(other) else { return Ok(()) };
-        // A file that is not there yet is known by its folder.
+        // A file that does not exist yet is identified by its folder.
         let place = |path: &Path| match fs::canonicalize(path) {
             Ok(path) => path,
             Err(_) => {
@@ -108,7 +108,7 @@ impl Which {
         Err(CliError::typed(message).hint("name another file for `--trace`").into())
     }
 
-    /// The session that is meant; a new one if none was named.
+    /// Opens the session named on the command line; a new one if none was named.
     pub(crate) fn open(&self, keep: usize, printer: &mut Printer) -> Result<OpenSession> {
         if self.no_session {
             return Ok(OpenSession::unkept(Session::new("none")));
@@ -132,7 +132,7 @@ impl Which {
 }
 
 impl Which {
-    /// What was said in the session that is meant, for whoever only looks.
+    /// Reads the messages of a session without opening it for writing.
     pub(crate) fn replayed(&self) -> Result<OpenSession> {
         let name = match (&self.session, self.resume.as_deref()) {
             (None, None) => return Ok(OpenSession::unkept(Session::new("none"))),
@@ -150,7 +150,7 @@ impl Which {
             }
             text => text.with_context(|| format!("cannot read `{}`", path.display()))?,
         };
-        // What was being written when the machine went down is forgotten.
+        // A line that was being written when the machine went down is ignored.
         let whole = text.rfind('\n').map_or("", |at| &text[..at]);
         let lines: Vec<String> = whole.lines().map(str::to_owned).collect();
         let session = Session::replay(&name, &lines);
@@ -160,8 +160,8 @@ impl Which {
     }
 }
 
-/// Begins a session under a name that says when. Of those that have such a name so many are kept. Where
-/// none can be, that is said, and it goes on without.
+/// Begins a session with its start time as name, and keeps this many of the sessions with such
+/// names. If it cannot be saved, warns and goes on in memory.
 pub(crate) fn fresh(keep: usize, printer: &mut Printer) -> OpenSession {
     let when: String = timestamp().chars().filter(char::is_ascii_alphanumeric).collect();
     if keep == 0 {
@@ -189,19 +189,19 @@ fn begun(when: &str, keep: usize) -> Result<OpenSession> {
     Ok(kept)
 }
 
-/// Removes the oldest of the sessions that nobody gave a name, unless somebody is in them.
+/// Removes the oldest sessions with generated names, unless they are open.
 fn prune(keep: usize) {
     let mut unnamed: Vec<_> = kept().into_iter().filter(|it| is_unnamed(it)).collect();
     unnamed.sort_by_key(|it| std::cmp::Reverse(changed(it)));
     for path in unnamed.iter().skip(keep).filter_map(|it| path(it).ok()) {
         if Journal::open(&path).is_ok() {
-            // What cannot be removed is not in the way.
+            // A file that cannot be removed does no harm.
             let _ = fs::remove_file(path);
         }
     }
 }
 
-/// Whether a name says when its session began, and nothing else.
+/// Returns whether a name was generated, which is to say a start time.
 fn is_unnamed(name: &str) -> bool {
     let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
     name.split_once('-').is_some_and(|(when, number)| {
@@ -228,7 +228,7 @@ fn opened(path: &Path, name: &str) -> Result<OpenSession> {
     Ok(OpenSession { session, name: Some(name.to_owned()), fresh: None })
 }
 
-/// The file of a session.
+/// Returns the path of a session.
 fn path(name: &str) -> Result<PathBuf> {
     if name.contains('/') || name.ends_with(ENDING) {
         return Ok(PathBuf::from(name));
@@ -250,18 +250,18 @@ fn directory() -> Option<PathBuf> {
     Some(host::state()?.join("sessions"))
 }
 
-/// The session that something was last said in.
+/// Returns the session with the newest message.
 fn last() -> Option<String> {
     kept().into_iter().max_by_key(|it| changed(it))
 }
 
-/// When something was last said in a session.
+/// Returns the time of the last message of a session.
 fn changed(name: &str) -> Option<SystemTime> {
     let metadata = fs::metadata(directory()?.join(format!("{name}{ENDING}"))).ok()?;
     metadata.modified().ok()
 }
 
-/// All that are kept, the last one first.
+/// Returns all saved sessions, the newest first.
 pub(crate) fn past() -> Vec<Past> {
     let past = |name: String| {
         let path = path(&name).ok()?;
@@ -274,7 +274,7 @@ pub(crate) fn past() -> Vec<Past> {
     all
 }
 
-/// Removes one that nobody is in.
+/// Removes a session, unless it is open.
 pub(crate) fn remove(name: &str) -> Result<()> {
     if !kept().iter().any(|it| it == name) {
         return Err(missing(name).into());
@@ -284,7 +284,7 @@ pub(crate) fn remove(name: &str) -> Result<()> {
     fs::remove_file(&path).with_context(|| format!("cannot remove `{}`", path.display()))
 }
 
-/// The first words of a session.
+/// Returns the beginning of the first request of a session.
 fn begins(path: &Path) -> String {
     let mut bytes = Vec::new();
     let file = input::open(path).ok();
@@ -298,7 +298,7 @@ fn begins(path: &Path) -> String {
     words.join(" ").chars().take(WORDS).collect()
 }
 
-/// The names of all that are kept.
+/// Returns the names of all saved sessions.
 fn kept() -> Vec<String> {
     let entries = directory().and_then(|it| fs::read_dir(it).ok());
     let names =

@@ -1,4 +1,4 @@
-//! How many skills there are, counted the same way by every command.
+//! The number of skills, counted the same way by every command.
 
 use std::{
     collections::HashSet,
@@ -10,24 +10,24 @@ use prowess::{Finding, Library, Skill};
 
 use crate::{commands::count, safe};
 
-/// How many of the skills that are left out are named.
+/// The number of left-out skills that are named.
 const NAMED: usize = 3;
 
-/// How many skills were found, and why some of them are not in use.
+/// The number of skills found, and the reasons why some are not used.
 #[derive(Debug, Default)]
 pub(crate) struct SkillCount {
-    /// All of them.
+    /// All skills found.
     pub(crate) found: usize,
-    /// The folders of those that could not be loaded.
+    /// The folders of skills that could not be loaded.
     pub(crate) left_out: Vec<String>,
-    /// Copies of others, which are not taken twice.
+    /// Copies of other skills, which are not loaded twice.
     pub(crate) copies: usize,
-    /// Those that Prowess does not read at all, because of its settings or because of where they are.
+    /// Skills that Prowess does not read, because of its settings or their place.
     pub(crate) unread: usize,
 }
 
 impl SkillCount {
-    /// The skills of a library, with those that were found and are not in it.
+    /// Counts the skills of a library, and those that were found and are not in it.
     pub(crate) fn of(library: &Library) -> Self {
         let left_out: Vec<String> = library.left_out().iter().map(|it| folder(it)).collect();
         let copies = copies(library).count();
@@ -35,7 +35,7 @@ impl SkillCount {
         Self { found, left_out, copies, unread: 0 }
     }
 
-    /// The skills that are in these files, as a library takes them.
+    /// Counts the skills in these files, as a library would load them.
     pub(crate) fn among<'a>(paths: impl Iterator<Item = &'a Path>, library: &Library) -> Self {
         let used: HashSet<PathBuf> = library.all().map(|it| real(&it.origin.path)).collect();
         let left_out: HashSet<PathBuf> = library.left_out().iter().map(|it| real(it)).collect();
@@ -53,7 +53,7 @@ impl SkillCount {
         counted
     }
 
-    /// The part of a sentence that follows on how many there are: `, 1 of them left out (nodesc)`.
+    /// Returns the part of a sentence after the number: `, 1 of them left out (nodesc)`.
     pub(crate) fn remainder(&self) -> String {
         let names = self.left_out.iter().take(NAMED);
         let mut names: Vec<String> = names.map(|it| safe::line(it).into_owned()).collect();
@@ -80,7 +80,7 @@ impl fmt::Display for SkillCount {
     }
 }
 
-/// The files of skills that are copies of others. A file that is reached on two paths is one skill.
+/// Returns the files of skills that are copies of others. A file reached by two paths is one skill.
 fn copies(library: &Library) -> impl Iterator<Item = &Path> {
     let is_copy = |it: &&Finding| it.rule.code == "same-content";
     let copies: Vec<&Path> =
@@ -92,7 +92,7 @@ fn copies(library: &Library) -> impl Iterator<Item = &Path> {
     copies.into_iter().filter(move |it| !used.contains(&real(it)))
 }
 
-/// The name of the folder that a skill is in.
+/// Returns the name of the folder of a skill.
 fn folder(path: &Path) -> String {
     let folder = path.parent().and_then(Path::file_name).unwrap_or(path.as_os_str());
     folder.to_string_lossy().into_owned()

@@ -1,4 +1,4 @@
-//! A finding under the line it is about, as a compiler would show it.
+//! A finding under the line it is about, as a compiler prints it.
 
 use std::path::Path;
 
@@ -14,10 +14,10 @@ use crate::{
     safe,
 };
 
-/// What stands beside a line: its number, and signs that it is cut.
+/// The columns beside a line: its number, and the marks of a cut.
 const GUTTER: usize = 14;
 
-/// What is shown: what is wrong, and where.
+/// The parts of a snippet: the message, and its place.
 struct Wrong<'w> {
     severity: Severity,
     code: Option<&'static str>,
@@ -29,7 +29,7 @@ struct Wrong<'w> {
     columns: Option<(usize, usize)>,
 }
 
-/// Renders a finding for stdout, with the line that it is about where there is one.
+/// Renders a finding for stdout, with the line that it is about if there is one.
 pub(crate) fn render(finding: &Finding, printer: &Printer) -> String {
     let wrong = Wrong {
         severity: finding.severity,
@@ -44,7 +44,7 @@ pub(crate) fn render(finding: &Finding, printer: &Printer) -> String {
     wrong.render(printer.colored, printer.width)
 }
 
-/// Renders a fault of a file of settings.
+/// Renders a problem of a settings file.
 pub(crate) fn render_fault(fault: &ConfigProblem, colored: bool, width: Option<usize>) -> String {
     let wrong = Wrong {
         severity: Severity::Error,
@@ -59,16 +59,16 @@ pub(crate) fn render_fault(fault: &ConfigProblem, colored: bool, width: Option<u
     wrong.render(colored, width)
 }
 
-/// How many carets stand under a line at the most, also where nothing is cut.
+/// The most carets under a line, even if nothing is cut.
 const LONGEST_MARK: usize = 100;
 
 impl Wrong<'_> {
     fn render(&self, colored: bool, width: Option<usize>) -> String {
-        // A long line is cut around what is meant, but nothing is in a pipe.
+        // A long line is cut around the marked columns, but not in a pipe.
         let width = width.unwrap_or(usize::MAX >> 1);
         let path = safe::line(&self.path.display().to_string()).into_owned();
         let room = width.saturating_sub(GUTTER).min(LONGEST_MARK);
-        // Under a blank line there is nothing to mark.
+        // A blank line has nothing to mark.
         let excerpt = self.excerpt.filter(|it| !it.trim().is_empty());
         let shown = excerpt.map(|line| SafeLine::new(line, self.columns).within(room));
         let group = Group::with_level(match self.severity {
@@ -99,7 +99,7 @@ impl Wrong<'_> {
         format!("{}\n{}", self.headline(colored, width), renderer.render(&[group]))
     }
 
-    /// What is wrong, in as many lines as it takes.
+    /// Returns the message, in as many lines as it needs.
     fn headline(&self, colored: bool, width: usize) -> String {
         let (style, word) = labelled(self.severity);
         let label = self.code.map_or(word.to_owned(), |code| format!("{word}[{code}]"));
@@ -111,7 +111,7 @@ impl Wrong<'_> {
     }
 }
 
-/// A line made safe, with the columns that are meant.
+/// A line made safe for a terminal, with the marked columns.
 struct SafeLine {
     text: String,
     start: usize,
@@ -130,7 +130,7 @@ impl SafeLine {
         Self { text: format!("{before}{meant}{behind}"), start, end }
     }
 
-    /// Means no more than has room: of a line whose mark is wider, all would be shown.
+    /// Shortens the mark to the room: a wider one would make the whole line be printed.
     fn within(mut self, room: usize) -> Self {
         let mut used = 0;
         let fits = self.text[self.start..self.end].chars().take_while(|c| {

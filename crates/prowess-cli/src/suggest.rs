@@ -1,13 +1,13 @@
-//! What may be meant by a path that is not there.
+//! Suggestions for a path that does not exist.
 
 use std::{fs, path::Path};
 
 use prowess::nearest;
 
-/// How many names of a folder are looked at.
+/// The most entries of a folder that are compared.
 const MOST: usize = 10_000;
 
-/// What lies beside a path that is not there, and is called almost the same.
+/// Returns the entry beside a missing path with almost the same name.
 pub(crate) fn path(missing: &Path) -> Option<String> {
     if missing.symlink_metadata().is_ok() {
         return None;

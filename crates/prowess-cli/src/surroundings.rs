@@ -1,4 +1,4 @@
-//! Where clients would be started.
+//! The directory in which clients would be started.
 
 use std::{
     collections::BTreeMap,
@@ -11,14 +11,15 @@ use prowess::{CLIENTS, Spot, Surroundings, VARIABLES};
 
 use crate::{arguments::Global, context};
 
-/// Where clients would be started: here, or in the project that a skill belongs to, which is returned too.
+/// Returns the surroundings in which clients would be started: here, or in the project that a skill
+/// belongs to, which is returned too.
 pub(crate) fn surroundings(
     global: &Global,
     folder: Option<&Path>,
 ) -> Result<(Surroundings, Option<PathBuf>)> {
     let here = absolute(global.cwd.as_deref().unwrap_or(Path::new(".")))?;
     let home = context::home();
-    // Nobody starts a client among the skills, only to look at one of them.
+    // Nobody starts a client inside a skills directory, only to look at a skill.
     let is_among = folder.and_then(Path::parent).is_some_and(|it| here.starts_with(it));
     let project = folder.and_then(project_of).filter(|it| {
         let is_home = home.as_ref().is_some_and(|home| it == home);
@@ -34,7 +35,7 @@ pub(crate) fn surroundings(
     Ok((Surroundings { home, cwd, repository, variables, path }, project))
 }
 
-/// The directory of the plugins of Claude Code, where there are any.
+/// Returns the plugin directory of Claude Code, if it exists.
 pub(crate) fn plugins(surroundings: &Surroundings) -> Option<PathBuf> {
     let spot = Spot { path: "$CLAUDE_CONFIG_DIR/plugins/cache", upwards: false };
     let path = surroundings.directories(&spot).into_iter().next()?;
@@ -42,7 +43,7 @@ pub(crate) fn plugins(surroundings: &Surroundings) -> Option<PathBuf> {
     path.parent().filter(|_| has_any).map(Path::to_owned)
 }
 
-/// A path as people write it: from a folder or from home on, whichever is nearer.
+/// Shortens a path: relative to a folder or to the home directory, whichever is nearer.
 pub(crate) fn short(path: &Path, from: &Path, home: Option<&Path>) -> String {
     let within = |base: &Path| path.strip_prefix(base).ok().filter(|it| !it.as_os_str().is_empty());
     let is_nearer = home.is_some_and(|it| it.starts_with(from));
@@ -52,7 +53,8 @@ pub(crate) fn short(path: &Path, from: &Path, home: Option<&Path>) -> String {
     shown.unwrap_or_else(|| path.display().to_string())
 }
 
-/// The project that a skill belongs to: the folder with the directory that some client reads.
+/// Returns the project that a skill belongs to: the folder with the skills directory of some
+/// client.
 fn project_of(folder: &Path) -> Option<PathBuf> {
     let spots = CLIENTS.iter().flat_map(|it| it.spots).filter(|it| it.is_in_project());
     let project = |path: &'static str| {
@@ -64,7 +66,7 @@ fn project_of(folder: &Path) -> Option<PathBuf> {
     found.map(|it| it.0.to_owned())
 }
 
-/// A path from the root on, without the parts that say nothing, so that the same directory has the same path.
+/// Returns the absolute path without `.` and `..`, so that one directory has one path.
 pub(crate) fn absolute(path: &Path) -> Result<PathBuf> {
     Ok(std::path::absolute(path)?.components().collect())
 }

@@ -1,4 +1,4 @@
-//! Spans on their way to the collector that the environment names.
+//! Exports spans to the collector that the environment names.
 
 use std::env;
 
@@ -6,7 +6,7 @@ use prowess_agent::{Collector, Otlp, SpanExporter};
 
 use crate::printer::Printer;
 
-/// Starts to send spans if the environment asks for it.
+/// Starts the export of spans if the environment asks for it.
 pub(crate) fn start(printer: &mut Printer) -> Option<SpanExporter> {
     let variable = |name: &str| env::var(name).ok();
     let collector = match Collector::named(variable) {

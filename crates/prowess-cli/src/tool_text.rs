@@ -1,4 +1,4 @@
-//! A tool with its parameters, as people and programs are told.
+//! A tool with its parameters, as text and as JSON.
 
 use anyhow::Result;
 use prowess_runtime::{Tool, ToolParameter, tool_parameters};
@@ -6,10 +6,10 @@ use serde_json::{Value as Json, json};
 
 use crate::{markdown::wrapped, printer::Printer, safe};
 
-/// How many columns a text has at least, however narrow a terminal is.
+/// The least width of a text, however narrow the terminal is.
 const NARROWEST: usize = 20;
 
-/// Shows the name of a tool, what it does in a line, and below it each parameter.
+/// Prints the name of a tool, its description in one line, and below it each parameter.
 pub(crate) fn print(
     tool: &dyn Tool,
     indent: &str,
@@ -37,7 +37,7 @@ pub(crate) fn print(
     Ok(())
 }
 
-/// A tool for programs, with its whole input schema.
+/// Returns a tool as JSON, with its whole input schema.
 pub(crate) fn document(tool: &dyn Tool) -> Json {
     json!({
         "name": tool.name(),
@@ -46,7 +46,7 @@ pub(crate) fn document(tool: &dyn Tool) -> Json {
     })
 }
 
-/// Shows a text behind its head, or at a terminal below it.
+/// Prints a text after its head, or at a terminal below it.
 fn text(head: &str, text: &str, indent: &str, printer: &mut Printer) -> Result<()> {
     let text = safe::line(text);
     match printer.width.filter(|_| !text.is_empty()) {
@@ -62,7 +62,7 @@ fn text(head: &str, text: &str, indent: &str, printer: &mut Printer) -> Result<(
     }
 }
 
-/// The columns behind an indent.
+/// Returns the columns left after an indent.
 fn room(width: usize, indent: &str) -> usize {
     width.saturating_sub(indent.len()).max(NARROWEST)
 }

@@ -1,4 +1,4 @@
-//! The toolbox that settings and what was typed stand for.
+//! The toolbox, made from settings and the command line.
 
 use std::{
     borrow::Cow,
@@ -26,29 +26,29 @@ use crate::{
     printer::Printer,
 };
 
-/// How long a call may take to notice that its time is over.
+/// The time that a call may take to notice that it timed out.
 pub(crate) const GRACE: Duration = Duration::from_secs(10);
 
-/// Who calls the tools.
+/// The caller of the tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Caller {
-    /// A person, who knows each skill by a tool of its own.
+    /// A person, who has a tool per skill.
     Person,
-    /// A model, for which every tool costs tokens: `run_skill` stands for all skills, and what can only
-    /// be refused is not there.
+    /// A model, for which every tool costs tokens: `run_skill` replaces the tools of the skills,
+    /// and tools that can only be denied are left out.
     Model,
 }
 
-/// All tools, and what they are made of.
+/// All tools, and the parts they are made of.
 pub(crate) struct Kit {
     pub(crate) toolbox: Toolbox,
     pub(crate) authorizer: Arc<Authorizer>,
-    /// Starts the servers that skills bring.
+    /// Starts the MCP servers of skills.
     pub(crate) starter: McpLauncher,
 }
 
-/// All tools with the skills of a provider; none of them reads or writes the files that are
-/// withheld, such as that of a key.
+/// Returns all tools with the skills of a provider; none of them reads or writes the withheld
+/// files, such as a key file.
 pub(crate) fn toolbox(
     caller: Caller,
     running: &LimitArgs,
@@ -64,7 +64,7 @@ pub(crate) fn toolbox(
         authorizer.approver = Arc::new(RecordingApprover::new(noting_approver(running.yes)));
     }
     authorizer.policy.withheld.extend_from_slice(withheld);
-    // The file of a key is among them; what holds anything else is taken for none.
+    // The key file is among them; a file with anything else is not a key file.
     let files = withheld.iter().map(PathBuf::as_path);
     let files = files.chain(config.model.key_file.value.as_deref());
     let secrets = connection::known_secrets(&config, files.clone());
@@ -118,7 +118,8 @@ pub(crate) fn toolbox(
     Ok(Kit { toolbox, authorizer, starter })
 }
 
-/// The directories that files are confined to; one that is not there is told and left out.
+/// Returns the directories that files are confined to; those that do not exist are reported and
+/// left out.
 fn roots(policy: &Policy, printer: &mut Printer) -> Roots {
     let mut roots = Vec::new();
     for path in &policy.roots {
@@ -130,7 +131,7 @@ fn roots(policy: &Policy, printer: &mut Printer) -> Roots {
     Roots::new(roots).without(&policy.withheld).protecting(&policy.protected)
 }
 
-/// The tool for the database that is configured, if one is.
+/// Returns the tool for the configured database.
 fn execute_sql(config: &Config, limits: RunLimits) -> Result<ExecuteSql> {
     let access = if config.sql.write.value { Access::Write } else { Access::Read };
     let privileges =
@@ -148,7 +149,7 @@ fn execute_sql(config: &Config, limits: RunLimits) -> Result<ExecuteSql> {
     Ok(ExecuteSql { database, access, limits })
 }
 
-/// An address whose file, if it is one, begins where the setting stands.
+/// Resolves the file of a database address from the folder of the settings file.
 fn placed<'a>(address: &'a str, folder: Option<&Path>) -> Cow<'a, str> {
     let file = address.strip_prefix("sqlite:").map(|it| it.strip_prefix("//").unwrap_or(it));
     match (file, folder) {

@@ -1,4 +1,4 @@
-//! Whether the skills of a project may act: asked once, and remembered.
+//! Trust in the skills of a project: asked once, and remembered.
 
 use std::{
     env, fs,
@@ -20,8 +20,8 @@ use crate::{
     safe,
 };
 
-/// Where to look for skills that act: without those of a project that is not trusted, which is said. Asks the person
-/// at the terminal, if there is one and nobody has decided yet.
+/// Leaves out the directories of untrusted projects, with a note, for skills that act. Asks the
+/// person at the terminal, if there is one and nothing was decided yet.
 pub(crate) fn acting(
     config: &Config,
     global: &Global,
@@ -34,7 +34,8 @@ pub(crate) fn acting(
     without_untrusted(config, global, Manner::Ask, printer)
 }
 
-/// The same where only skills of these names act: nobody is asked about a project that none of them is in.
+/// Like [`acting`], where only skills of these names act: nobody is asked about a project without
+/// them.
 pub(crate) fn acting_as<'a>(
     mut names: impl Iterator<Item = &'a str>,
     config: &Config,
@@ -60,19 +61,19 @@ pub(crate) fn acting_as<'a>(
     Ok(without_untrusted(config, global, manner, printer))
 }
 
-/// The same for commands that show what an agent would have, which ask nobody.
+/// Like [`acting`], for commands that only show what an agent would have, and ask nobody.
 pub(crate) fn shown(config: &Config, global: &Global, printer: &mut Printer) -> Global {
     without_untrusted(config, global, Manner::Note, printer)
 }
 
-/// What is done about a project that nobody has decided about.
+/// The treatment of an undecided project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Manner {
-    /// The person at the terminal is asked; it is said what is left out.
+    /// Ask the person at the terminal, and note what is left out.
     Ask,
-    /// It is said what is left out.
+    /// Note what is left out.
     Note,
-    /// Nothing is said.
+    /// Leave it out silently.
     Quiet,
 }
 
@@ -113,14 +114,15 @@ fn without_untrusted(
         if !may_act {
             acting.leaves_out_skills |= !there.is_empty();
             acting.untrusted.extend(there);
-            // What is watched may come to be there, and nobody would be asked then.
+            // A watched directory may be created later, when nobody would be asked.
             acting.untrusted.extend(later);
         }
     }
     acting
 }
 
-/// Says that an agent would do without skills that are shown, because their project is not trusted.
+/// Notes that an agent would not use some of the skills shown, because their project is not
+/// trusted.
 pub(crate) fn note_untrusted(config: &Config, global: &Global, printer: &mut Printer) {
     let directories = context::directories_of_project(config, global);
     let mut directories = directories.iter().map(|it| context::resolve(&it.0, global));
@@ -129,7 +131,7 @@ pub(crate) fn note_untrusted(config: &Config, global: &Global, printer: &mut Pri
     }
 }
 
-/// Whether a project has to be trusted before the skills in a directory act.
+/// Returns whether a project has to be trusted before the skills in a directory act.
 pub(crate) fn is_needed(directory: &Path, global: &Global) -> bool {
     let Ok(config) = context::config(global) else { return false };
     context::directories_of_project(&config, global).into_iter().any(|(it, folder)| {
@@ -141,17 +143,17 @@ pub(crate) fn is_needed(directory: &Path, global: &Global) -> bool {
     })
 }
 
-/// Whether there is anything in a directory.
+/// Returns whether a directory has any entry.
 fn has_any(directory: &Path) -> bool {
     fs::read_dir(directory).is_ok_and(|mut it| it.next().is_some())
 }
 
-/// The file with what was decided; nothing where there is no home to have it in.
+/// Returns the file of decisions; `None` without a home directory.
 pub(crate) fn file() -> Option<TrustFile> {
     host::state().map(TrustFile::at)
 }
 
-/// The folder of the project that a folder belongs to: its repository, unless that is all of somebody's home.
+/// Returns the project of a folder: its repository, unless that is the whole home directory.
 pub(crate) fn project_of(folder: &Path) -> PathBuf {
     let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     let home = home();
@@ -167,8 +169,8 @@ pub(crate) fn project_of(folder: &Path) -> PathBuf {
     repository.filter(is_own).unwrap_or(&folder).to_owned()
 }
 
-/// Whether a file of settings that was typed belongs to a project, and not to the user: it lies in the one that is
-/// worked on, in a directory above, or in another repository.
+/// Returns whether a settings file named on the command line belongs to a project, not to the user:
+/// it is in the current project, in a directory above, or in another repository.
 pub(crate) fn is_of_project(file: &Path, global: &Global) -> bool {
     let Some(folder) = fs::canonicalize(file).ok().and_then(|it| Some(it.parent()?.to_owned()))
     else {
@@ -183,7 +185,7 @@ pub(crate) fn is_of_project(file: &Path, global: &Global) -> bool {
     !is_own && (is_near || project_of(&folder).join(".git").exists())
 }
 
-/// What was decided about a project.
+/// Returns the decision about a project.
 fn decision(folder: &Path, file: Option<&TrustFile>, printer: &mut Printer) -> Option<bool> {
     let file = file?;
     file.decision(folder).unwrap_or_else(|error| {
@@ -192,7 +194,7 @@ fn decision(folder: &Path, file: Option<&TrustFile>, printer: &mut Printer) -> O
     })
 }
 
-/// Whether the skills in these directories of a project may act.
+/// Returns whether the skills in these directories of a project may act.
 fn may_act(
     folder: &Path,
     directories: &[PathBuf],
@@ -241,7 +243,7 @@ fn may_act(
     false
 }
 
-/// Asks the person at the terminal; nothing where the answer is neither yes nor no.
+/// Asks the person at the terminal; `None` if the answer is neither yes nor no.
 fn ask(folder: &Path, directories: &[PathBuf]) -> Option<bool> {
     let question = format!(
         "This project has skills in {}. Skills can run scripts and give instructions to the agent. Do you trust `{}`?",
@@ -251,7 +253,7 @@ fn ask(folder: &Path, directories: &[PathBuf]) -> Option<bool> {
     printer::confirm(&question).ok().flatten()
 }
 
-/// Directories, from the folder of their project on.
+/// Lists directories, relative to their project.
 fn listed(directories: &[PathBuf], folder: &Path) -> String {
     let short = |it: &PathBuf| {
         let real = fs::canonicalize(it).unwrap_or_else(|_| it.clone());

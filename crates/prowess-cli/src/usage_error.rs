@@ -1,4 +1,4 @@
-//! What could not be understood of the command line, in the words of all other errors.
+//! Usage errors, in the same form as all other errors.
 
 use std::{error::Error as _, path::Path};
 
@@ -10,7 +10,7 @@ use prowess::nearest;
 
 use crate::{arguments::Arguments, cli_error::CliError, context::quoted};
 
-/// What other programs can do with skills and this one cannot yet: the word for it, what that is, and what to do
+/// Commands that other programs have and this one does not: the word, its meaning, and what to do
 /// instead.
 const ABSENT: &[(&str, &str, &str)] = &[
     ("add", "install skills", INSTALL),
@@ -23,12 +23,12 @@ const ABSENT: &[(&str, &str, &str)] = &[
 const INSTALL: &str = "copy the skill's folder into a directory that your agents read, such as `~/.agents/skills`, then see `prowess doctor`";
 const UPDATE: &str = "pull or copy its folder again, then run `prowess check`";
 
-/// Whether no command was typed.
+/// Returns whether the command line has no command.
 pub(crate) fn is_bare(words: &[String]) -> bool {
     typed(&Arguments::command(), words).get_name() == "prowess"
 }
 
-/// Says what is wrong with the words that were typed, and what may be meant.
+/// Turns a parse error into an error with a suggestion.
 pub(crate) fn fault(error: &Error, words: &[String]) -> CliError {
     let mut root = Arguments::command();
     root.build();
@@ -102,7 +102,7 @@ pub(crate) fn fault(error: &Error, words: &[String]) -> CliError {
     }
 }
 
-/// The command whose words were typed, as far as there is one.
+/// Returns the deepest subcommand that the words name.
 fn typed<'c>(root: &'c Command, words: &[String]) -> &'c Command {
     let mut command = root;
     let mut words = words.iter().take_while(|it| *it != "--");
@@ -112,14 +112,14 @@ fn typed<'c>(root: &'c Command, words: &[String]) -> &'c Command {
         let flag = word.strip_prefix("--");
         let is_it = |it: &clap::Arg| flag.is_some() && it.get_long() == flag;
         if command.get_arguments().any(|it| is_it(it) && it.get_action().takes_values()) {
-            // What a flag is given may be called as a command is.
+            // The value of a flag may look like a command.
             words.next();
         }
     }
     command
 }
 
-/// What an error knows, as texts.
+/// Returns the strings of an error's context.
 fn said(error: &Error, kind: ContextKind) -> Vec<String> {
     match error.get(kind) {
         Some(ContextValue::String(text)) => vec![text.clone()],
@@ -128,13 +128,14 @@ fn said(error: &Error, kind: ContextKind) -> Vec<String> {
     }
 }
 
-/// A flag or argument without what stands for its value.
+/// Returns a flag or argument without the placeholder of its value.
 fn flag(shown: &str) -> String {
     let name = shown.split([' ', '=']).next().unwrap_or(shown);
     name.trim_matches(['<', '>', '[', ']', '.']).to_owned()
 }
 
-/// Why a value is not taken. The texts of the standard library are about how numbers are read.
+/// Returns the reason a value is invalid. The messages of the standard library describe how numbers
+/// are parsed.
 fn reason(error: &(dyn std::error::Error + 'static)) -> String {
     match error.is::<std::num::ParseIntError>() || error.is::<std::num::ParseFloatError>() {
         true => "must be a number".to_owned(),
@@ -150,7 +151,7 @@ fn did_you_mean(near: &str) -> String {
     format!("did you mean `{near}`?")
 }
 
-/// Adds the values that there are.
+/// Adds a hint with the possible values.
 fn listing(values: Vec<String>, fault: CliError) -> CliError {
     if values.is_empty() {
         fault
