@@ -1,6 +1,6 @@
-//! What a person has set in `prowess.toml`: typed, every value with where it came from.
+//! The settings of `prowess.toml`: typed, every value with its origin.
 //!
-//! The host says where to look ([`Places`]); nothing here asks the environment.
+//! The host names the places to look ([`Places`]); nothing here reads the environment.
 
 mod places;
 mod reader;
@@ -38,26 +38,26 @@ pub use self::{
 };
 use self::{places::Owner, reader::Reader, table::Row};
 
-/// What a person has set, and what holds where nobody has set anything.
+/// All settings, with defaults for those that are not set.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Config {
-    /// Which skills there are.
+    /// The selection of skills.
     pub skill: SkillSettings,
-    /// How skills are chosen for a request.
+    /// The choice of skills for a request.
     pub matching: MatchingSettings,
-    /// How much of a skill a model is shown.
+    /// The disclosure of skills to a model.
     pub disclosure: DisclosureSettings,
-    /// How much a model can be told.
+    /// The context window.
     pub window: WindowSettings,
-    /// What may be done.
+    /// The policy.
     pub policy: PolicySettings,
-    /// How long and how much a run may take.
+    /// The limits of a run.
     pub limits: LimitSettings,
-    /// What stands between a script and the machine.
+    /// The sandbox of scripts.
     pub sandbox: SandboxSettings,
-    /// What scripts are run with.
+    /// The interpreters of scripts.
     pub run: RunSettings,
-    /// How packages are installed for scripts and servers.
+    /// The installation of packages for scripts and servers.
     pub prepare: PrepareSettings,
     /// The database of `execute_sql`.
     pub sql: SqlSettings,
@@ -65,57 +65,56 @@ pub struct Config {
     pub model: ModelSettings,
     /// The agent.
     pub agent: AgentSettings,
-    /// The servers that agents can use.
+    /// The MCP servers that agents can use.
     pub servers: Setting<ServerSettings>,
-    /// The files that were read, the one that weighs least first.
+    /// The files that were read, the one of least precedence first.
     pub files: Vec<PathBuf>,
-    /// Files that were found and not taken, each with the reason.
+    /// Files that were found and ignored, each with the reason.
     pub passed_over: Vec<(PathBuf, &'static str)>,
-    /// What the file of a project sets and may not.
+    /// Settings of a project's file that it may not set.
     pub ignored: Vec<IgnoredSetting>,
-    /// The file of the project that was read.
+    /// The project's file, if one was read.
     pub project: Option<ProjectFile>,
 }
 
-/// The file of a project as it was read.
+/// The settings file of a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectFile {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// What tells its content from any other.
+    /// The digest of its content.
     pub digest: String,
-    /// Whether the user has approved just this content.
+    /// Whether the user has approved exactly this content.
     pub is_approved: bool,
 }
 
-/// A setting as it is shown.
+/// A setting with its documentation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShownSetting {
     /// Its table and name, such as `skill.depth`.
     pub key: &'static str,
-    /// What holds; a password in an address is not in it.
+    /// The current value, without the password of an address.
     pub value: Json,
-    /// The same as it is written in TOML.
+    /// The value in TOML.
     pub text: String,
-    /// Where it came from.
+    /// The origin of the value.
     pub origin: SettingOrigin,
-    /// The value where nobody sets it, as it is written in TOML.
+    /// The default value in TOML.
     pub default: String,
-    /// What it may be, as in "a whole number from 0 on".
+    /// The kind of value, such as "a whole number from 0 on".
     pub kind: String,
-    /// One sentence about it.
+    /// A description in one sentence.
     pub about: &'static str,
-    /// A value as it is written in TOML.
+    /// An example value in TOML.
     pub example: &'static str,
-    /// What the file of a project may do with it.
+    /// The rights of a project's file.
     pub project: ProjectRight,
     /// The flag that sets it for one run.
     pub flag: Option<&'static str>,
 }
 
 impl Config {
-    /// Reads the files of all places, each over those before it. All that is wrong with them is told
-    /// at once.
+    /// Reads the files of all places, each over those before it. All errors are reported at once.
     pub fn load(places: &Places) -> Result<Self, ConfigError> {
         let mut config = Self::default();
         let mut faults = Vec::new();
@@ -147,7 +146,7 @@ impl Config {
         if faults.is_empty() { Ok(config) } else { Err(ConfigError { faults }) }
     }
 
-    /// What skills are loaded from; no skill at all when they are switched off.
+    /// Returns the options to load skills with; without any source if skills are disabled.
     pub fn options(&self) -> Options {
         let skill = &self.skill;
         let none = || Memory::new(Scope::Project, "", <[(&str, &[u8]); 0]>::default());
@@ -169,16 +168,17 @@ impl Config {
         }
     }
 
-    /// The directories that are read: the one that is written to, the others, those of presets.
+    /// Returns the directories to read: the one that is written to, the others, those of presets.
     pub fn directories(&self) -> Vec<Directory> {
         let skill = &self.skill;
         let own = skill.skills_dir.value.iter().chain(&skill.directories.value).cloned();
         own.chain(skill.presets.value.directories()).collect()
     }
 
-    /// Those of the directories that a project has to be trusted for: what its own file names, and what a preset finds
-    /// in whatever project is worked on. With each the folder of that file, if it is one. Its own file is the one that was
-    /// found, or `typed`, where somebody has named it. A directory that somebody typed is theirs.
+    /// Returns the directories that a project has to be trusted for: those that its own file names,
+    /// and those that a preset finds in the current project, each with the folder of that file. Its
+    /// own file is the one that was found, or `typed`, the one named on the command line.
+    /// Directories named on the command line belong to the user.
     pub fn directories_of_project(
         &self,
         typed: Option<&Path>,
@@ -207,7 +207,7 @@ impl Config {
         directories
     }
 
-    /// How skills are chosen for a request.
+    /// Returns how skills are chosen for a request.
     pub fn matching(&self) -> Matching {
         Matching {
             strategy: self.matching.strategy.value,
@@ -217,13 +217,13 @@ impl Config {
         }
     }
 
-    /// From which confidence on a skill is shown in brief and in full.
+    /// Returns the confidences from which a skill is disclosed in brief and in full.
     pub fn thresholds(&self) -> Thresholds {
         let DisclosureSettings { brief_at, full_at } = &self.disclosure;
         Thresholds::new(brief_at.value.get(), full_at.value.get()).unwrap_or_default()
     }
 
-    /// How much a model can be told, counted by estimate.
+    /// Returns the context window, with estimated token counts.
     pub fn window(&self) -> ContextWindow {
         ContextWindow {
             tokens: self.window.tokens.value.get(),
@@ -232,7 +232,7 @@ impl Config {
         }
     }
 
-    /// How long and how much a run may take.
+    /// Returns the limits of a run.
     pub fn limits(&self) -> RunLimits {
         let limits = &self.limits;
         RunLimits {
@@ -248,13 +248,13 @@ impl Config {
         }
     }
 
-    /// What may be done. `cwd` is the root where nobody has named one.
+    /// Returns the policy. `cwd` is the root if none is set.
     pub fn policy(&self, cwd: &Path) -> Policy {
         let set = &self.policy;
         let roots = set.roots.value.as_ref();
         let roots = roots.map(|all| all.iter().map(|it| it.0.clone()).collect());
         let rules = |it: &RuleSetting| {
-            // A path is a file, or the directory above it.
+            // A rule's path is a file, or the directory above it.
             let path = it.path.as_ref().map(|it| it.to_string_lossy().into_owned());
             let below = path.as_ref().map(|it| Some(format!("{it}/*")));
             let rule = PolicyRule {
@@ -287,7 +287,7 @@ impl Config {
         }
     }
 
-    /// Every setting, in the order of the tables.
+    /// Returns every setting, in the order of the tables.
     pub fn settings(&self) -> Vec<ShownSetting> {
         let (mut own, mut defaults) = (self.clone(), Self::default());
         let shown = |(row, default): (Row<'_>, Row<'_>)| ShownSetting {
@@ -305,8 +305,8 @@ impl Config {
         own.rows().into_iter().zip(defaults.rows()).map(shown).collect()
     }
 
-    /// A command that would stand for every program, which a list is there to prevent, or for others
-    /// than are meant.
+    /// Returns the problem of a listed command that would allow every program, which a list is
+    /// there to prevent, or other programs than meant.
     fn unlistable(&self) -> Option<ConfigProblem> {
         let commands = &self.policy.commands;
         let (path, line) = commands.origin.place()?;
@@ -330,7 +330,7 @@ impl Config {
         })
     }
 
-    /// What is wrong with values that are well by themselves.
+    /// Returns a problem between values that are valid by themselves.
     fn disorder(&self) -> Option<ConfigProblem> {
         let DisclosureSettings { brief_at, full_at } = &self.disclosure;
         let error = Thresholds::new(brief_at.value.get(), full_at.value.get()).err()?;
@@ -344,8 +344,8 @@ impl Config {
     }
 }
 
-/// An entry of `policy.commands` as a policy takes it. Whatever is listed may have anything behind it,
-/// so that ` *` and `:*`, by which others say so, add nothing.
+/// Returns an entry of `policy.commands` as the policy expects it. Every listed command may have
+/// more arguments, so that a trailing ` *` or `:*` adds nothing.
 fn spelt(entry: &str) -> &str {
     let entry = entry.trim();
     let plain = entry.strip_suffix(" *").or_else(|| entry.strip_suffix(":*"));

@@ -1,4 +1,4 @@
-//! The instructions of a skill that was a plugin: its commands, how it was run, what it needs.
+//! The instructions of a skill made from a plugin: its commands, its invocation, its needs.
 
 use std::fmt::Write as _;
 
@@ -12,10 +12,10 @@ use super::{
     plugin::{Parameter, Plugin},
 };
 
-/// How many things are named that were not carried over.
+/// The most left-out items that are listed.
 const SHOWN: usize = 100;
 
-/// The instructions of a skill that was a plugin.
+/// Returns the instructions of a skill made from a plugin.
 pub(super) fn body(plugin: &Plugin, files: &Files, lost: &[LostItem]) -> String {
     let mut body = Body(String::new());
     let title = plugin.display_name.as_deref().or(plugin.name.as_deref()).unwrap_or_default();
@@ -23,7 +23,7 @@ pub(super) fn body(plugin: &Plugin, files: &Files, lost: &[LostItem]) -> String 
     body.quote(&plugin.description());
     for command in &plugin.commands {
         let name = one_line(&command.name);
-        // One heading of a skill says more than others.
+        // The heading `Parameters` has a meaning in a skill.
         let is_taken = name.trim_end_matches(['#', ' ']).eq_ignore_ascii_case("parameters");
         body.line(format_args!("## {}{name}", if is_taken { "The command " } else { "" }));
         body.quote(&command.description);
@@ -61,18 +61,18 @@ pub(super) fn body(plugin: &Plugin, files: &Files, lost: &[LostItem]) -> String 
 struct Body(String);
 
 impl Body {
-    /// A paragraph.
+    /// Adds a paragraph.
     fn line(&mut self, text: impl std::fmt::Display) {
         let gap = if self.0.is_empty() { "" } else { "\n" };
         let _ = writeln!(self.0, "{gap}{text}");
     }
 
-    /// Text of the plugin, as a quotation: no heading and no code block of it becomes one of the
-    /// skill. Calls of the old format become what they give.
+    /// Adds text of the plugin as a quotation, so that none of its headings and code blocks becomes
+    /// one of the skill. Calls of the old format are replaced by their arguments.
     fn quote(&mut self, text: &str) {
         let pieces = pieces(text);
         let has_calls = pieces.len() > 1;
-        // The marks of a code block around a call have lost what they were for.
+        // The fence around a call is left out.
         let is_mark = |line: &&str| matches!(line.trim(), "```" | "```text" | "```json");
         let mut quoted = String::new();
         for piece in pieces {
@@ -145,13 +145,13 @@ impl Body {
     }
 }
 
-/// A value on several lines, unless these would be mostly spaces.
+/// Formats a value on several lines, unless these would be mostly spaces.
 fn json(value: &Json) -> String {
     let (short, long) = (value.to_string(), serde_json::to_string_pretty(value));
     long.ok().filter(|it| it.len() <= 2 * short.len() + 200).unwrap_or(short)
 }
 
-/// A text on one line.
+/// Puts a text on one line.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,5 +1,6 @@
-//! Plugins that hold skills: of Claude Code (`.claude-plugin/plugin.json`, or a marketplace that lists
-//! them) and of Agent Plugins 1.0 (`plugin.json` with its schema). Their skills are taken as they are.
+//! Plugins that contain skills: of Claude Code (`.claude-plugin/plugin.json`, or a marketplace that
+//! lists them) and of Agent Plugins 1.0 (`plugin.json` with its schema). Their skills are copied as
+//! they are.
 
 use std::path::{Path, PathBuf};
 
@@ -20,13 +21,13 @@ pub(super) const CLAUDE: &str = ".claude-plugin/plugin.json";
 pub(super) const MARKETPLACE: &str = ".claude-plugin/marketplace.json";
 /// The manifest of an Agent Plugin.
 pub(super) const AGENT: &str = "plugin.json";
-/// How the schema of an Agent Plugin begins.
+/// The beginning of the schema of an Agent Plugin.
 const SCHEMA: &str = "https://agent-plugins.org/schemas/";
 /// The largest manifest.
 const MAX_MANIFEST: u64 = 1024 * 1024;
 const DOCUMENT: &str = "SKILL.md";
 
-/// Parts of a plugin that are no skills, where they lie, and what they are called in a manifest.
+/// The parts of a plugin that are not skills: label, path, and manifest key.
 const OTHERS: &[(&str, &str, &str)] = &[
     ("its agents", "agents", "agents"),
     ("its hooks", "hooks", "hooks"),
@@ -36,7 +37,7 @@ const OTHERS: &[(&str, &str, &str)] = &[
     ("its output styles", "output-styles", "outputStyles"),
 ];
 
-/// The folders of the plugins that the marketplace in a folder lists, as far as they lie in it.
+/// Returns the folders of the plugins that the marketplace in a folder lists and contains.
 pub(super) fn listed(folder: &Path) -> Vec<PathBuf> {
     let Ok(root) = Root::open(folder) else { return Vec::new() };
     let Some(marketplace) = manifest(&root, MARKETPLACE).ok().flatten() else { return Vec::new() };
@@ -49,7 +50,7 @@ pub(super) fn listed(folder: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// Whether a folder has the manifest of a plugin that holds skills.
+/// Returns whether a folder has the manifest of a plugin that contains skills.
 pub(super) fn is_bundle(folder: &Path) -> bool {
     let has = |it: &str| folder.join(it).symlink_metadata().is_ok();
     let is_agent = || {
@@ -59,7 +60,8 @@ pub(super) fn is_bundle(folder: &Path) -> bool {
     has(CLAUDE) || has(MARKETPLACE) || (has(AGENT) && is_agent().is_some())
 }
 
-/// Takes the skills and commands out of a plugin. What else is in it is told with the first of them.
+/// Returns the skills and commands of a plugin. Its other parts are reported with the first of
+/// them.
 pub(super) fn unpack(
     folder: &Path,
     limits: &SizeLimits,
@@ -116,13 +118,13 @@ pub(super) fn unpack(
     Ok(migrated)
 }
 
-/// Why a manifest was not read.
+/// The reason a manifest was not read.
 enum UnreadableManifest {
     Json(serde_json::Error),
     Root(RootError),
 }
 
-/// A manifest that is there.
+/// Reads a manifest, if it exists.
 fn manifest(root: &Root, name: &str) -> Result<Option<Map<String, Json>>, UnreadableManifest> {
     let file = match root.file(Path::new(name), Links::Never) {
         Ok(file) => file,
@@ -143,7 +145,8 @@ fn is_agent_plugin(manifest: &Map<String, Json>) -> bool {
     manifest.get("$schema").and_then(Json::as_str).is_some_and(|it| it.starts_with(SCHEMA))
 }
 
-/// The folders of the skills: those in `skills/`, and those that Claude Code is told of elsewhere.
+/// Returns the folders of the skills: those in `skills/`, and those that a manifest of Claude Code
+/// names.
 fn skill_folders(root: &Root, manifests: &[(&str, Map<String, Json>)]) -> Vec<PathBuf> {
     let mut places = vec![PathBuf::from("skills")];
     for (name, manifest) in manifests.iter().filter(|it| it.0 != AGENT) {
@@ -183,7 +186,7 @@ fn skill_folders(root: &Root, manifests: &[(&str, Map<String, Json>)]) -> Vec<Pa
     folders
 }
 
-/// A path inside the plugin; nothing for one that leads out of it.
+/// Returns a path inside the plugin; `None` for one that leads out of it.
 fn relative(path: &str) -> Option<PathBuf> {
     let parts = path.split('/').filter(|it| !matches!(*it, "" | "."));
     let parts: Vec<&str> = parts.collect();
@@ -191,7 +194,7 @@ fn relative(path: &str) -> Option<PathBuf> {
     (!leads_out).then(|| parts.iter().collect())
 }
 
-/// A skill of a plugin, as it is.
+/// Returns a skill of a plugin, unchanged.
 fn skill(folder: &Path, limits: &SizeLimits) -> Result<MigratedSkill, String> {
     let root = Root::open(folder).map_err(|error| format!("it cannot be read: {error}"))?;
     let bytes = document(&root, Path::new(DOCUMENT), limits)?;
@@ -206,7 +209,7 @@ fn skill(folder: &Path, limits: &SizeLimits) -> Result<MigratedSkill, String> {
     Ok(MigratedSkill { manifest, files, lost })
 }
 
-/// A command of a plugin of Claude Code: instructions that a person asks for by their name.
+/// Makes a skill of a Claude Code command: instructions that a person invokes by name.
 fn command(root: &Root, path: &Path, limits: &SizeLimits) -> Result<MigratedSkill, String> {
     let bytes = document(root, path, limits)?;
     let stem = path.file_stem().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();

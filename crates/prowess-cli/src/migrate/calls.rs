@@ -1,10 +1,10 @@
-//! The calls of the old format, in which a model wrote `name:「始」value「末」` between two marks.
+//! Tool calls of the old format, in which a model wrote `name:「始」value「末」` between two marks.
 
 use serde_json::{Map, Value as Json};
 
-/// Where a call begins and ends.
+/// The marks around a call.
 const MARKS: (&str, &str) = ("<<<[TOOL_REQUEST]>>>", "<<<[END_TOOL_REQUEST]>>>");
-/// Where a value begins and ends.
+/// The marks around a value.
 const QUOTES: (&str, &str) = ("「始」", "「末」");
 
 /// A piece of a text.
@@ -16,7 +16,7 @@ pub(super) enum Piece<'t> {
     Call(Map<String, Json>),
 }
 
-/// Takes a text apart into calls and what stands around them. A call that never ends is text.
+/// Splits a text into calls and the text around them. A call without an end is text.
 pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let mut rest = text;
@@ -30,7 +30,7 @@ pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// The values of a call; the one that says which plugin it is for is left out.
+/// Returns the arguments of a call, without the one that names the plugin.
 fn values(call: &str) -> Map<String, Json> {
     let mut values = Map::new();
     let mut rest = call;

@@ -12,15 +12,15 @@ use rustix::fs::FileType;
 
 use super::{LostItem, MANIFEST, plugin::Plugin, secret::is_private_key};
 
-/// How many files and folders are looked at.
+/// The most files and folders that are visited.
 const MOST: usize = 1000;
-/// How deep they may lie.
+/// The greatest depth.
 const DEEPEST: usize = 8;
-/// Folders that a program makes again, and no skill needs.
+/// Folders of generated files, which no skill needs.
 const MADE: &[&str] = &["node_modules", "__pycache__", "venv", "target"];
 
-/// Reads the files of a plugin into so much room, those that its host started first. No link is
-/// followed.
+/// Reads the files of a plugin into this much room, the programs that its host started first. No
+/// link is followed.
 pub(super) fn carry(
     root: &Root,
     plugin: &Plugin,
@@ -32,7 +32,7 @@ pub(super) fn carry(
     (files, lost)
 }
 
-/// Reads files of these paths into so much room.
+/// Reads the files of these paths into this much room.
 pub(super) fn taken(
     root: &Root,
     found: Vec<String>,
@@ -64,14 +64,14 @@ pub(super) fn taken(
     files
 }
 
-/// Reads a file to its end; nothing when that is further than `most` bytes.
+/// Reads a whole file; `None` if it is larger than `most` bytes.
 pub(super) fn read(file: File, most: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     Ok((bytes.len() as u64 <= most).then_some(bytes))
 }
 
-/// Finds the ordinary files of a plugin.
+/// A search for the regular files of a plugin.
 #[derive(Default)]
 pub(super) struct Walk {
     found: Vec<String>,
@@ -98,7 +98,7 @@ impl Walk {
         walk
     }
 
-    /// Finds those of a folder that is no plugin.
+    /// Lists the files of a folder that is not a plugin.
     pub(super) fn of_folder(root: &Root) -> (Vec<String>, Vec<LostItem>) {
         let mut walk = Self::default();
         walk.visit(root, Path::new(""), 0);
@@ -143,7 +143,7 @@ impl Walk {
     }
 }
 
-/// Why a file or folder is left.
+/// Returns the reason a file or folder is left out.
 fn refused(path: &Path, kind: FileType, depth: usize) -> Option<&'static str> {
     let name = path.file_name()?.to_string_lossy().to_lowercase();
     let is_folder = kind == FileType::Directory;
@@ -170,7 +170,7 @@ fn refused(path: &Path, kind: FileType, depth: usize) -> Option<&'static str> {
     }
 }
 
-/// Whether a file of this name, in small letters, usually holds a key or password.
+/// Returns whether a file of this name, in lower case, usually contains a key or password.
 fn is_secret(name: &str) -> bool {
     let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
     let is_key = matches!(stem, "id_rsa" | "id_ed25519" | "id_ecdsa" | "id_dsa") && ending != "pub";

@@ -1,18 +1,18 @@
-//! Names and texts as a skill may have them.
+//! Valid names and texts for a skill.
 
 /// Names that no folder can have on Windows.
 const TAKEN: &[&str] = &["con", "prn", "aux", "nul"];
 /// The longest name.
 const LONGEST: usize = 64;
 
-/// A name that a skill can have: `SciCalculator` is `sci-calculator`.
+/// Makes a valid skill name: `SciCalculator` becomes `sci-calculator`.
 pub(super) fn valid(name: &str) -> Option<String> {
     let mut words = String::new();
     let letters: Vec<char> = name.chars().collect();
     for (at, letter) in letters.iter().enumerate() {
         let before = at.checked_sub(1).map(|it| letters[it]);
         let behind = letters.get(at + 1);
-        // A word begins with a capital behind a small letter, and with the last of many capitals.
+        // A word begins with a capital after a small letter, and with the last of several capitals.
         let begins = letter.is_ascii_uppercase()
             && before.is_some_and(|before| {
                 before.is_ascii_lowercase()
@@ -39,7 +39,7 @@ pub(super) fn valid(name: &str) -> Option<String> {
     }
 }
 
-/// A text on one line, cut to so many characters.
+/// Puts a text on one line, cut to this many characters.
 pub(super) fn shortened(text: &str, most: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= most {

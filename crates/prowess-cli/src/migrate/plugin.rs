@@ -1,5 +1,5 @@
-//! The manifest of a plugin. Whatever is read is taken out of it; what is left in the end is
-//! told as lost.
+//! The manifest of a plugin. Every field that is read is removed from it; the rest is reported as
+//! lost.
 
 use prowess_runtime::{Files, check_schema, strict_json};
 use serde::{Deserialize as _, de::Error as _};
@@ -21,13 +21,13 @@ pub(super) struct Plugin {
     pub(super) author: Option<String>,
     pub(super) license: Option<String>,
     pub(super) tags: Vec<String>,
-    /// When its host ran it.
+    /// The event on which its host ran it.
     kind: Option<String>,
     /// The program that its host loaded.
     pub(super) main: Option<String>,
-    /// How its host started it.
+    /// The command by which its host started it.
     pub(super) command: Option<String>,
-    /// How its host talked to it.
+    /// The protocol that its host used.
     pub(super) protocol: Option<String>,
     pub(super) timeout: Option<u64>,
     pub(super) settings: Vec<Parameter>,
@@ -36,18 +36,18 @@ pub(super) struct Plugin {
     lost: Vec<LostItem>,
 }
 
-/// Something that a model could ask a plugin for.
+/// A command of a plugin that a model could call.
 #[derive(Debug)]
 pub(super) struct Command {
     pub(super) name: String,
     pub(super) description: String,
     pub(super) example: String,
     pub(super) parameters: Vec<Parameter>,
-    /// All that is said of them, where that is a JSON schema.
+    /// The JSON schema of the parameters, if there is one.
     pub(super) schema: Option<Json>,
 }
 
-/// Something that a command or the plugin itself was given.
+/// A parameter of a command or of the plugin.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Parameter {
     pub(super) name: String,
@@ -58,7 +58,7 @@ pub(super) struct Parameter {
 }
 
 impl Plugin {
-    /// Reads a `plugin-manifest.json`.
+    /// Parses a `plugin-manifest.json`.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
         let mut plugin = Self::default();
@@ -135,14 +135,14 @@ impl Plugin {
             script.filter(|it| command.as_ref().is_none_or(|command| !command.contains(it)));
         let words: Vec<String> = command.into_iter().chain(script).collect();
         self.command = Some(words.join(" ")).filter(|it| !it.is_empty());
-        // What starts it says what it is.
+        // The command shows what kind it is.
         if self.command.is_some() {
             text_of(&mut parts, "type");
         }
         self.lose_rest(key, parts);
     }
 
-    /// Tools in a list, or by their names.
+    /// Reads tools, in a list or by name.
     fn take_tools(&mut self, value: Json) {
         let tools: Vec<(Option<String>, Json)> = match value {
             Json::Array(listed) => listed.into_iter().map(|it| (None, it)).collect(),
@@ -196,7 +196,7 @@ impl Plugin {
         }
     }
 
-    /// A command or tool; `name` is what it is called if it does not say so itself.
+    /// Reads a command or tool; `name` is its name unless it has its own.
     fn take_command(
         &mut self,
         place: &str,
@@ -224,11 +224,11 @@ impl Plugin {
         let mut parameters = taken.map_or_else(Vec::new, |(key, value)| {
             self.parameters(&format!("{place}.{key}"), value)
         });
-        // All of a schema is carried over.
+        // A schema is carried over whole.
         if schema.is_some() {
             self.lost.truncate(lost);
         }
-        // Most plugins say what a command takes only by showing a call.
+        // Most plugins document the parameters of a command only by an example call.
         for said in [&description, &example].into_iter().filter(|_| is_shown) {
             for call in pieces(said) {
                 let Piece::Call(values) = call else { continue };
@@ -245,7 +245,8 @@ impl Plugin {
         self.commands.push(Command { name, description, example, parameters, schema });
     }
 
-    /// The parameters of a schema: a JSON schema, or a map from names to types or to what is said of them.
+    /// Reads the parameters of a schema: a JSON schema, or a map from names to types or
+    /// descriptions.
     fn parameters(&mut self, place: &str, value: Json) -> Vec<Parameter> {
         let mut all = self.parts(place, value);
         let mut required = Vec::new();
@@ -289,7 +290,7 @@ impl Plugin {
         parameters
     }
 
-    /// The programs and libraries of `{"python": ">=3.7", "libraries": ["numpy"]}`.
+    /// Reads the programs and libraries of `{"python": ">=3.7", "libraries": ["numpy"]}`.
     fn take_needs(&mut self, value: Json) {
         let key = "dependencies";
         let Json::Object(named) = value else {
@@ -307,7 +308,7 @@ impl Plugin {
         }
     }
 
-    /// The parts of an object; what is none is lost.
+    /// Returns the fields of an object; anything else is reported as lost.
     fn parts(&mut self, place: &str, value: Json) -> Map<String, Json> {
         match value {
             Json::Object(parts) => parts,
@@ -318,7 +319,7 @@ impl Plugin {
         }
     }
 
-    /// A text, or those of a list; what is none is lost.
+    /// Returns a text, or the texts of a list; anything else is reported as lost.
     fn texts(&mut self, place: &str, value: Json) -> Vec<String> {
         let listed = match value {
             Json::Array(listed) => listed,
@@ -334,7 +335,7 @@ impl Plugin {
         texts
     }
 
-    /// Tells everything that is left of an object.
+    /// Reports all remaining fields of an object as lost.
     fn lose_rest(&mut self, place: &str, rest: Map<String, Json>) {
         for (key, value) in rest {
             self.lose_value(&format!("{place}.{key}"), &value);
@@ -347,7 +348,7 @@ impl Plugin {
         }
     }
 
-    /// A text, or word that there is none.
+    /// Returns a text; anything else is reported as lost.
     fn told(&mut self, key: &str, value: &Json) -> Option<String> {
         let text = text(value);
         if text.is_none() && !value.is_null() {
@@ -360,7 +361,7 @@ impl Plugin {
         self.lost.push(LostItem { what, why: why.to_owned() });
     }
 
-    /// Its description, else those of its commands.
+    /// Returns its description, otherwise those of its commands.
     pub(super) fn description(&self) -> String {
         let own = self.description.as_deref().filter(|it| !it.trim().is_empty());
         let commands = || {
@@ -371,7 +372,7 @@ impl Plugin {
         own.map(str::to_owned).or_else(commands).or_else(title).unwrap_or_default()
     }
 
-    /// The schema of what it takes, where it can do only one thing.
+    /// Returns the schema of its parameters, if it has only one command.
     pub(super) fn schema(&self) -> Option<&Json> {
         match &self.commands[..] {
             [Command { schema: Some(schema), .. }] if check_schema(schema).is_ok() => Some(schema),
@@ -379,12 +380,12 @@ impl Plugin {
         }
     }
 
-    /// Its requirements.
+    /// Returns its requirements.
     pub(super) fn needs(&self) -> Option<String> {
         (!self.needs.is_empty()).then(|| format!("Needs {}", self.needs.join(", ")))
     }
 
-    /// The items that a skill has no place for, files aside.
+    /// Returns the items that have no place in a skill, except files.
     pub(super) fn lost(&self, files: &Files) -> Vec<LostItem> {
         let mut lost = self.lost.clone();
         let mut lose = |what: &str, why: &str| {
@@ -420,7 +421,7 @@ impl Plugin {
         lost
     }
 
-    /// The files that its host started, by what it typed.
+    /// Returns the files in the command by which its host started it.
     pub(super) fn programs(&self) -> impl Iterator<Item = &str> {
         let words = self.command.as_deref().unwrap_or_default().split_whitespace();
         let words = words.map(|it| it.trim_matches(['"', '\'', ';']));
@@ -430,14 +431,14 @@ impl Plugin {
     }
 }
 
-/// Takes a text out of an object; what is none stays there.
+/// Removes a text from an object and returns it; anything else stays.
 fn text_of(parts: &mut Map<String, Json>, key: &str) -> Option<String> {
     let text = parts.get(key).and_then(text)?;
     parts.shift_remove(key);
     Some(text)
 }
 
-/// A text without what no text should hold; a number as it is written.
+/// Returns a text without control characters; a number is formatted.
 fn text(value: &Json) -> Option<String> {
     let plain = |c: char| if c.is_control() && !matches!(c, '\n' | '\t') { ' ' } else { c };
     match value {

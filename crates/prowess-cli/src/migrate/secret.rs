@@ -1,10 +1,10 @@
-//! Secrets that a plugin was given: they stay where they are.
+//! Secrets in a plugin: they are left out.
 
 use serde_json::{Map, Value as Json};
 
 use super::LostItem;
 
-/// Parts of names under which secrets stand, in small letters and without what joins words.
+/// Parts of names of secrets, in lower case and without separators.
 const NAMES: &[&str] = &[
     "accesskey",
     "apikey",
@@ -20,7 +20,7 @@ const NAMES: &[&str] = &[
 /// Prefixes of the secrets of well-known services.
 const BEGINNINGS: &[&str] =
     &["AIza", "AKIA", "ghp_", "github_pat_", "glpat-", "sk-", "xoxb-", "xoxp-"];
-/// The least length of one of those.
+/// The shortest of those secrets.
 const SHORTEST: usize = 16;
 /// Keys of a schema that list values.
 const VALUES: &[&str] =
@@ -31,7 +31,7 @@ const TYPES: &[&str] =
 /// The text in place of a secret.
 const LEFT_OUT: &str = "…";
 
-/// Takes the secrets out of a manifest, and says where they stood.
+/// Removes the secrets from a manifest, and returns their places.
 pub(super) fn take_out(manifest: &mut Map<String, Json>) -> Vec<LostItem> {
     let mut lost = Vec::new();
     for (key, value) in manifest.iter_mut() {
@@ -40,7 +40,7 @@ pub(super) fn take_out(manifest: &mut Map<String, Json>) -> Vec<LostItem> {
     lost
 }
 
-/// Whether a file begins with a private key, whatever it is called.
+/// Returns whether a file begins with a private key, whatever its name.
 pub(super) fn is_private_key(bytes: &[u8]) -> bool {
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(4096)]);
     head.lines().any(|it| {
@@ -86,15 +86,15 @@ fn visit(place: &str, key: &str, value: &mut Json, lost: &mut Vec<LostItem>) {
     }
 }
 
-/// Whether a secret would stand under a name.
+/// Returns whether a name is that of a secret.
 fn is_name(name: &str) -> bool {
     let plain: String =
         name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
-    // Those of models are counted.
+    // Token counts of models are not secrets.
     NAMES.iter().any(|it| plain.contains(it)) && !plain.contains("tokens")
 }
 
-/// Whether a text may be a secret, and does not say what one is.
+/// Returns whether a text may be a secret, rather than a description of one.
 fn is_value(text: &str) -> bool {
     let text = text.trim();
     let is_place = text.starts_with(['$', '<', '{', '%']);
@@ -105,7 +105,7 @@ fn is_value(text: &str) -> bool {
         && !TYPES.contains(&text)
 }
 
-/// A text without the secrets in it; nothing where there is none.
+/// Redacts the secrets in a text; `None` if there are none.
 fn without(text: &str) -> Option<String> {
     let is_edge = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '`' | '&' | '?');
     let mut out = String::with_capacity(text.len());
@@ -147,16 +147,16 @@ fn without(text: &str) -> Option<String> {
 
 /// The kind of the next word of a text.
 enum Next {
-    /// Behind `--token`, and behind `"token":`.
+    /// After `--token`, and after `"token":`.
     Secret,
-    /// Behind `token:`, where words about it may stand too.
+    /// After `token:`, where a description may follow too.
     MaybeSecret,
-    /// The colon behind `"token"`, if there is one.
+    /// The colon after `"token"`, if there is one.
     Colon,
     Other,
 }
 
-/// Whether a word begins as the secrets of well-known services do.
+/// Returns whether a word begins like the secrets of well-known services.
 fn is_known(word: &str) -> bool {
     word.len() >= SHORTEST
         && BEGINNINGS.iter().any(|it| word.starts_with(it))

@@ -1,4 +1,4 @@
-//! A value with where it came from, and what is wrong where.
+//! A value with its origin, and problems with their place.
 
 use std::{
     fmt,
@@ -6,100 +6,100 @@ use std::{
     sync::Arc,
 };
 
-/// A value, and where it came from.
+/// A value with its origin.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Setting<T> {
-    /// What holds.
+    /// The value.
     pub value: T,
-    /// Where it came from.
+    /// Its origin.
     pub origin: SettingOrigin,
 }
 
-/// Where a value came from.
+/// The origin of a value.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum SettingOrigin {
-    /// Nobody has set it.
+    /// It is not set.
     #[default]
     Default,
-    /// A file.
+    /// It was set in a file.
     File {
-        /// Which.
+        /// The path of the file.
         path: Arc<Path>,
         /// The line, counted from 1.
         line: usize,
     },
-    /// A flag of the command line, such as `--depth`.
+    /// It was set by a flag of the command line, such as `--depth`.
     Flag(&'static str),
 }
 
-/// What the file of a project sets and may not: a whole setting, or some entries of a list.
+/// A setting that a project's file may not set: as a whole, or some entries of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IgnoredSetting {
     /// The setting.
     pub key: &'static str,
-    /// Where it is set.
+    /// The place where it is set.
     pub origin: SettingOrigin,
-    /// The entries that are ignored; all of it when there are none.
+    /// The ignored entries; empty if the whole setting is ignored.
     pub entries: Vec<String>,
-    /// Why.
+    /// The reason.
     pub reason: &'static str,
     /// Whether it applies once the user has approved the file.
     pub can_be_approved: bool,
 }
 
-/// What was set cannot be used. Nothing holds then, not even the rest of it.
+/// The settings are invalid. None of them is applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct ConfigError {
-    /// All that is wrong, in the order of files and lines.
+    /// All problems, in the order of files and lines.
     pub faults: Vec<ConfigProblem>,
 }
 
-/// One thing that is wrong with a file.
+/// A problem of a settings file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigProblem {
     /// The file.
     pub path: PathBuf,
-    /// The line, counted from 1; nothing when all of it is meant.
+    /// The line, counted from 1; `None` for the whole file.
     pub line: Option<usize>,
-    /// What is wrong.
+    /// The message.
     pub message: String,
-    /// What to do about it.
+    /// A hint.
     pub hint: Option<String>,
     /// The line itself, without passwords.
     pub excerpt: Option<String>,
-    /// Which bytes of the excerpt are meant.
+    /// The marked bytes of the excerpt.
     pub columns: Option<(usize, usize)>,
 }
 
 impl<T> Setting<T> {
-    /// What holds where nobody has set anything.
+    /// Creates a default value.
     pub fn new(value: T) -> Self {
         Self { value, origin: SettingOrigin::Default }
     }
 
-    /// What somebody has set.
+    /// Returns the value, if it is not the default.
     pub fn given(&self) -> Option<&T> {
         (self.origin != SettingOrigin::Default).then_some(&self.value)
     }
 
-    /// Takes what a flag says.
+    /// Sets the value by a flag.
     pub fn flag(&mut self, flag: &'static str, value: T) {
         *self = Self { value, origin: SettingOrigin::Flag(flag) };
     }
 }
 
 impl SettingOrigin {
-    /// A file and a line, where there are any.
+    /// Returns the origin for a file and line.
     pub(super) fn of_place(place: Option<&(PathBuf, usize)>) -> Option<Self> {
         place.map(|(path, line)| Self::File { path: path.as_path().into(), line: *line })
     }
 
-    /// The file and line, owned.
+    /// Returns the file and line, owned.
     pub(super) fn to_place(&self) -> Option<(PathBuf, usize)> {
         self.place().map(|(path, line)| (path.to_owned(), line))
     }
 
-    /// The file and line, for what came from a file.
+    /// Returns the file and line of a value from a file.
     pub(super) fn place(&self) -> Option<(&Path, usize)> {
         match self {
             Self::File { path, line } => Some((path, *line)),

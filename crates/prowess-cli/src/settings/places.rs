@@ -1,4 +1,4 @@
-//! Where settings are looked for.
+//! The places of settings files.
 
 use std::{
     fs,
@@ -6,48 +6,48 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What a file of settings is called.
+/// The name of a settings file.
 pub(super) const NAME: &str = "prowess.toml";
 
-/// Where settings are looked for.
+/// The places of settings files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Places {
-    /// A file that somebody named. No other is read then.
+    /// A file named by the user. No other is read then.
     pub only: Option<PathBuf>,
     /// The directory of the user's own file.
     pub user: Option<PathBuf>,
-    /// Where the search for the file of a project begins; it goes up from here.
+    /// The directory in which the search for a project's file begins; it goes up from here.
     pub from: Option<PathBuf>,
-    /// What `~` stands for.
+    /// The home directory, for `~`.
     pub home: Option<PathBuf>,
-    /// The directory of the records in which approvals of projects' files are looked up.
+    /// The directory of the approvals of projects' files.
     pub records: Option<PathBuf>,
 }
 
-/// A file to be read.
+/// A file to read.
 #[derive(Debug)]
 pub(super) struct ConfigLayer {
     pub(super) file: PathBuf,
     pub(super) owner: Owner,
 }
 
-/// Whose a file is.
+/// The owner of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
     User,
-    /// It was found in a project, which somebody else may have written.
+    /// A project, whose file somebody else may have written.
     Project,
-    /// Somebody named it, and so trusts it as their own.
+    /// The user, who named the file and so trusts it.
     Named,
 }
 
 impl Places {
-    /// The user's own file, whether or not it exists.
+    /// Returns the user's own file, whether or not it exists.
     pub fn user_file(&self) -> Option<PathBuf> {
         self.user.as_ref().map(|it| it.join(NAME))
     }
 
-    /// The files that are looked for, in the order in which they apply: that of a project first, from
+    /// Returns the files that are looked for, in order of precedence: that of a project first, from
     /// the nearest folder up, then the user's own.
     pub fn candidates(&self) -> Vec<PathBuf> {
         if let Some(file) = &self.only {
@@ -58,7 +58,7 @@ impl Places {
         above.chain(self.user_file()).collect()
     }
 
-    /// The files to read, the one that weighs least first, and those that were passed over.
+    /// Returns the files to read, the one of least precedence first, and those that were ignored.
     pub(super) fn layers(&self) -> (Vec<ConfigLayer>, Vec<(PathBuf, &'static str)>) {
         if let Some(file) = &self.only {
             return (vec![ConfigLayer { file: file.clone(), owner: Owner::Named }], Vec::new());
@@ -73,11 +73,11 @@ impl Places {
     }
 }
 
-/// The first file of settings here or above that can be trusted to be the user's own.
+/// Returns the nearest settings file, here or above, that belongs to the user.
 fn nearest(from: &Path, passed_over: &mut Vec<(PathBuf, &'static str)>) -> Option<PathBuf> {
     let from = fs::canonicalize(from).ok()?;
     let above: Vec<&Path> = from.ancestors().collect();
-    // Whatever lies in a skill came with it, also when somebody works in there.
+    // A file in a skill came with the skill, even if somebody works there.
     let is_skill = |it: &Path| ["SKILL.md", "skill.md"].iter().any(|name| is_there(&it.join(name)));
     let inside = above.iter().rposition(|it| is_skill(it));
     for (at, folder) in above.into_iter().enumerate() {
@@ -102,14 +102,14 @@ fn is_there(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
-/// Whether a file is that of whoever runs this, or of the system. Anybody can put one into a
+/// Returns whether a file belongs to the user, or to the system. Anybody can put one into a
 /// directory such as `/tmp`.
 fn is_own(file: &Path) -> bool {
     let own = [rustix::process::geteuid().as_raw(), 0];
     file.symlink_metadata().is_ok_and(|it| own.contains(&it.uid()))
 }
 
-/// Whether anybody at all can write a file.
+/// Returns whether everybody can write a file.
 fn is_open(file: &Path) -> bool {
     file.metadata().is_ok_and(|it| it.mode() & 0o002 != 0)
 }

@@ -1,4 +1,4 @@
-//! Reads a file of settings: what is set goes to its place, what is wrong is noted with its line.
+//! Reads a settings file: values go to their slots, problems are recorded with their line.
 
 use std::{
     fs::File,
@@ -23,23 +23,23 @@ use super::{
 
 /// The largest file of settings, in bytes.
 const LARGEST: u64 = 1024 * 1024;
-/// How much of a line is shown on each side of what is meant.
+/// The characters shown of a line on each side of the marked part.
 const AROUND: usize = 80;
-/// How many faults of one file are told.
+/// The most problems reported of one file.
 const MOST: usize = 100;
 
 pub(super) struct Reader<'h> {
     path: Arc<Path>,
     document: Document<String>,
-    /// Where each line but the first begins.
+    /// The offset of each line but the first.
     lines: Vec<usize>,
-    /// Where relative paths begin.
+    /// The directory from which relative paths are resolved.
     pub(super) directory: PathBuf,
     pub(super) home: Option<&'h Path>,
     pub(super) owner: Owner,
-    /// Whether the user has approved the file with just these bytes.
+    /// Whether the user has approved exactly these bytes.
     pub(super) is_approved: bool,
-    /// What tells its bytes from any others.
+    /// The digest of its bytes.
     pub(super) digest: String,
     pub(super) faults: Vec<ConfigProblem>,
     pub(super) ignored: Vec<IgnoredSetting>,
@@ -86,13 +86,13 @@ impl<'h> Reader<'h> {
         })
     }
 
-    /// Gives every value of the file to the slot of its key.
+    /// Reads every value of the file into the slot of its key.
     pub(super) fn read(&mut self, rows: &mut [Row<'_>]) {
         let root = self.document.as_table().clone();
         let keys: Vec<&str> = rows.iter().map(|it| it.facts.key).collect();
         for (table, item) in self.entries(&root) {
             let own: Vec<&str> = keys.iter().filter_map(|it| inside(it, &table.name)).collect();
-            // Of what people name themselves, no key is known.
+            // Tables with names of the user's choice have no known keys.
             if let Some(row) = rows.iter_mut().find(|it| it.facts.key == table.name) {
                 let origin = self.origin(&table.span);
                 row.slot.read(&row.facts, item, origin, self);
@@ -118,7 +118,7 @@ impl<'h> Reader<'h> {
         self.faults.sort_by_key(|it| it.line);
     }
 
-    /// Notes what a project's file sets and may not: all of a setting, or some of its entries.
+    /// Records a setting that a project's file may not set: as a whole, or some of its entries.
     pub(super) fn ignore(
         &mut self,
         facts: &Facts,
@@ -147,12 +147,12 @@ impl<'h> Reader<'h> {
         }
     }
 
-    /// The keys and values of a table.
+    /// Returns the keys and values of a table.
     pub(super) fn entries<'i>(&self, table: &'i dyn TableLike) -> Vec<(Key, &'i Item)> {
         table.iter().map(|(name, item)| (key(table, name, item), item)).collect()
     }
 
-    /// Notes that nobody knows a key.
+    /// Records an unknown key.
     pub(super) fn unknown_key(&mut self, key: &Key, of: &str, known: &[&str]) {
         let hint = match nearest(&key.name, known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
@@ -173,7 +173,7 @@ impl<'h> Reader<'h> {
         self.note(&table.span, format!("there is no table `{}`", table.name), Some(hint));
     }
 
-    /// Notes what is wrong with a part of the file.
+    /// Records a problem with a part of the file.
     pub(super) fn note(
         &mut self,
         span: &Range<usize>,
@@ -186,13 +186,13 @@ impl<'h> Reader<'h> {
         }
     }
 
-    /// Where a part of the file stands.
+    /// Returns the origin of a part of the file.
     pub(super) fn origin(&self, span: &Range<usize>) -> SettingOrigin {
         SettingOrigin::File { path: self.path.clone(), line: line(&self.lines, span.start) }
     }
 }
 
-/// The name of a table or value, and where it stands.
+/// The name of a table or value, and its place.
 pub(super) struct Key {
     pub(super) name: String,
     pub(super) span: Range<usize>,
@@ -203,18 +203,18 @@ fn key(table: &dyn TableLike, name: &str, item: &Item) -> Key {
     Key { name: name.to_owned(), span: span.unwrap_or_default() }
 }
 
-/// The rest of a dotted key that belongs to a table.
+/// Returns the rest of a dotted key that belongs to a table.
 fn inside<'k>(key: &'k str, table: &str) -> Option<&'k str> {
     key.split_once('.').filter(|it| it.0 == table).map(|it| it.1)
 }
 
-/// `a`, `b` and `c`, each as code.
+/// Returns `a`, `b` and `c`, each in backticks.
 fn listed(words: &[&str]) -> String {
     let words: Vec<String> = words.iter().map(|it| format!("`{it}`")).collect();
     words.join(", ")
 }
 
-/// Reads an ordinary file; a pipe is not waited for.
+/// Reads a regular file; does not wait for a pipe.
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let cannot = |error: std::io::Error| match error.kind() {
@@ -234,12 +234,12 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// The line in which a byte stands, counted from 1.
+/// Returns the line of a byte, counted from 1.
 fn line(lines: &[usize], at: usize) -> usize {
     lines.partition_point(|it| *it <= at) + 1
 }
 
-/// A fault with the line that is meant, cut around it where it is very long.
+/// Adds the marked line to a problem, cut around the mark if it is very long.
 fn placed(fault: ConfigProblem, text: &str, lines: &[usize], span: Range<usize>) -> ConfigProblem {
     let at = text.floor_char_boundary(span.start);
     let number = line(lines, at);
@@ -250,7 +250,7 @@ fn placed(fault: ConfigProblem, text: &str, lines: &[usize], span: Range<usize>)
     let until = end.min(text.floor_char_boundary(to.saturating_add(AROUND))).max(to);
     let plain = text[from..until].trim_end_matches('\r');
     let excerpt = without_password(plain);
-    // A password that was taken out moves what stands behind it.
+    // Removing a password moves the text after it.
     let columns = (excerpt == plain).then_some((at - from, to - from)).filter(|it| it.0 < it.1);
     ConfigProblem { line: Some(number), excerpt: Some(excerpt), columns, ..fault }
 }

@@ -9,7 +9,7 @@ use super::{
     table::{Row, TABLES},
 };
 
-/// What comes before the settings.
+/// The text before the settings.
 const INTRODUCTION: &str = "\
 # Settings
 
@@ -37,7 +37,7 @@ with `prowess config --schema > prowess.schema.json` and begin the file with `#:
 ";
 
 impl Config {
-    /// The reference of all settings, in Markdown.
+    /// Returns the reference of all settings, in Markdown.
     pub fn reference() -> String {
         let mut text = INTRODUCTION.to_owned();
         let settings = Self::default().settings();
@@ -57,7 +57,7 @@ impl Config {
         text
     }
 
-    /// A JSON schema of `prowess.toml`.
+    /// Returns a JSON schema of `prowess.toml`.
     pub fn schema() -> Json {
         let mut own = Self::default();
         let mut tables = Map::new();
@@ -95,7 +95,7 @@ impl Config {
 }
 
 impl ShownSetting {
-    /// The setting as it is written in a file: its table and a line, or its lines.
+    /// Returns the setting as it is written in a file: its table and a line, or its lines.
     pub fn lines(&self) -> String {
         match self.key.split_once('.') {
             Some((table, key)) => format!("[{table}]\n{key} = {}", self.example),

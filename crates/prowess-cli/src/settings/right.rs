@@ -1,32 +1,32 @@
-//! What the file of a project may do with a setting.
+//! The rights of a project's file to set a setting.
 
-/// What the file of a project may do with a setting. Somebody else may have written that file, so it can
-/// narrow what its user allows and never widen it. The user's file, one that `--config` names and flags
-/// may set everything.
+/// The right of a project's file to set a setting. Somebody else may have written that file, so it
+/// can restrict what the user allows and never extend it. The user's file, one named by `--config`
+/// and flags may set everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProjectRight {
-    /// It cannot set it.
+    /// None.
     Nothing,
     /// A stricter value than the one that applies without it.
     Stricter,
     /// Fewer entries than the list that applies without it.
     Narrower,
-    /// The same; more only after the user has approved the file as it is.
+    /// Fewer entries; more only after the user has approved the file as it is.
     NarrowerOrApproved,
     /// More entries, such as more that is excluded or denied.
     More,
-    /// Whatever lies in the directory of its file.
+    /// Any path in the directory of its file.
     Inside,
-    /// The same, where the user has set nothing.
+    /// Any path in the directory of its file, if the user has set nothing.
     InsideUnset,
-    /// Any value, where the user has set none.
+    /// Any value, if the user has set none.
     Unset,
     /// Any value.
     Any,
 }
 
 impl ProjectRight {
-    /// All of them.
+    /// All rights.
     pub const ALL: [Self; 9] = [
         Self::Nothing,
         Self::Stricter,
@@ -39,7 +39,7 @@ impl ProjectRight {
         Self::Any,
     ];
 
-    /// One word for it, as JSON has it.
+    /// Returns the word for it in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Nothing => "no",
@@ -54,7 +54,7 @@ impl ProjectRight {
         }
     }
 
-    /// It in words, as in "a project's file: a stricter value only".
+    /// Returns a phrase for it, such as "a project's file: a stricter value only".
     pub fn meaning(self) -> &'static str {
         match self {
             Self::Nothing => "no",

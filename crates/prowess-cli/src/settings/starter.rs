@@ -1,8 +1,8 @@
-//! The file that a project begins with.
+//! The initial `prowess.toml` of a project.
 
 use super::{Config, ShownSetting};
 
-/// What comes first in the file.
+/// The beginning of the file.
 const INTRODUCTION: &str = "\
 # Settings of this project for Prowess. They can narrow what a user allows, never widen it.
 # `prowess config` shows what applies here, `prowess config KEY` explains one setting.
@@ -14,8 +14,8 @@ const INTRODUCTION: &str = "\
 const SHOWN: &[&str] = &["skill.exclude", "policy.commands", "policy.hosts", "limits.timeout"];
 
 impl Config {
-    /// The text of a first `prowess.toml` for a project with skills in these directories, relative to
-    /// it. It sets nothing but where skills are; other settings are there as comments.
+    /// Returns the text of a first `prowess.toml` for a project with skills in these directories,
+    /// relative to it. It sets only the directories; other settings are there as comments.
     pub fn starter(directories: &[String]) -> String {
         let settings = Self::default().settings();
         let about = |key: &str| settings.iter().find(|it| it.key == key);

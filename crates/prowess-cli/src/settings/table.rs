@@ -1,32 +1,33 @@
-//! The table of settings: one row says everything about a setting.
+//! The table of settings: one row has everything about a setting.
 //!
-//! `prowess config`, `docs/settings.md` and the JSON schema are made from it. A new setting is a field
+//! `prowess config`, `docs/settings.md` and the JSON schema are made from it. A new setting is a
+//! field
 //! of its struct and a row here.
 
 use super::{Config, right::ProjectRight, value::Slot};
 
-/// A setting: what it is, who may set it, and its value.
+/// A setting: its documentation, its rights, and its value.
 pub(super) struct Row<'c> {
     pub(super) facts: Facts,
     pub(super) slot: &'c mut dyn Slot,
 }
 
-/// What is known about a setting whatever its value is.
+/// The facts about a setting that do not depend on its value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Facts {
     /// Its table and name, such as `skill.depth`.
     pub(super) key: &'static str,
-    /// What the file of a project may do with it.
+    /// The right of a project's file to set it.
     pub(super) right: ProjectRight,
     /// The flag that sets it for one run.
     pub(super) flag: Option<&'static str>,
-    /// A value as it is written in TOML; all lines for a table.
+    /// An example value in TOML; all lines for a table.
     pub(super) example: &'static str,
-    /// One sentence about it.
+    /// A description in one sentence.
     pub(super) about: &'static str,
 }
 
-/// What each table is about, in order.
+/// The tables in order, each with its subject.
 pub(super) const TABLES: &[(&str, &str)] = &[
     ("skill", "Which skills are loaded."),
     ("matching", "How skills are chosen for a request."),
@@ -44,7 +45,7 @@ pub(super) const TABLES: &[(&str, &str)] = &[
 ];
 
 impl Config {
-    /// Every setting, in the order of the tables.
+    /// Returns every setting, in the order of the tables.
     #[rustfmt::skip]
     pub(super) fn rows(&mut self) -> Vec<Row<'_>> {
         use ProjectRight::*;

@@ -17,218 +17,220 @@ use super::{
     value::{Address, Bytes, Depth, Presets, PriceSetting, Ratio, RootPath},
 };
 
-/// Which skills there are.
+/// The selection of skills.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SkillSettings {
-    /// Whether there are any.
+    /// Whether skills are enabled.
     pub enabled: Setting<bool>,
-    /// The directory that is written to, and read before others.
+    /// The directory that is written to, and read before the others.
     pub skills_dir: Setting<Option<Directory>>,
-    /// The directories that are read, the first taken first.
+    /// The directories that are read; earlier ones win.
     pub directories: Setting<Vec<Directory>>,
-    /// The presets that are read behind them.
+    /// The presets that are read after them.
     pub presets: Setting<Presets>,
-    /// The names to take, and no others; all when there is no list.
+    /// The names to include, and no others; all if there is no list.
     pub include: Setting<Option<Vec<String>>>,
-    /// The names to leave out.
+    /// The names to exclude.
     pub exclude: Setting<Vec<String>>,
     /// The largest resource.
     pub max_file_size: Setting<Bytes>,
     /// The largest skill, all files together.
     pub max_skill_size: Setting<Bytes>,
-    /// How many folders deep skills may lie below a directory.
+    /// The number of folder levels below a directory that are searched.
     pub depth: Setting<Depth>,
-    /// Whether what changes is reloaded while a program runs.
+    /// Whether changes are reloaded while a program runs.
     pub watch: Setting<bool>,
-    /// Whether what was read is kept for the next time.
+    /// Whether skills are cached between runs.
     pub cache: Setting<bool>,
 }
 
-/// How skills are chosen for a request.
+/// The choice of skills for a request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MatchingSettings {
-    /// By what they are chosen.
+    /// The strategy.
     pub strategy: Setting<Strategy>,
-    /// How many are active at once.
+    /// The most skills active at once.
     pub max_active: Setting<usize>,
-    /// The least confidence.
+    /// The minimum confidence.
     pub threshold: Setting<Ratio>,
 }
 
-/// How much of a skill a model is shown.
+/// The disclosure of skills to a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DisclosureSettings {
-    /// From which confidence on in brief.
+    /// The confidence from which a skill is disclosed in brief.
     pub brief_at: Setting<Ratio>,
-    /// From which confidence on in full.
+    /// The confidence from which a skill is disclosed in full.
     pub full_at: Setting<Ratio>,
 }
 
-/// How much a model can be told.
+/// The context window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WindowSettings {
-    /// Tokens at once.
+    /// Its size in tokens.
     pub tokens: Setting<NonZeroUsize>,
-    /// How many of the last messages stay whole.
+    /// The number of recent messages that stay whole.
     pub keep_recent: Setting<usize>,
 }
 
-/// What may be done.
+/// The policy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PolicySettings {
-    /// The commands that may be run: each the first words of one.
+    /// The commands that may be run, each given by its first words.
     pub commands: Setting<Vec<String>>,
-    /// The hosts that may be asked, and no others; the internet when there is no list.
+    /// The hosts that may be requested, and no others; the internet if there is no list.
     pub hosts: Setting<Option<Vec<String>>>,
-    /// Whether hosts lead to the internet alone, because only a project names them.
+    /// Whether hosts are restricted to public addresses, because only a project names them.
     pub are_hosts_public: bool,
     /// The hosts that scripts may connect to.
     pub script_hosts: Setting<Vec<String>>,
-    /// The directories in which files may be read and written; nothing when nobody has said, which
-    /// leaves the working directory.
+    /// The directories in which files may be read and written; the working directory if it is not
+    /// set.
     pub roots: Setting<Option<Vec<RootPath>>>,
     /// When a person is asked. A project cannot ask less than its user has set.
     pub approvals: Setting<Approvals>,
-    /// What the `allowed-tools` of a skill mean.
+    /// The meaning of a skill's `allowed-tools`.
     pub allowed_tools: Setting<AllowedToolsMode>,
-    /// What happens before a tool writes a file: nothing, a question, or a refusal. A project can make
-    /// it stricter only.
+    /// The decision on a tool's write to a file: allow, ask or deny. A project can only make it
+    /// stricter.
     pub writes: Setting<Decision>,
-    /// What happens to a command that is not listed: a refusal or a question. A project can make it
-    /// stricter only.
+    /// The decision on a command that is not listed: deny or ask. A project can only make it
+    /// stricter.
     pub unlisted_commands: Setting<UnlistedCommands>,
-    /// What happens before a tool reads a file that may contain secrets: nothing, a question, or a refusal.
-    /// A project can make it stricter only.
+    /// The decision on a tool's read of a file that may contain secrets: allow, ask or deny. A
+    /// project can only make it stricter.
     pub secret_reads: Setting<Decision>,
-    /// What happens before a request that does more than get something goes to a host that is not
-    /// listed: nothing, a question, or a refusal. A project can make it stricter only.
+    /// The decision on a request other than a read to a host that is not listed: allow, ask or
+    /// deny. A project can only make it stricter.
     pub sends: Setting<Decision>,
-    /// The variables of the environment that scripts may get.
+    /// The environment variables that scripts may get.
     pub environment: Setting<Vec<String>>,
-    /// What is allowed, asked or denied. The rules of all files hold together, so that a project
-    /// takes nothing away from what its user has denied.
+    /// The rules that allow, ask about or deny actions. The rules of all files apply together, so
+    /// that a project cannot lift a denial of its user.
     pub rules: Setting<Vec<RuleSetting>>,
 }
 
-/// What is decided about calls that are all it says: of this tool, by this skill, and so on.
+/// A rule with a decision for calls that match all of its fields.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RuleSetting {
     /// The tool.
     pub tool: Option<String>,
     /// The skill.
     pub skill: Option<String>,
-    /// How the command begins.
+    /// The first words of the command.
     pub command: Option<String>,
     /// The file, or the directory above it.
     pub path: Option<PathBuf>,
-    /// What is decided.
+    /// The decision.
     pub decision: Decision,
-    /// Where it stands.
+    /// Its place.
     pub origin: SettingOrigin,
 }
 
-/// The servers that agents can use, each under a label.
+/// The MCP servers that agents can use, each with a label.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServerSettings(pub Vec<ServerSetting>);
 
-/// How long and how much a run may take.
+/// The limits of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LimitSettings {
-    /// From its start to its end.
+    /// The total time.
     pub timeout: Setting<Duration>,
-    /// Without a word from it.
+    /// The time without output.
     pub idle: Setting<Option<Duration>>,
-    /// Of one processor.
+    /// The CPU time.
     pub cpu: Setting<Duration>,
-    /// What is kept of each stream.
+    /// The bytes kept of each output stream.
     pub output: Setting<Bytes>,
-    /// Its memory.
+    /// The memory.
     pub memory: Setting<Bytes>,
-    /// One file.
+    /// The size of one file.
     pub file: Setting<Bytes>,
-    /// All files of the work directory.
+    /// The size of all files in the work directory.
     pub work: Setting<Bytes>,
-    /// Processes at once.
+    /// The number of processes at once.
     pub processes: Setting<NonZeroU64>,
-    /// Open files of one process.
+    /// The number of open files of one process.
     pub descriptors: Setting<NonZeroU64>,
 }
 
-/// What scripts are run with.
+/// The interpreters of scripts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunSettings {
-    /// The Python.
+    /// The path of Python.
     pub python: Setting<Option<PathBuf>>,
-    /// The Node.js.
+    /// The path of Node.js.
     pub node: Setting<Option<PathBuf>>,
 }
 
-/// How packages are installed for scripts and servers.
+/// The installation of packages for scripts and servers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PrepareSettings {
     /// The index for Python packages.
     pub python_index: Setting<Option<Address>>,
     /// The registry for npm packages.
     pub npm_registry: Setting<Option<Address>>,
-    /// More hosts that packages are downloaded from.
+    /// Additional hosts that packages are downloaded from.
     pub hosts: Setting<Vec<String>>,
-    /// How long an installation may take.
+    /// The time limit of an installation.
     pub timeout: Setting<Duration>,
     /// The largest environment.
     pub max_size: Setting<Bytes>,
-    /// How much all environments may take.
+    /// The largest size of all environments together.
     pub max_total: Setting<Bytes>,
 }
 
-/// What stands between a script and the machine.
+/// The sandbox of scripts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SandboxSettings {
-    /// The least that must stand there.
+    /// The least sandbox level that is required.
     pub level: Setting<SandboxLevel>,
 }
 
 /// The database of `execute_sql`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SqlSettings {
-    /// Where it is.
+    /// Its address.
     pub url: Setting<Option<Address>>,
     /// Whether statements may write.
     pub write: Setting<bool>,
-    /// Whether a superuser is taken as it is; otherwise it reads, and without the rights of one.
+    /// Whether a superuser connection is used as it is; otherwise it is read-only, without
+    /// superuser rights.
     pub privileged: Setting<bool>,
 }
 
 /// The agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AgentSettings {
-    /// How many sessions are kept that nobody gave a name; the oldest go first, and with 0 none is kept.
+    /// The number of unnamed sessions to keep; the oldest are removed first, and with 0 none is
+    /// saved.
     pub keep_sessions: Setting<usize>,
 }
 
 /// The language model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelSettings {
-    /// Whose it is, and whose the key is.
+    /// The provider, to which the key belongs.
     pub provider: Setting<Option<String>>,
-    /// What it is called.
+    /// The name.
     pub name: Setting<Option<String>>,
-    /// Where it is asked. A project cannot set it, because a key goes there, and all that is said.
+    /// The base URL. A project cannot set it, because the key and the conversation are sent there.
     pub base_url: Setting<Option<Address>>,
-    /// The file that holds the key; nobody but its owner may read it.
+    /// The file with the key; only its owner may be able to read it.
     pub key_file: Setting<Option<PathBuf>>,
-    /// With how many tokens it may reply at once.
+    /// The maximum tokens per reply.
     pub max_output: Setting<Option<NonZeroUsize>>,
-    /// How long is waited for a word from it.
+    /// The time to wait for the next token.
     pub timeout: Setting<Option<Duration>>,
-    /// What a million tokens that it reads cost.
+    /// The price of a million input tokens.
     pub input_price: Setting<Option<PriceSetting>>,
-    /// What a million tokens that it says cost.
+    /// The price of a million output tokens.
     pub output_price: Setting<Option<PriceSetting>>,
 }
 
 const MIB: u64 = 1024 * 1024;
 
-/// A program has people in front of it, whose skills are larger and lie deeper than the defaults of the library allow.
+/// A person's skills are larger and nested deeper than the defaults of the library allow.
 impl Default for SkillSettings {
     fn default() -> Self {
         Self {
@@ -283,7 +285,7 @@ impl Default for PolicySettings {
             roots: Setting::default(),
             approvals: Setting::new(policy.approvals),
             allowed_tools: Setting::new(policy.allowed_tools),
-            // Whoever reads settings has a person who can be asked.
+            // A program with settings has a person who can be asked.
             writes: Setting::new(Decision::Ask),
             unlisted_commands: Setting::new(UnlistedCommands::Ask),
             secret_reads: Setting::new(Decision::Ask),

@@ -1,12 +1,12 @@
-//! Times and sizes, as people write them.
+//! Durations and sizes in human notation.
 
 use std::time::Duration;
 
-/// Longer than anything is waited for.
+/// The longest duration.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
-/// Reads a time, such as `30s`, `1.5m` or `500 ms`; a number alone is seconds. It is longer than
-/// nothing and no longer than a year.
+/// Parses a duration, such as `30s`, `1.5m` or `500 ms`; a number alone is seconds. It must be
+/// positive and at most a year.
 pub fn duration(text: &str) -> Option<Duration> {
     let (number, unit) = parts(text)?;
     let seconds = match unit {
@@ -21,7 +21,7 @@ pub fn duration(text: &str) -> Option<Duration> {
     (Duration::ZERO < time && time <= LONGEST).then_some(time)
 }
 
-/// Reads a size in bytes, such as `1 MiB`, `64KB` or `1048576`.
+/// Parses a size in bytes, such as `1 MiB`, `64KB` or `1048576`.
 pub fn bytes(text: &str) -> Option<u64> {
     let (number, unit) = parts(text)?;
     let factor: f64 = match unit.to_ascii_lowercase().as_str() {
@@ -35,11 +35,11 @@ pub fn bytes(text: &str) -> Option<u64> {
         _ => return None,
     };
     let bytes = number * factor;
-    // What a number with a fraction holds exactly; no file is larger.
+    // The largest whole number that a float represents exactly; no file is larger.
     (bytes <= (1_u64 << 53) as f64).then_some(bytes as u64)
 }
 
-/// A size as [`bytes`] reads it, in the largest unit that has no fraction: `10 MiB`.
+/// Formats a size for [`bytes`], in the largest unit without a fraction: `10 MiB`.
 pub fn size(bytes: u64) -> String {
     let units = [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     let decimal = [("GB", 1_000_000_000_u64), ("MB", 1_000_000), ("KB", 1000)];
@@ -50,7 +50,7 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// A number that is not negative, and what stands behind it.
+/// Splits a text into a number that is not negative, and its unit.
 fn parts(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());

@@ -1,4 +1,4 @@
-//! How each kind of value is written and shown.
+//! The kinds of values: how each is written and shown.
 
 use std::{
     fmt, fs,
@@ -31,7 +31,7 @@ use super::{
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio(f64);
 
-/// What something costs, in whatever one pays with: a number from 0 on.
+/// A price in any currency: a number from 0 on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PriceSetting(f64);
 
@@ -39,16 +39,16 @@ pub struct PriceSetting(f64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bytes(pub u64);
 
-/// How many folders deep skills are searched for: 1 to [`DEEPEST`].
+/// The number of folder levels searched for skills: 1 to [`DEEPEST`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Depth(usize);
 
-/// Presets, and where their relative directories begin.
+/// Presets, and the base of their relative directories.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Presets {
-    /// The presets, the first taken first.
+    /// The presets; earlier ones win.
     pub presets: Vec<&'static Preset>,
-    /// Nothing for the working directory.
+    /// The base; `None` for the working directory.
     pub from: Option<PathBuf>,
 }
 
@@ -56,51 +56,51 @@ pub struct Presets {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RootPath(pub PathBuf);
 
-/// The address of a server. A password in it is only shown to whoever asks for all of it.
+/// The address of a server. Its password is redacted, except in [`as_str`](Self::as_str).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address(String);
 
 impl Ratio {
-    /// Takes a number from 0 to 1.
+    /// Creates a ratio from a number from 0 to 1.
     pub fn new(number: f64) -> Option<Self> {
         (0.0..=1.0).contains(&number).then_some(Self(number))
     }
 
-    /// The number.
+    /// Returns the number.
     pub fn get(self) -> f64 {
         self.0
     }
 }
 
 impl PriceSetting {
-    /// Takes a number from 0 on.
+    /// Creates a price from a number from 0 on.
     pub fn new(number: f64) -> Option<Self> {
         (number >= 0.0 && number.is_finite()).then_some(Self(number))
     }
 
-    /// The number.
+    /// Returns the number.
     pub fn get(self) -> f64 {
         self.0
     }
 }
 
 impl Depth {
-    /// As deep as skills lie.
+    /// The greatest depth.
     pub const DEEPEST: Self = Self(DEEPEST);
 
-    /// Takes a number from 1 to [`DEEPEST`].
+    /// Creates a depth from a number from 1 to [`DEEPEST`].
     pub fn new(depth: usize) -> Option<Self> {
         (1..=DEEPEST).contains(&depth).then_some(Self(depth))
     }
 
-    /// The number.
+    /// Returns the number.
     pub fn get(self) -> usize {
         self.0
     }
 }
 
 impl Presets {
-    /// The directories of all of them.
+    /// Returns the directories of all presets.
     pub(super) fn directories(&self) -> impl Iterator<Item = Directory> {
         self.presets.iter().flat_map(|it| it.directories()).map(|it| match &self.from {
             Some(from) if it.scope == Scope::Project => {
@@ -112,7 +112,7 @@ impl Presets {
 }
 
 impl Address {
-    /// All of it, a password included.
+    /// Returns the whole address, including a password.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -130,7 +130,7 @@ impl fmt::Debug for Address {
     }
 }
 
-/// A text in which the passwords of addresses are not to be read.
+/// Redacts the passwords of addresses in a text.
 pub(super) fn without_password(text: &str) -> String {
     let end = |from: &str| from.find(|c: char| c.is_whitespace() || "\"'".contains(c));
     let mut out = String::new();
@@ -139,7 +139,7 @@ pub(super) fn without_password(text: &str) -> String {
         let (before, behind) = rest.split_at(at + 3);
         let address = &behind[..end(behind).unwrap_or(behind.len())];
         out.push_str(before);
-        // The last `@`, because a password may hold one.
+        // The last `@`, because a password may contain one.
         match address.rfind('@').and_then(|at| Some((address[..at].find(':')?, at))) {
             Some((colon, at)) => {
                 out.push_str(&address[..=colon]);
@@ -161,52 +161,52 @@ pub(super) fn without_password(text: &str) -> String {
     out
 }
 
-/// A setting, whatever it holds.
+/// A setting of any type.
 pub(super) trait Slot {
-    /// Takes a value of a file; what is wrong with it is noted.
+    /// Reads a value from a file; problems are recorded.
     fn read(&mut self, facts: &Facts, item: &Item, origin: SettingOrigin, reader: &mut Reader<'_>);
 
-    /// Its value.
+    /// Returns its value.
     fn show(&self) -> Json;
 
-    /// Its value as it is written in TOML, in one line.
+    /// Returns its value in TOML, in one line.
     fn text(&self) -> String;
 
-    /// Where it came from.
+    /// Returns its origin.
     fn origin(&self) -> &SettingOrigin;
 
-    /// What it may be, as in "a whole number from 0 on".
+    /// Returns the kind of value, such as "a whole number from 0 on".
     fn wanted(&self) -> String;
 
-    /// The JSON schema of its values.
+    /// Returns the JSON schema of its values.
     fn schema(&self) -> Json;
 }
 
-/// What the file of a project may set of a value: all of it, a part, or nothing.
+/// The part of a value that a project's file may set: all of it, some, or nothing.
 pub(super) struct Portion<T> {
-    /// What applies then; nothing when the value before stays.
+    /// The resulting value; `None` if the value before stays.
     value: Option<T>,
-    /// The entries that were left out, each with its line where it has one of its own.
+    /// The entries that were left out, each with its line if it has one of its own.
     left_out: Vec<(String, Option<SettingOrigin>)>,
 }
 
 /// A value of one kind.
 ///
-/// What it says about files of projects allows nothing unless a kind says otherwise.
+/// By default, a project's file may set none of it.
 pub(super) trait Value: Sized {
-    /// What is to be written, as in "must be a text".
+    /// Returns the expected kind, such as "must be a text".
     fn wanted() -> String;
 
-    /// The JSON schema of what is to be written.
+    /// Returns the JSON schema.
     fn schema() -> Json;
 
-    /// The value of an item; nothing when it is not what is wanted, or when more is noted.
+    /// Parses an item; `None` if it is not of the expected kind, or if problems were recorded.
     fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self>;
 
-    /// What is shown of it.
+    /// Returns the value as it is shown.
     fn show(&self) -> Json;
 
-    /// It as it is written in TOML, in one line.
+    /// Returns the value in TOML, in one line.
     fn text(&self) -> String {
         match self.show() {
             Json::Null => "not set".to_owned(),
@@ -214,47 +214,47 @@ pub(super) trait Value: Sized {
         }
     }
 
-    /// What helps somebody who wrote this item.
+    /// Returns a hint for a wrong item.
     fn hint(_item: &Item) -> Option<String> {
         None
     }
 
-    /// Whether it lets more happen than another.
+    /// Returns whether it allows more than another.
     fn is_looser(&self, _than: &Self) -> bool {
         true
     }
 
-    /// What of it is in the directory of the file.
+    /// Returns the part of it that is in the directory of the file.
     fn inside(self, _reader: &Reader<'_>) -> Portion<Self> {
         Portion::nothing()
     }
 
-    /// What of it another covers.
+    /// Returns the part of it that another covers.
     fn narrower(self, _key: &str, _than: &Self) -> Portion<Self> {
         Portion::nothing()
     }
 
-    /// What of it may be set where there is no list that it could narrow.
+    /// Returns the part of it that may be set if there is no list that it could narrow.
     fn narrowest(self, _key: &str) -> Portion<Self> {
         Portion::nothing()
     }
 
-    /// Both together, without what a project may not add.
+    /// Returns both together, without entries that a project may not add.
     fn more(self, _to: &Self) -> Portion<Self> {
         Portion::nothing()
     }
 
-    /// Whether a project may add it to a list.
+    /// Returns whether a project may add it to a list.
     fn is_addable(&self) -> bool {
         false
     }
 
-    /// Where it is written, for an entry of a list.
+    /// Returns its place, for an entry of a list.
     fn line(&self) -> Option<&SettingOrigin> {
         None
     }
 
-    /// Reads an item, and notes when it is not what is wanted.
+    /// Parses an item, and records a problem if it is not of the expected kind.
     fn read(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
         let before = reader.faults.len();
         let value = Self::of(key, item, reader);
@@ -341,7 +341,7 @@ impl<T: Value> Slot for Setting<T> {
     }
 }
 
-/// Why an entry of a project's file is not added to a list.
+/// Returns the reason why an entry of a project's file is not added to a list.
 fn not_addable(key: &str) -> &'static str {
     match key {
         "policy.rules" => "a project's file cannot allow what you would be asked about",
@@ -350,7 +350,7 @@ fn not_addable(key: &str) -> &'static str {
     }
 }
 
-/// A value as it is written in TOML, in one line.
+/// Formats a value in TOML, in one line.
 fn in_toml(value: &Json) -> String {
     match value {
         Json::Array(values) => {
@@ -560,7 +560,7 @@ impl Value for Duration {
     }
 }
 
-/// A number as it would be written in quotes, or what stands in quotes.
+/// Returns the text of a string, or of a number.
 fn number_or_text(item: &Item) -> Option<String> {
     let number = item.as_integer().map(|it| it.to_string());
     let number = number.or_else(|| item.as_float().map(|it| it.to_string()));
@@ -613,8 +613,8 @@ impl Value for Address {
 }
 
 impl Address {
-    /// Whether it is a file in a directory. Of databases, only those of SQLite are files; any other is
-    /// a server, which passwords of the user may go to.
+    /// Returns whether it is a file in a directory. Only SQLite databases are files; any other is a
+    /// server, to which passwords of the user may be sent.
     fn is_inside(&self, directory: &Path) -> bool {
         let Some(file) = self.0.strip_prefix("sqlite:") else { return false };
         let file = file.strip_prefix("//").unwrap_or(file);
@@ -622,7 +622,7 @@ impl Address {
         let coded = file.to_ascii_lowercase();
         match file {
             "" | ":memory:" => true,
-            // A dot or a slash in disguise leads wherever it likes.
+            // An encoded dot or slash could lead anywhere.
             _ if ["%2e", "%2f"].iter().any(|it| coded.contains(it)) => false,
             file => is_inside(&directory.join(file), directory),
         }
@@ -638,7 +638,7 @@ impl Value for PathBuf {
         json!({ "type": "string", "minLength": 1 })
     }
 
-    /// A relative path begins where the file lies.
+    /// Resolves a relative path from the folder of the file.
     fn of(_key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
         let path = item.as_str().filter(|it| !it.is_empty())?;
         Some(Directory::new(path).resolve(Some(&reader.directory), reader.home))
@@ -649,7 +649,8 @@ impl Value for PathBuf {
     }
 }
 
-/// Whether a path lies in a directory, also behind links; of what is not there yet, as far as it is.
+/// Returns whether a path is in a directory after links are resolved; for a missing file, its
+/// existing parents are resolved.
 fn is_inside(path: &Path, directory: &Path) -> bool {
     let leads_inside = |it: PathBuf| it.starts_with(directory);
     fs::canonicalize(path).map_or_else(
@@ -671,7 +672,7 @@ impl Value for RootPath {
         PathBuf::schema()
     }
 
-    /// What a project names lies in it, also behind links; a user may name any.
+    /// Limits a project to directories inside it, after links are resolved; a user may name any.
     fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
         let path = PathBuf::of(key, item, reader)?;
         if reader.owner != Owner::Project || is_inside(&path, &reader.directory) {
@@ -697,7 +698,7 @@ impl Value for Directory {
         PathBuf::schema()
     }
 
-    /// What the user's own file names is the user's.
+    /// Marks the directories of the user's own file as the user's.
     fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
         let path = PathBuf::of(key, item, reader)?;
         let scope = match reader.owner {
@@ -752,7 +753,7 @@ impl Value for Presets {
         Vec::<&Preset>::schema()
     }
 
-    /// What the user's own file names is looked for in whatever project is worked on.
+    /// Resolves the presets of the user's own file from the current project.
     fn of(key: &str, item: &Item, reader: &mut Reader<'_>) -> Option<Self> {
         let from = (reader.owner != Owner::User).then(|| reader.directory.clone());
         Some(Self { presets: Vec::of(key, item, reader)?, from })
@@ -784,7 +785,7 @@ impl<T: Value> Value for Option<T> {
         T::hint(item)
     }
 
-    /// Without a limit, anything may happen.
+    /// Treats no limit as the loosest.
     fn is_looser(&self, than: &Self) -> bool {
         match (self, than) {
             (Some(own), Some(than)) => own.is_looser(than),
@@ -796,7 +797,7 @@ impl<T: Value> Value for Option<T> {
         self.map_or_else(Portion::nothing, |it| it.inside(reader).map(Some))
     }
 
-    /// A list without anything in it is not the same as no list.
+    /// Distinguishes an empty list from no list.
     fn narrower(self, key: &str, than: &Self) -> Portion<Self> {
         match (self, than) {
             (Some(own), Some(than)) => own.narrower(key, than).map(Some),
@@ -821,7 +822,7 @@ impl<T: Value + Clone> Value for Vec<T> {
             Item::Value(Toml::Array(values)) => values.iter().cloned().map(Item::Value).collect(),
             _ => return None,
         };
-        // All are read, so that all that is wrong is noted.
+        // All entries are read, so that all problems are recorded.
         let key = format!("each of {key}");
         let read: Vec<Option<T>> = items.iter().map(|it| T::read(&key, it, reader)).collect();
         read.into_iter().collect()
@@ -852,8 +853,8 @@ impl<T: Value + Clone> Value for Vec<T> {
         Portion { value: Some(kept.into_iter().chain(narrower).collect()), left_out }
     }
 
-    /// A host that a project names is one of the internet; any list of skills or directories is
-    /// narrower than none.
+    /// Limits the hosts of a project to public ones; any list of skills or directories is narrower
+    /// than none.
     fn narrowest(self, key: &str) -> Portion<Self> {
         let is_allowed = |it: &T| match key {
             "policy.hosts" => it.show().as_str().is_some_and(is_public),
@@ -873,26 +874,26 @@ impl<T: Value + Clone> Value for Vec<T> {
     }
 }
 
-/// An entry of a list, as a message names it.
+/// Formats an entry of a list for a message.
 fn entry<T: Value>(it: &T) -> String {
     let mut shown = it.show();
-    // Where it is written is said beside it.
+    // Its place is printed beside it.
     shown.as_object_mut().and_then(|it| it.remove("origin"));
     shown.as_str().map_or_else(|| in_toml(&shown), str::to_owned)
 }
 
-/// Whether a pattern of hosts leads nowhere but to the internet.
+/// Returns whether a pattern of hosts matches public addresses only.
 fn is_public(pattern: &str) -> bool {
     prowess_http::is_public_pattern(pattern)
 }
 
-/// Whether a list has just this.
+/// Returns whether a list contains an entry.
 fn has_same<T: Value>(all: &[T], one: &T) -> bool {
     all.iter().any(|it| it.show() == one.show())
 }
 
-/// Whether an entry of a list stands for another: the first words of a command do, and a host does for
-/// each of its ports.
+/// Returns whether an entry of a list covers another: as the first words of a command, or as a host
+/// without a port.
 fn covers(key: &str, wide: &Json, narrow: &Json) -> bool {
     match (wide.as_str(), narrow.as_str()) {
         (Some(wide), Some(narrow)) if key == "policy.commands" => {
@@ -911,7 +912,7 @@ fn covers(key: &str, wide: &Json, narrow: &Json) -> bool {
 }
 
 impl Value for RuleSetting {
-    /// What a project allows, nobody would be asked about.
+    /// Rejects rules of a project that allow, because nobody would be asked.
     fn is_addable(&self) -> bool {
         self.decision != Decision::Allow
     }
@@ -1040,7 +1041,7 @@ impl Value for ServerSettings {
         (reader.faults.len() == before).then_some(Self(servers))
     }
 
-    /// What is sent to a server or given to it may be a secret, the query of its address too.
+    /// Hides headers, environment and the query of the address, which may be secret.
     fn show(&self) -> Json {
         let without_query = |url: &str| match without_password(url).split_once('?') {
             Some((address, _)) => format!("{address}?***"),
@@ -1056,7 +1057,7 @@ impl Value for ServerSettings {
         Json::Object(self.0.iter().map(shown).collect())
     }
 
-    /// A label that a person has given stays with what it was given to.
+    /// Keeps the server of a label that the user has set.
     fn more(self, to: &Self) -> Portion<Self> {
         let (taken, new): (Vec<_>, Vec<_>) =
             self.0.into_iter().partition(|it| to.has(&it.description.name));
@@ -1076,10 +1077,10 @@ impl ServerSettings {
     }
 }
 
-/// Why the entry of a server cannot be used.
+/// The reason why the entry of a server cannot be used.
 enum Unusable {
     Wrong(String),
-    /// A key of a project's entry names what lies outside of its directory.
+    /// A key of a project's entry names a file outside its directory.
     Outside {
         key: &'static str,
         reason: &'static str,
@@ -1092,14 +1093,15 @@ impl<T: Into<String>> From<T> for Unusable {
     }
 }
 
-/// The keys of a server that name files, and what is said where a project's file may not name them.
+/// The keys of a server that name files, each with the message where a project's file may not set
+/// it.
 const SERVER_PATHS: [(&str, &str); 3] = [
     ("cwd", "its `cwd` names what is outside the directory of this file"),
     ("read", "its `read` names what is outside the directory of this file"),
     ("write", "its `write` names what is outside the directory of this file"),
 ];
 
-/// A server of this label; nothing for one that is switched off.
+/// Parses the server of a label; `None` if it is disabled.
 fn server(
     label: &str,
     item: &Item,
@@ -1140,7 +1142,7 @@ fn server(
         if !program.directory.is_empty() {
             program.directory = resolve(cwd, &program.directory, Some(&reader.directory))?;
         }
-        // What a user's own file names begins at the project that is worked on, which nobody knows here.
+        // Paths in a user's own file are relative to the current project, which is not known here.
         let from = is_of_project.then_some(&*reader.directory);
         for (key, paths) in [(read, &mut program.reads), (write, &mut program.writes)] {
             for path in paths {
@@ -1151,7 +1153,7 @@ fn server(
     Ok(Some(description))
 }
 
-/// What is written, as JSON has it; nothing for a date.
+/// Converts an item to JSON; `None` for a date.
 fn as_json(item: &Item) -> Option<Json> {
     if let Some(table) = item.as_table_like() {
         let pairs = table.iter().map(|(key, item)| Some((key.to_owned(), as_json(item)?)));
@@ -1170,12 +1172,12 @@ fn as_json(item: &Item) -> Option<Json> {
 trait Word: Copy + PartialEq + 'static {
     fn words() -> Vec<(&'static str, Self)>;
 
-    /// Why a word that others know is not among them.
+    /// Returns why a word that other programs know is not accepted.
     fn refused(_word: &str) -> Option<&'static str> {
         None
     }
 
-    /// How much it holds back.
+    /// Returns its rank, the loosest first.
     fn strictness(self) -> u8 {
         0
     }
