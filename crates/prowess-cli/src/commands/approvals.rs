@@ -55,7 +55,7 @@ fn list(approvals: &[RememberedApproval], printer: &mut Printer) -> Result<ExitS
     Ok(ExitStatus::Success)
 }
 
-/// What was approved, in one line.
+/// Describes an approval in one line.
 fn described(approval: &RememberedApproval) -> String {
     let RememberedApproval { kind, name, place, by, hosts, .. } = approval;
     let what = match *kind {
@@ -72,7 +72,7 @@ fn described(approval: &RememberedApproval) -> String {
         "settings" => format!("accept the commands and hosts of {place}"),
         _ => format!("{name}: {place}"),
     };
-    // Whoever typed `--yes` may not know that it is remembered.
+    // A person who typed `--yes` may not know that it is remembered.
     if by == "flag" { format!("{what} (by --yes)") } else { what }
 }
 

@@ -102,7 +102,7 @@ pub(crate) fn run(
 }
 
 impl Args {
-    /// Whether something waits on stdin that nobody asked for.
+    /// Returns whether stdin has input that was not asked for.
     fn is_unread(&self) -> bool {
         let is_read =
             self.asked().is_none_or(|it| it == "-") || self.file.iter().any(|it| it == "-");
@@ -112,12 +112,12 @@ impl Args {
             && rustix::io::ioctl_fionread(&stdin).is_ok_and(|it| it > 0)
     }
 
-    /// What was typed.
+    /// Returns the request on the command line.
     fn asked(&self) -> Option<String> {
         (!self.prompt.is_empty()).then(|| self.prompt.join(" "))
     }
 
-    /// What is asked, with the texts that go with it; nothing to go on where a session was broken off.
+    /// Returns the request with its attached texts; `None` to resume a session.
     fn prompt(&self) -> Result<Option<String>> {
         let asked = self.asked();
         let from_stdin = self.file.iter().chain(&asked).filter(|it| *it == "-").count();
@@ -154,14 +154,14 @@ fn nothing_is_asked() -> CliError {
     CliError::typed("the request is missing").hint(hint)
 }
 
-/// Says no to a request that invokes a skill which is not there.
+/// Fails for a request that invokes an unknown skill.
 fn invocable(prompt: Option<&str>, library: &Library) -> Result<(), CliError> {
     let name = prompt.and_then(chat::command);
     let unknown = name.and_then(|it| chat::unknown(it, std::iter::empty(), library));
     unknown.map_or(Ok(()), Err)
 }
 
-/// Goes the whole way to a model that is not asked, and shows what it would have been.
+/// Runs everything up to the model, which is not called, and prints the request.
 fn dry_run(
     args: &Args,
     prompt: Option<String>,
@@ -210,7 +210,7 @@ fn dry_run(
     }
 }
 
-/// What would be sent, and why.
+/// The request that would be sent, and its sources.
 struct DryRunReport<'a> {
     ask: &'a ChatRequest,
     model: &'a DryRunModel,

@@ -41,9 +41,9 @@ pub(crate) struct Args {
     working: AgentArgs,
 }
 
-/// How much of the last request is shown.
+/// The longest excerpt of the last request.
 const BRIEF: usize = 60;
-/// What can be typed beside requests.
+/// The commands beside requests.
 const COMMANDS: [(&str, &str); 7] = [
     ("skills", "list skills; the active ones are bold"),
     ("why", "explain why skills were chosen for the last request"),
@@ -87,30 +87,30 @@ pub(crate) fn run(
     Ok(if lines.is_terminal() { ExitStatus::Success } else { chat.last })
 }
 
-/// A conversation that goes on.
+/// An interactive conversation.
 struct Chat {
     conversation: Conversation,
-    /// How many sessions are kept.
+    /// The number of unnamed sessions to keep.
     keep: usize,
-    /// What the last request came to.
+    /// The exit status of the last request.
     last: ExitStatus,
 }
 
-/// What somebody typed.
+/// A line of input.
 enum Input {
     Line(String),
     Interrupt,
     End,
 }
 
-/// How it goes on after what somebody typed.
+/// The continuation after a line of input.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum After {
-    /// With the next line.
+    /// Read the next line.
     Next,
-    /// With the next line, unless that is an interruption too.
+    /// Read the next line, and end at another interrupt.
     Interrupted,
-    /// Not at all.
+    /// End the conversation.
     End,
 }
 
@@ -147,7 +147,7 @@ impl Chat {
         Ok(())
     }
 
-    /// Says what was said last in a conversation that goes on.
+    /// Prints the last messages of a resumed conversation.
     fn recap(&self, printer: &mut Printer) {
         let session = &self.conversation.kept.session;
         let messages = session.messages();
@@ -160,7 +160,7 @@ impl Chat {
         }
     }
 
-    /// Does what was typed.
+    /// Handles a line of input.
     fn take(&mut self, text: &str, printer: &mut Printer) -> Result<After> {
         if text.is_empty() {
             return Ok(After::Next);
@@ -180,7 +180,7 @@ impl Chat {
                 self.conversation.close_servers(printer);
                 let Conversation { kept, renderer, .. } = &mut self.conversation;
                 kept.discard_if_unused();
-                // A conversation that is not kept is followed by another one that is not.
+                // The conversation after one that is not saved is not saved either.
                 let keep = if kept.name.is_some() { self.keep } else { 0 };
                 *kept = sessions::fresh(keep, printer);
                 *renderer = EventRenderer::new(renderer.view());
@@ -216,7 +216,7 @@ impl Chat {
         })
     }
 
-    /// Whether the last answer was given.
+    /// Returns whether the last turn was answered.
     fn is_over(&self) -> bool {
         let messages = self.conversation.kept.session.messages();
         messages.last().is_none_or(|it| it.role == Role::Assistant && it.calls.is_empty())
@@ -276,7 +276,7 @@ impl Chat {
     }
 }
 
-/// Answers a command.
+/// Prints the answer to a command.
 fn tell(command: &str, lines: Vec<String>, printer: &mut Printer) -> Result<()> {
     if printer.json {
         return printer.json_line(&json!({ "command": command, "lines": lines }));
@@ -292,7 +292,7 @@ fn help() -> Vec<String> {
     lines
 }
 
-/// What is wrong with a line that invokes what is neither one of these commands nor a skill.
+/// Returns the error for a line that invokes something that is neither a command nor a skill.
 pub(super) fn unknown<'c>(
     name: &str,
     commands: impl Iterator<Item = &'c str>,
@@ -317,7 +317,7 @@ pub(super) fn unknown<'c>(
     })
 }
 
-/// The name of a command or skill that a line begins with; a path is none.
+/// Returns the name of the command or skill at the start of a line; `None` for a path.
 pub(super) fn command(text: &str) -> Option<&str> {
     let name = text.strip_prefix('/')?.split(char::is_whitespace).next()?;
     let is_fine = |c: char| c.is_alphanumeric() || "-_:.".contains(c);
@@ -333,17 +333,17 @@ fn names(library: &Library) -> Vec<String> {
     skills.map(|it| it.name.to_string()).collect()
 }
 
-/// Where lines come from.
+/// The source of lines.
 enum Lines {
     Terminal(Box<Terminal>),
-    /// A terminal on which lines cannot be edited.
+    /// A terminal without line editing.
     Plain,
     Pipe,
 }
 
 struct Terminal {
     editor: Editor<ChatCompleter, MemHistory>,
-    /// An editor that somebody could print beside waits for signals and keys alike, and misses none.
+    /// An editor with an external printer waits for signals and keys alike, and misses none.
     _beside: Box<dyn ExternalPrinter>,
 }
 
@@ -382,7 +382,7 @@ impl Lines {
             }
         };
         let ending = conversation.interrupt_at_end()?;
-        // Whoever was quick with the second one means it.
+        // A quick second interrupt is meant as such.
         match conversation.heard() {
             Some(TurnEnd::Terminated) => return Ok(Input::End),
             Some(_) => return Ok(Input::Interrupt),
@@ -405,7 +405,7 @@ impl Lines {
     }
 }
 
-/// The next line of a pipe.
+/// Reads the next line of a pipe.
 async fn piped() -> Result<Input> {
     let read = tokio::task::spawn_blocking(|| {
         let mut bytes = Vec::new();
@@ -436,7 +436,7 @@ impl Completer for ChatCompleter {
     }
 }
 
-/// Where the word begins that is being typed, and what it can become.
+/// Returns the start of the word being typed, and its completions.
 fn completed(skills: &[String], line: &str) -> (usize, Vec<String>) {
     let start = line.rfind(char::is_whitespace).map_or(0, |it| it + 1);
     let word = &line[start..];

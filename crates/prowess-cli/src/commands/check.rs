@@ -95,7 +95,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             let moved = fixed.iter().flatten().find_map(|it| it.moved(path));
             moved.into_iter().for_each(|it| *path = it);
         }
-        // What was renamed by another of its paths is looked at by that one.
+        // A path that was renamed by way of another path is checked by that one.
         paths.retain(|it| it.path.exists());
         checked = look(&paths)?;
     }
@@ -139,7 +139,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     Ok(if failed { ExitStatus::Failure } else { ExitStatus::Success })
 }
 
-/// What is checked: the paths that were given, else the configured directories, else those that are here.
+/// Returns the paths to check: those on the command line, otherwise the configured directories,
+/// otherwise those that exist here.
 fn paths(
     args: &Args,
     global: &Global,
@@ -166,7 +167,7 @@ fn paths(
     Ok(if there.is_empty() { missing } else { there })
 }
 
-/// The folder of the skill of a name, where there is no such path.
+/// Returns the folder of a skill by name, if there is no such path.
 fn named(
     name: &str,
     path: &Path,
@@ -190,7 +191,7 @@ fn named(
     })
 }
 
-/// Says that there is nothing to check.
+/// Returns the error that there is nothing to check.
 fn no_skill(path: &Path, paths: usize) -> CliError {
     let more = match paths {
         1 => String::new(),
@@ -200,7 +201,7 @@ fn no_skill(path: &Path, paths: usize) -> CliError {
         .hint("a skill is a folder with a `SKILL.md`; build output and files ignored by git are searched only if given explicitly")
 }
 
-/// Adds what scripts would do that none should, in its place among the findings of a file.
+/// Adds the dangers in scripts to the findings, in their place within a file.
 fn add_dangers(checked: &mut CheckResult, profile: Profile) {
     let weight = rule("script-dangerous").and_then(|rule| Some((rule, rule.severity(profile)?)));
     let Some((rule, severity)) = weight else { return };

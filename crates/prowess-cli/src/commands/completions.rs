@@ -14,8 +14,8 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-/// For bash there is one of our own: that of clap leaves words apart that bash has taken apart, and
-/// paths with blanks without quotes.
+/// Our own script for bash: that of clap does not join words that bash has split, and does not
+/// quote paths with blanks.
 const BASH: &str = include_str!("completions.bash");
 
 pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {
     Ok(ExitStatus::Success)
 }
 
-/// The script of clap for a shell.
+/// Returns the script of clap for a shell.
 fn script(name: &str) -> Result<String> {
     let shells = Shells::builtins();
     let shell = shells.completer(name).with_context(|| format!("`{name}` cannot ask"))?;

@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     Ok(ExitStatus::Success)
 }
 
-/// Where the user's own file is, whether or not it exists.
+/// Prints the path of the user's own file, whether or not it exists.
 fn path(global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     let Some(path) = context::places(global).user_file() else {
         let fault = CliError::unable("there is no home directory to keep settings in");
@@ -111,7 +111,8 @@ fn path(global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     Ok(ExitStatus::Success)
 }
 
-/// Shows what the project's file asks for, and accepts it once somebody agrees, bound to its content.
+/// Shows the requests of the project's file, and approves them once the user agrees, bound to its
+/// content.
 fn approve(config: &Config, yes: bool, printer: &mut Printer) -> Result<ExitStatus> {
     let Some(project) = &config.project else {
         printer.fault("there is no project `prowess.toml` here or above");
@@ -168,7 +169,7 @@ fn approve(config: &Config, yes: bool, printer: &mut Printer) -> Result<ExitStat
     Ok(ExitStatus::Success)
 }
 
-/// Whether the person at the terminal agrees to what a project's file asks for.
+/// Asks the person at the terminal to approve the requests of a project's file.
 fn is_agreed(path: &str) -> Result<bool> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
         let fault = CliError::unable("there is no terminal to ask at, so nothing was approved");
@@ -178,7 +179,7 @@ fn is_agreed(path: &str) -> Result<bool> {
     Ok(printer::confirm(&format!("Accept these of `{path}` until it changes?"))? == Some(true))
 }
 
-/// What is like a key that there is not.
+/// Returns a hint with the settings nearest to an unknown key.
 fn near(key: &str, all: &[ShownSetting]) -> String {
     let last = key.rsplit('.').next().unwrap_or(key);
     let name = |it: &ShownSetting| it.key.rsplit('.').next() == Some(last);
@@ -207,7 +208,7 @@ fn setting_json(it: &ShownSetting) -> Json {
     })
 }
 
-/// All about one setting.
+/// Prints everything about one setting.
 fn explain(it: &ShownSetting, printer: &mut Printer) -> Result<()> {
     let width = printer.width.unwrap_or(100).clamp(30, 100);
     printer.line(format_args!("{} = {}", printer.name(it.key), safe::line(&it.text)))?;
@@ -236,7 +237,8 @@ fn explain(it: &ShownSetting, printer: &mut Printer) -> Result<()> {
     Ok(())
 }
 
-/// Two lines a setting: key, value and where it came from unless that is nowhere; then what it means.
+/// Prints two lines per setting: key, value and origin unless it is the default; then its
+/// description.
 fn table(settings: &[&ShownSetting], printer: &mut Printer) -> Result<()> {
     for it in settings {
         let value = safe::line(&it.text).into_owned();

@@ -16,7 +16,7 @@ use crate::{
     ExitStatus, arguments::Global, cli_error::CliError, context, input, printer::Printer, trust,
 };
 
-/// How much of a definition is read.
+/// The largest definition.
 const MAX_SIZE: u64 = 1024 * 1024;
 
 /// Create a complete skill of any type from a file or stdin, and enable it
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             show_entry(&entry, &shelf, printer)?;
             let folder = shelf.document(&entry);
             let profile = global.profile.into();
-            // What is only worth knowing is as often about what we have written ourselves.
+            // Infos are as often about text that this command generated.
             let least = if printer.verbose { Severity::Info } else { Severity::Warning };
             if let Ok(checked) = check(&[folder], profile, &prowess::SizeLimits::default()) {
                 let worth = checked.findings.iter().filter(|it| it.severity >= least);
@@ -122,7 +122,7 @@ fn at_fault(error: &anyhow::Error, printer: &mut Printer) -> ExitStatus {
         return fault.status;
     }
     printer.error(error);
-    // What could not be read is not known to be wrong.
+    // Input that could not be read is not known to be wrong.
     if error.chain().any(|it| it.is::<io::Error>()) {
         ExitStatus::Error
     } else {
@@ -130,14 +130,15 @@ fn at_fault(error: &anyhow::Error, printer: &mut Printer) -> ExitStatus {
     }
 }
 
-/// The name that a template takes for a function, as other kinds of templates write a value.
+/// Returns the name that a template parsed as a function: other template languages write values
+/// without a dot.
 fn bare_name(error: &anyhow::Error) -> Option<String> {
     let said = format!("{error:#}");
     let (name, _) = said.split_once("function \"")?.1.split_once("\" not defined")?;
     Some(name.to_owned())
 }
 
-/// The definition that was typed, is in a file, or comes from standard input.
+/// Returns the definition from the command line, a file, or standard input.
 fn definition(args: &Args, kind: Type, global: &Global) -> Result<Definition> {
     if let Some(text) = &args.definition {
         let json = strict_json(text).context("`--definition` is not JSON")?;
@@ -148,7 +149,7 @@ fn definition(args: &Args, kind: Type, global: &Global) -> Result<Definition> {
         None if io::stdin().is_terminal() => String::new(),
         _ => text(io::stdin().lock(), "standard input")?,
     };
-    // What is JSON of the right shape is meant as such; a composite can be nothing else.
+    // JSON of the right shape is a definition; a composite can be nothing else.
     let json = strict_json(&text);
     if let (Err(error), Ok(loose)) = (&json, serde_json::from_str(&text))
         && definition_from_json(kind, &loose).is_ok()
@@ -180,7 +181,7 @@ fn definition(args: &Args, kind: Type, global: &Global) -> Result<Definition> {
     })
 }
 
-/// The program that a script names in its first line, where that is no shell.
+/// Returns the interpreter of a script's first line, if it is not a shell.
 fn other_interpreter(script: &str) -> Option<&str> {
     let words = script.lines().next()?.strip_prefix("#!")?.split_whitespace();
     let names = words.map(|it| it.rsplit('/').next().unwrap_or(it));

@@ -53,7 +53,7 @@ pub(crate) struct Args {
     client: Vec<String>,
 }
 
-/// How many findings are told without being asked for.
+/// The number of findings printed by default.
 const SHOWN: usize = 10;
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
@@ -77,7 +77,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let mut others: Vec<Directory> = folder.iter().map(Directory::new).collect();
     others.extend(configured(global, printer)?);
     if name.is_some() {
-        // A skill that the judged clients do not see may be where others look.
+        // A skill that the judged clients do not see may be in the directory of another.
         others.extend(surroundings.here().into_iter().filter(|it| it.path.exists()));
     }
     let examine = || examine(&clients, &surroundings, &others);
@@ -127,14 +127,14 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     Ok(if is_refused || is_unread { ExitStatus::Failure } else { ExitStatus::Success })
 }
 
-/// What an examined skill needs; nothing for one that does not load.
+/// Returns the needs of an examined skill; `None` if it does not load.
 fn needs_of(skill: &ExaminedSkill, global: &Global) -> Option<SkillNeeds> {
     let config = context::config(global).ok()?;
     let options = context::options(&config, global);
     SkillNeeds::in_folder(skill.path.parent()?, &options, &host::interpreters(&config))
 }
 
-/// The clients that are installed; all where none can be detected, which is said.
+/// Returns the installed clients; all, with a note, if none is detected.
 fn installed_or_all(surroundings: &Surroundings, printer: &mut Printer) -> Vec<&'static Client> {
     let installed = installed(surroundings);
     if !installed.is_empty() {
@@ -147,7 +147,7 @@ fn installed_or_all(surroundings: &Surroundings, printer: &mut Printer) -> Vec<&
     CLIENTS.iter().collect()
 }
 
-/// Says how many clients are known beside those that are judged.
+/// Notes how many clients are known beside those that are judged.
 fn tell_unjudged(clients: &[&'static Client], printer: &mut Printer) {
     let others = CLIENTS.len() - clients.len();
     if others > 0 {
@@ -161,7 +161,7 @@ fn tell_unjudged(clients: &[&'static Client], printer: &mut Printer) {
     }
 }
 
-/// The configured directories, but those of a preset that are not there.
+/// Returns the configured directories, without missing ones of presets.
 pub(super) fn configured(global: &Global, printer: &mut Printer) -> Result<Vec<Directory>> {
     let config = context::config(global)?;
     context::passed_over(&config, printer);
@@ -174,7 +174,7 @@ pub(super) fn configured(global: &Global, printer: &mut Printer) -> Result<Vec<D
     Ok(directories)
 }
 
-/// The names of the skills in a directory that a client reads or that is configured, and their paths.
+/// Returns the names and paths of the skills in configured directories and those of clients.
 pub(crate) fn names(global: &Global) -> Result<Vec<(String, String)>> {
     let (surroundings, _) = surroundings(global, None)?;
     let config = context::config(global)?;
@@ -188,12 +188,12 @@ pub(crate) fn names(global: &Global) -> Result<Vec<(String, String)>> {
     Ok(skills.map(|it| (it.name, it.path.to_string_lossy().into_owned())).collect())
 }
 
-/// Whether there are skills that nobody can read.
+/// Returns whether some skills could not be read.
 fn is_unread(checkup: &Checkup) -> bool {
     checkup.findings.iter().any(|it| it.severity == Severity::Error)
 }
 
-/// The clients of these names, each once.
+/// Returns the clients of these names, each once.
 fn named(names: &[String]) -> Result<Vec<&'static Client>, CliError> {
     let mut clients: Vec<&'static Client> = Vec::new();
     for name in names {
@@ -208,7 +208,7 @@ fn named(names: &[String]) -> Result<Vec<&'static Client>, CliError> {
 fn no_client(name: &str) -> CliError {
     let known = || CLIENTS.iter().map(|it| it.name);
     let fault = CliError::unable(format!("there is no client `{name}`"));
-    // What its makers call it, as somebody would type that.
+    // The maker's name for it, as somebody would type it.
     let labels: Vec<String> =
         CLIENTS.iter().map(|it| it.label.to_lowercase().replace(' ', "-")).collect();
     let by_label = || {
@@ -221,7 +221,7 @@ fn no_client(name: &str) -> CliError {
     }
 }
 
-/// Says what could not be examined.
+/// Reports what could not be examined.
 fn tell(checkup: &Checkup, printer: &mut Printer) {
     let most = if printer.verbose { checkup.findings.len() } else { SHOWN };
     checkup.findings.iter().take(most).for_each(|it| printer.finding(it));

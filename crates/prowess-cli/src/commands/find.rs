@@ -26,25 +26,25 @@ use crate::{
     safe,
 };
 
-/// How many skills are shown for one request, and for each of many.
+/// The number of skills printed for one request, and for each of many.
 const TOP: (u8, u8) = (5, 10);
 /// The widest column of names.
 const WIDEST: usize = 36;
-/// What a description needs to stand on the line of its skill.
+/// The least width of a description beside its skill.
 const NARROW: usize = 24;
 /// The widest column of descriptions.
 const PROSE: usize = 80;
-/// The width of a terminal that does not say how wide it is.
+/// The width of a terminal that does not report it.
 const USUAL: usize = 80;
-/// From which confidence on the best match is a strong one.
+/// The confidence from which the best match is a strong one.
 const STRONG: f64 = 0.5;
-/// The share of the confidence of a strong match below which others are not shown to people.
+/// The share of the confidence of a strong match below which others are not printed for people.
 const TAIL: f64 = 0.1;
-/// What is said about a skill that is not activated by itself.
+/// The remark on a skill below the activation threshold.
 const BELOW: &str = "below the threshold: agents do not activate it on their own";
-/// The note where that is true of every skill that was found.
+/// The note if that applies to every match.
 const ALL_BELOW: &str = "no skill matches well; agents activate none of these on their own";
-/// How many words are given as reasons to people.
+/// The number of words given as reasons to people.
 const REASONS: usize = 8;
 
 /// Find the skills that match a request
@@ -82,7 +82,7 @@ pub(crate) struct Args {
     embeddings: Option<PathBuf>,
 }
 
-/// A number from 1 to 100.
+/// Parses a number from 1 to 100.
 fn top(text: &str) -> Result<u8, &'static str> {
     let number = text.parse().ok().filter(|it| (1..=100).contains(it));
     number.ok_or("must be from 1 to 100")
@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let library = context::to_the_end(host::shown(library, &config, printer));
     let top = args.top.unwrap_or(if requests.is_some() { TOP.1 } else { TOP.0 });
     let Matching { strategy, threshold: activation, .. } = config.matching();
-    // Whoever looks for skills wants to see weak ones too, unless somebody has set otherwise.
+    // A search shows weak matches too, unless a threshold is set.
     let threshold = args.threshold.or(config.matching.threshold.given().copied());
     let finder = Finder {
         library,
@@ -129,22 +129,22 @@ fn open(path: &str) -> Result<Box<dyn BufRead>> {
     Ok(Box::new(BufReader::new(file)))
 }
 
-/// What finds skills, and how.
+/// The library, and the way it is searched.
 struct Finder<'a> {
     library: &'a Library,
     args: &'a Args,
     top: usize,
     strategy: Strategy,
     threshold: f64,
-    /// The confidence from which on an agent activates a skill by itself.
+    /// The confidence from which an agent activates a skill by itself.
     activation: f64,
     thresholds: Thresholds,
 }
 
-/// A skill that was found.
+/// A match as it is printed.
 struct FoundMatch<'a> {
     fit: Match<'a>,
-    /// As it is shown, so that the level never contradicts it.
+    /// The rounded confidence, so that the level never contradicts it.
     confidence: f64,
     level: &'static str,
     is_below: bool,
@@ -152,7 +152,7 @@ struct FoundMatch<'a> {
 }
 
 impl FoundMatch<'_> {
-    /// What else there is to say about it; that it is below the threshold only if nothing else says so.
+    /// Returns the remarks on it; that it is below the threshold only if `is_said` is false.
     fn remarks(&self, is_said: bool) -> Vec<String> {
         let hidden = self.fit.skill.hidden_by.as_ref();
         let hidden = hidden.map(|it| format!("hidden by {}", safe::line(&it.to_string_lossy())));
@@ -187,7 +187,7 @@ struct MatchJson<'a> {
     name: &'a str,
     confidence: f64,
     level: &'a str,
-    /// Whether it is not activated by itself.
+    /// Whether agents do not activate it by themselves.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     below_threshold: bool,
     path: Cow<'a, str>,
@@ -204,7 +204,7 @@ struct MatchJson<'a> {
 #[derive(Serialize)]
 struct ReasonJson<'a> {
     word: &'a str,
-    /// What the skill says instead of it.
+    /// The word of the skill that matched instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     other_word: Option<&'a str>,
     fields: Vec<&'a str>,
@@ -218,7 +218,7 @@ struct UnknownJson<'a> {
 }
 
 impl<'a> Finder<'a> {
-    /// Reads and indexes all skills, which takes a while where there are many.
+    /// Reads and indexes all skills, with progress if there are many.
     fn index(&self, printer: &mut Printer) {
         if self.strategy == Strategy::Semantic {
             context::index(self.library, printer);
@@ -258,7 +258,7 @@ impl<'a> Finder<'a> {
         Ok(ExitStatus::Failure)
     }
 
-    /// Answers line for line, each as soon as it is read.
+    /// Answers line by line, each as soon as it is read.
     fn answer_all(
         &self,
         mut requests: Box<dyn BufRead>,
@@ -303,7 +303,7 @@ impl<'a> Finder<'a> {
         Ok(status)
     }
 
-    /// Searches all skills in use, those that are hidden by another too.
+    /// Searches all enabled skills, including shadowed ones.
     fn find(&self, query: &str) -> Vec<FoundMatch<'a>> {
         let in_use = |skill: &Skill| skill.manifest.is_active();
         matches_by(self.library, query, self.strategy, self.top, in_use)
@@ -319,8 +319,7 @@ impl<'a> Finder<'a> {
             .collect()
     }
 
-    /// The matches without those that are far weaker than the best, where that is a strong one and nobody has typed how
-    /// many to show.
+    /// Leaves out matches far weaker than a strong best match, unless `--top` is given.
     fn without_tail<'f>(&self, found: &'f [FoundMatch<'a>]) -> &'f [FoundMatch<'a>] {
         let best = found.iter().map(|it| it.confidence).fold(0.0, f64::max);
         let is_typed = self.args.top.is_some() || self.args.threshold.is_some();
@@ -333,14 +332,14 @@ impl<'a> Finder<'a> {
         &found[..end]
     }
 
-    /// What a request mentions and is not in use.
+    /// Returns the mentions of a request that are not enabled skills.
     fn unknown(&self, query: &str) -> Vec<Unknown> {
         let mentions = Matching { strategy: Strategy::Explicit, ..Matching::default() };
         activate(self.library, query, &mentions).unknown
     }
 
-    /// A line a skill: name, confidence, level and description, which stands below on a narrow
-    /// terminal; then what else there is to say about it.
+    /// Prints one line per skill: name, confidence, level and description, which is below on a
+    /// narrow terminal; then the remarks.
     fn table(&self, found: &[FoundMatch<'_>], printer: &mut Printer) -> Result<()> {
         let names: Vec<String> = found
             .iter()
@@ -370,7 +369,7 @@ impl<'a> Finder<'a> {
             }
             let width = printer.width.unwrap_or(USUAL);
             let why = reasons(found, width);
-            // A skill takes two lines, and those that were asked for.
+            // A skill has two lines, plus the requested remarks.
             let lines = if remarks.is_empty() { 2 } else { 1 };
             if width >= taken + NARROW {
                 let room = (width - taken).min(PROSE);
@@ -396,18 +395,18 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// Reads a line of `--queries`.
+/// Parses a line of `--queries`.
 fn request(line: &[u8]) -> Result<Request<'_>, String> {
     if !line.trim_ascii_start().starts_with(b"{") {
         return Err("the line is not a JSON object".to_owned());
     }
-    // It sees one line alone and would always call it the first.
+    // The parser sees one line and would always call it the first.
     let plain =
         |error: serde_json::Error| error.to_string().replace(" at line 1 column ", " at column ");
     serde_json::from_slice(line).map_err(plain)
 }
 
-/// Why a skill was found, in lines of this width.
+/// Returns the reasons for a match, in lines of this width.
 fn reasons(found: &FoundMatch<'_>, width: usize) -> Vec<String> {
     let Some(why) = &found.why else { return Vec::new() };
     let tier = Some(found.fit.tier).filter(|it| *it > Tier::Evidence);

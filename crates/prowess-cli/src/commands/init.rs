@@ -22,7 +22,7 @@ pub(crate) struct Args {
     dry_run: bool,
 }
 
-/// What the file is called.
+/// The name of the file.
 const NAME: &str = "prowess.toml";
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
@@ -64,13 +64,13 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         let above = project.path.display();
         printer.warning(&format!("`{above}` no longer applies here, because this file is nearer"));
     }
-    // What is wrong with it, such as that others can write it, is said at once.
+    // A problem with the file, such as that others can write it, is reported at once.
     context::passed_over(&context::config(global)?, printer);
     printer.note("next: `prowess list` shows the skills, `prowess config` the settings");
     Ok(ExitStatus::Success)
 }
 
-/// The directories of this project that some client looks for skills in, relative to it.
+/// Returns the skills directories of clients in this project, relative to it.
 fn directories(global: &Global) -> Result<Vec<String>> {
     let (surroundings, _) = surroundings(global, None)?;
     let here = surroundings.here().into_iter().filter(|it| it.scope == Scope::Project);
@@ -80,13 +80,13 @@ fn directories(global: &Global) -> Result<Vec<String>> {
     Ok(inside.filter_map(|it| it.to_str().map(str::to_owned)).collect())
 }
 
-/// Whether a directory has a folder with a `SKILL.md`.
+/// Returns whether a directory has a folder with a `SKILL.md`.
 fn has_skills(directory: &Path) -> bool {
     let Ok(entries) = fs::read_dir(directory) else { return false };
     entries.flatten().any(|it| it.path().join("SKILL.md").is_file())
 }
 
-/// Writes a file that is not there yet, whole or not at all.
+/// Creates a new file atomically.
 fn write(path: &Path, text: &str) -> io::Result<()> {
     let mut file = File::create_new(path)?;
     file.write_all(text.as_bytes()).inspect_err(|_| drop(fs::remove_file(path)))

@@ -55,13 +55,13 @@ pub(crate) struct Args {
     html: Option<PathBuf>,
 }
 
-/// Everything that was found out.
+/// All results.
 struct Report<'lib> {
     lab: Lab<'lib>,
     study: Study<'lib>,
     evaluation: Evaluation<'lib>,
     findings: Vec<Finding>,
-    /// The least share of evaluations that have to pass.
+    /// The least share of evaluations that must pass.
     least: f64,
 }
 
@@ -120,20 +120,20 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
 }
 
 impl Report<'_> {
-    /// Whether enough evaluations pass, and all could be read.
+    /// Returns whether enough evaluations pass, and all could be read.
     fn holds(&self) -> bool {
         let (passed, all) = (self.evaluation.passed(), self.evaluation.tested.len());
         self.findings.is_empty() && passed as f64 >= self.least * all as f64
     }
 }
 
-/// The skills that were named.
+/// Returns the named skills.
 fn chosen<'lib>(library: &'lib Library, names: &[&String]) -> Result<Vec<&'lib Skill>> {
     let find = |name: &&String| library.get(name).ok_or_else(|| context::no_skill(library, name));
     Ok(names.iter().map(find).collect::<Result<_, _>>()?)
 }
 
-/// Shows how far the work has come, once it has taken a while.
+/// Returns a callback that prints progress once the work has taken a while.
 fn telling(what: &str, printer: &mut Printer) -> impl FnMut(usize, usize) {
     let start = Instant::now();
     move |done, all| {

@@ -23,9 +23,9 @@ use crate::{
     suggest,
 };
 
-/// How many findings are shown without being asked for.
+/// The number of findings printed by default.
 const SHOWN: usize = 10;
-/// How wide the column of names may be on any terminal.
+/// The least width of the column of names.
 const LEAST: usize = 20;
 /// The widest column of names.
 const WIDEST: usize = 36;
@@ -77,7 +77,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     Ok(status(library))
 }
 
-/// Whoever types words that are no directories may mean a skill.
+/// Fails with a hint if the words are not directories but may mean a skill.
 fn find_name(paths: &[PathBuf], global: &Global) -> Result<(), CliError> {
     let word = |it: &PathBuf| it.to_str().filter(|it| !context::is_path(it)).map(quoted);
     let Some(words) = paths.iter().map(word).collect::<Option<Vec<_>>>() else { return Ok(()) };
@@ -99,7 +99,7 @@ fn find_name(paths: &[PathBuf], global: &Global) -> Result<(), CliError> {
     Err(CliError::unable(format!("there is no directory `{}`", first.display())).hint(hint))
 }
 
-/// Prints the list for people.
+/// Prints the list as text.
 fn print(
     library: &Library,
     skills: &[&Skill],
@@ -116,7 +116,7 @@ fn print(
     Ok(())
 }
 
-/// Whoever names what is no directory at all is not shown what was meant.
+/// Returns a failure if a named path is not a directory.
 fn status(library: &Library) -> ExitStatus {
     let is_unread = |it: &Finding| it.rule.code == "directory-unreadable";
     let is_empty = library.all().next().is_none();
@@ -140,7 +140,7 @@ impl<'a> ListJson<'a> {
 #[derive(Serialize)]
 struct SkillJson<'a> {
     name: &'a str,
-    /// By what it is found; a name where it is taken for that.
+    /// The selector; the name if that is enough.
     address: String,
     description: &'a str,
     r#type: &'a str,
@@ -183,7 +183,7 @@ fn table(library: &Library, skills: &[&Skill], printer: &mut Printer) -> Result<
             prowess::Status::Active => description,
             status => format!("({}) {description}", status.as_str()).into(),
         };
-        // A terminal that does not say how wide it is gets what most have.
+        // A terminal that does not report its width gets the usual one.
         let width_of_line = printer.width.or(printer.is_terminal.then_some(80));
         let description = match width_of_line {
             Some(it) => {
@@ -201,7 +201,7 @@ fn table(library: &Library, skills: &[&Skill], printer: &mut Printer) -> Result<
     Ok(())
 }
 
-/// Says how many skills there are, and what is wrong with them; `is_all` where nothing was to be left out.
+/// Prints the number of skills and their findings; `is_all` if none was filtered out.
 fn summary(
     library: &Library,
     shown: usize,

@@ -46,13 +46,13 @@ pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {
     Ok(ExitStatus::Success)
 }
 
-/// A command and all that stand below it, that one first.
+/// Collects a command and its subcommands, the command first.
 fn collect(command: &Command, all: &mut Vec<Command>) {
     all.push(command.clone());
     command.get_subcommands().filter(|it| !it.is_hide_set()).for_each(|it| collect(it, all));
 }
 
-/// What the page of the program itself says about what is around it.
+/// The sections about the environment on the page of the program itself.
 const AROUND: &str = r#".SH "EXIT STATUS"
 .TP
 0
@@ -88,7 +88,7 @@ Cached skills; can be deleted at any time.
 Saved conversations.
 "#;
 
-/// What `man` shows of a command.
+/// The manual page of a command.
 struct Page {
     name: String,
     text: String,
@@ -96,7 +96,7 @@ struct Page {
 
 impl Page {
     fn of(command: &Command) -> Result<Self> {
-        // A page is called by what is typed, with hyphens.
+        // The name of a page is the command with hyphens.
         let typed = command.get_bin_name().unwrap_or(command.get_name()).replace(' ', "-");
         let source = format!("prowess {}", env!("CARGO_PKG_VERSION"));
         let man = Man::new(command.clone()).title(&typed).source(source).manual("Prowess");

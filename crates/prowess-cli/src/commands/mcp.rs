@@ -56,7 +56,7 @@ enum Other {
 }
 
 impl Args {
-    /// Whether nothing is said about serving.
+    /// Returns whether no serving option is given.
     fn is_bare(&self) -> bool {
         let Self {
             command: _,
@@ -72,7 +72,7 @@ impl Args {
         is_default && ![*run, *trust_project, *watch, *no_prompts, *no_resources].contains(&true)
     }
 
-    /// Whether a client can start this and speak with it.
+    /// Returns whether a client can start this server and speak to it.
     fn is_of_a_client(&self) -> bool {
         self.command.is_none() && self.serving.http.is_none()
     }
@@ -104,7 +104,7 @@ pub(crate) fn run(
         printer
             .note(&format!("loaded {} skills{watched}", live_library.library().skills().count()));
     }
-    // The client's person sees no terminal of ours: what would have to be asked is refused.
+    // The client's user does not see this terminal: actions that need approval are refused.
     let authorizer = Arc::new(host::authorizer(&config, Arc::new(DenyAll)));
     let provider = Arc::new(PermittedSkills::new(live_library, authorizer.clone()));
     let active = Arc::new(Active::new(provider.clone()));

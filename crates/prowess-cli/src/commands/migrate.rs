@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let mut made = Vec::new();
     let mut failed = Vec::new();
     let mut is_missing = false;
-    // What is only tried goes where it is forgotten.
+    // A dry run writes to a temporary store.
     let tried = args.dry_run.then(tempfile::tempdir).transpose()?;
     let tried = tried.as_ref().map(|it| FileStore::open(it.path())).transpose()?;
     for path in &args.paths {
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     })
 }
 
-/// An entry that could be added to a store, because nothing is called like its folder there.
+/// Returns a record that could be added to a store, because no entry has the name of its folder.
 fn is_free(entry: SkillRecord, shelf: &TargetStore) -> Result<SkillRecord, StoreError> {
     let folder = entry.folder.as_deref().and_then(Path::file_name).unwrap_or_default();
     let folder = shelf.path.join(folder);

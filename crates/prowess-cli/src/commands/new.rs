@@ -26,12 +26,12 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let text = render(&manifest, &instructions(&words));
 
     let findings = check_text(text.as_bytes(), Some(&args.name), Profile::Spec);
-    // What most clients would refuse is better not begun.
+    // A name that most clients would refuse is refused here too.
     let unwise = ["name-not-ascii", "name-windows"];
     let is_fault = |it: &Finding| it.severity == Severity::Error || unwise.contains(&it.rule.code);
     let (faults, others): (Vec<&Finding>, Vec<&Finding>) =
         findings.iter().partition(|it| is_fault(it));
-    // What one remedy puts right is one fault.
+    // Faults with the same fix are reported once.
     let mut said = Vec::new();
     for fault in &faults {
         if said.contains(&&fault.hint) {
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     if !faults.is_empty() {
         return Ok(ExitStatus::Failure);
     }
-    // What is to be filled in is said below.
+    // Fields to be filled in are mentioned below.
     let is_worth =
         |it: &&&Finding| it.severity == Severity::Warning && it.rule.code != "placeholder";
     for warning in others.iter().filter(is_worth) {

@@ -60,7 +60,7 @@ pub(crate) struct Args {
     yes: bool,
 }
 
-/// From which age on an environment that nobody uses is removed.
+/// The age from which an unused environment is removed.
 const UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 pub(crate) fn run(
@@ -98,7 +98,7 @@ pub(crate) fn run(
     if args.clean {
         let keys: Vec<String> = wanted.recipes.iter().map(Recipe::key).collect();
         let user = (wanted.name.clone(), wanted.folder.clone());
-        // With those of what it needed before.
+        // Including environments of its earlier needs.
         let is_own = |it: &EnvironmentRecord| it.used_by.iter().all(|it| *it == user);
         return clean(&store, |it, _| keys.contains(&it.key) || is_own(it), printer);
     }
@@ -143,24 +143,24 @@ pub(crate) fn run(
     } else if recipes.is_empty() && errors.is_empty() {
         printer.note(&format!("`{name}` needs no packages"));
     }
-    // No installer of packages has them.
+    // Package installers do not provide programs.
     programs.iter().for_each(|it| printer.note(it));
     Ok(status)
 }
 
-/// What is to be prepared.
+/// The target of a preparation.
 #[derive(Default)]
 struct PrepareTarget {
     name: String,
-    /// What it is: `skill` or `server`.
+    /// Its kind: `skill` or `server`.
     key: &'static str,
     folder: Option<PathBuf>,
     recipes: Vec<Recipe>,
-    /// What cannot be, each with what to do about it.
+    /// The environments that cannot be prepared, each with a hint.
     errors: Vec<(String, Option<&'static str>)>,
 }
 
-/// What the scripts and servers of a skill need.
+/// Returns the needs of the scripts and servers of a skill.
 fn of_skill(skill: &Skill, config: &Config) -> Result<PrepareTarget, ScriptError> {
     let search = host::interpreters(config);
     let SkillRecipes { recipes, errors } = SkillRecipes::of(skill, &search)?;
@@ -177,7 +177,7 @@ fn of_skill(skill: &Skill, config: &Config) -> Result<PrepareTarget, ScriptError
     Ok(wanted)
 }
 
-/// What a server needs that is set.
+/// Returns the needs of a configured server.
 fn of_server(label: &str, config: &Config) -> Result<PrepareTarget, CliError> {
     let server = super::servers::find(config, label)?;
     let mut wanted =
@@ -187,7 +187,7 @@ fn of_server(label: &str, config: &Config) -> Result<PrepareTarget, CliError> {
 }
 
 impl PrepareTarget {
-    /// Adds what a server fetches.
+    /// Adds the packages that a server fetches.
     fn add(&mut self, server: &McpServerConfig, config: &Config) {
         let Transport::Program(program) = &server.transport else { return };
         let recipe = match program.packages() {
@@ -206,7 +206,7 @@ impl PrepareTarget {
     }
 }
 
-/// Why there is no recipe, and what to do about it.
+/// Explains why there is no recipe, with a hint.
 fn explained(error: &RecipeError) -> (String, Option<&'static str>) {
     let hint = match error {
         RecipeError::NoInterpreter { .. } => {

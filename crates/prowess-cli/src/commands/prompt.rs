@@ -140,7 +140,7 @@ fn read(path: &str) -> Result<String> {
     fs::read_to_string(Path::new(path)).with_context(|| format!("cannot read `{path}`"))
 }
 
-/// The window that is set, with what was typed over it.
+/// Returns the configured window, with the options of the command line applied.
 fn window(args: &Args, config: &Config, vocabulary: Tokenizer) -> ContextWindow {
     let set = config.window();
     ContextWindow {
@@ -150,7 +150,7 @@ fn window(args: &Args, config: &Config, vocabulary: Tokenizer) -> ContextWindow 
     }
 }
 
-/// How skills are chosen: as it is set, with what was typed over it.
+/// Returns how skills are chosen, with the options of the command line applied.
 fn matching(args: &Args, config: &Config) -> Matching {
     let set = config.matching();
     let strategy = args.strategy.map_or(set.strategy, Into::into);
@@ -162,8 +162,8 @@ fn matching(args: &Args, config: &Config) -> Matching {
     }
 }
 
-/// The skills that were chosen, read as far as nobody has to be asked; what cannot be read is said and
-/// left out.
+/// Returns the chosen skills that can be read without an approval; the others are reported and left
+/// out.
 fn offers(choice: &Choice<'_>, authorizer: &Authorizer, printer: &mut Printer) -> Vec<Offer> {
     context::unknown(&choice.unknown, printer);
     let mut offers = Vec::new();
@@ -182,7 +182,7 @@ fn offers(choice: &Choice<'_>, authorizer: &Authorizer, printer: &mut Printer) -
     offers
 }
 
-/// The tools that a model can call; none without a skill to take up.
+/// Returns the tools for the model; none without a skill to activate.
 fn tools(library: &Library) -> Vec<Json> {
     let schema = UseSkillInput::schema();
     let tool = json!({
@@ -193,7 +193,7 @@ fn tools(library: &Library) -> Vec<Json> {
     library.skills().next().map(|_| tool).into_iter().collect()
 }
 
-/// The messages as a person reads them.
+/// Formats messages for people.
 pub(super) fn text(messages: &[Message]) -> String {
     let mut text = String::new();
     for message in messages {

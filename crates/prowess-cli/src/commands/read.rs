@@ -28,17 +28,17 @@ pub(crate) struct Args {
     lines: Option<Lines>,
 }
 
-/// How much is read of a file of a skill that was left out, perhaps because it is too large.
+/// The most that is read of a file of a left-out skill, which may be too large.
 const MOST: u64 = 64 * 1024 * 1024;
 
-/// Lines of a file, both ends included.
+/// A range of lines, both ends included.
 #[derive(Debug, Clone, Copy)]
 struct Lines {
     first: usize,
     last: usize,
 }
 
-/// Reads `10-20`, `10-` or `10`; a colon does as well.
+/// Parses `10-20`, `10-` or `10`; a colon works as well.
 fn lines(text: &str) -> Result<Lines, &'static str> {
     let number = |it: &str| it.parse().ok().filter(|it: &usize| *it > 0);
     let range = match text.split_once(['-', ':']) {
@@ -99,13 +99,14 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
 fn print(args: &Args, bytes: Vec<u8>, printer: &mut Printer) -> Result<()> {
     match printer.json {
         true => printer.document(&document(args, bytes)),
-        // A terminal would act on what a file could bring along.
+        // A terminal would interpret control characters of the file.
         false if printer.is_terminal => printer.text(&String::from_utf8_lossy(&bytes)),
         false => printer.raw(&bytes),
     }
 }
 
-/// A file of a skill that was left out, so that one can see why; nothing where it cannot be read.
+/// Returns a file of a skill that was left out, so that one can see why; `None` if it cannot be
+/// read.
 fn of_left_out(library: &Library, name: &str, resource: &str) -> Option<Vec<u8>> {
     library.why_left_out(name)?;
     let folder = match context::is_path(name) {
@@ -119,7 +120,7 @@ fn of_left_out(library: &Library, name: &str, resource: &str) -> Option<Vec<u8>>
     Some(bytes)
 }
 
-/// Some lines of a file, byte for byte.
+/// Returns some lines of a file, byte for byte.
 fn cut(bytes: Vec<u8>, lines: Lines, file: &str) -> Result<Vec<u8>, CliError> {
     let all: Vec<&[u8]> = bytes.split_inclusive(|it| *it == b'\n').collect();
     let Lines { first, last } = lines;
@@ -132,7 +133,7 @@ fn cut(bytes: Vec<u8>, lines: Lines, file: &str) -> Result<Vec<u8>, CliError> {
     }
 }
 
-/// The file as it stands in JSON, which can hold nothing but text.
+/// Returns the file as JSON, which can contain only text.
 fn document(args: &Args, bytes: Vec<u8>) -> Json {
     let size = bytes.len();
     let (encoding, content) = match String::from_utf8(bytes) {

@@ -16,7 +16,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     let shelf = context::shelf_of(&args.name, global, printer)?;
     let name = &args.name;
-    // What cannot be read as a skill can be removed all the same.
+    // A folder that is not a valid skill can be removed too.
     let entry = shelf.store.get(name);
     if let Err(error) = shelf.store.delete(name) {
         return missing(error, global, printer);
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     }
     printer.flush()?;
     printer.note(&format!("`{name}` is removed; `prowess undo {name}` brings it back"));
-    // It is removed, whether or not others can be searched for.
+    // The removal is done, whether or not other skills can be searched.
     let others = context::library_behind(global, printer).ok();
     if let Some(other) = others.as_ref().and_then(|it| it.get(name)) {
         let path = other.folder().display().to_string();

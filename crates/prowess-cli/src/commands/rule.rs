@@ -21,9 +21,9 @@ pub(crate) struct Args {
     code: Option<String>,
 }
 
-/// The widest that a text is set for people, in columns.
+/// The widest text, in columns.
 const WIDEST: usize = 100;
-/// With fewer columns than this a summary stands below its rule.
+/// On a terminal narrower than this, a summary is below its rule.
 const LEAST: usize = 40;
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     Ok(ExitStatus::Success)
 }
 
-/// Lists every rule with its weight: in columns, or one below the other where there is little room.
+/// Lists every rule with its severity: in columns, or one below the other if there is little room.
 fn list(profile: Profile, printer: &mut Printer) -> Result<()> {
     if printer.json {
         let rules: Vec<Json> = RULES.iter().map(|it| brief(it)).collect();
@@ -87,7 +87,7 @@ fn list(profile: Profile, printer: &mut Printer) -> Result<()> {
     Ok(())
 }
 
-/// A rule as it stands in JSON.
+/// Returns a rule as JSON.
 fn brief(rule: &Rule) -> Json {
     let severity = |profile| rule.severity(profile).map(Severity::as_str);
     json!({

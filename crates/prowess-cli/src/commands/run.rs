@@ -97,9 +97,9 @@ pub(crate) struct Args {
     running: LimitArgs,
 }
 
-/// How many scripts are suggested at most.
+/// The most scripts that are suggested.
 const SUGGESTED: usize = 5;
-/// How long a run that is cancelled may take to end.
+/// The time that a cancelled run may take to end.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
 pub(crate) fn run(
@@ -109,7 +109,7 @@ pub(crate) fn run(
     printer: &mut Printer,
 ) -> anyhow::Result<ExitStatus> {
     let config = context::config(global)?;
-    // Whoever types a path means what is there.
+    // A path on the command line is trusted.
     let trusted = match context::folder_of(&args.name, global) {
         Some(_) => global.clone(),
         None => {
@@ -190,7 +190,7 @@ pub(crate) fn run(
                 }
                 kit.authorizer.records.faults().iter().for_each(|it| printer.warning(it));
             }
-            // Whoever interrupts a question is not going to answer it.
+            // A person who interrupts a question is not going to answer it.
             runtime.shutdown_background();
             tried?
         }
@@ -211,8 +211,8 @@ pub(crate) fn run(
 }
 
 impl Args {
-    /// Where it begins, unless that is a directory of its own: where it was told to, or here if it may write here or
-    /// has no sandbox.
+    /// Returns the working directory of the script, unless it gets a temporary one: the given one,
+    /// or the current one if the script may write here or has no sandbox.
     fn directory(&self) -> Option<PathBuf> {
         let here = env::current_dir().ok()?;
         match &self.workdir {
@@ -222,7 +222,8 @@ impl Args {
         }
     }
 
-    /// The first folder that was named to a script which says that it could not write.
+    /// Returns the first folder among the arguments of a script that reports that it could not
+    /// write.
     fn unwritable(&self, outcome: &Outcome) -> Option<String> {
         let stderr = &outcome.stderr.as_ref()?.text;
         let is_refused = READ_ONLY.iter().any(|it| stderr.contains(it));
@@ -230,7 +231,7 @@ impl Args {
         named.next().filter(|_| is_refused).map(|it| it.to_string_lossy().into_owned())
     }
 
-    /// What a script is given, and may read because it is named.
+    /// Returns the arguments of a script, and the files it may read because they are arguments.
     fn given(&self) -> ScriptArguments {
         let Ok(here) = env::current_dir() else { return self.arguments.clone().into() };
         let directory = self.directory();
@@ -241,8 +242,8 @@ impl Args {
     }
 }
 
-/// Installs the packages that a script lacks, if somebody can be asked and agrees. Returns how to end where somebody
-/// declined, or agreed and they could not be installed; where nobody can be asked, the script runs without them.
+/// Installs the missing packages of a script, if somebody can be asked and agrees. Returns the exit
+/// status if that was declined or failed; if nobody can be asked, the script runs without them.
 async fn offer(
     script: &Script,
     folder: Option<PathBuf>,
@@ -280,7 +281,7 @@ async fn offer(
     })
 }
 
-/// Shows a plan, asks whether to run it, and does; nothing where nobody could be asked.
+/// Prints a plan, asks whether to run it, and does; `None` if nobody could be asked.
 async fn carry_out(
     args: &Args,
     plan: &[PlanStep],
@@ -300,7 +301,7 @@ async fn carry_out(
             show_plan(plan, printer)?;
             printer.flush()?;
         }
-        // Nobody is asked about what cannot be run.
+        // A plan that cannot be run needs no approval.
         if plan.iter().any(|it| !it.unfilled.is_empty()) {
             return Ok(Some(kit.toolbox.run_plan(plan, |_, _| {}).await));
         }
@@ -348,7 +349,7 @@ async fn carry_out(
     }
 }
 
-/// Shows the steps of a plan, a line each.
+/// Prints the steps of a plan, one line each.
 fn show_plan(plan: &[PlanStep], printer: &mut Printer) -> anyhow::Result<()> {
     for step in plan {
         let params = Value::from(step.params.clone()).to_string();
@@ -363,7 +364,7 @@ fn show_plan(plan: &[PlanStep], printer: &mut Printer) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is executed, and with what.
+/// The thing to execute, with its arguments.
 struct Task {
     /// The skill that it belongs to.
     manifest: Manifest,
@@ -377,7 +378,7 @@ enum RunTarget {
 }
 
 impl Task {
-    /// What it is given, for whoever is asked about it.
+    /// Returns the arguments, for the question of approval.
     fn given(&self, arguments: &[OsString]) -> Value {
         let parameters = self.parameters.values();
         if arguments.is_empty() {
@@ -437,7 +438,7 @@ impl Task {
         Ok(Self { manifest, what, parameters })
     }
 
-    /// What has to be approved.
+    /// Returns the record to approve.
     fn entry(&self) -> &SkillRecord {
         match &self.what {
             RunTarget::Skill(entry) => entry,
@@ -445,11 +446,11 @@ impl Task {
         }
     }
 
-    /// Says which interpreter a script runs with, and why it is that one.
+    /// Reports which interpreter a script runs with, and why.
     fn say_what_runs_it(&self, executor: &Executor, printer: &mut Printer) {
         let RunTarget::Script(script) = &self.what else { return };
         let Some(program) = script.interpreter.first() else { return };
-        // What cannot be found is said when it is to run.
+        // A missing interpreter is reported by the run.
         let Ok(found) = executor.interpreter(script) else { return };
         if let Ok(ScriptEnvironments { own: Some(own), .. }) = executor.environments(script) {
             let EnvironmentRecord { packages, key, .. } = &own.record;
@@ -472,12 +473,12 @@ impl Task {
     }
 }
 
-/// A host that `--net` names.
+/// Parses a host of `--net`.
 fn host(text: &str) -> Result<String, HostsError> {
     Hosts::for_scripts([text]).map(|_| text.to_owned())
 }
 
-/// Everything that was typed, or everything that is wrong with it.
+/// Returns the parameters on the command line, or all errors in them.
 pub(super) fn parameters(
     pairs: &[String],
     json: Option<&str>,
@@ -494,7 +495,7 @@ pub(super) fn parameters(
     }
 }
 
-/// Whether there is such a skill in a project that is not trusted.
+/// Returns whether an untrusted project has a skill of this name.
 fn is_untrusted(name: &str, global: &Global, trusted: &Global, printer: &mut Printer) -> bool {
     !trusted.untrusted.is_empty()
         && context::library_behind(global, printer).is_ok_and(|it| it.get(name).is_some())
@@ -518,7 +519,7 @@ fn missing(library: &Library, name: &str) -> Outcome {
     }
 }
 
-/// The script of a skill that was typed, by its path or its name alone.
+/// Returns the script of a skill by its path or its file name.
 fn file_of<'s>(skill: &'s Skill, typed: &str) -> Option<&'s str> {
     let typed = typed.strip_prefix("./").unwrap_or(typed);
     let scripts = || skill.resources().iter().filter(|it| it.kind == ResourceKind::Script);
@@ -527,7 +528,7 @@ fn file_of<'s>(skill: &'s Skill, typed: &str) -> Option<&'s str> {
     exact.or_else(by_name).map(|it| &*it.path)
 }
 
-/// The scripts of a skill that can be suggested, those first that its instructions name.
+/// Returns the scripts of a skill to suggest, those that its instructions mention first.
 fn suggested_scripts(skill: &Skill) -> Vec<&str> {
     let text = skill.instructions().unwrap_or_default();
     let scripts = skill.resources().iter().filter(|it| it.kind == ResourceKind::Script);
@@ -537,13 +538,13 @@ fn suggested_scripts(skill: &Skill) -> Vec<&str> {
     scripts
 }
 
-/// Where a text names a script first, by its path or its name alone.
+/// Returns the first mention of a script in a text, by its path or its file name.
 fn mention(text: &str, path: &str) -> Option<usize> {
     let is_of_name = |it: char| it.is_alphanumeric() || matches!(it, '_' | '-');
     let find = |wanted: &str, is_whole_path: bool| {
         let is_it = |at: &usize| {
             let (before, after) = (&text[..*at], &text[at + wanted.len()..]);
-            // A name in another folder is another script.
+            // The same name in another folder is another script.
             let is_elsewhere = !is_whole_path && before.ends_with('/') && !before.ends_with("./");
             let is_longer = before.ends_with(|it| is_of_name(it) || it == '.');
             !is_elsewhere && !is_longer && !after.starts_with(is_of_name)
@@ -553,7 +554,7 @@ fn mention(text: &str, path: &str) -> Option<usize> {
     find(path, true).or_else(|| find(path.rsplit('/').next().unwrap_or(path), false))
 }
 
-/// Says how a file of a skill is run that was typed as a parameter.
+/// Returns the error for a file of a skill given as a parameter, with the right command.
 fn is_file(args: &Args, path: &str) -> Box<Outcome> {
     let given: String = args.pairs[1..].iter().map(|it| format!(" {}", quoted(it))).collect();
     let given = if given.is_empty() { given } else { format!(" --{given}") };
@@ -563,7 +564,7 @@ fn is_file(args: &Args, path: &str) -> Box<Outcome> {
     Box::new(Outcome::bad(OutcomeStatus::Invalid, message).hint(hint))
 }
 
-/// Says that only a file of a skill is given arguments, and what to do instead.
+/// Returns the error that only a file of a skill takes arguments, with a hint.
 fn no_arguments(skill: &Skill, what: &RunTarget) -> Box<Outcome> {
     let name = &skill.manifest.name;
     let script = suggested_scripts(skill).first().map(|it| quoted(it));
@@ -585,7 +586,7 @@ fn no_script(skill: &Skill, path: &str, error: &ScriptError) -> Box<Outcome> {
     let is_missing = outcome.status == OutcomeStatus::NotFound;
     let name_of = |it: &str| it.rsplit('/').next().unwrap_or_default().to_owned();
     let (all, name) = (|| scripts.iter().copied(), name_of(path));
-    // Of a long path only the folder may be alike.
+    // In a long path only the folder may be similar.
     let is_alike = |it: &&str| nearest(&name, [&*name_of(it)].into_iter()).is_some();
     let near = all().find(|it| name_of(it) == name);
     Box::new(match near.or_else(|| nearest(path, all()).filter(is_alike)) {
@@ -601,7 +602,7 @@ fn no_script(skill: &Skill, path: &str, error: &ScriptError) -> Box<Outcome> {
     })
 }
 
-/// Asks the gate, executes, and prints what a script prints as it comes.
+/// Authorizes and executes a task, and prints the output of a script as it comes.
 async fn attempt(
     args: &Args,
     task: &Task,
@@ -617,7 +618,7 @@ async fn attempt(
         chunks: (!printer.json).then_some(sender),
         cancel: Some(cancel.clone()),
         output: args.output.clone(),
-        // What parameters are read from is not there twice.
+        // Standard input that was read for parameters is not passed on.
         stdin: (args.params.as_deref() != Some("-")).then(|| Stdin::new(tokio::io::stdin())),
     };
     let mut streams = Streams::default();
@@ -655,7 +656,7 @@ async fn attempt(
             _ = terminate.recv() => "terminated",
             () = patience, if unwanted.is_some() => "cancelled",
         };
-        // What is dropped takes all that it has started with it.
+        // Dropping the run ends everything that it started.
         if unwanted.is_some() || !is_running.get() {
             break Ok(Outcome::bad(OutcomeStatus::Cancelled, why));
         }
@@ -673,7 +674,8 @@ async fn attempt(
     Ok(ended)
 }
 
-/// Asks the gate, and stamps in the log what runs without a sandbox. Returns what has changed of it.
+/// Authorizes a task, and records in the audit log if it runs without a sandbox. Returns the
+/// difference since its approval.
 async fn authorize(
     args: &Args,
     task: &Task,
@@ -695,7 +697,7 @@ async fn authorize(
     Ok(difference)
 }
 
-/// What has come so far of the two streams of a script, for terminals.
+/// The output of a script so far, decoded for terminals.
 #[derive(Default)]
 struct Streams {
     stdout: Pieces,
@@ -718,13 +720,13 @@ impl Streams {
     }
 }
 
-/// How programs say that they cannot write where they may only read.
+/// The messages of programs that cannot write to a read-only path.
 const READ_ONLY: &[&str] = &["Read-only file system", "EROFS"];
 
-/// How Python and Node.js say that a package is not installed.
+/// The messages of Python and Node.js about a missing package.
 const LACKS_MODULE: &[&str] = &["No module named", "Cannot find module", "Cannot find package"];
 
-/// Says what would help, where nobody has said it.
+/// Prints a hint to what would help, if no other was printed.
 fn advise(
     args: &Args,
     skill: Option<&Skill>,
@@ -794,7 +796,7 @@ fn advise(
     }
 }
 
-/// A hint whose command to approve a run has everything that was typed.
+/// Completes the approving command of a hint with all arguments of this one.
 fn retyped(hint: &str) -> String {
     let mut pieces: Vec<String> = hint.split('`').map(str::to_owned).collect();
     let Some(command) = pieces.get_mut(1).filter(|it| it.starts_with("prowess run ")) else {
@@ -810,7 +812,7 @@ fn retyped(hint: &str) -> String {
     pieces.join("`")
 }
 
-/// Shows what came of it; what a script has printed is there already.
+/// Prints the outcome; the output of a script was printed already.
 fn show(
     name: &str,
     skill: Option<&Skill>,
@@ -832,13 +834,13 @@ fn show(
         }
         return printer.document(&document);
     }
-    // What was asked about was shown before.
+    // The plan was printed with the question.
     if !is_plan_shown {
         show_plan(outcome.plan.as_deref().unwrap_or_default(), printer)?;
     }
     let output = outcome.output.as_ref().filter(|_| outcome.is_ok());
     match output.and_then(|it| it.as_str().or_else(|| it["content"].as_str())) {
-        // A terminal would act on what a text could bring along.
+        // A terminal would interpret control characters of the text.
         Some(text) if printer.is_terminal => printer.text(text)?,
         Some(text) => printer.raw(text.as_bytes())?,
         None => {}

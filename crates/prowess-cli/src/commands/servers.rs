@@ -91,7 +91,7 @@ pub(crate) fn run(
     status
 }
 
-/// What is needed to speak with servers.
+/// The parts that are needed to speak to servers.
 struct Desk {
     config: Config,
     authorizer: Arc<Authorizer>,
@@ -99,23 +99,23 @@ struct Desk {
     library: Library,
     /// Installs the packages of servers.
     preparer: Option<Preparer>,
-    /// Whether somebody has agreed ahead of time.
+    /// Whether `--yes` was given.
     yes: bool,
 }
 
-/// What was learnt of a server.
+/// The tools, skills and resources of a server.
 struct ServerContents {
     tools: Vec<Arc<dyn Tool>>,
     left_out: Vec<String>,
     skills: RemoteSkills,
 }
 
-/// How a list of servers is shown.
+/// The layout of a list of servers.
 #[derive(Clone, Copy)]
 struct ServerList {
     /// The width of the column of labels.
     labels: usize,
-    /// Whether the parameters of tools are shown.
+    /// Whether the parameters of tools are printed.
     with_parameters: bool,
 }
 
@@ -190,14 +190,14 @@ impl Desk {
                 "state": self.state(&skill),
                 "content": text,
             }))?,
-            // A terminal would act on what a file could bring along.
+            // A terminal would interpret control characters of a file.
             false if printer.is_terminal => printer.text(&text)?,
             false => printer.raw(&bytes)?,
         }
         Ok(ExitStatus::Success)
     }
 
-    /// Reads what is to be shown. People look before they approve, unless they approve by a flag.
+    /// Reads a skill to print. A person reads it before approval, unless it is approved by a flag.
     async fn read(
         &self,
         server: &McpServer,
@@ -252,7 +252,7 @@ impl Desk {
         Ok(skills.map(|skills| ServerContents { tools, left_out, skills }))
     }
 
-    /// Shows what was learnt of a server.
+    /// Prints the contents of a server.
     fn tell(
         &self,
         set: &ServerSetting,
@@ -351,7 +351,7 @@ impl Desk {
         })
     }
 
-    /// Whether somebody has approved it, in one word.
+    /// Returns one word for the approval of a skill.
     fn state(&self, skill: &RemoteSkill) -> &'static str {
         match self.authorizer.approves(skill) {
             _ if self.authorizer.denies(skill) => "denied",
@@ -361,13 +361,13 @@ impl Desk {
         }
     }
 
-    /// Whether a skill that is here has its name, and keeps it.
+    /// Returns whether a local skill has the same name, which then wins.
     fn collides(&self, skill: &RemoteSkill) -> bool {
         self.library.get(&skill.name).is_some()
     }
 }
 
-/// The server of a label.
+/// Returns the server of a label.
 pub(super) fn find<'c>(config: &'c Config, label: &str) -> Result<&'c ServerSetting, CliError> {
     let servers = &config.servers.value.0;
     let found = servers.iter().find(|it| it.description.name == label);
@@ -395,12 +395,12 @@ pub(super) fn find<'c>(config: &'c Config, label: &str) -> Result<&'c ServerSett
     })
 }
 
-/// The width of a column.
+/// Returns the width of a column.
 fn widest<'t>(texts: impl Iterator<Item = &'t str>) -> usize {
     texts.map(|it| safe::line(it).chars().count()).max().unwrap_or(0)
 }
 
-/// The last of what a server has printed, without what looks like a secret.
+/// Returns the end of a server's output, with secrets redacted.
 fn printed(outcome: &Outcome) -> Option<String> {
     outcome.stderr.as_ref().map(|it| mask(&it.text).into_owned())
 }

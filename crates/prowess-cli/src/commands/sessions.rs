@@ -81,12 +81,12 @@ fn json(past: &Past) -> Json {
     })
 }
 
-/// How long nothing was said in it.
+/// Returns the time since the last message.
 fn age(past: &Past) -> Duration {
     SystemTime::now().duration_since(past.changed).unwrap_or_default()
 }
 
-/// A time in its largest unit.
+/// Formats a time in its largest unit.
 fn span(time: Duration) -> String {
     let units = [(86_400, "d"), (3600, "h"), (60, "min")];
     let seconds = time.as_secs();

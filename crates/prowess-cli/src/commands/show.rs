@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         return Ok(ExitStatus::Success);
     }
     printer.markdown(&disclosure.text)?;
-    // The full text names them itself.
+    // The full text lists them itself.
     if level < Level::Full && !disclosure.resources.is_empty() {
         printer.line(format_args!("\n{}", printer.dim("Files:")))?;
         for resource in &disclosure.resources {

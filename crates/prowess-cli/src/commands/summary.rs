@@ -1,5 +1,5 @@
-//! What `prowess` shows without a command: every skill by its directory, which installed agents load it, and what
-//! would help. It fits on one screen.
+//! The output of `prowess` without a command: every skill by its directory, the installed agents
+//! that load it, and suggestions. It fits on one screen.
 
 mod named;
 mod document;
@@ -28,40 +28,41 @@ use crate::{
     surroundings::{plugins, short, surroundings},
 };
 
-/// How many suggestions are made.
+/// The most suggestions.
 const SUGGESTED: usize = 3;
 
-/// All that is shown.
+/// The contents of the summary.
 struct Summary<'a> {
     checkup: &'a Checkup,
     /// The clients that are judged.
     clients: &'a [&'static Client],
-    /// Whether they are the installed ones; otherwise none was detected, and they are all that are known.
+    /// Whether they are the installed ones; otherwise none was detected, and they are all known
+    /// ones.
     is_detected: bool,
     surroundings: &'a Surroundings,
     named: &'a SummaryScope,
-    /// What a command needs to look where this one did.
+    /// The options that a suggested command needs to search the same directories.
     typed: String,
-    /// What would help most, as commands.
+    /// The most helpful commands.
     advice: Vec<Advice>,
-    /// How many skills there are, as `prowess list` counts them.
+    /// The number of skills, as `prowess list` counts them.
     counted: SkillCount,
-    /// Where the skills are that Prowess itself leaves out.
+    /// The paths of the skills that Prowess itself leaves out.
     left_out: Vec<PathBuf>,
     /// The directory of plugins, whose skills are not examined.
     plugins: Option<PathBuf>,
-    /// How many skills the plugins of this repository have, where nothing of it is read.
+    /// The number of skills in the plugins of this repository, if nothing of it is read.
     in_plugins: usize,
 }
 
 impl Summary<'_> {
-    /// Whether Prowess itself leaves out the skill in this file.
+    /// Returns whether Prowess itself leaves out the skill in this file.
     fn is_left_out(&self, path: &Path) -> bool {
         fs::canonicalize(path).is_ok_and(|it| self.left_out.contains(&it))
     }
 }
 
-/// A command, and what it is good for.
+/// A command and its purpose.
 struct Advice {
     command: String,
     why: String,
@@ -115,7 +116,7 @@ pub(crate) fn run(global: &Global, printer: &mut Printer) -> Result<ExitStatus> 
     Ok(ExitStatus::Success)
 }
 
-/// The command that a suggestion comes to, as it can be typed here.
+/// Returns the command of a suggestion, as it can be typed here.
 fn advice(suggestion: &Suggestion<'_>, here: &Path, home: Option<&Path>) -> Advice {
     let path = |it: &Path| quoted(&short(it, here, home));
     let paths = |all: &[&Path]| all.iter().map(|it| path(it)).collect::<Vec<_>>().join(" ");
@@ -158,7 +159,7 @@ fn advice(suggestion: &Suggestion<'_>, here: &Path, home: Option<&Path>) -> Advi
             let from = path(from);
             let to_path = path(to);
             let make = if to.exists() { String::new() } else { format!("mkdir -p {to_path} && ") };
-            // A link in a project is to hold in every clone.
+            // A link in a project must work in every clone.
             let copy = match (is_by_link, is_own) {
                 (true, true) => "ln -s",
                 (true, false) => "ln -sr",

@@ -40,18 +40,18 @@ pub(crate) struct Args {
     running: LimitArgs,
 }
 
-/// The tools that tell or run skills, beside those that skills are.
+/// The tools that disclose or run skills, beside the tools of the skills themselves.
 const OVER_SKILLS: &[&str] =
     &["find_skills", "read_file", "read_skill_file", "run_skill", "use_skill"];
 
 impl Args {
-    /// Whether the tool tells or runs skills.
+    /// Returns whether the tool discloses or runs skills.
     fn is_over_skills(&self) -> bool {
         let name = self.name.to_ascii_lowercase();
         !self.skill.is_empty() || name.starts_with("skill_") || OVER_SKILLS.contains(&&*name)
     }
 
-    /// The skills that the call names; nothing where it may be about any of them.
+    /// Returns the skills that the call names; `None` if it may be about any skill.
     fn skills_named(&self, input: &Input<'_>) -> Option<Vec<String>> {
         let mut names = self.skill.clone();
         match &*self.name.to_ascii_lowercase() {
@@ -94,15 +94,15 @@ pub(crate) fn run(
     Ok(if outcome.is_ok() { ExitStatus::Success } else { ExitStatus::Failure })
 }
 
-/// What a tool is given.
+/// The input of a tool.
 enum Input<'a> {
     Json(Value),
-    /// What it means depends on what the tool takes.
+    /// Pairs whose types depend on the schema of the tool.
     Pairs(&'a [String]),
 }
 
 impl Input<'_> {
-    /// The text that is given by this name.
+    /// Returns the text of a parameter.
     fn text(&self, key: &str) -> Option<String> {
         match self {
             Self::Json(input) => input[key].as_str().map(str::to_owned),
@@ -117,7 +117,7 @@ impl Input<'_> {
     }
 }
 
-/// Whether a single word is `KEY=VALUE`, and neither JSON nor a file.
+/// Returns whether a word is `KEY=VALUE`, and neither JSON nor a file.
 fn is_pair(word: &str) -> bool {
     let is_key = |it: &str| it.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c));
     word.split_once('=').is_some_and(|(key, _)| !key.is_empty() && is_key(key))
@@ -131,7 +131,7 @@ fn read(text: &str) -> Result<Input<'static>, Box<Outcome>> {
     })
 }
 
-/// Calls the tool, and says whether what came of it is what a skill says.
+/// Calls the tool, and returns whether its output is text of a skill.
 fn called(
     args: &Args,
     input: Input<'_>,
@@ -152,7 +152,7 @@ fn called(
             };
             context::library(global, printer)?
         }
-        // The policy keeps their files from other tools, whoever trusts them.
+        // The policy keeps their files from other tools, whether or not they are trusted.
         false => context::library_behind(global, printer)?,
     });
     let provider: Arc<dyn SkillProvider> = Arc::new(library.clone());
@@ -194,14 +194,14 @@ fn called(
         }
         outcome
     });
-    // What is still on its way, such as the end of a statement, is not waited for.
+    // Pending work, such as the end of a statement, is not waited for.
     runtime.shutdown_background();
     authorizer.records.faults().iter().for_each(|it| printer.warning(it));
     let is_skill_text = toolbox.find(&args.name).is_some_and(|it| it.is_skill_text(&outcome));
     Ok((outcome, is_skill_text))
 }
 
-/// Calls the tool with what it takes, which it says itself, once the skills are taken up.
+/// Calls the tool with input that matches its schema, once the skills are activated.
 async fn called_with(
     args: &Args,
     input: Input<'_>,
@@ -228,7 +228,7 @@ async fn called_with(
     };
     let unknown = unknown_parameters(&schema, &input);
     let outcome = toolbox.call(&args.name, input.clone()).await;
-    // Where the schema allows any name, the tool was called, and has probably ignored it.
+    // If the schema allows any name, the tool was called, and has probably ignored it.
     if outcome.status != OutcomeStatus::Invalid && !unknown.is_empty() {
         let (names, name) = (context::coded(&unknown), tool.name());
         let is = if unknown.len() == 1 { "is not a parameter" } else { "are not parameters" };
@@ -239,7 +239,7 @@ async fn called_with(
     outcome
 }
 
-/// The server that is set whose tools have names like this one.
+/// Returns the configured server whose tools have names like this one.
 fn server_of<'c>(config: &'c Config, tool: &str) -> Option<&'c ServerSetting> {
     let is_its = |it: &&ServerSetting| {
         tool.strip_prefix("mcp__")
@@ -263,7 +263,7 @@ fn no_server(config: &Config, tool: &str) -> Outcome {
     Outcome::bad(OutcomeStatus::NotFound, message).hint(hint)
 }
 
-/// The skill that would be this tool if it were in use.
+/// Returns the disabled skill that would be this tool.
 fn unused<'lib>(library: &'lib Library, tool: &str) -> Option<&'lib Skill> {
     let name = tool.get(6..).filter(|_| tool[..6].eq_ignore_ascii_case("skill_"))?;
     let is_it = |it: &&Skill| it.manifest.name.eq_ignore_ascii_case(name);
@@ -287,7 +287,7 @@ fn show(name: &str, outcome: &Outcome, is_skill_text: bool, printer: &mut Printe
     Ok(())
 }
 
-/// Shows what a tool has printed and given; the text of a skill in a pipe is fenced.
+/// Prints the output of a tool; in a pipe, text of a skill is fenced.
 pub(super) fn told(outcome: &Outcome, is_skill_text: bool, printer: &mut Printer) -> Result<()> {
     if let Some(stdout) = outcome.stdout.as_ref().filter(|it| !it.text.is_empty()) {
         printer.text(&stdout.text)?;
@@ -296,7 +296,7 @@ pub(super) fn told(outcome: &Outcome, is_skill_text: bool, printer: &mut Printer
         let text = crate::safe::lines(&stderr.text);
         match outcome.is_ok() {
             true => printer.aside(text.trim_end()),
-            // What went wrong is told however quiet it is to be.
+            // Errors are printed even with `-q`.
             false => printer.raw_aside(format!("{}\n", text.trim_end()).as_bytes()),
         }
     }
@@ -305,7 +305,7 @@ pub(super) fn told(outcome: &Outcome, is_skill_text: bool, printer: &mut Printer
     }
     if let Some(output) = &outcome.output {
         match is_skill_text && !printer.is_terminal {
-            // Whatever reads it may be a model.
+            // The reader may be a model.
             true => {
                 let text = fenced(output, printer);
                 printer.text(&text)?;
@@ -322,7 +322,7 @@ pub(super) fn told(outcome: &Outcome, is_skill_text: bool, printer: &mut Printer
     Ok(())
 }
 
-/// What a skill says between markers, which are explained on stderr.
+/// Returns text of a skill between markers, which are explained on stderr.
 fn fenced(output: &Value, printer: &mut Printer) -> String {
     let (marker, mut output) = (fresh_marker(), output.clone());
     make_visible(&mut output);

@@ -20,7 +20,7 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-/// The largest trace that is read.
+/// The largest trace.
 const MAX: u64 = 1024 * 1024 * 1024;
 
 pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {

@@ -17,9 +17,9 @@ use crate::{
     safe, trust,
 };
 
-/// How many changes elsewhere are named.
+/// The number of changes elsewhere that are named.
 const SHOWN: usize = 5;
-/// What nobody should look for here.
+/// The note that changes by scripts and commands are not recorded.
 const NOT_KEPT: &str = "what scripts and commands write is not kept";
 
 /// Undo the last change: a file written by a tool or by `check --fix`, or a removed skill
@@ -46,7 +46,7 @@ pub(crate) struct Args {
 /// A change that can be undone.
 enum Change {
     File(ChangeRecord),
-    /// The skill of this name was removed from this directory.
+    /// A skill was removed from a directory.
     Skill {
         time: u64,
         name: String,
@@ -69,12 +69,12 @@ impl Change {
         }
     }
 
-    /// The group that it belongs to.
+    /// Returns its group.
     fn group(&self) -> Option<&str> {
         self.file()?.group.as_deref()
     }
 
-    /// The id by which `prowess undo` takes it back, with all of its group.
+    /// Returns the id by which `prowess undo` reverts it, with all of its group.
     fn id(&self) -> String {
         match self {
             Self::File(record) => record.group.clone().unwrap_or_else(|| record.id()),
@@ -85,7 +85,7 @@ impl Change {
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     let mut global = global.clone();
-    // It may be the settings that are to be undone.
+    // The settings may be the very thing to be undone.
     if let Err(error) = context::config(&global) {
         global.ignores_project_file = true;
         context::config(&global)?;
@@ -114,7 +114,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         return list(&changes, printer);
     }
     let project = trust::project_of(global.cwd.as_deref().unwrap_or(Path::new(".")));
-    // A name means a skill that is found here.
+    // A name means a skill in one of the searched directories.
     let searched = context::searched(&context::config(global)?, global).into_iter().map(|it| it.0);
     let skills: Vec<PathBuf> = searched.chain([project.clone()]).collect();
     let is_here = |it: &&Change| match it {
@@ -151,7 +151,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         {
             let is_of_it = |it: &&ChangeRecord| it.group == record.group;
             let files = changes.iter().filter_map(Change::file);
-            // What cannot be undone yet may be once its folder is renamed back.
+            // A file that cannot be undone yet may be once its folder is renamed back.
             let group: Vec<_> = files.filter(is_of_it).collect();
             restore_all(history, &group, &mut skipped, printer)
         }
@@ -164,7 +164,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             let is_any_here = elsewhere.len() < changes.len();
             return nothing(&elsewhere, is_any_here, &project, printer);
         }
-        // A folder may be called otherwise than its skill.
+        // A folder may have another name than its skill.
         _ => bring_back(&shelf, args.name.as_deref(), printer),
     }?;
     skipped.note(printer);
@@ -175,11 +175,11 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     Ok(status)
 }
 
-/// The files that `--skip` leaves as they are; nothing without it.
+/// The files that `--skip` leaves as they are; `None` without it.
 struct SkippedFiles<'c>(Option<Vec<&'c ChangeRecord>>);
 
 impl SkippedFiles<'_> {
-    /// The files, each once.
+    /// Returns the files, each once.
     fn paths(&self) -> Vec<&Path> {
         let mut paths: Vec<&Path> = Vec::new();
         for record in self.0.iter().flatten() {
@@ -190,7 +190,7 @@ impl SkippedFiles<'_> {
         paths
     }
 
-    /// Adds to what is told as JSON.
+    /// Adds the files to a JSON document.
     fn add_to(&self, mut document: Value) -> Value {
         if self.0.is_some() {
             document["skipped"] = json!(self.paths());
@@ -212,7 +212,7 @@ impl SkippedFiles<'_> {
     }
 }
 
-/// The skills that were removed last from a directory that is none of these and lies in none of them.
+/// Returns the latest removals of skills from directories outside these.
 fn removed_elsewhere(directories: &[PathBuf]) -> Vec<Change> {
     let Some(store) = context::store_of_removed(|it| !lies_in_any(it, directories)) else {
         return Vec::new();
@@ -222,7 +222,8 @@ fn removed_elsewhere(directories: &[PathBuf]) -> Vec<Change> {
     removed.map(|(time, name)| Change::Skill { time, name, directory: directory.clone() }).collect()
 }
 
-/// Notes what was changed outside of the project after what was undone, the last one first, unless it was undone with it.
+/// Notes the changes outside the project that are newer than the undone one, the newest first,
+/// unless they were undone with it.
 fn note_elsewhere(newer: &[&Change], undone: Option<&str>, printer: &mut Printer) {
     let mut groups: Vec<&str> = undone.into_iter().collect();
     let newer: Vec<&Change> = newer
@@ -246,19 +247,19 @@ fn note_elsewhere(newer: &[&Change], undone: Option<&str>, printer: &mut Printer
     printer.note(&format!("{changes}: {}; {undo} undoes it", summary(last)));
 }
 
-/// Whether all that one command wrote is meant, and not one file of it.
+/// Returns whether all files of a command are meant, not one of them.
 fn is_whole(name: Option<&str>, record: &ChangeRecord) -> bool {
     name.is_none() || name == record.group.as_deref()
 }
 
-/// Whether one command wrote this file and others.
+/// Returns whether one command wrote this file and others.
 fn is_of_many(record: &ChangeRecord, changes: &[Change]) -> bool {
     let is_of_it = |it: &&Change| matches!(it, Change::File(it) if it.group == record.group);
     record.group.is_some() && changes.iter().filter(is_of_it).count() > 1
 }
 
-/// The removal of the skill of a name, else the last change of a file, the one of an id, the last of a command, or
-/// that of the skill in a folder of this name.
+/// Returns the removal of the skill of a name, otherwise the last change of a file, the one of an
+/// id, the last of a command, or that of the skill in a folder of this name.
 fn named<'a>(name: &str, skills: &[PathBuf], changes: &'a [Change]) -> Option<&'a Change> {
     let file = absolute(name);
     let is_skill = |it: &&Change| matches!(it, Change::Skill { name: own, .. } if own == name);
@@ -266,7 +267,7 @@ fn named<'a>(name: &str, skills: &[PathBuf], changes: &'a [Change]) -> Option<&'
     let is_it = |it: &&Change| matches!(it, Change::File(own) if own.id() == name);
     let is_of_it =
         |it: &&Change| matches!(it, Change::File(own) if own.group.as_deref() == Some(name));
-    // A skill that is gone is brought back instead.
+    // A skill that is gone is restored instead.
     let document = Path::new(name).join("SKILL.md");
     let is_known = |it: &Path| it.ends_with(&document) && it.exists() && lies_in_any(it, skills);
     let is_its_file = |it: &&Change| matches!(it, Change::File(own) if is_known(&own.path));
@@ -275,8 +276,8 @@ fn named<'a>(name: &str, skills: &[PathBuf], changes: &'a [Change]) -> Option<&'
     ways.iter_mut().find_map(|is_meant| changes.iter().find(is_meant))
 }
 
-/// The last renaming of what has this path or lies in it, or of the skill of this name, with what the same command
-/// wrote there, the last one first. What it is called now is as good as what it was called before.
+/// Returns the last renaming of this path, a path in it, or the skill of this name, with the other
+/// changes of the same command there, the newest first. Both the old and the new name match.
 fn of_renaming<'a>(name: &str, skills: &[PathBuf], changes: &'a [Change]) -> Vec<&'a ChangeRecord> {
     let (file, name) = (absolute(name), Some(OsStr::new(name)));
     let files = || changes.iter().filter_map(Change::file);
@@ -299,7 +300,7 @@ fn lies_in_any(path: &Path, folders: &[PathBuf]) -> bool {
     folders.iter().any(|it| path.starts_with(it))
 }
 
-/// Says that nothing of this project can be undone, and what can elsewhere.
+/// Reports that nothing of this project can be undone, and what can elsewhere.
 fn nothing(
     elsewhere: &[&Change],
     is_any_here: bool,
@@ -367,7 +368,7 @@ fn list(changes: &[Change], printer: &mut Printer) -> Result<ExitStatus> {
     Ok(ExitStatus::Success)
 }
 
-/// A change in one line, the id first and the id of its group last.
+/// Formats a change in one line, the id first and the id of its group last.
 fn line(change: &Change) -> String {
     let summary = summary(change);
     match change {
@@ -379,7 +380,7 @@ fn line(change: &Change) -> String {
     }
 }
 
-/// A change, and its place.
+/// Describes a change and its place.
 fn summary(change: &Change) -> String {
     let shown = |path: &Path| safe::line(&path.display().to_string()).into_owned();
     match change {
@@ -396,7 +397,7 @@ fn summary(change: &Change) -> String {
     }
 }
 
-/// Restores the files of one command, each as far as it has not changed since.
+/// Restores the files of one command that have not changed since.
 fn restore_all<'c>(
     history: &ChangeHistory,
     records: &[&'c ChangeRecord],
@@ -434,12 +435,12 @@ fn restore_all<'c>(
     Ok(ExitStatus::Failure)
 }
 
-/// Whether a file is not as it was after the change.
+/// Returns whether a file has changed since.
 fn is_changed(error: &UndoError) -> bool {
     matches!(error, UndoError::Changed { .. } | UndoError::Moved { .. } | UndoError::Taken { .. })
 }
 
-/// What became of a file, as JSON.
+/// Returns the result for a file as JSON.
 fn undone(record: &ChangeRecord) -> Value {
     if let Some(before) = &record.renamed_from {
         return json!({ "path": before, "change": "renamed" });
@@ -448,7 +449,7 @@ fn undone(record: &ChangeRecord) -> Value {
     json!({ "path": record.path, "change": change })
 }
 
-/// Restores a file. Where that cannot be, says what else can be undone.
+/// Restores a file. If that fails, names what else can be undone.
 fn restore(
     history: &ChangeHistory,
     record: &ChangeRecord,
@@ -480,7 +481,7 @@ fn restore(
     Ok(ExitStatus::Success)
 }
 
-/// Says why a change could not be undone, and what else can be.
+/// Reports why a change could not be undone, and what else can be.
 fn not_undone(error: UndoError, next: Option<&Change>, printer: &mut Printer) -> ExitStatus {
     let kept = match &error {
         UndoError::Changed { kept, .. } | UndoError::Moved { kept, .. } => kept.clone(),
@@ -512,18 +513,18 @@ fn bring_back(
     };
     match shelf.store.get(&name) {
         Ok(entry) => show_entry(&entry, shelf, printer)?,
-        // It was no skill when it was removed.
+        // The removed folder was not a skill.
         Err(error) => printer.warning(&error.to_string()),
     }
     printer.note(&format!("`{name}` is back in `{}`", shelf.path.display()));
     Ok(ExitStatus::Success)
 }
 
-/// A path as the history has it: without links on the way.
+/// Returns a path as the history has it: with links resolved.
 fn absolute(name: impl AsRef<Path>) -> PathBuf {
     let name = name.as_ref();
     let path = std::path::absolute(name).unwrap_or_else(|_| name.into());
-    // What was renamed is not there any more.
+    // A renamed folder does not exist any more.
     let real = |it: &Path| Some((it.canonicalize().ok()?, path.strip_prefix(it).ok()?));
     let real = path.ancestors().skip(1).find_map(real);
     real.map_or_else(|| path.clone(), |(above, rest)| above.join(rest))

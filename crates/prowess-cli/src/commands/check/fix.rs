@@ -1,4 +1,4 @@
-//! What is safe to put right, file by file: read, fixed, shown, written.
+//! Safe fixes, file by file: read, fixed, shown, written.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -26,9 +26,9 @@ use crate::{
     safe, trust,
 };
 
-/// How many lines are shown around a change.
+/// The context lines around a change.
 const AROUND: usize = 2;
-/// What the file of a skill is called.
+/// The name of the file of a skill.
 const DOCUMENT: &str = "SKILL.md";
 
 /// What is to be put right, and how far that goes.
@@ -59,7 +59,7 @@ enum Rename {
 }
 
 impl Rename {
-    /// The codes of the rules that ask for it.
+    /// Returns the codes of the rules that it fixes.
     fn rules(self) -> &'static [&'static str] {
         match self {
             Self::Name | Self::Folder => &["name-folder"],
@@ -68,29 +68,29 @@ impl Rename {
         }
     }
 
-    /// What of a file asks for it, and what it clears besides.
+    /// Returns whether it clears a finding, as its cause or as a side effect.
     fn clears(self, finding: &Finding) -> bool {
         let code = finding.rule.code;
         self.rules().contains(&code) || self == Self::Lowercase && code == "name-folder"
     }
 }
 
-/// What came of one file.
+/// The result for one file.
 #[derive(Debug, Default)]
 pub(super) struct FixedFile {
     path: PathBuf,
     findings: Vec<Finding>,
     left: Vec<&'static Rule>,
     diff: String,
-    /// Where it lies now.
+    /// Its path after renaming.
     renamed: Option<PathBuf>,
-    /// What `prowess undo` takes back all files by; nothing where it does without.
+    /// The id by which `prowess undo` restores all files; `None` if it needs none.
     undone_by: Option<String>,
     pub(super) error: Option<anyhow::Error>,
 }
 
-/// Fixes every file that something was found in; those of which there is nothing to say are left out.
-/// For people, a diff says in one line that all lines end in another way.
+/// Fixes every file with findings; files without a result are left out. For people, a change of all
+/// line ends is one line of the diff.
 pub(super) fn all(
     args: &FixArgs,
     checked: &CheckResult,
@@ -121,7 +121,7 @@ pub(super) fn all(
     fixed.collect()
 }
 
-/// Leaves of all findings those that are not fixed.
+/// Removes the fixed findings.
 pub(super) fn remaining(findings: &mut Vec<Finding>, files: &[FixedFile]) {
     let key = |it: &Finding| (it.path.clone(), it.rule.code, it.line, it.message.clone());
     let fixed: HashSet<_> = files.iter().flat_map(|it| &it.findings).map(key).collect();
@@ -133,14 +133,14 @@ impl FixedFile {
         !self.findings.is_empty() || !self.left.is_empty() || self.error.is_some()
     }
 
-    /// A path that was given, as it is after this file was renamed.
+    /// Returns the new path of a path on the command line after this file was renamed.
     pub(super) fn moved(&self, given: &Path) -> Option<PathBuf> {
         let folder = self.renamed.as_ref()?.parent()?;
         let is_it = given == self.path || Some(given) == self.path.parent();
         (is_it && given != Path::new(".")).then(|| folder.to_owned())
     }
 
-    /// What is told as JSON.
+    /// Returns the result as JSON.
     pub(super) fn json(&self) -> Json {
         json!({
             "path": self.path.to_string_lossy(),
@@ -153,8 +153,8 @@ impl FixedFile {
     }
 }
 
-/// Says how many findings `--fix` would put right, hidden ones too, and how names are changed, where that was not
-/// asked for.
+/// Notes how many findings `--fix` would fix, including hidden ones, and how names are changed,
+/// unless that was requested.
 pub(super) fn offer(
     args: &FixArgs,
     checked: &CheckResult,
@@ -188,7 +188,7 @@ pub(super) fn offer(
     }
 }
 
-/// Shows what changes, and says what came of it.
+/// Prints the changes and their result.
 pub(super) fn show(args: &FixArgs, files: &[FixedFile], printer: &mut Printer) -> Result<()> {
     for file in files.iter().filter(|it| !it.diff.is_empty()) {
         let is_read = printer.is_terminal || printer.colored;
@@ -223,7 +223,7 @@ pub(super) fn show(args: &FixArgs, files: &[FixedFile], printer: &mut Printer) -
     Ok(())
 }
 
-/// One file on its way.
+/// A file being fixed.
 struct FileFix<'f> {
     args: &'f FixArgs,
     file: &'f CheckedFile,
@@ -285,7 +285,7 @@ impl FileFix<'_> {
         named.map(drop)
     }
 
-    /// Keeps what the file holds, for `prowess undo`, where there is a place for it.
+    /// Records the content of the file for `prowess undo`, if there is a history.
     fn keep(&self, before: &[u8], after: &[u8]) -> Option<(&ChangeHistory, u64)> {
         let (history, path) = (self.history?, fs::canonicalize(self.real()).ok()?);
         let mode = fs::metadata(&path).ok()?.permissions().mode();
@@ -293,7 +293,7 @@ impl FileFix<'_> {
         Some((history, time))
     }
 
-    /// Where the file lies, with all links resolved.
+    /// Returns the path of the file with all links resolved.
     fn real(&self) -> &Path {
         self.file.real.as_deref().unwrap_or(&self.file.path)
     }
@@ -305,26 +305,27 @@ impl FileFix<'_> {
         Ok(bytes)
     }
 
-    /// Whether something was found that the renaming that was typed is for.
+    /// Returns whether a finding asks for the requested renaming.
     fn is_asked_for(&self) -> bool {
         let rules = self.args.rename.map(Rename::rules).unwrap_or_default();
         self.found.iter().any(|it| rules.contains(&it.rule.code))
     }
 
-    /// What is cleared when names are changed.
+    /// Returns the findings that a renaming clears.
     fn cleared(&self) -> impl Iterator<Item = Finding> {
         let rename = self.args.rename;
         let is_cleared = move |it: &&&Finding| rename.is_some_and(|rename| rename.clears(it));
         self.found.iter().filter(is_cleared).map(|it| (*it).clone())
     }
 
-    /// The text with the name of its folder.
+    /// Returns the text with the name of its folder.
     fn named_by_folder(&self, bytes: &[u8]) -> Result<Vec<u8>> {
         let folder = folder_name(self.real()).unwrap_or_default().to_string_lossy();
         self.named(bytes, &folder)
     }
 
-    /// The text with its name in lowercase letters and digits joined by hyphens, unless another folder has that name.
+    /// Returns the text with its name in lowercase letters and digits joined by hyphens, unless
+    /// another folder has that name.
     fn named_lowercase(&self, bytes: &[u8]) -> Result<Vec<u8>> {
         let manifest = parse(bytes, None, Profile::Lenient).manifest;
         let name = lowercase(manifest.as_ref().map_or("", |it| &it.name));
@@ -346,7 +347,7 @@ impl FileFix<'_> {
         revise(bytes, &Manifest { name: name.into(), ..manifest }, None).with_context(cannot)
     }
 
-    /// What is to be renamed, from the root on, and how it is to be called.
+    /// Returns the path to rename, relative to the root, and its new name.
     fn renaming(&self, inside: &Path, bytes: &[u8]) -> Option<(PathBuf, String)> {
         let rename = self.args.rename.filter(|_| self.is_asked_for())?;
         if rename == Rename::File {
@@ -368,14 +369,14 @@ impl FileFix<'_> {
             let before = fs::canonicalize(root.path().join(from)).ok();
             root.rename(from, to).with_context(cannot)?;
             if let (Some(history), Some(before)) = (self.history, before) {
-                // What cannot be kept is done all the same, as people want it.
+                // The renaming is done even if it cannot be recorded.
                 let _ = history.keep_rename(&before, &before.with_file_name(to));
             }
         }
         Ok(())
     }
 
-    /// What a link leads to has other names by other ways.
+    /// Fails for a link, whose target has other names on other paths.
     fn refuse_link(&self) -> Result<()> {
         let shown = folder_name(&self.file.path);
         let is_linked =
@@ -383,7 +384,7 @@ impl FileFix<'_> {
         if is_linked { Err(anyhow!("it is a link")) } else { Ok(()) }
     }
 
-    /// What changes in the text.
+    /// Returns the diff of the text.
     fn diff(&self, before: &[u8], after: &[u8], findings: &[Finding]) -> String {
         let has = |code: &str| findings.iter().any(|it| it.rule.code == code);
         let path = self.file.path.to_string_lossy();
@@ -405,19 +406,19 @@ impl FileFix<'_> {
     }
 }
 
-/// The name of the folder that a file lies in.
+/// Returns the name of the folder of a file.
 fn folder_name(path: &Path) -> Option<&OsStr> {
     path.parent().and_then(Path::file_name)
 }
 
-/// A name in lowercase letters and digits, joined by a hyphen where anything else stands.
+/// Returns a name in lowercase letters and digits, with hyphens for everything else.
 fn lowercase(name: &str) -> String {
     let lower = name.to_lowercase();
     let words = lower.split(|it: char| !it.is_alphanumeric()).filter(|it| !it.is_empty());
     words.collect::<Vec<_>>().join("-")
 }
 
-/// Refuses a name that a skill or a folder cannot have.
+/// Fails for a name that is not valid for a skill or a folder.
 fn plain(name: &str) -> Result<()> {
     let why = "a name consists of lowercase letters and digits, joined by single hyphens";
     if is_plain_name(name) { Ok(()) } else { Err(anyhow!(why)) }

@@ -1,4 +1,4 @@
-//! Findings as annotations, which a workflow of GitHub shows beside the lines of a change.
+//! Findings as annotations, which a GitHub workflow shows beside the changed lines.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use prowess::{Finding, Severity};
 use super::place;
 use crate::safe;
 
-/// The line by which a workflow is told of a finding.
+/// Returns the workflow command for a finding.
 pub(super) fn annotation(finding: &Finding, root: &Path) -> String {
     let level = match finding.severity {
         Severity::Error => "error",
@@ -23,12 +23,12 @@ pub(super) fn annotation(finding: &Finding, root: &Path) -> String {
     format!("::{level} file={file}{line}{columns},title={title}::{message}")
 }
 
-/// A text that ends no command; a line end in it does not survive `safe`.
+/// Escapes a text for the message of a command; `safe` has removed line ends.
 fn data(text: &str) -> String {
     safe::line(text).replace('%', "%25")
 }
 
-/// The same for a value before the last `::`.
+/// Escapes a text for a property of a command.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -1,11 +1,11 @@
-//! Where findings are, and what they say, as other programs want to hear it.
+//! Places and messages of findings, for other programs.
 
 use std::path::{Component, Path, PathBuf};
 
 use prowess::Finding;
 
-/// The columns that a finding is about, counted from 1 in the units that `length` counts a text in; the
-/// second is the one behind the last.
+/// Returns the columns of a finding, counted from 1 in the units of `length`; the second is one
+/// past the last.
 pub(super) fn columns(finding: &Finding, length: fn(&str) -> usize) -> Option<(usize, usize)> {
     let (excerpt, (start, end)) = (finding.excerpt.as_deref()?, finding.columns?);
     let before = excerpt.get(..start)?;
@@ -13,7 +13,7 @@ pub(super) fn columns(finding: &Finding, length: fn(&str) -> usize) -> Option<(u
     Some((length(before) + 1, length(until) + 1))
 }
 
-/// The path of a finding as it is seen from `root`, an absolute path; absolute if it lies elsewhere.
+/// Returns the path of a finding relative to `root`, an absolute path; absolute if it is elsewhere.
 pub(super) fn path(finding: &Finding, root: &Path) -> PathBuf {
     let mut path = PathBuf::new();
     for part in root.join(&finding.path).components() {
@@ -26,13 +26,13 @@ pub(super) fn path(finding: &Finding, root: &Path) -> PathBuf {
     path.strip_prefix(root).map(Path::to_owned).unwrap_or(path)
 }
 
-/// A message and its hint as two sentences.
+/// Returns a message and its hint as two sentences.
 pub(super) fn sentences(finding: &Finding) -> String {
     let (message, hint) = (sentence(&finding.message), sentence(&finding.hint));
     format!("{message} {hint}").trim_end().to_owned()
 }
 
-/// A text with a capital at its start and a full stop at its end.
+/// Capitalizes a text and adds a full stop.
 pub(super) fn sentence(text: &str) -> String {
     let mut rest = text.chars();
     let first = rest.next().into_iter().flat_map(char::to_uppercase);

@@ -1,4 +1,4 @@
-//! Findings as a SARIF 2.1.0 log, which services for code scanning take.
+//! Findings as a SARIF 2.1.0 log, for code scanning services.
 
 use std::{collections::HashMap, fmt::Write as _, os::unix::ffi::OsStrExt as _, path::Path};
 
@@ -10,10 +10,10 @@ use super::place;
 use crate::{page::Page, safe};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
-/// What stands for the root of the repository, wherever that lies.
+/// The placeholder for the root of the repository.
 const ROOT: &str = "%SRCROOT%";
 
-/// The log of what was found. Paths are told as they are seen from `root`.
+/// Returns the log of the findings. Paths are relative to `root`.
 pub(super) fn log(findings: &[Finding], profile: Profile, root: &Path) -> Json {
     let is_broken = |rule: &Rule| findings.iter().any(|it| std::ptr::eq(it.rule, rule));
     let rules: Vec<&Rule> = RULES.iter().copied().filter(|it| is_broken(it)).collect();
@@ -86,13 +86,13 @@ fn level(severity: Severity) -> &'static str {
     }
 }
 
-/// What is so and what to do about it, without anything that a viewer would take for a link.
+/// Returns the message and hint, without text that a viewer would render as a link.
 fn message(finding: &Finding) -> String {
     safe::line(&place::sentences(finding)).replace("](", "\\](")
 }
 
-/// The line, and the columns where they are known. What is about a whole file stands at its start,
-/// because GitHub shows nothing that has no line.
+/// Returns the line, and the columns if they are known. A finding about a whole file is at its
+/// start, because GitHub shows nothing without a line.
 fn region(finding: &Finding) -> Json {
     let mut region = json!({ "startLine": finding.line.unwrap_or(1) });
     if let Some((start, end)) = place::columns(finding, |text| text.encode_utf16().count()) {
@@ -105,8 +105,8 @@ fn region(finding: &Finding) -> Json {
     region
 }
 
-/// What stays the same while lines move: the rule, the file, the text of the line, and a number that
-/// tells apart what has all of these in common.
+/// Returns an identifier that is stable while lines move: the rule, the file, the text of the line,
+/// and a number for those that have all of these in common.
 fn fingerprint(finding: &Finding, uri: &str, seen: &mut HashMap<String, usize>) -> String {
     let line = finding.excerpt.as_deref().unwrap_or_default().trim();
     let common = format!("{}\n{uri}\n{line}", finding.rule.code);
@@ -116,7 +116,7 @@ fn fingerprint(finding: &Finding, uri: &str, seen: &mut HashMap<String, usize>) 
     digest.iter().take(16).map(|it| format!("{it:02x}")).collect()
 }
 
-/// A path as a URI; nothing but letters, digits and `-._~/` is left as it is.
+/// Returns a path as a URI; everything but letters, digits and `-._~/` is encoded.
 fn uri(path: &Path) -> String {
     let mut uri = String::new();
     for byte in path.as_os_str().as_bytes() {

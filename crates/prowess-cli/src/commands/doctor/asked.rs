@@ -1,4 +1,4 @@
-//! Which skills somebody asks about, by name or path.
+//! The skills named on the command line, by name or path.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use crate::{
     surroundings::absolute,
 };
 
-/// The folder of the skill that a path names, or that is here under a name.
+/// Returns the folder of the skill at a path, or of a name in the working directory.
 pub(super) fn folder_of(name: &str, global: &Global) -> Result<Option<PathBuf>, CliError> {
     let path = absolute(&context::resolve(&Directory::new(name), global)).unwrap_or_default();
     let folder = if path.is_file() { path.parent().unwrap_or(&path) } else { &path };
@@ -30,20 +30,20 @@ pub(super) fn folder_of(name: &str, global: &Global) -> Result<Option<PathBuf>, 
     }
 }
 
-/// Whether a path names a folder that is to be searched, and is no skill itself.
+/// Returns whether a path names a folder to search, which is not a skill itself.
 pub(super) fn is_folder_of_skills(name: &str, global: &Global) -> bool {
     let path = context::resolve(&Directory::new(name), global);
     is_path(name) && path.is_dir() && !has_document(&path)
 }
 
-/// Whether a folder has a `SKILL.md`, in any letters, as far as that can be seen.
+/// Returns whether a folder has a `SKILL.md`, in any case, as far as it can be read.
 fn has_document(folder: &Path) -> bool {
     let is_it = |it: fs::DirEntry| it.file_name().eq_ignore_ascii_case("SKILL.md");
     fs::read_dir(folder).map_or(true, |it| it.flatten().any(is_it))
 }
 
-/// The skills that were asked for: those in a folder where a path was typed, else those of a name, or in folders that
-/// are called so.
+/// Returns the named skills: those in a folder for a path, otherwise those of a name, or in folders
+/// of that name.
 pub(super) fn chosen<'a>(
     checkup: &'a Checkup,
     name: &str,
@@ -63,7 +63,7 @@ pub(super) fn chosen<'a>(
     found.ok_or_else(|| missing(checkup, name, folder))
 }
 
-/// Why there is no such skill.
+/// Returns the error that there is no such skill, with the reason.
 fn missing(checkup: &Checkup, name: &str, folder: Option<&Path>) -> CliError {
     let is_it = |it: &&Finding| match folder {
         Some(folder) => it.path.starts_with(folder),
@@ -94,7 +94,7 @@ fn folder_name(path: &Path) -> Option<&str> {
     path.parent()?.file_name()?.to_str()
 }
 
-/// The folder of the plugin or extension that a skill is part of.
+/// Returns the folder of the plugin or extension that a skill is part of.
 pub(super) fn plugin_of(path: &Path) -> Option<&Path> {
     let manifests = [".claude-plugin/plugin.json", "plugin.json", "gemini-extension.json"];
     let has = |it: &&Path| manifests.iter().any(|manifest| it.join(manifest).is_file());

@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 
 use super::super::{FindingJson, finding_json};
 
-/// All of a checkup, with the skills that were asked for.
+/// Returns a whole checkup, with the named skills.
 pub(super) fn document<'a>(
     checkup: &'a Checkup,
     skills: &[&'a ExaminedSkill],
@@ -52,9 +52,10 @@ struct CheckupJson<'a> {
 struct ClientJson {
     name: &'static str,
     label: &'static str,
-    /// What shows that it is installed or used here.
+    /// The path that shows that it is installed or used here.
     installed_at: Option<PathBuf>,
-    /// Whether it has no directories of its own, so that it may not find what it would take.
+    /// Whether it has no directories of its own, so that it may not find a skill that it would
+    /// load.
     is_told_where: bool,
     verdicts: Counts,
 }
@@ -65,9 +66,9 @@ struct SkillJson<'a> {
     path: Cow<'a, str>,
     verdicts: Verdicts<'a>,
     notes: Vec<NoteJson<'a>>,
-    /// Where a copy would reach most of the clients that look elsewhere.
+    /// The place where a copy would reach most of the clients that look elsewhere.
     elsewhere: Option<ElsewhereJson>,
-    /// What it needs, where one skill was asked for.
+    /// Its needs, if one skill was named.
     #[serde(skip_serializing_if = "Option::is_none")]
     needs: Option<Json>,
 }
@@ -84,7 +85,7 @@ struct NoteJson<'a> {
     verdict: &'static str,
     reason: &'a str,
     fix: Option<&'a str>,
-    /// Whether `check --fix` does that.
+    /// Whether `check --fix` fixes it.
     fixable: bool,
     source: Option<&'static str>,
     checked: Option<&'static str>,
@@ -98,7 +99,7 @@ struct CrowdedJson {
     room: usize,
 }
 
-/// How often there is each verdict, the best first.
+/// The number of each verdict, the best first.
 struct Counts(Vec<Verdict>);
 
 impl Serialize for Counts {
@@ -108,7 +109,7 @@ impl Serialize for Counts {
     }
 }
 
-/// What becomes of a skill in each client, by its name.
+/// The verdict on a skill by each client, by name.
 struct Verdicts<'a>(&'a [Diagnosis]);
 
 impl Serialize for Verdicts<'_> {

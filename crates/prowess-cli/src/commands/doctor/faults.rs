@@ -13,14 +13,14 @@ use super::{
 };
 use crate::{printer::Printer, safe};
 
-/// How many of them are shown without being asked for.
+/// The number of skills printed by default.
 const SHOWN: usize = 10;
-/// As much of a name as anybody wants to read.
+/// The widest name.
 const WIDEST: usize = 80;
-/// What is the matter with a skill that shares its name.
+/// The reason of a skill that shares its name.
 const SHADOWED: &str = "another skill with the same name comes first";
 
-/// Each of a few, and the causes of many.
+/// Prints each of a few, and the causes of many.
 pub(super) fn faults(checkup: &Checkup, printer: &mut Printer) -> Result<()> {
     let is_faulty = |it: &&ExaminedSkill| it.diagnoses.iter().any(Diagnosis::is_fault);
     let faulty: Vec<&ExaminedSkill> = checkup.skills.iter().filter(is_faulty).collect();
@@ -74,7 +74,8 @@ pub(super) fn faults(checkup: &Checkup, printer: &mut Printer) -> Result<()> {
     )
 }
 
-/// Lists the skills of which nobody knows whether a client loads them, by the reason. Says whether there are any.
+/// Lists the skills for which it is unknown whether a client loads them, by reason. Returns whether
+/// there are any.
 fn undecided(checkup: &Checkup, printer: &mut Printer) -> Result<bool> {
     let is_unknown = |it: &Diagnosis| it.path.is_some() && it.verdict == Verdict::Unknown;
     let skills = checkup.skills.iter().filter(|it| it.diagnoses.iter().any(is_unknown));
@@ -88,7 +89,7 @@ fn undecided(checkup: &Checkup, printer: &mut Printer) -> Result<bool> {
     Ok(true)
 }
 
-/// A reason for which clients do not take some skills, or may not.
+/// A reason for which clients do not load some skills, or may not.
 struct Cause<'a> {
     verdict: Verdict,
     about: String,
@@ -96,7 +97,7 @@ struct Cause<'a> {
     skills: Vec<&'a ExaminedSkill>,
 }
 
-/// Why skills are not taken, what holds for most of them first.
+/// Returns the reasons why skills are not loaded, the most frequent first.
 fn causes<'a>(
     skills: &[&'a ExaminedSkill],
     is_meant: impl Fn(&Diagnosis) -> bool,
@@ -119,7 +120,7 @@ fn causes<'a>(
                 if !cause.clients.iter().any(|it| it.name == client.name) {
                     cause.clients.push(client);
                 }
-                // The reasons of one skill come one after the other.
+                // The reasons of one skill are consecutive.
                 if cause.skills.last().is_none_or(|it| it.path != skill.path) {
                     cause.skills.push(skill);
                 }
@@ -131,7 +132,7 @@ fn causes<'a>(
 }
 
 impl Cause<'_> {
-    /// Shows it with the names of some skills.
+    /// Prints it with the names of some skills.
     fn show(&self, named: usize, printer: &mut Printer) -> Result<()> {
         let text = format!("{}: {}", count(self.skills.len(), "skill"), self.about);
         labelled_lines(self.verdict, &text, printer)?;

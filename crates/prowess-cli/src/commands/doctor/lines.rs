@@ -1,4 +1,4 @@
-//! Sentences and verdicts, in as many lines as the terminal asks for.
+//! Sentences and verdicts, wrapped to the terminal.
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Result;
@@ -10,12 +10,12 @@ use crate::{
     safe,
 };
 
-/// Where the reasons begin: behind the longest word for a verdict.
+/// The column of the reasons: after the longest word for a verdict.
 pub(super) const INDENT: usize = 10;
 /// A space between words that belong together.
 const NO_BREAK: &str = "\u{a0}";
 
-/// Lines behind the word for a verdict.
+/// Prints lines after the word for a verdict.
 pub(super) fn labelled_lines(verdict: Verdict, text: &str, printer: &mut Printer) -> Result<()> {
     let word = painted(verdict.as_str(), style(verdict), printer.colored);
     let pad = " ".repeat(INDENT - verdict.as_str().len());
@@ -29,24 +29,24 @@ pub(super) fn labelled_lines(verdict: Verdict, text: &str, printer: &mut Printer
     Ok(())
 }
 
-/// Prints a text, made safe, in as many lines as it takes.
+/// Prints a text, made safe for a terminal and wrapped.
 pub(super) fn put(text: &str, indent: usize, printer: &mut Printer) -> Result<()> {
     let lines = wrapped(&safe::line(text), room_beside(indent, printer));
     lines.iter().try_for_each(|it| printer.line(format_args!("{}{it}", " ".repeat(indent))))
 }
 
-/// How wide a text may be beside something; nothing where it does not matter.
+/// Returns the width left beside other columns; `None` if it is unlimited.
 pub(super) fn room_beside(taken: usize, printer: &Printer) -> Option<usize> {
     printer.width.map(|it| it.saturating_sub(taken).max(10))
 }
 
-/// The lines of a text, broken between words; a word that is too long stays whole.
+/// Wraps a text between words; a word that is too long stays whole.
 pub(in crate::commands) fn wrapped(text: &str, width: Option<usize>) -> Vec<String> {
     let lines = markdown::wrapped(text, width.unwrap_or(usize::MAX), "");
     lines.iter().map(|it| it.replace(NO_BREAK, " ")).collect()
 }
 
-/// A text that is not broken between its words.
+/// Joins the words of a text with spaces that do not break.
 pub(in crate::commands) fn whole(text: &str) -> String {
     text.replace(' ', NO_BREAK)
 }

@@ -13,12 +13,12 @@ use crate::{
     safe,
 };
 
-/// From how many skills on the table has only those that are not well everywhere.
+/// The number of skills from which the table has only those with a problem.
 const MANY: usize = 100;
 /// The widest column of names.
 const WIDEST: usize = 36;
 
-/// A table of skills and clients, in as many parts as the width takes.
+/// Prints a table of skills and clients, in as many parts as the width needs.
 pub(super) fn matrix(
     skills: &[ExaminedSkill],
     clients: &[&'static Client],
@@ -71,8 +71,8 @@ pub(super) fn matrix(
     }
 }
 
-/// What a row is called: the name of the skill, or the end of its path where others have that name too. The rows come
-/// sorted by name.
+/// Returns the label of a row: the name of the skill, or the end of its path if others share that
+/// name. The rows are sorted by name.
 fn row_name(skill: &ExaminedSkill, rows: &[&ExaminedSkill], most: usize) -> String {
     let from = rows.partition_point(|it| it.name < skill.name);
     if rows.get(from + 1).is_none_or(|it| it.name != skill.name) {
@@ -84,7 +84,7 @@ fn row_name(skill: &ExaminedSkill, rows: &[&ExaminedSkill], most: usize) -> Stri
     tail.find(|it| it.width() < most).map(|it| format!("…{it}")).unwrap_or_default()
 }
 
-/// The letter of a column.
+/// Returns the letter of a column.
 fn letter(columns: &[usize], column: usize) -> char {
     let at = columns.iter().position(|it| *it == column).unwrap_or_default();
     let letters = ('A'..='Z').chain('a'..='z').chain('0'..='9');

@@ -1,4 +1,4 @@
-//! A checkup for people, as wide as their terminal.
+//! A checkup as text, wrapped to the terminal.
 
 use std::{env, path::Path};
 
@@ -15,10 +15,10 @@ use super::{
 };
 use crate::{context, needs::SkillNeeds, printer::Printer, safe};
 
-/// How many clients are named that look elsewhere, without being asked for.
+/// The number of clients named by default that look elsewhere.
 const NAMED: usize = 8;
 
-/// One skill: who finds it, and what becomes of it.
+/// Prints one skill: the clients that find it, and their verdicts.
 pub(super) fn section(
     skill: &ExaminedSkill,
     crowded: &[CrowdedClient],
@@ -54,7 +54,7 @@ pub(super) fn section(
     Ok(())
 }
 
-/// What a skill needs to run, and what of it is missing.
+/// Prints the needs of a skill, and those that are missing.
 pub(super) fn needed(name: &str, needs: &SkillNeeds, printer: &mut Printer) -> Result<()> {
     let lines = [needs.needed(), needs.lacked(), needs.hint(name), needs.install_programs()];
     let lines: Vec<&String> = lines.iter().flatten().collect();
@@ -70,7 +70,7 @@ pub(super) fn title(skill: &ExaminedSkill, printer: &mut Printer) -> Result<()> 
     printer.line(printer.dim(&safe::line(&skill.path.to_string_lossy())))
 }
 
-/// Clients to which the same happens for the same reasons.
+/// Clients with the same verdict for the same reasons.
 pub(super) struct Group<'a> {
     skill: &'a ExaminedSkill,
     clients: Vec<&'static Client>,
@@ -78,7 +78,8 @@ pub(super) struct Group<'a> {
     notes: Vec<&'a VerdictReason>,
 }
 
-/// What becomes of a skill, the worst first; clients that do not read its directory are left out.
+/// Groups the verdicts on a skill, the worst first; clients that do not read its directory are left
+/// out.
 pub(super) fn groups<'a>(skill: &'a ExaminedSkill, diagnoses: &[&'a Diagnosis]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     for Diagnosis { client, verdict, notes, .. } in diagnoses.iter().filter(|it| !it.is_elsewhere())
@@ -118,13 +119,13 @@ impl Group<'_> {
     }
 }
 
-/// The command that fixes skills, on one line so that it can be copied.
+/// Returns the command that fixes skills, on one line so that it can be copied.
 pub(super) fn check<'a>(paths: impl IntoIterator<Item = &'a Path>) -> String {
     let paths: Vec<String> = paths.into_iter().map(as_argument).collect();
     whole(&format!("prowess check {} --fix", paths.join(" ")))
 }
 
-/// A path as somebody would type it here.
+/// Returns a path as an argument of a command typed here.
 fn as_argument(path: &Path) -> String {
     let here = env::current_dir().ok();
     let within = here.as_deref().and_then(|it| path.strip_prefix(it).ok());
@@ -136,7 +137,7 @@ pub(super) fn labels(clients: &[&'static Client]) -> String {
     clients.iter().map(|it| whole(it.label)).collect::<Vec<_>>().join(", ")
 }
 
-/// The clients that do not read the directory of a skill, and what would reach most of them.
+/// Prints the clients that do not read the directory of a skill, and how to reach most of them.
 fn elsewhere(clients: &[&'static Client], in_project: bool, printer: &mut Printer) -> Result<()> {
     if clients.is_empty() {
         return Ok(());
@@ -158,7 +159,8 @@ fn elsewhere(clients: &[&'static Client], in_project: bool, printer: &mut Printe
     }
 }
 
-/// Where a copy would reach most of some clients, and how many of them a link would.
+/// Returns the place where a copy would reach most of some clients, and how many a link would
+/// reach.
 fn advice(clients: &[&'static Client], in_project: bool) -> Option<String> {
     let (path, reached) = common_spot(clients, in_project)?;
     let whom = match (reached.len(), clients.len()) {
@@ -175,7 +177,7 @@ fn advice(clients: &[&'static Client], in_project: bool) -> Option<String> {
     })
 }
 
-/// All skills: what becomes of them in each client, and those that somebody does not take.
+/// Prints all skills: the verdicts of each client, and the skills that some client does not load.
 pub(super) fn overview(
     checkup: &Checkup,
     clients: &[&'static Client],
@@ -234,7 +236,7 @@ pub(super) fn overview(
     faults(checkup, printer)
 }
 
-/// What the clients that were asked about do not look at.
+/// Prints the skills that the named clients do not read.
 fn overlooked(
     skills: &[ExaminedSkill],
     clients: &[&'static Client],
@@ -254,7 +256,7 @@ fn overlooked(
     Ok(())
 }
 
-/// How often there is each verdict, each in a few words, such as `3 loaded, 1 refused`.
+/// Joins the number of each verdict in a few words, such as `3 loaded, 1 refused`.
 fn fates(verdicts: &[Verdict], word: fn(Verdict, usize) -> &'static str) -> String {
     let count = |it: Verdict| verdicts.iter().filter(|other| **other == it).count();
     let all = Verdict::ALL.iter().map(|it| (*it, count(*it))).filter(|it| it.1 > 0);
@@ -262,7 +264,7 @@ fn fates(verdicts: &[Verdict], word: fn(Verdict, usize) -> &'static str) -> Stri
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// What a number of clients do with a skill.
+/// Returns the verb for a verdict of some clients.
 fn active(verdict: Verdict, count: usize) -> &'static str {
     let is_one = count == 1;
     match verdict {
@@ -284,7 +286,7 @@ fn active(verdict: Verdict, count: usize) -> &'static str {
     }
 }
 
-/// What becomes of skills in a client.
+/// Returns the participle for a verdict on skills.
 fn passive(verdict: Verdict, _: usize) -> &'static str {
     match verdict {
         Verdict::Loads => "loaded",
@@ -298,7 +300,7 @@ fn passive(verdict: Verdict, _: usize) -> &'static str {
     }
 }
 
-/// That a client cannot show all that there is.
+/// Prints that a client cannot list all skills.
 fn room(crowded: &CrowdedClient, printer: &mut Printer) -> Result<()> {
     let CrowdedClient { client, skills, characters, room } = crowded;
     let text = format!(

@@ -1,4 +1,4 @@
-//! What the lab found out, as one document.
+//! The results of the lab as JSON.
 
 use prowess::{
     ExpectedMatch, MissReason, Probe, Reason, Score, Skill, StudiedSkill, TestedRequest, why,
@@ -8,12 +8,13 @@ use serde_json::{Value as Json, json};
 use super::Report;
 use crate::commands::finding_json;
 
-/// For how many failures it is said why another skill was matched.
+/// The number of failures with an explanation of the other match.
 const EXPLAINED: usize = 500;
-/// How many words are given as reasons.
+/// The number of words given as reasons.
 const WORDS: usize = 6;
 
-/// The document, with so many skills, families and failures of each kind.
+/// Returns the document, with this many skills, groups of near duplicates and failures of each
+/// kind.
 pub(super) fn document(report: &Report<'_>, most: usize) -> Json {
     let Report { lab, study, evaluation, findings, .. } = report;
     let scores = evaluation.scores.iter().take(most);
@@ -53,12 +54,12 @@ pub(super) fn document(report: &Report<'_>, most: usize) -> Json {
     })
 }
 
-/// The words of a request that speak for a skill, with the fields in which they stand.
+/// Returns the words of a request that match a skill, with their fields.
 pub(super) fn why_words(report: &Report<'_>, request: &str, skill: &Skill) -> Vec<String> {
     why(report.lab.library, request, skill).iter().take(WORDS).map(Reason::to_string).collect()
 }
 
-/// How many skills have each standing.
+/// Returns the number of skills of each status.
 pub(super) fn standings(report: &Report<'_>) -> Json {
     let mut counts = serde_json::Map::new();
     for it in &report.study.skills {
@@ -94,7 +95,7 @@ fn studied(it: &StudiedSkill<'_>) -> Json {
     })
 }
 
-/// Why a skill does not fare well, in words.
+/// Explains why requests miss a skill.
 pub(super) fn because(because: MissReason<'_>) -> String {
     match because {
         MissReason::Placeholder => "its description is a placeholder".to_owned(),

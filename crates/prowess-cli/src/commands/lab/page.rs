@@ -1,4 +1,4 @@
-//! What the lab found out, as one page.
+//! The results of the lab as an HTML page.
 
 use std::{env, path::Path};
 
@@ -16,7 +16,7 @@ const PAGE: HtmlPage<'_> = HtmlPage {
     script: include_str!("page.js"),
 };
 
-/// How many skills, families and failures a page has at the most: more make a browser slow.
+/// The most skills, groups and failures on a page: more make a browser slow.
 const MOST: usize = 3000;
 
 pub(super) fn page(report: &Report<'_>) -> String {
@@ -26,7 +26,7 @@ pub(super) fn page(report: &Report<'_>) -> String {
     PAGE.html(&data)
 }
 
-/// Has every path begin here or at home: a page is shown to others.
+/// Shortens every path relative to the working directory or home: a page is shown to others.
 fn shorten(value: &mut Json, here: &Path, home: Option<&Path>) {
     match value {
         Json::Object(members) => members.iter_mut().for_each(|(key, it)| match it {

@@ -1,4 +1,4 @@
-//! What the lab found out, for people: the worst first, and where the rest is.
+//! The results of the lab as text: the worst first, and a hint to the rest.
 
 use anyhow::Result;
 use prowess::{
@@ -10,11 +10,11 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 use super::{Report, json};
 use crate::{commands::count, printer::Printer, safe};
 
-/// How wide lines are where nobody says so, and at the least.
+/// The default and the least width of lines.
 const WIDTH: usize = 100;
 const NARROWEST: usize = 30;
 
-/// Prints `top` of each kind; says how to get the others, but for a page that is made anyway.
+/// Prints `top` of each kind, with a hint to the others unless a page is written anyway.
 pub(super) fn show(
     report: &Report<'_>,
     top: usize,
@@ -73,15 +73,15 @@ pub(super) fn show(
 
 struct Page<'p> {
     width: usize,
-    /// How many of each kind are shown.
+    /// The number printed of each kind.
     top: usize,
-    /// Whether there were more of some kind.
+    /// Whether some kind had more.
     is_cut: bool,
     printer: &'p mut Printer,
 }
 
 impl Page<'_> {
-    /// A part with its heading; nothing where there is nothing in it.
+    /// Prints a section with its heading; nothing if it is empty.
     fn part<T>(
         &mut self,
         title: &str,
@@ -208,11 +208,11 @@ impl Page<'_> {
         self.text(0, &line)
     }
 
-    /// Prints a text in lines that are as wide as the page, behind so many spaces.
+    /// Prints a text wrapped to the page, after this many spaces.
     fn text(&mut self, indent: usize, text: &str) -> Result<()> {
         let text = safe::line(text);
         let room = self.width - indent;
-        // What goes on stands a little further in.
+        // The following lines of an item are indented further.
         let further = if text.starts_with("- ") { "  " } else { "" };
         let mut line = String::new();
         for word in text.split(' ') {
@@ -247,7 +247,7 @@ fn ordinal(rank: usize) -> String {
     }
 }
 
-/// Never rounded up to all.
+/// Formats a share; it is never rounded up to 100 %.
 fn percent(share: f64) -> String {
     format!("{:.0} %", (share * 100.0).floor())
 }

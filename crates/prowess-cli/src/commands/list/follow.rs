@@ -1,4 +1,4 @@
-//! The list, and then a line for each change of it.
+//! The list, followed by a line for each change of it.
 
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
@@ -18,14 +18,14 @@ use crate::{
     safe,
 };
 
-/// How often somebody looks whether anybody still reads what is printed.
+/// The interval of checks whether the output is still being read.
 const TICK: Duration = Duration::from_millis(500);
 
 const GREEN: Style = AnsiColor::Green.on_default();
 const RED: Style = AnsiColor::Red.on_default();
 const YELLOW: Style = AnsiColor::Yellow.on_default();
 
-/// Prints the list, and each change of it until somebody ends that.
+/// Prints the list, and each change of it until the program is ended.
 pub(super) fn follow(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     if context::directories(&context::config(global)?, global).is_empty() {
         return Err(CliError::unable("there is no directory to watch")
@@ -135,7 +135,7 @@ fn tell(library_changes: &LibraryChange<'_>, printer: &mut Printer) -> Result<()
     }
 }
 
-/// Tells all of a finding, in as many lines as it takes.
+/// Prints a whole finding, wrapped.
 fn tell_finding(sign: &str, style: Style, finding: &Finding, printer: &mut Printer) -> Result<()> {
     let label = format!("{}[{}]", finding.severity, finding.rule.code);
     let text = format!("{sign} {label}  {}", safe::line(&placed(finding)));
@@ -145,7 +145,7 @@ fn tell_finding(sign: &str, style: Style, finding: &Finding, printer: &mut Print
     printer.line(format_args!("{sign} {label}{}", printer.dim(told)))
 }
 
-/// Whether a finding is told only to those who want to know all.
+/// Returns whether a finding is printed only with `-v`.
 fn is_quiet(finding: &Finding, printer: &Printer) -> bool {
     finding.severity == Severity::Info && !printer.verbose
 }

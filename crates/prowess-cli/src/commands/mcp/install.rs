@@ -62,14 +62,14 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Whether nothing is to be done.
+    /// Returns whether no action is given.
     fn is_bare(&self) -> bool {
         let Self { client, project, user, name: _, remove, dry_run, yes, more } = self;
         client.is_none() && !project && !user && !remove && !dry_run && !yes && more.is_empty()
     }
 }
 
-/// Why a file cannot be edited.
+/// A file that cannot be edited, with the reason.
 #[derive(Debug)]
 struct Broken {
     line: Option<usize>,
@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let text = edited(args, global, client, &document, printer)?;
     let is_new = text != document.text;
     let path = document.path.to_string_lossy();
-    // Without lines around it, and without secrets: one line may have all settings.
+    // Without context lines and secrets: one line may have all settings.
     let shown = |text: &str| redact::redact(text, client.format);
     let diff = diff::diff(&path, &shown(&document.text), &shown(&text), 0);
     if is_new && !printer.json {
@@ -144,7 +144,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     })
 }
 
-/// Lists the clients that are known.
+/// Lists the known clients.
 fn list(printer: &mut Printer) -> Result<ExitStatus> {
     if printer.json {
         let clients =
@@ -162,7 +162,7 @@ fn list(printer: &mut Printer) -> Result<ExitStatus> {
     Ok(ExitStatus::Success)
 }
 
-/// The text of the settings with the server in it, or out of it.
+/// Returns the text of the settings with the server added or removed.
 fn edited(
     args: &Args,
     global: &Global,
@@ -201,7 +201,7 @@ fn edited(
     Ok(format!("{mark}{edited}"))
 }
 
-/// Whether whoever is there wants the change.
+/// Returns whether the user agrees to the change.
 fn may_write(args: &Args, diff: &str, printer: &mut Printer) -> Result<bool> {
     if args.yes {
         return Ok(true);
@@ -216,7 +216,7 @@ fn may_write(args: &Args, diff: &str, printer: &mut Printer) -> Result<bool> {
     Ok(printer::confirm("Write this?")? == Some(true))
 }
 
-/// Says what came of it.
+/// Prints the result.
 fn told(args: &Args, client: &Client, is_new: bool, is_written: bool, printer: &mut Printer) {
     let Client { label, source, checked, .. } = client;
     let name = &args.name;
@@ -231,14 +231,14 @@ fn told(args: &Args, client: &Client, is_new: bool, is_written: bool, printer: &
     });
 }
 
-/// This program, as others can start it from anywhere.
+/// Returns the path of this program.
 fn program() -> Result<String> {
     text(&env::current_exe()?)
 }
 
-/// What the server is started with: all that says where to look, and what was typed for it.
+/// Returns the arguments of the server: all options that choose skills, and those given for it.
 fn arguments(args: &Args, global: &Global, printer: &mut Printer) -> Result<Vec<String>> {
-    // What cannot be used is told now and not by a client later.
+    // Invalid settings are reported now, not by a client later.
     context::config(global)?;
     let mut all = vec!["mcp".to_owned()];
     let mut add = |flag: &str, value: String| all.extend([flag.to_owned(), value]);
@@ -278,7 +278,7 @@ fn arguments(args: &Args, global: &Global, printer: &mut Printer) -> Result<Vec<
     }
 }
 
-/// A path as text, which is all that settings can hold.
+/// Returns a path as text, which is all that settings can contain.
 fn text(path: &Path) -> Result<String> {
     let text = path.to_str().map(str::to_owned);
     let fault = || {
@@ -287,7 +287,7 @@ fn text(path: &Path) -> Result<String> {
     Ok(text.ok_or_else(fault)?)
 }
 
-/// A name that every client takes.
+/// Parses a name that every client accepts.
 fn name(typed: &str) -> Result<String, String> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     match !typed.is_empty() && typed.chars().all(is_part) {

@@ -1,4 +1,4 @@
-//! Where and to whom skills are served.
+//! The transport and the access control of the server.
 
 use std::{
     env,
@@ -17,14 +17,14 @@ use tokio::runtime::Runtime;
 
 use crate::{cli_error::CliError, host::stop, key_file::key_of_file, printer::Printer};
 
-/// Where a server is when nobody says otherwise.
+/// The default address.
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const PORT: u16 = 8765;
-/// What holds the token.
+/// The variable with the token.
 const TOKEN: &str = "PROWESS_MCP_TOKEN";
-/// How many may read files at once.
+/// The most concurrent readers of files.
 const READERS: usize = 32;
-/// How many files may be open beside connections.
+/// The files that may be open beside connections.
 const OTHERS: u64 = 256;
 
 /// Where and to whom skills are served, as it is typed.
@@ -47,8 +47,8 @@ pub(crate) struct ServeArgs {
 }
 
 impl ServeArgs {
-    /// Serves until the client leaves or somebody ends the program. A server that runs skills does so for
-    /// whoever has the token, and makes one if none is set.
+    /// Serves until the client leaves or the program is ended. A server that runs skills does so
+    /// for holders of the token, and generates one if none is set.
     pub(crate) fn serve(
         &self,
         server: SkillServer,
@@ -67,7 +67,7 @@ impl ServeArgs {
             None => runtime.block_on(async { anyhow::Ok(serve_stdio(server, stop()?).await?) }),
             Some(address) => self.serve_http(address, server, runs, &runtime, printer),
         };
-        // Whoever is still at it must not keep the program from ending.
+        // Open requests must not keep the program from ending.
         runtime.shutdown_background();
         served
     }
@@ -107,7 +107,7 @@ impl ServeArgs {
                 ));
                 let header = format!("--header \"Authorization: Bearer {token}\"");
                 printer.aside(&format!("claude mcp add --transport http prowess {url} {header}"));
-                // Nobody could use the server without it, so it is said with `-q` too.
+                // The server is of no use without the token, so it is printed with `-q` too.
                 printer.raw_aside(format!("token: {token}\n").as_bytes());
             }
             http.serve(server, stop).await;
@@ -127,7 +127,7 @@ impl ServeArgs {
     }
 }
 
-/// A token that nobody guesses.
+/// Generates a random token.
 fn made_token() -> Result<String> {
     let mut bytes = [0_u8; 32];
     let mut filled = 0;
@@ -137,8 +137,8 @@ fn made_token() -> Result<String> {
     Ok(bytes.iter().map(|it| format!("{it:02x}")).collect())
 }
 
-/// How many connections may be open. Each of them is an open file, and there may be as many as the
-/// system allows at all.
+/// Returns the number of connections that may be open. Each is an open file, which the system
+/// limits.
 fn open_files() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, ..limit };
@@ -147,7 +147,7 @@ fn open_files() -> usize {
     usize::try_from(most).unwrap_or(usize::MAX)
 }
 
-/// Reads an address: `8765`, `127.0.0.1`, `localhost:8765`, `[::1]:8765`.
+/// Parses an address: `8765`, `127.0.0.1`, `localhost:8765`, `[::1]:8765`.
 fn address(typed: &str) -> Result<SocketAddr, String> {
     let named = typed.strip_prefix("localhost").map(|rest| format!("{ADDRESS}{rest}"));
     let typed = named.as_deref().unwrap_or(typed);

@@ -75,7 +75,7 @@ impl Desk {
     pub(super) async fn login(&self, args: &Login, printer: &mut Printer) -> Result<ExitStatus> {
         let set = find(&self.config, &args.label)?;
         let label = &set.description.name;
-        // Until there is something to paste, others may ask for a line.
+        // Standard input is left to other questions until something is to be pasted.
         let (start, lines) = pasted();
         let tell = |it: LoginPrompt<'_>| {
             prompt(label, &it);
@@ -127,7 +127,8 @@ fn failed(outcome: &Outcome, printer: &mut Printer) -> ExitStatus {
     ExitStatus::Error
 }
 
-/// Tells what to do. A URL stands on a line of its own, so that it can be copied from a narrow terminal.
+/// Prints instructions. A URL is on a line of its own, so that it can be copied from a narrow
+/// terminal.
 fn prompt(label: &str, prompt: &LoginPrompt<'_>) {
     match prompt {
         LoginPrompt::Browser { url, issuer, is_elsewhere } => {
@@ -167,7 +168,7 @@ fn prompt(label: &str, prompt: &LoginPrompt<'_>) {
     }
 }
 
-/// Opens a URL in the browser of whoever sits here, if somebody does.
+/// Opens a URL in the user's browser, if there is a display.
 fn open(url: &str) -> bool {
     let is_mac = cfg!(target_os = "macos");
     let has_screen =
@@ -180,7 +181,7 @@ fn open(url: &str) -> bool {
     opener.spawn().is_ok()
 }
 
-/// Lines from stdin, from the moment on that something is sent.
+/// Reads lines from stdin, once the sender has sent something.
 fn pasted() -> (Sender<()>, UnboundedReceiver<String>) {
     let (start, started) = channel();
     let (send, lines) = unbounded_channel();
@@ -190,7 +191,7 @@ fn pasted() -> (Sender<()>, UnboundedReceiver<String>) {
             let _ = io::stdin().lines().map_while(Result::ok).try_for_each(|it| send.send(it));
         }
     };
-    // Where there is no thread to be had, nobody pastes anything.
+    // Without a thread nothing can be pasted.
     let _ = thread::Builder::new().spawn(read);
     (start, lines)
 }

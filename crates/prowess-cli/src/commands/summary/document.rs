@@ -10,7 +10,7 @@ use super::{
     Summary,
 };
 
-/// The whole summary, with nothing folded.
+/// Returns the whole summary, with nothing folded.
 pub(super) fn document<'a>(summary: &'a Summary<'_>) -> impl Serialize + use<'a> {
     let client = |it: &&'static prowess::Client| ClientJson {
         name: it.name,
@@ -54,7 +54,7 @@ struct LocationJson<'a> {
     aliases: Vec<Cow<'a, str>>,
     scope: &'static str,
     skills: Vec<SkillJson<'a>>,
-    /// The clients that read it, with how many skills they load.
+    /// The clients that read it, with the number of skills they load.
     read_by: Vec<ReaderJson>,
     not_read_by: Vec<&'static str>,
     troubles: Vec<TroubleJson<'a>>,

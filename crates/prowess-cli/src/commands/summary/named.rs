@@ -1,4 +1,4 @@
-//! What was typed to be shown, and nothing else.
+//! The skills and directories named on the command line.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use prowess::{Checkup, Location};
 
 use crate::{arguments::Global, context, surroundings::absolute};
 
-/// What was typed to be shown; everything where nothing was.
+/// The named skills and directories; everything if none was named.
 pub(super) struct SummaryScope {
     pub(super) directories: Vec<PathBuf>,
     include: Vec<String>,
@@ -35,7 +35,7 @@ impl SummaryScope {
         self.directories.is_empty() && self.include.is_empty() && self.exclude.is_empty()
     }
 
-    /// Whether single skills are named, and no directories of them.
+    /// Returns whether single skills are named rather than directories.
     pub(super) fn is_of_skills(&self) -> bool {
         let is_skill = |it: &PathBuf| it.join("SKILL.md").is_file();
         !self.include.is_empty()
@@ -43,7 +43,7 @@ impl SummaryScope {
             || self.directories.iter().any(is_skill)
     }
 
-    /// Leaves of a checkup what was named. What clients make of it was judged among everything that there is.
+    /// Removes everything else from a checkup. The verdicts were given with everything in place.
     pub(super) fn narrow(&self, checkup: &mut Checkup) {
         if self.is_everything() {
             return;
@@ -64,14 +64,14 @@ impl SummaryScope {
             });
         }
         locations.retain(|it| !it.skills.is_empty());
-        // A skill that was named is shown in the directory that it lies in.
+        // A named skill is shown in its directory.
         let is_skill = |it: &Location| {
             it.skills.iter().any(|at| skills[*at].path.parent() == Some(&it.directory))
         };
         if locations.iter().any(|it| !is_skill(it)) {
             locations.retain(|it| !is_skill(it));
         }
-        // A directory that was named may hold others in which clients look.
+        // A named directory may contain directories that clients read.
         let inner: Vec<(PathBuf, Vec<usize>)> =
             locations.iter().map(|it| (it.directory.clone(), it.skills.clone())).collect();
         for location in &mut *locations {

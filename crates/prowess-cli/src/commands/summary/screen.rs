@@ -1,4 +1,4 @@
-//! The summary for people, folded until it fits on their screen.
+//! The summary as text, folded until it fits on the screen.
 
 use std::path::{Path, PathBuf};
 
@@ -23,47 +23,47 @@ use crate::{
     surroundings::short,
 };
 
-/// How wide a line is at the most.
+/// The widest line.
 const WIDEST: usize = 100;
-/// How many lines there are where nobody knows the height of the screen.
+/// The number of lines if the height of the screen is unknown.
 const LINES: usize = 40;
-/// How many agents are named in one place before the others are counted.
+/// The number of agents named in one place before the others are counted.
 const NAMED: usize = 4;
 /// The widest column of names.
 const COLUMN: usize = 40;
 
-/// What can be done where nothing is wrong.
+/// The suggested commands if nothing is wrong.
 const NEXT: &[(&str, &str)] = &[
     ("prowess find 'review my changes'", "find the skill for a request"),
     ("prowess check", "check them against the specification"),
     ("prowess lab", "find skills that compete for the same requests"),
 ];
-/// What can be done where there is no skill.
+/// The suggested commands if there is no skill.
 const FIRST: &[(&str, &str)] = &[
     ("prowess new my-skill --dir .agents/skills", "create one where most agents look"),
     ("prowess list", "see the bundled skills"),
     ("prowess --dir DIR", "look in another directory"),
 ];
 
-/// What can be done where there is no skill among what was named.
+/// The suggested command if the named directories have no skill.
 const EVERYTHING: &[(&str, &str)] = &[("prowess", "see everything agents find here")];
 
-/// How much is shown before the rest is folded.
+/// The level of detail before the rest is folded.
 #[derive(Clone, Copy)]
 struct Detail {
     locations: usize,
     /// Lines of names in a location.
     names: usize,
-    /// Troubles in a location.
+    /// Problems in a location.
     troubles: usize,
-    /// Whether blank lines stand between locations.
+    /// Whether there are blank lines between locations.
     is_airy: bool,
 }
 
 const ALL: Detail =
     Detail { locations: usize::MAX, names: usize::MAX, troubles: usize::MAX, is_airy: true };
 
-/// From the most that is shown to the least.
+/// From the most detail to the least.
 const DETAILS: &[Detail] = &[
     Detail { locations: 12, names: 3, troubles: 6, is_airy: true },
     Detail { locations: 12, names: 2, troubles: 4, is_airy: true },
@@ -76,7 +76,7 @@ const DETAILS: &[Detail] = &[
     Detail { locations: 1, names: 0, troubles: 0, is_airy: false },
 ];
 
-/// Shows the summary, with as much detail as fits on the screen.
+/// Prints the summary, with as much detail as fits on the screen.
 pub(super) fn show(summary: &Summary<'_>, printer: &mut Printer) -> Result<()> {
     let canvas = |detail: Detail| {
         let width = printer.width.unwrap_or(WIDEST).min(WIDEST);
@@ -98,7 +98,7 @@ pub(super) fn show(summary: &Summary<'_>, printer: &mut Printer) -> Result<()> {
     drawn.iter().try_for_each(|it| printer.line(it))
 }
 
-/// Lines, as they are drawn with some detail.
+/// The lines drawn with some level of detail.
 struct Canvas {
     width: usize,
     colored: bool,
@@ -111,7 +111,7 @@ impl Canvas {
     fn draw(&mut self, summary: &Summary<'_>) {
         let checkup = summary.checkup;
         self.head(summary);
-        // Those with most skills are shown, where not all can be.
+        // The locations with most skills are shown, if there is no room for all.
         let mut numbers: Vec<usize> = (0..checkup.locations.len()).collect();
         numbers.sort_by_key(|it| std::cmp::Reverse(checkup.locations[*it].skills.len()));
         let rest = numbers.split_off(self.detail.locations.min(numbers.len()));
@@ -164,7 +164,7 @@ impl Canvas {
         self.text(&hints.join(", "), 0, DIM);
     }
 
-    /// How much there is, and who would use it.
+    /// Draws the number of skills, and the agents.
     fn head(&mut self, summary: &Summary<'_>) {
         let Summary { checkup, clients, is_detected, .. } = summary;
         let skills = count(summary.counted.found, "skill");
@@ -199,7 +199,7 @@ impl Canvas {
         }
     }
 
-    /// One directory: its skills, who loads them, and what becomes of the others.
+    /// Draws one directory: its skills, the agents that load them, and the problems of the others.
     fn location(&mut self, location: &Location, summary: &Summary<'_>) {
         let checkup = summary.checkup;
         let path = |it| shown(it, summary);
@@ -230,7 +230,7 @@ impl Canvas {
         self.folded(&troubles[shown..], shown > 0);
     }
 
-    /// The names of skills, in as many lines as may be.
+    /// Draws the names of skills, in as many lines as allowed.
     fn names(&mut self, names: &[String]) {
         if self.detail.names == 0 {
             self.is_folded |= !names.is_empty();
@@ -257,7 +257,7 @@ impl Canvas {
         }
     }
 
-    /// Who loads the skills of a directory.
+    /// Draws the agents that load the skills of a directory.
     fn readers(&mut self, location: &Location, summary: &Summary<'_>) {
         let all = location.skills.len();
         let readers = location.readers(summary.checkup);
@@ -303,7 +303,7 @@ impl Canvas {
         self.text(&text, 2, color.on_default());
     }
 
-    /// What becomes of one skill, and why.
+    /// Draws the verdict on one skill, and its reason.
     fn trouble(&mut self, trouble: &SkillTrouble<'_>, column: usize) {
         let SkillTrouble { skill, verdict, clients, note } = trouble;
         let name = safe::cut(&safe::line(&skill.name), column);
@@ -330,7 +330,7 @@ impl Canvas {
         }
     }
 
-    /// How many troubles are not shown, by what they are.
+    /// Draws the number of hidden problems, by kind.
     fn folded(&mut self, troubles: &[SkillTrouble<'_>], is_rest: bool) {
         if troubles.is_empty() {
             return;
@@ -358,7 +358,7 @@ impl Canvas {
         self.text(&texts.join(", "), 2, AnsiColor::Yellow.on_default());
     }
 
-    /// What does not belong to one directory.
+    /// Draws the remarks that do not belong to one directory.
     fn remarks(&mut self, summary: &Summary<'_>) {
         let checkup = summary.checkup;
         let mut texts: Vec<String> = Vec::new();
@@ -393,7 +393,7 @@ impl Canvas {
         }
     }
 
-    /// Commands, each on one line so that it can be copied, with what they are good for.
+    /// Draws commands, each on one line so that it can be copied, with their purpose.
     fn commands(&mut self, title: &str, all: &[Advice]) {
         self.line(&self.paint(title, NAME));
         let shown: Vec<String> =
@@ -416,12 +416,12 @@ impl Canvas {
         }
     }
 
-    /// The labels of clients.
+    /// Lists the labels of clients.
     fn listed(&self, clients: &[&'static Client]) -> String {
         self.joined(clients.iter().map(|it| it.label.to_owned()).collect())
     }
 
-    /// Words in a row; of many, the first and how many more.
+    /// Joins words; of many, the first and the number of the others.
     fn joined(&self, words: Vec<String>) -> String {
         let shown = match self.detail.names > 3 || words.len() <= NAMED + 1 {
             true => words.len(),
@@ -439,7 +439,7 @@ impl Canvas {
         }
     }
 
-    /// A text that is safe, in as many lines as it takes.
+    /// Draws a safe text, wrapped.
     fn text(&mut self, text: &str, indent: usize, style: Style) {
         let room = self.width.saturating_sub(indent).max(10);
         for line in wrapped(text, Some(room)) {
@@ -457,16 +457,16 @@ impl Canvas {
     }
 }
 
-/// A path as people write it, made safe.
+/// Returns a shortened path, made safe for a terminal.
 fn shown(path: &Path, summary: &Summary<'_>) -> String {
     let Surroundings { cwd, home, .. } = summary.surroundings;
     safe::line(&short(path, cwd, home.as_deref())).into_owned()
 }
 
-/// What is the matter with a skill that shares its name.
+/// The reason of a skill that shares its name.
 const SHADOWED: &str = "another skill with the same name comes first";
 
-/// What becomes of a skill that is not loaded as it is.
+/// Returns the participle for a verdict other than a full load.
 fn fate(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Refused | Verdict::Unseen => "dropped",
@@ -498,7 +498,7 @@ fn color(verdict: Verdict) -> Style {
     }
 }
 
-/// The end of a path that is too wide.
+/// Returns the end of a path that is too wide.
 fn tail(path: &str, width: usize) -> String {
     if path.width() <= width {
         return path.to_owned();

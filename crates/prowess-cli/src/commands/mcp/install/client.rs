@@ -1,4 +1,4 @@
-//! The clients that are known, and where each of them keeps its servers.
+//! The known clients, and the place of their MCP servers in their settings.
 
 use std::{
     env,
@@ -10,71 +10,71 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::cli_error::CliError;
 
-/// A client of MCP that starts servers by itself.
+/// An MCP client that starts servers by itself.
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) name: &'static str,
     pub(super) label: &'static str,
     linux: Option<Files>,
     mac: Option<Files>,
-    /// Its files of a project: the first that is there, else the first.
+    /// Its files in a project: the first that exists, otherwise the first.
     project: &'static [&'static str],
     pub(super) format: Format,
-    /// The way to its servers, by name.
+    /// The path of keys to its servers, which are listed by name.
     servers: &'static [&'static str],
-    /// The way to them in a newer form of the file, taken where a file has it already.
+    /// The path of keys in a newer form of the file, used if a file has it already.
     newer: Option<&'static [&'static str]>,
     shape: Shape,
-    /// Where its makers say so.
+    /// The URL of its documentation.
     pub(super) source: &'static str,
-    /// When that was looked up.
+    /// The date on which that was read.
     pub(super) checked: &'static str,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Format {
-    /// Comments and commas at the end may stand there.
+    /// JSON with comments and trailing commas.
     Json,
     Toml,
     Yaml,
 }
 
-/// Files of a user: the first that is there, else the first.
+/// Files of a user: the first that exists, otherwise the first.
 #[derive(Debug, Clone, Copy)]
 struct Files {
     base: Base,
     names: &'static [&'static str],
 }
 
-/// Where files of a user lie.
+/// The base directory of a user's files.
 #[derive(Debug, Clone, Copy)]
 enum Base {
     Home,
-    /// `XDG_CONFIG_HOME`, else `.config` of the home directory.
+    /// `XDG_CONFIG_HOME`, otherwise `.config` in the home directory.
     Config,
-    /// What a variable says, else a folder of the home directory.
+    /// A variable, otherwise a folder of the home directory.
     Variable(&'static str, &'static str),
 }
 
-/// How a server is written down.
+/// The fields of a server.
 #[derive(Debug, Clone, Copy)]
 enum Shape {
     /// `command` and `args`.
     Plain,
-    /// The same, with `"type": "stdio"`.
+    /// `command` and `args`, with `"type": "stdio"`.
     Typed,
-    /// The same, with `"type": "local"` and which of its tools are taken: all of them.
+    /// `command` and `args`, with `"type": "local"` and its tools: all of them.
     Tools,
-    /// `"type": "local"`, and one list for the program and what it is given.
+    /// `"type": "local"`, and one list of the program and its arguments.
     Joined,
-    /// `cmd` and `args`, with the name, the type, and that it is in use.
+    /// `cmd` and `args`, with the name, the type, and that it is enabled.
     Named,
 }
 
 const JSON: &[&str] = &["mcpServers"];
 const CHECKED: &str = "2026-11-15";
 
-/// What most clients have in common; each of them says the rest.
+/// The fields that most clients have in common.
 const COMMON: Client = Client {
     name: "",
     label: "",
@@ -89,7 +89,7 @@ const COMMON: Client = Client {
     checked: CHECKED,
 };
 
-/// Every client there is. A new one is one entry here and one line in `docs/mcp-clients.md`.
+/// All clients. A new one is one entry here and one line in `docs/mcp-clients.md`.
 pub(super) const CLIENTS: &[Client] = &[
     Client {
         name: "amp",
@@ -259,7 +259,7 @@ pub(super) const CLIENTS: &[Client] = &[
     },
 ];
 
-/// A client whose files lie at the same place on every system.
+/// Creates a client whose files are in the same place on every system.
 const fn at(base: Base, names: &'static [&'static str]) -> Client {
     let files = Some(Files { base, names });
     Client { linux: files, mac: files, ..COMMON }
@@ -270,7 +270,7 @@ const fn at_home(names: &'static [&'static str]) -> Client {
 }
 
 impl Client {
-    /// The client of a name; otherwise what comes nearest, and which there are.
+    /// Returns the client of a name; the error has the nearest name, and the list.
     pub(super) fn named(name: &str) -> Result<&'static Self, CliError> {
         let names = || CLIENTS.iter().map(|it| it.name);
         CLIENTS.iter().find(|it| it.name == name).ok_or_else(|| {
@@ -282,7 +282,7 @@ impl Client {
         })
     }
 
-    /// Its file for all projects of a user.
+    /// Returns its file for all projects of a user.
     pub(super) fn user_file(&self) -> Result<PathBuf, CliError> {
         let files = if cfg!(target_os = "macos") { self.mac } else { self.linux };
         let label = self.label;
@@ -302,7 +302,7 @@ impl Client {
         let set = |name: &str| env::var_os(name).map(PathBuf::from).filter(|it| it.is_absolute());
         let base = match base {
             Base::Home => home()?,
-            // Only there is it the way of these clients.
+            // Only on macOS do these clients use it.
             Base::Config if cfg!(target_os = "macos") => home()?.join(".config"),
             Base::Config => {
                 set("XDG_CONFIG_HOME").map_or_else(|| Ok(home()?.join(".config")), Ok)?
@@ -312,7 +312,7 @@ impl Client {
         Ok(first(&base, names))
     }
 
-    /// Its file for one project.
+    /// Returns its file for one project.
     pub(super) fn project_file(&self, project: &Path) -> Result<PathBuf, CliError> {
         match self.project {
             [] => {
@@ -323,12 +323,12 @@ impl Client {
         }
     }
 
-    /// The way to its servers, in a file that has something at a way or not.
+    /// Returns the path of keys to its servers, given a test whether a file has a path.
     pub(super) fn servers(&self, has: impl Fn(&[&str]) -> bool) -> &'static [&'static str] {
         self.newer.filter(|it| has(it)).unwrap_or(self.servers)
     }
 
-    /// A server as this client wants it.
+    /// Returns the entry of a server for this client.
     pub(super) fn entry(
         &self,
         name: &str,
@@ -359,7 +359,7 @@ impl Client {
     }
 }
 
-/// The first file that is there, else the first.
+/// Returns the first file that exists, otherwise the first.
 fn first(base: &Path, names: &[&str]) -> PathBuf {
     let mut paths = names.iter().map(|it| base.join(it));
     let there = paths.clone().find(|it| it.symlink_metadata().is_ok());

@@ -1,4 +1,4 @@
-//! A file of somebody else's settings: read as it is, written whole or not at all.
+//! A settings file of another program: read as it is, written atomically.
 
 use std::{
     fs::{self, Metadata, Permissions},
@@ -11,23 +11,23 @@ use anyhow::{Context as _, Result};
 
 use crate::cli_error::CliError;
 
-/// More than any file of settings has.
+/// The largest settings file.
 const MAX: u64 = 64 << 20;
 
-/// A file of settings as it was found.
+/// A settings file as it was read.
 #[derive(Debug)]
 pub(super) struct Document {
-    /// Where it is looked for.
+    /// Its path.
     pub(super) path: PathBuf,
-    /// Where it lies: elsewhere when it is a link.
+    /// The file itself, with links resolved.
     pub(super) target: PathBuf,
-    /// Empty where there is no file.
+    /// The text; empty if there is no file.
     pub(super) text: String,
     found: Option<Metadata>,
 }
 
 impl Document {
-    /// Reads a file. One of a project may not lie outside of it.
+    /// Reads a file. One of a project may not be outside the project.
     pub(super) fn open(path: PathBuf, project: Option<&Path>) -> Result<Self> {
         let shown = path.display().to_string();
         let cannot = || format!("cannot read `{shown}`");
@@ -71,13 +71,13 @@ impl Document {
         self.path.is_symlink()
     }
 
-    /// The folder that has to be made for it.
+    /// Returns the folder that has to be created for it.
     pub(super) fn missing_folder(&self) -> Option<&Path> {
         self.target.parent().filter(|it| !it.exists())
     }
 
-    /// Writes another text in its place, with the rights and the owner that it had. What was changed
-    /// by somebody else meanwhile is left alone.
+    /// Writes a new text, with the same permissions and owner. Fails if the file was changed
+    /// meanwhile.
     pub(super) fn write(&self, text: &str, is_shared: bool) -> Result<()> {
         let shown = self.path.display();
         let cannot = || format!("cannot write `{shown}`");
@@ -91,7 +91,7 @@ impl Document {
             .with_context(cannot)?;
         draft.write_all(text.as_bytes()).with_context(cannot)?;
         if let Some(found) = &self.found {
-            // Whoever may write the file may not always give it away.
+            // A user who may write the file may not always change its owner.
             let _ = chown(draft.path(), Some(found.uid()), Some(found.gid()));
             fs::set_permissions(draft.path(), found.permissions()).with_context(cannot)?;
         }

@@ -1,5 +1,4 @@
-//! JSON with comments, edited where it stands: no byte changes but those of what is put in or taken
-//! out.
+//! JSON with comments, edited in place: only the bytes of the entry change.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -7,11 +6,11 @@ use serde_json::{Map, Value as Json};
 
 use super::Broken;
 
-/// How deep values may lie inside each other.
+/// The greatest nesting depth.
 const DEPTH: usize = 128;
 
-/// Puts a server at a way. Of one that is there and is started by a command, only the fields that
-/// differ are written, so that what else is said of it stays.
+/// Adds a server at a path of keys. If one with a command exists, only the fields that differ are
+/// written, so that its other fields stay.
 pub(super) fn put(text: &str, way: &[&str], entry: &Map<String, Json>) -> Result<String, Broken> {
     if text.trim().is_empty() {
         return Ok(format!("{}\n", multiline(&nested(way, entry.clone().into()), "", UNIT)));
@@ -25,18 +24,18 @@ pub(super) fn put(text: &str, way: &[&str], entry: &Map<String, Json>) -> Result
     })
 }
 
-/// What stands at a way.
+/// Returns the value at a path of keys.
 pub(super) fn get(text: &str, way: &[&str]) -> Result<Option<Json>, Broken> {
     let root = parse(text)?;
     let (node, rest) = descend(text, &root, way)?;
     Ok(rest.is_empty().then(|| node.value()))
 }
 
-/// Takes out what stands at a way, with its comma.
+/// Removes the value at a path of keys, with its comma.
 pub(super) fn remove(text: &str, way: &[&str]) -> Result<String, Broken> {
     let [above @ .., name] = way else { return Ok(text.to_owned()) };
     let root = parse(text)?;
-    // Whether a name is there twice is seen on the way to it.
+    // A duplicate key on the path is an error.
     descend(text, &root, way)?;
     let (node, []) = descend(text, &root, above)? else { return Ok(text.to_owned()) };
     let members = node.members();
@@ -63,7 +62,7 @@ pub(super) fn remove(text: &str, way: &[&str]) -> Result<String, Broken> {
     Ok(apply(text, edits))
 }
 
-/// Writes a value at a way, and makes the objects on the way to it.
+/// Writes a value at a path of keys, and creates the objects on the way.
 fn set(text: &str, way: &[&str], value: &Json) -> Result<String, Broken> {
     let root = parse(text)?;
     let (node, rest) = descend(text, &root, way)?;
@@ -81,7 +80,7 @@ fn set(text: &str, way: &[&str], value: &Json) -> Result<String, Broken> {
     Ok(apply(text, edits))
 }
 
-/// Adds a member behind the others of an object.
+/// Adds a member after the others of an object.
 fn insert(
     text: &str,
     node: &Node,
@@ -109,7 +108,7 @@ fn insert(
     }
     let comma = if has_comma { "," } else { "" };
     let written = format!("\n{indent}{name}: {}{comma}", multiline(value, &indent, unit));
-    // Behind the comments that are there, in front of the white space before the brace.
+    // After the comments, before the white space in front of the brace.
     let end = text[..close].trim_end_matches([' ', '\t', '\r', '\n']).len();
     edits.push(match text[end..close].contains('\n') {
         true => (end..end, written),
@@ -118,7 +117,7 @@ fn insert(
     edits
 }
 
-/// Makes all edits, which stand in order; new lines end as those of the text do.
+/// Applies edits, which are in order; new lines end like those of the text.
 fn apply(text: &str, edits: Vec<(Range<usize>, String)>) -> String {
     let is_crlf = text.contains("\r\n");
     let mut out = String::with_capacity(text.len() + 256);
@@ -136,30 +135,30 @@ fn apply(text: &str, edits: Vec<(Range<usize>, String)>) -> String {
     out
 }
 
-/// A value inside of objects, the outermost first.
+/// Nests a value in objects, the outermost first.
 fn nested(way: &[&str], value: Json) -> Json {
     let wrap =
         |value: Json, name: &&str| Json::Object(Map::from_iter([((*name).to_owned(), value)]));
     way.iter().rev().fold(value, wrap)
 }
 
-/// What lines are moved in by where a file does not show it.
+/// The indent if a file does not show one.
 const UNIT: &str = "  ";
 
-/// What lines are moved in by.
+/// Returns the indent of a file.
 fn unit<'t>(text: &'t str, root: &Node) -> &'t str {
     let first = root.members().first().map(|it| indentation(text, it.start));
     first.filter(|it| !it.is_empty()).unwrap_or(UNIT)
 }
 
-/// The white space at the start of the line of a place.
+/// Returns the white space at the start of the line of an offset.
 fn indentation(text: &str, at: usize) -> &str {
     let line = text[..at].rfind('\n').map_or(0, |it| it + 1);
     let rest = &text[line..at];
     &rest[..rest.len() - rest.trim_start_matches([' ', '\t']).len()]
 }
 
-/// A value with a line for each member of an object.
+/// Formats a value with a line per member of an object.
 fn multiline(value: &Json, indent: &str, unit: &str) -> String {
     let Json::Object(members) = value else { return flat(value) };
     let inner = format!("{indent}{unit}");
@@ -169,7 +168,7 @@ fn multiline(value: &Json, indent: &str, unit: &str) -> String {
     format!("{{\n{}\n{indent}}}", members.collect::<Vec<_>>().join(",\n"))
 }
 
-/// A value on one line.
+/// Formats a value on one line.
 fn flat(value: &Json) -> String {
     match value {
         Json::Object(members) => {
@@ -185,7 +184,7 @@ fn flat(value: &Json) -> String {
     }
 }
 
-/// A value and where it stands.
+/// A value and its place.
 #[derive(Debug)]
 struct Node {
     span: Range<usize>,
@@ -204,7 +203,7 @@ struct Member {
     start: usize,
     name: String,
     value: Node,
-    /// Where the comma behind it stands.
+    /// The offset of the comma after it.
     comma: Option<usize>,
 }
 
@@ -227,7 +226,7 @@ impl Node {
     }
 }
 
-/// Goes a way as far as it leads. Returns where it ends, and the rest of it.
+/// Follows a path of keys as far as it exists. Returns the last node, and the rest of the path.
 fn descend<'n, 'w>(
     text: &str,
     mut node: &'n Node,
@@ -241,7 +240,7 @@ fn descend<'n, 'w>(
         match (named.next(), named.next()) {
             (None, _) => break,
             (Some(member), None) => (node, way) = (&member.value, rest),
-            // Clients differ in which of them they take.
+            // Clients differ in which of them they use.
             (Some(_), Some(second)) => {
                 return Err(Broken::at(text, second.start, format!("`{name}` appears twice")));
             }
@@ -347,7 +346,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Passes a comma, and says where it stood.
+    /// Skips a comma, and returns its offset.
     fn comma(&mut self) -> Result<Option<usize>, Broken> {
         let behind = self.at;
         self.trivia()?;
@@ -359,7 +358,7 @@ impl<'t> Parser<'t> {
         Ok(None)
     }
 
-    /// Passes white space and comments.
+    /// Skips white space and comments.
     fn trivia(&mut self) -> Result<(), Broken> {
         loop {
             let rest = self.rest().trim_start_matches([' ', '\t', '\r', '\n']);

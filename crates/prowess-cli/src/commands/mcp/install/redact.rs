@@ -1,15 +1,15 @@
-//! Settings as they are shown: without what is secret in them.
+//! Redacts secrets in settings.
 
 use prowess_agent::mask;
 
 use super::client::Format;
 
-/// What is shown in the place of a secret.
+/// The replacement of a secret.
 const MASK: &str = "[masked]";
 /// Tables whose values may all be secrets.
 const TABLES: &[&str] =
     &["env", "envs", "environment", "headers", "http_headers", "requestheaders"];
-/// Parts of names whose values are secrets, without what joins words.
+/// Parts of names of secrets, without separators.
 const NAMES: &[&str] = &[
     "token",
     "secret",
@@ -22,11 +22,11 @@ const NAMES: &[&str] = &[
     "credential",
     "cookie",
 ];
-/// How names end that say where a secret is, and have none.
+/// Endings of names that give the place of a secret, not the secret.
 const PLACES: &[&str] = &["file", "path", "dir", "url", "envvar"];
 
-/// A text of settings with the same lines, in which no secret is left: nothing below `env` and headers,
-/// nothing that is called a token or the like, and nothing that looks like one.
+/// Redacts the secrets in settings, line by line: everything below `env` and headers, values with
+/// names like `token`, and values that look like a secret.
 pub(super) fn redact(text: &str, format: Format) -> String {
     match format {
         Format::Json => flow(text, Frame::default()),
@@ -35,20 +35,20 @@ pub(super) fn redact(text: &str, format: Format) -> String {
     }
 }
 
-/// What the scanner is in.
+/// A list or table that the scanner is in.
 #[derive(Clone, Default)]
 struct Frame {
     is_list: bool,
-    /// Whether all that is in it is secret.
+    /// Whether all its values are secret.
     is_secret: bool,
-    /// The name that the next value has.
+    /// The key of the next value.
     key: Option<String>,
-    /// The item before, of a list.
+    /// The previous item of a list.
     before: String,
 }
 
 impl Frame {
-    /// Whether the next value is secret.
+    /// Returns whether the next value is secret.
     fn hides(&self) -> bool {
         let option = self.before.starts_with('-') && !self.before.contains('=');
         self.is_secret
@@ -56,14 +56,14 @@ impl Frame {
             || self.is_list && option && is_secret(&self.before)
     }
 
-    /// What a list or table inside of it begins with.
+    /// Returns the frame of a list or table inside it.
     fn inner(&self, is_list: bool) -> Self {
         let is_table = self.key.as_deref().is_some_and(is_table);
         Self { is_list, is_secret: self.hides() || is_table, ..Self::default() }
     }
 }
 
-/// Hides secrets in values with brackets, as JSON has them, and TOML and YAML on one line.
+/// Redacts secrets in bracketed values, as in JSON, and in TOML and YAML on one line.
 fn flow(text: &str, first: Frame) -> String {
     let mut frames = vec![first];
     let mut shown = String::with_capacity(text.len());
@@ -130,7 +130,7 @@ fn flow(text: &str, first: Frame) -> String {
     shown
 }
 
-/// How long the text in quotes is that a text begins with.
+/// Returns the length of the quoted string at the start of a text.
 fn quoted(text: &str, quote: char) -> usize {
     let mut chars = text.char_indices().skip(1);
     while let Some((at, c)) = chars.next() {
@@ -159,7 +159,7 @@ fn toml(text: &str) -> String {
 }
 
 fn yaml(text: &str) -> String {
-    // How far the name is indented below which all is hidden.
+    // The indent of the key below which everything is hidden.
     let mut hidden: Option<usize> = None;
     let line = |line: &str| {
         let trimmed = line.trim_start();
@@ -199,7 +199,7 @@ fn is_table(name: &str) -> bool {
     TABLES.iter().any(|it| it.eq_ignore_ascii_case(name))
 }
 
-/// Whether a name is that of a secret.
+/// Returns whether a name is that of a secret.
 fn is_secret(name: &str) -> bool {
     let plain: String = name.chars().filter(|it| it.is_alphanumeric()).collect();
     let plain = plain.to_ascii_lowercase();

@@ -1,12 +1,12 @@
-//! TOML, edited so that all else stays as it is written.
+//! TOML, edited in place: the rest stays as it is written.
 
 use serde_json::{Map, Value as Json};
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
 use super::Broken;
 
-/// Puts a server at a way. Of one that is there and is started by a command, only the fields that
-/// differ are written, so that what else is said of it stays.
+/// Adds a server at a path of keys. If one with a command exists, only the fields that differ are
+/// written, so that its other fields stay.
 pub(super) fn put(text: &str, way: &[&str], entry: &Map<String, Json>) -> Result<String, Broken> {
     edit(text, way, |servers, name| {
         let old = servers.get_mut(name).and_then(Item::as_table_like_mut);
@@ -29,12 +29,12 @@ pub(super) fn put(text: &str, way: &[&str], entry: &Map<String, Json>) -> Result
     })
 }
 
-/// Takes out what stands at a way.
+/// Removes the value at a path of keys.
 pub(super) fn remove(text: &str, way: &[&str]) -> Result<String, Broken> {
     edit(text, way, |servers, name| drop(servers.remove(name)))
 }
 
-/// Changes what is at the end of a way, if all else can be kept.
+/// Changes the value at a path of keys, if the rest can be preserved.
 fn edit(
     text: &str,
     way: &[&str],
@@ -51,7 +51,7 @@ fn edit(
         false => document.to_string(),
     };
     let before = written(&document);
-    // What is not written as it was read would change without a reason.
+    // A text that does not round-trip would change elsewhere too.
     if !before.strip_prefix(text).is_some_and(|it| matches!(it, "" | "\n" | "\r\n")) {
         return Err(Broken::whole("its formatting cannot be preserved"));
     }

@@ -1,7 +1,7 @@
-//! YAML, edited line by line: no line changes but those of what is put in or taken out.
+//! YAML, edited line by line: only the lines of the entry change.
 //!
-//! Lines do not show all that YAML can say. So what comes of an edit is read again as a whole, and
-//! must say what was meant; otherwise the file is left alone.
+//! Lines do not show everything that YAML can express. So the result of an edit is parsed again and
+//! must have the intended value; otherwise the file is left alone.
 
 use std::ops::Range;
 
@@ -10,11 +10,11 @@ use serde_json::{Map, Value as Json};
 
 use super::Broken;
 
-/// How much further in a line stands than the key above it, where a file does not show it.
+/// The indent if a file does not show one.
 const UNIT: usize = 2;
 
-/// Puts a server at a way. Of one that is there and is started by a command, only the fields that
-/// differ are written, so that what else is said of it stays.
+/// Adds a server at a path of keys. If one with a command exists, only the fields that differ are
+/// written, so that its other fields stay.
 pub(super) fn put(text: &str, way: &[&str], entry: &Map<String, Json>) -> Result<String, Broken> {
     let mut said = read(text)?;
     let server = place(&mut said, way)?;
@@ -34,7 +34,7 @@ pub(super) fn put(text: &str, way: &[&str], entry: &Map<String, Json>) -> Result
     })
 }
 
-/// Takes out what stands at a way.
+/// Removes the value at a path of keys.
 pub(super) fn remove(text: &str, way: &[&str]) -> Result<String, Broken> {
     let [above @ .., name] = way else { return Ok(text.to_owned()) };
     let mut said = read(text)?;
@@ -51,7 +51,7 @@ pub(super) fn remove(text: &str, way: &[&str]) -> Result<String, Broken> {
             let Some(child) = child(lines, within, key) else { return };
             found = child;
             if is_last && depth + 1 == above.len() {
-                // Nothing at all behind a key would be no map any more.
+                // A key without a value would not be a map any more.
                 let end = lines[found.start].trim_end().len();
                 lines[found.start].insert_str(end, " {}");
             }
@@ -60,7 +60,7 @@ pub(super) fn remove(text: &str, way: &[&str]) -> Result<String, Broken> {
     })
 }
 
-/// What a text says.
+/// Parses a text.
 fn read(text: &str) -> Result<Json, Broken> {
     if !text.lines().any(is_said) {
         return Ok(Json::Object(Map::new()));
@@ -87,7 +87,7 @@ fn read(text: &str) -> Result<Json, Broken> {
     })
 }
 
-/// The place at a way in what is said, made where there is nothing.
+/// Returns the value at a path of keys, created if it is missing.
 fn place<'a>(said: &'a mut Json, way: &[&str]) -> Result<&'a mut Json, Broken> {
     way.iter().try_fold(said, |said, key| {
         if said.is_null() {
@@ -99,7 +99,7 @@ fn place<'a>(said: &'a mut Json, way: &[&str]) -> Result<&'a mut Json, Broken> {
     })
 }
 
-/// Changes lines, if the text that comes of it says what is meant. They end in `\n` meanwhile.
+/// Changes lines, if the resulting text has the intended value. They end in `\n` meanwhile.
 fn edit(text: &str, meant: &Json, change: impl FnOnce(&mut Vec<String>)) -> Result<String, Broken> {
     let (is_crlf, is_open) = (text.contains("\r\n"), !text.is_empty() && !text.ends_with('\n'));
     let mut lines: Vec<String> = text.lines().map(|it| format!("{it}\n")).collect();
@@ -117,7 +117,7 @@ fn edit(text: &str, meant: &Json, change: impl FnOnce(&mut Vec<String>)) -> Resu
     }
 }
 
-/// Writes a value at a way that begins among some lines, at a column if there are none.
+/// Writes a value at a path of keys among some lines, at a column if there are none.
 fn set(lines: &mut Vec<String>, within: Range<usize>, column: usize, way: &[&str], value: &Json) {
     let [key, inner @ ..] = way else { return };
     let first = lines[within.clone()].iter().find(|it| is_said(it));
@@ -133,7 +133,7 @@ fn set(lines: &mut Vec<String>, within: Range<usize>, column: usize, way: &[&str
             lines.splice(found, written(way, value, column));
         }
         Some(found) => {
-            // An empty map makes room for one that is not.
+            // An empty map is replaced by one with entries.
             let line = lines[found.start].trim_end();
             if let Some(key) = line.strip_suffix("{}").or_else(|| line.strip_suffix("null")) {
                 lines[found.start] = format!("{}\n", key.trim_end());
@@ -143,7 +143,7 @@ fn set(lines: &mut Vec<String>, within: Range<usize>, column: usize, way: &[&str
     }
 }
 
-/// The lines of a key among others: its own and those that stand further in.
+/// Returns the lines of a key among others: its own and those indented further.
 fn child(lines: &[String], within: Range<usize>, key: &str) -> Option<Range<usize>> {
     let all = &lines[within.clone()];
     let column = all.iter().find(|it| is_said(it)).map(|it| indent(it))?;
@@ -156,12 +156,13 @@ fn child(lines: &[String], within: Range<usize>, key: &str) -> Option<Range<usiz
     Some(start..end(lines, start, within.end))
 }
 
-/// Where the lines of a key end: those below it that stand further in, whatever they look like.
+/// Returns the end of the lines of a key: those below it that are indented further, whatever they
+/// contain.
 fn end(lines: &[String], key: usize, limit: usize) -> usize {
     let column = indent(&lines[key]);
     let mut end = key + 1;
     for (at, line) in lines.iter().enumerate().take(limit).skip(end) {
-        // The items of a list may stand right below its key.
+        // The items of a list may have the same indent as its key.
         let is_item = indent(line) == column && line.trim_start().starts_with("- ");
         let is_below = indent(line) > column || is_item;
         if !line.trim().is_empty() && is_below {
@@ -173,7 +174,7 @@ fn end(lines: &[String], key: usize, limit: usize) -> usize {
     end
 }
 
-/// The lines of a value at a way, from a column on.
+/// Returns the lines of a value at a path of keys, from a column on.
 fn written(way: &[&str], value: &Json, column: usize) -> Vec<String> {
     let indent = " ".repeat(column);
     match (way, value) {
@@ -191,7 +192,7 @@ fn written(way: &[&str], value: &Json, column: usize) -> Vec<String> {
     }
 }
 
-/// Whether a line says something.
+/// Returns whether a line has content.
 fn is_said(line: &str) -> bool {
     !matches!(line.trim_start().chars().next(), None | Some('#'))
 }
