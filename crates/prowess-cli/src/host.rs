@@ -33,7 +33,7 @@ use crate::{
     registries, trust,
 };
 
-/// How something is run, as it is typed.
+/// The options of a run.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct LimitArgs {
     /// Time limit for a script, command or tool call, such as `5s` or `2m`

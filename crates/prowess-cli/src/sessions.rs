@@ -18,7 +18,7 @@ use serde_json::Value as Json;
 
 use crate::{cli_error::CliError, completion, host, input, printer::Printer};
 
-/// Which session it is, as it is typed.
+/// The options that choose a session.
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Session")]
 pub(crate) struct Which {

@@ -49,7 +49,7 @@ pub(crate) struct Args {
     serving: ServeArgs,
 }
 
-/// What can be done about serving, other than to serve.
+/// The subcommands of `mcp`.
 #[derive(Debug, clap::Subcommand)]
 enum Other {
     Install(install::Args),

@@ -1,4 +1,4 @@
-//! `specs/agent.md`: what the program shows of what an agent does.
+//! `specs/agent.md`: the program's output about an agent's actions.
 
 use crate::world::World;
 

@@ -19,7 +19,7 @@ use crate::{
     world::{Ran, World, program, with_code},
 };
 
-/// Asks a server, with a key.
+/// Runs `ask` with a server and a key.
 pub(crate) fn ask(world: &World, server: &ModelServer, arguments: &[&str]) -> Ran {
     run(world, server, "ask", arguments)
 }
@@ -31,7 +31,7 @@ fn run(world: &World, server: &ModelServer, command: &str, arguments: &[&str]) -
     world.run_with_env(&[("OPENAI_API_KEY", KEY)], &all)
 }
 
-/// An answer that is heard in exactly these pieces.
+/// Returns an answer that is streamed in exactly these pieces.
 fn said_in(pieces: impl Iterator<Item = String>) -> Answer {
     let event = |delta: Json, end: Option<&str>| {
         let choice = json!({"index": 0, "delta": delta, "finish_reason": end});
@@ -42,7 +42,7 @@ fn said_in(pieces: impl Iterator<Item = String>) -> Answer {
     Answer::bytes(answer("200 OK", "content-type: text/event-stream\r\n", &body))
 }
 
-/// Starts to ask a server, and goes on meanwhile.
+/// Starts `ask` with a server, without waiting for it.
 fn start(world: &World, server: &ModelServer, arguments: &[&str]) -> Child {
     Command::new(program())
         .args(["ask", "--base-url", &server.url(), "--model", "test-model"])
@@ -59,7 +59,7 @@ fn start(world: &World, server: &ModelServer, arguments: &[&str]) -> Child {
         .unwrap()
 }
 
-/// What comes out of a child until it has said this; fails when it does not say it in time.
+/// Reads the output of a child until it contains this; fails after a timeout.
 fn hear(source: &mut impl std::io::Read, what: &str) -> String {
     let mut heard = Vec::new();
     let mut piece = [0; 256];
@@ -71,7 +71,7 @@ fn hear(source: &mut impl std::io::Read, what: &str) -> String {
     String::from_utf8_lossy(&heard).into_owned()
 }
 
-/// Waits until a server was asked so often.
+/// Waits until a server has had this many requests.
 fn until_asked(server: &ModelServer, times: usize) {
     let start = Instant::now();
     while server.requests().len() < times {
@@ -97,7 +97,7 @@ fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
 }
 
-/// The texts of all files below a folder.
+/// Returns the texts of all files below a folder.
 fn texts(world: &World, folder: &str) -> String {
     let mut text = String::new();
     let mut folders = vec![world.path(folder)];
@@ -116,7 +116,7 @@ fn sessions(world: &World) -> usize {
     fs::read_dir(world.path("home/.local/state/prowess/sessions")).map_or(0, Iterator::count)
 }
 
-/// The messages of a request to a server that speaks as OpenAI does.
+/// Returns the messages of a request in the OpenAI protocol.
 fn messages(body: &Json) -> Vec<(&str, &str)> {
     let messages = body["messages"].as_array().unwrap().iter();
     messages
@@ -124,14 +124,14 @@ fn messages(body: &Json) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// A skill that tries what it can reach.
+/// Returns a world with a skill that tries what it can reach.
 fn script_skill(more: &str) -> World {
     let script = "echo \"hello $PARAM_WHO\"; touch ran; getent hosts example.com || echo alone";
     let head = format!("name: probe\ndescription: Tries what can be reached\ntype: script\n{more}");
     World::new().document("probe", format!("---\n{head}---\n\n```sh\n{script}\n```\n"))
 }
 
-/// Calls that skill.
+/// Returns a call of that skill.
 fn probe() -> Answer {
     Answer::calls([("run_skill", json!({"name": "probe", "parameters": {"who": "Ada"}}))])
 }
@@ -339,7 +339,7 @@ mod what_is_asked_is_answered {
         assert!(messages(&bodies[2]).last().unwrap().1.contains("heard"), "{}", ran.stderr);
         let dry = world.run(["ask", "@notes", "--dry-run", "--dir", "skills", "--yes"]);
         assert!(dry.code == Some(0) && !dry.stdout().contains("mcp__"), "a dry run starts nothing");
-        // Without a yes it does not start, all else goes on, and whoever can do something about it is told.
+        // Without approval it does not start, everything else goes on, and the user is told.
         let server = ModelServer::start([take_up(), Answer::text("Without.")]);
         world.write("skills/notes/server.py", format!("{source}# other"));
         let ran = ask(&world, &server, &["Hello", "--dir", "skills"]);
@@ -366,7 +366,7 @@ mod what_is_asked_is_answered {
             }
             let body = server.last();
             assert_eq!(messages(&body).last().unwrap().1.contains("hello Ada"), ran_it);
-            // What was done, or was not, stays to be read.
+            // The outcome stays in the output.
             let status = if ran_it { "ok" } else { "refused" };
             let done = r#"run_skill {"name":"probe","parameters":{"who":"Ada"}}: "#;
             assert!(ran.stdout().contains(&format!("{done}{status}")), "{}", ran.stdout());
@@ -990,7 +990,7 @@ mod a_dry_run_sends_nothing {
             assert_eq!((server.requests().len(), &shown["provider"]), (0, &json!(provider)));
             let ran = world.run_with_env(&[(variable, KEY)], &arguments);
             assert_eq!(ran.stdout(), "Sent.\n", "{}", ran.stderr);
-            // Every session has markers of its own.
+            // Every session has its own markers.
             let same = |it: &Json| with_code(&it.to_string(), "bcdfghjkmn");
             assert_eq!(same(&server.last()), same(&shown["body"]), "{provider}");
         }
@@ -1073,7 +1073,7 @@ mod trouble_is_told_and_passes_where_it_can {
         for words in ["cannot be reached", "start the server", "`--base-url`", "--resume"] {
             assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
         }
-        // It is asked once more, and nobody waits for a third time.
+        // It is retried once, not a third time.
         assert!(
             ran.stderr.contains("attempt 2") && !ran.stderr.contains("attempt 3"),
             "{}",
@@ -1091,7 +1091,7 @@ mod trouble_is_told_and_passes_where_it_can {
         assert_eq!(ran.stdout(), "At last.\n", "{}", ran.stderr);
         let said = ["it says 429", "it asks to wait 6 s", "retrying in 5 s"];
         assert!(said.iter().all(|it| ran.stderr.contains(it)), "{}", ran.stderr);
-        // One that says nothing at all is waited for as long as somebody wants to.
+        // A server that sends nothing is waited for until the timeout.
         let server = ModelServer::answering(|_| Answer::hang());
         let url = server.url();
         let world = World::new().file("set.toml", "[model]\ntimeout = \"100ms\"\n");
@@ -1296,7 +1296,7 @@ mod a_session_is_kept {
         let world = World::new();
         let mut child = start(&world, &server, &["Speak"]);
         hear(child.stdout.as_mut().unwrap(), "many");
-        // All that is said from now on waits for somebody to read it.
+        // From now on all output blocks until it is read.
         thread::sleep(Duration::from_millis(500));
         signal(&child, Signal::INT);
         thread::sleep(Duration::from_millis(500));
@@ -1343,7 +1343,7 @@ mod a_session_is_kept {
         assert_eq!((ran.code, ran.stdout()), (Some(0), "Yes.\n"), "{}", ran.stderr);
         assert_eq!(ran.stderr.matches("this session is not saved: ").count(), 1, "{}", ran.stderr);
         assert!(!run(&["--no-session"]).stderr.contains("not saved"));
-        // Whoever names one wants it.
+        // A session named explicitly is required.
         assert_ne!(run(&["--session", "mine"]).code, Some(0));
     }
 
@@ -1365,7 +1365,7 @@ mod a_session_is_kept {
             let ran = ask(&world, &server, &[&format!("Number {number}"), few[0], few[1]]);
             assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         }
-        // Three, the one that has a name, and the one that somebody is in.
+        // Three, the named one, and the open one.
         assert_eq!(sessions(&world), 5);
         let texts = texts(&world, "home/.local/state/prowess/sessions");
         for kept in ["Wait", "Mine", "Number 4", "Number 5", "Number 6"] {
@@ -1532,7 +1532,7 @@ mod a_conversation_goes_on_line_by_line {
         terminal.type_in("use @create-p\t to\r");
         terminal.hear("Right.");
         terminal.hear("> ");
-        // What is typed ahead is not lost.
+        // Input typed ahead is not lost.
         terminal.type_in("/bud\t\r/wh\t\r/quit\r");
         terminal.hear("tokens read");
         terminal.hear("create-pr 100 %");
@@ -1602,11 +1602,11 @@ mod a_conversation_goes_on_line_by_line {
         assert!(!body.to_string().contains("hello Ada"));
     }
 
-    /// A terminal at which somebody talks.
+    /// A terminal with a chat.
     struct Terminal {
         child: Child,
         heard: String,
-        /// Dropped with it, which the watch waits for.
+        /// Dropped with it, which ends the watch.
         _watched: Sender<()>,
     }
 
@@ -1616,7 +1616,7 @@ mod a_conversation_goes_on_line_by_line {
         }
 
         fn start_with(world: &World, server: &ModelServer, more: &str) -> Self {
-            // Without `exec` the shell would hear the interrupts as well.
+            // Without `exec` the shell would get the interrupts as well.
             let line = format!(
                 "exec {} chat --base-url {} --model test-model {more}",
                 program(),
@@ -1635,7 +1635,7 @@ mod a_conversation_goes_on_line_by_line {
                 .unwrap();
             let pid = Pid::from_child(&child);
             let (sender, receiver) = channel();
-            // Nobody waits for a terminal that says nothing any more.
+            // A terminal that stays silent is killed.
             thread::spawn(move || {
                 let waited = receiver.recv_timeout(Duration::from_secs(60));
                 if waited == Err(RecvTimeoutError::Timeout) {
@@ -1652,7 +1652,7 @@ mod a_conversation_goes_on_line_by_line {
             stdin.flush().unwrap();
         }
 
-        /// Waits until this is shown, after what was waited for before.
+        /// Waits until this is printed, after the text waited for before.
         fn hear(&mut self, what: &str) {
             let at = self.heard.find(what);
             let at = at.unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! What changes only after a yes, and how it is undone.
+//! Changes that need approval, and their undo.
 
 use std::{
     fs,
@@ -25,15 +25,15 @@ use crate::{
     world::{Ran, SKILLS, World, call, program},
 };
 
-/// Where the user's own settings are.
+/// The user's own settings.
 const USER: &str = "home/.config/prowess/prowess.toml";
 
-/// What `file_operations` is given to write a file.
+/// Returns the input with which `file_operations` writes a file.
 fn writing(path: &str, content: &str) -> Json {
     json!({ "operation": "write", "path": path, "content": content })
 }
 
-/// Calls a tool by the program, where nobody can be asked.
+/// Calls a tool by the program, without a terminal.
 fn tool(world: &World, name: &str, input: &Json, more: &[&str]) -> Ran {
     world.run([&["tool", name, &input.to_string()], more].concat())
 }
@@ -46,7 +46,7 @@ fn command(world: &World, line: &str, more: &[&str]) -> Ran {
     tool(world, "execute_command", &json!({ "command": line }), more)
 }
 
-/// Calls a tool by the program at a terminal, at which this is typed.
+/// Calls a tool by the program at a terminal, with this typed input.
 fn at_terminal(world: &World, typed: &str, name: &str, input: &Json, more: &str) -> Ran {
     world.write("input.json", input.to_string());
     world.run_at_terminal(typed, &format!("tool {name} @input.json {more}"))
@@ -56,12 +56,12 @@ fn read(world: &World, path: &str) -> String {
     fs::read_to_string(world.path(path)).unwrap_or_else(|error| format!("{path}: {error}"))
 }
 
-/// How often somebody was asked.
+/// Returns the number of questions.
 fn questions(ran: &Ran) -> usize {
     ran.stdout().matches("May prowess").count()
 }
 
-/// Somebody who does something before the answer, and remembers every question.
+/// An approver that does something before the answer, and remembers every question.
 struct Somebody<F> {
     reply: ApproverReply,
     before: F,
@@ -94,7 +94,7 @@ fn somebody<F: Fn() + Send + Sync>(reply: ApproverReply, before: F) -> (Somebody
     (Somebody { reply, before, asked: asked.clone() }, asked)
 }
 
-/// The folder `work` of a world, as a policy and tools have it.
+/// The folder `work` of a world, for a policy and tools.
 struct Stage<'w>(&'w World);
 
 impl Stage<'_> {
@@ -128,7 +128,7 @@ impl Stage<'_> {
         Toolbox::new(Arc::new(authorizer)).with(Arc::new(self.files())).with(Arc::new(commands))
     }
 
-    /// What comes of a command, and what was asked about it.
+    /// Returns the outcome of a command, and the questions about it.
     fn run(&self, line: &str, policy: Policy, reply: ApproverReply) -> (Outcome, Vec<Question>) {
         let (approver, asked) = somebody(reply, || {});
         let toolbox = self.toolbox(policy, approver);
@@ -242,7 +242,7 @@ mod a_file_is_written_only_after_a_yes {
         let ran = world.run_at_terminal("s\n", &ask);
         assert_eq!((ran.code, questions(&ran)), (Some(0), 1), "{}", ran.stdout());
         assert_eq!((&*read(&world, "a.txt"), &*read(&world, "sub/b.txt")), ("c", "b"));
-        // The next session asks again, and `always` holds for one file alone.
+        // The next session asks again, and `always` applies to one file only.
         let input = writing("a.txt", "d");
         let ran = at_terminal(&world, "a\n", "file_operations", &input, "");
         assert_eq!((ran.code, questions(&ran)), (Some(0), 1), "{}", ran.stdout());
@@ -261,7 +261,7 @@ mod a_file_is_written_only_after_a_yes {
         }
         assert_eq!(write(&world, "other.txt", "x", &["--yes"]).code, Some(0));
         assert_eq!(write(&world, "other.txt", "y", &[]).code, Some(1));
-        // Whoever forgets the approval is asked again.
+        // After the approval is forgotten, the user is asked again.
         fs::remove_file(world.path("home/.local/state/prowess/approvals.json")).unwrap();
         assert_eq!(write(&world, "a.txt", "more", &[]).code, Some(1));
     }
@@ -301,7 +301,7 @@ mod a_file_is_written_only_after_a_yes {
                 assert!(!world.path(path).exists(), "{path}");
             }
         }
-        // A flag leaves it to the person who is there.
+        // With a flag, the person at the terminal is still asked.
         let ran = at_terminal(&world, "n\n", "file_operations", &writing(".env", "x"), "--yes");
         assert_eq!((ran.code, questions(&ran)), (Some(1), 1), "{}", ran.stdout());
         assert!(ran.stdout().contains("it may contain secrets"), "{}", ran.stdout());
@@ -384,7 +384,7 @@ mod a_file_is_written_only_after_a_yes {
         assert!(said.contains("x\\u{1b}[2J\\u{202e}.txt"), "{said}");
     }
 
-    /// Somebody who takes a while to answer, and knows when two ask at once.
+    /// An approver that takes a while to answer, and detects concurrent questions.
     #[derive(Debug, Default)]
     struct Slow {
         open: AtomicUsize,
@@ -481,7 +481,7 @@ mod a_file_is_written_only_after_a_yes {
             assert_eq!(told.contains("ignored `policy.writes`"), is_set_aside, "{told}");
             assert_eq!(setting(&world, "policy.unlisted_commands").0, unlisted, "{user} {project}");
         }
-        // What is only in a project does not answer either.
+        // Settings of a project do not approve anything either.
         let world = World::new().file("prowess.toml", loose);
         assert_eq!(write(&world, "x", "x", &[]).code, Some(1));
         let stage = Stage(&world);
@@ -564,7 +564,7 @@ mod what_a_tool_wrote_can_be_undone {
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         assert!(ran.stderr.contains("by.txt` is removed"), "{}", ran.stderr);
         assert!(!world.path("made/by.txt").exists());
-        // A file that is gone altogether comes back with its mode.
+        // A file that is gone altogether is restored with its mode.
         fs::remove_file(world.path("x.sh")).unwrap();
         let ran = undo(&world, &["--json"]);
         assert_eq!((ran.code, &ran.json()["change"]), (Some(0), &json!("restored")));
@@ -616,7 +616,7 @@ mod what_a_tool_wrote_can_be_undone {
         assert_eq!(undo(&world, &SKILLS).code, Some(1));
     }
 
-    /// What a change was made to.
+    /// Returns the target of a change.
     fn named(change: &Json) -> String {
         let path = change["path"].as_str().map(|it| it.rsplit('/').next().unwrap());
         path.or_else(|| change["skill"].as_str()).unwrap().to_owned()
@@ -638,7 +638,7 @@ mod what_a_tool_wrote_can_be_undone {
         symlink("elsewhere", world.path("sub")).unwrap();
         let ran = undo(&world, &[]);
         assert_eq!((ran.code, &*read(&world, "elsewhere/x")), (Some(1), "new"), "{}", ran.stderr);
-        // What was created and changed since is not removed, and stands in nobody's way.
+        // A created file that changed since is not removed, and does not block other changes.
         let world = world.file("before", "old");
         assert_eq!(write(&world, "before", "new", &["--yes"]).code, Some(0));
         assert_eq!(write(&world, "fresh", "by a tool", &["--yes"]).code, Some(0));
@@ -967,7 +967,7 @@ mod a_command_that_is_not_listed_is_asked_about {
         assert!(!world.path("made").exists());
         let ran = command(&world, "touch made", &["--yes"]);
         assert!(ran.code == Some(0) && world.path("made").exists(), "{}", ran.stderr);
-        // The flag has answered for that time alone.
+        // The flag has approved that one time only.
         assert_eq!(command(&world, "touch made", &[]).code, Some(1));
         let ran = command(&world, "touch other", &["--yes", "--unsandboxed"]);
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
@@ -985,7 +985,7 @@ mod a_command_that_is_not_listed_is_asked_about {
         let policy = Policy { roots: vec![stage.root()], ..Policy::default() };
         let (outcome, asked) = stage.run("touch other", policy, ApproverReply::Always);
         assert_eq!((outcome.status, asked.len()), (OutcomeStatus::Refused, 0), "{outcome:?}");
-        // Whoever passes no gate is refused as well.
+        // Without an authorizer it is refused as well.
         let outcome = call(&stage.commands(&stage.policy()), json!({ "command": "touch other" }));
         assert_eq!(outcome.status, OutcomeStatus::Refused, "{outcome:?}");
     }
@@ -1086,7 +1086,7 @@ mod a_command_that_is_not_listed_is_asked_about {
         for line in lines {
             let ran = command(&world, line, &["--yes", "--json"]);
             let said = format!("{}{}", ran.stdout(), ran.stderr);
-            // What names secrets needs a person; the rest runs, and changes nothing.
+            // A command that names secrets needs a person; the rest runs, and changes nothing.
             assert_eq!(ran.code, Some(1), "{line}: {said}");
             is_whole();
         }
@@ -1140,7 +1140,7 @@ mod a_command_that_is_not_listed_is_asked_about {
                 stage.toolbox(stage.policy(), approver).call("execute_command", input.clone()),
             );
             assert_eq!(outcome.status, OutcomeStatus::Refused, "{outcome:?}");
-            // The same behind the gate's back.
+            // The same without an authorizer.
             let commands = stage.commands(&stage.policy());
             let action = commands.action(&input).unwrap();
             swap();
@@ -1207,14 +1207,14 @@ mod a_file_with_secrets_is_read_only_after_a_yes {
         assert!(!ran.stdout().contains(SECRET), "{}", ran.stdout());
         let ran = asked("y\n", ".env");
         assert!(ran.code == Some(0) && ran.stdout().contains(SECRET), "{}", ran.stdout());
-        // An answer for good holds for the file, and for no other.
+        // A permanent answer applies to the file, and to no other.
         assert_eq!(asked("a\n", ".env").code, Some(0));
         let reading = json!({ "operation": "read", "path": "./.env" });
         assert_eq!(tool(&world, "file_operations", &reading, &[]).code, Some(0));
         assert_eq!(tool(&world, "read_file", &read_file("notes.txt"), &[]).code, Some(0));
         assert_eq!(command(&world, "cat .env", &[]).code, Some(0));
         assert_eq!(tool(&world, "read_file", &read_file(".netrc"), &[]).code, Some(1));
-        // What may be read may not be written by that.
+        // Approval to read is not approval to write.
         assert_eq!(write(&world, ".env", "x", &[]).code, Some(1));
     }
 
@@ -1314,7 +1314,7 @@ mod a_file_with_secrets_is_read_only_after_a_yes {
         world.write(USER, "[policy]\nsecret_reads = \"deny\"\n");
         let ran = at_terminal(&world, "y\n", "read_file", &read_file(".env"), "");
         assert_eq!((ran.code, questions(&ran)), (Some(1), 0), "{}", ran.stdout());
-        // The library asks nobody unless it is told to.
+        // The library asks nobody by default.
         let stage = Stage(&world);
         fs::write(stage.root().join(".env"), SECRET).unwrap();
         let reading = json!({ "operation": "read", "path": ".env" });
@@ -1340,7 +1340,7 @@ mod a_file_with_secrets_is_read_only_after_a_yes {
 mod something_is_sent_only_to_hosts_that_somebody_has_listed {
     use super::*;
 
-    /// A host that is public by its address, and that nobody answers at: nothing is sent in a test.
+    /// A host with a public name at which nobody answers: nothing is sent in a test.
     const URL: &str = "https://example.invalid/x";
 
     fn posting() -> Json {
@@ -1412,7 +1412,7 @@ mod something_is_sent_only_to_hosts_that_somebody_has_listed {
 mod a_composite_skill_runs_step_by_step {
     use super::*;
 
-    /// A composite skill with these steps, in `skills/`.
+    /// Returns a world with a composite skill of these steps, in `skills/`.
     fn composite(steps: &[Json]) -> World {
         let fences: String = steps.iter().map(|it| format!("```json\n{it}\n```\n\n")).collect();
         let text = format!("---\nname: all\ndescription: d\ntype: composite\n---\n\n{fences}");
@@ -1615,7 +1615,7 @@ mod the_home_directory_is_not_used_unless_it_is_named {
         world.write(USER, "[policy]\nroots = [\"~\"]\n");
         let ran = at_home(&ls, "execute_command", "");
         assert!(ran.code == Some(0) && ran.stdout().contains("notes.txt"), "{}", ran.stderr);
-        // So is a directory that the home is in, whoever it belongs to.
+        // So is a directory that contains the home directory, whoever it belongs to.
         let world = World::new().folder("homes/of/me").file("homes/x", "x");
         let home = world.path("homes/of/me").display().to_string();
         let line =

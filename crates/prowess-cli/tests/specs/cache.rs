@@ -1,4 +1,4 @@
-//! A warm start: what is kept on disk between two runs.
+//! A warm start from the cache of an earlier run.
 
 use std::{
     collections::BTreeSet,
@@ -18,10 +18,10 @@ use serde_json::Value as Json;
 
 use crate::world::{SKILLS, World};
 
-/// So long nothing is kept of a file that has changed.
+/// The time for which a changed file is not cached.
 const SETTLED: Duration = Duration::from_millis(2100);
 
-/// As many skills as make a cache worth while, unchanged for long enough.
+/// Returns a world with enough skills for a cache, unchanged for long enough.
 fn world() -> World {
     let world = with_skills(World::new(), "skills");
     thread::sleep(SETTLED);
@@ -47,7 +47,7 @@ fn find(world: &World, request: &str, arguments: &[&str]) -> Json {
     world.run(["find", request, "--json"].iter().chain(&SKILLS).chain(arguments)).json()
 }
 
-/// What is listed and found is what would be without a cache.
+/// Asserts that `list` and `find` give the same results as without a cache.
 #[track_caller]
 fn is_right(world: &World, request: &str, arguments: &[&str]) {
     let without = [&["--no-cache"], arguments].concat();
@@ -59,7 +59,7 @@ fn folder(world: &World) -> PathBuf {
     world.path("home/.cache/prowess")
 }
 
-/// The files of the cache, sorted.
+/// Returns the files of the cache, sorted.
 fn files(world: &World) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder(world)).into_iter().flatten();
     let mut files: Vec<PathBuf> = entries.map(|it| it.unwrap().path()).collect();
@@ -72,7 +72,7 @@ fn endings(world: &World) -> BTreeSet<String> {
     files(world).into_iter().map(ending).collect()
 }
 
-/// The folders of skills in which something is opened meanwhile, and what that comes to.
+/// Returns the folders of skills that are opened during a run, and its result.
 fn opened<T>(world: &World, run: impl FnOnce() -> T) -> (BTreeSet<String>, T) {
     let watcher = init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).unwrap();
     let mut watched = std::collections::BTreeMap::new();
@@ -118,7 +118,7 @@ mod what_has_not_changed_is_not_read_again {
         assert_eq!(first.len(), 70);
         assert_eq!(said["matches"][0]["name"], "skill-3", "{said}");
         let (second, again) = opened(&world, || find(&world, "count sheep", &[]));
-        // What is found is explained from its text.
+        // Matches are explained from the text of the skill.
         let found: Vec<&str> = again["matches"]
             .as_array()
             .unwrap()
@@ -306,7 +306,7 @@ mod a_cache_is_safe_to_have {
             fs::create_dir_all(world.path("elsewhere")).unwrap();
             symlink(world.path("elsewhere"), folder(&world)).unwrap();
         });
-        // Only root can make a folder somebody else's.
+        // Only root can change the owner of a folder.
         if chown(folder(&world), Some(65534), None).is_ok() {
             is_left_alone(&|| chown(folder(&world), Some(65534), None).unwrap());
         }

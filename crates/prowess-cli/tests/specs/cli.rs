@@ -1,4 +1,4 @@
-//! What the commands promise to people and to scripts.
+//! The promises of the commands to people and to scripts.
 
 use std::collections::BTreeSet;
 
@@ -6,12 +6,12 @@ use serde_json::{Value as Json, json};
 
 use crate::world::World;
 
-/// The keys of a JSON object, in order.
+/// Returns the keys of a JSON object, in order.
 fn keys(object: &Json) -> Vec<&str> {
     object.as_object().unwrap().keys().map(String::as_str).collect()
 }
 
-/// A good skill beside one that is left out.
+/// Returns a world with a good skill and one that is left out.
 fn good_and_bad() -> World {
     World::new().skill("good", "Stays").document("bad", "---\nname: bad\n---\n")
 }
@@ -1068,7 +1068,7 @@ mod the_command_new_makes_a_skill_that_is_well {
             assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{name:?}");
             assert!(ran.stderr.contains("hint"), "{}", ran.stderr);
         }
-        // What one remedy puts right is said once.
+        // Faults with the same fix are reported once.
         let twice = world.run(["new", "Bad_Name", "--dir", "skills"]).stderr;
         assert_eq!(twice.matches("error").count(), 1, "{twice}");
         assert_eq!(std::fs::read_dir(world.path("skills")).unwrap().count(), 0);

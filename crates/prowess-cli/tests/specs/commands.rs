@@ -1,4 +1,4 @@
-//! What `execute_command` runs, and what it refuses.
+//! The commands that `execute_command` runs and refuses.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command};
 

@@ -1,4 +1,4 @@
-//! Settings: what holds, and who said so.
+//! Settings: their values and their origins.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -12,12 +12,12 @@ use crate::{
     world::{Ran, World, call},
 };
 
-/// A project with this `prowess.toml`.
+/// Returns a project with this `prowess.toml`.
 fn project(toml: &str) -> World {
     World::new().file("prowess.toml", toml)
 }
 
-/// The setting of a key, as `config --json` gives it: value and origin.
+/// Returns the value and origin of a setting from `config --json`.
 fn setting(ran: &Ran, key: &str) -> (Json, String) {
     let json = ran.json();
     let all = json["settings"].as_array().unwrap();
@@ -25,14 +25,14 @@ fn setting(ran: &Ran, key: &str) -> (Json, String) {
     (found["value"].clone(), found["origin"].as_str().unwrap().to_owned())
 }
 
-/// What a host reads from a file of this text, which lies in `project/`.
+/// Loads the settings from a file of this text in `project/`.
 fn load(toml: impl AsRef<[u8]>) -> Result<Config, ConfigError> {
     let world = World::new().file("project/prowess.toml", toml);
     let only = Some(world.path("project/prowess.toml"));
     Config::load(&Places { only, home: Some(PathBuf::from("/home/me")), ..Places::default() })
 }
 
-/// The faults of a text, as `LINE: MESSAGE; HINT`.
+/// Returns the problems of a text, as `LINE: MESSAGE; HINT`.
 fn faults(toml: impl AsRef<[u8]>) -> Vec<String> {
     let said = |it: &ConfigProblem| {
         let (line, hint) = (it.line.unwrap_or_default(), it.hint.as_deref().unwrap_or_default());
@@ -41,7 +41,7 @@ fn faults(toml: impl AsRef<[u8]>) -> Vec<String> {
     load(toml).unwrap_err().faults.iter().map(said).collect()
 }
 
-/// Runs a command and expects that the settings stop it; gives what it says.
+/// Runs a command that the settings must stop, and returns its message.
 fn refused(world: &World, arguments: &[&str]) -> String {
     let ran = world.run(arguments);
     assert_eq!((ran.code, ran.stdout()), (Some(2), ""), "{}", ran.stderr);
@@ -165,7 +165,7 @@ mod settings_come_from_several_places_the_nearest_one_first {
     #[test]
     fn a_file_of_somebody_else_is_not_taken() {
         let world = project("[skill]\ndepth = 6\n").folder("below");
-        // Only root can give a file away; anybody else sees root's own as well.
+        // Only root can change the owner of a file; anybody else can read root's own files.
         if std::os::unix::fs::chown(world.path("prowess.toml"), Some(65534), None).is_ok() {
             let ran = world.run(["config", "--json", "--cwd", "below"]);
             assert_eq!(setting(&ran, "skill.depth").0, 32);
@@ -224,7 +224,7 @@ mod a_project_cannot_take_what_is_its_user_s {
         }
     }
 
-    /// The widest value of each setting that a project may not set as it likes.
+    /// The widest value of each setting that a project may not set freely.
     const WIDEST: &[(&str, &str)] = &[
         ("skill.enabled", "true"),
         ("skill.skills_dir", "\"/\""),
@@ -283,7 +283,8 @@ mod a_project_cannot_take_what_is_its_user_s {
         ("servers", "{ docs = { command = \"evil\" } }"),
     ];
 
-    /// What a project may set as it likes: it changes which of its texts a model is shown, and how much.
+    /// Settings that a project may set freely: they decide which of its texts a model is shown, and
+    /// how much.
     const FREE: &[&str] = &[
         "skill.presets",
         "skill.depth",
@@ -324,7 +325,7 @@ mod a_project_cannot_take_what_is_its_user_s {
             assert_eq!(right.unwrap()["project"] == "yes", FREE.contains(key), "{key}");
         }
         let toml: String = WIDEST.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
-        // With a strict user nothing at all is wider than it was.
+        // With strict settings of the user nothing gets wider.
         let world = World::new().file(USER, STRICT).folder("p");
         let before = world.run(["config", "--json", "--cwd", "p"]);
         world.write("p/prowess.toml", &toml);
@@ -349,9 +350,9 @@ mod a_project_cannot_take_what_is_its_user_s {
                 // A list where there was none, a limit where there was none, or the project's own.
                 "skill.include" | "limits.idle" | "policy.roots" => true,
                 "policy.commands" | "policy.hosts" => new == json!([]),
-                // Nobody has said anything about these, and they open nothing.
+                // They are not set, and they allow nothing more.
                 "skill.watch" | "model.name" | "model.max_output" | "model.timeout" => true,
-                // It is asked about before it is started.
+                // A server needs approval before it is started.
                 "servers" => true,
                 _ => old == new,
             };
@@ -400,7 +401,7 @@ mod a_project_cannot_take_what_is_its_user_s {
             assert_eq!(asked.json()["outcome"]["status"], "refused", "{host}: {}", asked.stdout());
         }
         assert_eq!(server.connections(), 0);
-        // Neither where a public name leads there.
+        // Neither if a public name resolves to one.
         let toml = "[policy]\nhosts = [\"rebind.test\"]\n";
         let tool = |places: &Places| {
             let policy = Config::load(places).unwrap().policy("/".as_ref());
@@ -417,7 +418,7 @@ mod a_project_cannot_take_what_is_its_user_s {
             (OutcomeStatus::Refused, 0),
             "{outcome:?}"
         );
-        // Whoever names the file may have it lead there.
+        // A file named by the user may allow it.
         let places = Places { only: Some(world.path("prowess.toml")), ..Places::default() };
         let outcome = call(&tool(&places), input);
         assert_eq!((outcome.is_ok(), server.connections()), (true, 1), "{outcome:?}");
@@ -508,7 +509,7 @@ mod a_project_cannot_take_what_is_its_user_s {
         let world = project(loose);
         let mib = |it: u64| json!(it << 20);
         let ran = world.run(["config", "--json"]);
-        // Nobody else has said anything, so that the defaults are what cannot be loosened.
+        // Nothing else is set, so that the defaults cannot be loosened.
         let held = json!(["needed", "advise", "landlock", "30s", "60s", mib(1024), 64, 2048]);
         assert_eq!(json!(values(&ran)), held);
         assert_eq!(setting(&ran, "policy.approvals").1, "default");
@@ -517,7 +518,7 @@ mod a_project_cannot_take_what_is_its_user_s {
             assert!(ran.stderr.contains(said), "{said}: {}", ran.stderr);
         }
         assert_eq!(ran.stderr.matches("a project's file can only make it stricter").count(), 4);
-        // What the user has set is stricter, and what the user has loosened can be used.
+        // The user's stricter values stay, and those the user has loosened can be used.
         let user = "[policy]\nallowed_tools = \"enforce\"\n[sandbox]\nlevel = \"strong\"\n\
             [limits]\ntimeout = \"3h\"\nidle = 5\noutput = 1024\n";
         let world = world.file(USER, user);
@@ -527,7 +528,7 @@ mod a_project_cannot_take_what_is_its_user_s {
         let named = world.run(["config", "--json", "--config", "prowess.toml"]);
         let all = json!(["never", "advise", "landlock", "7200s", "60s", mib(65536), 100_000, 2048]);
         assert_eq!((json!(values(&named)), &*named.stderr), (all, ""));
-        // Whoever may set it loosely is still told what is wrong with it.
+        // A value that may be set loosely is still validated.
         let wrong = refused(&project("[limits]\ntimeout = \"soon\"\n"), &["list"]);
         assert!(wrong.contains("`limits.timeout` must be a time"), "{wrong}");
     }
@@ -561,7 +562,7 @@ mod a_project_cannot_take_what_is_its_user_s {
         );
         assert!(stderr.contains("approval is needed"), "{stderr}");
         assert!(ran(&["free"]).1 && !ran(&["no"]).1 && !ran(&["maybe"]).1);
-        // What has changed since it was approved is asked about.
+        // A change after the approval needs another approval.
         assert!(ran(&["free", "--yes"]).1 && ran(&["asks", "--yes"]).1);
         for name in ["free", "asks"] {
             world.write(format!("s/{name}/more.txt"), "more");
@@ -575,7 +576,7 @@ mod a_project_cannot_take_what_is_its_user_s {
         assert_eq!(unseen["outcome"]["status"], "refused", "{unseen}");
         let own = world.run(["config", "policy.rules", "--json"]).json();
         assert_eq!(own["settings"][0]["value"].as_array().unwrap().len(), 2, "{own}");
-        // Whoever writes down what is allowed may do so.
+        // The user's own file may allow it.
         let world = project("")
             .file(USER, rules)
             .file("s/asks/SKILL.md", named("asks", "requires-approval: true\n"));
@@ -743,13 +744,13 @@ mod a_project_cannot_take_what_is_its_user_s {
             ("10.0.0.0/8", "10.1.0.0/16"),
             ("10.0.0.0/8", "10.1.2.3:80"),
             ("*", "*:443"),
-            // What the user lists is narrower then, and holds.
+            // The user's list is narrower then, and applies.
             ("api.example.com:80", "api.example.com"),
         ] {
             assert!(held(&format!("\"{user}\""), &format!("\"{project}\"")), "{project}");
         }
         for (user, project) in [
-            // A name may lead to a private network, and `*` does not.
+            // A name may resolve to a private network, which `*` does not match.
             ("*", "a.example.com"),
             ("*.internal", "metadata.google.internal"),
             ("example.com", "example.com:22"),
@@ -949,7 +950,7 @@ mod what_is_wrong_is_said_with_its_line {
             assert_eq!(faults.len(), 1);
             assert!(faults[0].starts_with(line), "{faults:?}");
         }
-        // What editors put at the start and at the end of lines is no fault.
+        // A byte order mark and CRLF are accepted.
         let config = load("\u{feff}[skill]\r\ndepth = 2\r\n").unwrap();
         assert_eq!(config.skill.depth.value.get(), 2);
     }
@@ -999,13 +1000,13 @@ mod every_setting_is_documented {
 
     use super::*;
 
-    /// What stands in `docs`.
+    /// Returns a file of `docs`.
     fn doc(name: &str) -> String {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
         fs::read_to_string(path).unwrap_or_default()
     }
 
-    /// Every setting, as `config --json` has it.
+    /// Returns every setting of `config --json`.
     fn settings() -> Vec<Json> {
         let json = World::new().run(["config", "--json"]).json();
         json["settings"].as_array().unwrap().clone()
@@ -1062,7 +1063,7 @@ mod every_setting_is_documented {
         assert!(!takes("skill.depth", json!(33)) && !takes("sandbox.level", json!("none")));
     }
 
-    /// What is written in TOML, as JSON has it.
+    /// Converts TOML to JSON.
     fn as_json(item: &toml_edit::Item) -> Json {
         if let Some(table) = item.as_table_like() {
             return Json::Object(table.iter().map(|it| (it.0.to_owned(), as_json(it.1))).collect());
@@ -1153,7 +1154,7 @@ mod every_setting_is_documented {
         assert_eq!((ran.code, ran.stdout().trim_end()), (Some(0), path.to_str().unwrap()));
         assert!(ran.stderr.contains("does not exist yet"), "{}", ran.stderr);
         assert_eq!(world.run(["config", "--path", "--json"]).json()["exists"], false);
-        // Also while it is broken: how else would it be mended?
+        // Also while it is invalid: otherwise nobody could fix it.
         let world = world.file("home/.config/prowess/prowess.toml", "[skill");
         let ran = world.run(["config", "--path"]);
         assert_eq!((ran.code, &*ran.stderr), (Some(0), ""));
@@ -1499,7 +1500,7 @@ mod a_host_reads_settings_with_types {
             (ContextWindow::default(), RunLimits::default())
         );
         assert_eq!(config.thresholds(), prowess::Thresholds::default());
-        // Where people set something, there is somebody who can be asked.
+        // A program with settings has a person who can be asked.
         let (policy, default) = (config.policy("/".as_ref()), Policy::default());
         assert_eq!((default.writes, policy.writes), (Decision::Allow, Decision::Ask));
         assert_eq!((default.secret_reads, policy.secret_reads), (Decision::Allow, Decision::Ask));
@@ -1507,7 +1508,7 @@ mod a_host_reads_settings_with_types {
         assert_eq!(default.unlisted_commands, UnlistedCommands::Deny);
         assert_eq!(policy.unlisted_commands, UnlistedCommands::Ask);
         let (options, default) = (config.options(), Options::default());
-        // What is set is set by people, whose skills are larger and lie deeper than a library takes unasked.
+        // People's skills are larger and nested deeper than a library loads by default.
         assert_eq!(options.limits.max_file_size, 10 * 1024 * 1024);
         assert_eq!(options.limits.max_skill_size, 64 * 1024 * 1024);
         assert_eq!((options.limits.depth, options.watch), (prowess::DEEPEST, default.watch));

@@ -1,4 +1,4 @@
-//! How much of a skill the model sees.
+//! The disclosure of skills to a model.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use crate::world::{Counting, SKILLS, World};
 const FORMATS: [Format; 3] = [Format::Names, Format::List, Format::Xml];
 
-/// A library over files in memory, and what counts their being read.
+/// Returns a library over files in memory, and its counter of reads.
 fn in_memory(files: &[(&str, &str)]) -> (Arc<Library>, Arc<Counting>) {
     let files = files.iter().map(|it| (it.0.to_owned(), it.1.as_bytes().to_vec()));
     let source = Arc::new(Counting::new(Memory::new(Scope::Project, "memory", files)));
@@ -19,7 +19,7 @@ fn in_memory(files: &[(&str, &str)]) -> (Arc<Library>, Arc<Counting>) {
     (Arc::new(Library::load(&options).unwrap()), source)
 }
 
-/// The one skill of a world.
+/// Returns the disclosed text of the one skill of a world.
 fn told(world: &World, arguments: Option<&str>) -> String {
     invoke(world.load().skills().next().unwrap(), arguments).unwrap()
 }

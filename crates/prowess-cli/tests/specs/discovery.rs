@@ -679,14 +679,14 @@ mod of_two_skills_of_one_name_the_nearer_is_taken {
         World::new().skill("deploy", "The project's").skill_in("home/mine", "deploy", "The user's")
     }
 
-    /// The words that `list` prints for a person, one skill a line.
+    /// Returns the first word of each line that `list` prints.
     fn listed(world: &World, arguments: &[&str]) -> Vec<String> {
         let ran = world.run(["list"].iter().chain(arguments));
         let words = |line: &str| line.split('\t').next().unwrap().to_owned();
         ran.stdout().lines().map(words).collect()
     }
 
-    /// Fails unless every skill is found by its address.
+    /// Asserts that every skill is found by its selector.
     fn assert_addresses(library: &Library) {
         for skill in library.all() {
             let address = library.address(skill);
@@ -753,7 +753,7 @@ mod of_two_skills_of_one_name_the_nearer_is_taken {
             listed(&world, &["--dir", "skills", "--dir", "~/mine"]),
             ["deploy", "project:user:deploy"]
         );
-        // Where no such scope has the name, it is a name like any other.
+        // If no such scope has the name, it is a name like any other.
         let library = world.load();
         assert_eq!(&*library.get("user:deploy").unwrap().manifest.description, "Not the user's");
     }
@@ -820,7 +820,7 @@ mod of_two_skills_of_one_name_the_nearer_is_taken {
         let said = world.list_with(&["--dir", "copy"]);
         assert_eq!((said.names().len(), said.rules()), (2, vec!["name-taken"]));
 
-        // Put one behind the other, the paths and bytes of their files are the same.
+        // Concatenated, the paths and bytes of their files are the same.
         let world = World::new()
             .skill("deploy", "Same")
             .file("skills/deploy/a", "bc")
@@ -834,7 +834,7 @@ mod of_two_skills_of_one_name_the_nearer_is_taken {
 mod real_skills_load {
     use super::*;
 
-    /// Frontmatters in the forms in which skills are published, each with what it describes.
+    /// Frontmatters in the forms in which skills are published, each with its description.
     const PUBLISHED: &[(&str, &str, &str)] = &[
         (
             "web-forms",

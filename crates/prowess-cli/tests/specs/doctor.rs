@@ -1,4 +1,4 @@
-//! What other clients make of skills.
+//! The verdicts of other clients on skills.
 
 use std::{fs, path::Path};
 
@@ -7,11 +7,11 @@ use serde_json::Value as Json;
 
 use crate::world::{Ran, World, program};
 
-/// Where most clients look, with the user and in a project.
+/// The directories of most clients, of the user and of a project.
 const USER: &str = "home/.agents/skills";
 const PROJECT: &str = ".agents/skills";
 
-/// What `doctor NAME --json` says of the only skill of that name.
+/// The output of `doctor NAME --json` for the only skill of that name.
 struct Told(Json);
 
 fn told(world: &World, name: &str) -> Told {
@@ -25,12 +25,12 @@ impl Told {
         self.0["verdicts"][client].as_str().unwrap_or_else(|| panic!("no client `{client}`"))
     }
 
-    /// The verdicts of some clients.
+    /// Returns the verdicts of some clients.
     fn verdicts<const N: usize>(&self, clients: [&str; N]) -> [&str; N] {
         clients.map(|it| self.verdict(it))
     }
 
-    /// Why a client does what it does, and what to do about it.
+    /// Returns the reason of a client's verdict, with the hint.
     fn why(&self, client: &str) -> String {
         let notes = self.0["notes"].as_array().unwrap().iter();
         let own = notes.filter(|it| it["client"] == client);
@@ -39,7 +39,7 @@ impl Told {
     }
 }
 
-/// What becomes of skills in a client, by their paths within the world.
+/// Returns the verdicts of a client on skills, by their paths within the world.
 fn by_path(world: &World, name: &str, client: &str) -> Vec<(String, String)> {
     let said = world.run(["doctor", name, "--json", "--all"]).json();
     let skills = said["skills"].as_array().unwrap().iter();
@@ -58,7 +58,7 @@ fn document(name: &str, more: &str) -> String {
     format!("---\nname: {name}\n{more}---\n\nDo it.\n")
 }
 
-/// Has those clients judged that are named, and else all, whichever are installed on this machine.
+/// Runs `doctor` for the named clients, otherwise for all, whichever are installed on this machine.
 fn run(world: &World, arguments: &[&str]) -> Ran {
     let all: &[&str] = if arguments.contains(&"--client") { &[] } else { &["--all"] };
     world.run(["doctor"].iter().chain(arguments).chain(all))
@@ -209,7 +209,8 @@ mod where_a_skill_lies_decides_who_finds_it {
 mod what_is_in_a_file_is_judged_as_each_client_reads_it {
     use super::*;
 
-    /// A skill with these fields behind its name, where most clients look and where Claude Code does.
+    /// Returns a world with a skill with these fields after its name, in the directory of most
+    /// clients and in that of Claude Code.
     fn with(name: &str, more: &str) -> World {
         World::new()
             .file(format!("{USER}/{name}/SKILL.md"), document(name, more))
@@ -738,7 +739,7 @@ every client loads what it finds, as far as is known
 mod only_installed_clients_are_judged {
     use super::*;
 
-    /// Runs the program with these directories for programs.
+    /// Runs the program with this `PATH`.
     fn with_path(world: &World, path: &str, arguments: &[&str]) -> Ran {
         let path = world.path(path);
         world.run_with(&[("PATH", path.to_str().unwrap())], ["doctor"].iter().chain(arguments))

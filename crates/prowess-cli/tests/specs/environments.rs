@@ -1,4 +1,4 @@
-//! What the scripts of skills need: declared, imported, missing.
+//! The needs of the scripts of skills: declared, imported, missing.
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
@@ -6,20 +6,20 @@ use serde_json::{Value as Json, json};
 
 use crate::world::{SKILLS, World};
 
-/// A skill called `pdf`, with these files.
+/// Returns a world with a skill `pdf` with these files.
 fn pdf(files: &[(&str, &str)]) -> World {
     let world = World::new().skill("pdf", "Reads PDF files.");
     files.iter().fold(world, |world, (path, text)| world.file(format!("skills/pdf/{path}"), text))
 }
 
-/// What `show --json` says that the skill `pdf` needs.
+/// Returns the needs of the skill `pdf` from `show --json`.
 fn needs(world: &World) -> Json {
     let ran = world.run(["show", "pdf", "--json"].iter().chain(&SKILLS));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     ran.json()["needs"].clone()
 }
 
-/// The environment of a script.
+/// Returns the environment of a script.
 fn environment<'a>(needs: &'a Json, script: &str) -> &'a Json {
     let scripts = needs["scripts"].as_array().unwrap();
     let found = scripts.iter().find(|it| it["path"] == script);
@@ -30,7 +30,8 @@ fn environment<'a>(needs: &'a Json, script: &str) -> &'a Json {
     }
 }
 
-/// The packages of a script: what an installer is given, `?` for an optional one, `~` for a guess, and the place.
+/// Returns the packages of a script: the requirement, `?` for an optional one, `~` for a guess, and
+/// the place.
 fn packages(needs: &Json, script: &str) -> Vec<String> {
     let packages = environment(needs, script)["packages"].as_array().cloned().unwrap_or_default();
     let own = packages.iter().filter(|it| {
@@ -384,7 +385,7 @@ mod where_nothing_is_declared_imports_tell {
 mod a_person_sees_what_is_needed_and_what_is_missing {
     use super::*;
 
-    /// A skill, and a machine with a Python that has some packages.
+    /// Returns a skill, and a machine with a Python that has some packages.
     fn machine() -> World {
         let compatibility = "compatibility: Requires git and ffmpeg\n";
         let text =
@@ -398,7 +399,7 @@ mod a_person_sees_what_is_needed_and_what_is_missing {
             )
             .file("usr/bin/python3.11", "")
             .file("usr/bin/git", "")
-            // What a version manager puts before the Python that it starts.
+            // The shim of a version manager.
             .file("shims/python3", "#!/bin/sh\n")
             .folder("usr/lib/python3.11/site-packages/pypdf-5.1.0.dist-info")
             .folder("usr/lib/python3.11/site-packages/lxml-4.9.1.dist-info")

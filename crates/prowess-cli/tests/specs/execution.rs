@@ -1,4 +1,4 @@
-//! What comes of a skill that is run, through the program and through the library.
+//! Outcomes of skills that are run, by the program and by the library.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::world::{Ran, SKILLS, World};
 
-/// A skill of a type with a body, in `skills/`.
+/// Adds a skill of a type with a body, in `skills/`.
 fn typed(world: World, kind: &str, name: &str, body: &str) -> World {
     let text =
         format!("---\nname: {name}\ndescription: Does {name}\ntype: {kind}\n---\n\n{body}\n");
@@ -25,7 +25,7 @@ fn script(world: World, name: &str, script: &str) -> World {
     typed(world, "script", name, &format!("```sh\n{script}\n```"))
 }
 
-/// A script with the schema of what it takes.
+/// Adds a script with a schema of its parameters.
 fn taking(world: World, name: &str, text: &str, schema: &Json) -> World {
     let body = format!("```sh\n{text}\n```\n\n## Parameters\n\n```json\n{schema:#}\n```");
     typed(world, "script", name, &body)
@@ -36,21 +36,21 @@ fn run(world: &World, arguments: &[&str]) -> Ran {
     world.run(["run"].iter().chain(arguments).chain(&SKILLS))
 }
 
-/// What came of running a skill of `skills/`, and how the program exited.
+/// Returns the exit code and the outcome of a skill of `skills/`.
 fn outcome(world: &World, arguments: &[&str]) -> (Option<i32>, Json) {
     let ran = run(world, &[arguments, &["--json"]].concat());
     let mut json = ran.json();
     (ran.code, json["outcome"].take())
 }
 
-/// What a script printed that came out well.
+/// Returns the output of a script that succeeds.
 fn stdout(world: &World, arguments: &[&str]) -> String {
     let (code, outcome) = outcome(world, arguments);
     assert_eq!((code, &outcome["status"]), (Some(0), &json!("ok")), "{outcome:#}");
     outcome["stdout"].as_str().unwrap().to_owned()
 }
 
-/// The files and folders of a folder; nothing when there is no folder.
+/// Returns the entries of a folder; none if it does not exist.
 fn listed(path: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(path) else { return Vec::new() };
     let mut names: Vec<String> =
@@ -59,7 +59,7 @@ fn listed(path: &Path) -> Vec<String> {
     names
 }
 
-/// How many processes have this word in their command line.
+/// Returns the number of processes with this word in their command line.
 fn alive(word: &str) -> usize {
     let is_one = |path: &Path| {
         let line = fs::read(path.join("cmdline")).unwrap_or_default();
@@ -71,7 +71,7 @@ fn alive(word: &str) -> usize {
     processes.filter(|it| is_one(it)).count()
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 fn wait(what: &str, holds: impl Fn() -> bool) {
     let start = Instant::now();
     while !holds() {
@@ -599,7 +599,7 @@ mod whatever_a_script_does_is_an_outcome {
         assert!(outcome["duration_ms"].is_u64() && outcome["sandbox"].is_string(), "{outcome:#}");
     }
 
-    /// Starts the program without waiting for it; its temporary files lie in `tmp`.
+    /// Starts the program without waiting for it; its temporary files are in `tmp`.
     fn started(world: &World, arguments: &[&str]) -> (Child, BufReader<std::process::ChildStdout>) {
         let mut child = Command::new(env!("CARGO_BIN_EXE_prowess"))
             .args(["run"].iter().chain(arguments).chain(&SKILLS))
@@ -609,7 +609,7 @@ mod whatever_a_script_does_is_an_outcome {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A test that is started in the background would hand down that interrupts are ignored.
+            // A test that is started in the background would pass on that interrupts are ignored.
             .process_group(0)
             .spawn()
             .unwrap();
@@ -928,7 +928,7 @@ mod a_script_runs_among_the_files_that_were_approved {
         assert_eq!((code, &outcome["stdout"]), (Some(1), &json!(listed)), "{outcome:#}");
         assert!(outcome["stderr"].as_str().unwrap().contains("ead-only"), "{outcome:#}");
         assert_eq!(fs::read_to_string(world.path("skills/one/data")).unwrap(), "data\n");
-        // What lies behind a linked folder runs as well, unless it belongs to another skill.
+        // A script behind a linked folder runs as well, unless it belongs to another skill.
         let world = world.file("skills/shared/run", "#!/bin/sh\necho ran\n");
         let world = world.skill("two", "b").link("skills/two/linked", "../shared");
         let ran = world.run(["run", "two", "--script", "linked/run", "--dir", "skills"]);

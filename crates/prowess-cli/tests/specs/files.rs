@@ -1,4 +1,4 @@
-//! What tools read and write.
+//! Files that tools read and write.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What is safe to put right.
+//! Safe fixes.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 
 use crate::world::{Ran, World};
 
-/// The skill `pdf` with more fields.
+/// Returns the skill `pdf` with more fields.
 fn with(fields: &str) -> String {
     format!("---\nname: pdf\ndescription: Reads when asked.\n{fields}---\n\nRead the file.\n")
 }
@@ -32,7 +32,7 @@ fn text(world: &World, path: &str) -> String {
     String::from_utf8(bytes(world, path)).unwrap()
 }
 
-/// What becomes of the skill `pdf` of this text.
+/// Fixes the skill `pdf` of this text, and returns the new text.
 fn fixed(before: impl AsRef<[u8]>, more: &[&str]) -> String {
     let world = World::new().document("pdf", before);
     let ran = fix(&world, more);
@@ -40,7 +40,7 @@ fn fixed(before: impl AsRef<[u8]>, more: &[&str]) -> String {
     text(&world, "skills/pdf/SKILL.md")
 }
 
-/// The names in a folder.
+/// Returns the names in a folder.
 fn names(world: &World, path: &str) -> Vec<String> {
     let entries = fs::read_dir(world.path(path)).unwrap();
     let mut names: Vec<_> =
@@ -144,7 +144,7 @@ mod what_is_found_is_put_right {
             let skill = said.skill("pdf");
             assert_eq!((&skill["type"], &skill["status"]), (&"script".into(), &"draft".into()));
         }
-        // There nobody would know that it is not in use.
+        // There nobody would know that it is disabled.
         let retired = with("status: retired\n");
         let world = World::new().document("pdf", &retired);
         fix(&world, &[]);
@@ -396,7 +396,7 @@ mod a_file_is_written_whole_or_not_at_all {
         let world = World::new().document("colon", COLON);
         let path = world.path("skills/colon/SKILL.md");
         let flags = XattrFlags::empty();
-        // Not every file system has them.
+        // Not every file system has extended attributes.
         if setxattr(&path, "user.mark", b"mine", flags).is_ok() {
             assert_eq!(fix(&world, &[]).code, Some(0));
             let mut value = [0; 8];
@@ -503,7 +503,7 @@ mod what_changes_is_seen {
         let json = fix(&stage(), &["--dry-run", "--json"]).json();
         let json = json["fixed"].as_array().unwrap().iter().map(|it| it["diff"].as_str().unwrap());
         let json = json.collect::<String>().into_bytes();
-        // A lone CR moves the cursor, and is shown.
+        // A lone CR moves the cursor, and is escaped.
         for (diff, but) in [(plain, "skills/lone/SKILL.md"), (json, "")] {
             let world = stage().file("a.patch", diff);
             let mut git = Command::new("git");

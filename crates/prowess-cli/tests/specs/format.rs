@@ -5,12 +5,12 @@ use serde_json::json;
 
 use crate::world::{World, parsed};
 
-/// A text whose frontmatter has a name, a description and these lines.
+/// Returns a text whose frontmatter has a name, a description and these lines.
 fn with(lines: &str) -> String {
     format!("---\nname: deploy-staging\ndescription: Deploy app\n{lines}---\n\n# Deploy\n")
 }
 
-/// The manifest of a text of which a skill can be made.
+/// Returns the manifest of a text that is a valid skill.
 fn manifest(text: &str) -> Manifest {
     let parsed = parsed(text);
     parsed.manifest.unwrap_or_else(|| panic!("{:?}", parsed.findings))
@@ -121,7 +121,7 @@ mod what_stands_under_the_frontmatter_is_the_content {
 mod no_skill_is_made_of_what_is_not_one {
     use super::*;
 
-    /// A world with a good skill beside this text.
+    /// Returns a world with a good skill beside this text.
     fn beside(text: &str) -> World {
         World::new().skill("good", "Stays").document("bad", text)
     }

@@ -6,12 +6,12 @@ use serde_json::json;
 
 use crate::world::{Said, World, resources};
 
-/// A world with one good skill, for the bad ones to leave alone.
+/// Returns a world with one good skill, which the bad ones must not affect.
 fn world() -> World {
     World::new().skill("good", "Stays when asked")
 }
 
-/// Fails unless the good skill alone is listed, and `path` has an error of this rule.
+/// Asserts that only the good skill is listed, and `path` has an error of this rule.
 fn assert_left_out(said: &Said, path: &str, rule: &str) {
     assert_eq!(said.names(), ["good"], "{said:?}");
     let finding = said.finding(rule);
@@ -400,7 +400,7 @@ mod nothing_reaches_the_terminal_that_moves_it {
     /// Clears the screen, sets the clipboard and title, turns the text around, and hides some.
     const TRICKS: &str = "a\x1b[2J\x1b]52;c;eA==\x07\u{9b}1A\u{202e}b\u{2066}\u{200b}\u{e0041}c\rd";
 
-    /// The same inside double quotes of YAML.
+    /// Returns the same inside double quotes of YAML.
     fn quoted() -> String {
         let hex = |c: char| format!("\\U{:08x}", u32::from(c));
         TRICKS
@@ -450,7 +450,7 @@ mod nothing_reaches_the_terminal_that_moves_it {
         assert_eq!(said.skill("tricky")["tags"], json!([TRICKS]));
         let listed = world.run(["list", "--dir", "skills"]);
         assert!(listed.stdout().contains("\\u{1b}"), "{}", listed.stdout());
-        // What a model is not shown, `show` does not show either.
+        // Text that a model is not shown, `show` does not print either.
         let shown = world.run(["show", "tricky", "--dir", "skills"]);
         assert!(!shown.stdout().contains("\\u{1b}"), "{}", shown.stdout());
     }

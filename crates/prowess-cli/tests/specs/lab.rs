@@ -15,7 +15,7 @@ use crate::{
     world::{Ran, World},
 };
 
-/// Skills about different things.
+/// Returns a world with skills about different things.
 fn tools() -> World {
     World::new()
         .skill("merge-pdf", "Merge and split PDF documents. Use when pages should be combined.")
@@ -27,7 +27,7 @@ fn lab(world: &World, arguments: &[&str]) -> Ran {
     world.run([&["lab", "--dir", "skills"], arguments].concat())
 }
 
-/// What `--json` says, whatever the exit code.
+/// Returns the output of `--json`, whatever the exit code.
 fn report(world: &World, arguments: &[&str]) -> Json {
     lab(world, &[&["--json"], arguments].concat()).json()
 }
@@ -568,7 +568,7 @@ mod the_report_can_be_looked_at {
         "document.querySelector('[aria-selected=true] .label').firstChild.textContent";
     const DETAIL: &str = "document.getElementById('detail').textContent";
 
-    /// A library with something of every kind.
+    /// Returns a world with a problem of every kind.
     fn troubled() -> World {
         let shoes = "Polish leather with wax. Use when boots look dull.";
         let helper = "---\nname: helper\ndescription: Use this when you need it.\n---\nGrind beans for espresso, then froth milk for espresso.\n";
@@ -597,7 +597,7 @@ mod the_report_can_be_looked_at {
             "script -qec '{}' /dev/null",
             script.replace("\"$0\"", "'\"$0\"'")
         ));
-        // What was shown for a while is gone.
+        // Progress lines were erased.
         let lines = ran.stdout().lines().map(|it| it.rsplit("\x1b[K").next().unwrap_or(it));
         let lines: Vec<&str> = lines.map(str::trim_end).collect();
         assert!(lines[0].starts_with("Never found"), "{lines:#?}");

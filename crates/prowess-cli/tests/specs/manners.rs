@@ -4,20 +4,20 @@ use std::{
 
 use crate::world::{Ran, SKILLS, World, program};
 
-/// What the program offers a shell for the last of these words.
+/// Asks the program for completions of the last of these words.
 fn offered(world: &World, words: &[&str]) -> Ran {
     let index = (words.len() - 1).to_string();
     let asked = [("PROWESS_COMPLETE", "bash"), ("_CLAP_COMPLETE_INDEX", &index)];
     world.run_with(&asked, ["--"].iter().chain(words))
 }
 
-/// What is offered, as words.
+/// Returns the candidates.
 fn offers(world: &World, words: &[&str]) -> Vec<String> {
     offered(world, words).stdout().lines().map(str::to_owned).collect()
 }
 
-/// Runs the program at a terminal of so many columns; all that it prints is its stdout, without what
-/// was shown for a while.
+/// Runs the program at a terminal of this width; its stdout is everything printed, without progress
+/// lines.
 fn at_width(world: &World, columns: usize, arguments: &str) -> Ran {
     let line = format!("stty rows 50 cols {columns}; {} {arguments}", program());
     let quoted = line.replace('\'', "'\\''");
@@ -36,7 +36,7 @@ fn brewing() -> World {
         .document("milk", "---\nname: milk\ndescription: Warms milk\nstatus: disabled\n---\n\nx\n")
 }
 
-/// Every command with what makes it print something, and nobody else needed.
+/// Every command with arguments that make it print something without a person.
 const COMMANDS: &[&[&str]] = &[
     &["list"],
     &["check", "skills"],
@@ -63,7 +63,7 @@ const COMMANDS: &[&[&str]] = &[
 mod a_shell_completes_what_can_be_typed {
     use super::*;
 
-    /// The words that the program gets for each line that is typed into bash, Tab among its keys.
+    /// Returns the words that the program gets for each line typed into bash, Tab among its keys.
     fn typed_in_bash(world: &World, lines: &[&str]) -> Vec<String> {
         let rc = r#"
             prowess() {
@@ -231,7 +231,7 @@ mod a_shell_completes_what_can_be_typed {
             world.run_with(&[("PROWESS_COMPLETE", "csh")], ["--", "prowess", ""]).stderr,
             ""
         );
-        // Nothing of it stays where nobody asks.
+        // The variable has no effect without a request.
         assert_eq!(world.run_with(&[("PROWESS_COMPLETE", "")], ["list"]).code, Some(0));
     }
 
@@ -266,7 +266,7 @@ fn processor_time(world: &World, command: &str) -> f64 {
         .sum()
 }
 
-/// The commands that a short help lists: their names, and nothing else in it, begin behind two blanks.
+/// Returns the names of the commands in a short help: only they begin after two blanks.
 fn names(help: &str) -> Vec<String> {
     let lines = help.lines().filter_map(|it| it.strip_prefix("  "));
     let names = lines.filter(|it| it.starts_with(|c: char| c.is_ascii_lowercase()));
@@ -277,7 +277,7 @@ fn names(help: &str) -> Vec<String> {
 mod there_is_a_manual {
     use super::*;
 
-    /// The commands, and those below them, as help lists them.
+    /// Returns the commands and subcommands that help lists.
     fn commands(world: &World) -> Vec<String> {
         let below = |words: &[&str]| {
             let ran = world.run(words.iter().chain(&["-h"]));
@@ -524,7 +524,7 @@ mod output_fits_its_reader {
             let text = format!("---\nname: skill-{number}\ndescription: Does it\n---\n\n{body}\n");
             it.document(&format!("skill-{number}"), text)
         });
-        // One core has to do what would be quick on many.
+        // One core has to do the work of many.
         let find = format!("taskset -c 0 {} find --no-cache beans --dir skills", program());
         let at_terminal = |line: &str| {
             let line = format!("stty rows 9 cols 80; {line}");
@@ -659,8 +659,8 @@ mod what_people_see_is_kept {
         }
     }
 
-    /// What the commands of transcripts find. The place is as long on every machine, since lines are
-    /// broken by their length.
+    /// Returns the world of the transcripts. Its path has the same length on every machine, since
+    /// lines are wrapped by their length.
     fn stage() -> World {
         World::within(Path::new("/tmp"))
             .skill("brew-coffee", "Brews coffee in any pot there is. Use when somebody is tired or asks for coffee.")
@@ -669,7 +669,8 @@ mod what_people_see_is_kept {
             .file("plugins/lamp/plugin-manifest.json", r#"{"name": "lamp", "version": "1.0", "description": "Lights up"}"#)
     }
 
-    /// Runs the lines of a transcript that begin with `$`, on a new stage of so many `columns`.
+    /// Runs the lines of a transcript that begin with `$`, in a new world and at a width of
+    /// `columns`.
     fn play(transcript: &str) -> String {
         let mut world = stage();
         let mut columns = 80;
@@ -682,7 +683,7 @@ mod what_people_see_is_kept {
             } else if let Some(arguments) = line.strip_prefix("$ prowess") {
                 let ran = at_width(&world, columns, arguments.trim());
                 let shown = ran.stdout().replace(program(), "prowess");
-                // The working directory first: it lies in the folder of both.
+                // The working directory first: it is in the folder of both.
                 let folders = [world.path("skills"), world.path("home")];
                 let folders = folders.map(|it| it.parent().unwrap().display().to_string());
                 let shown = folders

@@ -1,4 +1,4 @@
-//! Which skills fit a request.
+//! Skills that match a request.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 
 use crate::world::{Ran, SKILLS, World};
 
-/// A library in memory: names, each with what stands behind it in the `SKILL.md`.
+/// Returns a library in memory: names, each with the rest of its `SKILL.md`.
 pub(crate) fn library_of(skills: &[(&str, &str)]) -> Library {
     let files = skills.iter().map(|(name, rest)| {
         (format!("{name}/SKILL.md"), format!("---\nname: {name}\n{rest}\n").into_bytes())
@@ -20,7 +20,7 @@ pub(crate) fn library_of(skills: &[(&str, &str)]) -> Library {
     Library::load(&Options { sources: vec![source], ..Options::default() }).unwrap()
 }
 
-/// A library in memory: names and descriptions.
+/// Returns a library in memory: names and descriptions.
 pub(crate) fn library(skills: &[(&str, &str)]) -> Library {
     let documents: Vec<(&str, String)> = skills
         .iter()
@@ -33,7 +33,7 @@ fn names<'m>(matches: &[Match<'m>]) -> Vec<&'m str> {
     matches.iter().map(|it| &*it.skill.manifest.name).collect()
 }
 
-/// The names of what a request finds, best first.
+/// Returns the names of the skills that a request finds, best first.
 pub(crate) fn found<'lib>(library: &'lib Library, request: &str) -> Vec<&'lib str> {
     names(&matches(library, request, 100))
 }
@@ -55,7 +55,7 @@ fn answer(world: &World, arguments: &[&str]) -> Json {
     find(world, &[&["--json"], arguments].concat()).json()
 }
 
-/// The names of a document's matches.
+/// Returns the names of a document's matches.
 fn matched(document: &Json) -> Vec<&str> {
     let matches = document["matches"].as_array().unwrap();
     matches.iter().map(|it| it["name"].as_str().unwrap()).collect()
@@ -65,7 +65,7 @@ fn keys(object: &Json) -> Vec<&str> {
     object.as_object().unwrap().keys().map(String::as_str).collect()
 }
 
-/// A house with skills that have little to do with each other.
+/// Returns skills that have little to do with each other.
 fn house() -> Library {
     library(&[
         ("bake-bread", "Bakes sourdough bread and rolls in a hot oven"),
@@ -82,7 +82,7 @@ fn house_on_disk() -> World {
         .skill("wash-car", "Washes a car with soap and a sponge")
 }
 
-/// Requests of all kinds.
+/// Returns requests of all kinds.
 fn odd_requests() -> Vec<String> {
     let mut requests: Vec<String> = [
         "",

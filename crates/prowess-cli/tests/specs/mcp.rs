@@ -10,7 +10,7 @@ use crate::{
     world::{World, unfenced, with_code},
 };
 
-/// A world with so many skills, each about a thing of its own.
+/// Returns a world with this many skills, each about a thing of its own.
 fn many(count: usize) -> World {
     (0..count).fold(World::new(), |world, n| {
         let description =
@@ -19,13 +19,13 @@ fn many(count: usize) -> World {
     })
 }
 
-/// What a model reads of a result, which is no error.
+/// Returns the text of a result that is not an error.
 fn told(result: &Json) -> String {
     assert_eq!(result["isError"], false, "{result}");
     unfenced(&texts(result))
 }
 
-/// What a model reads of a result that is an error.
+/// Returns the text of a result that is an error.
 fn wrong(result: &Json) -> String {
     assert_eq!(result["isError"], true, "{result}");
     texts(result)
@@ -36,7 +36,7 @@ fn texts(result: &Json) -> String {
     content.iter().map(|it| it["text"].as_str().unwrap()).collect::<Vec<_>>().join("\n")
 }
 
-/// What `use_skill` and the others take.
+/// Returns the arguments of `use_skill` and the like.
 fn named(name: &str) -> Json {
     json!({"name": name})
 }
@@ -128,7 +128,7 @@ mod three_tools_are_enough_for_any_number_of_skills {
         let text = told(&result);
         assert!(text.starts_with("Best first, of 32 skills:\n- zebra ("), "{text}");
         assert!(text.contains("%, full): Paints stripes on horses."), "{text}");
-        // What is structured is what the schema says.
+        // Structured content matches the schema.
         let tools = client.request("tools/list", json!({}));
         let schema = &tools["tools"][0]["outputSchema"];
         let keys = |it: &Json| it.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();
@@ -359,7 +359,7 @@ mod a_client_tells_what_skills_say_from_what_the_server_says {
         let prompt = client.request("prompts/get", named("evil"));
         let prompt = prompt["messages"][0]["content"]["text"].as_str().unwrap();
         assert!(prompt.starts_with(&begin) && prompt.ends_with(&end), "{prompt}");
-        // What a client checks against a digest is the file itself.
+        // A client checks the digest against the file itself.
         let uri = json!({"uri": "skill://project/evil/notes.md"});
         let resource = client.request("resources/read", uri);
         assert_eq!(resource["contents"][0]["text"], "a\u{202e}b");
@@ -396,7 +396,7 @@ mod a_client_tells_what_skills_say_from_what_the_server_says {
 mod the_policy_holds_for_every_client {
     use super::*;
 
-    /// What finds, tells, lists and completes skills, all that they say in one text.
+    /// Finds, loads, lists and completes a skill, and returns all answers in one text.
     fn everything(world: &World, name: &str) -> String {
         let mut client = McpClient::new(world);
         let mut all = client.server["instructions"].to_string();

@@ -1,4 +1,5 @@
-//! Clients of `prowess mcp` that speak JSON-RPC and HTTP themselves, so that no SDK hides what is said.
+//! Clients of `prowess mcp` that speak JSON-RPC and HTTP themselves, so that no SDK hides a
+//! message.
 
 use std::{
     collections::VecDeque,
@@ -16,15 +17,15 @@ use tempfile::NamedTempFile;
 
 use crate::world::{SKILLS, World};
 
-/// Longer than any answer takes here.
+/// A timeout longer than any answer takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Which protocol a client speaks.
+/// The protocol of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Revision {
     /// `initialize` comes first.
     Handshake(&'static str),
-    /// Every request says for itself what `initialize` said: 2026-07-28.
+    /// Every request carries the data of `initialize`: 2026-07-28.
     Stateless,
 }
 
@@ -39,17 +40,17 @@ pub(crate) struct McpClient {
     stderr: NamedTempFile,
     revision: Revision,
     asked: u64,
-    /// What came in while something else was waited for.
+    /// Messages that arrived while another was waited for.
     waiting: VecDeque<Json>,
-    /// What the server said of itself: the result of `initialize` or `server/discover`.
+    /// The server's description: the result of `initialize` or `server/discover`.
     pub(crate) server: Json,
 }
 
-/// How the server ended.
+/// The end of the server.
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
     pub(crate) stderr: String,
-    /// What it had still to say.
+    /// Its last messages.
     pub(crate) said: Vec<String>,
 }
 
@@ -59,19 +60,19 @@ impl McpClient {
         Self::with(world, V2025, &[])
     }
 
-    /// The same in another revision, with more arguments.
+    /// Like [`new`](Self::new), in another revision, with more arguments.
     pub(crate) fn with(world: &World, revision: Revision, arguments: &[&str]) -> Self {
         let mut client = Self::silent(world, arguments);
         client.begin(revision);
         client
     }
 
-    /// Starts the server and says nothing yet.
+    /// Starts the server without a message.
     pub(crate) fn silent(world: &World, arguments: &[&str]) -> Self {
         Self::of(world, &[&SKILLS, arguments].concat())
     }
 
-    /// Does the same over whatever skills the server finds by itself.
+    /// Like [`silent`](Self::silent), over the skills that the server finds by itself.
     pub(crate) fn of(world: &World, arguments: &[&str]) -> Self {
         let stderr = NamedTempFile::new().unwrap();
         let mut child = world
@@ -99,7 +100,7 @@ impl McpClient {
         }
     }
 
-    /// Begins as a revision asks.
+    /// Sends the first messages of a revision.
     pub(crate) fn begin(&mut self, revision: Revision) {
         self.revision = revision;
         self.server = match revision {
@@ -115,14 +116,14 @@ impl McpClient {
         };
     }
 
-    /// Asks, and gives the result; an error is none.
+    /// Sends a request that succeeds, and returns its result.
     pub(crate) fn request(&mut self, method: &str, params: Json) -> Json {
         let mut answer = self.ask(method, params);
         assert!(answer.get("error").is_none(), "{method}: {answer}");
         answer["result"].take()
     }
 
-    /// Asks for what cannot be had, and gives the error.
+    /// Sends a request that fails, and returns its error.
     pub(crate) fn error(&mut self, method: &str, params: Json) -> Json {
         let mut answer = self.ask(method, params);
         assert!(answer.get("result").is_none(), "{method}: {answer}");
@@ -134,13 +135,13 @@ impl McpClient {
         self.request("tools/call", json!({"name": tool, "arguments": arguments}))
     }
 
-    /// Asks, and gives the whole answer.
+    /// Sends a request, and returns the whole answer.
     pub(crate) fn ask(&mut self, method: &str, params: Json) -> Json {
         let id = self.post(method, params);
         self.answer(id)
     }
 
-    /// Asks without waiting; the answer will have the id that is given.
+    /// Sends a request without waiting, and returns its id.
     pub(crate) fn post(&mut self, method: &str, params: Json) -> u64 {
         self.asked += 1;
         let id = self.asked;
@@ -149,7 +150,7 @@ impl McpClient {
         id
     }
 
-    /// Waits for the answer to what was asked.
+    /// Waits for the answer to a request.
     pub(crate) fn answer(&mut self, id: u64) -> Json {
         self.wait_for(|it| it["id"] == id && it.get("method").is_none())
             .unwrap_or_else(|| panic!("no answer to {id}: {}", self.stderr()))
@@ -159,7 +160,7 @@ impl McpClient {
         self.say(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
-    /// Waits for a notification of the server, and gives its params.
+    /// Waits for a notification of the server, and returns its params.
     pub(crate) fn notification(&mut self, method: &str) -> Json {
         let mut found = self
             .wait_for(|it| it["method"] == method)
@@ -167,7 +168,7 @@ impl McpClient {
         found["params"].take()
     }
 
-    /// Whatever the server says next.
+    /// Returns the next message of the server.
     pub(crate) fn next(&mut self) -> Json {
         self.wait_for(|_| true).unwrap_or_else(|| panic!("nothing said: {}", self.stderr()))
     }
@@ -177,7 +178,7 @@ impl McpClient {
         self.write(format!("{message}\n"));
     }
 
-    /// Sends bytes as they are, whatever they are.
+    /// Sends raw bytes.
     pub(crate) fn write(&mut self, bytes: impl AsRef<[u8]>) {
         let stdin = self.stdin.as_mut().unwrap();
         stdin.write_all(bytes.as_ref()).unwrap();
@@ -192,7 +193,7 @@ impl McpClient {
         fs::read_to_string(self.stderr.path()).unwrap()
     }
 
-    /// Leaves, and waits for the server to end.
+    /// Disconnects, and waits for the server to end.
     pub(crate) fn leave(mut self) -> Ended {
         drop(self.stdin.take());
         self.end()
@@ -213,7 +214,7 @@ impl McpClient {
         Ended { code: status.code(), stderr: self.stderr(), said }
     }
 
-    /// The first message that is meant, now or soon.
+    /// Returns the first message that matches, now or soon.
     fn wait_for(&mut self, meant: impl Fn(&Json) -> bool) -> Option<Json> {
         if let Some(found) = self.waiting.iter().position(&meant) {
             return self.waiting.remove(found);
@@ -242,7 +243,7 @@ impl Drop for McpClient {
     }
 }
 
-/// The params of a request as a revision wants them.
+/// Returns the params of a request for a revision.
 pub(crate) fn meant(revision: Revision, mut params: Json) -> Json {
     if revision == Revision::Stateless {
         let meta = &mut params["_meta"];
@@ -264,19 +265,19 @@ pub(crate) struct McpHost {
     pub(crate) at: At,
 }
 
-/// A server on this machine that is spoken with by HTTP, one request a connection.
+/// A server on this machine that is reached by HTTP, one request per connection.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct At {
     pub(crate) port: u16,
-    /// What is sent with every request.
+    /// The headers of every request.
     pub(crate) headers: Vec<(String, String)>,
 }
 
-/// What was answered.
+/// An HTTP response.
 #[derive(Debug)]
 pub(crate) struct Answered {
     pub(crate) status: u16,
-    /// The lines of the head behind the first, their names in lower case.
+    /// The lines of the head after the first, their names in lower case.
     pub(crate) head: String,
     pub(crate) body: String,
 }
@@ -341,14 +342,14 @@ impl Drop for McpHost {
 }
 
 impl At {
-    /// The same with one header more.
+    /// Returns the same with one more header.
     pub(crate) fn with(&self, name: &str, value: &str) -> Self {
         let mut at = self.clone();
         at.headers.push((name.to_owned(), value.to_owned()));
         at
     }
 
-    /// Begins a session, and gives where it is.
+    /// Begins a session, and returns its address.
     pub(crate) fn session(&self) -> Self {
         let Revision::Handshake(version) = V2025 else { unreachable!() };
         let params =
@@ -362,7 +363,7 @@ impl At {
         at
     }
 
-    /// The same for a client of 2026-07-28.
+    /// Like [`ask`](Self::ask), for a client of 2026-07-28.
     pub(crate) fn ask_stateless(&self, method: &str, params: Json) -> Answered {
         let at = self.with("MCP-Protocol-Version", "2026-07-28").with("Mcp-Method", method);
         let at = match params["name"].as_str() {
@@ -384,7 +385,7 @@ impl At {
         at.send("POST", "/mcp", body)
     }
 
-    /// Sends a request, and reads until the server has said everything.
+    /// Sends a request, and reads the whole response.
     pub(crate) fn send(&self, method: &str, path: &str, body: &str) -> Answered {
         let mut text = String::new();
         let mut stream = self.open(method, path, body);
@@ -392,7 +393,7 @@ impl At {
         Answered::read(&text)
     }
 
-    /// Sends a request, and leaves the answer to be read.
+    /// Sends a request, and returns the stream of the response.
     pub(crate) fn open(&self, method: &str, path: &str, body: &str) -> TcpStream {
         let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
         let has_host = self.headers.iter().any(|it| it.0 == "Host");
@@ -438,7 +439,7 @@ impl Answered {
         lines.into_iter().find(|it| it.0 == name).map(|it| it.1)
     }
 
-    /// The one message that it holds, as it is or as an event.
+    /// Returns its one message, plain or as an event.
     pub(crate) fn json(&self) -> Json {
         let events = self.body.lines().filter_map(|it| it.strip_prefix("data:"));
         let event = events.map(str::trim).find(|it| !it.is_empty());
@@ -447,7 +448,7 @@ impl Answered {
     }
 }
 
-/// The chunks of a body, put together.
+/// Joins the chunks of a body.
 fn joined(mut rest: &str) -> String {
     let mut body = String::new();
     while let Some((length, behind)) = rest.split_once("\r\n") {

@@ -1,4 +1,4 @@
-//! The server, used by clients that nobody here wrote.
+//! The server, used by clients of other authors.
 
 use std::{
     env,
@@ -76,7 +76,7 @@ mod the_official_sdks_use_all_that_is_served {
     const CLIENTS_ON_SDKS: [(&str, &str); 5] =
         [("sdk.py", OLD), ("sdk.py", NEW), ("sdk1.mjs", OLD), ("sdk2.mjs", OLD), ("sdk2.mjs", NEW)];
 
-    /// Has a client use all that there is, either way.
+    /// Runs a client through all features, over both transports.
     fn tour(client: &str, revision: &str) {
         let stage = Stage::new(world(), &[]);
         for is_http in [false, true] {
@@ -96,7 +96,8 @@ mod the_official_sdks_use_all_that_is_served {
                 false => stage.world.path("skills/release").display().to_string(),
             };
             let listed = json!(["skill://project/release/SKILL.md"]);
-            // Version 2 tells its client the same in both revisions, as the error names the resource.
+            // Version 2 gives its client the same in both revisions, as the error names the
+            // resource.
             let is_new = revision == NEW || client == "sdk2.mjs";
             let no_resource = if is_new { -32602 } else { -32002 };
             let expected = json!({
@@ -182,7 +183,7 @@ mod the_mcp_inspector_finds_no_fault {
     const EACH_WAY: [(&str, bool); 4] =
         [("legacy", false), ("legacy", true), ("modern", false), ("modern", true)];
 
-    /// The skills that were verified, and their files.
+    /// Returns the skills that were verified, and their files.
     fn verified(stage: &Stage, era: &str, is_http: bool) -> Vec<(String, Vec<String>)> {
         let asked = ["--quiet", "--method", "skills/list", "--verify", "--require-digests"];
         let did = stage.inspect(era, is_http, &asked);
@@ -208,7 +209,7 @@ mod the_conformance_suite_finds_no_fault {
     #[test]
     #[cfg_attr(not(feature = "external"), ignore = "needs npm, pip and a network")]
     fn the_server_keeps_to_every_revision() {
-        // What the suite asks for by name, as far as a skill can be it.
+        // The names that the suite asks for, as far as a skill can have them.
         let world = world()
             .document(
                 "test_simple_prompt",
@@ -266,7 +267,7 @@ esac
             let scenario = format!("sep-2640-client-{scenario}");
             command.args(["--command", &client, "--scenario", &scenario]);
             let did = output(command.env("HOME", world.path("home")));
-            // It tells clients what it thinks of them on stderr.
+            // It reports failures of clients on stderr.
             let stderr = String::from_utf8_lossy(&did.stderr);
             assert!(stderr.contains("Passed: 1/1, 0 failed, 0 warnings"), "{stderr}");
         }
@@ -285,7 +286,7 @@ esac
     }
 }
 
-/// A skill with arguments, and with files of both kinds.
+/// Returns a skill with arguments, and with files of both kinds.
 fn world() -> World {
     World::new()
         .document(
@@ -296,7 +297,7 @@ fn world() -> World {
         .file("skills/release/icon.png", b"\x89PNG\r\n\x1a\n\0\0")
 }
 
-/// Skills that are easily told wrong.
+/// Returns skills that are easily rendered wrong.
 fn awkward() -> World {
     let bytes: Vec<u8> = (0..70_000_u32).map(|it| (it % 251) as u8).collect();
     World::new()
@@ -316,7 +317,7 @@ fn awkward() -> World {
         .file("skills/unicode/empty.txt", "")
 }
 
-/// What readers of YAML disagree about.
+/// Scalars that YAML parsers disagree about.
 const SCALARS: &str = "---
 name: scalars
 description: 'Dates, yes, no, and 1.10: it''s all here'
@@ -349,10 +350,10 @@ metadata:
 # Scalars
 ";
 
-/// A server that clients start, and the same over HTTP for those who have the token.
+/// A server that clients start, and the same over HTTP for holders of the token.
 struct Stage {
     world: World,
-    /// What a client starts.
+    /// The command that a client starts.
     command: Vec<String>,
     host: McpHost,
 }
@@ -363,7 +364,7 @@ impl Stage {
         Self::over(world, &["--dir", "skills"], arguments)
     }
 
-    /// Serves what is named; nothing stands for the bundled skills, which are not served over HTTP.
+    /// Serves the named skills; no name means the bundled skills, which are not served over HTTP.
     fn over(world: World, skills: &[&str], arguments: &[&str]) -> Self {
         let world = world.file("token", TOKEN);
         fs::set_permissions(world.path("token"), fs::Permissions::from_mode(0o600)).unwrap();
@@ -414,7 +415,7 @@ impl Stage {
     }
 }
 
-/// A program that is ended when it takes far too long.
+/// Returns a command that is killed when it takes far too long.
 fn patient(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new("timeout");
     command.arg("120").arg(program);
@@ -425,7 +426,7 @@ fn output(command: &mut Command) -> Output {
     command.output().unwrap_or_else(|error| panic!("{error}: {command:?}"))
 }
 
-/// What a client printed that has nothing to complain about.
+/// Returns the output of a client that succeeded.
 fn said(did: &Output) -> String {
     let [stdout, stderr] = [&did.stdout, &did.stderr].map(|it| String::from_utf8_lossy(it));
     assert!(did.status.success() && stderr.is_empty(), "{}: {stderr}{stdout}", did.status);
@@ -436,9 +437,10 @@ fn told(did: &Output) -> Json {
     serde_json::from_str(&said(did)).unwrap()
 }
 
-/// Where the clients lie; they are fetched by the first test that needs them.
+/// The folder of the clients; they are fetched by the first test that needs them.
 ///
-/// The Inspector's window is never opened: what builds it is overridden by old versions, which are small.
+/// The Inspector's window is never opened: its build tools are overridden by old versions, which
+/// are small.
 pub(crate) static CLIENTS: LazyLock<PathBuf> = LazyLock::new(|| {
     let from = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../specs/clients"));
     let target = Path::new(program()).ancestors().nth(2).unwrap();
@@ -467,7 +469,7 @@ pub(crate) static CLIENTS: LazyLock<PathBuf> = LazyLock::new(|| {
     folder.canonicalize().unwrap()
 });
 
-/// A Node that is new enough for all of them.
+/// Returns a Node that is new enough for all of them.
 pub(crate) fn node() -> PathBuf {
     let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
     CLIENTS.join(format!("node_modules/node-linux-{machine}/bin/node"))

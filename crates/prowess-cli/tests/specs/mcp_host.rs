@@ -1,4 +1,4 @@
-//! Skills that other servers offer: one that means well, which is our own, and many that do not.
+//! Skills of other servers: a well-behaved one, which is our own, and many malicious ones.
 
 use std::{
     sync::{Arc, Mutex},
@@ -26,27 +26,27 @@ use crate::{
     world::{Ran, World, program},
 };
 
-/// Where the settings of the user lie.
+/// The settings of the user.
 const SETTINGS: &str = "home/.config/prowess/prowess.toml";
 
-/// A server that says what a test wants it to.
+/// A server whose messages a test decides.
 struct Host {
     listener: Listener,
     says: Arc<Mutex<Says>>,
 }
 
-/// What it says: what it lists, and what a URI reads as.
+/// The messages of a server: its lists, and the content of URIs.
 #[derive(Default)]
 struct Says {
     /// The answer to `skills/list`, by the cursor.
     pages: Vec<Json>,
     endless: Option<Json>,
     files: Vec<(String, Json)>,
-    /// Whether it knows 2026-07-28 alone.
+    /// Whether it knows only 2026-07-28.
     is_new: bool,
-    /// Whether it knows both revisions, and offers skills in 2026-07-28 alone, as FastMCP does.
+    /// Whether it knows both revisions, and offers skills only in 2026-07-28, as FastMCP does.
     is_split: bool,
-    /// What it was asked: methods, with the URI if there is one.
+    /// The requests it got: methods, with the URI if there is one.
     asked: Vec<String>,
 }
 
@@ -91,7 +91,7 @@ impl Host {
         self.says.lock().unwrap().pages = vec![json!({ "skills": entries })];
     }
 
-    /// Tells this text when it is asked for a URI.
+    /// Answers a URI with this text.
     fn telling(self, uri: &str, text: &str) -> Self {
         self.tell(uri, json!([{"uri": uri, "text": text}]));
         self
@@ -111,13 +111,13 @@ impl Host {
         self.listener.url("/mcp")
     }
 
-    /// Settings of a user who has set it.
+    /// Returns the settings of a user with this server.
     fn settings(&self) -> String {
         let url = self.url();
         format!("policy.hosts = [\"127.0.0.1\"]\n[servers.docs]\nurl = \"{url}\"\n")
     }
 
-    /// A world whose user has set it.
+    /// Returns a world whose user has this server.
     fn world(&self) -> World {
         World::new().file(SETTINGS, self.settings())
     }
@@ -190,12 +190,12 @@ impl Says {
     }
 }
 
-/// Whether a request is one of 2026-07-28.
+/// Returns whether a request is one of 2026-07-28.
 fn is_modern(params: &Json) -> bool {
     params["_meta"]["io.modelcontextprotocol/protocolVersion"] == "2026-07-28"
 }
 
-/// The `SKILL.md` of a skill.
+/// Returns the `SKILL.md` of a skill.
 fn document(name: &str) -> String {
     format!("---\nname: {name}\ndescription: does it\n---\n\nThe text of {name}.\n")
 }
@@ -204,7 +204,7 @@ fn uri(name: &str) -> String {
     format!("skill://{name}/SKILL.md")
 }
 
-/// An entry for files that read like this.
+/// Returns an entry for files with these contents.
 fn entry(name: &str, files: &[(&str, &str)]) -> Json {
     let resources: Vec<Json> = files
         .iter()
@@ -216,12 +216,13 @@ fn entry(name: &str, files: &[(&str, &str)]) -> Json {
     json!({"uri": uri(name), "frontmatter": {"name": name, "description": "does it"}, "resources": resources})
 }
 
-/// The entry of a skill with nothing wrong about it.
+/// Returns the entry of a valid skill.
 fn good(name: &str) -> Json {
     entry(name, &[("SKILL.md", &document(name))])
 }
 
-/// A program that speaks the revision of its first request, and offers skills in the newer one alone.
+/// A program that speaks the revision of its first request, and offers skills only in the newer
+/// one.
 const TWO_REVISIONS: &str = r#"import json, sys
 entry = json.load(open('entry.json'))
 modern = None
@@ -244,7 +245,7 @@ for line in sys.stdin:
         print(json.dumps({'jsonrpc': '2.0', 'id': asked['id'], **said}), flush=True)
 "#;
 
-/// A host with one good skill of two files.
+/// Returns a host with one good skill of two files.
 fn host() -> Host {
     let files = [("SKILL.md", &*document("one")), ("a b.md", "more")];
     let mut entry = entry("one", &files);
@@ -255,7 +256,7 @@ fn host() -> Host {
         .telling("skill://one/a%20b.md", "more")
 }
 
-/// What is known of the server `docs`.
+/// Returns the exit code and the information about the server `docs`.
 fn docs(world: &World) -> (Option<i32>, Json) {
     let ran = world.run(["servers", "docs", "--json"]);
     let mut said = ran.json();
@@ -343,7 +344,7 @@ mod what_is_read_is_what_was_listed {
         let (code, server) = docs(&world);
         assert_eq!((code, names(&server)), (Some(0), vec!["docs:one"]), "{server}");
         assert_eq!(tools(&server), ["mcp__docs__add"]);
-        // One that knows no other than the older one is asked by that.
+        // A server that knows only the older revision gets requests of that.
         let older = TWO_REVISIONS.replace("'2026-07-28' in line", "False");
         world.write("served/server.py", older);
         let (code, server) = docs(&world);
@@ -359,7 +360,7 @@ mod what_is_read_is_what_was_listed {
         let own = uri("one");
         let blob = |it: &str| json!([{"uri": own, "blob": BASE64_STANDARD.encode(it)}]);
         let text = |it: &str| json!([{"uri": own, "text": it}]);
-        // Said in another way it is the same.
+        // In another notation it is the same.
         let host = host();
         let world = host.world();
         for well in [text(&told), blob(&told)] {
@@ -382,7 +383,7 @@ mod what_is_read_is_what_was_listed {
             assert_eq!(ran.stdout(), "", "{contents}");
             assert!(ran.stderr.contains(why), "{contents}: {}", ran.stderr);
         }
-        // The digest is that of the file, and the file says something else of itself.
+        // The digest matches the file, but the file's frontmatter differs from the entry.
         for file in [&*other, "no frontmatter", "---\nname: one\n---\n"] {
             host.list(vec![entry("one", &[("SKILL.md", file)])]);
             host.tell(&own, text(file));
@@ -622,7 +623,7 @@ mod an_approval_is_bound_to_every_file {
         let ran = show(&world, &["docs:one", "--yes"]);
         assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{}", ran.stderr);
         assert_eq!(state(&world), "denied");
-        // What was approved of one server says nothing of another.
+        // An approval for one server does not apply to another.
         let toml = host.settings().replace("docs", "manuals");
         world.write(SETTINGS, toml);
         let ran = world.run(["servers", "--json"]);
@@ -652,7 +653,7 @@ mod an_approval_is_bound_to_every_file {
 mod a_model_takes_up_what_somebody_has_approved {
     use super::*;
 
-    /// The servers that are set, and what starts and calls them.
+    /// Returns the configured servers, and their launcher.
     fn made(
         settings: &str,
         approver: Arc<dyn Approver>,
@@ -822,7 +823,7 @@ mod a_model_takes_up_what_somebody_has_approved {
         assert_eq!(found["skills"][0]["description"], "Waters the plants of the office");
         assert!(outcomes[1..].iter().all(|it| it.status == OutcomeStatus::Invalid), "{outcomes:?}");
         assert_eq!(host.asked(), [""; 0]);
-        // Where all are told there is nothing to look for.
+        // If all are listed, there is nothing to search for.
         let (tool, outcomes) = called(&super::host(), Arc::new(DenyAll), &inputs);
         assert!(!tool.contains("query"), "{tool}");
         assert_eq!(outcomes[0].status, OutcomeStatus::Invalid);
@@ -882,7 +883,7 @@ mod a_model_takes_up_what_somebody_has_approved {
         assert!(wait_for(&str::is_empty));
     }
 
-    /// Takes note of servers and warnings.
+    /// Records servers and warnings.
     #[derive(Debug)]
     struct Watches(Arc<Mutex<Vec<String>>>);
 

@@ -17,12 +17,12 @@ const CURSOR: &str = "home/.cursor/mcp.json";
 /// The file of the client that keeps servers in YAML.
 const GOOSE: &str = "home/.config/goose/config.yaml";
 
-/// Installs for a client without being asked.
+/// Installs for a client with `--yes`.
 fn install(world: &World, client: &str, more: &[&str]) -> Ran {
     world.run(["mcp", "install", "--yes", "--client", client].iter().chain(more))
 }
 
-/// The same, which goes well.
+/// Like [`install`], and asserts success.
 fn installed(world: &World, client: &str, more: &[&str]) -> Ran {
     let ran = install(world, client, more);
     assert_eq!(ran.code, Some(0), "{client} {more:?}: {}", ran.stderr);
@@ -37,16 +37,16 @@ fn json_of(world: &World, path: &str) -> Json {
     serde_json::from_str(&text(world, path)).unwrap()
 }
 
-/// What stands in a file of `mcpServers` for the server.
+/// Returns the entry of the server in a file with `mcpServers`.
 fn entry(world: &World, path: &str) -> Json {
     json_of(world, path)["mcpServers"]["prowess"].clone()
 }
 
-/// Fails unless all lines of a text are still there, in their order.
+/// Asserts that all lines of a text are still there, in their order.
 fn assert_kept(before: &str, after: &str) {
     let mut rest = after.split_inclusive('\n');
     for line in before.split_inclusive('\n') {
-        // A comma may have come behind it.
+        // A comma may have been added after it.
         let is_it = |it: &&str| {
             let kept = it.trim_end() == line.trim_end();
             kept || it.replacen(',', "", 1) == line.replacen(',', "", 1)
@@ -128,7 +128,7 @@ mod a_client_learns_how_to_start_the_server {
                 installed(&world, client, &more);
                 let mut written =
                     json_of(&world, &format!("{base}/{path}"))[servers]["skills-1"].clone();
-                // Where relative directories begin was typed.
+                // The base of relative directories was given.
                 let list = if *entry == joined { "command" } else { "args" };
                 let list = written[list].as_array_mut().unwrap();
                 assert_eq!(list.pop(), Some(json!(world.path("project"))), "{client}");

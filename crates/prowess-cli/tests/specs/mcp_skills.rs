@@ -1,4 +1,4 @@
-//! The Skills extension, as a host meets it.
+//! The Skills extension, from the view of a host.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Value as Json, json};
@@ -9,7 +9,7 @@ use crate::{
     world::World,
 };
 
-/// The `SKILL.md` of a skill, in the URI that every list tells.
+/// Returns the URI of the `SKILL.md` of a skill, as every list has it.
 fn uri(name: &str) -> String {
     format!("skill://project/{name}/SKILL.md")
 }
@@ -18,14 +18,14 @@ fn entry(client: &mut McpClient, uri: &str) -> Json {
     client.request("skills/get", json!({"uri": uri}))["skill"].take()
 }
 
-/// The paths of an entry's files within its skill.
+/// Returns the paths of an entry's files within its skill.
 fn files(entry: &Json) -> Vec<&str> {
     let folder = entry["uri"].as_str().unwrap().strip_suffix("SKILL.md").unwrap();
     let files = entry["resources"].as_array().unwrap().iter();
     files.map(|it| it["uri"].as_str().unwrap().strip_prefix(folder).unwrap()).collect()
 }
 
-/// The bytes of a resource.
+/// Returns the bytes of a resource.
 fn bytes(client: &mut McpClient, uri: &str) -> Vec<u8> {
     let read = client.request("resources/read", json!({"uri": uri}));
     let content = &read["contents"][0];
@@ -36,7 +36,7 @@ fn bytes(client: &mut McpClient, uri: &str) -> Vec<u8> {
     }
 }
 
-/// Reads every file of an entry, and looks whether it is what the entry tells.
+/// Reads every file of an entry, and asserts that it matches the entry.
 fn verify(client: &mut McpClient, entry: &Json) {
     for file in entry["resources"].as_array().unwrap() {
         let bytes = bytes(client, file["uri"].as_str().unwrap());
@@ -45,7 +45,7 @@ fn verify(client: &mut McpClient, entry: &Json) {
     }
 }
 
-/// All items of a list, page by page.
+/// Returns all items of a list, page by page.
 fn pages(client: &mut McpClient, method: &str, params: &Json, items: &str) -> Vec<Vec<Json>> {
     let mut pages = Vec::new();
     let mut params = params.clone();
@@ -59,7 +59,7 @@ fn pages(client: &mut McpClient, method: &str, params: &Json, items: &str) -> Ve
     }
 }
 
-/// A JSON document that is read as a resource.
+/// Returns a JSON document that is read as a resource.
 fn document(client: &mut McpClient, uri: &str) -> Json {
     let read = client.request("resources/read", json!({ "uri": uri }));
     assert_eq!(read["contents"][0]["mimeType"], "application/json");
@@ -71,13 +71,13 @@ fn sha256(bytes: &[u8]) -> String {
     format!("sha256:{hex}")
 }
 
-/// The names of all skills that are listed.
+/// Returns the names of all listed skills.
 fn listed(client: &mut McpClient) -> Vec<String> {
     let skills = pages(client, "skills/list", &json!({}), "skills").concat();
     skills.iter().map(|it| it["frontmatter"]["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The code of an error, and what it says.
+/// Returns the code and message of an error.
 fn refusal(client: &mut McpClient, method: &str, params: Json) -> (i64, String) {
     let error = client.error(method, params);
     (error["code"].as_i64().unwrap(), error["message"].as_str().unwrap().to_owned())

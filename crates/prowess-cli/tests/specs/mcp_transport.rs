@@ -29,7 +29,7 @@ use crate::{
     world::{SKILLS, World},
 };
 
-/// What is done at once, on a busy machine.
+/// The time for something immediate, on a busy machine.
 const SOON: Duration = Duration::from_secs(3);
 
 mod a_client_speaks_with_the_program_over_its_standard_input_and_output {
@@ -95,7 +95,7 @@ mod a_client_speaks_with_the_program_over_its_standard_input_and_output {
         for signal in [Signal::INT, Signal::TERM] {
             for has_begun in [false, true] {
                 let mut client = McpClient::silent(&world, &[]);
-                // It listens for signals before it answers anything.
+                // Signal handlers are installed before the first answer.
                 client.write("?\n");
                 assert_eq!(client.next()["error"]["code"], -32700);
                 if has_begun {
@@ -117,7 +117,7 @@ mod a_client_speaks_with_the_program_over_its_standard_input_and_output {
         for id in 0..200 {
             stdin.write_all(call(id).as_bytes()).unwrap();
         }
-        // This is what is left of a process that was killed: nothing, at either end.
+        // This is what remains of a killed process: nothing, at either end.
         drop((stdin, server.stdout.take()));
         let start = Instant::now();
         while server.try_wait().unwrap().is_none() {
@@ -246,7 +246,7 @@ mod what_is_no_message_is_answered_with_what_is_wrong_with_it {
             (&answered["id"], &answered["result"]["isError"]),
             (&json!("twin"), &json!(false))
         );
-        // It is free again.
+        // The id is free again.
         client.say(&twice);
         assert_eq!(client.next()["id"], "twin");
     }
@@ -385,7 +385,7 @@ mod any_number_of_clients_are_served_over_http {
         assert_eq!(sessions.remove(0).send("DELETE", "/mcp", "").status, 204);
         eventually(|| begin().status == 200);
         assert_eq!(begin().status, 503);
-        // Those from which nothing is heard make room.
+        // Silent sessions make room.
         eventually(|| begin().status == 200);
         eventually(|| sessions[0].ask("ping", json!({})).status == 404);
 
@@ -419,7 +419,7 @@ mod any_number_of_clients_are_served_over_http {
         eventually(|| begin().status == 200);
         assert_eq!(begin().status, 503);
         assert_eq!(sessions[0].ask("ping", json!({})).status, 200);
-        // What has no session is answered all the same.
+        // Requests without a session are answered all the same.
         assert_eq!(host.at.ask_stateless("tools/list", json!({})).status, 200);
     }
 
@@ -522,7 +522,7 @@ mod nobody_is_let_in_over_http_who_should_not_be {
         assert_eq!(session.ask("ping", json!({})).json()["result"], json!({}));
         let lower = at.with("authorization", "bearer open-sesame");
         assert_eq!(lower.ask_stateless("tools/list", json!({})).status, 200);
-        // A session is no ticket for whoever comes to know it.
+        // The id of a session alone gives no access.
         let id = &session.headers[1];
         assert_eq!(at.with(&id.0, &id.1).ask("ping", json!({})).status, 401);
     }
@@ -704,7 +704,7 @@ mod no_client_over_http_brings_the_server_down {
             format!("GET /mcp HTTP/1.1\r\nHost: localhost\r\n{}\r\n", "X: y\r\n".repeat(5000)),
         ] {
             let mut stream = at.connect();
-            // It may have hung up before it has read everything.
+            // The server may have hung up before it has read everything.
             let _ = stream.write_all(nonsense.as_bytes());
             let mut said = Vec::new();
             let _ = stream.read_to_end(&mut said);
@@ -776,7 +776,7 @@ mod no_client_over_http_brings_the_server_down {
         let call = json!({"jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": params});
         let stream = at.open("POST", "/mcp", &call.to_string());
         assert_eq!(line_with(&stream, "HTTP/1.1"), "HTTP/1.1 200 OK");
-        // As long as it is there, there is no room for another.
+        // While it exists, there is no room for another.
         eventually(|| {
             let asked = std::panic::catch_unwind(|| host.at.ask_stateless("tools/list", json!({})));
             asked.is_ok_and(|it| it.status == 200)
@@ -816,7 +816,7 @@ mod clients_are_told_what_changes {
             let read = client.request("resources/read", json!({"uri": URI}));
             assert!(read["contents"][0]["text"].as_str().unwrap().ends_with("New.\n"), "{read}");
         }
-        // There is an end to how much a client may want to hear of.
+        // The number of subscriptions is limited.
         let long = json!({"uri": format!("skill://project/one/{}", "x".repeat(600))});
         assert_eq!(old.error("resources/subscribe", long)["code"], -32602);
         let forms = (0..256u32).map(|form| -> String {
@@ -889,7 +889,7 @@ mod clients_are_told_what_changes {
     }
 }
 
-/// What is said of a token that is not the right one.
+/// The header for a wrong token.
 const WRONG: &str = "Bearer realm=\"prowess\", error=\"invalid_token\"";
 
 /// A server in this process.
@@ -912,7 +912,7 @@ impl Within {
     }
 }
 
-/// Settings under which little is waited for.
+/// Returns settings with short timeouts.
 fn few() -> Http {
     let idle = Duration::from_millis(900);
     Http { patience: Duration::from_millis(400), idle, ..Http::default() }
@@ -926,7 +926,7 @@ fn authorizer() -> Arc<Authorizer> {
     })
 }
 
-/// A tool that never comes to an end by itself.
+/// A tool that never ends by itself.
 #[derive(Debug, Default)]
 struct Slow {
     running: Arc<AtomicUsize>,
@@ -964,7 +964,7 @@ impl Tool for Slow {
     }
 }
 
-/// A tool that has much to say.
+/// A tool with a long output.
 #[derive(Debug)]
 struct Long;
 
@@ -990,7 +990,7 @@ impl Tool for Long {
     }
 }
 
-/// The next line of a stream that holds this; nothing when the stream has ended before.
+/// Returns the next line of a stream that contains this; empty if the stream has ended before.
 fn line_with(mut stream: &TcpStream, part: &str) -> String {
     let mut line = Vec::new();
     let mut byte = [0];
@@ -1020,7 +1020,7 @@ fn world() -> World {
     World::new().skill("one", "Does one thing. Use when one thing is to be done.")
 }
 
-/// What `initialize` and `server/discover` say about who serves.
+/// Returns the server info of `initialize` or `server/discover`.
 fn server_name(revision: Revision) -> Json {
     match revision {
         Revision::Handshake(_) => json!("prowess"),
@@ -1028,7 +1028,7 @@ fn server_name(revision: Revision) -> Json {
     }
 }
 
-/// The server, spoken with by hand.
+/// Starts the server, to be used by hand.
 fn start(world: &World) -> Child {
     world
         .command(["mcp"].iter().chain(&SKILLS))
@@ -1048,7 +1048,7 @@ fn call(id: usize) -> String {
     format!("{call}\n")
 }
 
-/// How much memory a process has taken at the most, in KiB.
+/// Returns the peak memory of a process, in KiB.
 fn peak(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|it| it.strip_prefix("VmHWM:")).unwrap();

@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 
 use crate::world::{Ran, World};
 
-/// A plugin such as people have written them.
+/// A plugin as people have written them.
 const CALCULATOR: &str = r#"{
   "manifestVersion": "1.0.0", "name": "SciCalculator", "version": "1.1.1", "displayName": "Scientific calculator",
   "description": "Evaluates mathematical expressions.", "author": "Somebody", "pluginType": "synchronous",
@@ -27,7 +27,7 @@ const CALCULATOR: &str = r#"{
   "dependencies": { "python": ">=3.7", "libraries": ["sympy"] }
 }"#;
 
-/// A plugin of this name with these other fields.
+/// Returns a plugin of this name with these other fields.
 fn plugin(name: &str, fields: &str) -> String {
     let comma = if fields.is_empty() { "" } else { "," };
     format!("{{\"name\": \"{name}\", \"description\": \"Does a thing\"{comma} {fields}}}")
@@ -38,12 +38,12 @@ fn migrate(world: &World, paths: &[&str]) -> Ran {
     world.run(["migrate", "--json", "--dir", "skills"].iter().chain(paths))
 }
 
-/// The text of a skill that was migrated.
+/// Returns the text of a skill that was migrated.
 fn text(world: &World, name: &str) -> String {
     std::fs::read_to_string(world.path(format!("skills/{name}/SKILL.md"))).unwrap()
 }
 
-/// What was not carried over of the only plugin, as `what: why`.
+/// Returns the lost items of the only plugin, as `what: why`.
 fn lost(json: &Json) -> Vec<String> {
     let lost = json["migrated"][0]["lost"].as_array().unwrap().iter();
     lost.map(|it| format!("{}: {}", it["what"].as_str().unwrap(), it["why"].as_str().unwrap()))

@@ -1,4 +1,4 @@
-//! `specs/models.md`: what the program makes of what a model costs.
+//! `specs/models.md`: the costs of a model in the program.
 
 use serde_json::json;
 

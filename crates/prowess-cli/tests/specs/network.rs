@@ -1,5 +1,5 @@
-//! Hosts that a script may connect to: at both levels, as whoever runs the tests and as nobody in
-//! particular.
+//! Hosts that a script may connect to: at both sandbox levels, as the user of the tests and as an
+//! unprivileged user.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ use crate::{
 mod hosts_are_approved_with_a_script {
     use super::*;
 
-    /// A skill with a script that asks for the URLs that it is given.
+    /// Returns a world with a script that requests the URLs of its arguments.
     fn world() -> World {
         let text = "for url in \"$@\"; do curl -sS \"$url\" || true; done\n";
         World::new().skill("net", "Asks servers").file("skills/net/scripts/get.sh", text)
@@ -62,7 +62,7 @@ mod hosts_are_approved_with_a_script {
         assert!(all.stdout().contains(&hosts), "{}", all.stdout());
         let turned = ["--net", &*host, "--net", "other.test", "--net", &*host];
         assert_eq!(run(&world, &turned, &[&url]).stdout(), "in\n");
-        // Without hosts nobody is asked, and nobody is reached.
+        // Without hosts there is no question and no connection.
         let before = server.connections();
         let without = run(&world, &[], &[&url]);
         assert_eq!((without.code, without.stdout()), (Some(0), ""), "{}", without.stderr);
@@ -118,7 +118,7 @@ mod hosts_are_approved_with_a_script {
             let words = words.iter().map(|it| &**it).chain(SKILLS).chain(flags.iter().copied());
             outcome(&world.run(words))
         };
-        // A project's file alone gives nothing.
+        // A project's file alone allows nothing.
         world.write("prowess.toml", settings(&format!("\"{host}\"")));
         assert_eq!(call(&["--yes"])["stdout"], "");
         assert_eq!(server.connections(), 0);
@@ -129,7 +129,7 @@ mod hosts_are_approved_with_a_script {
         assert_eq!(call(&[])["status"], "refused");
         assert_eq!(call(&["--yes"])["stdout"], "in\n");
         assert_eq!(call(&[])["stdout"], "in\n");
-        // It can take them away.
+        // It can remove them.
         world.write("prowess.toml", settings("\"x.a.test\""));
         let less = call(&["--yes"]);
         assert_eq!(less["network"][0]["refused"].as_str().unwrap().split(';').next(), {

@@ -1,4 +1,4 @@
-//! Logging in to servers: one that means well, the ways in which it does not, and a real one.
+//! Logging in to servers: a well-behaved one, its misbehaviours, and a real one.
 
 use std::{
     fs,
@@ -24,10 +24,10 @@ use crate::{
     world::{Ran, World, program},
 };
 
-/// Where the settings of the user lie, and the logins.
+/// The settings of the user, and the logins.
 const SETTINGS: &str = "home/.config/prowess/prowess.toml";
 const LOGINS: &str = "home/.local/state/prowess/logins";
-/// Longer than anything takes here.
+/// A timeout longer than anything takes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A server that speaks MCP at `/mcp`, and its authorization server.
@@ -36,18 +36,18 @@ struct Site {
     says: Arc<Mutex<Says>>,
 }
 
-/// What it says.
+/// The messages of the site.
 struct Says {
     base: String,
-    /// What is answered at a path before anything else is looked at.
+    /// Responses at a path that replace all others.
     instead: Vec<(String, String)>,
     /// Documents at their paths.
     documents: Vec<(String, Json)>,
     challenge: String,
-    /// What a token needs beside being good.
+    /// The scope that a token needs beside being valid.
     scope: Option<String>,
     is_open: bool,
-    /// What comes back from the login besides code and state.
+    /// The query of the redirect besides code and state.
     comes_back: String,
     lifetime: u64,
     given: usize,
@@ -55,9 +55,9 @@ struct Says {
     refresh: Option<String>,
     codes: Vec<(String, Query)>,
     pending: usize,
-    /// What happened at the authorization server.
+    /// The requests to the authorization server.
     log: Vec<(String, Query)>,
-    /// The tokens that requests came with, and what was called.
+    /// The tokens of requests, and the methods called.
     tokens: Vec<String>,
 }
 
@@ -124,23 +124,23 @@ impl Site {
         }
     }
 
-    /// Answers so at a path from now on.
+    /// Sets the response at a path.
     fn instead(&self, path: &str, said: String) {
         self.says().instead.push((path.to_owned(), said));
     }
 
-    /// Settings of a user who has set it.
+    /// Returns the settings of a user with this server.
     fn settings(&self, more: &str) -> String {
         let url = self.listener.url("/mcp");
         format!("policy.hosts = [\"127.0.0.1\"]\n[servers.docs]\nurl = \"{url}\"\n{more}")
     }
 
-    /// A world whose user has set it.
+    /// Returns a world whose user has this server.
     fn world(&self) -> World {
         World::new().file(SETTINGS, self.settings(""))
     }
 
-    /// The same, and has logged in.
+    /// Returns a world whose user has logged in.
     fn logged_in(&self) -> World {
         let world = self.world();
         let ran = log_in(&world);
@@ -148,7 +148,7 @@ impl Site {
         world
     }
 
-    /// What came to a path of the authorization server.
+    /// Returns the requests to a path of the authorization server.
     fn log(&self, path: &str) -> Vec<Query> {
         self.says().log.iter().filter(|it| it.0 == path).map(|it| it.1.clone()).collect()
     }
@@ -215,7 +215,7 @@ impl Says {
         }
     }
 
-    /// Gives out tokens for a grant.
+    /// Issues tokens for a grant.
     fn token(&mut self, form: &Query) -> String {
         let bad = |error: &str| json_answer("400 Bad Request", &json!({ "error": error }));
         match value(form, "grant_type") {
@@ -318,7 +318,7 @@ fn encoded(text: &str) -> String {
     text.bytes().map(encoded).collect()
 }
 
-/// A login that goes on.
+/// A pending login.
 struct Login {
     child: Child,
     stderr: BufReader<std::process::ChildStderr>,
@@ -336,7 +336,7 @@ impl Login {
         Self::of(command)
     }
 
-    /// The same by a command that is ready to be started.
+    /// Like [`begin`](Self::begin), with a prepared command.
     fn of(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
@@ -345,7 +345,7 @@ impl Login {
         login
     }
 
-    /// Waits for a line that begins so.
+    /// Waits for a line with this beginning.
     fn hear(&mut self, beginning: &str) -> String {
         loop {
             let mut line = String::new();
@@ -362,13 +362,13 @@ impl Login {
         value(&pairs(self.url.split_once('?').unwrap().1), "state").to_owned()
     }
 
-    /// The port at which the browser is waited for.
+    /// Returns the address at which the redirect of the browser is waited for.
     fn port(&self) -> SocketAddr {
         let back = value(&pairs(self.url.split_once('?').unwrap().1), "redirect_uri").to_owned();
         back.strip_prefix("http://").unwrap().split('/').next().unwrap().parse().unwrap()
     }
 
-    /// What came of it.
+    /// Returns the result.
     fn end(mut self) -> Ran {
         let start = Instant::now();
         let code = loop {
@@ -403,7 +403,7 @@ fn log_in_with(world: &World, arguments: &[&str]) -> Ran {
     login.end()
 }
 
-/// A login that fails before anybody is sent anywhere.
+/// Runs a login that fails before there is a URL.
 fn no_login(world: &World) -> Ran {
     let ran = world.run(["servers", "login", "docs"]);
     assert_eq!(ran.code, Some(2), "{}{}", ran.stdout(), ran.stderr);
@@ -413,7 +413,7 @@ fn no_login(world: &World) -> Ran {
     ran
 }
 
-/// Opens a URL as a browser does, and follows where it leads.
+/// Opens a URL as a browser does, and follows redirects.
 fn browse(url: &str) -> String {
     let mut url = url.to_owned();
     for _ in 0..5 {
@@ -427,7 +427,7 @@ fn browse(url: &str) -> String {
     panic!("it leads round and round");
 }
 
-/// The answer to one request.
+/// Returns the response to one request.
 fn get(url: &str) -> String {
     let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let address = host.replace("localhost", "127.0.0.1").parse().unwrap();
@@ -442,13 +442,13 @@ fn send(address: SocketAddr, request: &str) -> io::Result<String> {
     Ok(said)
 }
 
-/// The files of logins, without the locks.
+/// Returns the files of logins, without the locks.
 fn files(world: &World) -> Vec<PathBuf> {
     let files = fs::read_dir(world.path(LOGINS)).into_iter().flatten().map(|it| it.unwrap().path());
     files.filter(|it| it.extension().is_none_or(|it| it != "lock")).collect()
 }
 
-/// Has the token of the only login expire now.
+/// Makes the token of the only login expire now.
 fn expire(world: &World) {
     let [file] = &files(world)[..] else { panic!("not one login") };
     let mut login: Json = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
@@ -539,7 +539,7 @@ mod a_person_logs_in_once {
         assert_eq!(did.code, Some(0), "{}", did.stderr);
         assert!(did.stderr.contains("type the code WDJB-MJHT"), "{}", did.stderr);
         assert!(!did.stderr.contains("device-secret"));
-        // Once it was too early.
+        // The first request was too early.
         assert_eq!(site.log("/token").len(), 2);
         assert_eq!(value(&site.log("/device")[0], "scope"), "read");
         assert_lists(&servers(&world));
@@ -580,7 +580,7 @@ mod a_person_logs_in_once {
         assert_eq!(value(asked, "client_id"), "me");
         assert_eq!(value(asked, "redirect_uri"), back);
         assert_eq!(value(asked, "scope"), "write all");
-        // `me:xyz`; the server hears heads in lower case.
+        // `me:xyz`; the server reads heads in lower case.
         assert_eq!(value(&site.log("/token")[0], "authorization"), "basic bwu6ehl6");
 
         world.write(SETTINGS, settings("http://127.0.0.1:1"));
@@ -752,7 +752,7 @@ mod a_token_is_renewed_when_it_has_expired {
         assert_lists(&servers(&world));
         assert_eq!(site.says().tokens[..2], ["access-secret-1", "access-secret-2"]);
 
-        // One that is refused, however new it is, is not renewed for ever.
+        // A refused token, however new, is not renewed forever.
         site.instead("/mcp", answer("401 Unauthorized", "www-authenticate: Bearer\r\n", ""));
         let before = site.log("/token").len();
         assert_needs_login(&servers(&world));
@@ -770,7 +770,7 @@ mod a_token_is_renewed_when_it_has_expired {
         assert!(did.stderr.contains("its token cannot be renewed"), "{}", did.stderr);
         assert_eq!(files(&world).len(), 1);
 
-        // The client may be forgotten.
+        // The authorization server may have forgotten the client.
         site.says().instead.clear();
         let error = json!({"error": "invalid_client"});
         site.instead("/token", json_answer("401 Unauthorized", &error));
@@ -956,7 +956,7 @@ mod nobody_else_gets_a_code_or_a_token {
         site.says().challenge = format!("Bearer resource_metadata=\"{listed}\"");
         let did = no_login(&site.world());
         assert!(did.stderr.contains("not allowed"), "{}", did.stderr);
-        // A token endpoint is asked only behind the browser.
+        // The token endpoint is requested only after the browser.
         let site = Site::new();
         site.set(AUTHORITY, "token_endpoint", json!("https://10.0.0.1/token"));
         let did = log_in(&site.world());
@@ -1073,7 +1073,7 @@ mod nobody_else_gets_a_code_or_a_token {
             assert!(!did.stderr.contains("access-secret-9"), "{}", did.stderr);
             assert!(files(&world).is_empty());
         }
-        // What the browser brings is no better.
+        // The redirect of the browser is checked too.
         let site = Site::new();
         let issuer = site.says().comes_back.clone();
         site.says().comes_back =
@@ -1116,7 +1116,7 @@ mod nobody_else_gets_a_code_or_a_token {
         fs::rename(&file, &aside).unwrap();
         std::os::unix::fs::symlink(&aside, &file).unwrap();
         unused("it is a link");
-        // Whatever a link leads to is neither read nor written.
+        // The target of a link is neither read nor written.
         let before = fs::read(&aside).unwrap();
         assert_eq!(log_in(&world).code, Some(0));
         assert_eq!(fs::read(&aside).unwrap(), before);
@@ -1184,7 +1184,7 @@ mod real_servers_are_logged_in_to {
     #[test]
     #[cfg_attr(not(feature = "external"), ignore = "needs npm and a network")]
     fn the_conformance_suite_finds_no_fault_with_logins() {
-        // Calls a tool that needs another scope, and says what came of it.
+        // Calls a tool that needs another scope, and returns the answer.
         let model = ModelServer::answering(|request| {
             match request.body.to_string().contains("tool_call_id") {
                 true => Answer::text("Called."),
@@ -1250,7 +1250,7 @@ mod real_servers_are_logged_in_to {
         "token-endpoint-auth-none",
         "token-endpoint-auth-post",
     ];
-    /// Logs in as a person with a browser does, uses the server, and logs in again where it wants that.
+    /// Logs in as a person with a browser does, uses the server, and logs in again if necessary.
     const HOST: &str = r#"cd "$HOME"
 mkdir -p .config/prowess
 config=.config/prowess/prowess.toml
@@ -1289,7 +1289,7 @@ case "$MCP_CONFORMANCE_SCENARIO" in
 esac
 "#;
 
-    /// A server that `oidc-provider` guards. Gone when it is dropped.
+    /// A server guarded by `oidc-provider`. Ended when dropped.
     struct Guarded {
         child: Child,
         url: String,
@@ -1304,7 +1304,7 @@ esac
             let mut stdout = BufReader::new(child.stdout.take().unwrap());
             let mut url = String::new();
             stdout.read_line(&mut url).unwrap();
-            // It goes on to print, and waits where nobody reads.
+            // It goes on printing, and would block if nobody read.
             thread::spawn(move || io::copy(&mut stdout, &mut io::sink()));
             Self { child, url: url.trim().to_owned() }
         }
@@ -1317,7 +1317,7 @@ esac
         }
     }
 
-    /// What a person with a browser comes to.
+    /// Runs the script of a person with a browser, and returns its output.
     fn person(arguments: &[&str]) -> String {
         let mut command = Command::new("timeout");
         command.arg("60").arg(node()).arg(CLIENTS.join("person.mjs")).args(arguments);

@@ -1,4 +1,4 @@
-//! What `prowess` shows without a command.
+//! The output of `prowess` without a command.
 
 use std::fs;
 
@@ -6,12 +6,12 @@ use serde_json::Value as Json;
 
 use crate::world::{Ran, World, program};
 
-/// Runs the program with nothing on the `PATH`, so that what this machine has installed does not matter.
+/// Runs the program with an empty `PATH`, so that the programs of this machine do not matter.
 fn bare(world: &World, arguments: &[&str]) -> Ran {
     world.run_with(&[("PATH", "/nowhere")], arguments)
 }
 
-/// What it shows at a terminal of this size.
+/// Returns the output at a terminal of this size.
 fn at_terminal(world: &World, columns: usize, rows: usize, arguments: &str) -> String {
     let line = format!(
         "stty cols {columns} rows {rows}; PATH=/nowhere NO_COLOR=1 {} {arguments}",
@@ -26,7 +26,7 @@ fn document(name: &str, more: &str) -> String {
     format!("---\nname: {name}\n{more}---\n\nDo it.\n")
 }
 
-/// A user with Claude Code and Codex, and a skill of each and of the project.
+/// Returns a user with Claude Code and Codex, and a skill of each and of the project.
 fn people() -> World {
     World::new()
         .folder("home/.claude")
@@ -37,7 +37,7 @@ fn people() -> World {
         .skill_in(".agents/skills", "pour-water", "Pours water")
 }
 
-/// The block of lines about a directory.
+/// Returns the block of lines about a directory.
 fn block<'a>(said: &'a str, directory: &str) -> &'a str {
     let start =
         said.find(&format!("{directory}  ")).unwrap_or_else(|| panic!("{directory} in {said}"));
@@ -316,7 +316,7 @@ mod it_says_what_to_do_next {
         all.map(|it| it["command"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// Types a command as it is suggested.
+    /// Runs a command as it is suggested.
     fn type_it(world: &World, command: &str) {
         let script = format!("prowess() {{ {} \"$@\"; }}; {command}", program());
         let ran = world.run_script(&script);

@@ -1,4 +1,4 @@
-//! What may be done, and who is asked.
+//! Permissions and approvals.
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
@@ -41,7 +41,7 @@ mod nothing_runs_before_the_policy_allows_it {
             assert_eq!(all(&["--yes"]), ["ok"; 3], "{named}");
             let other = world.run(["run", "y", "--dir", "s"]);
             assert!(other.stdout().contains("secret plan"), "{}", other.stderr);
-            // The person who types `--skill` takes it up, and what it brings is still denied.
+            // The person who types `--skill` activates it, and its files are still denied.
             let more = ["tool", "read_file", "{\"path\": \"more.md\"}", "--skill", "z"];
             let file = world.path("s/z/more.md");
             own(&world, &format!("path = \"{}\", decision = \"deny\"", file.display()));
@@ -49,7 +49,7 @@ mod nothing_runs_before_the_policy_allows_it {
             own(&world, "tool = \"none\", decision = \"deny\"");
             assert_eq!(tried(&world, &more, &[]), "ok");
         }
-        // It requires approval, and then somebody changes it.
+        // It requires approval, and is changed afterwards.
         let world = World::new().file("s/z/SKILL.md", skill("requires-approval: true\n"));
         let all = || ways.map(|it| tried(&world, it, &[]));
         assert_eq!(all(), ["refused"; 3]);

@@ -53,19 +53,19 @@ impl Registry {
         self.files.lock().unwrap().insert(path.to_owned(), body.into());
     }
 
-    /// A wheel with one module that has a function `word`; it may need others.
+    /// Adds a wheel with one module that has a function `word`, and may depend on others.
     fn python(&self, name: &str, word: &str, needs: &[&str]) {
         self.list_file(name, &format!("{name}-1.0-py3-none-any.whl"), wheel(name, word, 0, needs));
     }
 
-    /// A file of a Python package.
+    /// Adds a file of a Python package.
     fn list_file(&self, name: &str, file: &str, bytes: Vec<u8>) {
         let address = self.server.url(&format!("/files/{file}"));
         self.serve(&format!("/simple/{name}/"), format!("<a href=\"{address}\">{file}</a>"));
         self.serve(&format!("/files/{file}"), bytes);
     }
 
-    /// An npm package whose module is a word.
+    /// Adds an npm package whose module is a word.
     fn npm(&self, name: &str, package: Json, module: &str) {
         let mut package = package;
         package["name"] = json!(name);
@@ -85,24 +85,24 @@ impl Registry {
         self.serve(&format!("/{name}"), about.to_string());
     }
 
-    /// The hash of an npm package, as lock files have it.
+    /// Returns the hash of an npm package for lock files.
     fn integrity(&self, name: &str) -> String {
         integrity(&self.files.lock().unwrap()[&format!("/{name}/-/{name}-1.0.0.tgz")])
     }
 
-    /// How often files of packages were downloaded.
+    /// Returns the number of downloads of package files.
     fn downloads(&self) -> usize {
         let is_file = |line: &str| line.contains("/files/") || line.contains("/-/");
         self.server.asked().iter().filter(|it| is_file(&it.line)).count()
     }
 
-    /// The settings of a user who has this registry.
+    /// Returns the settings of a user with this registry.
     fn settings(&self) -> String {
         let (python, npm) = (self.server.url("/simple"), self.server.url("/"));
         format!("[prepare]\npython_index = \"{python}\"\nnpm_registry = \"{npm}\"\n")
     }
 
-    /// A world whose user has this registry, with a skill of these files.
+    /// Returns a world whose user has this registry, with a skill of these files.
     fn world(&self, files: &[(&str, &str)]) -> World {
         let world = World::new().skill("pdf", "Reads PDF files.");
         let world = world.file("home/.config/prowess/prowess.toml", self.settings());
@@ -119,12 +119,12 @@ fn python(script: &str, arguments: &[&str]) -> Vec<u8> {
     output.stdout
 }
 
-/// A wheel whose module has a word and is padded by so many bytes.
+/// Returns a wheel whose module has a word, with this many bytes of padding.
 fn wheel(name: &str, word: &str, padding: usize, needs: &[&str]) -> Vec<u8> {
     wheel_of(name, &format!("def word():\n    return {word:?}\n"), padding, needs)
 }
 
-/// A wheel with this module, which may have a program `main`.
+/// Returns a wheel with this module, which may have a program `main`.
 fn wheel_of(name: &str, module: &str, padding: usize, needs: &[&str]) -> Vec<u8> {
     let script = r#"
 import io, sys, zipfile
@@ -146,7 +146,8 @@ sys.stdout.buffer.write(made.getvalue())
     python(script, &[&[name, module, &padding.to_string()], needs].concat())
 }
 
-/// The sources of a Python package that runs a line in a shell when it is built, and says which homes it sees.
+/// Returns the sources of a Python package that runs a shell command when it is built, and prints
+/// which homes it sees.
 fn sources(name: &str, line: &str) -> Vec<u8> {
     let script = r#"
 import io, sys, tarfile
@@ -207,8 +208,8 @@ fn integrity(bytes: &[u8]) -> String {
     format!("sha512-{}", String::from_utf8(output.stdout).unwrap())
 }
 
-/// The directory of a package manager, which is fetched by the first test that needs one; nothing where there is none
-/// for this machine.
+/// Returns the directory of a package manager, which is fetched by the first test that needs it;
+/// `None` if there is none for this machine.
 fn package_manager(name: &str) -> Option<PathBuf> {
     let file = match name {
         "uv" => "uv/bin/uv",
@@ -246,7 +247,7 @@ static MANAGERS: LazyLock<PathBuf> = LazyLock::new(|| {
     folder.canonicalize().unwrap()
 });
 
-/// The files below a folder, each with what is in it.
+/// Returns the files below a folder, each with its content.
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let entries = fs::read_dir(folder).unwrap().map(|it| it.unwrap().path());
     let all = entries.flat_map(|path| match path.is_dir() && !path.is_symlink() {
@@ -256,7 +257,7 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     all.collect()
 }
 
-/// Runs the program however long it takes: installers are slow where much else goes on.
+/// Runs the program with a long timeout: installers are slow on a busy machine.
 fn run(world: &World, arguments: &[&str]) -> Ran {
     let mut command = world.command(arguments.iter().chain(&SKILLS));
     let output = command.stdin(Stdio::null()).output().unwrap();
@@ -276,13 +277,13 @@ fn prepare(world: &World, arguments: &[&str]) -> Ran {
     run(world, &[&["prepare", "pdf", "--yes"], arguments].concat())
 }
 
-/// The environments that are there.
+/// Returns the environments.
 fn environments(world: &World) -> Vec<Json> {
     let ran = run(world, &["prepare", "--json"]);
     ran.json()["environments"].as_array().unwrap().clone()
 }
 
-/// The folder of the only environment.
+/// Returns the folder of the only environment.
 fn environment(world: &World) -> PathBuf {
     let key = environments(world)[0]["key"].as_str().unwrap().to_owned();
     store(world).join(key)
@@ -292,7 +293,7 @@ fn store(world: &World) -> PathBuf {
     world.path("home/.local/share/prowess/environments")
 }
 
-/// What lies in the store, besides its locks.
+/// Returns the entries of the store, without its locks.
 fn left(world: &World) -> Vec<String> {
     let entries = fs::read_dir(store(world)).into_iter().flatten().flatten();
     let names = entries.map(|it| it.file_name().into_string().unwrap());
@@ -463,7 +464,7 @@ mod packages_are_installed_once_after_somebody_agrees {
         let ran = run(&world, &["run", "pdf", "--script", "say.py", "--yes"]);
         assert_well(&ran);
         assert_eq!(ran.stdout(), "tiny\n");
-        // Once the script is approved and nobody can be asked, it runs without.
+        // If the script is approved and nobody can be asked, it runs without them.
         assert_well(&run(&world, &["prepare", "--clean", "--all"]));
         let ran = run(&world, &["run", "pdf", "--script", "say.py"]);
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
@@ -610,7 +611,8 @@ mod packages_are_installed_once_after_somebody_agrees {
         assert!(failed.contains("prowess prepare pdf"), "{failed}");
     }
 
-    /// A server for Python or Node whose tool `note` writes a file beside its program and says what is in it then.
+    /// Servers for Python and Node with a tool `note` that writes a file beside its program and
+    /// returns its content.
     const PYTHON_SERVER: &str = r#"
 import json, pathlib, sys
 def main():
@@ -732,7 +734,7 @@ require('readline').createInterface({ input: process.stdin }).on('line', (line) 
         assert_well(&prepare(&world, &["--guessed"]));
         assert_eq!(script(&world, "say.py").stdout(), "tiny\n");
 
-        // Also where the rest was installed before.
+        // Also if the rest was installed before.
         registry.python("pypdf", "pypdf", &[]);
         let world = registry.world(&[("say.py", "import pypdf, tiny\nprint(tiny.word())\n")]);
         assert_well(&prepare(&world, &[]));
@@ -747,7 +749,7 @@ require('readline').createInterface({ input: process.stdin }).on('line', (line) 
         assert_eq!(run(&world, &["prepare", "pdf", "--guessed"]).code, Some(2));
         assert_well(&prepare(&world, &["--guessed"]));
         assert_eq!(script(&world, "say.py").stdout(), "tiny\n");
-        // What was agreed to is installed again as it was.
+        // An approved installation is repeated unchanged.
         assert_well(&run(&world, &["prepare", "--clean", "--all"]));
         assert_well(&run(&world, &["prepare", "pdf"]));
         assert_eq!(script(&world, "say.py").stdout(), "tiny\n");
@@ -864,7 +866,7 @@ mod installing_can_hurt_nobody {
         assert_well(&prepare(&world, &[]));
         assert_eq!(script(&world, "say.py").stdout(), "elsewhere\n");
 
-        // The lock file of a skill says where packages are, too.
+        // The lock file of a skill has addresses of packages, too.
         let archive = tarball(r#"{"name": "tiny", "version": "1.0.0"}"#, "module.exports = 1;");
         let lock = json!({
             "name": "x", "lockfileVersion": 3, "requires": true,
@@ -1022,7 +1024,7 @@ mod a_script_runs_with_what_was_approved_and_cannot_change_it {
         assert_well(&prepare(&world, &[]));
         assert_well(&run(&world, &["prepare", "--clean", "--all"]));
         registry.python("tiny", "changed", &[]);
-        // What was approved before needs no question, as long as it is the same.
+        // An approved installation needs no question as long as it is the same.
         let ran = run(&world, &["prepare", "pdf"]);
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
         assert_eq!(left(&world), [""; 0]);
@@ -1108,7 +1110,7 @@ mod environments_do_not_pile_up {
         assert_well(&run(&world, &["prepare", "pdf", "--clean"]));
         let [one] = &*environments(&world) else { panic!("there is one") };
         assert_eq!(one["used_by"][0][0], "other");
-        // What a killed preparation leaves is old, and nobody holds it.
+        // The leftover of a killed preparation is old, and not locked.
         let leftover = store(&world).join("prowess-work-left");
         fs::create_dir(&leftover).unwrap();
         age(&leftover);

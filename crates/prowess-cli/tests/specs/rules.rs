@@ -1,4 +1,4 @@
-//! What is checked, why, and who else can read it.
+//! The rules, their pages, and the formats for other programs.
 
 use std::{
     collections::BTreeSet,
@@ -16,24 +16,24 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The value of a line such as `- since: 0.1.0`.
+/// Returns the value of a line such as `- since: 0.1.0`.
 fn stated<'p>(page: &'p str, key: &str) -> Option<&'p str> {
     page.lines().find_map(|it| it.strip_prefix(&format!("- {key}: ")))
 }
 
-/// What stands under a heading.
+/// Returns the text under a heading.
 fn section<'p>(page: &'p str, title: &str) -> &'p str {
     let rest = page.split_once(&format!("\n## {title}\n")).map_or("", |it| it.1);
     rest.split("\n## ").next().unwrap().trim()
 }
 
-/// Runs a command at a terminal of so many columns.
+/// Runs a command at a terminal of this width.
 fn at_width(world: &World, columns: usize, arguments: &str) -> Ran {
     let line = format!("stty rows 50 cols {columns}; TERM=xterm $0 {arguments}");
     world.run_script(&format!("script -qefc \"{line}\" /dev/null"))
 }
 
-/// A line as it is seen, without colours.
+/// Returns a line without colours.
 fn plain(line: &str) -> String {
     let mut pieces = line.trim_end_matches('\r').split('\x1b');
     let first = pieces.next().unwrap_or_default();
@@ -43,14 +43,14 @@ fn plain(line: &str) -> String {
 mod every_rule_has_a_page {
     use super::*;
 
-    /// A block of code of an example.
+    /// A code block of an example.
     struct Block<'p> {
         language: &'p str,
         path: Option<&'p str>,
         text: String,
     }
 
-    /// The blocks of a page that belong to its `bad` or its `good` example.
+    /// Returns the blocks of the `bad` or the `good` example of a page.
     fn blocks<'p>(page: &'p str, which: &str) -> Vec<Block<'p>> {
         let mut blocks = Vec::new();
         let mut lines = page.lines();
@@ -71,7 +71,8 @@ mod every_rule_has_a_page {
         blocks
     }
 
-    /// The rules and severities of what is found in an example; nothing where this machine cannot tell.
+    /// Returns the rules and severities of the findings in an example; empty if they cannot be
+    /// produced on this machine.
     fn found(page: &str, which: &str, more: &[&str]) -> Vec<(String, String)> {
         let world = World::new();
         let blocks = blocks(page, which);
@@ -113,12 +114,12 @@ mod every_rule_has_a_page {
         said.findings().iter().map(pair).collect()
     }
 
-    /// Whether a rule is seen only where a library is loaded.
+    /// Returns whether a rule is checked only when a library is loaded.
     fn is_listed(rule: &Rule) -> bool {
         rule.page.contains("\n$ prowess list ") || rule.code == "kept-last-good"
     }
 
-    /// The profiles in which a rule can be seen: a list knows but one.
+    /// Returns the profiles in which a rule can be found: a list has only one.
     fn profiles(rule: &Rule) -> &'static [&'static str] {
         if is_listed(rule) { &["lenient"] } else { &["spec", "lenient", "reference"] }
     }
@@ -280,7 +281,7 @@ mod a_rule_can_be_looked_up {
 mod other_programs_can_read_what_was_found {
     use super::*;
 
-    /// Skills with a fault of every weight, one of them behind letters of several bytes.
+    /// Returns skills with a finding of every severity, one of them after multi-byte characters.
     fn faulty() -> World {
         World::new()
             .document(
@@ -530,7 +531,7 @@ mod a_check_fits_into_other_tools {
     #[test]
     fn a_hook_checks_the_files_of_a_change() {
         let hooks = fs::read_to_string(root().join(".pre-commit-hooks.yaml")).unwrap();
-        // A file that is not called exactly so is found, too.
+        // A file whose name differs in case is found, too.
         let files = "  files: (?i)(^|/)SKILL\\.md$\n";
         assert!(hooks.contains("language: script\n  entry: scripts/hook\n"), "{hooks}");
         assert_eq!(hooks.matches(files).count(), 2, "{hooks}");
@@ -550,7 +551,7 @@ mod a_check_fits_into_other_tools {
         assert_eq!(lenient.code, Some(0), "{}", lenient.stdout());
     }
 
-    /// The script of a step of `action.yml`.
+    /// Returns the script of a step of `action.yml`.
     fn step(name: &str) -> String {
         let action = fs::read_to_string(root().join("action.yml")).unwrap();
         let step = action.split("    - name: ").find(|it| it.starts_with(&format!("{name}\n")));

@@ -1,4 +1,5 @@
-//! Running what a skill brings: both levels, as whoever runs the tests and as nobody in particular.
+//! Running scripts of skills: at both sandbox levels, as the user of the tests and as an
+//! unprivileged user.
 
 use std::{
     env, fs,
@@ -17,17 +18,17 @@ use crate::world::World;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_prowess");
 const NOBODY: u32 = 65534;
 
-/// How scripts are held in a test.
+/// The sandbox of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stage {
     pub(crate) level: SandboxLevel,
-    /// Whether the launcher runs as nobody in particular, instead of as whoever runs the tests.
+    /// Whether the launcher runs as an unprivileged user instead of the user of the tests.
     nobody: bool,
-    /// Whether no control group is to be had, for root; nobody has none anyway.
+    /// Whether control groups are unavailable, for root; other users have none anyway.
     counted: bool,
 }
 
-/// The same, only as whoever runs the tests.
+/// Returns the stages of the user of the tests.
 fn own_stages() -> Vec<Stage> {
     static GIVEN: LazyLock<SandboxSupport> =
         LazyLock::new(|| Stage::new(SandboxLevel::Strong).sandbox().probe());
@@ -38,7 +39,7 @@ fn own_stages() -> Vec<Stage> {
     if GIVEN.level == SandboxLevel::Strong {
         stages.push(Stage::new(SandboxLevel::Strong));
     }
-    // Linux has had enough of it since 6.7; the version of Debian 12 is older.
+    // Landlock is sufficient from Linux 6.7 on; Debian 12 has an older one.
     if given("landlock") {
         stages.push(Stage::new(SandboxLevel::Landlock));
     }
@@ -73,15 +74,16 @@ impl Stage {
     }
 }
 
-/// The program behind a few words of Perl, which every Debian has.
+/// Returns a launcher that runs the program through a Perl script, which every Debian has.
 fn wrapped(words: &str) -> Launcher {
     let text = format!("#!/usr/bin/perl\n{words}\nexec {{'{PROGRAM}'}} 'prowess-launcher';\n");
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let path = folder.join(format!("launcher-{:016x}", hasher.finish()));
-    // Whoever comes first makes it, whole; and in a process of its own, because whatever this one has
-    // open to write may be open in a child of another test too, and cannot be run until that is gone.
+    // The first test writes it atomically, and in a process of its own: a file that this one has
+    // open for writing may be open in a child of another test too, and cannot be run until that is
+    // gone.
     if !path.exists() {
         let script = "cat > \"$0.$$\" && chmod 755 \"$0.$$\" && mv \"$0.$$\" \"$0\"";
         let mut shell = Command::new("sh");
@@ -147,15 +149,15 @@ mod nobody_of_a_run_is_left {
 mod a_poor_machine_is_no_reason_to_run_without_a_sandbox {
     use super::*;
 
-    /// What a machine lacks: calls that fail, with their numbers on x86_64 and aarch64 and an errno;
-    /// some only where an argument has certain bits.
+    /// A missing feature of a machine: system calls that fail, with their numbers on x86_64 and
+    /// aarch64 and an errno; some only if an argument has certain bits.
     type Lack = (u32, u32, u32, Option<(u32, u32)>);
     const NO_NAMESPACES: &[Lack] =
         &[(272, 97, 1, None), (56, 220, 1, Some((0, 0x1000_0000))), (435, 435, 38, None)];
     const NO_LANDLOCK: &[Lack] =
         &[(444, 444, 38, None), (445, 445, 38, None), (446, 446, 38, None)];
 
-    /// Words of Perl that make a machine poorer: a filter of system calls by hand.
+    /// Returns a Perl script that removes features from a machine by a filter of system calls.
     fn poorer(lacks: &[&[Lack]]) -> String {
         let x86 = cfg!(target_arch = "x86_64");
         let mut words = "my $f = pack('SCCL', 0x20, 0, 0, 0);\n".to_owned();

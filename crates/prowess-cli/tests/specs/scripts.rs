@@ -1,4 +1,4 @@
-//! Scripts with the interpreters, files and input of whoever runs them.
+//! Scripts with the interpreters, files and input of their user.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::world::{Ran, World};
 
-/// A skill whose script is `scripts/<name>`.
+/// Returns a world with a skill whose script is `scripts/<name>`.
 fn skilled(name: &str, text: &str) -> World {
     let world = World::new().skill_in("home/.claude/skills", "tool", "Does something useful");
     world.file(format!("home/.claude/skills/tool/scripts/{name}"), text)
@@ -27,13 +27,13 @@ fn stdout(ran: &Ran) -> &str {
     ran.stdout()
 }
 
-/// A program that says what it is.
+/// Writes a program that prints a text.
 fn program(world: &World, path: &str, says: &str) {
     world.write(path, format!("#!/bin/sh\necho {says}\n"));
     fs::set_permissions(world.path(path), fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// A virtual environment that has a package of its own.
+/// Creates a virtual environment with a package of its own.
 fn virtual_environment(world: &World, path: &str) {
     let folder = world.path(path);
     let made = Command::new("python3").args(["-m", "venv", "--without-pip"]).arg(&folder).status();
@@ -43,7 +43,7 @@ fn virtual_environment(world: &World, path: &str) {
         .unwrap();
 }
 
-/// `PATH` of this process, behind a directory.
+/// Returns the `PATH` of this process after a directory.
 fn path_behind(directory: &Path) -> String {
     format!("{}:{}", directory.display(), std::env::var("PATH").unwrap())
 }
@@ -191,7 +191,7 @@ mod a_script_runs_with_the_interpreter_that_its_user_would_get {
             let ran = run(&world, &[("VIRTUAL_ENV", venv.to_str().unwrap())], &words);
             ran.code == Some(0) || ran.stdout().contains("secret")
         };
-        // The base that settings name.
+        // The interpreter that the settings name.
         virtual_environment(&world, "one");
         let base = world.path("base");
         world.write("one/pyvenv.cfg", format!("home = {}\n", base.display()));

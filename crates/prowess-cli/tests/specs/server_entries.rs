@@ -1,4 +1,4 @@
-//! Servers as people set them: with the files, hosts and programs that their entries name.
+//! Configured servers, with the files, hosts and programs that their entries name.
 
 use std::{
     fs,
@@ -27,10 +27,10 @@ use crate::{
     world::{Ran, World, program},
 };
 
-/// Where the settings of the user lie.
+/// The settings of the user.
 const SETTINGS: &str = "home/.config/prowess/prowess.toml";
 
-/// A server whose only tool runs a piece of Python and tells what `out` is then.
+/// A server whose only tool runs a piece of Python and returns the value of `out`.
 const SERVER: &str = r#"import json, os, subprocess, sys, urllib.request
 def run(code):
     own = {**globals(), 'out': None}
@@ -58,7 +58,7 @@ const PATIENCE: ServerTimeouts = ServerTimeouts {
     stop: Duration::from_millis(500),
 };
 
-/// A home, a project that is worked on, and a server in a folder of its own.
+/// A home, a current project, and a server in a folder of its own.
 struct Stage {
     world: World,
     runtime: Runtime,
@@ -80,7 +80,7 @@ impl Stage {
         self.world.path(path).display().to_string()
     }
 
-    /// Settings with the server, further arguments of it and further keys.
+    /// Returns settings with the server, and more arguments and keys of it.
     fn settings(&self, arguments: &[&str], keys: &str) -> String {
         let script = self.path("tools/server.py");
         let arguments: Vec<&str> =
@@ -96,13 +96,13 @@ impl Stage {
         self.start_asking(Arc::new(ApproveAll))
     }
 
-    /// Starts the first server that is set.
+    /// Starts the first configured server.
     fn start_asking(&self, approver: Arc<dyn Approver>) -> Result<McpServer, Box<Outcome>> {
         let (starter, set) = self.starter(approver);
         self.runtime.block_on(starter.connect(&set))
     }
 
-    /// What starts servers, and the first one that is set.
+    /// Returns the launcher, and the first configured server.
     fn starter(&self, approver: Arc<dyn Approver>) -> (McpLauncher, ServerSetting) {
         let project = fs::canonicalize(self.world.path("project")).unwrap();
         let places = Places {
@@ -133,14 +133,14 @@ impl Stage {
         self.runtime.block_on(found.call(input))
     }
 
-    /// What a piece of Python comes to in a server that runs.
+    /// Returns the result of a piece of Python in a running server.
     fn probe(&self, server: &McpServer, code: &str) -> String {
         let outcome = self.call(server, "run", json!({ "code": code }));
         assert_eq!(outcome.status, OutcomeStatus::Ok, "{outcome:?}");
         outcome.output.unwrap().as_str().unwrap().to_owned()
     }
 
-    /// What a file says to the server, or which error it gets.
+    /// Returns the content of a file as the server reads it, or its error.
     fn read(&self, server: &McpServer, path: &str) -> String {
         self.probe(server, &format!("out = open({path:?}).read()"))
     }
@@ -172,7 +172,7 @@ fn message(outcome: &Outcome) -> String {
     )
 }
 
-/// Agrees, and remembers what it was asked.
+/// Approves, and remembers the questions.
 #[derive(Debug, Default)]
 struct Asked(Mutex<Vec<Question>>);
 
@@ -536,7 +536,7 @@ mod a_server_is_given_what_its_entry_names {
     }
 }
 
-/// A virtual environment of the Python on the path, with a module of its own.
+/// Creates a virtual environment of the Python on the path, with a module of its own.
 fn virtual_environment(world: &World, path: &str) -> PathBuf {
     let folder = world.path(path);
     let made = Command::new("python3").args(["-m", "venv", "--without-pip"]).arg(&folder).status();
@@ -691,7 +691,7 @@ mod what_a_server_writes_that_others_act_on_is_told {
         assert_eq!(there("sub/notes.txt").as_deref(), Some("mine"));
         assert_eq!(there("editor/tasks.json").as_deref(), Some("mine"));
         assert_eq!((there("later.txt"), there("values.txt").as_deref()), (None, Some("theirs")));
-        // What was there before its link is no file that the server made.
+        // A file that existed before its link was not created by the server.
         let ran = call(
             "os.makedirs('.cursor')\nos.symlink('../other.txt', '.cursor/mcp.json')\nopen('QWEN.md', 'w').write('x')",
         );
@@ -1119,7 +1119,7 @@ mod why_a_server_did_not_start_is_told {
                 let reason =
                     format!("add `127.0.0.1:{}` to `servers.x.hosts` in `{file}`", other.port());
                 assert!(said.contains(&reason), "{level}: {said}");
-                // What was refused once does not explain what fails later.
+                // An earlier refusal does not explain a later failure.
                 let input = json!({"code": "raise ValueError('no')", failing: true});
                 assert_eq!(stage.call(&server, "run", input).hint, None);
             }
@@ -1143,7 +1143,7 @@ mod why_a_server_did_not_start_is_told {
             let hints: Vec<&str> = hints.filter(|it| it.contains("add `write = [")).collect();
             assert_eq!(hints.len(), 1, "{}", ran.stderr);
         }
-        // One that does not start has refused nothing, and is named once.
+        // A server that does not start has refused nothing, and is named once.
         let entry = "[servers.x]\ncommand = \"npx\"\nargs = [\"-y\", \"none-such\"]\n";
         stage.world.write(SETTINGS, entry);
         let model = ModelServer::start([Answer::text("Without.")]);
@@ -1174,7 +1174,7 @@ mod why_a_server_did_not_start_is_told {
         let ran = stage.prowess(&["tools"]);
         let note = "`prowess servers LABEL` lists the tools of a server (`x`)";
         assert!(ran.stderr.contains(note), "{}", ran.stderr);
-        // One that a project's file sets is started once somebody has approved it.
+        // A server of a project's file is started once it is approved.
         stage.world.write("project/prowess.toml", stage.settings(&[], "").replace(".x]", ".p]"));
         let ran = stage.prowess(&["tool", "mcp__p__run", "{}"]);
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
@@ -1184,7 +1184,7 @@ mod why_a_server_did_not_start_is_told {
         assert!(!stage.prowess(&["tools"]).stderr.contains("servers"));
     }
 
-    /// The server with a tool that takes a path, and a number if somebody wants.
+    /// The server with a tool that takes a path, and an optional number.
     const TOOL: &str = r#"tool = {'name': 'list', 'description': 'Lists a directory.\x1b[2J Slowly. And more.', 'inputSchema': {'type': 'object',
     'properties': {'depth': {'type': 'integer', 'description': 'How deep\nto \x1b[31mlook'}, 'path': {'type': 'string'}}, 'required': ['path']}}
 run = lambda it: it
@@ -1321,7 +1321,7 @@ for line in"#;
 
     #[test]
     fn whoever_says_no_is_not_asked_again() {
-        /// Says no, and counts how often it was asked.
+        /// Denies, and counts the questions.
         #[derive(Debug, Default)]
         struct Refuses(Mutex<usize>);
 
@@ -1423,20 +1423,22 @@ mod a_hostile_server_gets_nothing {
 mod servers_that_others_wrote_run {
     use super::*;
 
-    /// Where the packages of servers lie that tests have prepared, and what was approved: fetching them takes a minute.
+    /// The store of packages of servers that tests have prepared, and the approvals: fetching them
+    /// takes a minute.
     static PREPARED: LazyLock<[PathBuf; 2]> = LazyLock::new(|| {
         let target = Path::new(program()).ancestors().nth(2).unwrap().canonicalize().unwrap();
         ["data", "state"].map(|it| target.join("server-environments").join(it))
     });
 
-    /// The addresses of the public registries: a mirror in their place may have one that is not public.
+    /// Returns the addresses of the public registries: a mirror in their place may have one that is
+    /// not public.
     fn registries() -> Vec<String> {
         let hosts = ["registry.npmjs.org", "pypi.org", "files.pythonhosted.org"];
         let found = hosts.iter().filter_map(|it| (*it, 443).to_socket_addrs().ok()).flatten();
         found.map(|it| it.ip().to_string()).collect()
     }
 
-    /// Has the packages of a server installed that is set.
+    /// Installs the packages of a configured server.
     fn prepare(stage: &Stage, label: &str) {
         let [data, state] = &*PREPARED;
         let mut command = stage.world.command(["prepare", "--server", label, "--yes"]);
@@ -1446,7 +1448,7 @@ mod servers_that_others_wrote_run {
         assert!(output.status.success(), "{label}: {said}");
     }
 
-    /// What is in a server's virtual environment: a link to the SDK, which is fetched once.
+    /// Returns the virtual environment of a server: a link to the SDK, which is fetched once.
     fn sdk_environment(stage: &Stage) -> PathBuf {
         let folder = stage.world.path("home/venv");
         let made =

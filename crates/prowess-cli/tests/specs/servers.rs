@@ -1,4 +1,4 @@
-//! Servers that skills bring: one on the official SDK, and many that mean no good.
+//! Servers of skills: one on the official SDK, and many malicious ones.
 
 use std::{
     collections::BTreeMap,
@@ -35,7 +35,7 @@ use crate::{
     world::{World, program},
 };
 
-/// What is done at once, on a busy machine; else it would take much longer.
+/// The time for something immediate, on a busy machine; otherwise it would take much longer.
 const SOON: Duration = Duration::from_secs(5);
 
 mod a_skill_describes_its_servers {
@@ -310,7 +310,7 @@ mod a_server_starts_only_when_somebody_has_approved_it {
         let content = asked.questions().pop().unwrap().content.unwrap();
         assert!(content.contains("server.py $'a\\nrm \\'x\\'\\\\\\r'"), "{content}");
         stage.world.write("skills/notes/.mcp.json", describe.to_string());
-        // A yes for once is none for the next time.
+        // An approval for once does not cover the next time.
         stage.start_with(&starter).unwrap();
         assert_eq!(asked.questions().len(), 3);
     }
@@ -359,7 +359,7 @@ mod a_server_starts_only_when_somebody_has_approved_it {
             assert!(outcome.message.unwrap().contains("a rule with the decision `deny`"));
         }
         assert_eq!(asked.questions(), []);
-        // A rule about one tool is none about the server.
+        // A rule about one tool does not apply to the server.
         let rule = PolicyRule {
             tool: Some("mcp__files__echo".to_owned()),
             ..PolicyRule::new(Decision::Allow)
@@ -544,7 +544,7 @@ mod tools_of_a_server_are_called_like_any_others {
         let (agent, events) = stage.agent(&model, stage.starter(Arc::new(ApproveAll)));
         let session = Session::new("s");
         stage.runtime.block_on(agent.ask(&session, "x")).unwrap();
-        // What a server tells beside an answer may be heard a moment after it.
+        // A notification of a server may arrive a moment after an answer.
         std::thread::sleep(Duration::from_millis(500));
         stage.runtime.block_on(agent.ask(&session, "y")).unwrap();
         let asked = model.asked();
@@ -561,7 +561,7 @@ mod tools_of_a_server_are_called_like_any_others {
 
     #[test]
     fn one_that_answers_late_is_waited_for() {
-        // It holds back its first answer until it is asked for something else, and answers in order.
+        // It delays its first answer until it gets another request, and answers in order.
         let stage = Stage::with_server(
             "first = sys.stdin.readline()\nsecond = sys.stdin.readline()\n\
              sys.stdin = __import__('itertools').chain([first, second], sys.stdin)",
@@ -710,7 +710,7 @@ mod a_server_can_run_somewhere_else {
             assert_eq!(asked.questions(), [], "{url}");
         }
         assert_eq!(server.connections(), 0);
-        // What a name leads to is known only when it is asked.
+        // The address of a name is known only when it is resolved.
         let stage =
             Stage::new().file("mcp/x.json", json!({"url": format!("http://localhost:{port}/mcp")}));
         let outcome = stage.start_only().unwrap_err();
@@ -892,7 +892,7 @@ mod a_server_is_held_as_a_script_is {
             .world
             .write("skills/other/SKILL.md", "---\nname: other\ndescription: Other\n---\nsecret\n");
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        // What may run without a sandbox for once is no server.
+        // Permission to run without a sandbox once does not apply to servers.
         for sandbox in [sandbox(), sandbox().without()] {
             let starter = McpLauncher::new(
                 stage.authorizer(Arc::new(ApproveAll)),
@@ -1128,7 +1128,8 @@ mod a_bad_server_is_an_outcome {
             ["started", "failed", "started", "failed", "started", "failed"]
         );
         let has: Vec<bool> = model.asked().iter().map(|it| it.tools.len() == 2).collect();
-        // Turn one: begins, again, not any more, not any more. Turn two: again, and left alone.
+        // Turn one: starts, restarts, stays down, stays down. Turn two: restarts, and is not
+        // called.
         assert_eq!(has, [true, true, false, false, true, false, false]);
         assert!(messages(&events).contains("exited with code 3"));
     }
@@ -1255,7 +1256,7 @@ mod servers_end_with_whom_they_belong_to {
     }
 }
 
-/// A skill `notes` that may bring servers, and somebody to start them.
+/// A skill `notes` that may have servers, and a launcher for them.
 struct Stage {
     world: World,
     runtime: Runtime,
@@ -1277,7 +1278,7 @@ impl Stage {
         Self { world, runtime: Runtime::new().unwrap(), marker }
     }
 
-    /// With a server `files`, which behaves as it is told in Python.
+    /// Adds a server `files`, whose behaviour is a piece of Python.
     fn with_server(behaviour: &str) -> Self {
         let stage = Self::new();
         let args = ["server.py", &stage.marker];
@@ -1302,7 +1303,7 @@ impl Stage {
         starter_by(Policy::default(), approver, Records::in_memory())
     }
 
-    /// The same for servers on this machine.
+    /// Like [`starter`](Self::starter), for servers on this machine.
     fn local_starter(&self, approver: Arc<dyn Approver>) -> McpLauncher {
         starter_by(local(), approver, Records::in_memory())
     }
@@ -1317,7 +1318,7 @@ impl Stage {
         self.runtime.block_on(starter.described(library.get("notes").unwrap()))
     }
 
-    /// Starts the only server there is, approved.
+    /// Starts the only server, approved.
     fn start_only(&self) -> Result<McpServer, Box<Outcome>> {
         self.start_with(&self.starter(Arc::new(ApproveAll)))
     }
@@ -1346,7 +1347,7 @@ impl Stage {
         outcome.output.unwrap().as_str().unwrap().to_owned()
     }
 
-    /// An agent in which `notes` is active.
+    /// Returns an agent in which `notes` is active.
     fn agent(&self, model: &Arc<ScriptedModel>, starter: McpLauncher) -> (Agent, Events) {
         self.agent_taking(model, starter, &["notes"])
     }
@@ -1380,7 +1381,7 @@ impl Stage {
         (agent, events)
     }
 
-    /// How many processes there are of the server.
+    /// Returns the number of processes of the server.
     fn processes(&self) -> usize {
         let all = fs::read_dir("/proc").unwrap().flatten();
         let lines = all.filter_map(|it| fs::read(it.path().join("cmdline")).ok());
@@ -1393,7 +1394,7 @@ impl Stage {
         lines.filter(own).count()
     }
 
-    /// How many work directories there are with a copy of the skill.
+    /// Returns the number of work directories with a copy of the skill.
     fn works(&self) -> usize {
         let all = fs::read_dir(env::temp_dir()).unwrap().flatten();
         let copies = all.map(|it| it.path().join("given/skill/.mcp.json"));
@@ -1415,7 +1416,7 @@ fn starter_by(policy: Policy, approver: Arc<dyn Approver>, records: Records) -> 
     McpLauncher::new(Arc::new(authorizer), sandbox(), RunLimits::default()).with_patience(PATIENCE)
 }
 
-/// A server in plain Python, with what it does otherwise than others.
+/// Returns a server in plain Python, with special behaviour.
 fn server(behaviour: &str) -> String {
     format!(
         r#"import json, os, sys, time
@@ -1442,13 +1443,13 @@ for line in sys.stdin:
     )
 }
 
-/// A policy that lets this machine be asked.
+/// Returns a policy that allows requests to this machine.
 fn local() -> Policy {
     Policy { hosts: Some(vec!["127.0.0.1".to_owned()]), ..Policy::default() }
 }
 
-/// A server that speaks MCP over HTTP as far as it has to, but for calls that are answered by a
-/// function. Whoever calls `forget` makes it forget its session.
+/// Starts a minimal MCP server over HTTP, whose calls are answered by a function. A call of
+/// `forget` makes it forget its session.
 fn mcp(
     call: impl Fn(&str, &mut dyn Write) -> Option<io::Result<()>> + Send + Sync + 'static,
 ) -> Listener {
@@ -1456,7 +1457,7 @@ fn mcp(
     let is_known = AtomicBool::new(false);
     Listener::new(move |heard, client| {
         if !heard.line.starts_with("POST") {
-            // What it says unasked ends at once, and it wants to be listened to again at once.
+            // Its stream of notifications ends at once, and asks to be reopened at once.
             let head = "content-type: text/event-stream\r\n";
             return client.write_all(answer("200 OK", head, "retry: 0\n\n").as_bytes());
         }
@@ -1494,7 +1495,7 @@ fn mcp(
     })
 }
 
-/// The official SDK, listening on this machine. Gone when it is dropped.
+/// The official SDK, listening on this machine. Ended when dropped.
 struct Remote {
     child: Child,
     port: u16,
@@ -1515,7 +1516,7 @@ impl Remote {
         Self { child, port, lines }
     }
 
-    /// What it was asked so far.
+    /// Returns its requests so far.
     fn lines(&self) -> Vec<String> {
         self.lines.lock().unwrap().clone()
     }
@@ -1533,7 +1534,7 @@ pub(crate) fn python() -> &'static str {
     places.into_iter().find(|it| Path::new(it).exists()).expect("there is a Python")
 }
 
-/// Where the official SDK lies; it is fetched by the first test that needs it.
+/// The folder of the official SDK; it is fetched by the first test that needs it.
 pub(crate) static SDK: LazyLock<PathBuf> = LazyLock::new(|| {
     let target = Path::new(program()).ancestors().nth(2).unwrap();
     let folder = target.join("mcp-sdk-2.3.0");
@@ -1548,7 +1549,7 @@ pub(crate) static SDK: LazyLock<PathBuf> = LazyLock::new(|| {
     folder.canonicalize().unwrap()
 });
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 fn soon(what: &str, is_so: impl Fn() -> bool) {
     let start = Instant::now();
     while !is_so() {
@@ -1559,7 +1560,7 @@ fn soon(what: &str, is_so: impl Fn() -> bool) {
 
 type Events = Arc<Mutex<Vec<EventKind>>>;
 
-/// What became of servers, in order.
+/// Returns the states of servers, in order.
 fn states(events: &Events) -> Vec<String> {
     let events = events.lock().unwrap();
     let states = events.iter().filter_map(|it| match it {
@@ -1569,7 +1570,7 @@ fn states(events: &Events) -> Vec<String> {
     states.collect()
 }
 
-/// What was said about servers.
+/// Returns the messages about servers.
 fn messages(events: &Events) -> String {
     let events = events.lock().unwrap();
     let messages = events.iter().filter_map(|it| match it {
@@ -1579,12 +1580,12 @@ fn messages(events: &Events) -> String {
     messages.collect::<Vec<_>>().join("\n")
 }
 
-/// The tools that a model was offered last.
+/// Returns the tools in the last request to a model.
 fn offered(model: &ScriptedModel) -> Vec<String> {
     model.asked().last().unwrap().tools.iter().map(|it| it.name.clone()).collect()
 }
 
-/// Takes note of what happens.
+/// Records events.
 #[derive(Debug)]
 struct Watches(Events);
 
@@ -1598,7 +1599,7 @@ impl Middleware for Watches {
     }
 }
 
-/// Takes up these skills, and those that the model takes up.
+/// Activates these skills, and those that the model activates.
 #[derive(Debug)]
 struct Takes(Vec<String>);
 
@@ -1631,7 +1632,7 @@ impl SkillProvider for Shelf {
     }
 }
 
-/// Somebody who always replies the same, and remembers what was asked.
+/// An approver that always gives the same reply, and remembers the questions.
 #[derive(Debug)]
 struct Asked {
     reply: ApproverReply,

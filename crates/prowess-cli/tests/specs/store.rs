@@ -1,4 +1,4 @@
-//! Stores: saving, finding, deleting, and what holds when something goes wrong.
+//! Stores: saving, finding, deleting, and failures.
 
 use std::{
     collections::BTreeMap, fs, os::unix::fs::PermissionsExt as _, path::Path, thread,
@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 
 use crate::world::{SKILLS, World};
 
-/// A skill of instructions.
+/// Returns an instruction skill.
 fn entry(name: &str, description: &str, content: &str) -> SkillRecord {
     let manifest =
         Manifest { name: name.into(), description: description.into(), ..Manifest::default() };
@@ -23,7 +23,7 @@ fn store(world: &World) -> FileStore {
     FileStore::open(world.path("skills")).unwrap()
 }
 
-/// Every file of a folder with its bytes, links as where they lead to; hidden ones too.
+/// Returns every file of a folder with its bytes, links with their targets; hidden ones too.
 fn tree(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut all = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -64,7 +64,7 @@ mod an_entry_is_saved_under_its_name {
         active.manifest.status = Some(Status::Active);
         assert_eq!(store.save(&active).unwrap().manifest.status(), Status::Active);
         assert!(!text(&world, "skills/two/SKILL.md").contains("status"));
-        // One that was written by hand is active, and stays it.
+        // A skill written by hand is active, and stays active.
         let saved = store.save(&entry("written", "Changed", "text\n")).unwrap();
         assert!(saved.manifest.is_active());
         assert!(!text(&world, "skills/written/SKILL.md").contains("status"));
@@ -191,7 +191,8 @@ mod a_change_is_whole_or_not_made {
         let before = tree(&world.path("skills"));
         world.write("large", "x\n".repeat(100_000));
         let create = "create new --description a --file large --dir skills";
-        // No file may have more than a few KiB, and whoever tries is told instead of killed.
+        // No file may be larger than a few KiB, and a larger write fails instead of killing the
+        // process.
         let limited = world.run_script(&format!("trap '' XFSZ; ulimit -f 8; \"$0\" {create}"));
         assert_eq!(limited.code, Some(2), "{}", limited.stderr);
         assert!(limited.stderr.contains("nothing has changed"), "{}", limited.stderr);
@@ -541,7 +542,7 @@ mod commands_write_to_a_store {
         for name in ["one", "broken"] {
             assert_eq!(world.run(["remove", name, "--dir", "skills"]).code, Some(0));
         }
-        // Where a new one has taken its place, what can be done instead is said.
+        // If a new one has taken its place, the alternative is named.
         world.write("skills/broken/SKILL.md", "nothing again");
         let ran = world.run(["undo", "--dir", "skills"]);
         assert_eq!((ran.code, ran.stdout()), (Some(1), ""), "{}", ran.stderr);

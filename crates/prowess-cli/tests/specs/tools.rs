@@ -124,7 +124,7 @@ mod one_tool_runs_every_skill_that_does_something {
 mod tools_are_told_as_their_readers_want_it {
     use super::*;
 
-    /// What costs tokens and says nothing.
+    /// Phrases that cost tokens without information.
     const NOISE: [&str; 7] =
         ["$schema", "$ref", "$defs", "\"title\"", "\"null\"", "uint", "The input."];
 
@@ -146,7 +146,7 @@ mod tools_are_told_as_their_readers_want_it {
         let told = asked["body"]["tools"].to_string();
         assert!(told.contains("next_offset"), "{told}");
         assert_eq!(NOISE.iter().find(|it| told.contains(**it)), None, "{told}");
-        // What may be left out may still be null.
+        // An optional parameter may still be null.
         world.write("x.txt", "text");
         let ran = world.run(["tool", "read_file", r#"{"path": "x.txt", "limit": null}"#]);
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);

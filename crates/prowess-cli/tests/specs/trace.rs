@@ -1,4 +1,4 @@
-//! Traces: written by layers, exported as spans, shown as a page in a real browser.
+//! Traces: written by middleware, exported as spans, shown as a page in a real browser.
 
 use std::{
     borrow::Cow, fs, os::unix::fs::PermissionsExt as _, path::Path, sync::Arc, time::Duration,
@@ -22,7 +22,7 @@ use crate::{
     world::World,
 };
 
-/// A tool that gives back what it is given, or fails when it is told to.
+/// A tool that returns its input, or fails on request.
 #[derive(Debug)]
 struct Look;
 
@@ -55,7 +55,7 @@ impl Tool for Look {
     }
 }
 
-/// A layer that shows two skills, and tells what others would on the way.
+/// Middleware that discloses two skills, and emits the events of others.
 #[derive(Debug)]
 struct Shows;
 
@@ -128,14 +128,14 @@ fn toolbox() -> Arc<Toolbox> {
     Arc::new(Toolbox::new(Arc::new(authorizer)).with(Arc::new(Look)))
 }
 
-/// An agent that can look, with these layers outside of it.
+/// Returns an agent with the tool, and with these outer middleware.
 fn agent(model: ScriptedModel, layers: Vec<Arc<dyn Middleware>>) -> Agent {
     let agent = Agent::new(Arc::new(model)).with_system("You look at things.");
     let agent = layers.into_iter().fold(agent, Agent::with_shared);
     agent.with(ToolLoop { max_steps: 60, ..ToolLoop::new(toolbox()) }).with(Shows)
 }
 
-/// A model that looks once and then says what it has seen.
+/// Returns a model that calls the tool once and then reports its result.
 fn looker() -> ScriptedModel {
     ScriptedModel::new().calls("look", json!({"at": "the sea"})).says("I have seen the sea.")
 }
@@ -200,7 +200,7 @@ mod what_happens_is_told_as_spans {
         assert!(stderr.contains("4 spans were not sent"), "{stderr}");
     }
 
-    /// A field of a message in Protocol Buffers: its number, and what it holds.
+    /// A field of a Protocol Buffers message: its number and value.
     #[derive(Debug, Clone)]
     enum Wired {
         Number(u64),
@@ -220,7 +220,7 @@ mod what_happens_is_told_as_spans {
         }
     }
 
-    /// The fields of a message.
+    /// Returns the fields of a message.
     fn wired(mut bytes: &[u8]) -> Vec<(u64, Wired)> {
         let mut fields = Vec::new();
         while !bytes.is_empty() {
@@ -245,7 +245,7 @@ mod what_happens_is_told_as_spans {
         fields
     }
 
-    /// The messages, texts or ids in a field.
+    /// Returns the messages, texts or ids in a field.
     fn inner(bytes: &[u8], field: u64) -> Vec<Vec<u8>> {
         let held = wired(bytes).into_iter().filter(|it| it.0 == field).map(|it| it.1);
         held.map(|it| if let Wired::Bytes(it) = it { it } else { panic!("{it:?}") }).collect()
@@ -445,7 +445,7 @@ mod a_trace_is_shown_as_one_page {
             page.press("j");
         }
         assert!(!turns.contains("undefined") && !turns.contains("NaN"), "{turns}");
-        // Nobody has said in what prices are.
+        // No currency is configured.
         assert!(!turns.contains('$'), "{turns}");
         let mut missing = vec![
             "7 skills discovered",

@@ -1,4 +1,4 @@
-//! Whether the skills of a project may act.
+//! Trust in the skills of a project.
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 
@@ -11,10 +11,10 @@ use crate::{
 };
 
 const FILE: &str = "home/.local/state/prowess/trust.json";
-/// What is said about a project that is not trusted.
+/// The note about a project that is not trusted.
 const LEFT_OUT: &str = "because this project is not trusted; use `prowess trust .` to trust it";
 
-/// A project whose own file names its skills, as it might have been cloned.
+/// Returns a project whose own file names its skills, as it might have been cloned.
 fn cloned() -> World {
     World::new()
         .file("prowess.toml", "[skill]\ndirectories = [\"skills\"]\n")
@@ -75,7 +75,7 @@ mod the_skills_of_a_project_act_only_when_it_is_trusted {
         let listed = world.run([&list[..], &["--skill", "brew-coffee"]].concat());
         assert_eq!(listed.code, Some(1), "{}", listed.stdout());
         assert!(listed.stderr.contains(LEFT_OUT), "{}", listed.stderr);
-        // What is there and may not act is not said to be missing.
+        // A skill that exists and may not act is not reported as missing.
         let ran = run(&world, &[]);
         assert!(ran.stderr.contains("in this project, which is not trusted"), "{}", ran.stderr);
     }
@@ -344,7 +344,7 @@ mod trust_is_kept_by_folder {
         assert!(!create("three", &[]));
     }
 
-    /// Two projects in one folder.
+    /// Returns two projects in one folder.
     fn two() -> World {
         let mut world = World::new();
         for project in ["work/one", "work/two"] {

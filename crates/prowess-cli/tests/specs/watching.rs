@@ -1,4 +1,5 @@
-//! A library that follows its files: what the system tells, what it cannot, and the list that goes on.
+//! A library that follows its files: with notifications of the system, without, and in `list
+//! --follow`.
 
 use std::{
     fs,
@@ -17,14 +18,14 @@ use crate::{
     world::{World, program},
 };
 
-/// Much less than the time after which a keeper looks by itself.
+/// Much less than the interval of the library's own scans.
 const SOON: Duration = Duration::from_secs(20);
 
 fn text(name: &str, description: &str) -> String {
     format!("---\nname: {name}\ndescription: {description}\n---\n\n# {name}\n")
 }
 
-/// The program that follows a list, and the lines that it prints.
+/// The program that follows a list, and its output lines.
 struct Following {
     child: Child,
     lines: Receiver<String>,
@@ -58,7 +59,7 @@ impl Following {
         serde_json::from_str(&self.line()).unwrap()
     }
 
-    /// Ends it; how it exited, and what it said on stderr.
+    /// Ends it, and returns the exit code and stderr.
     fn end(mut self, signal: Signal) -> (Option<i32>, String) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
         self.ended()
@@ -99,7 +100,7 @@ mod a_keeper_hears_of_changes {
         command.current_dir(world.path("")).env("HOME", world.path("home"));
         command.args(["40", "unshare", "-Urm", "sh", "-c", script, program()]);
         let ran = command.output().unwrap();
-        // Not every machine lets anybody mount.
+        // Not every machine allows mounts.
         if matches!(ran.status.code(), Some(1 | 7)) {
             return;
         }
@@ -158,7 +159,7 @@ mod where_the_system_cannot_tell_somebody_looks {
 
     const LIST: &str = "list --watch --dir skills";
 
-    /// Runs the program where the system gives no more than that; nothing where no such place can be made.
+    /// Runs the program with a limit of the system; `None` if the limit cannot be set.
     fn within(world: &World, limit: &str, arguments: &str) -> Option<Following> {
         let script = format!("echo {limit} && exec \"$0\" {arguments}");
         let command = || {
@@ -190,7 +191,7 @@ mod where_the_system_cannot_tell_somebody_looks {
             assert_eq!((code, said.matches(named).count()), (Some(0), 1), "{said}");
             assert_eq!(said.matches("polling for changes").count(), 1, "{said}");
         }
-        // Enough at the start, and too few for what comes later.
+        // Enough at the start, and too few later.
         let world = World::new().skill("one", "a");
         let steps = world.path("skills/one").ancestors().count();
         let limit = format!("{} > /proc/sys/user/max_inotify_watches", steps + 4);

@@ -1,4 +1,4 @@
-//! What a model is told, and how it fits into its window.
+//! Prompts, and how they fit into the context window.
 
 use prowess::{
     Call, ContextWindow, Extract, FitError, FittedPrompt, Level, Message, Offer, Priority, Prompt,
@@ -8,12 +8,12 @@ use serde_json::{Value as Json, json};
 
 use crate::world::{Ran, SKILLS, World, with_code};
 
-/// What a talkative person or model says, about sixty words.
+/// Returns a message of a talkative person or model, about sixty words.
 fn talk(role: Role, number: usize) -> Message {
     Message::new(role, format!("Number {number}. {}", "This is one of many words. ".repeat(10)))
 }
 
-/// A conversation in which both sides take turns; the user has the last word of an even number.
+/// Returns a conversation of alternating messages; the user has the last of an even number.
 fn turns(count: usize) -> Vec<Message> {
     let role = |number: usize| match (count - number) % 2 {
         1 => Role::User,
@@ -32,7 +32,7 @@ fn result(id: &str, text: &str) -> Message {
     Message { call_id: Some(id.into()), ..Message::new(Role::Tool, text) }
 }
 
-/// A skill at every level, of about `words` words.
+/// Returns a skill at every level, of about `words` words.
 fn offer(name: &str, priority: Priority, words: usize) -> Offer {
     Offer {
         name: name.into(),
@@ -58,22 +58,22 @@ fn refused(tokens: usize, prompt: &Prompt) -> FitError {
     fit(&window, prompt.clone(), &Extract::default()).unwrap_err()
 }
 
-/// How many tokens a prompt takes when there is room for everything.
+/// Returns the tokens of a prompt when there is room for everything.
 fn taken(prompt: &Prompt) -> usize {
     fitted(&ContextWindow { tokens: usize::MAX, ..ContextWindow::default() }, prompt).tokens.total()
 }
 
-/// A window of which a prompt takes so many percent.
+/// Returns a window of which a prompt takes this many percent.
 fn window(prompt: &Prompt, percent: usize) -> ContextWindow {
     ContextWindow { tokens: taken(prompt) * 100 / percent, ..ContextWindow::default() }
 }
 
-/// The messages behind the system prompt.
+/// Returns the messages after the system prompt.
 fn said(fitted: &FittedPrompt) -> &[Message] {
     &fitted.messages[1..]
 }
 
-/// What `prompt --json` says, on `skills/`.
+/// Returns the output of `prompt --json` on `skills/`.
 fn prompted(world: &World, arguments: &[&str]) -> Json {
     let ran = run(world, &[&["--json"], arguments].concat());
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -84,7 +84,7 @@ fn run(world: &World, arguments: &[&str]) -> Ran {
     world.run(["prompt"].iter().chain(&SKILLS).chain(arguments))
 }
 
-/// The names of the skills of a document, each with its value of a field.
+/// Returns the names of the skills of a document, each with its value of a field.
 fn skills<'d>(document: &'d Json, field: &str) -> Vec<(&'d str, &'d Json)> {
     let skills = document["skills"].as_array().unwrap();
     skills.iter().map(|it| (it["name"].as_str().unwrap(), &it[field])).collect()
@@ -96,7 +96,7 @@ fn priority<'d>(document: &'d Json, name: &str) -> &'d str {
     found.unwrap_or_else(|| panic!("no `{name}` in {document:#}")).1.as_str().unwrap()
 }
 
-/// The system prompt of a document.
+/// Returns the system prompt of a document.
 fn system(document: &Json) -> &str {
     assert_eq!(document["messages"][0]["role"], "system");
     document["messages"][0]["content"].as_str().unwrap()
@@ -242,7 +242,8 @@ mod skills_make_room_by_their_priority {
             assert_eq!(skill.unwrap()["kept"], true);
             let body = system.split_once("# plan-trip\n").unwrap().1;
             let shown = body.lines().filter(|it| it.ends_with("train of the trip.")).count();
-            // The fence is closed, and what is missing is said: the other lines, the fence and the end.
+            // The fence is closed, and the omission is reported: the other lines, the fence and the
+            // end.
             let missing = format!(
                 "```\n\n[{} more lines of this skill do not fit into the context window]",
                 1500 - shown + 3
@@ -393,7 +394,7 @@ mod the_command_prompt_is_for_people_and_for_programs {
         object.as_object().unwrap().keys().map(String::as_str).collect()
     }
 
-    /// A world with a long history in `history.json`, and the arguments that squeeze it.
+    /// Returns a world with a long history in `history.json`, and the arguments that make it fit.
     fn squeezed() -> (World, [&'static str; 5]) {
         let world = World::new().skill("tune-piano", "Tunes a piano");
         world.write("history.json", serde_json::to_string(&turns(40)).unwrap());

@@ -1,11 +1,11 @@
-//! The stage of `prowess-testing`, and tools that are called on it.
+//! The world of `prowess-testing`, and calls of tools in it.
 
 use prowess_runtime::{Outcome, Tool};
 use prowess_sandbox::{Launcher, Sandbox, SandboxLevel};
 pub(crate) use prowess_testing::world::*;
 use serde_json::Value as Json;
 
-/// Calls a tool as it is, with nobody asked whether it may be.
+/// Calls a tool directly, without an authorizer.
 pub(crate) fn call(tool: &dyn Tool, input: Json) -> Outcome {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(2).enable_all().build().unwrap();
@@ -14,7 +14,7 @@ pub(crate) fn call(tool: &dyn Tool, input: Json) -> Outcome {
     outcome
 }
 
-/// How well this machine can hold a script.
+/// Returns the sandbox level of this machine.
 pub(crate) fn level() -> SandboxLevel {
     Sandbox::new(Launcher::program(program()), SandboxLevel::Landlock).probe().level
 }

@@ -31,7 +31,7 @@ const AROUND: usize = 2;
 /// The name of the file of a skill.
 const DOCUMENT: &str = "SKILL.md";
 
-/// What is to be put right, and how far that goes.
+/// The options of a fix.
 #[derive(Debug, clap::Args)]
 pub(super) struct FixArgs {
     /// Fix what is safe to fix: the meaning stays the same, and no other byte changes
@@ -45,7 +45,7 @@ pub(super) struct FixArgs {
     rename: Option<Rename>,
 }
 
-/// Which name gives way.
+/// A kind of renaming.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Rename {
     /// Change `name` in the file to match the folder

@@ -27,7 +27,7 @@ const READERS: usize = 32;
 /// The files that may be open beside connections.
 const OTHERS: u64 = 256;
 
-/// Where and to whom skills are served, as it is typed.
+/// The options of serving.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "HTTP")]
 pub(crate) struct ServeArgs {
