@@ -1,4 +1,4 @@
-//! What the layers of an agent take beside its model, which replies at once.
+//! The overhead of an agent's middleware, with a model that replies at once.
 
 use std::{
     hint::black_box,
@@ -34,36 +34,36 @@ use crate::{
     soak::Talker,
 };
 
-/// How many turns a long session has, and how many a short one.
+/// The number of turns of a long session, and of a short one.
 const LONG: usize = 50;
 const SHORT: usize = 3;
 
-/// How long files are to lie there as they do.
+/// The age from which a file counts as unchanged.
 const SETTLED: Duration = Duration::from_secs(3);
 
-/// What a turn took.
+/// The times of a turn.
 #[derive(Debug, Clone, Copy)]
 struct Took {
-    /// Which one of its session it was, from 0.
+    /// Its number in the session, from 0.
     turn: usize,
     steps: usize,
     wall: Duration,
-    /// Of all threads.
+    /// The CPU time of all threads.
     cpu: Duration,
 }
 
-/// Measures turns with all layers and with none, interleaved, and prints a table.
+/// Measures turns with all middleware and with none, interleaved, and prints a table.
 pub(crate) fn overhead(options: &Options<'_>) -> Result<()> {
     let given = |option, usual| options.get(option).map_or(Ok(usual), number);
     let (size, sessions) = (given("--size", 1000)?, given("--sessions", 20)?);
     let corpus = Corpus { skills: size, from: None, distinct: false, resources: false }.make()?;
     let data = options.get("--skills").map(|_| Data::named(options)).transpose()?;
-    // A library remembers what it was asked, so that each is measured with one of its own.
+    // A library caches earlier requests, so that each measurement has its own.
     let load = || match &data {
         Some(data) => Ok(real(size, data)),
         None => made_up(&corpus.root),
     };
-    // A file that was written a moment ago is read each time, because it may be written again.
+    // A file that was just written is read each time, because it may be written again.
     std::thread::sleep(SETTLED);
     let runtime = Runtime::new()?;
     println!("| vocabulary | case | turns | median µs | p99 | CPU median µs | p99 | ÷ floor |");
@@ -80,7 +80,7 @@ pub(crate) fn overhead(options: &Options<'_>) -> Result<()> {
             let matched = requests.iter().enumerate().map(|it| matching(&other, it)).collect();
             let round_of = |agent| runtime.block_on(take_turns(agent, round, &requests));
             let took = [matched, round_of(&none)?, round_of(&all)?];
-            // The first round makes the index, the list and the vocabulary.
+            // The first round builds the index, the catalog and the tokenizer.
             if round > 0 {
                 times.iter_mut().zip(took).for_each(|(times, took)| times.extend(took));
             }
@@ -93,7 +93,7 @@ pub(crate) fn overhead(options: &Options<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Counts the skills that are shown.
+/// Counts the skills that are disclosed.
 #[derive(Debug)]
 struct Looker(Arc<AtomicUsize>);
 
@@ -114,7 +114,7 @@ impl Middleware for Looker {
     }
 }
 
-/// An agent with the layers of the command line, in their order.
+/// Returns an agent with the middleware of the command line, in their order.
 fn with_layers(library: &Arc<Library>, vocabulary: Tokenizer, looker: Looker) -> Agent {
     let policy = Policy { approvals: Approvals::Never, ..Policy::default() };
     let authorizer =
@@ -143,12 +143,12 @@ fn with_layers(library: &Arc<Library>, vocabulary: Tokenizer, looker: Looker) ->
         .with(Retry::default())
 }
 
-/// A model that takes up one skill after the other.
+/// Returns a model that activates one skill after the other.
 fn talker(library: &Library) -> Talker {
     Talker::new(calls(library).collect())
 }
 
-/// Calls that take up one skill after the other.
+/// Returns calls that activate one skill after the other.
 pub(crate) fn calls(library: &Library) -> impl Iterator<Item = Call> {
     library.skills().step_by(7).map(|it| {
         let arguments = json!({"name": it.manifest.name}).to_string();
@@ -168,7 +168,7 @@ async fn take_turns(agent: &Agent, round: usize, requests: &[&String]) -> Result
     Ok(took)
 }
 
-/// The choice of skills alone.
+/// Measures the choice of skills alone.
 fn matching(library: &Library, (turn, request): (usize, &&String)) -> Took {
     let history = [Message::new(Role::User, request.as_str())];
     let (start, cpu) = (Instant::now(), cpu_time());
@@ -176,7 +176,7 @@ fn matching(library: &Library, (turn, request): (usize, &&String)) -> Took {
     Took { turn, steps: 0, wall: start.elapsed(), cpu: cpu_time() - cpu }
 }
 
-/// Made-up skills on disk, and requests in their words.
+/// Writes made-up skills to disk, and returns requests in their words.
 pub(crate) fn made_up(root: &Path) -> Result<(Arc<Library>, Vec<String>)> {
     let directories = vec![Directory::new(root)];
     let options = prowess::Options { directories, ..prowess::Options::default() };
@@ -194,7 +194,7 @@ pub(crate) fn made_up(root: &Path) -> Result<(Arc<Library>, Vec<String>)> {
     Ok((Arc::new(library), requests))
 }
 
-/// Real requests, and the skills that are right for them among others.
+/// Returns real requests, and the skills that are right for them among others.
 fn real(size: usize, data: &Data) -> (Arc<Library>, Vec<String>) {
     let mut random = Random::new(5);
     let mut requests: Vec<_> = data.requests.iter().collect();

@@ -1,7 +1,7 @@
-//! What finding is compared with: the ways that are commonly taken.
+//! Baselines for finding: the common methods.
 //!
-//! They get the same words as the matcher (its stop words, its stems), so that only what is made of
-//! the words differs.
+//! They get the same words as the matcher (its stop words, its stems), so that only the use of the
+//! words differs.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,28 +9,28 @@ use prowess::fitting::stems;
 
 use crate::retrieval::Skill;
 
-/// BM25 over one text a skill, with the constants that everybody takes.
+/// BM25 over one text per skill, with the usual constants.
 #[derive(Debug)]
 pub(crate) struct Bm25 {
     words: Words,
-    /// How often each word stands in which texts.
+    /// The number of occurrences of each word in each text.
     postings: Vec<Vec<(u32, u32)>>,
     lengths: Vec<f64>,
     mean_length: f64,
 }
 
-/// How soon more of the same word counts no more.
+/// The saturation of repeated words.
 const K1: f64 = 1.2;
-/// How far a long text is held against its words.
+/// The weight of the length of a text.
 const B: f64 = 0.75;
 
 impl Bm25 {
-    /// Takes name and description of each skill.
+    /// Indexes name and description of each skill.
     pub(crate) fn described(skills: &[Skill]) -> Self {
         Self::new(skills.iter().map(|it| format!("{} {}", it.name, it.description)))
     }
 
-    /// Takes the instructions as well.
+    /// Indexes the instructions as well.
     pub(crate) fn whole(skills: &[Skill]) -> Self {
         Self::new(skills.iter().map(|it| format!("{} {} {}", it.name, it.description, it.body)))
     }
@@ -52,7 +52,7 @@ impl Bm25 {
         Self { words, postings, lengths, mean_length }
     }
 
-    /// The places of the best texts.
+    /// Returns the indices of the best texts.
     pub(crate) fn best(&self, request: &str, top: usize) -> Vec<usize> {
         best(&self.scores(request), top)
     }
@@ -107,7 +107,7 @@ impl Keyword {
         Self { skills: skills.collect(), words }
     }
 
-    /// The places of the best skills.
+    /// Returns the indices of the best skills.
     pub(crate) fn best(&self, request: &str, top: usize) -> Vec<usize> {
         let spoken = request.trim().to_lowercase();
         let is_part = |c: char| c.is_alphanumeric() || "-_:".contains(c);
@@ -119,7 +119,7 @@ impl Keyword {
             let in_name = skill.name.iter().filter(|it| asked.contains(it)).count() as f64;
             let in_description = asked.intersection(&skill.description).count() as f64;
             let share = in_name / skill.name.len().max(1) as f64;
-            // A tier outweighs whatever stands below it.
+            // A tier outweighs everything below it.
             f64::from(u8::from(is_exact)) * 1e9 + share * 1e6 + in_name * 1e3 + in_description
         };
         let scores: Vec<f64> = self.skills.iter().map(score).collect();
@@ -127,7 +127,7 @@ impl Keyword {
     }
 }
 
-/// The places of the highest scores above zero; equal ones in their order.
+/// Returns the indices of the highest scores above zero; equal ones in their order.
 fn best(scores: &[f64], top: usize) -> Vec<usize> {
     let mut found: Vec<usize> = (0..scores.len()).filter(|it| scores[*it] > 0.0).collect();
     let order = |a: &usize, b: &usize| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b));
@@ -148,7 +148,7 @@ struct Words {
 }
 
 impl Words {
-    /// The numbers of all words of a text; new ones get the next.
+    /// Returns the numbers of all words of a text; new ones get the next.
     fn learn(&mut self, text: &str) -> Vec<u32> {
         let mut found = Vec::new();
         for word in split(text) {
@@ -167,7 +167,7 @@ impl Words {
         found
     }
 
-    /// The numbers of those words of a text that have one.
+    /// Returns the numbers of the known words of a text.
     fn known(&self, text: &str) -> Vec<u32> {
         split(text)
             .flat_map(|it| stems(&it))
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn a_score_of_bm25_is_that_of_the_formula() {
         let bm25 = Bm25::new(["red car", "blue car", "car car"].into_iter().map(str::to_owned));
-        // All are of mean length and hold it, so that it is worth ln(1 + 0.5 ÷ 3.5) = 0.1335.
+        // All are of mean length and contain it, so that it is worth ln(1 + 0.5 ÷ 3.5) = 0.1335.
         let expected = [0.1335, 0.1335, 0.1335 * 2.0 * 2.2 / 3.2];
         let scores = bm25.scores("Car car");
         let is_near = scores.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-4);

@@ -1,4 +1,4 @@
-//! The library that is loaded: copies of real skills, or made-up ones with their variety.
+//! The library to load: copies of real skills, or made-up ones with their variety.
 
 use std::{
     collections::HashMap,
@@ -12,12 +12,12 @@ use tempfile::TempDir;
 
 use crate::random::Random;
 
-/// What library to make.
+/// The properties of a library.
 pub(crate) struct Corpus {
     pub(crate) skills: usize,
-    /// Where real skills lie; they are taken in turn. Without it skills are made up.
+    /// The folder of real skills, which are used in turn. Without it skills are made up.
     pub(crate) from: Option<PathBuf>,
-    /// Whether a real skill gets a name of its own each time it is taken again.
+    /// Whether a real skill gets a new name each time it is reused.
     pub(crate) distinct: bool,
     /// Whether every second skill has two resources.
     pub(crate) resources: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Corpus {
 /// A library on disk, removed when dropped.
 pub(crate) struct Library {
     pub(crate) root: PathBuf,
-    /// What it was made from, in words.
+    /// A description of its origin.
     pub(crate) about: String,
     _directory: TempDir,
 }
@@ -103,7 +103,7 @@ pub(crate) fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// Gives a skill a name of its own, so that it is no copy of another. One without a name on one
+/// Gives a skill a name of its own, so that it is not a copy of another. One without a name on one
 /// line stays as it is.
 fn rename(bytes: &mut Vec<u8>, turn: usize) {
     let Ok(text) = str::from_utf8(bytes) else { return };
@@ -119,7 +119,7 @@ fn rename(bytes: &mut Vec<u8>, turn: usize) {
     }
 }
 
-/// The share of real files that are at most so large, in bytes.
+/// The shares of real files up to these sizes, in bytes.
 const SIZES: &[(f64, f64)] = &[
     (0.0, 300.0),
     (0.1, 1_600.0),
@@ -131,7 +131,7 @@ const SIZES: &[(f64, f64)] = &[
 /// The same for their frontmatter.
 const FRONTMATTER_SIZES: &[(f64, f64)] =
     &[(0.0, 120.0), (0.1, 220.0), (0.5, 446.0), (0.9, 811.0), (0.99, 2_004.0), (1.0, 3_500.0)];
-/// Longer descriptions are not allowed.
+/// The longest description allowed.
 const LONGEST_DESCRIPTION: usize = 1000;
 
 const WORDS: &[&str] = &[
@@ -142,12 +142,12 @@ const WORDS: &[&str] = &[
     "security",
 ];
 
-/// The size at this share of all files.
+/// Returns the size at this share of all files.
 fn quantile(points: &[(f64, f64)], at: f64) -> usize {
     let next = points.iter().position(|it| at < it.0).unwrap_or(points.len() - 1);
     let ((low, small), (high, large)) = (points[next - 1], points[next]);
     let share = (at - low) / (high - low);
-    // Sizes grow by factors, so that the way between two points is even in their logarithms.
+    // Sizes grow by factors, so that the interpolation is linear in their logarithms.
     (small.ln() + (large.ln() - small.ln()) * share).exp() as usize
 }
 
@@ -211,7 +211,7 @@ fn frontmatter(name: &str, random: &mut Random) -> String {
     format!("---\nname: {name}\ndescription: {description}\n{rest}---\n")
 }
 
-/// Sentences of about so many bytes in all.
+/// Returns sentences of about this many bytes in all.
 fn sentence(length: usize, random: &mut Random) -> String {
     let mut text = "Use".to_owned();
     let mut words = 1;
@@ -232,7 +232,7 @@ mod tests {
         (0..4000).map(|number| skill(&format!("skill-{number}"), &mut random)).collect()
     }
 
-    /// Whether `measured` is about what it should be.
+    /// Returns whether `measured` is about as expected.
     fn near(measured: usize, expected: usize) -> bool {
         measured.abs_diff(expected) * 10 <= expected
     }
@@ -243,7 +243,7 @@ mod tests {
         sizes.sort_unstable();
         assert!(near(sizes[2000], 5_600), "{}", sizes[2000]);
         assert!(near(sizes[3600], 16_000), "{}", sizes[3600]);
-        // So few are this large that their share is surer than the size at one of them.
+        // So few are this large that their share is more reliable than their sizes.
         let large = sizes.iter().filter(|it| **it > 34_400).count();
         assert!((24..=56).contains(&large), "{large} of 4000, not about 40");
     }

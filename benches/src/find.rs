@@ -1,4 +1,4 @@
-//! Finding: how often the right skill comes first, and whether confidence is to be believed.
+//! Finding: how often the right skill comes first, and how well confidence is calibrated.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,13 +17,13 @@ use crate::{
     retrieval::{Data, Request, id},
 };
 
-/// From which confidence on a skill is shown in full, and from which at all.
+/// The confidence from which a skill is disclosed in full, and from which at all.
 const FULL: f64 = 0.7;
 const SHOWN: f64 = 0.15;
 
-/// How many installs of how many skills are drawn: about a thousand requests a size.
+/// The sizes of installs, and the number of each: about a thousand requests per size.
 const POOLS: &[(usize, usize)] = &[(5, 250), (50, 20), (200, 6), (1000, 6), (5000, 6)];
-/// The same for requests that a skill looks right for and is not.
+/// The same for near misses: requests that a skill looks right for and is not.
 const NEAR_MISSES: (usize, usize) = (300, 5);
 
 /// Prints every table.
@@ -41,7 +41,7 @@ pub(crate) fn find(options: &Options<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Gives the ids of the skills that are best for a request.
+/// Returns the ids of the best skills for a request.
 type Ranker<'d> = Box<dyn Fn(&str) -> Vec<&'d str> + 'd>;
 
 fn rankings(data: &Data) -> Result<()> {
@@ -69,7 +69,7 @@ fn rankings(data: &Data) -> Result<()> {
     Ok(())
 }
 
-/// Everything that is compared, the matcher last.
+/// Returns all methods, the matcher last.
 fn rankers<'d>(data: &'d Data, library: &'d Library) -> Vec<(&'static str, Ranker<'d>)> {
     let ids = |places: Vec<usize>| places.into_iter().map(|it| &*data.skills[it].id).collect();
     let keyword = Keyword::new(&data.skills);
@@ -82,15 +82,15 @@ fn rankers<'d>(data: &'d Data, library: &'d Library) -> Vec<(&'static str, Ranke
     ]
 }
 
-/// The best matches, those that another of their name hides included.
+/// Returns the best matches, including shadowed ones.
 fn best<'lib>(library: &'lib Library, request: &str, top: usize) -> Vec<Match<'lib>> {
     matches_among(library, request, top, |_| true)
 }
 
-/// What the matcher said to the requests of installs of one size.
+/// The answers of the matcher to the requests of installs of one size.
 #[derive(Default)]
 struct Answers<'d> {
-    /// To those that have a skill, each with its stratum.
+    /// The answers to requests with a skill, each with its stratum.
     matched: Vec<(&'d str, Answer)>,
     unmatched: Vec<Answer>,
 }
@@ -169,7 +169,7 @@ impl<'d> Answers<'d> {
     }
 }
 
-/// How often a skill is shown to requests that it only looks right for.
+/// Prints how often a skill is disclosed for a near miss.
 fn near_misses(data: &Data) {
     let (size, pools) = NEAR_MISSES;
     let tempting: BTreeSet<usize> =
@@ -177,7 +177,7 @@ fn near_misses(data: &Data) {
     let is_tempting = |it: &&Request| data.right(it).iter().any(|it| tempting.contains(it));
     let wanted: Vec<&Request> = data.requests.iter().filter(is_tempting).collect();
     let mut random = Random::new(46);
-    // How often a skill that should not, or should, be shown has so much confidence.
+    // The confidences of skills that should not, or should, be disclosed.
     let (mut wrong, mut right) = (Vec::new(), Vec::new());
     for _ in 0..pools {
         let mut others: Vec<usize> =
@@ -207,7 +207,7 @@ fn near_misses(data: &Data) {
     }
 }
 
-/// The share of items of which something is true.
+/// Returns the share of items for which a condition holds.
 fn share<T>(items: impl IntoIterator<Item = T>, is_true: impl Fn(&T) -> bool) -> f64 {
     let (mut all, mut count) = (0, 0);
     for item in items {

@@ -1,7 +1,8 @@
-//! Fits what the matcher goes by: how common words are, what each feature of a match counts, and
-//! what makes a match likely.
+//! Fits the parameters of the matcher: the frequency of words, the weight of each feature of a
+//! match, and
+//! the likelihood of a match.
 //!
-//! Everything is fitted on requests with the skills that are right for them. What is printed is
+//! Everything is fitted on requests with known right skills. The printed figures are
 //! cross-validated over the repositories of the skills: the weights that rank a request have never
 //! seen a skill of the same repository.
 
@@ -21,33 +22,33 @@ use crate::{
     retrieval::{Data, Request, id},
 };
 
-/// How many parts the repositories are divided into.
+/// The number of folds.
 const FOLDS: u64 = 5;
 /// The sizes of the libraries that confidences are fitted on.
 const POOLS: [usize; 6] = [5, 20, 50, 200, 1000, 5000];
-/// How many skills the installs have that weights are fitted on, beside all skills at once.
+/// The size of the installs that weights are fitted on, beside all skills at once.
 const INSTALL: usize = 50;
-/// About how many requests are asked of the libraries of one size.
+/// The approximate number of requests to the libraries of one size.
 const REQUESTS: usize = 3000;
-/// How many requests are asked again after an unrelated skill is installed, for each size, and out of
-/// how many skills that one is chosen.
+/// The number of requests repeated after an unrelated skill is installed, for each size, and the
+/// number of candidates for that skill.
 const MOVES: usize = 300;
 const STRANGERS: usize = 50;
-/// A stem is in the table when it stands in one of so many skills.
+/// A stem is in the table if it occurs in one of this many skills.
 const COMMON: usize = 1000;
-/// How much large weights are held against a fit, and how much weights for short requests that are
-/// far from those for long ones: there are few short requests to learn from.
+/// The penalty on large weights, and on weights for short requests that are far from those for long
+/// ones: there are few short requests to learn from.
 const RESTRAINT: f64 = 1e-4;
 const KINSHIP: f64 = 1e-3;
-/// The only weight that may speak against a skill: that of the length of its body, in long requests.
-/// Where more of anything else could harm, a short request would be answered strangely.
+/// The only weight that may be negative: that of the length of the body, in long requests. If more
+/// of anything else could harm, a short request would be answered strangely.
 const AGAINST: usize = WIDTH - 1;
 
 /// Weights for requests of one word, then for long ones.
 const WIDTH: usize = 2 * FEATURES.len();
 type Weights = [f64; WIDTH];
 
-/// Fits and writes what was asked for: first `background`, then, with that compiled in, `weights`.
+/// Fits and writes one of the two: first `background`, then, with that compiled in, `weights`.
 pub(crate) fn fit(what: &str, options: &Options<'_>) -> Result<()> {
     let data = Data::named(options)?;
     let text = match what {
@@ -59,7 +60,7 @@ pub(crate) fn fit(what: &str, options: &Options<'_>) -> Result<()> {
     fs::write(path, text).with_context(|| format!("cannot write `{}`", path.display()))
 }
 
-/// How common the stems of the skills are, as a table.
+/// Returns the frequencies of the stems of the skills, as a table.
 fn background(data: &Data) -> Result<String> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for skill in &data.skills {
@@ -76,7 +77,7 @@ fn background(data: &Data) -> Result<String> {
     Ok(table)
 }
 
-/// Fits the weights and says what they come to.
+/// Fits the weights and prints their quality.
 fn weights(data: &Data) -> Result<String> {
     let library = data.library(&(0..data.skills.len()).collect::<Vec<_>>());
     let mut asked: Vec<Asked<'_>> =
@@ -92,17 +93,17 @@ fn weights(data: &Data) -> Result<String> {
     source(&weights, &confidence, fall)
 }
 
-/// A request with what was found for it.
+/// A request with its candidates.
 struct Asked<'d> {
     request: &'d Request,
     found: Vec<Found>,
     fold: u64,
-    /// How many skills the library has.
+    /// The number of skills in the library.
     size: usize,
 }
 
-/// Requests that are asked of installs: each about once of skills from everywhere, and once of those
-/// that were published together, which are more alike.
+/// Returns requests to installs: each about once to skills from everywhere, and once to those that
+/// were published together, which are more alike.
 fn asked_of_installs(data: &Data) -> Vec<Asked<'_>> {
     let mut random = Random::new(13);
     let mut asked = Vec::new();
@@ -127,14 +128,14 @@ fn asked_of_installs(data: &Data) -> Vec<Asked<'_>> {
     asked
 }
 
-/// A skill that was found.
+/// A candidate skill.
 struct Found {
     id: String,
-    /// Its place in the library.
+    /// Its index in the library.
     place: u32,
     is_right: bool,
     features: Features,
-    /// The features, as far as the request is short, and as far as it is long.
+    /// The features, weighted by how short and how long the request is.
     both: Weights,
 }
 
@@ -162,13 +163,13 @@ impl<'d> Asked<'d> {
         Self { request, found, fold, size: skills.len() }
     }
 
-    /// How much it counts: requests that a model made up, and those that say little, are often right
-    /// for other skills too.
+    /// Returns its weight: requests that a model made up, and vague ones, are often right for other
+    /// skills too.
     fn counts(&self) -> f64 {
         if matches!(&*self.request.stratum, "llm" | "hard") { 0.3 } else { 1.0 }
     }
 
-    /// What was found, best first, with its score.
+    /// Returns the candidates with their scores, best first.
     fn ranked(&self, weights: &Weights) -> Vec<(&Found, f64)> {
         let mut ranked: Vec<(&Found, f64)> =
             self.found.iter().map(|it| (it, dot(&it.both, weights))).collect();
@@ -176,7 +177,7 @@ impl<'d> Asked<'d> {
         ranked
     }
 
-    /// What speaks for the first of what was ranked.
+    /// Returns the evidence for the first candidate.
     fn signals(&self, library: &Library, ranked: &[(&Found, f64)]) -> Option<Signals> {
         let scored: Vec<(u32, f32, Features)> =
             ranked.iter().map(|(it, score)| (it.place, *score as f32, it.features)).collect();
@@ -184,7 +185,7 @@ impl<'d> Asked<'d> {
     }
 }
 
-/// Prints how well weights do on requests about repositories that they have not seen.
+/// Prints the quality of weights on requests about repositories that they have not seen.
 fn cross_validate(asked: &[Asked<'_>]) {
     let mut strata: BTreeMap<(&str, usize), Quality> = BTreeMap::new();
     for fold in 0..FOLDS {
@@ -205,7 +206,7 @@ fn cross_validate(asked: &[Asked<'_>]) {
     }
 }
 
-/// The weights under which the right skills are most likely to be first.
+/// Returns the weights under which the right skills are most likely to be first.
 fn rank(asked: &[&Asked<'_>]) -> Weights {
     let useful: Vec<_> = asked.iter().filter(|it| it.found.iter().any(|it| it.is_right)).collect();
     let total: f64 = useful.iter().map(|it| it.counts()).sum();
@@ -232,25 +233,25 @@ fn rank(asked: &[&Asked<'_>]) -> Weights {
     })
 }
 
-/// A request that was asked of a library.
+/// A request with the answer of a library.
 struct Answered {
-    /// How many skills the library has.
+    /// The number of skills in the library.
     size: usize,
-    /// What speaks for the first being right.
+    /// The evidence for the first being right.
     signals: Signals,
-    /// Whether each of the best is right, and how far its score is behind the first.
+    /// Whether each of the best is right, and the distance of its score from the first.
     best: Vec<(bool, f64)>,
     counts: f64,
 }
 
 impl Answered {
-    /// How likely the first is to be right.
+    /// Returns the likelihood that the first is right.
     fn first(&self, confidence: &Signals) -> f64 {
         logistic(dot(&self.signals.map(f64::from), &confidence.map(f64::from)))
     }
 }
 
-/// Asks requests of libraries of every size; half of them fit no skill that is there.
+/// Sends requests to libraries of every size; half of them match no skill in it.
 fn answered(data: &Data, weights: &Weights) -> Vec<Answered> {
     let mut random = Random::new(11);
     let mut answered = Vec::new();
@@ -276,7 +277,7 @@ fn answered(data: &Data, weights: &Weights) -> Vec<Answered> {
     answered
 }
 
-/// The weights under which what came of the first matches is most likely.
+/// Returns the weights under which the outcomes of the first matches are most likely.
 fn confidence(answered: &[Answered]) -> Signals {
     let total: f64 = answered.iter().map(|it| it.counts).sum();
     let any = |_: usize| f64::NEG_INFINITY;
@@ -291,7 +292,7 @@ fn confidence(answered: &[Answered]) -> Signals {
     weights.map(|it| it as f32)
 }
 
-/// How fast confidence falls with the score, behind the first.
+/// Returns how fast confidence falls with the score after the first.
 fn fall(answered: &[Answered], confidence: &Signals) -> f64 {
     let loss = |fall: f64| -> f64 {
         let behind = answered.iter().flat_map(|it| {
@@ -307,7 +308,7 @@ fn fall(answered: &[Answered], confidence: &Signals) -> f64 {
     tries.min_by(|a, b| loss(*a).total_cmp(&loss(*b))).unwrap_or(1.0)
 }
 
-/// Prints how far confidences are from the truth, by the size of the library.
+/// Prints the calibration error of confidences, by the size of the library.
 fn report(answered: &[Answered], confidence: &Signals, fall: f64) {
     println!("\n| skills | requests | ECE of the first | ECE of the second to fifth |");
     println!("|---:|---:|---:|---:|");
@@ -327,15 +328,15 @@ fn report(answered: &[Answered], confidence: &Signals, fall: f64) {
     }
 }
 
-/// A request before and after an unrelated skill is installed, with what speaks for the first.
+/// A request before and after an unrelated skill is installed, with the evidence for the first.
 struct Move {
     size: usize,
     before: Signals,
     after: Signals,
 }
 
-/// Installs, for requests whose right skill comes first, the skill that shares most with the request
-/// out of some that are not right for it.
+/// Installs, for requests whose right skill comes first, the candidate that shares most with the
+/// request without being right for it.
 fn moves(data: &Data, weights: &Weights) -> Vec<Move> {
     let mut random = Random::new(12);
     let mut moves = Vec::new();
@@ -366,7 +367,7 @@ fn moves(data: &Data, weights: &Weights) -> Vec<Move> {
     moves
 }
 
-/// Whether the first skill found is right, and what speaks for it.
+/// Returns whether the first skill is right, and the evidence for it.
 fn first(
     data: &Data,
     library: &Library,
@@ -397,7 +398,8 @@ fn report_moves(moves: &[Move], confidence: &Signals) {
     }
 }
 
-/// Goes downhill (Adam) from `start`, never below `least`; `slope` adds up the slope at some weights.
+/// Minimizes by gradient descent (Adam) from `start`, never below `least`; `slope` adds up the
+/// gradient at some weights.
 fn descend<const N: usize>(
     start: [f64; N],
     steps: i32,
@@ -430,7 +432,7 @@ fn dot<const N: usize>(a: &[f64; N], b: &[f64; N]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// The weights as source of the library.
+/// Returns the weights as source code of the library.
 fn source(weights: &Weights, confidence: &Signals, fall: f64) -> Result<String> {
     let mut out = String::from(
         "//! Written by `prowess-benches fit`; `docs/benchmarks.md` says from what.\n\n\

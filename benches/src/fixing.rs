@@ -1,5 +1,5 @@
-//! What `check --fix` does to a folder of skills: how much is found before and after, and that nothing
-//! else changes.
+//! The effect of `check --fix` on a folder of skills: the findings before and after, and that
+//! nothing else changes.
 
 use std::{
     collections::BTreeSet,
@@ -17,8 +17,8 @@ use crate::{options::Options, sandbox::program};
 const PROFILES: [(&str, Profile); 3] =
     [("spec", Profile::Spec), ("lenient", Profile::Lenient), ("reference", Profile::Reference)];
 
-/// Prints a row for each profile; fails when something is changed that was not said to be, otherwise
-/// than the library would, or once more by a second time.
+/// Prints a row for each profile; fails if a change is not reported, differs from the library's, or
+/// is repeated by a second run.
 pub(crate) fn fixing(options: &Options<'_>) -> Result<()> {
     let (from, program) = (options.path("--from")?, program(options)?);
     let mut files = Vec::new();
@@ -69,7 +69,7 @@ fn check(program: &Path, folder: &Path, profile: &str, more: &[&str]) -> Result<
     serde_json::from_slice(&said.stdout).context("the program said no JSON")
 }
 
-/// How many files have an error, or at least a warning.
+/// Returns the number of files with an error, or with at least a warning.
 fn found(said: &Json, is_error: bool) -> usize {
     let findings = said["findings"].as_array().into_iter().flatten();
     let counted = findings
@@ -77,7 +77,7 @@ fn found(said: &Json, is_error: bool) -> usize {
     counted.filter_map(|it| it["path"].as_str()).collect::<BTreeSet<_>>().len()
 }
 
-/// The files that something was fixed in.
+/// Returns the fixed files.
 fn fixed(said: &Json) -> BTreeSet<&str> {
     let files = said["fixed"].as_array().into_iter().flatten();
     let changed = files.filter(|it| it["diff"] != "");

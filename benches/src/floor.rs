@@ -1,4 +1,4 @@
-//! The least that finding skills takes: the calls to the system and nothing else.
+//! The lower bound of finding skills on disk: the system calls and nothing else.
 
 use std::{
     mem::MaybeUninit,
@@ -14,16 +14,16 @@ use rustix::{
     io::{Errno, read},
 };
 
-/// What is done with each folder.
+/// The work for each folder.
 #[derive(Clone, Copy)]
 pub(crate) enum Floor {
     /// Opens its `SKILL.md` and reads the first 4 KiB.
     Probe,
     /// Also opens the folder and lists it.
     Walk,
-    /// Only asks how large its `SKILL.md` is.
+    /// Only reads the size of its `SKILL.md`.
     Stat,
-    /// Asks the same of the folder, too: the least that tells whether anything has changed.
+    /// Reads the size of the folder, too: the least that detects a change.
     Stats,
     /// Reads as `Probe` does and keeps the text of the frontmatter.
     Text,
@@ -37,7 +37,7 @@ pub(crate) struct Found {
 }
 
 const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC);
-/// How many folders a thread takes at once.
+/// The number of folders that a thread takes at once.
 const CHUNK: usize = 64;
 
 impl Floor {
@@ -105,7 +105,7 @@ impl Floor {
 
 const DOCUMENT: &[u8] = b"/SKILL.md";
 
-/// The names of the folders in a folder.
+/// Returns the names of the folders in a folder.
 fn folders(root: &OwnedFd) -> Result<Vec<Box<[u8]>>, Errno> {
     let mut names = Vec::new();
     let mut buffer = [MaybeUninit::uninit(); 32 * 1024];
@@ -128,7 +128,7 @@ fn head(directory: &OwnedFd, path: &[u8], keep: impl FnOnce(&[u8])) -> Result<()
     Ok(())
 }
 
-/// The text between the delimiters; nothing where they are in any way unusual.
+/// Returns the text between the delimiters; `None` if they are in any way unusual.
 fn frontmatter(bytes: &[u8]) -> Option<&[u8]> {
     let inside = bytes.strip_prefix(b"---\n").or_else(|| bytes.strip_prefix(b"---\r\n"))?;
     let mut start = 0;

@@ -1,4 +1,4 @@
-//! The lab: how long it takes, and whether what it says of skills is borne out by what people ask.
+//! The lab: its duration, and whether its judgement of skills agrees with real requests.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::{
     retrieval::Data,
 };
 
-/// How many skills are studied unless others are asked for.
+/// The default numbers of skills.
 const SIZES: &str = "1000,10000";
 
 /// Prints every table.
@@ -36,8 +36,8 @@ pub(crate) fn lab(options: &Options<'_>) -> Result<()> {
     Ok(())
 }
 
-/// For each standing the skills that people ask for, their requests, and how many bring the right one
-/// first.
+/// For each status the number of requested skills, of their requests, and of those that bring the
+/// right one first.
 type BorneOut = Vec<(ProbeStatus, usize, usize, usize)>;
 
 fn measured(data: &Data, size: usize) -> Result<BorneOut> {

@@ -1,4 +1,4 @@
-//! How long finding takes, next to the least that it could take, in libraries of several sizes.
+//! The latency of finding, next to its lower bound, in libraries of several sizes.
 
 use std::{
     collections::HashMap,
@@ -23,13 +23,13 @@ use crate::{
     retrieval::{self, Data, Skill},
 };
 
-/// How many requests are asked at the most, and how often each; the middle time counts.
+/// The most requests, and the repetitions of each; the median counts.
 const REQUESTS: usize = 1000;
 const TIMES: usize = 3;
-/// How many matches are asked for.
+/// The number of matches requested.
 const TOP: usize = 3;
 
-/// What was measured in a library of one size.
+/// The measurements of a library of one size.
 #[derive(Debug, Serialize, Deserialize)]
 struct Report {
     skills: usize,
@@ -37,14 +37,14 @@ struct Report {
     /// The bytes of all `SKILL.md` files.
     text: usize,
     index: usize,
-    /// CPU time, of all threads together.
+    /// The CPU time, of all threads together.
     load_ms: f64,
     index_ms: f64,
     peak_kib: u64,
     rows: Vec<Row>,
 }
 
-/// The times of one way to answer, in microseconds.
+/// The times of one method, in microseconds.
 #[derive(Debug, Serialize, Deserialize)]
 struct Row {
     name: String,
@@ -109,11 +109,11 @@ pub(crate) fn inside(size: usize, skills: &Path, queries: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes `size` skills of those that there are. Each taken again gets a made-up word of its own in
-/// name and description and five in its body: words of many skills get as much commoner as the
-/// library grows, and new ones come in with every skill, as they do in reality. The word stands
-/// first in the name, so that copies lie apart, and the lines of the body are shuffled: a CPU
-/// foresees what it has just read in another copy.
+/// Makes `size` skills of the given ones. Each one that is reused gets a made-up word of its own in
+/// name and description and five in its body: words of many skills get more common as the library
+/// grows, and new ones come in with every skill, as they do in reality. The word comes first in the
+/// name, so that copies are apart, and the lines of the body are shuffled: a CPU predicts what it
+/// has just read in another copy.
 fn grown(mut skills: Vec<Skill>, size: usize) -> Vec<Skill> {
     let mut random = Random::new(47);
     random.shuffle(&mut skills);
@@ -136,16 +136,16 @@ fn grown(mut skills: Vec<Skill>, size: usize) -> Vec<Skill> {
     skills
 }
 
-/// A word of four syllables.
+/// Returns a word of four syllables.
 fn made_up(random: &mut Random) -> String {
     let mut syllable = || [random.pick(b"bdfgklmnprstvz"), random.pick(b"aeiou")];
     (0..4).flat_map(|_| syllable()).map(char::from).collect()
 }
 
-/// The floor: looking for one word through all descriptions, once.
+/// The lower bound: one search for a word through all descriptions.
 struct Scan {
     descriptions: Vec<String>,
-    /// In how many descriptions a word stands.
+    /// The number of descriptions with each word.
     counts: HashMap<String, usize>,
 }
 
@@ -165,7 +165,7 @@ impl Scan {
         Self { descriptions, counts }
     }
 
-    /// The rarest word of a request that stands in a description, or else its first.
+    /// Returns the rarest word of a request that is in a description, otherwise its first.
     fn rarest(&self, request: &str) -> String {
         let request = request.to_lowercase();
         let known = split(&request).filter_map(|it| Some((self.counts.get(it)?, it)));
@@ -182,8 +182,8 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|it| !it.is_empty())
 }
 
-/// Answers every request once to warm up, and then several times. What counts is the time of the
-/// thread on its CPU, so that whatever else the machine does is left out.
+/// Answers every request once to warm up, and then several times. The CPU time of the thread
+/// counts, so that other load on the machine is left out.
 fn timed(name: &str, requests: &[&str], answer: impl Fn(&str) -> usize) -> Row {
     for request in requests {
         black_box(answer(request));

@@ -1,8 +1,8 @@
 //! Packs the lexicon of everyday words into the table that the library searches.
 //!
 //! A line is `said, said > word word | word word`: phrases of at most four words that people say,
-//! the words that skills use for them, and behind the bar those that often go with them. A line
-//! `word = word` says that each stands for the others.
+//! the words that skills use for them, and after the bar those that often go with them. A line
+//! `word = word` makes each a synonym of the others.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +16,7 @@ use prowess::fitting;
 
 use crate::options::Options;
 
-/// How many words of a phrase count.
+/// The most words of a phrase that count.
 const LONGEST: usize = 4;
 
 /// Reads every `.txt` in a folder and writes the table.
@@ -27,7 +27,7 @@ pub(crate) fn lexicon(options: &Options<'_>) -> Result<()> {
     fs::write(path, packed).with_context(|| format!("cannot write `{}`", path.display()))
 }
 
-/// The table of all files in a folder.
+/// Returns the table of all files in a folder.
 fn packed(folder: &Path) -> Result<String> {
     let mut paths: Vec<PathBuf> = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -50,7 +50,7 @@ fn packed(folder: &Path) -> Result<String> {
 struct Table(BTreeMap<String, [Vec<String>; 2]>);
 
 impl Table {
-    /// Adds what a line says.
+    /// Adds the entries of a line.
     fn read(&mut self, line: &str) -> Result<()> {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
@@ -84,7 +84,7 @@ impl Table {
         for (at, words) in [close, loose].into_iter().enumerate() {
             for word in words.split_whitespace() {
                 let parts = fitting::phrase(word);
-                // Of a word that is made of several each says less by itself.
+                // Each part of a compound word is weaker evidence.
                 let at = if parts.len() > 1 { 1 } else { at };
                 for part in parts {
                     let is_known = stems.contains(&part) || own.iter().any(|it| it.contains(&part));
@@ -97,7 +97,7 @@ impl Table {
         Ok(())
     }
 
-    /// The table as sorted lines.
+    /// Returns the table as sorted lines.
     fn packed(&self) -> String {
         let mut lines = Vec::new();
         for (said, [close, loose]) in

@@ -16,7 +16,7 @@ use crate::{
     random::Random,
 };
 
-/// What is loaded, and how often.
+/// The library to load, and the number of rounds.
 pub(crate) struct Options {
     corpus: Corpus,
     rounds: usize,
@@ -51,9 +51,9 @@ impl Options {
 pub(crate) fn load(options: &Options) -> Result<()> {
     let library = options.corpus.make()?;
     println!("{} skills, {} rounds; {}", options.corpus.skills, options.rounds, library.about);
-    // What is still being written would disturb the first rounds.
+    // Pending writes would disturb the first rounds.
     rustix::fs::sync();
-    // And what was written a moment ago is not kept.
+    // Files that were just written are not cached.
     thread::sleep(Duration::from_secs(3));
 
     let mut cases: Vec<&Case> = CASES.iter().collect();
@@ -81,7 +81,7 @@ pub(crate) fn load(options: &Options) -> Result<()> {
     if options.cold { cold(&library, &options.program) } else { Ok(()) }
 }
 
-/// What the rounds of one case came to.
+/// The results of one case over all rounds.
 struct Row {
     name: &'static str,
     reports: Vec<Report>,
@@ -98,7 +98,7 @@ impl Row {
         self.median(|it| it.wall_ms)
     }
 
-    /// The median, or the mean where the clock only ticks every few milliseconds.
+    /// Returns the median, or the mean if the clock only ticks every few milliseconds.
     fn cpu(&self) -> f64 {
         if self.reports.iter().any(|it| it.ticks) {
             let sum: f64 = self.reports.iter().map(|it| it.cpu_ms).sum();
@@ -133,7 +133,7 @@ fn print_table(rows: &[Row]) {
     println!("wall and CPU: the median; CPU of whole programs: the mean of what the system ticked");
 }
 
-/// What loading found, and what it keeps beyond the text.
+/// Prints the skills found, and the memory kept beyond the text.
 fn print_load(rows: &[Row], skills: usize) {
     let (Some(load), Some(text), Some(nothing)) =
         (row(rows, "load"), row(rows, "text-1t"), row(rows, "nothing"))
@@ -156,7 +156,7 @@ fn print_load(rows: &[Row], skills: usize) {
     );
 }
 
-/// Measures some cases once each with nothing in the caches of the system.
+/// Measures some cases once each with cold caches of the system.
 fn cold(library: &Library, program: &Path) -> Result<()> {
     println!();
     println!("| cold | wall ms | CPU ms |");
@@ -173,7 +173,7 @@ fn cold(library: &Library, program: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A number from 1.
+/// Parses a number from 1.
 pub(crate) fn number(word: &str) -> Result<usize> {
     match word.parse() {
         Ok(number @ 1..) => Ok(number),

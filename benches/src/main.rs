@@ -1,11 +1,12 @@
-//! How long things take, next to the least that they could take; and how good they are.
+//! Benchmarks: how long things take, next to their lower bound; and how good they are.
 //!
 //! Each command prints tables in Markdown: `load` (in the modules up to it), `tokens`, and, on
-//! requests whose right skills are known, `find`, `lab`, `latency` and `prompt`; `agent` is what layers take;
-//! `reliability` breaks things on purpose, and fails when something is lost; `soak` has an agent take
-//! many turns, and fails when memory grows with them; `mcp` is what clients of the server wait for; `watch` is
-//! what a change of files takes until it is told;
-//! `fix` is what `check --fix` does to a folder of skills, and fails when it does anything else.
+//! requests with known right skills, `find`, `lab`, `latency` and `prompt`; `agent` measures the
+//! overhead of middleware; `reliability` breaks things on purpose, and fails if something is lost;
+//! `soak` runs an agent for many turns, and fails if memory grows with them; `mcp` measures the
+//! latency of the server; `watch` measures the time from a change of files to its notification;
+//! `fix` measures the effect of `check --fix` on a folder of skills, and fails if it does anything
+//! else.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 
 mod random;
@@ -119,7 +120,7 @@ fn main() -> Result<()> {
         ["fix", ref words @ ..] => fixing::fixing(&Options::new(words, &["--from", "--program"])?),
         ["reliability-store-writer", path, seed, from] => store::writer(path, seed, from),
         ["reliability-store-saver", path, own] => store::saver(path, own),
-        // What the cases are measured with: this program calls itself.
+        // Measures a case: this program calls itself.
         ["measure", name, root] => {
             let case = CASES.iter().find(|it| it.name == name).context("there is no such case")?;
             println!("{}", serde_json::to_string(&measure::inside(case, Path::new(root))?)?);

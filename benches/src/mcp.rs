@@ -1,4 +1,4 @@
-//! How long clients of `prowess mcp` wait, and what many of them take.
+//! The latency of `prowess mcp`, and its cost with many clients.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -22,16 +22,16 @@ use crate::{
     sandbox::program,
 };
 
-/// How many requests are asked for the figures of finding.
+/// The number of requests for the figures of finding.
 const REQUESTS: usize = 1000;
-/// How often a server is started; the middle times count.
+/// The number of starts of a server; the median counts.
 const ROUNDS: usize = 5;
-/// How many clients open their sessions at the same time.
+/// The number of clients that open sessions at the same time.
 const HANDS: usize = 16;
-/// How many sessions are tried where there is no room for them.
+/// The number of sessions tried beyond the limit.
 const TOO_MANY: usize = 10_000;
 
-/// What the requests are made of.
+/// The words of the requests.
 const WORDS: &[&str] = &[
     "review", "deploy", "query", "render", "parse", "table", "image", "cloud", "server", "client",
     "report", "branch", "commit", "schema", "vector", "prompt", "invoice", "search",
@@ -43,7 +43,8 @@ const PEERS: &str = "\
 | skillz | 735 | 5450 | 680 | | | | 109 |
 | skillport-mcp | 17 | 5870 | | 26 | | | 251 |";
 
-/// Measures servers of several sizes over standard input and output, and one of many clients over HTTP.
+/// Measures servers of several sizes over standard input and output, and one of many clients over
+/// HTTP.
 pub(crate) fn mcp(options: &Options<'_>) -> Result<()> {
     let program = program(options)?;
     let sizes = options.get("--sizes").unwrap_or("17,10000").split(',');
@@ -76,8 +77,8 @@ pub(crate) fn mcp(options: &Options<'_>) -> Result<()> {
     crowded(&program, &library.root, sessions)
 }
 
-/// Starts a server, and asks it things one after the other. The times are in milliseconds, the memory
-/// in megabytes.
+/// Starts a server, and sends it requests one after the other. The times are in milliseconds, the
+/// memory in megabytes.
 fn spoken(program: &Path, skills: &Path) -> Result<[f64; 6]> {
     let start = Instant::now();
     let mut server = Server::start(program, skills)?;
@@ -97,7 +98,7 @@ fn spoken(program: &Path, skills: &Path) -> Result<[f64; 6]> {
     Ok([initialized, listed, first, percentile(&times, 50), percentile(&times, 99), peak])
 }
 
-/// Opens many sessions over HTTP at once, each with a stream, and more than there may be.
+/// Opens many sessions over HTTP at once, each with a stream, and more than the limit.
 fn crowded(program: &Path, skills: &Path, sessions: usize) -> Result<()> {
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })?;
@@ -154,7 +155,7 @@ fn crowded(program: &Path, skills: &Path, sessions: usize) -> Result<()> {
     Ok(())
 }
 
-/// Opens sessions with a stream each, as many as there is room for.
+/// Opens sessions with a stream each, up to the limit.
 fn open(port: u16, sessions: usize) -> Result<Vec<(String, TcpStream)>> {
     thread::scope(|scope| {
         let hands = (0..HANDS).map(|hand| {
@@ -181,7 +182,7 @@ fn open(port: u16, sessions: usize) -> Result<Vec<(String, TcpStream)>> {
     })
 }
 
-/// Posts one message, and gives the status and the head of the answer.
+/// Posts one message, and returns the status and the head of the answer.
 fn post(port: u16, session: Option<&str>, method: &str, params: Json) -> Result<(u16, String)> {
     let body = message(1, method, &params);
     let session = session.map(|it| format!("Mcp-Session-Id: {it}\r\n")).unwrap_or_default();
@@ -192,13 +193,13 @@ fn post(port: u16, session: Option<&str>, method: &str, params: Json) -> Result<
         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n{session}Content-Length: {length}\r\n\r\n{body}"
     )?;
     let mut answer = String::new();
-    // Whoever is turned away at once may not have been listened to.
+    // A server that refuses at once may not have read the request.
     let _ = stream.read_to_string(&mut answer);
     let status = answer.split(' ').nth(1).and_then(|it| it.parse().ok()).unwrap_or(0);
     Ok((status, answer))
 }
 
-/// A server that is spoken with over its standard input and output.
+/// A server on standard input and output.
 struct Server {
     child: Child,
     stdin: ChildStdin,

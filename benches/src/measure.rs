@@ -1,4 +1,4 @@
-//! What is measured, and how long it takes, in a process of its own.
+//! The cases, each measured in a process of its own.
 
 use std::{
     env, fs,
@@ -22,21 +22,21 @@ pub(crate) struct Case {
     pub(crate) work: Work,
 }
 
-/// What a case does.
+/// The work of a case.
 #[derive(Clone, Copy)]
 pub(crate) enum Work {
     Nothing,
-    /// With so many threads.
+    /// The lower bound, with this many threads.
     Floor(Floor, usize),
     Load(Listing),
-    /// With what the rounds before have kept; and with a request.
+    /// A load from the cache of earlier rounds; and one with a request.
     Again,
     Find,
     /// The whole program, with these arguments and `--dir`.
     Program(&'static [&'static str]),
 }
 
-/// Everything that is measured.
+/// All cases.
 pub(crate) const CASES: &[Case] = &[
     Case { name: "nothing", work: Work::Nothing },
     Case { name: "stat-1t", work: Work::Floor(Floor::Stat, 1) },
@@ -59,14 +59,14 @@ pub(crate) const CASES: &[Case] = &[
     Case { name: "prowess --version", work: Work::Program(&["--version"]) },
 ];
 
-/// What is looked for.
+/// The request.
 const REQUEST: &str = "make a report of the test coverage";
 
-/// Which of them are measured with cold caches.
+/// The cases that are measured with cold caches.
 pub(crate) const COLD: &[&str] =
     &["probe4k-1t", "probe4k-2t", "probe4k-16t", "load", "load on demand"];
 
-/// What measuring a case once gave.
+/// The result of one measurement.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Report {
     pub(crate) wall_ms: f64,
@@ -74,7 +74,7 @@ pub(crate) struct Report {
     /// Whether the CPU time comes from a clock that ticks every few milliseconds.
     pub(crate) ticks: bool,
     pub(crate) peak_kib: u64,
-    /// What is still held when the work is done.
+    /// The memory that is still in use when the work is done.
     pub(crate) settled_kib: u64,
     pub(crate) found: usize,
     pub(crate) left_out: usize,
@@ -152,34 +152,34 @@ impl Clock {
     }
 }
 
-/// The most memory that this process has held.
+/// Returns the peak memory of this process.
 pub(crate) fn peak_kib() -> Result<u64> {
     peak_kib_of(std::process::id())
 }
 
-/// The most memory that a process has held that is still there.
+/// Returns the peak memory of a running process.
 pub(crate) fn peak_kib_of(pid: u32) -> Result<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     kib(&status, "VmHWM:").context("the system tells no peak")
 }
 
-/// The memory that a process holds.
+/// Returns the current memory of a process.
 pub(crate) fn settled_kib_of(pid: u32) -> Result<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     kib(&status, "VmRSS:").context("the system tells no memory")
 }
 
-/// The CPU time that a process has taken, by a clock that ticks every few milliseconds.
+/// Returns the CPU time of a process, by a clock that ticks every few milliseconds.
 pub(crate) fn cpu_ms_of(pid: u32) -> Result<f64> {
     Ok(in_ms(ticks(&pid.to_string(), 11)?))
 }
 
-/// The CPU time of this thread.
+/// Returns the CPU time of this thread.
 pub(crate) fn thread_time() -> Duration {
     duration(clock_gettime(ClockId::ThreadCPUTime))
 }
 
-/// The CPU time of all threads of this process.
+/// Returns the CPU time of all threads of this process.
 pub(crate) fn cpu_time() -> Duration {
     duration(clock_gettime(ClockId::ProcessCPUTime))
 }
@@ -192,7 +192,7 @@ pub(crate) fn milliseconds(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
 }
 
-/// A figure of `/proc/PID/status`.
+/// Returns a figure of `/proc/PID/status`.
 fn kib(status: &str, key: &str) -> Option<u64> {
     let line = status.lines().find_map(|it| it.strip_prefix(key))?;
     line.trim().trim_end_matches(" kB").parse().ok()
@@ -207,8 +207,8 @@ fn whole(command: &mut Command) -> Result<Report> {
     let status = format!("/proc/{}/status", child.id());
     let done = AtomicBool::new(false);
     let (ended, wall_ms, peak_kib) = thread::scope(|scope| {
-        // The peak is gone together with the process, so it is looked at until then. A program
-        // that ends sooner than it can be looked at has none.
+        // The peak is gone together with the process, so it is polled until then. A program that
+        // ends before the first poll has none.
         let watcher = scope.spawn(|| {
             let mut peaks = Vec::new();
             while !done.load(Ordering::Relaxed) {
@@ -230,13 +230,13 @@ fn whole(command: &mut Command) -> Result<Report> {
     Ok(Report { wall_ms, cpu_ms, ticks: true, peak_kib, ..Report::default() })
 }
 
-/// Where the CPU time of the children that have ended stands in `/proc/PID/stat`.
+/// The field of the CPU time of ended children in `/proc/PID/stat`.
 const CHILDREN: usize = 13;
 
-/// CPU time of a process, in ticks.
+/// Returns the CPU time of a process, in ticks.
 fn ticks(pid: &str, field: usize) -> Result<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // The name of the program may hold spaces; what is counted from begins behind it.
+    // The name of the program may contain spaces; fields are counted from its end.
     let fields = stat.rsplit_once(')').context("the system tells no times")?.1;
     let times = fields.split_whitespace().skip(field).take(2);
     times.map(|it| it.parse::<u64>().context("the system tells no times")).sum()

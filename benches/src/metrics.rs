@@ -1,11 +1,11 @@
-//! How good answers are, in numbers.
+//! The quality of answers, in numbers.
 
 use std::ops::AddAssign;
 
-/// How many places of a ranking count.
+/// The number of ranks that count.
 pub(crate) const TOP: usize = 10;
 
-/// How good rankings are: sums over requests, from which [`mean`](Self::mean) makes shares.
+/// The quality of rankings: sums over requests, from which [`mean`](Self::mean) makes shares.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Quality {
     pub(crate) requests: usize,
@@ -14,7 +14,7 @@ pub(crate) struct Quality {
 }
 
 impl Quality {
-    /// What the figures are called.
+    /// The names of the figures.
     pub(crate) const FIGURES: [&str; 6] = ["Hit@1", "R@3", "R@5", "R@10", "MRR@10", "nDCG@10"];
 
     /// Judges one ranking, best first, by what is right.
@@ -30,7 +30,7 @@ impl Quality {
         Self { requests: 1, sums }
     }
 
-    /// The figures of all requests.
+    /// Returns the mean figures of all requests.
     pub(crate) fn mean(&self) -> [f64; 6] {
         self.sums.map(|it| it / self.requests.max(1) as f64)
     }
@@ -60,7 +60,7 @@ pub(crate) struct Bin {
     pub(crate) right: f64,
 }
 
-/// Ten bins of a tenth of confidence each.
+/// Sorts answers into ten bins of a tenth of confidence each.
 pub(crate) fn bins(answers: &[Answer]) -> [Bin; 10] {
     let mut bins = [Bin::default(); 10];
     for answer in answers {
@@ -75,13 +75,14 @@ pub(crate) fn bins(answers: &[Answer]) -> [Bin; 10] {
     })
 }
 
-/// The expected calibration error: how far confidence is from the truth, on average.
+/// Returns the expected calibration error: the mean distance of confidence from the truth.
 pub(crate) fn calibration_error(answers: &[Answer]) -> f64 {
     let off = |it: &Bin| it.answers as f64 * (it.confidence - it.right).abs();
     bins(answers).iter().map(off).sum::<f64>() / answers.len().max(1) as f64
 }
 
-/// How likely a right answer is to have more confidence than a wrong one; of equal ones half count.
+/// Returns the probability that a right answer has more confidence than a wrong one; ties count
+/// half.
 pub(crate) fn auroc(answers: &[Answer]) -> f64 {
     let mut sorted = answers.to_vec();
     sorted.sort_by(|a, b| a.confidence.total_cmp(&b.confidence));
@@ -95,7 +96,7 @@ pub(crate) fn auroc(answers: &[Answer]) -> f64 {
     pairs / (wrong_below * (answers.len() as f64 - wrong_below))
 }
 
-/// The figure that `percent` of sorted figures are no larger than.
+/// Returns the figure that `percent` of sorted figures do not exceed.
 pub(crate) fn percentile(sorted: &[f64], percent: usize) -> f64 {
     let at = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
     sorted.get(at).copied().unwrap_or(f64::NAN)

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 
-/// Options that were given, each with its value.
+/// The options of a command line, each with its value.
 #[derive(Debug)]
 pub(crate) struct Options<'w>(Vec<(&'w str, &'w str)>);
 
 impl<'w> Options<'w> {
-    /// Takes the words of a command line; only options that are `known` may be among them.
+    /// Parses the words of a command line; only `known` options are allowed.
     pub(crate) fn new(words: &[&'w str], known: &[&str]) -> Result<Self> {
         let mut options = Vec::new();
         for pair in words.chunks(2) {
@@ -25,7 +25,7 @@ impl<'w> Options<'w> {
         self.0.iter().find(|it| it.0 == option).map(|it| it.1)
     }
 
-    /// The path that an option has to name.
+    /// Returns the path of a required option.
     pub(crate) fn path(&self, option: &str) -> Result<&'w Path> {
         let path = self.get(option).with_context(|| format!("`{option}` is missing"))?;
         Ok(Path::new(path))

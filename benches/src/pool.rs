@@ -7,27 +7,27 @@ use crate::{
     retrieval::{Data, Request},
 };
 
-/// Skills that are installed together, each name once, and what is asked of them.
+/// Skills that are installed together, each name once, and requests to them.
 #[derive(Debug)]
 pub(crate) struct Pool<'d> {
-    /// The skills, by their places.
+    /// The skills, by their indices.
     pub(crate) skills: Vec<usize>,
-    /// Requests whose right skills are all there.
+    /// Requests whose right skills are all installed.
     pub(crate) matched: Vec<&'d Request>,
-    /// As many for which none is there, nor another of its name.
+    /// As many requests whose right skills, or others of their names, are not installed.
     pub(crate) unmatched: Vec<&'d Request>,
 }
 
-/// The most requests of a kind in one pool: others tell more when asked of another pool.
+/// The most requests of a kind in one pool: others add more in another pool.
 const REQUESTS: usize = 100;
 
 impl<'d> Pool<'d> {
-    /// Draws an install of `size` skills; a smaller one where there are no more.
+    /// Draws an install of `size` skills; a smaller one if there are not enough.
     pub(crate) fn draw(data: &'d Data, size: usize, random: &mut Random) -> Self {
         let mut requests: Vec<&Request> = data.requests.iter().collect();
         random.shuffle(&mut requests);
         let mut install = Install { data, size, skills: Vec::new(), names: HashSet::new() };
-        // Half of the skills are there for no request that is drawn.
+        // Half of the skills are not right for any drawn request.
         let wanted = (size / 2).clamp(1, REQUESTS);
         let (mut matched, mut unmatched) = (Vec::new(), Vec::new());
         let mut rest = requests.into_iter();
@@ -90,7 +90,8 @@ mod tests {
     use super::*;
     use crate::retrieval::Skill;
 
-    /// Skills 0 to 39, of which 38 and 39 have one name; each but the first ten has a request.
+    /// Returns skills 0 to 39, of which 38 and 39 have one name; each but the first ten has a
+    /// request.
     fn data() -> Data {
         let skill = |number: usize| Skill {
             id: format!("s{number}"),

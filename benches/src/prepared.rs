@@ -1,4 +1,4 @@
-//! What it costs to run a script with the packages that were prepared for it, against the same script without any.
+//! The cost of running a script with prepared packages, against the same script without any.
 
 use std::{
     path::Path,
@@ -13,7 +13,8 @@ use crate::{
     sandbox::program,
 };
 
-/// Runs a script of two skills, interleaved: one needs packages that are prepared, the other needs none.
+/// Runs a script of two skills, interleaved: one needs packages that are prepared, the other needs
+/// none.
 pub(crate) fn overhead(options: &Options<'_>) -> Result<()> {
     let rounds = options.get("--rounds").map_or(Ok(100), number)?;
     let program = program(options)?;
@@ -45,7 +46,7 @@ pub(crate) fn overhead(options: &Options<'_>) -> Result<()> {
     Ok(())
 }
 
-/// How long the program takes to run a script of a skill, from its start to its end.
+/// Returns the time of a run of a script, from the start of the program to its end.
 fn run(program: &Path, skill: &str, script: &str) -> Result<f64> {
     let start = Instant::now();
     let mut command = Command::new(program);

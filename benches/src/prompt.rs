@@ -1,4 +1,5 @@
-//! How many tokens a model reads for a request: everything, a list of everything, or what fits.
+//! The number of tokens that a model reads for a request: everything, a list of everything, or what
+//! fits.
 
 use anyhow::Result;
 use prowess::{
@@ -14,9 +15,9 @@ use crate::{
     retrieval::{Data, Request, id},
 };
 
-/// How many installs of how many skills are drawn: 200 requests a size.
+/// The sizes of installs, and the number of each: 200 requests per size.
 const POOLS: &[(usize, usize)] = &[(50, 4), (500, 1), (5000, 1)];
-/// How much of the window the catalog may take.
+/// The share of the window for the catalog.
 const BUDGET: usize = 128_000 * 2 / 100;
 const VOCABULARY: Tokenizer = Tokenizer::O200k;
 
@@ -32,7 +33,7 @@ pub(crate) fn prompt(options: &Options<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What models read with installs of one size.
+/// The prompts with installs of one size.
 #[derive(Default)]
 struct Size {
     skills: usize,
@@ -43,7 +44,7 @@ struct Size {
     descriptions: usize,
     catalog: Listed,
     names: Listed,
-    /// What is shown for each request that has a skill, and for each that has none.
+    /// The skills disclosed for each request that has a skill, and for each that has none.
     matched: Vec<Shown>,
     unmatched: Vec<Shown>,
 }
@@ -55,10 +56,10 @@ struct Listed {
     skills: usize,
 }
 
-/// The skills that are shown for a request.
+/// The skills disclosed for a request.
 struct Shown {
     tokens: usize,
-    /// How much is shown of a right one.
+    /// The level of a right one.
     right: Option<Level>,
 }
 
@@ -91,7 +92,7 @@ impl Size {
         Ok(size)
     }
 
-    /// The mean of the installs.
+    /// Returns the mean over the installs.
     fn mean(&self, sum: usize) -> f64 {
         sum as f64 / self.pools as f64
     }

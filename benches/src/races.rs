@@ -1,4 +1,4 @@
-//! What happens to files when links are swapped in while they are read and written.
+//! Races: files are read and written while links are swapped in.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::{load::number, options::Options};
 
-/// Prints what came of it; fails when anything outside was read or written.
+/// Prints the outcomes; fails if anything outside was read or written.
 pub(crate) fn races(options: &Options<'_>) -> Result<()> {
     let swaps = options.get("--swaps").map_or(Ok(100_000), number)?;
     println!(
@@ -31,13 +31,13 @@ pub(crate) fn races(options: &Options<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Something that is there in two ways in turn, and a path that leads through it.
+/// A path element that is swapped between two forms, and a path through it.
 struct Case {
     name: &'static str,
     path: &'static str,
-    /// Makes what is needed in a folder with `work` and `outside` in it.
+    /// Creates the files in a folder with `work` and `outside` in it.
     make: fn(folder: &Path) -> Result<()>,
-    /// Puts the one in the place of the other, then the other way round.
+    /// Swaps the two forms.
     swap: fn(folder: &Path, turn: usize) -> Result<()>,
 }
 
@@ -67,7 +67,7 @@ const CASES: &[Case] = &[
         name: "a file for a link to one outside",
         path: "x",
         make: |folder| Ok(fs::write(folder.join("work/x"), INSIDE)?),
-        // A write takes the place of the link, so there has to be a new one each time.
+        // A write replaces the link, so a new one is needed each time.
         swap: |folder, turn| {
             let next = folder.join("next");
             if turn.is_multiple_of(2) {
@@ -87,7 +87,7 @@ fn exchange(one: &Path, other: &Path) -> Result<()> {
 const INSIDE: &str = "inside";
 const OUTSIDE: &str = "outside";
 
-/// How often calls ended how.
+/// The number of calls by outcome.
 #[derive(Default)]
 struct Count {
     well: usize,
@@ -129,7 +129,7 @@ fn race(case: &Case, swaps: usize) -> Result<()> {
     Ok(())
 }
 
-/// Calls the tool until it is enough.
+/// Calls the tool until it is done.
 fn calls(tool: &FileOperations, input: Value, done: &AtomicBool) -> Result<Count> {
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let mut count = Count::default();
@@ -138,7 +138,7 @@ fn calls(tool: &FileOperations, input: Value, done: &AtomicBool) -> Result<Count
         match status {
             OutcomeStatus::Ok => count.well += 1,
             OutcomeStatus::Refused => count.refused += 1,
-            // Something was swapped between two looks at it.
+            // Something was swapped between two system calls.
             OutcomeStatus::NotFound | OutcomeStatus::Failed => count.lost += 1,
             other => bail!("{other:?}: {message:?}"),
         }

@@ -1,4 +1,4 @@
-//! Numbers that look random and are the same every time.
+//! Random numbers that are the same every time.
 
 /// A generator with a fixed seed (splitmix64).
 pub(crate) struct Random(u64);
@@ -15,12 +15,12 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number from 0 up to but not 1.
+    /// Returns a number from 0 up to but not 1.
     pub(crate) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Whether something comes true that does so in `percent` of all cases.
+    /// Returns true in `percent` of all cases.
     pub(crate) fn chance(&mut self, percent: f64) -> bool {
         self.unit() * 100.0 < percent
     }

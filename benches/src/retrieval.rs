@@ -1,4 +1,4 @@
-//! Requests whose right skills are known: what finding is measured with.
+//! Requests with known right skills: the data for measuring finding.
 
 use std::{collections::HashMap, fs, path::Path, process::Command, sync::Arc};
 
@@ -8,14 +8,14 @@ use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::options::Options;
 
-/// A skill that can be installed.
+/// An installable skill.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Skill {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) body: String,
-    /// Where it was published.
+    /// The repository in which it was published.
     #[serde(default)]
     pub(crate) repo: String,
 }
@@ -27,13 +27,13 @@ pub(crate) struct Request {
     pub(crate) query: String,
     /// Their ids.
     pub(crate) gold: Vec<String>,
-    /// Where requests of its kind come from.
+    /// The origin of requests of its kind.
     pub(crate) stratum: String,
     #[serde(default)]
     pub(crate) source_repo: String,
 }
 
-/// A request that a skill looks right for and is not.
+/// A near miss: a request that a skill looks right for and is not.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Negative {
     pub(crate) query: String,
@@ -43,7 +43,7 @@ pub(crate) struct Negative {
 /// The stratum of requests that no skill answers.
 const UNANSWERABLE: &str = "none";
 
-/// Skills, requests and negatives; every id that is spoken of is there.
+/// Skills, requests and near misses; every id refers to a skill.
 #[derive(Debug)]
 pub(crate) struct Data {
     pub(crate) skills: Vec<Skill>,
@@ -51,12 +51,12 @@ pub(crate) struct Data {
     pub(crate) negatives: Vec<Negative>,
     /// Requests that no skill answers.
     pub(crate) unanswerable: Vec<Request>,
-    /// Where each id stands among the skills.
+    /// The index of each id among the skills.
     places: HashMap<String, usize>,
 }
 
 impl Data {
-    /// Reads files with one JSON object a line; one that ends in `.zst` is unpacked by `zstd`.
+    /// Reads files with one JSON object per line; one that ends in `.zst` is unpacked by `zstd`.
     pub(crate) fn read(skills: &Path, queries: &Path, negatives: Option<&Path>) -> Result<Self> {
         let negatives = match negatives {
             Some(path) => lines(path)?,
@@ -65,7 +65,7 @@ impl Data {
         Self::new(lines(skills)?, lines(queries)?, negatives)
     }
 
-    /// Puts together what was read; fails where one part speaks of what another does not have.
+    /// Joins the parts; fails if one refers to something that another does not have.
     pub(crate) fn new(
         skills: Vec<Skill>,
         requests: Vec<Request>,
@@ -78,7 +78,7 @@ impl Data {
         Ok(data)
     }
 
-    /// Reads the files that a command names.
+    /// Reads the files that the options name.
     pub(crate) fn named(options: &Options<'_>) -> Result<Self> {
         let negatives = options.get("--negatives").map(Path::new);
         let negatives = negatives.map_or_else(|| Ok(Vec::new()), lines)?;
@@ -89,22 +89,22 @@ impl Data {
         Self::new(lines(options.path("--skills")?)?, requests, negatives)
     }
 
-    /// Loads some of the skills, by their places.
+    /// Loads some of the skills, by their indices.
     pub(crate) fn library(&self, which: &[usize]) -> Library {
         library(which.iter().map(|it| &self.skills[*it]))
     }
 
-    /// The place of the skill that has an id.
+    /// Returns the index of the skill with an id.
     pub(crate) fn place(&self, id: &str) -> Option<usize> {
         self.places.get(id).copied()
     }
 
-    /// The places of the skills that are right for a request.
+    /// Returns the indices of the skills that are right for a request.
     pub(crate) fn right(&self, request: &Request) -> Vec<usize> {
         request.gold.iter().filter_map(|it| self.place(it)).collect()
     }
 
-    /// Learns where each skill stands, and makes sure that all are there and whole.
+    /// Indexes the skills, and checks that all ids exist and skills are complete.
     fn check(&mut self) -> Result<()> {
         for (place, Skill { id, name, description, .. }) in self.skills.iter().enumerate() {
             let before = self.places.insert(id.clone(), place);
@@ -142,12 +142,12 @@ pub(crate) fn library<'s>(skills: impl IntoIterator<Item = &'s Skill>) -> Librar
     Library::load(&options).expect("there is a source")
 }
 
-/// The id of a skill of such a library.
+/// Returns the id of a skill of such a library.
 pub(crate) fn id(skill: &prowess::Skill) -> &str {
     skill.folder().to_str().unwrap_or_default()
 }
 
-/// A `SKILL.md`. Strings of JSON are strings of YAML, whatever they hold.
+/// Returns a `SKILL.md`. A JSON string is a YAML string, whatever it contains.
 fn document(skill: &Skill) -> String {
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     let Skill { name, description, body, .. } = skill;

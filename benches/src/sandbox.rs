@@ -1,4 +1,4 @@
-//! What it costs to hold a script, against a plain `sh`; and whether anybody is ever left of one.
+//! The cost of the sandbox, against a plain `sh`; and whether a process ever survives it.
 
 use std::{
     env,
@@ -17,10 +17,10 @@ use crate::{
     load::number, measure::milliseconds, metrics::percentile, options::Options, random::Random,
 };
 
-/// What is run: the least that prints something.
+/// The script: the least that prints something.
 const SCRIPT: &str = "echo hello";
 
-/// Measures the same script plainly and at each level, interleaved, and prints a table.
+/// Measures the same script without a sandbox and at each level, interleaved, and prints a table.
 pub(crate) fn overhead(options: &Options<'_>) -> Result<()> {
     let rounds = options.get("--rounds").map_or(Ok(300), number)?;
     let launcher = Launcher::program(program(options)?);
@@ -60,7 +60,7 @@ pub(crate) fn overhead(options: &Options<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Lets runs time out that do their best to survive; fails when anything is left of one.
+/// Times out runs that try to survive; fails if any process is left.
 pub(crate) fn timeouts(options: &Options<'_>) -> Result<()> {
     let runs = options.get("--runs").map_or(Ok(1000), number)?;
     let launcher = Launcher::program(program(options)?);
@@ -73,7 +73,7 @@ pub(crate) fn timeouts(options: &Options<'_>) -> Result<()> {
         let mut slowest = Duration::ZERO;
         for run in 0..runs {
             let word = format!("7{}.{run:05}", std::process::id());
-            // Some are in sessions of their own, some ignore what asks them to end, some are orphans.
+            // Some are in sessions of their own, some ignore signals, some are orphans.
             let script = format!(
                 "trap '' TERM HUP INT\nsetsid sleep {word} &\n(setsid sh -c \"trap '' TERM; sleep {word}\" &)\n\
                  (sleep {word} | sleep {word}) &\nsleep {word}"
@@ -123,7 +123,7 @@ fn sandbox(launcher: &Launcher, level: SandboxLevel) -> Sandbox {
     if level == SandboxLevel::None { sandbox.without() } else { sandbox.at_most(level) }
 }
 
-/// A job that runs a script, and where its directories lie.
+/// Returns a job that runs a script, and the parent of its directories.
 fn job(script: &str, limits: RunLimits) -> Result<(Job, PathBuf)> {
     let work = Work::new()?;
     let path = work.give("script", script.as_bytes())?;
@@ -132,7 +132,7 @@ fn job(script: &str, limits: RunLimits) -> Result<(Job, PathBuf)> {
     Ok((Job::new(argv, work, limits), base))
 }
 
-/// How many processes have a word in their command line.
+/// Returns the number of processes with a word in their command line.
 fn alive(word: &str) -> Result<usize> {
     let mut count = 0;
     for entry in fs::read_dir("/proc")? {

@@ -1,4 +1,4 @@
-//! An agent that takes many turns: whether it stays small.
+//! An agent that runs for many turns: whether its memory stays small.
 
 use std::{
     borrow::Cow,
@@ -38,7 +38,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Talker {
     turns: AtomicUsize,
-    /// What it calls, one after the other.
+    /// Its calls, one after the other.
     calls: Vec<Call>,
 }
 
@@ -75,7 +75,7 @@ impl Model for Talker {
     }
 }
 
-/// A tool that does nothing, at length.
+/// A tool that does nothing, with a long output.
 struct Work;
 
 impl fmt::Debug for Work {
@@ -106,7 +106,7 @@ impl Tool for Work {
     }
 }
 
-/// An agent with all layers, which takes up a skill every second time that it calls.
+/// Returns an agent with all middleware, which activates a skill in every second call.
 fn agent(library: &Arc<Library>, window: usize, trace: Trace) -> Agent {
     let policy = Policy { approvals: Approvals::Never, ..Policy::default() };
     let authorizer =
@@ -133,7 +133,7 @@ fn agent(library: &Arc<Library>, window: usize, trace: Trace) -> Agent {
         .with(Retry::default())
 }
 
-/// A trace in a file that begins anew when it is full, and how many bytes were written.
+/// Returns a trace in a file that is truncated when it is full, and its number of bytes.
 fn trace(file: File) -> (Trace, Arc<AtomicUsize>) {
     let written = Arc::new(AtomicUsize::new(0));
     let (total, file) = (written.clone(), Mutex::new(file));
@@ -149,10 +149,10 @@ fn trace(file: File) -> (Trace, Arc<AtomicUsize>) {
     (trace, written)
 }
 
-/// How many bytes of a trace are kept.
+/// The most bytes of a trace in the file.
 const FULL: u64 = 64 << 20;
 
-/// Has many sessions take many turns each, side by side, and fails when memory grows with them.
+/// Runs many sessions of many turns each, concurrently, and fails if memory grows with them.
 pub(crate) fn soak(options: &Options<'_>) -> Result<()> {
     let given = |option, usual| options.get(option).map_or(Ok(usual), number);
     let (sessions, turns) = (given("--sessions", 200)?, given("--turns", 1000)?);
@@ -186,7 +186,7 @@ pub(crate) fn soak(options: &Options<'_>) -> Result<()> {
         let kept: usize = all.iter().map(|it| it.messages().len()).sum();
         let each = milliseconds(start.elapsed()) / (sessions * from.end).max(1) as f64;
         println!("| {} | {resident} KiB | {kept} | {each:.3} |", from.end);
-        // By then every session has been compacted, and the allocator has what it needs.
+        // By then every session has been compacted, and the allocator is warm.
         let most = *tenth.get_or_insert(resident) * 3 / 2 + 16 * 1024;
         ensure!(resident <= most, "{resident} KiB are more than {most} KiB");
     }
@@ -195,7 +195,7 @@ pub(crate) fn soak(options: &Options<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What a session asks for: each begins with another request.
+/// The requests of a session: each begins with another one.
 struct Requests {
     all: Arc<[String]>,
     first: usize,
@@ -217,7 +217,7 @@ async fn take_turns(
     Ok(())
 }
 
-/// The memory that this process holds, or held at the most.
+/// Returns the current or the peak memory of this process.
 fn memory_kib(name: &str) -> Result<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|it| it.strip_prefix(name));

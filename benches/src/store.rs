@@ -1,7 +1,8 @@
-//! What a store survives: writers that are killed, writers at once, and a system that says no.
+//! The reliability of a store: with killed writers, concurrent writers, and failing system calls.
 //!
-//! Killed writers are checked against an oracle: a model of the store that follows what the writer
-//! has acknowledged. The one operation that was under way may be there or not, whole.
+//! Killed writers are checked against an oracle: a model of the store that follows the operations
+//! that the
+//! writer has acknowledged. The one operation under way may have happened or not, as a whole.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,7 +20,7 @@ use prowess_runtime::{FileStore, SkillRecord, Store as _, StoreError};
 
 use crate::{load::number, options::Options, random::Random};
 
-/// Prints what came of all of it; fails at the first thing that is lost.
+/// Prints the results; fails at the first loss.
 pub(crate) fn store(options: &Options<'_>) -> Result<()> {
     let cycles = options.get("--cycles").map_or(Ok(1000), number)?;
     println!("| what | how often | what came of it |\n|---|---|---|");
@@ -34,7 +35,7 @@ pub(crate) fn store(options: &Options<'_>) -> Result<()> {
 
 const NAMES: [&str; 4] = ["one", "two", "three", "four"];
 
-/// An operation, with the number that tells its result from any other.
+/// An operation, with a number that identifies its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Operation {
     Save(String, usize),
@@ -114,7 +115,7 @@ struct Known {
     resource: Option<usize>,
 }
 
-/// The oracle: what the store must hold after what was acknowledged.
+/// The oracle: the required contents of the store after the acknowledged operations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Oracle {
     skills: BTreeMap<String, Known>,
@@ -122,7 +123,7 @@ struct Oracle {
 }
 
 impl Oracle {
-    /// Says whether an operation is possible, and follows it.
+    /// Returns whether an operation is possible, and applies it.
     fn follow(&mut self, operation: &Operation) -> bool {
         match operation {
             Operation::Save(name, number) => {
@@ -152,7 +153,7 @@ impl Oracle {
     }
 }
 
-/// What the store holds, read as anybody would; torn content is an error.
+/// Returns the contents of the store, read as anybody would; torn content is an error.
 fn observed(path: &Path) -> Result<BTreeMap<String, Known>> {
     let stock = FileStore::open(path)?.list()?;
     ensure!(stock.findings.is_empty(), "{:?}", stock.findings);
@@ -309,7 +310,7 @@ fn descriptors() -> Result<()> {
     Ok(())
 }
 
-/// A command of the program, on a store that has `one`, and `gone` in its trash.
+/// The commands, on a store that has `one`, and `gone` in its trash.
 const COMMANDS: &[&str] = &[
     "create new --description a --definition {}",
     "new new",
@@ -319,7 +320,7 @@ const COMMANDS: &[&str] = &[
     "undo",
 ];
 
-/// A call of the system, and what it is made to do.
+/// System calls, with their injected faults.
 const FAULTS: &[(&str, &str)] = &[
     ("openat", "signal=SIGKILL"),
     ("openat", "error=EMFILE"),
@@ -345,7 +346,7 @@ const FAULTS: &[(&str, &str)] = &[
     ("flock", "error=ENOLCK"),
 ];
 
-/// Lets each call of the system fail, or be the last, one after the other.
+/// Makes each system call fail, or be the last, one after the other.
 fn faults(program: &Path) -> Result<()> {
     let (mut runs, mut kept, mut made, mut told) = (0, 0, 0, 0);
     let mut calls = BTreeSet::new();
@@ -423,7 +424,7 @@ fn prepared() -> Result<tempfile::TempDir> {
     Ok(folder)
 }
 
-/// The files of all skills, and how many are in the trash.
+/// Returns the files of all skills, and the number of entries in the trash.
 fn seen(folder: &Path) -> Result<(BTreeMap<String, Vec<u8>>, usize)> {
     let mut files = BTreeMap::new();
     for name in fs::read_dir(folder.join("store"))? {

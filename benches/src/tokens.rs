@@ -1,4 +1,4 @@
-//! How near the estimate of tokens comes, and how fast it is, next to exact counts.
+//! The accuracy and the speed of the token estimate, next to exact counts.
 
 use std::{fs, hint::black_box, path::Path, time::Instant};
 
@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use crate::corpus::collect;
 
-/// Measures on every second text that `from` holds; the others are what the rule was made from.
+/// Measures on every second text in `from`; the others are those that the rule was made from.
 pub(crate) fn tokens(from: &Path) -> Result<()> {
     let texts = texts(from).with_context(|| format!("cannot read `{}`", from.display()))?;
     let held_out: Vec<&str> = texts.iter().skip(1).step_by(2).map(String::as_str).collect();
@@ -68,7 +68,8 @@ fn print_errors(rule: &str, guesses: &[usize], against: &str, exact: &[usize]) {
     );
 }
 
-/// The texts of every `SKILL.md` below a folder, or the field `body` of every line of a JSON file.
+/// Returns the texts of every `SKILL.md` below a folder, or the field `body` of every line of a
+/// JSON file.
 fn texts(from: &Path) -> Result<Vec<String>> {
     let mut texts = Vec::new();
     if from.is_dir() {

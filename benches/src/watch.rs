@@ -1,4 +1,4 @@
-//! How long it takes until a change is told, what that costs, and what memory is left over of it.
+//! The latency of change notifications, their cost, and the memory they leave behind.
 
 use std::{
     fs,
@@ -21,9 +21,9 @@ use crate::{
     sandbox::program,
 };
 
-/// How many changes come before memory is measured for the first time.
+/// The number of changes before memory is first measured.
 const FIRST: usize = 20;
-/// How long nothing changes while it is measured what that costs.
+/// The time without changes for which the idle cost is measured.
 const IDLE: Duration = Duration::from_secs(10);
 
 /// Follows libraries of several sizes, and changes one skill at a time.
@@ -48,7 +48,7 @@ fn followed(program: &Path, root: &Path, edits: usize) -> Result<Vec<String>> {
     let mut following = Following::start(program, root)?;
     let list: Json = serde_json::from_str(&following.line()?)?;
     let start = milliseconds(started.elapsed());
-    // What is left out is no news when it changes.
+    // Changes of a left-out skill are not notified.
     let skills = list["skills"].as_array().context("it lists skills")?;
     let skills: Vec<&str> = skills.iter().filter_map(|it| it["path"].as_str()).collect();
     ensure!(!skills.is_empty(), "there is nothing to change");

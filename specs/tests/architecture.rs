@@ -1,4 +1,4 @@
-//! Holds the arrows: who may use whom, and what has no place in the library.
+//! Checks the dependencies between crates and between modules, and what the library may not do.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Which crates of this workspace each of them may use. A new crate is one line here.
+/// The crates of this workspace that each of them may use. A new crate is one line here.
 const ARROWS: &[(&str, &[&str])] = &[
     ("prowess-frontmatter", &[]),
     ("prowess-sandbox", &[]),
@@ -28,7 +28,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("prowess-agent", &["prowess-http", "prowess", "prowess-runtime"]),
     ("prowess-mcp", &["prowess", "prowess-runtime"]),
-    // Only tests use it, and it may use what they are about.
+    // Only tests use it, and it may use the crates they test.
     ("prowess-testing", &["prowess-http", "prowess", "prowess-agent"]),
     (
         "prowess-cli",
@@ -97,7 +97,7 @@ fn each_module_uses_only_those_listed_before_it() {
         assert!(order.len() > 2, "`{crate_name}` has the modules {order:?}");
         let place = |module: &str| order.iter().position(|it| it == module);
         for (module, uses) in module_uses(crate_name) {
-            // One that is not listed takes the place of another on other systems.
+            // An unlisted module replaces another on other systems.
             let Some(own) = place(&module) else { continue };
             let later = uses.iter().find(|it| place(it) > Some(own));
             assert_eq!(later, None, "`{module}` of `{crate_name}` uses a module listed behind it");
@@ -138,7 +138,7 @@ fn the_library_prints_nothing_and_asks_neither_environment_nor_processes() {
     for (path, code) in library_code() {
         for word in ["print", "println", "eprint", "eprintln", "dbg", "env", "process"] {
             let mut lines = lines_with(&code, word);
-            // What the build knows is no environment.
+            // Variables of the build are not read from the environment.
             lines.retain(|it| !it.contains("env!("));
             assert!(lines.is_empty(), "{} names `{word}`: {lines:#?}", path.display());
         }
@@ -153,7 +153,7 @@ fn the_agent_prints_nothing_and_asks_neither_disk_nor_environment_nor_processes(
             "dbg",
         ] {
             let mut lines = lines_with(&code, word);
-            // What the build knows is no environment.
+            // Variables of the build are not read from the environment.
             lines.retain(|it| !it.contains("env!("));
             assert!(lines.is_empty(), "{} names `{word}`: {lines:#?}", path.display());
         }
@@ -190,7 +190,7 @@ pub(crate) fn crates() -> Vec<String> {
     crates
 }
 
-/// What a crate needs to be built, by its manifest; what only its tests need is left out.
+/// Returns the dependencies in a crate's manifest, without those of its tests.
 fn dependencies(crate_name: &str) -> BTreeSet<String> {
     let path = root().join("crates").join(crate_name).join("Cargo.toml");
     let manifest = fs::read_to_string(path).unwrap();
@@ -209,7 +209,7 @@ fn dependencies(crate_name: &str) -> BTreeSet<String> {
     dependencies
 }
 
-/// What every package of the lock file uses.
+/// Returns the dependencies of every package in the lock file.
 fn lock() -> BTreeMap<String, BTreeSet<String>> {
     let text = fs::read_to_string(root().join("Cargo.lock")).unwrap();
     let mut lock: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -218,21 +218,21 @@ fn lock() -> BTreeMap<String, BTreeSet<String>> {
         let name = package.lines().find(|it| it.starts_with("name = ")).map(quoted).unwrap();
         let listed = package.lines().skip_while(|it| !it.starts_with("dependencies = ["));
         let used = listed.skip(1).take_while(|it| !it.starts_with(']'));
-        // A name that is there twice has its version behind it.
+        // A name with several versions is followed by its version.
         let used = used.map(|it| quoted(it).split(' ').next().unwrap_or_default().to_owned());
         lock.entry(name).or_default().extend(used);
     }
     lock
 }
 
-/// The files of the library below `src`, each with its code.
+/// Returns the files of the library below `src`, each with its code.
 fn library_code() -> Vec<(PathBuf, String)> {
     let files = code_of("prowess");
     assert!(files.iter().any(|it| it.0 == Path::new("read/source/folder.rs")));
     files
 }
 
-/// The files of a crate below `src`, each with its code.
+/// Returns the files of a crate below `src`, each with its code.
 pub(crate) fn code_of(crate_name: &str) -> Vec<(PathBuf, String)> {
     let source = root().join("crates").join(crate_name).join("src");
     let mut folders = vec![source.clone()];
@@ -253,7 +253,7 @@ pub(crate) fn code_of(crate_name: &str) -> Vec<(PathBuf, String)> {
     files
 }
 
-/// The modules of a crate in the order of its `lib.rs`.
+/// Returns the modules of a crate in the order of its `lib.rs`.
 fn modules(crate_name: &str) -> Vec<String> {
     let files = code_of(crate_name);
     let (_, code) = files.iter().find(|it| it.0 == Path::new("lib.rs")).unwrap();
@@ -264,7 +264,7 @@ fn modules(crate_name: &str) -> Vec<String> {
     code.lines().filter_map(module).collect()
 }
 
-/// The modules at the top of a crate, each with those that it uses.
+/// Returns the top-level modules of a crate, each with those that it uses.
 fn module_uses(crate_name: &str) -> BTreeMap<String, BTreeSet<String>> {
     let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (path, code) in code_of(crate_name).into_iter().filter(|it| it.0 != Path::new("lib.rs")) {
@@ -277,7 +277,7 @@ fn module_uses(crate_name: &str) -> BTreeMap<String, BTreeSet<String>> {
     uses
 }
 
-/// The first names in paths such as `crate::a::B` and `crate::{a::B, c::{D, E}}`.
+/// Returns the first names in paths such as `crate::a::B` and `crate::{a::B, c::{D, E}}`.
 fn names_below_crate(code: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for path in code.split("crate::").skip(1) {
@@ -303,7 +303,7 @@ fn names_below_crate(code: &str) -> BTreeSet<String> {
             }
         }
     }
-    // Behind the last comma of a list.
+    // The empty name after a trailing comma.
     names.remove("");
     names
 }
@@ -315,7 +315,7 @@ fn names_below_the_crate_are_found() {
     assert_eq!(names, ["a", "c", "d", "f", "h"]);
 }
 
-/// A text without its comments, without what stands in quotes, and without its tests.
+/// Returns a text without comments, string literals and tests.
 fn code(text: &str) -> String {
     let text = text.split("\n#[cfg(test)]\nmod tests").next().unwrap_or_default();
     let mut code = String::new();
@@ -342,7 +342,7 @@ fn code(text: &str) -> String {
     code
 }
 
-/// The lines in which a word stands by itself.
+/// Returns the lines that contain a word.
 fn lines_with<'c>(code: &'c str, word: &str) -> Vec<&'c str> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     code.lines().filter(|line| line.split(|c| !is_word(c)).any(|it| it == word)).collect()

@@ -1,4 +1,4 @@
-//! How much of the code tests reach, in workspaces that are small enough to count by hand.
+//! The coverage report, in workspaces that are small enough to count by hand.
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! Holds the chapters, the tests and the requirement ids together.
+//! Checks that chapters, tests and requirement ids match.
 
 use std::{
     collections::BTreeSet,
@@ -6,9 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// How many requirements each of the sources has, numbered from 1.
+/// The number of requirements of each source, numbered from 1.
 const SOURCES: [(&str, usize); 5] = [("M", 37), ("A", 27), ("S", 47), ("P", 15), ("Q", 28)];
-/// The one requirement that has a word for a number; it is not counted among the ids.
+/// The one requirement with a word for a number; it is not counted among the ids.
 const WORD: &str = "M-dep";
 const TOTAL: usize = 154;
 
@@ -38,7 +38,7 @@ fn every_scenario_has_a_test_and_every_id_is_proven_or_pending() {
     println!("{counted} of {TOTAL} requirement ids are proven");
 }
 
-/// A scenario of a chapter: the path of its test, and what it proves.
+/// A scenario of a chapter: the path of its test, and the requirements it covers.
 struct Scenario {
     path: String,
     ids: Vec<String>,
@@ -79,7 +79,7 @@ fn read_chapter(chapter: &str, text: &str, scenarios: &mut Vec<Scenario>) {
     }
 }
 
-/// Lower case, with `_` for every run of anything but letters and digits.
+/// Converts a title to lower case, with `_` for every run of anything but letters and digits.
 fn slug(title: &str) -> String {
     let lower = title.to_lowercase();
     let words = lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|it| !it.is_empty());
@@ -92,8 +92,8 @@ fn is_id(word: &str) -> bool {
     SOURCES.iter().any(|it| it.0 == letter) && (numbered || word == WORD)
 }
 
-/// The tests of all chapters, each in a file with the name of its chapter: beside this one, or among
-/// the tests of the crate that it is about. A chapter may have tests in several crates.
+/// Returns the tests of all chapters, each in a file with the name of its chapter: beside this one,
+/// or among the tests of the crate that it is about. A chapter may have tests in several crates.
 fn tests() -> BTreeSet<String> {
     let mut tests = BTreeSet::new();
     for path in sources() {
@@ -112,7 +112,8 @@ fn tests() -> BTreeSet<String> {
     tests
 }
 
-/// The files of tests: `specs/tests/*.rs`, `crates/*/tests/*.rs` and `crates/*/tests/specs/*.rs`.
+/// Returns the files of tests: `specs/tests/*.rs`, `crates/*/tests/*.rs` and
+/// `crates/*/tests/specs/*.rs`.
 fn sources() -> Vec<PathBuf> {
     let mut folders = vec![folder().join("tests")];
     for entry in fs::read_dir(folder().join("../crates")).unwrap() {
@@ -124,7 +125,7 @@ fn sources() -> Vec<PathBuf> {
     paths.filter(|it| it.extension().is_some_and(|it| it == "rs")).collect()
 }
 
-/// Whether a file is a program of tests, or a module of the one beside it.
+/// Returns whether a file is a test binary, or a module of the one beside it.
 fn is_compiled(path: &Path, chapter: &str) -> bool {
     match fs::read_to_string(path.with_file_name("main.rs")) {
         Ok(main) => main.lines().any(|it| it == format!("mod {chapter};")),
@@ -132,7 +133,8 @@ fn is_compiled(path: &Path, chapter: &str) -> bool {
     }
 }
 
-/// The tests of a file in the format of `rustfmt`: modules at the margin, tests one level deeper.
+/// Returns the tests of a file formatted by `rustfmt`: modules at the margin, tests one level
+/// deeper.
 fn tests_in(text: &str) -> Vec<String> {
     let mut tests = Vec::new();
     let (mut module, mut is_test) = (None, false);
@@ -164,7 +166,7 @@ fn known() -> BTreeSet<String> {
     numbered.chain([WORD.to_owned()]).collect()
 }
 
-/// The ids of `pending.txt`: each once, with a few words behind it.
+/// Returns the ids of `pending.txt`: each once, followed by a few words.
 fn pending() -> BTreeSet<String> {
     let text = fs::read_to_string(folder().join("pending.txt")).unwrap();
     let mut pending = BTreeSet::new();

@@ -1,4 +1,4 @@
-//! Holds chapters, tests and crates together, and tests the scripts of the project.
+//! Checks that chapters, tests and crates match, and tests the scripts of the project.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod coverage;

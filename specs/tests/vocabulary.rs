@@ -1,4 +1,4 @@
-//! Keeps the vocabulary: one name for one exported type, nouns for types, and a short glossary.
+//! Checks the vocabulary: one name for one exported type, nouns for types, and a short glossary.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ const PARTICIPLES: &[&str] = &[
     "Known", "Left", "Lost", "Made", "Meant", "Said", "Seen", "Sent", "Shown", "Spent", "Stood",
     "Taken", "Told", "Written",
 ];
-/// How many rows the glossary may have.
+/// The most rows of the glossary.
 const ROWS: usize = 60;
 
 #[test]
@@ -73,12 +73,12 @@ fn names_are_told_apart() {
     assert_eq!(names.map(is_participle), [true, true, false, false, false, false]);
 }
 
-/// The crates that others use; the helpers of tests have their own words.
+/// Returns the crates that others use; the helpers of tests have their own words.
 fn crates() -> Vec<String> {
     all_crates().into_iter().filter(|it| it != "prowess-testing").collect()
 }
 
-/// The types that a `lib.rs` exports of its own modules.
+/// Returns the types that a `lib.rs` exports of its own modules.
 fn exports(code: &str) -> BTreeSet<String> {
     let uses = code.split("pub use crate::").skip(1).filter_map(|it| it.split(';').next());
     let names = uses.flat_map(|it| it.split(|c: char| !c.is_alphanumeric() && c != '_'));
@@ -88,7 +88,7 @@ fn exports(code: &str) -> BTreeSet<String> {
     names.chain(own).map(str::to_owned).collect()
 }
 
-/// The types that are defined at the top of modules.
+/// Returns the types that are defined at the top of modules.
 fn types(code: &str) -> Vec<&str> {
     let defined = code.lines().filter(|it| !it.starts_with(' ')).filter_map(|line| {
         let mut words = line.split(|c: char| !c.is_alphanumeric() && c != '_');
@@ -98,7 +98,7 @@ fn types(code: &str) -> Vec<&str> {
     defined.filter(|it| it.starts_with(char::is_uppercase)).collect()
 }
 
-/// Whether a name is one word, and a participle.
+/// Returns whether a name is a single participle.
 fn is_participle(name: &str) -> bool {
     let is_one = name.matches(char::is_uppercase).count() == 1;
     let regular = name.ends_with("ed") && !name.ends_with("eed") && name != "Embed";

@@ -1,4 +1,4 @@
-//! A real Chromium without a window: one for all tests, driven over its debugging pipe. It ends with the
+//! A headless Chromium, shared by all tests and driven over its debugging pipe. It ends with the
 //! tests, however these end.
 
 use std::{
@@ -13,7 +13,7 @@ use std::{
 
 use serde_json::{Value as Json, json};
 
-/// How long a page may take on a machine that does much else.
+/// The timeout of a page on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 static BROWSER: LazyLock<Mutex<Browser>> = LazyLock::new(|| Mutex::new(Browser::start()));
@@ -23,11 +23,11 @@ struct Browser {
     to: File,
     from: BufReader<File>,
     last: u64,
-    /// It ends when the pipe that it reads from is closed, which nobody does but the system.
+    /// It ends when its input pipe is closed, which the system does at our end.
     _process: Child,
 }
 
-/// A page that is open. No other is while this one is.
+/// The open page. Only one is open at a time.
 #[derive(Debug)]
 pub struct Page {
     browser: MutexGuard<'static, Browser>,
@@ -66,7 +66,7 @@ impl Browser {
         Self { to, from, last: 0, _process: process }
     }
 
-    /// Says something to the browser, or to one of its pages, and returns the answer.
+    /// Sends a command to the browser, or to one of its pages, and returns the answer.
     fn say(&mut self, method: &str, params: Json, session: Option<&str>) -> Json {
         self.last += 1;
         let mut message = json!({"id": self.last, "method": method, "params": params});
@@ -89,7 +89,7 @@ impl Browser {
 }
 
 impl Page {
-    /// Opens a file, at 1400 × 900, light.
+    /// Opens a file, at 1400 × 900, in the light scheme.
     pub fn open(path: &Path) -> Self {
         let mut browser = BROWSER.lock().unwrap_or_else(PoisonError::into_inner);
         let target = browser.say("Target.createTarget", json!({"url": "about:blank"}), None);
@@ -103,7 +103,7 @@ impl Page {
         page
     }
 
-    /// Changes the size of the screen, and what the system prefers.
+    /// Changes the size of the screen, and the colour scheme.
     pub fn look(&mut self, width: u32, height: u32, scheme: &str) {
         let metrics =
             json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
@@ -112,7 +112,7 @@ impl Page {
         self.say("Emulation.setEmulatedMedia", json!({"features": [feature]}));
     }
 
-    /// What an expression comes to in the page.
+    /// Returns the value of an expression in the page.
     pub fn eval(&mut self, expression: &str) -> Json {
         let params = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
         let answer = self.say("Runtime.evaluate", params);
@@ -130,7 +130,7 @@ impl Page {
         self.eval(expression) == true
     }
 
-    /// Presses a key, as a person would.
+    /// Presses a key.
     pub fn press(&mut self, key: &str) {
         let code = match key {
             "Tab" => 9,

@@ -1,12 +1,13 @@
-//! Cost without a clock: how the work of a thread grows with its input, however busy the machine is.
+//! Cost without a clock: how the CPU time of a thread grows with its input, however busy the
+//! machine is.
 
 use std::{fs, time::Duration};
 
-/// What any measurement may be off by.
+/// The tolerance of a measurement.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// Does something of a size and of an eighth of it, and fails if the whole takes much more than eight
-/// times as long on a processor. It is to be done on the thread that calls.
+/// Does work of a size and of an eighth of it, and fails if the whole takes much more than eight
+/// times the CPU time. The work must be done on the calling thread.
 pub fn assert_linear(what: &str, size: usize, mut work: impl FnMut(usize)) {
     let mut taken = |size: usize| {
         let start = cpu_time();
@@ -14,11 +15,11 @@ pub fn assert_linear(what: &str, size: usize, mut work: impl FnMut(usize)) {
         cpu_time() - start
     };
     let (short, long) = (taken(size / 8), taken(size));
-    // It would take 64 times as long if every part looked at all others.
+    // A quadratic cost would be 64 times as high.
     assert!(long < short * 32 + GRACE, "{what}: {short:?}, then {long:?}");
 }
 
-/// How long this thread has been on a processor.
+/// Returns the CPU time of this thread.
 fn cpu_time() -> Duration {
     let stat = fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     Duration::from_nanos(stat.split(' ').next().unwrap().parse().unwrap())

@@ -1,4 +1,4 @@
-//! A server on this machine that speaks as the providers of models do, and says what a test wants.
+//! A local server that speaks the protocols of the model providers, with the answers of a test.
 
 use std::{
     collections::VecDeque,
@@ -16,15 +16,15 @@ use serde_json::{Value as Json, json};
 
 use crate::server::{Asked, Server};
 
-/// A server of models. It speaks to everybody as they speak to it: which provider is meant shows in
-/// the path. Gone when it is dropped.
+/// A model server. It answers in the protocol of the request, which the path shows. Ended when
+/// dropped.
 #[derive(Debug)]
 pub struct ModelServer {
     server: Server,
     hung_up: Arc<AtomicBool>,
 }
 
-/// What it was asked.
+/// A request it got.
 #[derive(Debug, Clone)]
 pub struct Request {
     pub path: String,
@@ -32,7 +32,7 @@ pub struct Request {
     asked: Asked,
 }
 
-/// What it answers.
+/// An answer it gives.
 #[derive(Debug, Clone)]
 pub struct Answer {
     what: What,
@@ -50,18 +50,18 @@ enum What {
     Bytes(Vec<u8>),
 }
 
-/// A reply, whatever it is written as.
+/// A reply, independent of the protocol.
 #[derive(Debug, Clone, Default)]
 struct Reply {
     thought: String,
     text: String,
-    /// Tools, and what they are given as the model wrote it.
+    /// Tool calls: names, and arguments as the model wrote them.
     calls: Vec<(String, String)>,
     is_cut_short: bool,
     is_held_back: bool,
 }
 
-/// What comes instead of the end.
+/// The end of an answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum End {
     Well,
@@ -73,7 +73,7 @@ enum End {
     Flood,
 }
 
-/// How a provider writes.
+/// The protocol of a provider.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Format {
     Chat,
@@ -82,11 +82,11 @@ enum Format {
     Gemini,
 }
 
-/// The key with which it is asked.
+/// The key of requests to it.
 pub const KEY: &str = "sk-test-0123456789";
-/// Longer than any test listens to somebody who says nothing.
+/// Longer than any test waits for a silent server.
 const LONG: Duration = Duration::from_secs(20);
-/// What it says it took: read, said, and remembered of what was read.
+/// The reported token usage: input, output, and cached input.
 pub const SPENT: [u64; 3] = [25, 7, 5];
 
 impl ModelServer {
@@ -99,7 +99,7 @@ impl ModelServer {
         })
     }
 
-    /// Starts a server that answers as a function says.
+    /// Starts a server whose answers a function returns.
     pub fn answering(answer: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
         let hung_up = Arc::new(AtomicBool::new(false));
         let (flag, count) = (hung_up.clone(), AtomicUsize::new(0));
@@ -113,12 +113,12 @@ impl ModelServer {
         Self { server, hung_up }
     }
 
-    /// Where it is, without a path.
+    /// Returns its address, without a path.
     pub fn url(&self) -> String {
         self.server.url("")
     }
 
-    /// How it is reached, with a key.
+    /// Returns a connection to it, with a key.
     pub fn connection(&self, provider: ModelProvider) -> ModelConnection {
         ModelConnection {
             base_url: Some(self.url()),
@@ -147,17 +147,17 @@ impl ModelServer {
         self.model(ModelProvider::Gemini)
     }
 
-    /// What it was asked, the last at the end.
+    /// Returns its requests, the last at the end.
     pub fn requests(&self) -> Vec<Request> {
         self.server.asked().iter().map(Request::new).collect()
     }
 
-    /// The body of the last request.
+    /// Returns the body of the last request.
     pub fn last(&self) -> Json {
         Request::new(&self.server.last()).body
     }
 
-    /// Whether somebody hung up before all was said; waits a little for it.
+    /// Returns whether a client hung up before the end; waits a little for it.
     pub fn was_hung_up(&self) -> bool {
         let end = Instant::now() + Duration::from_secs(5);
         while !self.hung_up.load(Ordering::Relaxed) && Instant::now() < end {
@@ -200,7 +200,7 @@ impl Answer {
         Self { what, end: End::Well, headers: String::new(), piece: 64, pause: Duration::ZERO }
     }
 
-    /// Says something.
+    /// Answers with a text.
     pub fn text(text: &str) -> Self {
         Self::new(What::Reply(Reply { text: text.to_owned(), ..Reply::default() }))
     }
@@ -210,48 +210,49 @@ impl Answer {
         Self::calls_as_written(calls.into_iter().map(|(name, input)| (name, input.to_string())))
     }
 
-    /// Calls tools with what need not be JSON. Only chat completions and Responses can say that.
+    /// Calls tools with arguments that need not be JSON. Only chat completions and Responses can
+    /// express that.
     pub fn calls_as_written<'t>(calls: impl IntoIterator<Item = (&'t str, String)>) -> Self {
         let calls = calls.into_iter().map(|(name, input)| (name.to_owned(), input)).collect();
         Self::new(What::Reply(Reply { calls, ..Reply::default() }))
     }
 
-    /// Fails with a status, and a body as each provider writes it.
+    /// Fails with a status, and a body in the format of each provider.
     pub fn status(status: u16) -> Self {
         Self::new(What::Status(status, None))
     }
 
-    /// Says that the prompt is longer than so many tokens.
+    /// Fails because the prompt is longer than this many tokens.
     pub fn too_long(window: usize) -> Self {
         Self::new(What::TooLong(window))
     }
 
-    /// Says nothing at all, and does not hang up.
+    /// Sends nothing, and does not hang up.
     pub fn hang() -> Self {
         Self::bytes("").then(End::Hang)
     }
 
-    /// Says these bytes, which need not be HTTP.
+    /// Sends these bytes, which need not be HTTP.
     pub fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
         Self::new(What::Bytes(bytes.into()))
     }
 
-    /// Says something before the calls.
+    /// Adds a text before the calls.
     pub fn saying(self, text: &str) -> Self {
         self.with(|it| text.clone_into(&mut it.text))
     }
 
-    /// Thinks something before that.
+    /// Adds reasoning before that.
     pub fn thinking(self, thought: &str) -> Self {
         self.with(|it| thought.clone_into(&mut it.thought))
     }
 
-    /// Ends because it may say no more.
+    /// Ends because of the output limit.
     pub fn cut_short(self) -> Self {
         self.with(|it| it.is_cut_short = true)
     }
 
-    /// Ends because its provider holds it back.
+    /// Ends because of the provider's content filter.
     pub fn held_back(self) -> Self {
         self.with(|it| it.is_held_back = true)
     }
@@ -261,27 +262,27 @@ impl Answer {
         self.then(End::Cut)
     }
 
-    /// Says nothing more, and does not hang up.
+    /// Sends nothing more, and does not hang up.
     pub fn then_hang(self) -> Self {
         self.then(End::Hang)
     }
 
-    /// Goes on with signs of life, for as long as somebody listens.
+    /// Continues with keep-alives, for as long as the client reads.
     pub fn then_drip(self) -> Self {
         self.then(End::Drip)
     }
 
-    /// Says that something went wrong, in the middle of the stream.
+    /// Reports an error in the middle of the stream.
     pub fn then_error(self) -> Self {
         self.then(End::Error)
     }
 
-    /// Says something that is not JSON.
+    /// Sends something that is not JSON.
     pub fn then_garbage(self) -> Self {
         self.then(End::Garbage)
     }
 
-    /// Goes on with a line that has no end.
+    /// Continues with an endless line.
     pub fn then_flood(self) -> Self {
         self.then(End::Flood)
     }
@@ -292,7 +293,7 @@ impl Answer {
         self
     }
 
-    /// Fails with this body.
+    /// Sets the body of a failure.
     pub fn body(mut self, text: &str) -> Self {
         if let What::Status(_, body) = &mut self.what {
             *body = Some(text.to_owned());
@@ -300,7 +301,7 @@ impl Answer {
         self
     }
 
-    /// Is sent in pieces of so many bytes; 64 unless that is said.
+    /// Sends pieces of this many bytes; the default is 64.
     pub fn in_pieces(self, piece: usize) -> Self {
         Self { piece, ..self }
     }
@@ -329,7 +330,7 @@ impl Answer {
             What::Reply(reply) if request.wants_stream() => {
                 let mut events = format.events(reply, number);
                 if self.end != End::Well {
-                    // All but what says that it is over.
+                    // All but the final event.
                     events.retain(|it| !is_last(it));
                 }
                 self.write_stream(format, &events.concat(), client)
@@ -354,7 +355,7 @@ impl Answer {
     }
 
     fn write_whole(&self, status: u16, body: &str, client: &mut dyn Write) -> io::Result<()> {
-        // A body that is cut has less than was promised.
+        // A cut body is shorter than promised.
         let length = body.len() + usize::from(self.end == End::Cut);
         let json = "application/json";
         write!(
@@ -407,7 +408,7 @@ fn write_chunk(client: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     client.flush()
 }
 
-/// Whether an event says that all was said.
+/// Returns whether an event is the final one.
 fn is_last(event: &str) -> bool {
     let signs = [
         "[DONE]",
@@ -425,12 +426,12 @@ fn data(json: Json) -> String {
     format!("data: {json}\n\n")
 }
 
-/// An event with its kind before it, as well as in it.
+/// Formats an event with its kind as name.
 fn named(json: Json) -> String {
     format!("event: {}\ndata: {json}\n\n", json["type"].as_str().unwrap())
 }
 
-/// A text in two, and its words.
+/// Splits a text in two, at a word.
 fn halves(text: &str) -> (&str, &str) {
     text.split_at(text.floor_char_boundary(text.len() / 2))
 }
@@ -440,7 +441,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 }
 
 impl Format {
-    /// A reply as a stream of events.
+    /// Returns a reply as a stream of events.
     fn events(self, reply: &Reply, number: usize) -> Vec<String> {
         match self {
             Self::Chat => chat_events(reply, number),
@@ -450,7 +451,7 @@ impl Format {
         }
     }
 
-    /// A reply as a whole.
+    /// Returns a reply as one document.
     fn whole(self, reply: &Reply, number: usize) -> Json {
         match self {
             Self::Chat => chat_whole(reply, number),
@@ -460,7 +461,7 @@ impl Format {
         }
     }
 
-    /// What it says when it does not reply.
+    /// Returns the body of a failure.
     fn error(self, status: u16) -> Json {
         let (openai, anthropic, gemini) = match status {
             400 => ("invalid_request_error", "invalid_request_error", "INVALID_ARGUMENT"),
@@ -582,7 +583,7 @@ fn chat_whole(reply: &Reply, number: usize) -> Json {
     })
 }
 
-/// The items of a reply, in their order.
+/// Returns the items of a reply, in order.
 fn responses_items(reply: &Reply, number: usize) -> Vec<Json> {
     let mut items = Vec::new();
     if !reply.thought.is_empty() {
@@ -673,7 +674,7 @@ fn responses_events(reply: &Reply, number: usize) -> Vec<String> {
     events.into_iter().enumerate().map(numbered).collect()
 }
 
-/// The blocks of a reply, in their order.
+/// Returns the blocks of a reply, in order.
 fn messages_blocks(reply: &Reply, number: usize) -> Vec<Json> {
     let mut blocks = Vec::new();
     if !reply.thought.is_empty() {
@@ -702,7 +703,7 @@ fn messages_reason(reply: &Reply) -> &'static str {
     }
 }
 
-/// Told without what was remembered.
+/// Returns the usage, without cached tokens.
 fn messages_usage(output: u64) -> Json {
     let [input, _, cached] = SPENT;
     json!({
@@ -770,7 +771,7 @@ fn messages_events(reply: &Reply, number: usize) -> Vec<String> {
     events.into_iter().map(named).collect()
 }
 
-/// The parts of a reply: the first call is signed.
+/// Returns the parts of a reply: the first call is signed.
 fn gemini_parts(reply: &Reply) -> Vec<Json> {
     let mut parts = Vec::new();
     if !reply.thought.is_empty() {

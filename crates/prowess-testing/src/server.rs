@@ -1,4 +1,4 @@
-//! Servers on this machine that answer as a test wants.
+//! Local servers with the answers of a test.
 
 use std::{
     io::{self, BufRead as _, BufReader, Read, Write},
@@ -17,7 +17,7 @@ use rustls::{
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
 };
 
-/// A server that remembers what it was asked. Gone when it is dropped.
+/// A server that remembers its requests. Ended when dropped.
 #[derive(Debug)]
 pub struct Server {
     pub address: SocketAddr,
@@ -31,15 +31,15 @@ struct State {
     done: AtomicBool,
 }
 
-/// What a server was asked.
+/// A request to a server.
 #[derive(Debug, Clone, Default)]
 pub struct Asked {
     /// Method and path.
     pub line: String,
-    /// The lines of the head behind the first, in lower case.
+    /// The lines of the head after the first, in lower case.
     pub head: String,
     pub body: String,
-    /// The same, where it is no text.
+    /// The body as bytes.
     pub bytes: Vec<u8>,
 }
 
@@ -47,20 +47,20 @@ pub struct Asked {
 type Handler = dyn Fn(&Asked, &mut dyn Write) -> io::Result<()> + Send + Sync;
 
 impl Server {
-    /// Starts a server that answers with what a function writes.
+    /// Starts a server whose answers a function writes.
     pub fn new(
         answer: impl Fn(&Asked, &mut dyn Write) -> io::Result<()> + Send + Sync + 'static,
     ) -> Self {
         Self::at((Ipv4Addr::LOCALHOST, 0), answer).unwrap()
     }
 
-    /// Starts a server that says the same to everybody.
+    /// Starts a server that gives everybody the same answer.
     pub fn saying(answer: impl Into<Vec<u8>>) -> Self {
         let answer = answer.into();
         Self::new(move |_, client| client.write_all(&answer))
     }
 
-    /// The same at a given address.
+    /// Like [`new`](Self::new), at a given address.
     pub fn at(
         address: impl Into<SocketAddr>,
         answer: impl Fn(&Asked, &mut dyn Write) -> io::Result<()> + Send + Sync + 'static,
@@ -102,7 +102,7 @@ impl Server {
                     break;
                 }
                 *own.connections.lock().unwrap() += 1;
-                // What is written in small pieces is to come in small pieces.
+                // Small writes are sent as small packets.
                 let _ = stream.set_nodelay(true);
                 let (state, answer, tls) = (own.clone(), answer.clone(), tls.clone());
                 thread::spawn(move || {
@@ -114,7 +114,7 @@ impl Server {
                         }
                         None => serve(stream, &state, &*answer),
                     }
-                    // To close with bytes unread would take back what was sent.
+                    // Closing with unread bytes would discard what was sent.
                     let _ = socket.shutdown(Shutdown::Write);
                     let _ = socket.read(&mut [0; 64]);
                 });
@@ -127,17 +127,17 @@ impl Server {
         self.address.port()
     }
 
-    /// A URL of this server.
+    /// Returns a URL of this server.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    /// How often somebody has connected.
+    /// Returns the number of connections so far.
     pub fn connections(&self) -> usize {
         *self.state.connections.lock().unwrap()
     }
 
-    /// What it was asked, the last at the end.
+    /// Returns its requests, the last at the end.
     pub fn asked(&self) -> Vec<Asked> {
         self.state.asked.lock().unwrap().clone()
     }
@@ -150,13 +150,13 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.state.done.store(true, Ordering::Relaxed);
-        // Somebody has to come so that it looks up.
+        // A connection wakes the loop.
         let _ = TcpStream::connect(self.address);
     }
 }
 
 impl Asked {
-    /// The value of a header.
+    /// Returns the value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         let named = |line: &'_ str| line.split_once(": ").is_some_and(|it| it.0 == name);
         Some(self.head.lines().find(|it| named(it))?.split_once(": ")?.1)
@@ -192,7 +192,7 @@ fn read(stream: &mut BufReader<impl Read>) -> io::Result<Asked> {
     Ok(asked)
 }
 
-/// An answer with a body, after which the connection is closed.
+/// Returns an answer with a body, after which the connection is closed.
 pub fn answer(status: &str, headers: &str, body: &str) -> String {
     let length = body.len();
     format!(
@@ -200,12 +200,12 @@ pub fn answer(status: &str, headers: &str, body: &str) -> String {
     )
 }
 
-/// A redirect.
+/// Returns a redirect.
 pub fn redirect(status: u16, to: &str) -> String {
     answer(&format!("{status} Moved"), &format!("location: {to}\r\n"), "")
 }
 
-/// Writes for as long as somebody reads, with a pause after each time.
+/// Writes for as long as the client reads, with a pause after each time.
 pub fn for_ever(client: &mut dyn Write, bytes: &[u8], pause: Duration) -> io::Result<()> {
     loop {
         client.write_all(bytes)?;
@@ -214,7 +214,7 @@ pub fn for_ever(client: &mut dyn Write, bytes: &[u8], pause: Duration) -> io::Re
     }
 }
 
-/// A resolver that gives the next of its answers each time it is asked, the last one for ever.
+/// A resolver that gives its answers in order, and then repeats the last one.
 #[derive(Debug)]
 pub struct Names {
     answers: Vec<Vec<IpAddr>>,
@@ -227,7 +227,7 @@ impl Names {
         Arc::new(Self { answers: answers.iter().map(parse).collect(), asked: Mutex::default() })
     }
 
-    /// The names that it was asked for.
+    /// Returns the names that it was asked for.
     pub fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }

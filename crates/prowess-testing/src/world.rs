@@ -1,4 +1,4 @@
-//! The stage: a folder with skills in it, the library over it, and the program run inside it.
+//! A test world: a folder with skills, the library over it, and the program run inside it.
 
 use std::{
     env,
@@ -27,16 +27,16 @@ use prowess::{
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
-/// Longer than anything takes here, shorter than anybody waits for a program that hangs.
+/// A timeout longer than anything takes here, for a program that hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The user and group that may do nothing.
+/// The unprivileged user and group.
 const NOBODY: u32 = 65534;
 
-/// A folder that is the working directory of the program. Skills lie in `skills/` unless their
-/// path says otherwise. `home/` is the home directory, which lies beside it; a link leads there.
+/// A folder that is the working directory of the program. Skills are in `skills/` unless their path
+/// differs. `home/` is a link to the home directory, which is beside it.
 #[derive(Debug)]
 pub struct World {
-    /// Holds both.
+    /// The folder of both.
     _root: TempDir,
     home: PathBuf,
     work: PathBuf,
@@ -44,7 +44,7 @@ pub struct World {
     locked: Vec<PathBuf>,
 }
 
-/// A directory for `--dir`, the one that most scenarios use.
+/// The option `--dir` of most scenarios.
 pub const SKILLS: [&str; 2] = ["--dir", "skills"];
 
 impl World {
@@ -62,29 +62,29 @@ impl World {
         Self { _root: root, home, work, towers: Vec::new(), locked: Vec::new() }
     }
 
-    /// A good skill in `skills/`.
+    /// Adds a good skill in `skills/`.
     pub fn skill(self, name: &str, description: &str) -> Self {
         self.skill_in("skills", name, description)
     }
 
-    /// A good skill in another directory.
+    /// Adds a good skill in another directory.
     pub fn skill_in(self, directory: &str, name: &str, description: &str) -> Self {
         let text = format!("---\nname: {name}\ndescription: {description}\n---\n\n# {name}\n");
         self.file(format!("{directory}/{name}/SKILL.md"), text)
     }
 
-    /// A `SKILL.md` of this text, in `skills/<folder>/`.
+    /// Adds a `SKILL.md` of this text, in `skills/<folder>/`.
     pub fn document(self, folder: &str, text: impl AsRef<[u8]>) -> Self {
         self.file(format!("skills/{folder}/SKILL.md"), text)
     }
 
-    /// A file, with the folders that it lies in.
+    /// Adds a file, with its folders.
     pub fn file(self, path: impl AsRef<Path>, text: impl AsRef<[u8]>) -> Self {
         self.write(path, text);
         self
     }
 
-    /// A file that has a length and takes no room.
+    /// Adds a sparse file of a length.
     pub fn sparse(self, path: &str, length: u64) -> Self {
         let path = self.making(path);
         File::create(path).unwrap().set_len(length).unwrap();
@@ -96,28 +96,28 @@ impl World {
         self
     }
 
-    /// A symbolic link; a target that is relative begins at the link.
+    /// Adds a symbolic link; a relative target begins at the link.
     pub fn link(self, path: &str, target: impl AsRef<Path>) -> Self {
         let path = self.making(path);
         std::os::unix::fs::symlink(target, path).unwrap();
         self
     }
 
-    /// A pipe that nobody writes to.
+    /// Adds a pipe without a writer.
     pub fn pipe(self, path: &str) -> Self {
         let path = self.making(path);
         assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
         self
     }
 
-    /// A socket that nobody listens at any more.
+    /// Adds a socket without a listener.
     pub fn socket(self, path: &str) -> Self {
         let path = self.making(path);
         drop(std::os::unix::net::UnixListener::bind(path).unwrap());
         self
     }
 
-    /// Folders inside each other, `depth` of them, each called `d`.
+    /// Adds `depth` nested folders, each called `d`.
     pub fn tower(mut self, path: &str, depth: usize) -> Self {
         let mut folder = self.path(path);
         for _ in 0..depth {
@@ -129,7 +129,7 @@ impl World {
         self
     }
 
-    /// Takes all rights from a file or folder.
+    /// Removes all permissions of a file or folder.
     pub fn locked(mut self, path: &str) -> Self {
         let path = self.path(path);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
@@ -137,7 +137,7 @@ impl World {
         self
     }
 
-    /// Changes a file while a library is loaded.
+    /// Writes a file, for example while a library is loaded.
     pub fn write(&self, path: impl AsRef<Path>, text: impl AsRef<[u8]>) {
         fs::write(self.making(path), text).unwrap();
     }
@@ -160,7 +160,7 @@ impl World {
         path
     }
 
-    /// What a library over `skills/` is loaded from.
+    /// Returns the options of a library over `skills/`.
     pub fn options(&self) -> Options {
         Options {
             directories: vec![Directory::new("skills")],
@@ -170,17 +170,17 @@ impl World {
         }
     }
 
-    /// The library over `skills/`.
+    /// Loads the library over `skills/`.
     pub fn load(&self) -> Library {
         Library::load(&self.options()).unwrap()
     }
 
-    /// Runs the program, from this folder.
+    /// Runs the program in this folder.
     pub fn run<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Ran {
         self.finish(Command::new(program()).args(arguments)).unwrap()
     }
 
-    /// Runs the program with more variables in its environment.
+    /// Runs the program with more environment variables.
     pub fn run_with<A: AsRef<OsStr>>(
         &self,
         variables: &[(&str, &str)],
@@ -198,23 +198,24 @@ impl World {
         self.finish(Command::new("sh").args(["-c", script, program()]).args(arguments)).unwrap()
     }
 
-    /// Runs the program at a terminal at which this is typed; all that it prints is its stdout.
+    /// Runs the program at a terminal with this typed input; its stdout is everything printed.
     pub fn run_at_terminal(&self, typed: &str, arguments: &str) -> Ran {
         self.at_terminal("", typed, &format!("{} {arguments}", program()))
     }
 
-    /// Does the same at a terminal that can take a line back.
+    /// Like [`run_at_terminal`](Self::run_at_terminal), at a terminal that can erase a line.
     pub fn run_at_xterm(&self, typed: &str, arguments: &str) -> Ran {
         self.at_terminal("", typed, &format!("TERM=xterm exec {} {arguments}", program()))
     }
 
-    /// Does the same at a terminal of so many columns.
+    /// Like [`run_at_terminal`](Self::run_at_terminal), with this many columns.
     pub fn run_at_narrow_terminal(&self, columns: u16, typed: &str, arguments: &str) -> Ran {
         let line = format!("stty cols {columns} rows 24; exec {} {arguments}", program());
         self.at_terminal("", typed, &line)
     }
 
-    /// Does the same for somebody who has typed more before the program begins.
+    /// Like [`run_at_terminal`](Self::run_at_terminal), with more input typed before the program
+    /// begins.
     pub fn run_typing_ahead(&self, ahead: &str, typed: &str, arguments: &str) -> Ran {
         self.at_terminal(ahead, typed, &format!("sleep 1; exec {} {arguments}", program()))
     }
@@ -240,7 +241,7 @@ impl World {
         .unwrap()
     }
 
-    /// Runs the program with more in its environment.
+    /// Runs the program with more environment variables.
     pub fn run_with_env(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Ran {
         let set = variables.iter().map(|(name, value)| format!("{name}={value}"));
         let arguments = arguments.iter().map(|it| (*it).to_owned());
@@ -253,7 +254,7 @@ impl World {
         self.finish(Command::new("sh").args(["-c", script, program()])).unwrap()
     }
 
-    /// Runs the program and kills it after a while; nothing when it had not ended by then.
+    /// Runs the program and kills it after a while; `None` if it had not ended by then.
     pub fn run_killed(&self, arguments: &[&str], after: Duration) -> Option<i32> {
         let mut child = Command::new(program())
             .args(arguments)
@@ -270,15 +271,15 @@ impl World {
         child.wait().unwrap().code()
     }
 
-    /// Runs the program with little memory to take: `kib` of address space.
+    /// Runs the program with `kib` of address space.
     pub fn run_within(&self, kib: u64, arguments: &[&str]) -> Ran {
         let script = format!("ulimit -v {kib} && exec \"$0\" \"$@\"");
         self.finish(Command::new("sh").args(["-c", &script, program()]).args(arguments)).unwrap()
     }
 
-    /// Runs the program as somebody whom a missing right stops.
+    /// Runs the program as a user without special permissions.
     pub fn run_without_rights(&self, arguments: &[&str]) -> Ran {
-        // It may be where nobody but root can reach it, so it is opened before the rights are gone.
+        // Only root may be able to reach it, so it is opened before the permissions are dropped.
         let file = File::open(program()).unwrap();
         let mut command = Command::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
         command.arg0(program()).args(arguments);
@@ -288,7 +289,7 @@ impl World {
         self.finish(&mut command).unwrap()
     }
 
-    /// The program, to be started from this folder by somebody who speaks with it.
+    /// Returns the command of the program in this folder, for a test that starts it itself.
     pub fn command<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Command {
         let mut command = Command::new(program());
         self.stage(command.args(arguments));
@@ -307,7 +308,7 @@ impl World {
         self.attend(command, Stdio::null(), |_, _| {})
     }
 
-    /// Runs something that is attended to until it ends, with the file of what it prints.
+    /// Runs a command and calls `attend` until it ends, with the file of its output.
     fn attend(
         &self,
         command: &mut Command,
@@ -337,19 +338,19 @@ impl World {
         })
     }
 
-    /// What `list --json` says about `skills/`.
+    /// Returns the output of `list --json` on `skills/`.
     pub fn list(&self) -> Said {
         self.list_with(&[])
     }
 
-    /// The same with more arguments.
+    /// Like [`list`](Self::list), with more arguments.
     pub fn list_with(&self, arguments: &[&str]) -> Said {
         let ran = self.run(["list", "--json"].iter().chain(&SKILLS).chain(arguments));
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         ran.said()
     }
 
-    /// What `check --json` says about a path, and how it exits.
+    /// Returns the exit code and the output of `check --json` on a path.
     pub fn check(&self, path: &str, arguments: &[&str]) -> (Option<i32>, Said) {
         let ran = self.run(["check", path, "--json"].iter().chain(arguments));
         (ran.code, ran.said())
@@ -367,7 +368,7 @@ impl Drop for World {
         for path in &self.locked {
             let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o700));
         }
-        // The standard library holds every folder of a tower open while it goes down.
+        // The standard library keeps every folder of a tower open while it goes down.
         for tower in &self.towers {
             let mut folder = tower.as_path();
             while folder.ends_with("d") && fs::remove_dir(folder).is_ok() {
@@ -377,8 +378,8 @@ impl Drop for World {
     }
 }
 
-/// The program that is tested. Cargo names it to the tests of `prowess-cli` alone, and builds it before
-/// they run.
+/// Returns the path of the tested program. Cargo gives it only to the tests of `prowess-cli`, and
+/// builds it before they run.
 pub fn program() -> &'static str {
     static PROGRAM: LazyLock<String> = LazyLock::new(|| {
         env::var("CARGO_BIN_EXE_prowess").expect("`cargo test -p prowess-cli` starts the program")
@@ -391,7 +392,7 @@ fn is_root(own: &Path) -> bool {
     fs::metadata(own).is_ok_and(|it| it.uid() == 0)
 }
 
-/// What the program did.
+/// The result of a run of the program.
 #[derive(Debug)]
 pub struct Ran {
     pub code: Option<i32>,
@@ -404,7 +405,7 @@ impl Ran {
         str::from_utf8(&self.out).expect("stdout is text")
     }
 
-    /// The one JSON document that stdout holds.
+    /// Parses stdout as one JSON document.
     pub fn json(&self) -> Json {
         serde_json::from_slice(&self.out)
             .unwrap_or_else(|error| panic!("{error} in {:?}, {}", self.stdout(), self.stderr))
@@ -414,7 +415,7 @@ impl Ran {
         Said(self.json())
     }
 
-    /// Fails when a terminal would do anything but show what was printed, tabs between fields included.
+    /// Asserts that the output has no control characters, except tabs between fields.
     pub fn assert_safe(&self) {
         for text in [self.stdout(), &self.stderr] {
             let bad = text.chars().find(|c| {
@@ -427,12 +428,12 @@ impl Ran {
     }
 }
 
-/// What `list --json` or `check --json` said.
+/// The output of `list --json` or `check --json`.
 #[derive(Debug)]
 pub struct Said(pub Json);
 
 impl Said {
-    /// The names of the skills, in the order listed.
+    /// Returns the names of the skills, in the order listed.
     pub fn names(&self) -> Vec<&str> {
         self.skills().iter().map(|it| it["name"].as_str().unwrap()).collect()
     }
@@ -441,7 +442,7 @@ impl Said {
         self.0["skills"].as_array().unwrap()
     }
 
-    /// The first skill of a name.
+    /// Returns the first skill of a name.
     pub fn skill(&self, name: &str) -> &Json {
         let found = self.skills().iter().find(|it| it["name"] == name);
         found.unwrap_or_else(|| panic!("no skill `{name}` in {:#}", self.0))
@@ -451,12 +452,12 @@ impl Said {
         self.0["findings"].as_array().unwrap()
     }
 
-    /// The rules of all findings, in the order given.
+    /// Returns the rules of all findings, in order.
     pub fn rules(&self) -> Vec<&str> {
         self.findings().iter().map(|it| it["rule"].as_str().unwrap()).collect()
     }
 
-    /// The only finding of a rule.
+    /// Returns the only finding of a rule.
     pub fn finding(&self, rule: &str) -> &Json {
         let mut found = self.findings().iter().filter(|it| it["rule"] == rule);
         match (found.next(), found.next()) {
@@ -465,7 +466,7 @@ impl Said {
         }
     }
 
-    /// The rules of the findings about a path that holds `part`.
+    /// Returns the rules of the findings about a path that contains `part`.
     pub fn about(&self, part: &str) -> Vec<&str> {
         let findings =
             self.findings().iter().filter(|it| it["path"].as_str().unwrap().contains(part));
@@ -473,7 +474,7 @@ impl Said {
     }
 }
 
-/// A source that counts how many files are read from it.
+/// A source that counts reads of files.
 #[derive(Debug)]
 pub struct Counting {
     memory: Memory,
@@ -514,7 +515,7 @@ impl Source for Counting {
     }
 }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 pub fn until(what: &str, mut is: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is() {
@@ -523,27 +524,27 @@ pub fn until(what: &str, mut is: impl FnMut() -> bool) {
     }
 }
 
-/// The paths of a skill's resources, as `list --json` gives them.
+/// Returns the paths of a skill's resources in `list --json`.
 pub fn resources(skill: &Json) -> Vec<&str> {
     skill["resources"].as_array().unwrap().iter().map(|it| it["path"].as_str().unwrap()).collect()
 }
 
-/// Every skill of a library, those that are hidden by another included.
+/// Returns every skill of a library, including shadowed ones.
 pub fn all(library: &Library) -> Vec<&Skill> {
     library.all().collect()
 }
 
-/// A text as the library parses it, by the rules of the specification.
+/// Parses a text by the rules of the specification.
 pub fn parsed(text: &str) -> ParsedSkill {
     prowess::parse(text.as_bytes(), None, Profile::Spec)
 }
 
-/// The rules of what was noticed about a text.
+/// Returns the rules of the findings about a text.
 pub fn rules(parsed: &ParsedSkill) -> Vec<&'static str> {
     parsed.findings.iter().map(|it| it.rule.code).collect()
 }
 
-/// A text without the markers around what skills say, and without their explanation.
+/// Removes the markers around text of skills, and their explanation.
 pub fn unfenced(text: &str) -> String {
     let is_marker = |it: &str| {
         let line = it.trim_end_matches('\n');
@@ -561,7 +562,7 @@ pub fn unfenced(text: &str) -> String {
     out
 }
 
-/// A text with this code in its markers, whatever code it has.
+/// Replaces the code in the markers of a text.
 pub fn with_code(text: &str, code: &str) -> String {
     let own = text.split_once("[begin ").and_then(|it| it.1.split_once(']')).map(|it| it.0);
     own.map_or_else(|| text.to_owned(), |own| text.replace(own, code))

@@ -1,4 +1,4 @@
-//! The agent: layers, skills, and calls.
+//! The agent: middleware, skills, and tool calls.
 
 use std::{
     borrow::Cow,
@@ -28,7 +28,7 @@ use serde_json::{Value as Json, json};
 
 use crate::world::{World, unfenced};
 
-/// A tool that does what a test wants, and counts.
+/// A tool with the behaviour of a test, which counts its calls.
 pub(crate) struct Sample {
     name: &'static str,
     action: fn() -> Action,
@@ -106,7 +106,7 @@ impl Tool for Sample {
     }
 }
 
-/// A layer that keeps every event.
+/// Middleware that records every event.
 #[derive(Debug, Default)]
 pub(crate) struct Watch(Mutex<Vec<Json>>);
 
@@ -130,7 +130,7 @@ impl Watch {
     }
 }
 
-/// A layer that says when something passes it.
+/// Middleware that records each request that passes it.
 #[derive(Debug)]
 struct Passing(&'static str, Arc<Mutex<Vec<String>>>);
 
@@ -164,7 +164,7 @@ impl Middleware for Passing {
     }
 }
 
-/// A layer that does with a request what a test wants.
+/// Middleware that applies a function to a request.
 struct Doing<F>(F);
 
 impl<F> fmt::Debug for Doing<F> {
@@ -192,7 +192,7 @@ fn doing(
 const DEPLOY: &str = "---\nname: deploy\ndescription: Deploy the app to a server\n---\n\n# Deploying\n\nPush \"$ARGUMENTS\" to the server.\n";
 const INVOICE: &str = "---\nname: invoice\ndescription: Write invoices for customers\n---\n\nAsk for the customer's address.\n";
 
-/// A library of these files.
+/// Returns a library of these files.
 fn library<'f>(files: impl IntoIterator<Item = (&'f str, &'f str)>) -> Arc<Library> {
     let files = files.into_iter().map(|(path, text)| (path.to_owned(), text.as_bytes().to_vec()));
     let memory = Memory::new(Scope::Project, "memory", files);
@@ -212,7 +212,7 @@ fn skills(library: Arc<Library>, how: SkillOptions) -> Skills {
     Skills::new(Some(Arc::new(library)), how)
 }
 
-/// Only what the model takes up is told.
+/// Returns options that disclose only the skills that the model activates.
 fn on_demand() -> SkillOptions {
     SkillOptions { matched: false, ..SkillOptions::default() }
 }
@@ -226,7 +226,7 @@ pub(crate) fn authorizer(policy: Policy) -> Arc<Authorizer> {
     Arc::new(Authorizer { policy, approver: Arc::new(DenyAll), records: Records::in_memory() })
 }
 
-/// What may be done by tests: anything.
+/// Returns a policy that allows everything.
 pub(crate) fn anything() -> Policy {
     Policy { rules: vec![PolicyRule::new(Decision::Allow)], ..Policy::default() }
 }
@@ -236,7 +236,7 @@ pub(crate) fn calling(tools: impl IntoIterator<Item = Arc<Sample>>) -> ToolLoop 
     ToolLoop::new(Arc::new(tools.into_iter().fold(toolbox, |it, tool| it.with(tool))))
 }
 
-/// An agent over a script, and the script to look at afterwards.
+/// Returns an agent over a script, and the script to look at afterwards.
 fn agent(script: ScriptedModel) -> (Agent, Arc<ScriptedModel>) {
     let model = Arc::new(script);
     (Agent::new(model.clone()), model)
@@ -254,7 +254,7 @@ fn tools(ask: &ChatRequest) -> Vec<&str> {
     ask.tools.iter().map(|it| it.name.as_str()).collect()
 }
 
-/// The results that a model was told with a request.
+/// Returns the tool results in a request.
 fn results(ask: &ChatRequest) -> Vec<&str> {
     let results = ask.messages.iter().filter(|it| it.role == Role::Tool);
     results.map(|it| it.content.as_str()).collect()
@@ -275,7 +275,7 @@ fn calls(calls: Vec<Call>, stop: StopReason) -> ChatResponse {
     ChatResponse { message, stop, ..ChatResponse::default() }
 }
 
-/// The skills whose headings stand in a system prompt.
+/// Returns the skills whose headings are in a system prompt.
 fn headings(ask: &ChatRequest) -> Vec<&str> {
     system(ask).lines().filter_map(|it| it.strip_prefix("## Skill: ")).collect()
 }
@@ -467,7 +467,7 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
         assert!(before.ends_with(&format!("\n\n{}\n", session.marker().opening())), "{before}");
         assert!(shown.starts_with(wanted), "{shown}");
         assert_eq!(headings(&asked[0]), ["deploy"]);
-        // What was asked before is active, and stands first.
+        // The skill of the earlier request is active, and comes first.
         assert_eq!(headings(&asked[1]), ["deploy", "invoice"]);
         let disclosed: Vec<Json> = watch.all("disclosed");
         let shown: Vec<(&str, &str, &str)> = disclosed
@@ -769,7 +769,7 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
         assert!(tools.iter().all(|it| *it == tools[0]), "{tools:?}");
         assert!(asked[..3].iter().all(|it| system(it) == system(&asked[0])));
         assert_eq!(system(&asked[3]), system(&asked[4]));
-        // What was told before stands there unchanged.
+        // Earlier messages stay unchanged.
         for (earlier, later) in asked.iter().zip(&asked[1..]) {
             let count = earlier.messages.len();
             assert_eq!(earlier.messages[1..], later.messages[1..count]);
@@ -828,7 +828,7 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
             let warned = watch.warnings().join("\n");
             assert!(warned.contains("`deploy` needs approval before it is shown"), "{warned}");
             assert!(warned.contains("there is no skill `invoice`"), "{warned}");
-            // The model asks, and somebody agrees for good.
+            // The model asks, and the user approves permanently.
             asks("asking").await;
             assert!(!system(&model.asked()[1]).contains("# Deploying"));
             assert!(results(&model.asked()[2])[0].contains("# Deploying"));
@@ -874,7 +874,7 @@ mod the_text_of_a_skill_is_between_markers {
         Session::new("s").with_marker(Marker::new("bcdfghjkmn").unwrap())
     }
 
-    /// What is between the markers in a text, and what is not.
+    /// Returns the parts of a text between the markers, and the rest.
     fn parts(text: &str, marker: &Marker) -> (Vec<String>, String) {
         let (mut inside, mut outside) = (Vec::new(), String::new());
         let mut rest = text;
@@ -931,7 +931,7 @@ mod the_text_of_a_skill_is_between_markers {
             assert!(inside.len() == 1 && outside.is_empty(), "{result}");
             assert!(inside[0].contains(word), "{result}");
         }
-        // What is told once does not change, so that a provider can remember it.
+        // The system prompt does not change, so that the provider's cache stays valid.
         assert!(asked.iter().all(|it| system(it) == system(&asked[0])));
     }
 
@@ -1035,7 +1035,7 @@ mod the_text_of_a_skill_is_between_markers {
         assert_eq!(first, second);
         assert!(first.1.contains(&first.0.opening()));
         assert_ne!(first.0, Session::new("s").marker());
-        // An older session has none, and one that is no code counts for nothing.
+        // An older session has no marker, and an invalid one is ignored.
         for line in ["", "{\"type\":\"marker\",\"code\":\"]\"}\n"] {
             let lines = format!("{{\"type\":\"session\",\"version\":1,\"id\":\"s\"}}\n{line}");
             let lines: Vec<String> = lines.lines().map(str::to_owned).collect();
@@ -1325,7 +1325,7 @@ mod instructions_enter_the_conversation_once {
 mod the_bundled_skills_are_of_use {
     use super::*;
 
-    /// What people say when they need a skill.
+    /// Requests that need a skill.
     const REQUESTS: [(&str, [&str; 3]); 7] = [
         (
             "create-pr",
@@ -1587,7 +1587,7 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
         let number: usize = told.split(['…', ' ']).find_map(|it| it.parse().ok()).unwrap();
         let kept = told.len() - format!("\n[… {number} bytes left out …]\n").len();
         assert_eq!(kept + number, 200_008);
-        // Of JSON the largest parts are cut, and it stays JSON.
+        // The largest parts of JSON are cut, and it stays JSON.
         for (output, sign) in [
             (json!({"path": "p", "text": "\"ä\n".repeat(9000)}), " bytes left out"),
             (json!({"rows": vec![json!({"n": 1}); 1000], "total": 1000}), " entries left out"),
@@ -1694,7 +1694,7 @@ mod whatever_comes_of_a_call_goes_back_to_the_model {
         assert_eq!(asked.len(), 5);
         let said: Vec<&str> = asked[4].messages.iter().map(|it| it.content.as_str()).collect();
         assert_eq!(said, ["a", "here", "b", "c"]);
-        // That is no further step.
+        // That does not count as a step.
         let (agent, _) = self::agent(ScriptedModel::new().says("").says("here"));
         let agent = agent.with(ToolLoop { max_steps: 1, ..calling([]) });
         assert_eq!(ask(&agent, &session, "a").await.message.content, "here");

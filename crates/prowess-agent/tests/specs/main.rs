@@ -1,4 +1,5 @@
-//! The scenarios of `specs/*.md` that the agent keeps without the program: every scenario is one test of its name.
+//! The scenarios of `specs/*.md` that need the agent but not the program: every scenario is one
+//! test of its name.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
 
 mod world;
@@ -10,7 +11,7 @@ mod trace;
 
 use prowess_testing::{model_server, server};
 
-/// The worked examples: each is a program, and has a `run` that says what it comes to.
+/// The worked examples: each is a program with a function `run` that returns its result.
 #[expect(dead_code, unreachable_pub, reason = "the tests call a part of each program")]
 #[path = "../../../../examples"]
 mod examples {

@@ -1,4 +1,4 @@
-//! What stands between an agent and its model.
+//! Middleware between an agent and its model.
 
 use std::{
     borrow::Cow,
@@ -28,10 +28,10 @@ use serde_json::{Value as Json, json};
 
 use crate::world::{World, several_subscribers, unfenced};
 
-/// What a model does when it is asked for the nth time, from 0; nothing means that it hangs.
+/// The behaviour of a model at the nth request, from 0; `None` means that it hangs.
 type Does = dyn Fn(&ChatRequest, usize) -> Option<Result<ChatResponse, ModelError>> + Send + Sync;
 
-/// A model that does what a test wants.
+/// A model with the behaviour of a test.
 struct Fake {
     name: &'static str,
     does: Box<Does>,
@@ -58,7 +58,7 @@ impl Fake {
         Arc::new(Self { name, does: Box::new(does), asked: Mutex::default() })
     }
 
-    /// Gives these replies in order, and the last one for ever.
+    /// Gives these replies in order, and then repeats the last one.
     fn replying(replies: impl IntoIterator<Item = ChatResponse>) -> Arc<Self> {
         let replies: Vec<ChatResponse> = replies.into_iter().collect();
         Self::new(move |_, number| Some(Ok(replies[number.min(replies.len() - 1)].clone())))
@@ -72,7 +72,7 @@ impl Fake {
         self.asked.lock().unwrap().clone()
     }
 
-    /// What it was told last.
+    /// Returns the messages of the last request.
     fn last(&self) -> Vec<Message> {
         self.asked().pop().unwrap().messages
     }
@@ -138,7 +138,7 @@ fn spending(reply: ChatResponse, input: u64, output: u64) -> ChatResponse {
     }
 }
 
-/// A tool that does what a test wants, and counts.
+/// A tool with the behaviour of a test, which counts its calls.
 struct Sample {
     name: &'static str,
     action: Action,
@@ -193,7 +193,7 @@ impl Tool for Sample {
     }
 }
 
-/// Calls these tools behind a gate that lets everything pass.
+/// Returns a tool loop over these tools, with an authorizer that allows everything.
 fn calling(tools: &[&Arc<Sample>]) -> ToolLoop {
     let policy = Policy { approvals: Approvals::Never, ..Policy::default() };
     let records = Records::in_memory();
@@ -202,7 +202,7 @@ fn calling(tools: &[&Arc<Sample>]) -> ToolLoop {
     ToolLoop::new(Arc::new(tools.iter().fold(empty, |box_, it| box_.with((*it).clone()))))
 }
 
-/// A layer that keeps every event.
+/// Middleware that records every event.
 #[derive(Debug, Default)]
 struct Watch(Mutex<Vec<Json>>);
 
@@ -226,7 +226,7 @@ impl Watch {
     }
 }
 
-/// A layer that does one thing to every request.
+/// Middleware that changes every request.
 struct Change(Box<dyn Fn(&mut Request) + Send + Sync>);
 
 impl Change {
@@ -252,7 +252,7 @@ impl Middleware for Change {
     }
 }
 
-/// Somebody who always says the same.
+/// An approver that always gives the same reply.
 #[derive(Debug)]
 struct Person(ApproverReply, Mutex<Vec<Question>>);
 
@@ -277,7 +277,7 @@ impl Approver for Person {
     }
 }
 
-/// An agent that is watched.
+/// Returns an agent whose events are recorded.
 fn watched(model: &Arc<Fake>) -> (Agent, Arc<Watch>) {
     let watch = Arc::new(Watch::default());
     (Agent::new(model.clone()).with_shared(watch.clone()), watch)
@@ -287,12 +287,12 @@ async fn asked(agent: &Agent, session: &Session, prompt: &str) -> AgentAnswer {
     agent.ask(session, prompt).await.unwrap()
 }
 
-/// What somebody says, about sixty tokens.
+/// Returns a message of about sixty tokens.
 fn talk(role: Role, number: usize) -> Message {
     Message::new(role, format!("Number {number}. {}", "This is one of many words. ".repeat(10)))
 }
 
-/// A session in which so many messages were said; the model has the last word.
+/// Returns a session with this many messages, the last by the model.
 fn talked(count: usize) -> Session {
     let session = Session::new("talk");
     for number in 0..count {
@@ -314,7 +314,7 @@ fn is_summary(message: &Message) -> bool {
     message.rest.get("name").is_some_and(|it| it == "summary")
 }
 
-/// A skill at two levels, of about so many words.
+/// Returns a skill at two levels, of about this many words.
 fn offer(name: &str, priority: Priority, words: usize) -> Offer {
     Offer {
         name: name.into(),
@@ -344,12 +344,12 @@ fn unknown_key() -> ModelError {
     }
 }
 
-/// A retry that takes next to no time.
+/// Returns a retry with next to no delay.
 fn quick() -> Retry {
     Retry { first_wait: Duration::from_millis(1), ..Retry::default() }
 }
 
-/// Notes to look things up in.
+/// Returns notes to search.
 fn notes() -> (World, Folder) {
     let world = World::new()
         .file("notes/backup.md", "# Backups\nThey are made at night.\n## Restore\nTo restore a database, stop the kestrel service and copy the dump back.\n")
@@ -675,10 +675,10 @@ mod what_is_told_fits_into_the_window {
         assert_eq!(model.asked().len(), 2);
         assert_eq!(model.last().last().unwrap().content, "And now?");
         assert!(watch.last("retried")["message"].as_str().unwrap().contains("it is too much"));
-        // Another conversation need not find it out again.
+        // Another conversation does not have to learn it again.
         asked(&agent, &talked(40), "And now?").await;
         assert_eq!(model.asked().len(), 3);
-        // A provider that counts three times as much holds three times less.
+        // For a provider that counts three times as many tokens, a third fits.
         let model = Fake::new(|ask, _| {
             let counted = 3 * tokens(&ask.messages);
             let error = || too_long_by(Some(3000), Some(counted));
@@ -716,7 +716,7 @@ mod what_is_told_fits_into_the_window {
             let error = agent.ask(&talked(40), "And now?").await.unwrap_err();
             assert!(matches!(error, TurnError::Model(ModelError::TooLong { .. })), "{error}");
             let lengths: Vec<usize> = model.asked().iter().map(|it| tokens(&it.messages)).collect();
-            // Where nothing at all is to fit, it is told the least that can be.
+            // If nothing fits at all, the request is reduced to the least.
             assert_eq!(lengths.len(), if said == Some(0) { 2 } else { 4 }, "{said:?}");
             assert!(lengths.is_sorted_by(|a, b| a > b), "{lengths:?}");
         }
@@ -741,7 +741,7 @@ mod a_model_summarises_and_is_not_relied_on {
         ask.messages[0].content.starts_with("You write down")
     }
 
-    /// A model that answers, and does this when it is asked for a summary.
+    /// Returns a model that answers, and summarises by this function.
     fn summarising(
         does: impl Fn(&ChatRequest) -> Option<Result<ChatResponse, ModelError>> + Send + Sync + 'static,
     ) -> Arc<Fake> {
@@ -982,7 +982,7 @@ mod what_passes_is_tried_again {
 mod what_breaks_down_takes_nothing_with_it {
     use super::*;
 
-    /// A layer that breaks down.
+    /// Middleware that fails.
     #[derive(Debug, Clone, Copy, PartialEq)]
     enum Bomb {
         AtRequest(usize),
@@ -1338,7 +1338,7 @@ mod somebody_is_asked_before_a_call {
 mod documents_are_looked_up {
     use super::*;
 
-    /// Documents that do what a test wants; nothing means that they hang.
+    /// A retriever with the behaviour of a test; `None` means that it hangs.
     #[derive(Debug)]
     struct Given(Option<Result<Vec<ContextDocument>, &'static str>>);
 
@@ -1477,7 +1477,7 @@ mod what_happens_is_logged {
 
     use super::*;
 
-    /// A subscriber that keeps every line.
+    /// A subscriber that records every line.
     #[derive(Debug, Clone, Default)]
     struct Lines(Arc<Mutex<Vec<String>>>);
 

@@ -1,4 +1,4 @@
-//! What models are asked, and what they reply.
+//! Requests to models, and their replies.
 
 use std::{
     net::TcpListener,
@@ -26,7 +26,7 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Runtime::new().unwrap().block_on(future)
 }
 
-/// Asks a model; what was heard, and the reply.
+/// Sends a request, and returns the streamed pieces and the reply.
 fn hear(model: &dyn Model, ask: &ChatRequest) -> (Vec<String>, Result<ChatResponse, ModelError>) {
     let heard = Mutex::new(Vec::new());
     let reply = wait(model.reply(ask, &|delta| {
@@ -48,7 +48,7 @@ fn error(model: &dyn Model, ask: &ChatRequest) -> ModelError {
     hear(model, ask).1.unwrap_err()
 }
 
-/// What one answer comes to with each provider.
+/// Returns the error of each provider for one answer.
 fn errors(answer: &Answer) -> Vec<(ModelProvider, ModelError)> {
     let error = |provider| {
         let server = ModelServer::start([answer.clone()]);
@@ -67,7 +67,7 @@ fn question() -> ChatRequest {
     }
 }
 
-/// The same, with a tool to find out.
+/// Returns a question, with a tool to answer it.
 fn question_with_tool() -> ChatRequest {
     let input_schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -81,14 +81,14 @@ fn question_with_tool() -> ChatRequest {
     ChatRequest { tools: vec![ToolDefinition { name, description, input_schema }], ..question() }
 }
 
-/// A model that thinks, speaks, and calls a tool twice.
+/// Returns an answer with reasoning, text, and two tool calls.
 fn calling() -> Answer {
     Answer::calls([("weather", json!({"city": "Oslo"})), ("weather", json!({"city": "Rome"}))])
         .saying("Let me look. ")
         .thinking("two cities")
 }
 
-/// What was said, what was replied, and what came of the calls.
+/// Adds a reply and the results of its calls to a request.
 fn answered(mut ask: ChatRequest, reply: ChatResponse) -> ChatRequest {
     let calls = reply.message.calls.clone();
     ask.messages.push(reply.message);
@@ -100,7 +100,7 @@ fn answered(mut ask: ChatRequest, reply: ChatResponse) -> ChatRequest {
     ask
 }
 
-/// Asks, answers the calls, and asks again: both requests, and both replies.
+/// Sends a request, answers the calls, and sends the next: returns the server and both replies.
 fn round(provider: ModelProvider) -> (ModelServer, ChatResponse, ChatResponse) {
     let server = ModelServer::start([calling(), Answer::text("4 and 21 degrees.")]);
     let model = server.model(provider);
@@ -112,7 +112,7 @@ fn round(provider: ModelProvider) -> (ModelServer, ChatResponse, ChatResponse) {
     (server, first, second)
 }
 
-/// The name and the input of each call.
+/// Returns the name and the input of each call.
 fn called(reply: &ChatResponse) -> Vec<(&str, Json)> {
     let called = |it: &'_ Call| serde_json::from_str(&it.arguments).unwrap();
     reply.message.calls.iter().map(|it| (&*it.name, called(it))).collect()
@@ -461,7 +461,7 @@ mod each_provider_is_asked_in_its_own_words {
         );
         assert_eq!(sent(json!({"type": "object"})), Json::Null);
         assert_eq!(sent(json!(true)), Json::Null);
-        // One that refers to itself, twice, has an end all the same.
+        // A schema that refers to itself, twice, is expanded only so far.
         let endless = json!({
             "type": "object",
             "properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}},
@@ -599,7 +599,7 @@ mod a_reply_is_heard_as_it_comes {
         }
     }
 
-    /// An answer in one piece, as chat completions have it.
+    /// Returns a complete answer in the format of chat completions.
     fn completion(usage: &Json) -> Answer {
         let message = json!({"content": "It is four degrees in Oslo."});
         let mut body = json!({"choices": [{"message": message, "finish_reason": "stop"}]});
@@ -690,7 +690,7 @@ mod a_reply_is_heard_as_it_comes {
             assert_eq!(first.message.calls[0].arguments, written, "{provider:?}");
             reply(&*model, &answered(question_with_tool(), first.clone()));
             assert!(server.last().to_string().contains("Oslo"));
-            // Those that take nothing but an object get it in one.
+            // Providers that accept only an object get the result in one.
             let server = ModelServer::start([Answer::text("ok"), Answer::text("ok")]);
             let ask = answered(question_with_tool(), first);
             reply(&*server.anthropic(), &ask);
@@ -743,7 +743,7 @@ mod thoughts_go_back_to_whoever_had_them {
             let server = ModelServer::start([calling()]);
             let first = reply(&*server.model(from), &question_with_tool());
             let mut ask = answered(question_with_tool(), first);
-            // Who calls tools gives every call an id.
+            // Every call gets an id.
             for (index, message) in ask.messages.iter_mut().enumerate() {
                 let ids = message.calls.iter_mut().enumerate();
                 ids.for_each(|(number, it)| it.id = format!("functions.weather:{number}"));
@@ -763,11 +763,11 @@ mod thoughts_go_back_to_whoever_had_them {
                 assert_eq!(found, None, "from {from:?} to {to:?}: {body}");
                 assert!(body.contains("Let me look. ") && body.contains("21 °C"), "{body}");
                 match to {
-                    // No other id is taken.
+                    // No other id is accepted.
                     ModelProvider::Anthropic => {
                         assert!(body.contains("functions_weather_1"), "{body}");
                     }
-                    // A call that it did not make is said to be somebody else's.
+                    // A call of another model is marked as such.
                     ModelProvider::Gemini => {
                         let signature = "skip_thought_signature_validator";
                         assert_eq!(body.matches(signature).count(), 1, "{body}");
@@ -806,7 +806,8 @@ mod thoughts_go_back_to_whoever_had_them {
                 let second = reply(&*model, &answered(question_with_tool(), first));
                 assert_eq!(second.message.content, "ok", "{provider:?}");
             }
-            // The next thoughts are given back again: it may have been those.
+            // The reasoning of the next reply is sent again: the error may have been about the
+            // earlier one.
             assert_eq!(server.requests().len(), 6, "{provider:?}");
         }
     }
@@ -863,17 +864,17 @@ mod servers_of_chat_completions_differ {
         assert_eq!(reply(&*model, &ask).message.content, "at last");
         assert_eq!(server.requests().len(), 4);
         assert_eq!(server.last()["max_completion_tokens"], 9);
-        // It is not asked for again.
+        // It is not requested again.
         reply(&*model, &ask);
         assert_eq!(server.requests().len(), 5);
-        // What is wrong in itself is not tried for ever.
+        // A request that is invalid in itself is not retried forever.
         let server = ModelServer::answering(|_| {
             Answer::status(400).body("{\"error\": \"max_tokens is not supported, nor is stream\"}")
         });
         let error = error(&*server.openai(), &ask);
         assert!(matches!(error, ModelError::Invalid { .. }), "{error:?}");
         assert_eq!(server.requests().len(), 2);
-        // A reply may have as many tokens as the model can say, which is asked for from then on.
+        // The model's own output limit is used from then on.
         let most = |at: &str, said: &'static str| {
             let at = at.to_owned();
             ModelServer::answering(move |request| match request.body[&at].as_u64() {
@@ -899,7 +900,7 @@ mod servers_of_chat_completions_differ {
         );
         reply(&*server.openai(), &ChatRequest { max_output: Some(9000), ..question() });
         assert_eq!(server.last()["max_tokens"], 4096);
-        // Some want thoughts back with every reply, also with those of somebody else.
+        // Some require reasoning with every reply, also with those of other models.
         let server = ModelServer::answering(|request| match &request.body["messages"][2] {
             it if it["role"] == "assistant" && it.get("reasoning_content").is_none() => {
                 let message =
@@ -926,7 +927,7 @@ mod servers_of_chat_completions_differ {
         }
         });
         assert_eq!(reply(&*server.responses(), &question()).message.content, "ok");
-        // What it thought cannot go back without being encrypted: nobody has stored it.
+        // Its reasoning must be encrypted to be sent back: nobody has stored it.
         let output = json!([
             {"type": "reasoning", "id": "rs_9", "summary": []},
             {"type": "message", "content": [{"type": "output_text", "text": "Hm."}]},
@@ -955,14 +956,15 @@ mod servers_of_chat_completions_differ {
             let (heard, reply) = hear(&*model(connection).unwrap(), &question_with_tool());
             (heard, reply.unwrap())
         };
-        // No `[DONE]`, no usage, whole calls with objects, none with an id, and a reason that says less.
+        // No `[DONE]`, no usage, whole calls with objects, none with an id, and a less specific
+        // stop reason.
         let (_, reply) = streamed(
             ": OPENROUTER PROCESSING\n\n\
              data: {\"choices\":[{\"delta\":{\"content\":null,\"tool_calls\":[{\"index\":0,\"function\":{\"name\":\"weather\",\"arguments\":{\"city\":\"Oslo\"}}},{\"index\":0,\"function\":{\"name\":\"weather\",\"arguments\":{\"city\":\"Rome\"}}}]},\"finish_reason\":\"stop\"}]}\n\n",
         );
         assert_eq!(called(&reply).len(), 2);
         assert_eq!(reply.stop, StopReason::Calls);
-        // Thoughts by another name, content in parts, carriage returns, a reason that is empty.
+        // Reasoning under another name, content in parts, carriage returns, an empty stop reason.
         let (heard, reply) = streamed(
             "data: {\"choices\":[{\"delta\":{\"reasoning\":\"hm\"},\"finish_reason\":\"\"}]}\r\n\r\n\
              data: {\"choices\":[{\"delta\":{\"content\":[{\"type\":\"thinking\",\"thinking\":[{\"type\":\"text\",\"text\":\"ah\"}]},{\"type\":\"text\",\"text\":\"yes\"}]}}]}\r\n\r\n\
@@ -980,11 +982,11 @@ mod servers_of_chat_completions_differ {
              data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
         );
         assert_eq!((&*reply.message.content, reply.stop), ("I will not.", StopReason::Filtered));
-        // No reason at all.
+        // No stop reason.
         let (_, reply) =
             streamed("data: {\"choices\":[{\"delta\":{\"content\":\"hi\"}}]}\n\ndata: [DONE]\n\n");
         assert_eq!((&*reply.message.content, reply.stop), ("hi", StopReason::Done));
-        // What goes back with the calls, in pieces, and with a call.
+        // Data to send back with the calls, in pieces, and with a call.
         let (_, reply) = streamed(
             "data: {\"choices\":[{\"delta\":{\"reasoning_details\":[{\"type\":\"reasoning.text\",\"index\":0,\"text\":\"a\"}]}}]}\n\n\
              data: {\"choices\":[{\"delta\":{\"reasoning_details\":[{\"type\":\"reasoning.text\",\"index\":0,\"text\":\"b\",\"signature\":\"s\"}]}}]}\n\n\
@@ -1032,7 +1034,7 @@ mod what_goes_wrong_has_a_kind {
         }
         for (provider, error) in errors(&Answer::status(400)) {
             assert!(matches!(error, ModelError::Invalid { .. }), "{provider:?} {error:?}");
-            // Who was asked is not the provider whose language was spoken.
+            // The error names the server, not the provider of the protocol.
             assert!(error.to_string().starts_with("`127.0.0.1:"), "{error}");
             assert!(error.hint().is_some_and(|it| it.contains("--dry-run")));
         }
@@ -1210,7 +1212,7 @@ mod what_goes_wrong_has_a_kind {
             assert!(matches!(error, ModelError::Broken { .. }), "{provider:?} {error:?}");
             assert!(error.is_passing() && error.to_string().contains("was cut off"), "{error}");
         }
-        // All of HTTP came, but not all of the reply.
+        // The HTTP response is complete, but the reply is not.
         let cut = answer("200 OK", "content-type: text/event-stream\r\n", ": ping\n\ndata: {\"ty");
         for (provider, error) in errors(&Answer::bytes(cut)) {
             assert!(matches!(error, ModelError::Broken { .. }), "{provider:?} {error:?}");
@@ -1220,7 +1222,7 @@ mod what_goes_wrong_has_a_kind {
             base_url: Some(url),
             ..ModelConnection::new(ModelProvider::OpenAi, "m")
         };
-        // Nothing came at all.
+        // No response at all.
         let silent = Server::new(|_, _| Ok(()));
         let error = super::error(&*model(connection(silent.url(""))).unwrap(), &question());
         assert!(matches!(error, ModelError::Broken { .. }), "{error:?}");
@@ -1250,7 +1252,7 @@ mod what_goes_wrong_has_a_kind {
         let error = error(&*server.responses(), &question());
         assert!(matches!(error, ModelError::RateLimited { .. }), "{error:?}");
         assert_eq!(error.wait(), Some(Duration::from_millis(1500)));
-        // What has no message is told in words, and not as JSON.
+        // An error without a message is described in words, not as JSON.
         for (response, wanted) in [
             (json!({"incomplete_details": {"reason": "content_filter"}}), "failed: content_filter"),
             (json!({"error": null, "output": []}), "failed, and the provider does not say why"),
@@ -1295,13 +1297,13 @@ mod what_goes_wrong_has_a_kind {
                 assert!(error.is_passing());
             }
         }
-        // Signs of life do not keep one for ever.
+        // Keep-alives do not extend the total timeout.
         let timeouts = Timeouts { total: Duration::from_millis(500), ..Timeouts::default() };
         let server = ModelServer::start([Answer::text("one two").then_drip()]);
         let connection = ModelConnection { timeouts, ..server.connection(ModelProvider::OpenAi) };
         let error = error(&*model(connection).unwrap(), &question());
         assert!(matches!(error, ModelError::Timeout { .. }), "{error:?}");
-        // Who speaks slowly is heard.
+        // A slow stream is read to its end.
         let timeouts = Timeouts { idle: Duration::from_millis(1500), ..Timeouts::default() };
         let slow = Answer::text("one two").in_pieces(100).slowly(Duration::from_millis(200));
         let server = ModelServer::start([slow]);

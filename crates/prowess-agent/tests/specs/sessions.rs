@@ -1,4 +1,4 @@
-//! Sessions: what was said, kept through every end.
+//! Sessions: messages that survive every end.
 
 use std::{
     env, fmt, fs,
@@ -26,17 +26,18 @@ use crate::{
     world::World,
 };
 
-/// Where the journal of a child lies, and after how many events it kills itself.
+/// The variables with the journal of a child, and with the number of events after which it kills
+/// itself.
 const SESSION: &str = "PROWESS_SPECS_SESSION";
 const KILL_AT: &str = "PROWESS_SPECS_KILL_AT";
 
-/// Opens a journal as a session. A child of another test may have it for as long as it takes to
-/// become another program.
+/// Opens a journal as a session. A child of another test may have inherited it until it executes
+/// another program.
 pub(crate) fn open(path: &Path) -> Session {
     Session::open("s", journal(path)).unwrap()
 }
 
-/// Opens a journal that another session may be about to let go of.
+/// Opens a journal that another session may be about to release.
 pub(crate) fn journal(path: &Path) -> Journal {
     let start = Instant::now();
     loop {
@@ -49,7 +50,7 @@ pub(crate) fn journal(path: &Path) -> Journal {
     }
 }
 
-/// What is wrong with the session of these lines.
+/// Returns the error of a session with these lines.
 fn wrong(world: &World, lines: &str) -> SessionError {
     world.write("session.jsonl", lines);
     let error = Session::open("s", journal(&world.path("session.jsonl"))).unwrap_err();
@@ -57,12 +58,12 @@ fn wrong(world: &World, lines: &str) -> SessionError {
     error
 }
 
-/// The path of the journal, in a process that plays the child of a test.
+/// Returns the path of the journal, in a process that is the child of a test.
 fn child() -> Option<PathBuf> {
     env::var_os(SESSION).map(PathBuf::from)
 }
 
-/// Runs this program again as the child of a test; `shell` comes before.
+/// Runs this program again as the child of a test, after a `shell` command.
 fn play(test: &str, path: &Path, kill_at: usize, shell: &str) -> Output {
     let script = format!("{shell} exec \"$0\" \"$@\"");
     let arguments = ["--exact", &format!("sessions::{test}"), "--nocapture", "--test-threads=1"];
@@ -76,7 +77,7 @@ fn play(test: &str, path: &Path, kill_at: usize, shell: &str) -> Output {
         .unwrap()
 }
 
-/// Kills this process when it was reached so many times.
+/// Kills this process at the given number of calls.
 fn reach() {
     static REACHED: AtomicUsize = AtomicUsize::new(0);
     let kill_at = env::var(KILL_AT).ok().and_then(|it| it.parse().ok()).unwrap_or(0);
@@ -89,7 +90,7 @@ fn reach() {
     }
 }
 
-/// Adds a line to a file.
+/// Appends a line to a file.
 fn append(path: &Path, line: impl fmt::Display) {
     let mut file = fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
     file.write_all(format!("{line}\n").as_bytes()).unwrap();
@@ -99,7 +100,7 @@ fn lines(path: &Path) -> Vec<String> {
     fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
-/// A model that goes by what it is told alone: three calls, one more, and an answer.
+/// A model that depends only on its messages: three calls, one more, and an answer.
 #[derive(Debug)]
 struct Stepwise;
 
@@ -135,7 +136,7 @@ impl Model for Stepwise {
     }
 }
 
-/// A layer that writes down what the model was told, and may be the end of it.
+/// Middleware that records the messages to the model, and may kill the process.
 #[derive(Debug)]
 struct Killer(PathBuf);
 
@@ -154,7 +155,7 @@ impl Middleware for Killer {
     }
 }
 
-/// An agent whose only tool leaves a line for each call.
+/// Returns an agent whose only tool appends a line for each call.
 fn stepwise(path: &Path) -> Agent {
     let effects = path.with_extension("effects");
     let tool = Sample::new("write", move |input| {
@@ -189,7 +190,7 @@ mod a_session_is_taken_up_where_it_was_broken_off {
             let world = World::new();
             let path = world.path("session.jsonl");
             let was_killed = !play(test, &path, kill_at, "").status.success();
-            // What takes it up may be killed as well.
+            // The process that resumes it may be killed as well.
             for kill_at in [kill_at / 2 + 1, 0] {
                 let told = lines(&path.with_extension("told"));
                 let told: usize = told.last().map_or(0, |it| it.parse().unwrap());
@@ -216,7 +217,7 @@ mod a_session_is_taken_up_where_it_was_broken_off {
             let (known, unknown): (Vec<_>, Vec<_>) =
                 results.partition(|it| it.content == "written");
             assert!(unknown.iter().all(|it| it.content.contains("interrupted")), "{unknown:?}");
-            // A call whose end is known was made, and one that was never begun is made later.
+            // A call with a known outcome was made, and one that was never begun is made later.
             assert!(known.len() <= count && count + 2 >= 4, "{kill_at}: {messages:?}");
             assert!(unknown.len() <= 2, "{kill_at}: {messages:?}");
             if !was_killed {

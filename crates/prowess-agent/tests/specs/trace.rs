@@ -1,4 +1,4 @@
-//! Traces: written by layers, exported as spans, shown as a page in a real browser.
+//! Traces: written by middleware, exported as spans, shown as a page in a real browser.
 
 use std::{
     borrow::Cow,
@@ -26,7 +26,7 @@ use crate::{
     world::{World, several_subscribers},
 };
 
-/// A tool that gives back what it is given, or fails when it is told to.
+/// A tool that returns its input, or fails on request.
 #[derive(Debug)]
 struct Look;
 
@@ -59,7 +59,7 @@ impl Tool for Look {
     }
 }
 
-/// A layer that shows two skills, and tells what others would on the way.
+/// Middleware that discloses two skills, and emits the events of others.
 #[derive(Debug)]
 struct Shows;
 
@@ -132,19 +132,19 @@ fn toolbox() -> Arc<Toolbox> {
     Arc::new(Toolbox::new(Arc::new(authorizer)).with(Arc::new(Look)))
 }
 
-/// An agent that can look, with these layers outside of it.
+/// Returns an agent with the tool, and with these outer middleware.
 fn agent(model: ScriptedModel, layers: Vec<Arc<dyn Middleware>>) -> Agent {
     let agent = Agent::new(Arc::new(model)).with_system("You look at things.");
     let agent = layers.into_iter().fold(agent, Agent::with_shared);
     agent.with(ToolLoop { max_steps: 60, ..ToolLoop::new(toolbox()) }).with(Shows)
 }
 
-/// A model that looks once and then says what it has seen.
+/// Returns a model that calls the tool once and then reports its result.
 fn looker() -> ScriptedModel {
     ScriptedModel::new().calls("look", json!({"at": "the sea"})).says("I have seen the sea.")
 }
 
-/// A trace in memory, and its lines.
+/// Returns a trace in memory, and its lines.
 fn memory() -> (Arc<Trace>, Arc<Mutex<Vec<String>>>) {
     let lines = Arc::new(Mutex::new(Vec::new()));
     let own = lines.clone();
@@ -415,7 +415,7 @@ mod what_happens_is_told_as_spans {
         Collector { url, headers, protocol: CollectorProtocol::Json, service, timeout }
     }
 
-    /// Runs something while its spans are sent.
+    /// Runs a future while its spans are exported.
     fn sending<T>(url: String, run: impl Future<Output = T>) -> (T, SpanExporter) {
         several_subscribers();
         let (otlp, sending) = Otlp::start(collector(url));
@@ -423,7 +423,7 @@ mod what_happens_is_told_as_spans {
         (tracing::subscriber::with_default(otlp, || runtime.block_on(run)), sending)
     }
 
-    /// The spans that a collector got of what was run.
+    /// Returns the spans that a collector got from a run.
     fn spans<T>(run: impl Future<Output = T>) -> (T, Vec<Json>) {
         let server = Server::saying(answer("200 OK", "", "{}"));
         let (result, sending) = sending(server.url("/v1/traces"), run);
