@@ -435,7 +435,7 @@ fn dot<const N: usize>(a: &[f64; N], b: &[f64; N]) -> f64 {
 /// Returns the weights as source code of the library.
 fn source(weights: &Weights, confidence: &Signals, fall: f64) -> Result<String> {
     let mut out = String::from(
-        "//! Written by `prowess-benches fit`; `docs/benchmarks.md` says from what.\n\n\
+        "//! Written by `prowess-benches fit`; `docs/benchmarks.md` names the data.\n\n\
          use super::{confidence::Signals, rank::Features};\n",
     );
     let (short, long) = weights.split_at(FEATURES.len());
@@ -449,16 +449,22 @@ fn source(weights: &Weights, confidence: &Signals, fall: f64) -> Result<String> 
     table(
         "SHORT",
         "Features",
-        "What each feature counts in a request of one word.",
+        "The weight of each feature in a request of one word.",
         short,
         &FEATURES,
     )?;
-    table("LONG", "Features", "What it counts in a request of 32 words or more.", long, &FEATURES)?;
+    table(
+        "LONG",
+        "Features",
+        "The weight of each feature in a request of 32 words or more.",
+        long,
+        &FEATURES,
+    )?;
     let confidence = confidence.map(f64::from);
-    table("CONFIDENCE", "Signals", "What each signal counts.", &confidence, &SIGNALS)?;
+    table("CONFIDENCE", "Signals", "The weight of each signal.", &confidence, &SIGNALS)?;
     write!(
         out,
-        "\n/// How fast confidence falls with the score, behind the first.\n\
+        "\n/// The fall of confidence with the score, after the first.\n\
          pub(crate) const FALL: f32 = {fall:.3};\n"
     )?;
     Ok(out)

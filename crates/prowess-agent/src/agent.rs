@@ -35,10 +35,10 @@ pub struct AgentAnswer {
     pub steps: usize,
 }
 
-/// What is told of a call that was broken off.
+/// The result of a call that was interrupted.
 const UNKNOWN: &str = "This call was interrupted. It may or may not have taken effect; check \
                        before calling it again.";
-/// What is told of a call that never began.
+/// The result of a call that never began.
 const UNDONE: &str = "This call was not made: the user interrupted.";
 
 impl Agent {
@@ -59,7 +59,7 @@ impl Agent {
         Self { max_output: Some(tokens), ..self }
     }
 
-    /// Adds a middleware behind those already added: the first one is the outermost.
+    /// Adds a middleware after those already added: the first one is the outermost.
     #[must_use]
     pub fn with(self, middleware: impl Middleware + 'static) -> Self {
         self.with_shared(Arc::new(middleware))

@@ -159,7 +159,7 @@ impl Sum for TokenUsage {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// It was asked too often.
+    /// The rate limit is exceeded.
     #[error("`{model}` is rate limited{}", why(message, *wait))]
     RateLimited {
         /// The model.
@@ -199,7 +199,7 @@ pub enum ModelError {
         /// The environment variable that usually contains the key.
         variable: &'static str,
     },
-    /// Whoever asks has nothing left to pay with.
+    /// The account has no credit left.
     #[error("billing error from `{provider}`: {message}")]
     Unpaid {
         /// The provider of the model, or the host asked in its place.
@@ -231,7 +231,7 @@ pub enum ModelError {
         /// The message of its provider.
         message: String,
     },
-    /// What was sent is not what the provider takes.
+    /// The provider rejects the request as invalid.
     #[error("`{provider}` rejected the request: {message}")]
     Invalid {
         /// The provider of the model.
@@ -303,11 +303,11 @@ fn base_url(url: &str) -> &str {
     base.or_else(|| url.split_once("/models/").map(|it| it.0)).unwrap_or(url)
 }
 
-/// What to do where too much is told.
+/// The hint for a prompt that is too long.
 pub(crate) const WINDOW: &str = "set the model's context window with `--window` or `window.tokens`";
 
 impl ModelError {
-    /// Whether the same request may succeed a little later.
+    /// Returns whether the same request may succeed a little later.
     pub fn is_passing(&self) -> bool {
         matches!(
             self,

@@ -41,8 +41,8 @@ pub(super) struct Adapter {
 
 /// The wire protocol of a provider. An implementer translates, and makes no decisions.
 pub(super) trait Protocol: Send + Sync {
-    /// The path behind the base URL, as the version, which may already be part of the base URL, and
-    /// the rest of the path.
+    /// Returns the path after the base URL, as the version, which may already be part of the base
+    /// URL, and the rest of the path.
     fn path(&self, model: &str, stream: bool) -> (&'static str, String);
 
     /// The authentication headers, and any others that are required.

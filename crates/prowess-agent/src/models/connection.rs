@@ -32,7 +32,7 @@ pub struct ModelConnection {
     pub proxies: Proxies,
 }
 
-/// What lets one in. It is sent, and never shown.
+/// An API key. Redacted in `Debug`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
 

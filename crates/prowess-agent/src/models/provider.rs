@@ -17,7 +17,7 @@ pub enum ModelProvider {
     Gemini,
 }
 
-/// What differs between providers, apart from their protocols.
+/// The properties of a provider, apart from its protocol.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ProviderRow {
@@ -98,22 +98,22 @@ impl ModelProvider {
     /// Every provider.
     pub const ALL: [Self; 4] = [Self::OpenAi, Self::Responses, Self::Anthropic, Self::Gemini];
 
-    /// The provider of a word, as in `--provider`.
+    /// Returns the provider of a word, as in `--provider`.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == word)
     }
 
-    /// Its name, as in `--provider`.
+    /// Returns its name, as in `--provider`.
     pub fn as_str(self) -> &'static str {
         self.row().name
     }
 
-    /// Its row in the table of providers.
+    /// Returns its row in the table of providers.
     pub fn row(self) -> &'static ProviderRow {
         &ROWS[self as usize]
     }
 
-    /// Its protocol, for models at this address.
+    /// Returns its protocol, for models at this address.
     pub(super) fn protocol(self, base_url: &str) -> Box<dyn Protocol> {
         (self.row().protocol)(base_url)
     }

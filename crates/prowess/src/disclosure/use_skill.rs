@@ -24,24 +24,24 @@ pub struct UseSkillInput {
     pub name: String,
 }
 
-/// What `use_skill` gives.
+/// The result of `use_skill`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum UsedSkill {
-    /// The skill is there.
+    /// The skill exists.
     Found {
         /// Its name
         name: String,
         /// The folder that its relative paths begin at
         folder: String,
-        /// What to do; paths of its own files are absolute where it lies on disk
+        /// The instructions; paths of its own files are absolute if it is on disk
         instructions: String,
         /// The files that come with it, as paths below the folder
         resources: Vec<String>,
     },
     /// There is no such skill.
     NotFound {
-        /// What to tell the model
+        /// The message for the model
         message: String,
     },
 }

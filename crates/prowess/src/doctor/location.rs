@@ -25,9 +25,9 @@ pub struct DirectoryReader {
     pub client: &'static Client,
     /// The number of skills that it loads.
     pub loaded: usize,
-    /// How many of those it hides from the model or from people.
+    /// The number of those that it hides from the model or from people.
     pub hidden: usize,
-    /// Of how many it is not known whether it loads them.
+    /// The number of skills for which it is unknown whether it loads them.
     pub unknown: usize,
 }
 
@@ -115,7 +115,7 @@ impl Location {
         self.skills.iter().map(|it| &checkup.skills[*it])
     }
 
-    /// Whether a client finds a skill by a path in this directory.
+    /// Returns whether a client finds a skill by a path in this directory.
     pub(super) fn is_found_here(&self, diagnosis: &Diagnosis) -> bool {
         let Some(path) = &diagnosis.path else { return false };
         self.aliases.iter().chain([&self.directory]).any(|it| path.starts_with(it))

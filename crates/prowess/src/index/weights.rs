@@ -1,8 +1,8 @@
-//! Written by `prowess-benches fit`; `docs/benchmarks.md` says from what.
+//! Written by `prowess-benches fit`; `docs/benchmarks.md` names the data.
 
 use super::{confidence::Signals, rank::Features};
 
-/// What each feature counts in a request of one word.
+/// The weight of each feature in a request of one word.
 pub(crate) const SHORT: Features = [
     7.587, // score of the first look
     2.600, // impact in name, description and tags
@@ -23,7 +23,7 @@ pub(crate) const SHORT: Features = [
     0.000, // length of the body
 ];
 
-/// What it counts in a request of 32 words or more.
+/// The weight of each feature in a request of 32 words or more.
 pub(crate) const LONG: Features = [
     8.661,  // score of the first look
     3.357,  // impact in name, description and tags
@@ -44,7 +44,7 @@ pub(crate) const LONG: Features = [
     -2.729, // length of the body
 ];
 
-/// What each signal counts.
+/// The weight of each signal.
 pub(crate) const CONFIDENCE: Signals = [
     -4.398, // always
     3.753,  // score
@@ -58,5 +58,5 @@ pub(crate) const CONFIDENCE: Signals = [
     -4.618, // size of the library
 ];
 
-/// How fast confidence falls with the score, behind the first.
+/// The fall of confidence with the score, after the first.
 pub(crate) const FALL: f32 = 0.650;

@@ -86,7 +86,7 @@ pub(crate) const MEMORABLE: usize = 32 * 1024;
 /// The scope and the path that a skill came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
-    /// Whose skill it is: the project's, the user's or the program's.
+    /// The owner of the skill: the project, the user or the program.
     pub scope: Scope,
     /// The path of its `SKILL.md`.
     pub path: Arc<Path>,

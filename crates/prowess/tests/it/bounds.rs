@@ -7,7 +7,7 @@ use prowess_testing::cost::assert_linear;
 
 use crate::files::World;
 
-/// A frontmatter behind the two fields that every skill has.
+/// Returns a frontmatter with these fields after the two that every skill has.
 fn with(fields: &str) -> String {
     format!("---\nname: pdf\ndescription: Reads PDF files.\n{fields}\n---\n\nRead the file.\n")
 }

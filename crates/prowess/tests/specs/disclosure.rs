@@ -1,4 +1,4 @@
-//! How much of a skill the model sees.
+//! The disclosure of skills to a model.
 
 use std::{
     sync::{
@@ -332,7 +332,7 @@ mod a_describer_resolves_the_names_of_tools {
         let pass = |minutes: u64, seconds| {
             *now.lock().unwrap() += Duration::from_secs(minutes * 60 + seconds);
         };
-        // How many reads it takes to describe the skill at each level.
+        // Counts the reads for the description of the skill at each level.
         let reads = || {
             [None, Some(0.2), Some(0.9)].map(|confidence| {
                 let before = source.reads();
@@ -812,7 +812,7 @@ mod a_skill_in_a_prompt_has_one_form {
 mod a_skill_is_told_with_its_arguments_and_files {
     use super::*;
 
-    /// What a body becomes with these arguments; the frontmatter names two of them.
+    /// Returns a body filled with these arguments; the frontmatter names two of them.
     fn filled(body: &str, arguments: &str) -> String {
         let text =
             format!("---\nname: one\ndescription: a\narguments: [issue, target]\n---\n{body}");

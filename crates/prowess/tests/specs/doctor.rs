@@ -1,4 +1,4 @@
-//! What other clients make of skills.
+//! The verdicts of other clients on skills.
 
 use std::{fmt::Write as _, fs};
 

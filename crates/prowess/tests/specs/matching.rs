@@ -1,4 +1,4 @@
-//! Which skills fit a request.
+//! Skills that match a request.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use prowess::{
 
 use crate::world::World;
 
-/// A library in memory: names, each with what stands behind it in the `SKILL.md`.
+/// Returns a library in memory: names, each with the rest of its `SKILL.md`.
 pub(crate) fn library_of(skills: &[(&str, &str)]) -> Library {
     let files = skills.iter().map(|(name, rest)| {
         (format!("{name}/SKILL.md"), format!("---\nname: {name}\n{rest}\n").into_bytes())
@@ -48,7 +48,7 @@ fn active<'lib>(library: &'lib Library, request: &str, how: &Matching) -> Vec<&'
     names(&activate(library, request, how).active)
 }
 
-/// What a request mentions: what is there, and what is not.
+/// Returns the mentions of a request: known skills, and unknown names.
 fn mentions<'lib>(library: &'lib Library, request: &str) -> (Vec<&'lib str>, Vec<String>) {
     let how = Matching { max_active: 100, ..by(Strategy::Explicit) };
     let Activation { active, unknown, .. } = activate(library, request, &how);
@@ -388,7 +388,7 @@ mod a_request_activates_skills {
         assert_eq!(kept.len(), 2);
         assert!(kept[0].score > kept[1].score && kept[1].score.is_finite(), "{kept:?}");
         assert!(kept[0].confidence >= kept[1].confidence, "{kept:?}");
-        // Also where the threshold has kept all of them out.
+        // Also if the threshold excludes all of them.
         let activation =
             activate(&library, "bake bread", &Matching { threshold: 2.0, ..Matching::default() });
         assert_eq!((activation.active.len(), activation.considered.len()), (0, 1));

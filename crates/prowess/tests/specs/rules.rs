@@ -1,4 +1,4 @@
-//! What is checked, why, and who else can read it.
+//! The rules, their pages, and the formats for other programs.
 
 use std::{
     collections::BTreeSet,
@@ -21,7 +21,7 @@ fn stated<'p>(page: &'p str, key: &str) -> Option<&'p str> {
     page.lines().find_map(|it| it.strip_prefix(&format!("- {key}: ")))
 }
 
-/// What stands under a heading.
+/// Returns the text under a heading.
 fn section<'p>(page: &'p str, title: &str) -> &'p str {
     let rest = page.split_once(&format!("\n## {title}\n")).map_or("", |it| it.1);
     rest.split("\n## ").next().unwrap().trim()

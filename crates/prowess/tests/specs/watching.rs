@@ -94,7 +94,7 @@ mod a_keeper_hears_of_changes {
         let [skills, away] = ["skills", "away"].map(|it| world.path(it));
         fs::rename(&skills, &away).unwrap();
         wait(&live_library, "moved away", |it| listed(it).is_empty());
-        // What happens where it is now is nobody's business.
+        // Changes at its new place are ignored.
         world.write("away/other/SKILL.md", text("other", "x"));
         world.write("skills/two/SKILL.md", text("two", "second"));
         wait(&live_library, "made anew", |it| listed(it) == [("two", "second")]);

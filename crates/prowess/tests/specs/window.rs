@@ -1,4 +1,4 @@
-//! What a model is told, and how it fits into its window.
+//! Prompts, and how they fit into the context window.
 
 use prowess::{
     Call, ContextWindow, Extract, FitStep, FittedPrompt, Level, Message, Offer, Priority, Prompt,
@@ -7,7 +7,7 @@ use prowess::{
 use prowess_testing::cost::assert_linear;
 use serde_json::json;
 
-/// What a talkative person or model says, about sixty words.
+/// Returns a message of a talkative person or model, about sixty words.
 fn talk(role: Role, number: usize) -> Message {
     Message::new(role, format!("Number {number}. {}", "This is one of many words. ".repeat(10)))
 }
@@ -52,12 +52,12 @@ fn fitted(window: &ContextWindow, prompt: &Prompt) -> FittedPrompt {
     fit(window, prompt.clone(), &Extract::default()).unwrap()
 }
 
-/// How many tokens a prompt takes when there is room for everything.
+/// Returns the tokens of a prompt when there is room for everything.
 fn taken(prompt: &Prompt) -> usize {
     fitted(&ContextWindow { tokens: usize::MAX, ..ContextWindow::default() }, prompt).tokens.total()
 }
 
-/// A window of which a prompt takes so many percent.
+/// Returns a window of which a prompt takes this many percent.
 fn window(prompt: &Prompt, percent: usize) -> ContextWindow {
     ContextWindow { tokens: taken(prompt) * 100 / percent, ..ContextWindow::default() }
 }
@@ -71,7 +71,7 @@ fn kept(fitted: &FittedPrompt) -> Vec<&str> {
     kept.map(|it| it.name.as_str()).collect()
 }
 
-/// The messages behind the system prompt.
+/// Returns the messages after the system prompt.
 fn said(fitted: &FittedPrompt) -> &[Message] {
     &fitted.messages[1..]
 }
@@ -80,7 +80,7 @@ fn is_summary(message: &Message) -> bool {
     message.role == Role::User && message.content.starts_with("[Summary of ")
 }
 
-/// Fails unless every result stands behind its call, and every call has its result.
+/// Asserts that every result follows its call, and every call has its result.
 fn assert_paired(messages: &[Message]) {
     let mut open: Vec<&str> = Vec::new();
     for message in messages {
@@ -339,7 +339,7 @@ mod skills_make_room_by_their_priority {
         assert!(!fitted.messages[0].content.contains("dusty"));
         assert!(fitted.messages[0].content.contains("All about handy."));
         assert_eq!(said(&fitted), *prompt.history);
-        // What summarising has brought below 90 % evicts nobody.
+        // If summarising brings it below 90 %, nothing is evicted.
         let prompt = super::prompt(turns(40), three(30));
         let fitted = super::fitted(&window(&prompt, 93), &prompt);
         assert_eq!((steps(&fitted), kept(&fitted).len()), (vec!["compress"], 3));

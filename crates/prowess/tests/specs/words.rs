@@ -1,4 +1,4 @@
-//! How a word is found that is written in another way.
+//! Words that are found in other spellings and forms.
 
 use crate::matching::{found, library, library_of};
 
