@@ -345,7 +345,7 @@ mod everything_that_happens_is_written_down {
 
         fn note(&self, _: &Turn, what: &EventKind) {
             if let EventKind::Warned { message } = what {
-                assert_eq!(message, "the trace cannot be written: storage full");
+                assert_eq!(message, "cannot write the trace: storage full");
                 self.0.fetch_add(1, Ordering::SeqCst);
             }
         }
