@@ -124,7 +124,7 @@ pub(crate) async fn prepare(
         Some(Err(error)) => {
             if let PrepareError::Refused { .. } = error {
                 let packages = safe::line(&recipe.requirements.join(", ")).into_owned();
-                let from = preparer.registries.shown(recipe.ecosystem);
+                let from = preparer.registries.display_hosts(recipe.ecosystem);
                 printer.note(&format!("it would install {packages} from {from}"));
             }
             let flag = if choice.is_server { "--server " } else { "" };

@@ -21,7 +21,7 @@ pub(crate) const READER: &str = "`read_skill_file` reads these files.";
 
 /// Lists all of them at once.
 pub(crate) fn list(served: &ServerState) -> Result<ListToolsResult, ErrorData> {
-    let told = served.toolbox.tools().iter().filter_map(|it| ToolFormat::Mcp.tell(&**it));
+    let told = served.toolbox.tools().iter().filter_map(|it| ToolFormat::Mcp.format(&**it));
     let tools: Result<Vec<Tool>, _> = told.map(serde_json::from_value).collect();
     let tools = tools.map_err(|it| ErrorData::internal_error(it.to_string(), None))?;
     Ok(ListToolsResult::with_all_items(tools.into_iter().map(titled).collect()))

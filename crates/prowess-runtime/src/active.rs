@@ -15,7 +15,7 @@ use crate::provider::SkillProvider;
 #[derive(Debug)]
 pub struct Active {
     provider: Arc<dyn SkillProvider>,
-    taken: Mutex<Vec<ActiveSkill>>,
+    activated: Mutex<Vec<ActiveSkill>>,
 }
 
 tokio::task_local! {
@@ -31,7 +31,7 @@ struct ActiveSkill {
 impl Active {
     /// Creates a list without skills.
     pub fn new(provider: Arc<dyn SkillProvider>) -> Self {
-        Self { provider, taken: Mutex::default() }
+        Self { provider, activated: Mutex::default() }
     }
 
     /// Makes the tools and the authorizer use these skills during a future, instead of those that
@@ -57,10 +57,10 @@ impl Active {
         let Some(skill) = library.get(name).filter(|it| it.manifest.is_active()) else {
             return false;
         };
-        let mut taken = self.taken();
-        if !taken.iter().any(|it| it.path == skill.origin.path) {
+        let mut activated = self.lock();
+        if !activated.iter().any(|it| it.path == skill.origin.path) {
             let (name, path) = (skill.manifest.name.clone(), skill.origin.path.clone());
-            taken.push(ActiveSkill { name, path });
+            activated.push(ActiveSkill { name, path });
         }
         true
     }
@@ -68,18 +68,18 @@ impl Active {
     /// Returns the active skills that still exist and are enabled.
     pub fn skills(&self) -> Vec<Skill> {
         let library = self.library();
-        let find = |taken: &ActiveSkill| {
-            let is_it = |skill: &&Skill| skill.origin.path == taken.path;
-            let named = library.get(&taken.name).filter(is_it);
+        let find = |activated: &ActiveSkill| {
+            let is_it = |skill: &&Skill| skill.origin.path == activated.path;
+            let named = library.get(&activated.name).filter(is_it);
             named
                 .or_else(|| library.all().find(is_it))
                 .filter(|it| it.manifest.is_active())
                 .cloned()
         };
-        self.taken().iter().filter_map(find).collect()
+        self.lock().iter().filter_map(find).collect()
     }
 
-    fn taken(&self) -> MutexGuard<'_, Vec<ActiveSkill>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Vec<ActiveSkill>> {
+        self.activated.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -443,7 +443,7 @@ enum DisclosureRule {
 
 impl DisclosureRule {
     fn holds(&self, skill: &Skill) -> bool {
-        let subject = || Subject::of(&SkillRecord::told(skill).ok()?).ok();
+        let subject = || Subject::of(&SkillRecord::for_disclosure(skill).ok()?).ok();
         match self {
             Self::Always => true,
             Self::As(digest) => subject().is_some_and(|it| it.digest == *digest),

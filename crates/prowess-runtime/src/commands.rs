@@ -8,7 +8,7 @@ mod caution;
 mod git;
 mod guard;
 mod history;
-mod kept;
+mod git_dirs;
 mod program;
 mod reader;
 mod scripts;
@@ -28,8 +28,8 @@ use crate::{policy::Policy, refusal::Refusal, subject::Subject};
 
 use self::program::Program;
 pub(crate) use self::{
+    git_dirs::GitDirs,
     guard::{Guard, ProtectedChange, ProtectedFiles},
-    kept::GitDirs,
     secrets::secrets,
     withheld::Withheld,
 };
@@ -95,7 +95,7 @@ pub(crate) fn plan(line: &str, directory: &Path, policy: &Policy) -> Result<Plan
     if let Some(hazard) = lint(line) {
         return Err(refused(&hazard.to_string(), "this is never allowed"));
     }
-    let mut place = Place {
+    let mut context = CommandContext {
         directory: &directory,
         policy,
         unlisted: Vec::new(),
@@ -103,11 +103,11 @@ pub(crate) fn plan(line: &str, directory: &Path, policy: &Policy) -> Result<Plan
         spelled_secrets: Vec::new(),
         matched_secrets: Vec::new(),
     };
-    let parts = steps(&script, &mut place)?;
-    let Place { unlisted, secrets, spelled_secrets, matched_secrets, .. } = place;
+    let parts = steps(&script, &mut context)?;
+    let CommandContext { unlisted, secrets, spelled_secrets, matched_secrets, .. } = context;
     let is_git = |it: &&PlannedProgram| it.program.is_git();
     if parts.iter().any(|it| is_git(&it))
-        && let Some(other) = parts.iter().find(|it| !is_git(it) && !kept::passes_by(it))
+        && let Some(other) = parts.iter().find(|it| !is_git(it) && !git_dirs::ignores_git(it))
     {
         let message = format!(
             "`{}` could read what is in `.git`, which is there for the `git` beside it",
@@ -233,7 +233,10 @@ fn contained(directory: &Path, policy: &Policy) -> Result<PathBuf, Refusal> {
     Err(refused(&format!("`{shown}` is not in a directory that commands may run in"), &hint))
 }
 
-fn steps(script: &ShellScript, place: &mut Place<'_>) -> Result<Vec<PlannedProgram>, Refusal> {
+fn steps(
+    script: &ShellScript,
+    context: &mut CommandContext<'_>,
+) -> Result<Vec<PlannedProgram>, Refusal> {
     let mut steps = Vec::new();
     for (at, pipeline) in script.0.iter().enumerate() {
         let is_last = at + 1 == script.0.len();
@@ -252,7 +255,7 @@ fn steps(script: &ShellScript, place: &mut Place<'_>) -> Result<Vec<PlannedProgr
         for (at, command) in pipeline.commands.iter().enumerate() {
             let is_last = at + 1 == pipeline.commands.len();
             let sign = if is_last { sign } else { " | " };
-            steps.push(PlannedProgram { sign, ..step(command, place)? });
+            steps.push(PlannedProgram { sign, ..step(command, context)? });
         }
     }
     if steps.is_empty() {
@@ -261,7 +264,10 @@ fn steps(script: &ShellScript, place: &mut Place<'_>) -> Result<Vec<PlannedProgr
     Ok(steps)
 }
 
-fn step(command: &ShellCommand, place: &mut Place<'_>) -> Result<PlannedProgram, Refusal> {
+fn step(
+    command: &ShellCommand,
+    context: &mut CommandContext<'_>,
+) -> Result<PlannedProgram, Refusal> {
     let CommandKind::Simple { assignments, words } = &command.kind else {
         return Err(refused("loops, conditions, groups and functions are not supported", STATIC));
     };
@@ -276,19 +282,19 @@ fn step(command: &ShellCommand, place: &mut Place<'_>) -> Result<PlannedProgram,
     }
     let mut words: Vec<Argument> = words.iter().map(argument).collect::<Result<_, _>>()?;
     let mut seen = Vec::new();
-    let program = allowed(&words, place, &mut seen)?;
+    let program = allowed(&words, context, &mut seen)?;
     words.remove(0);
     let is_git = program.is_git();
-    let arguments = if is_git { git::held(words, place.directory)? } else { words };
+    let arguments = if is_git { git::harden(words, context.directory)? } else { words };
     let step = PlannedProgram { program, seen, arguments, sign: "" };
     if is_git {
-        history::check(&step, place.directory, place.policy)?;
+        history::check(&step, context.directory, context.policy)?;
     }
     Ok(step)
 }
 
 /// The working directory of a command, and the policy on it.
-struct Place<'a> {
+struct CommandContext<'a> {
     directory: &'a Path,
     policy: &'a Policy,
     /// The parts that require approval.
@@ -299,7 +305,7 @@ struct Place<'a> {
     matched_secrets: Vec<PathBuf>,
 }
 
-impl Place<'_> {
+impl CommandContext<'_> {
     /// Records a question with this text instead of the refusal, if the policy can ask.
     fn ask_or(&mut self, refusal: Refusal, asked: &str) -> Result<(), Refusal> {
         if !self.policy.asks_about_commands() {
@@ -316,7 +322,7 @@ impl Place<'_> {
 /// of it, and of nested commands.
 fn allowed(
     words: &[Argument],
-    place: &mut Place<'_>,
+    context: &mut CommandContext<'_>,
     seen: &mut Vec<Vec<String>>,
 ) -> Result<Program, Refusal> {
     let Some(name) = words.first().filter(|it| !it.is_glob).map(|it| &it.text) else {
@@ -328,25 +334,25 @@ fn allowed(
             "use `working_directory` to run it elsewhere",
         ));
     }
-    let policy = place.policy;
+    let policy = context.policy;
     let commands = &policy.commands;
     let entries = commands.iter().map(|it| it.split_ascii_whitespace().collect::<Vec<_>>());
     let matching = entries
-        .filter_map(|it| Some((Program::matching(words, &it, place.directory, policy)?, it)));
+        .filter_map(|it| Some((Program::matching(words, &it, context.directory, policy)?, it)));
     let mut is_listed = true;
     let (program, spelled) = match matching.max_by_key(|it| it.1.len()) {
         Some((program, entry)) => (program?, entry.len()),
         None => {
             let refusal = unlisted(name, policy);
             let asked = format!("`{name}` is not listed in `policy.commands`");
-            place.ask_or(refusal, &asked)?;
+            context.ask_or(refusal, &asked)?;
             is_listed = false;
-            (Program::named(name, place.directory, policy)?, 1)
+            (Program::named(name, context.directory, policy)?, 1)
         }
     };
     if let Some(other) = program.disguise().filter(|it| !commands.iter().any(|own| own == it)) {
         let message = format!("`{name}` is another name for `{other}`, which is not allowed");
-        place.ask_or(refused(&message, &listed(policy)), &message)?;
+        context.ask_or(refused(&message, &listed(policy)), &message)?;
     }
     let own = program.names().take(1).map(str::to_owned);
     seen.push(own.chain(words[1..].iter().map(|it| it.text.clone())).collect());
@@ -359,22 +365,22 @@ fn allowed(
     // Words that the policy itself names need no further check.
     let rest = &words[spelled..];
     if program.names().any(secrets::tells_content) {
-        let named = |it: &Argument| secrets::named(it, place.directory, policy);
-        place.spelled_secrets.extend(words[1..spelled].iter().flat_map(named));
-        place.secrets.extend(rest.iter().flat_map(named));
-        let matched = |it: &Argument| secrets::matched(it, place.directory, policy);
-        place.matched_secrets.extend(rest.iter().flat_map(matched));
+        let named = |it: &Argument| secrets::named(it, context.directory, policy);
+        context.spelled_secrets.extend(words[1..spelled].iter().flat_map(named));
+        context.secrets.extend(rest.iter().flat_map(named));
+        let matched = |it: &Argument| secrets::matched(it, context.directory, policy);
+        context.matched_secrets.extend(rest.iter().flat_map(matched));
     }
     // `find` only looks for files, it does not read them.
     let reads = program.names().all(|it| it != "find");
-    if let Some(word) = rest.iter().find(|it| reads && git::is_inside(it, place.directory)) {
+    if let Some(word) = rest.iter().find(|it| reads && git::is_inside(it, context.directory)) {
         let who = if program.is_git() { "git reads for itself alone" } else { "only git reads" };
         let message = format!("`{}` leads into `.git`, which {who}", word.text);
         return Err(refused(&message, OUTSIDE));
     }
     for known in program.names() {
         if let Some(wrapped) = wrapper::wrapped(known, rest)? {
-            let inner = allowed(wrapped, place, seen)?;
+            let inner = allowed(wrapped, context, seen)?;
             if known == "xargs" && inner.names().any(caution::is_known) {
                 let inner = &wrapped[0].text;
                 return Err(refused(
@@ -388,7 +394,7 @@ fn allowed(
         let is_bare = spelled == 1;
         let mut inner = None;
         let checked = caution::check(known, rest, is_bare, |it| {
-            let allowed = allowed(it, place, seen).map(drop);
+            let allowed = allowed(it, context, seen).map(drop);
             allowed.inspect_err(|refusal| inner = Some(refusal.clone()))
         });
         match checked {
@@ -398,7 +404,7 @@ fn allowed(
             Err(_) if !is_listed => {}
             Err(refusal) => {
                 let asked = refusal.message.clone();
-                place.ask_or(refusal, &asked)?;
+                context.ask_or(refusal, &asked)?;
             }
             Ok(()) => {}
         }
@@ -461,7 +467,7 @@ fn argument(word: &Word) -> Result<Argument, Refusal> {
     let is_glob = pieces.iter().any(|it| it.1 && it.0.contains(is_sign));
     // An option is literal, even if a file has its name.
     if !is_glob || text.starts_with('-') {
-        return Ok(Argument::plain(&text));
+        return Ok(Argument::literal(&text));
     }
     // No matching file can be mistaken for an option.
     let mut quoted = if text.starts_with(is_sign) { "./".to_owned() } else { String::new() };
@@ -478,7 +484,7 @@ fn argument(word: &Word) -> Result<Argument, Refusal> {
 
 impl Argument {
     /// Creates a literal.
-    fn plain(text: &str) -> Self {
+    fn literal(text: &str) -> Self {
         Self { text: text.to_owned(), quoted: quote(text), is_glob: false }
     }
 }

@@ -76,7 +76,7 @@ impl SkillRecord {
     }
 
     /// Returns a skill for disclosure: whatever its type, all of it is text.
-    pub(crate) fn told(skill: &Skill) -> Result<Self, ReadError> {
+    pub(crate) fn for_disclosure(skill: &Skill) -> Result<Self, ReadError> {
         let content = skill.instructions()?;
         Ok(match Self::new(skill.manifest.clone(), &content) {
             Ok(entry) if entry.manifest.kind == Type::Instruction => {

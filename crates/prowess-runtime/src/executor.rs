@@ -406,7 +406,7 @@ impl Executor {
         let directory = folder.as_deref().map(|it| ("SKILL_DIR", text(it)));
         let own = [("SKILL_NAME", skill.to_owned()), ("PARAMS_FILE", text(&file))];
         let own = own.into_iter().chain(directory).map(|(name, value)| (name.to_owned(), value));
-        let links = arguments.place(&work)?;
+        let links = arguments.create_links(&work)?;
         let Programs { path, reads } = self.programs(&mut argv, &programs, &environments)?;
         argv.extend(arguments.words);
         let may_write = |it: &PathBuf| {
@@ -459,7 +459,7 @@ impl Executor {
             outcome.message.get_or_insert(message);
         }
         if let Some(handover) = handover {
-            handover.take(&work, &links, self.limits.work, &mut outcome);
+            handover.copy_files(&work, &links, self.limits.work, &mut outcome);
         }
         Ok(outcome)
     }

@@ -48,7 +48,13 @@ impl Handover {
 
     /// Copies the files of a run, except for links that were given to it, up to a size limit; the
     /// outcome lists the files that were not copied.
-    pub(crate) fn take(&self, work: &Work, links: &[PathBuf], most: u64, outcome: &mut Outcome) {
+    pub(crate) fn copy_files(
+        &self,
+        work: &Work,
+        links: &[PathBuf],
+        most: u64,
+        outcome: &mut Outcome,
+    ) {
         let left = match work.list() {
             Ok(left) => left,
             Err(error) => return failed(outcome, Outcome::error(OutcomeStatus::Failed, &error)),

@@ -121,7 +121,7 @@ pub use crate::{
     strict_json::strict_json,
     texts::{Texts, texts},
     tool::{Action, CommandPreview, ReadyFuture, Tool, ToolFuture},
-    tool_format::{ToolFormat, plain_schema},
+    tool_format::{ToolFormat, simplify_schema},
     tool_parameters::{ToolParameter, tool_parameters, unknown_parameters},
     toolbox::{Calls, Toolbox, takes_parameters},
     tools::{

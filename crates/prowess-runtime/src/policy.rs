@@ -209,7 +209,7 @@ impl Policy {
 
     /// Returns a path relative to the nearest root.
     pub(crate) fn inside(&self, path: &Path) -> PathBuf {
-        let path = plain(path);
+        let path = normalize(path);
         let roots = self.roots.iter().flat_map(|it| [it.clone(), ResolvedPath::of(it).end]);
         let inside = roots.filter_map(|it| path.strip_prefix(it).ok().map(Path::to_owned));
         inside.min_by_key(|it| it.components().count()).unwrap_or(path)
@@ -217,7 +217,8 @@ impl Policy {
 
     /// Whether nobody may use a path: it is withheld, or a rule denies it to everybody.
     pub(crate) fn withholds(&self, path: &Path) -> bool {
-        let is_denied = |it: &Path| self.denied().any(|pattern| self.lies(it, pattern, Any));
+        let is_denied =
+            |it: &Path| self.denied().any(|pattern| self.path_matches(it, pattern, Any));
         self.withheld.iter().any(|it| lies_in(path, &ResolvedPath::of(it).end))
             || path.ancestors().any(is_denied)
     }
@@ -232,8 +233,8 @@ impl Policy {
 
     /// Whether a path matches a pattern: in all of its readings, or in any of them. The readings
     /// are the path as written, and with links resolved.
-    pub(crate) fn lies(&self, path: &Path, pattern: &str, readings: Readings) -> bool {
-        let written = plain(path);
+    pub(crate) fn path_matches(&self, path: &Path, pattern: &str, readings: Readings) -> bool {
+        let written = normalize(path);
         let led = real(&written);
         let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
         let fitting = |path: &Path| {
@@ -258,16 +259,16 @@ pub(crate) enum Readings {
 }
 
 /// Removes `.` and `..` from a path, without resolving links.
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
+fn normalize(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
     for part in path.components() {
         match part {
             Component::CurDir => {}
-            Component::ParentDir => drop(plain.pop()),
-            part => plain.push(part),
+            Component::ParentDir => drop(normal.pop()),
+            part => normal.push(part),
         }
     }
-    plain
+    normal
 }
 
 /// Resolves the links of a path, as far as it exists.

@@ -66,7 +66,7 @@ impl HostRemedy {
     fn with(&self, host: &str) -> String {
         match self {
             Self::Flag(flag) => format!("run with `{flag} {host}`"),
-            Self::Setting { key, .. } => format!("add `{host}` to `{key}`{}", self.place()),
+            Self::Setting { key, .. } => format!("add `{host}` to `{key}`{}", self.in_file()),
         }
     }
 
@@ -79,13 +79,13 @@ impl HostRemedy {
                     true => format!("`{address}`"),
                     false => "its address".to_owned(),
                 };
-                format!("add {address} to `{key}`{} as well", self.place())
+                format!("add {address} to `{key}`{} as well", self.in_file())
             }
         }
     }
 
     /// Returns the file of a setting as a phrase that follows its key.
-    fn place(&self) -> String {
+    fn in_file(&self) -> String {
         match self {
             Self::Setting { file: Some(file), .. } => format!(" in `{}`", file.display()),
             Self::Setting { file: None, .. } | Self::Flag(_) => String::new(),
@@ -243,8 +243,8 @@ impl Client {
         self.log.refuse_unknown("there were too many connections at once");
         let (text, length) = (answer::TOO_MANY, answer::TOO_MANY.len());
         let head = "HTTP/1.1 503 Too many connections at once\r\nConnection: close\r\n";
-        let said = format!("{head}Content-Length: {length}\r\n\r\n{text}");
+        let response = format!("{head}Content-Length: {length}\r\n\r\n{text}");
         // The buffer of a fresh socket is large enough for this.
-        let _ = stream.into_std().and_then(|mut it| it.write_all(said.as_bytes()));
+        let _ = stream.into_std().and_then(|mut it| it.write_all(response.as_bytes()));
     }
 }

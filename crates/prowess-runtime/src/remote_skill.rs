@@ -82,7 +82,7 @@ impl RemoteSkills {
             };
             match read {
                 Ok(skill) => all.skills.push(skill),
-                Err(why) => all.refused.push((shown(uri), why)),
+                Err(why) => all.refused.push((excerpt(uri), why)),
             }
         }
         all.tell_apart();
@@ -133,7 +133,7 @@ impl RemoteSkill {
         let name = text("name").filter(|it| is_plain_name(it));
         let name = name.ok_or("its name is not one that a skill can have")?;
         if folder != name {
-            return Err(format!("its name is `{name}`, and its URI says `{}`", shown(folder)));
+            return Err(format!("its name is `{name}`, and its URI says `{}`", excerpt(folder)));
         }
         let fits = |it: &&str| !it.trim().is_empty() && it.chars().count() <= DESCRIPTION;
         let description = text("description").filter(fits);
@@ -177,7 +177,7 @@ impl RemoteSkill {
             _ => true,
         };
         match keys.into_iter().find(is_other) {
-            Some(key) => Err(format!("its `{}` is not the one that was listed", shown(key))),
+            Some(key) => Err(format!("its `{}` is not the one that was listed", excerpt(key))),
             None => Ok(()),
         }
     }
@@ -212,7 +212,7 @@ fn files(base: &str, listed: &Value) -> Result<Vec<RemoteFile>, String> {
     let mut files = Vec::with_capacity(listed.len());
     for file in listed {
         let uri = file["uri"].as_str().ok_or("the URI of a file is no text")?;
-        let of = |why: &str| format!("its file `{}`: {why}", shown(uri));
+        let of = |why: &str| format!("its file `{}`: {why}", excerpt(uri));
         let below = uri.strip_prefix(base).ok_or_else(|| of("it is outside of the skill"))?;
         parts(uri).map_err(|why| of(&why))?;
         let path = below.split('/').map(part).collect::<Result<Vec<_>, _>>();
@@ -299,7 +299,7 @@ fn is_seen(c: &char) -> bool {
     !c.is_control() && get_general_category(*c) != GeneralCategory::Format
 }
 
-fn shown(text: &str) -> String {
+fn excerpt(text: &str) -> String {
     one_line(text).chars().take(SHOWN).collect()
 }
 

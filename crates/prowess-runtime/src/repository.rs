@@ -137,21 +137,21 @@ fn paths(settings: &str, work_tree: &Path, directory: &Path) -> Vec<PathBuf> {
         // The home directory is unknown here; settings in it are protected by their names.
         if !value.is_empty() && !value.starts_with('~') {
             let path = from.join(value);
-            paths.push(fs::canonicalize(&path).unwrap_or_else(|_| plain(&path)));
+            paths.push(fs::canonicalize(&path).unwrap_or_else(|_| normalize(&path)));
         }
     }
     paths
 }
 
 /// Removes `.` and `..` from a path.
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
+fn normalize(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
     for part in path.components() {
         match part {
-            std::path::Component::ParentDir => drop(plain.pop()),
+            std::path::Component::ParentDir => drop(normal.pop()),
             std::path::Component::CurDir => {}
-            part => plain.push(part),
+            part => normal.push(part),
         }
     }
-    plain
+    normal
 }

@@ -59,8 +59,8 @@ impl Roots {
         });
         let place = found.map_err(|error| self.outcome(path, &error))?;
         // A link may lead to an excluded path.
-        let is_withheld = is_of_git(&place.path) || has(&self.withheld, &place.absolute());
-        if is_withheld { Err(kept(path)) } else { Ok(place) }
+        let is_withheld = is_of_git(&place.path) || is_in_any(&self.withheld, &place.absolute());
+        if is_withheld { Err(protected_path(path)) } else { Ok(place) }
     }
 
     /// Finds a file to write, existing or not, without following links.
@@ -68,10 +68,10 @@ impl Roots {
         let (root, inside) = self.find(path).map_err(|error| self.outcome(path, &error))?;
         let place = Place { root, path: inside.to_owned() };
         let there = place.absolute();
-        if has(&self.withheld, &there) {
-            return Err(kept(path));
+        if is_in_any(&self.withheld, &there) {
+            return Err(protected_path(path));
         }
-        if is_protected(inside) || has(&self.protected, &there) {
+        if is_protected(inside) || is_in_any(&self.protected, &there) {
             let message = format!("`{path}` is protected: it controls what an agent may do");
             return Err(Outcome::bad(OutcomeStatus::Refused, message).into());
         }
@@ -91,7 +91,7 @@ impl Roots {
     pub(crate) fn outcome(&self, path: &str, error: &RootError) -> Box<Outcome> {
         let bad = |status, message| Box::new(Outcome::bad(status, message));
         match error {
-            RootError::Outside { .. } if is_of_git(Path::new(path)) => kept(path),
+            RootError::Outside { .. } if is_of_git(Path::new(path)) => protected_path(path),
             RootError::Outside { .. } => self.outside(path),
             RootError::NotRegular { .. } => {
                 bad(OutcomeStatus::Refused, format!("`{path}` is not a regular file"))
@@ -139,7 +139,7 @@ impl Place<'_> {
 }
 
 /// Creates the outcome for an excluded path.
-fn kept(path: &str) -> Box<Outcome> {
+fn protected_path(path: &str) -> Box<Outcome> {
     let outcome =
         Outcome::bad(OutcomeStatus::Refused, format!("`{path}` is protected from all tools"));
     let is_of_git = is_of_git(Path::new(path));
@@ -147,7 +147,7 @@ fn kept(path: &str) -> Box<Outcome> {
 }
 
 /// Whether a path is one of these or inside of one.
-fn has(paths: &[PathBuf], path: &Path) -> bool {
+fn is_in_any(paths: &[PathBuf], path: &Path) -> bool {
     paths.iter().any(|it| lies_in(path, it))
 }
 

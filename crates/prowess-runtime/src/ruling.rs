@@ -270,7 +270,7 @@ impl Policy {
             }
             Action::Read(_) | Action::Write(_) => fitting.into_iter().any(|it| {
                 let lies = |pattern: &str| {
-                    requested.action.path().is_some_and(|it| self.lies(it, pattern, All))
+                    requested.action.path().is_some_and(|it| self.path_matches(it, pattern, All))
                 };
                 it.argument.is_none_or(lies)
             }),
@@ -320,12 +320,12 @@ impl Policy {
         };
         let path = |it: &String| match requested.action {
             Action::Read(_) | Action::Write(_) | Action::Resource { .. } => {
-                requested.action.path().is_some_and(|path| self.lies(path, it, all))
+                requested.action.path().is_some_and(|path| self.path_matches(path, it, all))
             }
             // A permission to read a file is not a permission for the actions of the skill.
             Action::Execute(entry) | Action::Disclose(entry) if all == Any => {
                 let document = entry.folder.as_ref().map(|it| it.join("SKILL.md"));
-                document.is_some_and(|path| self.lies(&path, it, all))
+                document.is_some_and(|path| self.path_matches(&path, it, all))
             }
             _ => false,
         };

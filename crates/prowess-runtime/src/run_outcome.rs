@@ -17,7 +17,7 @@ impl From<RunResult> for Outcome {
         };
         let lacks_memory = result.level == SandboxLevel::Landlock
             && status == OutcomeStatus::Failed
-            && wanted_shared_memory(&result.stderr);
+            && mentions_shared_memory(&result.stderr);
         Self {
             message: result.message,
             hint: lacks_memory.then(|| SHARED_MEMORY.to_owned()),
@@ -75,6 +75,6 @@ const SHARED_MEMORY: &str = "shared memory and named semaphores, which Python's 
                              the sandbox level *strong*; see `prowess sandbox`";
 
 /// Whether the errors of a program mention shared memory.
-fn wanted_shared_memory(stderr: &CapturedText) -> bool {
+fn mentions_shared_memory(stderr: &CapturedText) -> bool {
     ["SemLock", "/dev/shm", "shm_open", "sem_open"].iter().any(|it| stderr.text.contains(it))
 }

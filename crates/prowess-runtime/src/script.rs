@@ -74,7 +74,7 @@ impl Script {
         let path = path.strip_prefix("./").unwrap_or(path).to_owned();
         let bytes = skill.read(&path)?;
         if let Some(folder) = skill.absolute_folder() {
-            stays(&folder, &path)?;
+            refuse_foreign_link(&folder, &path)?;
         }
         let Ok(text) = String::from_utf8(bytes) else { return Err(ScriptError::Binary { path }) };
         let Some(interpreter) = interpreter(&path, &text) else {
@@ -154,7 +154,7 @@ impl Script {
 
 /// Refuses a script that is a link to a file of another skill, which an approval of this one would
 /// not cover.
-fn stays(folder: &Path, path: &str) -> Result<(), ScriptError> {
+fn refuse_foreign_link(folder: &Path, path: &str) -> Result<(), ScriptError> {
     let Ok(real) = fs::canonicalize(folder.join(path)) else { return Ok(()) };
     let own = fs::canonicalize(folder).ok();
     let Some(other) = skill_of(&real).filter(|it| own.as_deref() != Some(it)) else {
@@ -168,12 +168,12 @@ fn stays(folder: &Path, path: &str) -> Result<(), ScriptError> {
 pub(crate) fn files(skill: &Skill) -> Result<Vec<SkillFile>, ScriptError> {
     match skill.absolute_folder() {
         Some(folder) => Ok(SkillFolder::from(folder).files()?.to_vec()),
-        None => kept(skill),
+        None => memory_files(skill),
     }
 }
 
 /// Returns all files of a skill that is not on disk.
-fn kept(skill: &Skill) -> Result<Vec<SkillFile>, ScriptError> {
+fn memory_files(skill: &Skill) -> Result<Vec<SkillFile>, ScriptError> {
     let kind = FileKind::Plain(MODE);
     let file = |path: &str| Ok(SkillFile { path: path.to_owned(), kind, bytes: skill.read(path)? });
     skill.resources().iter().map(|it| file(&it.path)).collect()

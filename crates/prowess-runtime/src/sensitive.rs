@@ -228,7 +228,7 @@ const AGENT_FOLDERS: &[&str] = &[".agents", ".agent", ".github/instructions", ".
 /// Returns the reason to ask before a file is read; `None` if it is not secret. The path is
 /// relative to a root.
 pub(crate) fn secret(path: &Path) -> Option<&'static str> {
-    if lies_in_any(path, SECRET_FOLDERS) {
+    if is_in_any(path, SECRET_FOLDERS) {
         return Some("files in this folder may be secret");
     }
     let name = path.file_name()?.to_string_lossy().to_lowercase();
@@ -260,7 +260,7 @@ pub(crate) fn guarded(path: &Path) -> Option<&'static str> {
 /// Returns the reason why a file should not be written unnoticed: agents and programs act on it.
 pub(crate) fn acted_on(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_string_lossy().to_lowercase();
-    let of_agents = || lies_in_any(path, AGENT_FOLDERS).then_some("agents follow its instructions");
+    let of_agents = || is_in_any(path, AGENT_FOLDERS).then_some("agents follow its instructions");
     named(ACTED_ON, &name).or_else(of_agents)
 }
 
@@ -286,7 +286,7 @@ fn named(rows: Rows, name: &str) -> Option<&'static str> {
 }
 
 /// Whether a path is one of these folders or inside of one.
-fn lies_in_any(path: &Path, folders: &[&str]) -> bool {
+fn is_in_any(path: &Path, folders: &[&str]) -> bool {
     let text = format!("/{}/", path.to_string_lossy().to_lowercase());
     folders.iter().any(|it| text.contains(&format!("/{it}/")))
 }

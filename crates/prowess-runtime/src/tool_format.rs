@@ -18,14 +18,14 @@ pub enum ToolFormat {
 
 impl ToolFormat {
     /// Formats a tool; `None` if its name is unsupported, or its input is not an object.
-    pub fn tell(self, tool: &dyn Tool) -> Option<Value> {
+    pub fn format(self, tool: &dyn Tool) -> Option<Value> {
         let (name, description) = (tool.name(), tool.description());
         let is_letter = |it: u8| it.is_ascii_alphanumeric() || it == b'_' || it == b'-';
         let most = if self == Self::OpenAi { 64 } else { 128 };
         if name.is_empty() || name.len() > most || !name.bytes().all(is_letter) {
             return None;
         }
-        let schema = plain_schema(tool.input_schema());
+        let schema = simplify_schema(tool.input_schema());
         if schema.get("type")? != "object" {
             return None;
         }
@@ -41,7 +41,7 @@ impl ToolFormat {
                 let mut told =
                     json!({"name": name, "description": description, "inputSchema": schema});
                 if let Some(schema) = tool.output_schema() {
-                    told["outputSchema"] = plain(schema);
+                    told["outputSchema"] = object_schema(schema);
                 }
                 told
             }
@@ -59,13 +59,13 @@ impl ToolFormat {
 
 /// Simplifies the input schema of a tool for a model, always as that of an object: without its own
 /// title and description, the sizes of numbers, and null for optional values.
-pub fn plain_schema(mut schema: Value) -> Value {
-    lean(&mut schema);
-    plain(schema)
+pub fn simplify_schema(mut schema: Value) -> Value {
+    remove_details(&mut schema);
+    object_schema(schema)
 }
 
 /// Removes the title and description of a schema; always returns that of an object.
-fn plain(schema: Value) -> Value {
+fn object_schema(schema: Value) -> Value {
     let Value::Object(mut schema) = schema else { return json!({"type": "object"}) };
     for noise in ["$schema", "title", "description"] {
         schema.remove(noise);
@@ -78,7 +78,7 @@ fn plain(schema: Value) -> Value {
 const SIZES: &[&str] =
     &["uint", "uint8", "uint16", "uint32", "uint64", "int", "int32", "int64", "float", "double"];
 
-fn lean(schema: &mut Value) {
+fn remove_details(schema: &mut Value) {
     let Some(schema) = schema.as_object_mut() else { return };
     if schema.get("format").and_then(Value::as_str).is_some_and(|it| SIZES.contains(&it)) {
         schema.remove("format");
@@ -86,17 +86,17 @@ fn lean(schema: &mut Value) {
     let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
     for (name, property) in properties.into_iter().flatten() {
-        lean(property);
+        remove_details(property);
         if required.iter().all(|it| it != name) {
             without_null(property);
         }
     }
     for inner in ["items", "additionalProperties"] {
-        schema.get_mut(inner).into_iter().for_each(lean);
+        schema.get_mut(inner).into_iter().for_each(remove_details);
     }
     for choice in ["allOf", "anyOf", "oneOf"] {
         let choices = schema.get_mut(choice).and_then(Value::as_array_mut);
-        choices.into_iter().flatten().for_each(lean);
+        choices.into_iter().flatten().for_each(remove_details);
     }
 }
 

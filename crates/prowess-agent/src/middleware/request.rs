@@ -10,7 +10,7 @@ use std::{
 };
 
 use prowess::{FittedPrompt, Message, Offer, Prompt, Role};
-use prowess_runtime::{Active, Tool, plain_schema};
+use prowess_runtime::{Active, Tool, simplify_schema};
 use serde_json::json;
 
 use crate::{
@@ -252,7 +252,7 @@ impl Request {
                 None => ToolDefinition {
                     name: tool.name().to_owned(),
                     description: tool.description().into_owned(),
-                    input_schema: plain_schema(tool.input_schema()),
+                    input_schema: simplify_schema(tool.input_schema()),
                 },
             };
             described.push((tool.clone(), offered));

@@ -8,7 +8,7 @@ use prowess::{
 };
 use prowess_cli::settings::{Config, Ratio};
 use prowess_runtime::{
-    Authorizer, DenyAll, PermittedSkills, SkillProvider, fresh_marker, plain_schema,
+    Authorizer, DenyAll, PermittedSkills, SkillProvider, fresh_marker, simplify_schema,
 };
 use serde_json::{Value as Json, json};
 
@@ -188,7 +188,7 @@ fn tools(library: &Library) -> Vec<Json> {
     let tool = json!({
         "name": "use_skill",
         "description": schema.get("description"),
-        "input_schema": plain_schema(schema.into()),
+        "input_schema": simplify_schema(schema.into()),
     });
     library.skills().next().map(|_| tool).into_iter().collect()
 }

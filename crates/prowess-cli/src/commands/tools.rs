@@ -74,7 +74,7 @@ pub(crate) fn run(
     };
     let mut told = Vec::new();
     for tool in tools {
-        match tool_format.tell(&**tool) {
+        match tool_format.format(&**tool) {
             Some(tool) => told.push(tool),
             None => printer.warning(&format!(
                 "the tool `{}` cannot be offered to models: its name has characters other than `a-z0-9_-`, or its parameters are not an object",

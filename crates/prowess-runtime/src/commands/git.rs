@@ -50,21 +50,22 @@ const RUNNING: &[&str] =
 const HINT: &str = "look at the settings of the repository, and run git yourself";
 
 /// Returns the arguments to start git with, if no repository in use configures a program.
-pub(super) fn held(words: Vec<Argument>, directory: &Path) -> Result<Vec<Argument>, Refusal> {
-    let (at, directory) = told(&words, directory);
+pub(super) fn harden(words: Vec<Argument>, directory: &Path) -> Result<Vec<Argument>, Refusal> {
+    let (at, directory) = subcommand(&words, directory);
     directory.ancestors().try_for_each(repository)?;
-    let mut held = vec![Argument::plain("--no-pager"), Argument::plain("--no-optional-locks")];
+    let mut hardened =
+        vec![Argument::literal("--no-pager"), Argument::literal("--no-optional-locks")];
     for setting in SETTINGS {
-        held.extend([Argument::plain("-c"), Argument::plain(setting)]);
+        hardened.extend([Argument::literal("-c"), Argument::literal(setting)]);
     }
     let inside = words.get(at).is_some_and(|it| LOOKING_INSIDE.contains(&&*it.text));
     for (index, word) in words.into_iter().enumerate() {
-        held.push(word);
+        hardened.push(word);
         if inside && index == at {
-            held.push(Argument::plain("--ignore-submodules=dirty"));
+            hardened.push(Argument::literal("--ignore-submodules=dirty"));
         }
     }
-    Ok(held)
+    Ok(hardened)
 }
 
 /// Whether a word leads into a `.git` directory, which may contain tokens.
@@ -91,7 +92,7 @@ pub(super) fn has_git(path: &Path) -> bool {
 }
 
 /// Returns the position of the subcommand, and the directory that git runs in.
-pub(super) fn told(words: &[Argument], directory: &Path) -> (usize, PathBuf) {
+pub(super) fn subcommand(words: &[Argument], directory: &Path) -> (usize, PathBuf) {
     let (mut at, mut directory) = (0, directory.to_owned());
     while let Some(option) = words.get(at).map(|it| &*it.text).filter(|it| it.starts_with('-')) {
         if option == "-C" {

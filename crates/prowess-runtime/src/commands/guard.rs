@@ -324,7 +324,7 @@ impl Guard {
                 continue;
             }
             gone.push(path);
-            repair.said.push(match away(path, &self.trash) {
+            repair.said.push(match move_to_trash(path, &self.trash) {
                 Ok(to) => {
                     format!("`{}` was {what}{by}: moved to `{}`", path.display(), to.display())
                 }
@@ -336,7 +336,8 @@ impl Guard {
         }
         for (path, file) in &self.before.files {
             // Files outside of the searched directories are checked individually.
-            let seen = || after.files.get(path).cloned().or_else(|| look(path, &mut { SIZE }));
+            let seen =
+                || after.files.get(path).cloned().or_else(|| read_entry(path, &mut { SIZE }));
             let now = if gone.iter().any(|it| path.starts_with(it)) { None } else { seen() };
             let is_same = now.as_ref().is_some_and(|it| is_same(it, file));
             if is_same || was_safe(path) || !self.before.is_missed(path, &after) {
@@ -407,10 +408,10 @@ impl GuardedFiles {
                 // In place of git's own directory, a file or link leads to another one.
                 let leads = is_git(&path) && !is_directory;
                 if place(&path).is_some() || leads || own.contains(&path) {
-                    seen.take_in(path, &directory);
+                    seen.add_protected(path, &directory);
                 } else if !is_directory && !is_git(&directory) && is_sensitive(&path) {
                     seen.sensitive.insert(path.clone());
-                    seen.take_in(path, &directory);
+                    seen.add_protected(path, &directory);
                 } else if is_directory && !is_git(&directory) {
                     open.push_back(path);
                 }
@@ -419,7 +420,7 @@ impl GuardedFiles {
         }
         for path in named {
             if let Some(directory) = path.parent() {
-                seen.take_in(path.clone(), directory);
+                seen.add_protected(path.clone(), directory);
             }
         }
         seen.follow_links(places);
@@ -447,7 +448,7 @@ impl GuardedFiles {
                 self.led.insert(path.clone(), link.clone());
                 let known: BTreeSet<PathBuf> = self.below(&path).map(|it| it.0.clone()).collect();
                 let Some(directory) = path.parent().map(Path::to_owned) else { continue };
-                self.take_in(path.clone(), &directory);
+                self.add_protected(path.clone(), &directory);
                 let new = self.below(&path).filter(|it| !known.contains(it.0));
                 let new: Vec<(PathBuf, Option<PathBuf>)> =
                     new.map(|it| (it.0.clone(), is_link(it))).collect();
@@ -499,13 +500,13 @@ impl GuardedFiles {
                 && let Some(directory) = path.parent()
                 && fs::symlink_metadata(path).is_ok()
             {
-                self.take_in(path.clone(), directory);
+                self.add_protected(path.clone(), directory);
             }
         }
     }
 
     /// Adds an entry protected by its name, with all its contents.
-    fn take_in(&mut self, path: PathBuf, directory: &Path) {
+    fn add_protected(&mut self, path: PathBuf, directory: &Path) {
         if let (Ok(home), Some(name)) = (fs::metadata(directory), path.file_name()) {
             let home = (home.dev(), home.ino(), name.to_owned());
             self.homes.insert(home.clone(), path.clone());
@@ -518,7 +519,7 @@ impl GuardedFiles {
                 true => &mut self.sensitive_room,
                 false => &mut self.room,
             };
-            let Some(mut file) = look(&path, room) else { continue };
+            let Some(mut file) = read_entry(&path, room) else { continue };
             count += 1;
             if path.file_name().is_some_and(|it| it == "HEAD") {
                 // Git writes it at every checkout: only its existence matters.
@@ -591,7 +592,7 @@ fn is_same(a: &File, b: &File) -> bool {
 }
 
 /// Reads the entry at a path, with its bytes as long as there is room.
-fn look(path: &Path, room: &mut u64) -> Option<File> {
+fn read_entry(path: &Path, room: &mut u64) -> Option<File> {
     let metadata = fs::symlink_metadata(path).ok()?;
     Some(if metadata.is_dir() {
         File::Directory
@@ -613,7 +614,7 @@ fn is_directory(path: &Path) -> bool {
 }
 
 /// Moves the entry at a path to its own directory in the trash; returns the new path.
-fn away(path: &Path, trash: &Path) -> io::Result<PathBuf> {
+fn move_to_trash(path: &Path, trash: &Path) -> io::Result<PathBuf> {
     fs::create_dir_all(trash)?;
     let into = tempfile::Builder::new().prefix("prowess-trash-").tempdir_in(trash)?;
     let to = into.path().join(path.file_name().ok_or(io::ErrorKind::InvalidInput)?);

@@ -103,8 +103,8 @@ pub(super) fn check(
     directory: &Path,
     policy: &Policy,
 ) -> Result<(), Refusal> {
-    let words: Vec<Argument> = step.seen[0][1..].iter().map(|it| Argument::plain(it)).collect();
-    let (at, directory) = git::told(&words, directory);
+    let words: Vec<Argument> = step.seen[0][1..].iter().map(|it| Argument::literal(it)).collect();
+    let (at, directory) = git::subcommand(&words, directory);
     let top = directory.ancestors().find(|it| it.join(".git").exists()).unwrap_or(&directory);
     let Some(denied) = policy.denied().find(|it| is_near(it, top)) else { return Ok(()) };
     let Some(word) = words.get(at) else { return Ok(()) };

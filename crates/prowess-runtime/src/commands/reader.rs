@@ -131,16 +131,16 @@ pub(super) fn only_reads(words: &[String]) -> bool {
     let Some((name, rest)) = words.split_first() else { return true };
     let name = name.rsplit('/').next().unwrap_or(name);
     let is_reader = match name {
-        "git" => told(rest).is_none_or(|it| GIT.contains(&it)),
+        "git" => git_subcommand(rest).is_none_or(|it| GIT.contains(&it)),
         name => READERS.contains(&name),
     };
     // A policy may spell out an option that writes.
-    let words: Vec<Argument> = rest.iter().map(|it| Argument::plain(it)).collect();
+    let words: Vec<Argument> = rest.iter().map(|it| Argument::literal(it)).collect();
     is_reader && caution::check(name, &words, true, |_| Ok(())).is_ok()
 }
 
 /// Returns the subcommand of git.
-fn told(words: &[String]) -> Option<&str> {
+fn git_subcommand(words: &[String]) -> Option<&str> {
     let mut words = words.iter();
     loop {
         match &**words.next()? {

@@ -67,18 +67,19 @@ fn sed_program(program: &str) -> Result<(), String> {
         match first {
             // An address, or a separator of addresses.
             '0'..='9' | '$' | ',' | '!' | '~' | '+' => rest = &rest[1..],
-            '/' => rest = past(&rest[1..], '/').ok_or_else(bad)?,
+            '/' => rest = skip_past(&rest[1..], '/').ok_or_else(bad)?,
             'p' | 'd' | 'q' | '=' | 'n' | 'D' | 'P' | 'N' | 'g' | 'G' | 'h' | 'H' | 'x' => {
-                rest = ended(&rest[1..]).ok_or_else(bad)?;
+                rest = end_command(&rest[1..]).ok_or_else(bad)?;
             }
             's' | 'y' => {
                 let sign = rest[1..].chars().next().filter(|it| it.is_ascii_punctuation());
                 let sign = sign.filter(|it| *it != '\\').ok_or_else(bad)?;
                 let pattern = &rest[2..];
-                let replacement = past(pattern, sign).ok_or_else(bad)?;
-                let flags = past(replacement, sign).ok_or_else(bad)?;
+                let replacement = skip_past(pattern, sign).ok_or_else(bad)?;
+                let flags = skip_past(replacement, sign).ok_or_else(bad)?;
                 let is_flag = |c: char| c.is_ascii_digit() || matches!(c, 'g' | 'p' | 'i' | 'I');
-                rest = ended(flags.trim_start_matches(is_flag)).ok_or_else(|| flags.to_owned())?;
+                rest = end_command(flags.trim_start_matches(is_flag))
+                    .ok_or_else(|| flags.to_owned())?;
             }
             _ => return Err(bad()),
         }
@@ -86,7 +87,7 @@ fn sed_program(program: &str) -> Result<(), String> {
 }
 
 /// Returns the text after the next unescaped delimiter.
-fn past(text: &str, sign: char) -> Option<&str> {
+fn skip_past(text: &str, sign: char) -> Option<&str> {
     let mut chars = text.char_indices();
     while let Some((at, c)) = chars.next() {
         match c {
@@ -100,7 +101,7 @@ fn past(text: &str, sign: char) -> Option<&str> {
 }
 
 /// Returns the text, if a command can end here.
-fn ended(text: &str) -> Option<&str> {
+fn end_command(text: &str) -> Option<&str> {
     let behind = text.trim_start_matches([' ', '\t']);
     (behind.is_empty() || behind.starts_with([';', '\n'])).then_some(behind)
 }

@@ -39,7 +39,7 @@ impl Withheld {
         let denied: Vec<&str> = denied.collect();
         for root in &policy.roots {
             for pattern in &denied {
-                withheld.take(&root.join(pattern), policy);
+                withheld.add_target(&root.join(pattern), policy);
             }
         }
         // The contents of a denied folder are denied with it.
@@ -47,13 +47,13 @@ impl Withheld {
         let is_open = |it: &&str| it.contains(['*', '?']) && !is_below(it);
         let open: Vec<&str> = denied.iter().copied().filter(is_open).collect();
         if !open.is_empty() {
-            withheld.look(&open, policy);
+            withheld.search(&open, policy);
         }
         withheld
     }
 
     /// Searches for matches of a pattern in the roots and below, the nearest directories first.
-    fn look(&mut self, patterns: &[&str], policy: &Policy) {
+    fn search(&mut self, patterns: &[&str], policy: &Policy) {
         let real = |it: &PathBuf| fs::canonicalize(it).ok();
         let roots: Vec<(&PathBuf, PathBuf)> =
             policy.roots.iter().filter_map(|it| Some((it, real(it)?))).collect();
@@ -77,7 +77,7 @@ impl Withheld {
             for entry in listing::entries(&directory) {
                 let path = entry.path();
                 if is_denied(&path) {
-                    self.take(&path, policy);
+                    self.add_target(&path, policy);
                 } else if entry.file_type().is_ok_and(|it| it.is_dir()) {
                     open.push_back(path);
                 }
@@ -86,7 +86,7 @@ impl Withheld {
     }
 
     /// Adds the target of a path, if it exists and is in the roots: others are inaccessible anyway.
-    fn take(&mut self, path: &Path, policy: &Policy) {
+    fn add_target(&mut self, path: &Path, policy: &Policy) {
         let Ok(real) = fs::canonicalize(path) else { return };
         let mut roots = policy.roots.iter().filter_map(|it| fs::canonicalize(it).ok());
         if roots.any(|it| real.starts_with(it)) {

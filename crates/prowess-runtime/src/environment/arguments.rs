@@ -76,7 +76,7 @@ impl ScriptArguments {
     }
 
     /// Creates links in the work directory, in which the script starts; returns their paths.
-    pub(crate) fn place(&self, work: &Work) -> io::Result<Vec<PathBuf>> {
+    pub(crate) fn create_links(&self, work: &Work) -> io::Result<Vec<PathBuf>> {
         let mut placed = Vec::new();
         let mut links: Vec<_> = self.links.iter().collect();
         // A folder before its contents.
@@ -164,7 +164,7 @@ mod tests {
         let reads: Vec<&Path> = found.reads.iter().map(PathBuf::as_path).collect();
         assert_eq!(reads, [&*absolute, &b, &absolute, &outside, &absolute]);
         let work = Work::new().unwrap();
-        found.place(&work).unwrap();
+        found.create_links(&work).unwrap();
         assert_eq!(fs::read_to_string(work.path().join("sub/b.pdf")).unwrap(), "sub/b.pdf");
         let plain = ScriptArguments::naming_files(&words, &here, Some(&here));
         assert_eq!(plain.words, words);

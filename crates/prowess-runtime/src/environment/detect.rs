@@ -89,7 +89,7 @@ impl<'a> Detection<'a> {
     /// Adds the programs that a script and its imports start, including those that a wrapper
     /// package starts.
     fn start(&mut self, source: &'a Source) {
-        let reached = self.reached(source);
+        let reached = self.with_imports(source);
         for file in &reached {
             for StartedProgram { name, line, is_optional } in &self.started[&*file.path] {
                 let place = Place::new(&file.path, *line);
@@ -188,7 +188,7 @@ impl<'a> Detection<'a> {
     /// declares.
     fn add_specified(&mut self, deno: &EnvironmentNeeds, source: &'a Source) -> usize {
         let at = self.add(deno);
-        let named = self.reached(source).into_iter().flat_map(|it| &it.packages);
+        let named = self.with_imports(source).into_iter().flat_map(|it| &it.packages);
         let named = named.filter(|it| it.requirement.contains(':'));
         let packages = &mut self.needs.environments[at].packages;
         for package in named {
@@ -207,7 +207,7 @@ impl<'a> Detection<'a> {
         source: &'a Source,
         mut versions: Vec<VersionNeed>,
     ) -> Option<usize> {
-        let reached = self.reached(source);
+        let reached = self.with_imports(source);
         versions.extend(reached.iter().flat_map(|it| &it.versions).cloned());
         // Only Deno resolves packages by a specifier.
         let is_taken =
@@ -252,7 +252,7 @@ impl<'a> Detection<'a> {
     }
 
     /// Returns a script and all files of the skill that it imports, directly or not.
-    fn reached(&self, source: &'a Source) -> Vec<&'a Source> {
+    fn with_imports(&self, source: &'a Source) -> Vec<&'a Source> {
         let mut reached = vec![source];
         let mut seen = BTreeSet::from([source.path.as_str()]);
         let mut at = 0;

@@ -186,13 +186,13 @@ impl InterpreterSearch {
         };
         for name in names {
             let found = self.find(name)?.map(|it| it.program).or_else(|| of_system(name));
-            if let Some(found) = found.and_then(|it| plain(&it, home)).filter(will_do) {
+            if let Some(found) = found.and_then(|it| interpreter_at(&it, home)).filter(will_do) {
                 return Ok(Some(found));
             }
         }
         let others = MINORS.rev().map(|minor| format!("python3.{minor}"));
         let mut others = others.filter(|_| names.contains(&"python3"));
-        Ok(others.find_map(|it| plain(&self.installed(&it)?, home).filter(will_do)))
+        Ok(others.find_map(|it| interpreter_at(&self.installed(&it)?, home).filter(will_do)))
     }
 
     /// Returns the first program of this name on `PATH` or in the system, with links resolved.
@@ -252,7 +252,7 @@ impl InterpreterSearch {
         there.find_map(|it| self.at(&it)).or_else(|| {
             // The version manager may only be loaded in an interactive shell.
             let program = version_manager::of_nvm(name, &self.directories, self.home.as_deref()?)?;
-            let found = plain(&program, self.home.as_deref())?;
+            let found = interpreter_at(&program, self.home.as_deref())?;
             Some(InstalledInterpreter { origin: InterpreterOrigin::Manager("nvm"), ..found })
         })
     }
@@ -264,10 +264,10 @@ impl InterpreterSearch {
             return Some(found);
         }
         match version_manager::behind_shim(path, &self.directories, home) {
-            version_manager::Shim::None => plain(path, home),
+            version_manager::Shim::None => interpreter_at(path, home),
             version_manager::Shim::For(manager, program) => {
-                let found =
-                    virtual_environment(&program, home).or_else(|| plain(&program, home))?;
+                let found = virtual_environment(&program, home)
+                    .or_else(|| interpreter_at(&program, home))?;
                 Some(InstalledInterpreter { origin: InterpreterOrigin::Manager(manager), ..found })
             }
             version_manager::Shim::Unknown => None,
@@ -305,7 +305,7 @@ fn virtual_environment(path: &Path, home: Option<&Path>) -> Option<InstalledInte
     // The target of its link, and the base in its configuration: either may be a link itself.
     let base = value("home").map(|it| it.join(path.file_name().unwrap_or_default()));
     for program in [Some(path.to_owned()), base].into_iter().flatten().filter(|it| is_python(it)) {
-        if let Some(found) = plain(&program, home) {
+        if let Some(found) = interpreter_at(&program, home) {
             reads.extend(found.reads);
         }
     }
@@ -316,7 +316,7 @@ fn virtual_environment(path: &Path, home: Option<&Path>) -> Option<InstalledInte
 
 /// Returns an installed interpreter with its installation folder, unless that contains other things
 /// too.
-fn plain(path: &Path, home: Option<&Path>) -> Option<InstalledInterpreter> {
+fn interpreter_at(path: &Path, home: Option<&Path>) -> Option<InstalledInterpreter> {
     let program = fs::canonicalize(path).ok()?;
     let reads = match program.parent().and_then(Path::parent) {
         _ if is_of_system(&program) => Vec::new(),

@@ -92,7 +92,7 @@ pub(super) fn js_imports(text: &str, most: usize) -> Vec<JsImport> {
         match token.kind {
             TokenKind::Sign if token.text == "{" => {
                 let is_try = at > 0 && text(at - 1) == "try";
-                let is_survived = is_try && goes_on(&tokens, at);
+                let is_survived = is_try && handles_failure(&tokens, at);
                 survived += usize::from(is_survived);
                 blocks.push(is_survived);
             }
@@ -166,7 +166,7 @@ fn quoted<'t>(tokens: &[Token<'t>], at: usize) -> Option<&'t str> {
 
 /// Whether a script continues when the `try` block with this brace fails: its `catch` does not end
 /// it.
-fn goes_on(tokens: &[Token<'_>], open: usize) -> bool {
+fn handles_failure(tokens: &[Token<'_>], open: usize) -> bool {
     let Some(end) = closing(tokens, open) else { return false };
     let mut rest = tokens.iter().enumerate().skip(end + 1).take(8);
     if rest.next().is_none_or(|it| it.1.text != "catch") {

@@ -359,13 +359,14 @@ fn known(word: &str) -> Option<&'static str> {
 fn in_words(text: &str, line: usize, needs: &mut Needs) {
     for clause in clauses(text) {
         let words: Vec<&str> = clause.split_whitespace().collect();
-        let lower: Vec<String> = words.iter().map(|it| bare(it).to_lowercase()).collect();
+        let lower: Vec<String> =
+            words.iter().map(|it| trim_punctuation(it).to_lowercase()).collect();
         let is_optional = lower
             .iter()
             .any(|it| matches!(&**it, "optional" | "optionally" | "recommended" | "recommends"));
         let mut alternative: Option<(usize, Vec<String>)> = None;
         for (at, word) in words.iter().enumerate() {
-            let word = bare(word);
+            let word = trim_punctuation(word);
             if is_negated(&lower[..at]) {
                 break;
             }
@@ -399,7 +400,7 @@ fn clauses(text: &str) -> Vec<String> {
     spaced.lines().map(|it| it.replace(',', " , ")).collect()
 }
 
-fn bare(word: &str) -> &str {
+fn trim_punctuation(word: &str) -> &str {
     word.trim_matches(|c: char| {
         !c.is_alphanumeric() && c != '+' && c != '_' && c != '<' && c != '>' && c != '='
     })
@@ -416,7 +417,7 @@ fn is_negated(before: &[String]) -> bool {
 fn is_meant(words: &[&str], at: usize, name: &str) -> bool {
     // `git-based`, `docker.io/x` and similar are separate words already; a product is not its
     // program.
-    let next = words.get(at + 1).map_or("", |it| bare(it)).to_lowercase();
+    let next = words.get(at + 1).map_or("", |it| trim_punctuation(it)).to_lowercase();
     if matches!(
         &*next,
         "hub" | "account" | "actions" | "desktop" | "code" | "project" | "projects" | "repository"
@@ -455,14 +456,15 @@ fn split_version(word: &str) -> (&str, Option<String>) {
 
 /// Parses the version after a program: `3.12+`, `>= 18`, `18 or newer`.
 fn version_behind(words: &[&str], at: usize) -> Option<String> {
-    let next = bare(words.get(at + 1)?);
+    let next = trim_punctuation(words.get(at + 1)?);
     let (sign, number) = match next {
-        ">=" | "≥" => (">=", bare(words.get(at + 2)?)),
-        "v" | "version" => ("", bare(words.get(at + 2)?)),
+        ">=" | "≥" => (">=", trim_punctuation(words.get(at + 2)?)),
+        "v" | "version" => ("", trim_punctuation(words.get(at + 2)?)),
         _ => ("", next.trim_start_matches(">=").trim_start_matches('v')),
     };
     let is_open = number.ends_with('+') || next.starts_with(">=") || !sign.is_empty() || {
-        let rest: Vec<&str> = words.iter().skip(at + 2).take(2).map(|it| bare(it)).collect();
+        let rest: Vec<&str> =
+            words.iter().skip(at + 2).take(2).map(|it| trim_punctuation(it)).collect();
         matches!(&rest[..], ["or", "newer" | "higher" | "later" | "above", ..])
     };
     let number = number.trim_end_matches('+').trim_end_matches(".x");
@@ -509,7 +511,7 @@ fn text_value(text: String) -> Value<'static> {
 mod tests {
     use super::*;
 
-    fn said(text: &str) -> String {
+    fn recognized(text: &str) -> String {
         let mut needs = Needs::default();
         in_words(text, 3, &mut needs);
         let program = |it: &ProgramNeed| {
@@ -549,7 +551,7 @@ mod tests {
             ("", ""),
         ];
         for (text, expected) in cases {
-            assert_eq!(said(text), expected, "{text}");
+            assert_eq!(recognized(text), expected, "{text}");
         }
         assert!(PROGRAMS.is_sorted());
     }

@@ -81,7 +81,7 @@ fn block_kind(lines: &[Statement], at: usize) -> Option<BlockKind> {
     let word = text.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
     match word {
         "try" if text[word.len()..].trim_start().starts_with(':') => {
-            Some(if goes_on(lines, at) { BlockKind::Optional } else { BlockKind::Plain })
+            Some(if handles_failure(lines, at) { BlockKind::Optional } else { BlockKind::Plain })
         }
         // The alternative import.
         "except" if catches_import(text) => Some(BlockKind::Optional),
@@ -105,7 +105,7 @@ fn block_kind(lines: &[Statement], at: usize) -> Option<BlockKind> {
 
 /// Whether a script continues when an import of the `try` block at this line fails: a handler
 /// catches the error, and does not end the script.
-fn goes_on(lines: &[Statement], at: usize) -> bool {
+fn handles_failure(lines: &[Statement], at: usize) -> bool {
     let indent = lines[at].indent;
     let rest = &lines[at + 1..];
     let body = rest.iter().take_while(|it| it.indent > indent).count();

@@ -130,13 +130,15 @@ impl Source {
                 self.versions.push(VersionNeed { requirement, place });
             }
             Standard::Always | Standard::Versions(_) => {}
-            Standard::Never => self.packages.extend(brought(import).into_iter().map(|module| {
-                let (name, is_guessed) = distribution(&module);
-                let module = module.split('.').next().map(str::to_owned);
-                let is_optional = import.is_optional;
-                let need = PackageNeed::new(name.clone(), name, place.clone());
-                PackageNeed { is_guessed, module, is_optional, ..need }
-            })),
+            Standard::Never => {
+                self.packages.extend(imported_modules(import).into_iter().map(|module| {
+                    let (name, is_guessed) = distribution(&module);
+                    let module = module.split('.').next().map(str::to_owned);
+                    let is_optional = import.is_optional;
+                    let need = PackageNeed::new(name.clone(), name, place.clone());
+                    PackageNeed { is_guessed, module, is_optional, ..need }
+                }))
+            }
         }
     }
 
@@ -224,7 +226,7 @@ fn js_files(path: &str) -> Vec<String> {
 
 /// Returns the modules that an import may load: for `from google.cloud import storage` the whole
 /// name.
-fn brought(import: &PythonImport) -> Vec<String> {
+fn imported_modules(import: &PythonImport) -> Vec<String> {
     let top = import.module.split('.').next();
     let is_namespace = matches!(top, Some("google" | "azure" | "ruamel"));
     if !is_namespace || import.names.is_empty() {

@@ -52,7 +52,7 @@ pub(super) fn behind_shim(path: &Path, directories: &[PathBuf], home: Option<&Pa
         });
         found.map(|it| (manager, it))
     } else {
-        let wanted = said(files, directories).or_else(|| read(&root.join("version")));
+        let wanted = read_nearest(files, directories).or_else(|| read(&root.join("version")));
         let wanted = wanted.iter().flat_map(|it| it.lines());
         let mut found =
             wanted.filter_map(|it| pick(&root.join("versions"), &[it.trim().to_owned()]));
@@ -64,7 +64,7 @@ pub(super) fn behind_shim(path: &Path, directories: &[PathBuf], home: Option<&Pa
 /// Returns the program that `nvm` would put on `PATH`.
 pub(super) fn of_nvm(name: &str, directories: &[PathBuf], home: &Path) -> Option<PathBuf> {
     let root = home.join(".nvm");
-    let mut wanted = said(&[".nvmrc", ".node-version"], directories)
+    let mut wanted = read_nearest(&[".nvmrc", ".node-version"], directories)
         .or_else(|| read(&root.join("alias/default")))?;
     // An alias may refer to another one, such as `lts/*`.
     for _ in 0..4 {
@@ -109,7 +109,7 @@ fn wanted_tool(
 }
 
 /// Returns the content of the nearest file with one of these names.
-fn said(files: &[&str], directories: &[PathBuf]) -> Option<String> {
+fn read_nearest(files: &[&str], directories: &[PathBuf]) -> Option<String> {
     let folders = directories.iter();
     folders.flat_map(|it| files.iter().map(move |name| it.join(name))).find_map(|it| read(&it))
 }

@@ -263,7 +263,7 @@ impl Preparer {
         if let Some((name, _)) = installer.own_lock(recipe) {
             content += &format!("in the versions of {name}\n");
         }
-        let from = self.registries.shown(recipe.ecosystem);
+        let from = self.registries.display_hosts(recipe.ecosystem);
         let reached = self.registries.allowed(recipe.ecosystem).join(", ");
         let packages = if installed.len() == 1 { "package" } else { "packages" };
         let count = installed.len();

@@ -32,7 +32,7 @@ impl Default for Registries {
 
 impl Registries {
     /// Returns the hosts of the registries of an ecosystem, without credentials.
-    pub fn shown(&self, ecosystem: Ecosystem) -> String {
+    pub fn display_hosts(&self, ecosystem: Ecosystem) -> String {
         let urls = self.urls(ecosystem);
         urls.iter().filter_map(|it| host(it)).collect::<Vec<_>>().join(", ")
     }

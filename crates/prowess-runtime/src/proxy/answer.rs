@@ -56,8 +56,8 @@ impl Tasks {
 impl Client {
     /// Answers a request.
     pub(super) async fn answer(&self, request: Request<Incoming>, tasks: &Mutex<Tasks>) -> Answer {
-        if !self.knows(request.headers()) {
-            let mut answer = said(StatusCode::PROXY_AUTHENTICATION_REQUIRED, "who are you?");
+        if !self.is_authenticated(request.headers()) {
+            let mut answer = reply(StatusCode::PROXY_AUTHENTICATION_REQUIRED, "who are you?");
             let basic = HeaderValue::from_static("Basic realm=\"prowess\"");
             answer.headers_mut().insert("proxy-authenticate", basic);
             return answer;
@@ -65,8 +65,8 @@ impl Client {
         let target = match target(&request) {
             Ok(target) => target,
             Err(Refusal { status, why }) => {
-                self.log.refuse(&asked(request.uri()), &why);
-                return said(status, &why);
+                self.log.refuse(&requested_authority(request.uri()), &why);
+                return reply(status, &why);
             }
         };
         let record = self.log.begin(&target);
@@ -76,12 +76,12 @@ impl Client {
         };
         answered.unwrap_or_else(|Refusal { status, why }| {
             record.refuse(&why);
-            said(status, &why)
+            reply(status, &why)
         })
     }
 
     /// Whether the request has the password, if one is required.
-    fn knows(&self, headers: &HeaderMap) -> bool {
+    fn is_authenticated(&self, headers: &HeaderMap) -> bool {
         let Some(password) = &self.password else { return true };
         let value = headers.get(PROXY_AUTHORIZATION).and_then(|it| it.to_str().ok());
         let code = value.and_then(|it| it.strip_prefix("Basic "));
@@ -216,13 +216,13 @@ fn strip(headers: &mut HeaderMap) {
 }
 
 /// Returns the requested authority, without credentials.
-fn asked(uri: &Uri) -> String {
+fn requested_authority(uri: &Uri) -> String {
     let authority = uri.authority().map_or("", |it| it.as_str());
     authority.rsplit('@').next().unwrap_or_default().to_owned()
 }
 
 /// Returns an answer of the proxy itself. Many programs show only its first line.
-fn said(status: StatusCode, why: &str) -> Answer {
+fn reply(status: StatusCode, why: &str) -> Answer {
     let body = Full::from(format!("prowess: {why}\n")).map_err(|never| match never {});
     let mut answer = Response::new(body.boxed());
     *answer.status_mut() = status;

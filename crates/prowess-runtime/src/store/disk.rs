@@ -134,7 +134,7 @@ impl<'s> LockedDirectory<'s> {
     }
 
     /// Creates a new folder with its files.
-    pub(super) fn place(&self, name: &str, files: &Files) -> Result<(), StoreError> {
+    pub(super) fn create_folder(&self, name: &str, files: &Files) -> Result<(), StoreError> {
         let shown = self.root.path().join(name);
         let staged = StagedName::new(self)?;
         self.fill(Path::new(&staged.name), files)

@@ -50,7 +50,7 @@ pub(super) fn rendered(wanted: &SkillRecord) -> Result<Vec<u8>, StoreError> {
     path::name(&wanted.manifest.name)?;
     let mut wanted = wanted.clone();
     wanted.manifest.status.get_or_insert(Status::Draft);
-    faithful(wanted.render().into_bytes(), &wanted)
+    check_round_trip(wanted.render().into_bytes(), &wanted)
 }
 
 /// Edits the existing `SKILL.md` to match an entry.
@@ -68,7 +68,7 @@ pub(super) fn revised(
     let revised = revised.map_err(|source| StoreError::NotEdited { path: path(), source })?;
     let unknown = parse(&revised, None, Profile::Lenient).manifest.map(|it| it.unknown);
     wanted.manifest.unknown = unknown.unwrap_or_default();
-    faithful(revised, &wanted)
+    check_round_trip(revised, &wanted)
 }
 
 /// Checks that a new skill can be parsed from its files; returns its name.
@@ -83,7 +83,7 @@ pub(super) fn name_of(files: &Files) -> Result<String, StoreError> {
 }
 
 /// Returns the bytes if they parse to the same record again.
-fn faithful(bytes: Vec<u8>, wanted: &SkillRecord) -> Result<Vec<u8>, StoreError> {
+fn check_round_trip(bytes: Vec<u8>, wanted: &SkillRecord) -> Result<Vec<u8>, StoreError> {
     let unfit = |why: String| StoreError::Unfit { name: wanted.manifest.name.to_string(), why };
     let again = entry(&bytes, Path::new("")).map_err(|it| unfit(it.message))?;
     let lost = if render(&again.manifest, "") != render(&wanted.manifest, "") {

@@ -119,9 +119,9 @@ impl Store for FileStore {
             Err(StoreError::NoSuchSkill { .. }) => {
                 let document = (DOCUMENT.to_owned(), document::rendered(entry)?);
                 if kind(&locked.root, name).is_some() {
-                    return Err(taken(&locked.root, name, name));
+                    return Err(already_exists(&locked.root, name, name));
                 }
-                place(&locked, name, &Files::from([document]))
+                create_skill(&locked, name, &Files::from([document]))
             }
             Err(error) => Err(error),
         }
@@ -135,7 +135,7 @@ impl Store for FileStore {
         }
         let locked = self.lock_made()?;
         absent(&locked.root, &name)?;
-        place(&locked, &name, files)
+        create_skill(&locked, &name, files)
     }
 
     fn get(&self, name: &str) -> Result<SkillRecord, StoreError> {
@@ -328,19 +328,19 @@ fn library(root: &Root) -> Library {
 /// Refuses a name that a skill or another entry of the store has.
 fn absent(root: &Root, name: &str) -> Result<(), StoreError> {
     let error = match find(root, name) {
-        Ok(found) => taken(root, name, found.folder()),
-        Err(_) if kind(root, name).is_some() => taken(root, name, name),
+        Ok(found) => already_exists(root, name, found.folder()),
+        Err(_) if kind(root, name).is_some() => already_exists(root, name, name),
         Err(StoreError::NoSuchSkill { .. }) => return Ok(()),
         Err(error) => error,
     };
     Err(error)
 }
 
-fn taken(root: &Root, name: &str, folder: impl AsRef<Path>) -> StoreError {
+fn already_exists(root: &Root, name: &str, folder: impl AsRef<Path>) -> StoreError {
     StoreError::AlreadyThere { name: name.to_owned(), folder: root.path().join(folder) }
 }
 
-fn place(
+fn create_skill(
     locked: &LockedDirectory<'_>,
     name: &str,
     files: &Files,
@@ -348,7 +348,7 @@ fn place(
     if kind(&locked.root, DOCUMENT).is_some() {
         return Err(StoreError::IsSkill { path: locked.root.path().to_owned() });
     }
-    locked.place(name, files)?;
+    locked.create_folder(name, files)?;
     Ok(open(&locked.root, &Path::new(name).join(DOCUMENT))?.entry)
 }
 

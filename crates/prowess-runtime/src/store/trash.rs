@@ -66,7 +66,7 @@ fn put_inside(locked: &LockedDirectory<'_>, folder: &OsStr) -> Result<(), StoreE
     let shown = locked.root.path().join(TRASH);
     let trash =
         locked.root.make_directory(Path::new(TRASH)).map_err(|error| unusable(&shown, error))?;
-    let kept = kept(&trash)?;
+    let kept = entries(&trash)?;
     let name = entry_name(&kept, folder);
     locked.rename((&locked.root, folder), (&trash, &name))?;
     for old in kept.iter().rev().skip(MAX_KEPT - 1) {
@@ -85,7 +85,7 @@ fn put_outside(
     let unable = |source| StoreError::NoTrash { path: trash.to_owned(), source };
     fs::DirBuilder::new().recursive(true).mode(0o700).create(trash).map_err(unable)?;
     let root = Root::open(trash).map_err(|error| unusable(trash, error))?;
-    let kept = kept(&root)?;
+    let kept = entries(&root)?;
     let entry = root.path().join(entry_name(&kept, folder));
     fs::DirBuilder::new().mode(0o700).create(&entry).map_err(unable)?;
     let moved = fs::write(entry.join(ORIGIN), store.as_os_str().as_bytes())
@@ -185,7 +185,7 @@ pub(super) fn latest(
         Err(error) if error.is_missing() => return Err(nothing()),
         opened => opened.map_err(|error| unusable(&shown, error))?,
     };
-    for thrown in kept(&root)?.into_iter().rev() {
+    for thrown in entries(&root)?.into_iter().rev() {
         let folder = parts(&thrown).map_or("", |it| it.1).to_owned();
         let called = called(&root, Path::new(&thrown));
         if name.is_none_or(|name| folder == name || called.as_deref() == Some(name)) {
@@ -204,7 +204,7 @@ pub(super) fn removed(
     if let Some(trash) = state.and_then(|it| Root::open(&it.join(OUTSIDE)).ok()) {
         let store = fs::canonicalize(store).unwrap_or_else(|_| store.to_owned());
         for entry in
-            kept(&trash)?.into_iter().filter(|it| origin(&trash, it).as_ref() == Some(&store))
+            entries(&trash)?.into_iter().filter(|it| origin(&trash, it).as_ref() == Some(&store))
         {
             let Some((time, folder)) = parts(&entry) else { continue };
             let called = called(&trash, &Path::new(&entry).join(SKILL));
@@ -217,7 +217,7 @@ pub(super) fn removed(
         Err(error) if error.is_missing() => {}
         opened => {
             let trash = opened.map_err(|error| unusable(&shown, error))?;
-            for entry in kept(&trash)? {
+            for entry in entries(&trash)? {
                 let Some((time, folder)) = parts(&entry) else { continue };
                 let called = called(&trash, Path::new(&entry));
                 removed.push((time, called.unwrap_or_else(|| folder.to_owned())));
@@ -246,7 +246,7 @@ fn newest(
     name: Option<&str>,
     is_store: impl Fn(&Path) -> bool,
 ) -> Option<(String, String, Option<String>)> {
-    kept(trash).ok()?.into_iter().rev().find_map(|entry| {
+    entries(trash).ok()?.into_iter().rev().find_map(|entry| {
         origin(trash, &entry).filter(|it| is_store(it))?;
         let folder = parts(&entry)?.1.to_owned();
         let called = called(trash, &Path::new(&entry).join(SKILL));
@@ -282,7 +282,7 @@ impl Thrown {
         };
         let Ok(trash) = Root::open(trash) else { return BTreeSet::new() };
         let own = |it: &String| origin(&trash, it).is_some_and(|it| it == store);
-        let kept = kept(&trash).unwrap_or_default().into_iter().filter(own);
+        let kept = entries(&trash).unwrap_or_default().into_iter().filter(own);
         let name = |it: String| {
             let called = called(&trash, &Path::new(&it).join(SKILL));
             called.or_else(|| Some(parts(&it)?.1.to_owned()))
@@ -294,11 +294,11 @@ impl Thrown {
 /// Returns the names of the skills in the trash, each once.
 fn names(trash: &Root) -> Result<BTreeSet<String>, StoreError> {
     let name = |it: &String| called(trash, Path::new(it)).or_else(|| Some(parts(it)?.1.to_owned()));
-    Ok(kept(trash)?.iter().filter_map(name).collect())
+    Ok(entries(trash)?.iter().filter_map(name).collect())
 }
 
 /// Lists the trash, the oldest first; foreign files are ignored.
-fn kept(trash: &Root) -> Result<Vec<String>, StoreError> {
+fn entries(trash: &Root) -> Result<Vec<String>, StoreError> {
     let names = disk::names(trash.as_fd())
         .map_err(|errno| failed(trash.path(), StateAfter::Unchanged, errno.into()))?;
     let names = names.into_iter().filter_map(|it| it.into_string().ok());

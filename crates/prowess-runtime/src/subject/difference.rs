@@ -36,7 +36,7 @@ pub(super) fn difference(before: &Files, after: &Files) -> String {
         .collect();
     // Relevant changes must not be hidden behind others: anybody can add as many new files as they
     // like.
-    let telling = [telling(before), telling(after)].concat();
+    let telling = [referring_texts(before), referring_texts(after)].concat();
     changes.sort_by_cached_key(|it| (it.before.is_none(), it.rank(&telling)));
     let olds = changes.iter().take_while(|it| it.before.is_some()).count();
     let skipped = olds.saturating_sub(NAMES - NEWS.min(changes.len() - olds));
@@ -57,7 +57,7 @@ pub(super) fn difference(before: &Files, after: &Files) -> String {
     for (at, (change, lines)) in shown.iter().enumerate() {
         // Unused lines of a file are left to those after it; its name and a count take two lines.
         let share = room / (shown.len() - at) - 2;
-        let _ = writeln!(out, "* {}:", plain(change.path));
+        let _ = writeln!(out, "* {}:", escape(change.path));
         room -= 2 + show(lines, share, &mut out);
     }
     if !unseen.is_empty() {
@@ -91,12 +91,12 @@ pub(crate) fn shortened(text: &str) -> String {
 /// Lists every file with its size, executables and files that they name first; `None` if there is
 /// only one.
 pub(super) fn listed(files: &Files) -> Option<String> {
-    let telling = telling(files);
+    let telling = referring_texts(files);
     let mut files: Vec<(&String, &FileDigest)> = files.iter().filter(|it| it.0 != LOADED).collect();
     files.sort_by_cached_key(|(path, part)| part.rank(path, &telling));
     let mut out = String::new();
     for (path, part) in files.iter().take(NAMES) {
-        let _ = writeln!(out, "* {}, {} bytes", plain(path), part.size);
+        let _ = writeln!(out, "* {}, {} bytes", escape(path), part.size);
     }
     if files.len() > NAMES {
         let _ = writeln!(out, "* … and {} more files", files.len() - NAMES);
@@ -105,7 +105,7 @@ pub(super) fn listed(files: &Files) -> Option<String> {
 }
 
 /// Returns the texts that may name other files: the document of a skill, and executables.
-fn telling(files: &Files) -> Vec<&str> {
+fn referring_texts(files: &Files) -> Vec<&str> {
     let tells = |(path, part): &(&String, &FileDigest)| part.rank(path, &[]) < 2;
     files.iter().filter(tells).filter_map(|it| it.1.text.as_deref()).collect()
 }
@@ -147,7 +147,7 @@ impl Change<'_> {
 
     /// Returns its name, and the changes that cannot be shown in lines.
     fn named(&self) -> String {
-        let name = plain(self.path);
+        let name = escape(self.path);
         let size = |it: &FileDigest| format!("{} bytes", it.size);
         let (what, sizes) = match (self.before, self.after) {
             (Some(before), Some(after)) => {
@@ -245,14 +245,14 @@ fn cut(line: &str) -> String {
     match line.char_indices().nth(LINE) {
         Some((at, _)) => {
             let more = line[at..].chars().count();
-            format!("{}… and {more} more characters", plain(&line[..at]))
+            format!("{}… and {more} more characters", escape(&line[..at]))
         }
-        None => plain(line),
+        None => escape(line),
     }
 }
 
 /// Escapes a text so that it cannot end its line, or look like another.
-fn plain(text: &str) -> String {
+fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

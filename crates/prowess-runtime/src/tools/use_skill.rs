@@ -45,7 +45,8 @@ impl Tool for UseSkill {
         // Only people may activate skills that are hidden from models.
         let skill = library.get(&name).filter(|it| it.manifest.is_for_models());
         let skill = skill.ok_or_else(|| Box::new(unknown(&active, &name)))?;
-        let entry = SkillRecord::told(skill).map_err(|error| unreadable(&name, &error))?;
+        let entry =
+            SkillRecord::for_disclosure(skill).map_err(|error| unreadable(&name, &error))?;
         Ok(Action::Disclose(Box::new(entry)))
     }
 

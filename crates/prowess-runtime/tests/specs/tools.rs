@@ -425,14 +425,14 @@ mod tools_are_told_as_their_readers_want_it {
     fn each_convention_has_its_form() {
         let tool = Sample::new("one", Does::Echo);
         let schema = tool.input_schema();
-        let told = |tool_format: ToolFormat| tool_format.tell(&*tool).unwrap();
+        let formatted = |tool_format: ToolFormat| tool_format.format(&*tool).unwrap();
         let description = "Does what a test wants.";
         assert_eq!(
-            told(ToolFormat::Anthropic),
+            formatted(ToolFormat::Anthropic),
             json!({"name": "one", "description": description, "input_schema": schema})
         );
         assert_eq!(
-            told(ToolFormat::Mcp),
+            formatted(ToolFormat::Mcp),
             json!({"name": "one", "description": description, "inputSchema": schema})
         );
         let wanted = json!({"type": "function", "function": {
@@ -449,9 +449,9 @@ mod tools_are_told_as_their_readers_want_it {
                 "additionalProperties": false,
             },
         }});
-        assert_eq!(told(ToolFormat::OpenAi), wanted);
+        assert_eq!(formatted(ToolFormat::OpenAi), wanted);
         for name in ["", "no spaces", "ä", &"x".repeat(129)] {
-            assert_eq!(ToolFormat::Mcp.tell(&*Sample::new(name, Does::Echo)), None, "{name}");
+            assert_eq!(ToolFormat::Mcp.format(&*Sample::new(name, Does::Echo)), None, "{name}");
         }
     }
 }

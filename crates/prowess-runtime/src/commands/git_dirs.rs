@@ -24,12 +24,12 @@ pub(crate) struct GitDirs {
 impl GitDirs {
     /// Searches the roots and below, the nearest directories first, without following links.
     pub(crate) fn new(roots: &[PathBuf]) -> Self {
-        let mut kept = Self::default();
+        let mut found = Self::default();
         let mut open: VecDeque<PathBuf> = roots.iter().cloned().collect();
         let mut seen = 0;
         while let Some(directory) = open.pop_front() {
             if seen == DIRECTORIES {
-                kept.unseen = Some(directory);
+                found.unseen = Some(directory);
                 break;
             }
             seen += 1;
@@ -37,15 +37,15 @@ impl GitDirs {
                 if entry.file_name().eq_ignore_ascii_case(".git") {
                     let real = fs::canonicalize(entry.path()).ok();
                     // A target outside of the roots is inaccessible anyway.
-                    kept.paths.extend(real.filter(|it| is_below(it, roots)));
+                    found.paths.extend(real.filter(|it| is_below(it, roots)));
                 } else if entry.file_type().is_ok_and(|it| it.is_dir()) {
                     open.push_back(entry.path());
                 }
             }
         }
-        kept.paths.sort();
-        kept.paths.dedup();
-        kept
+        found.paths.sort();
+        found.paths.dedup();
+        found
     }
 
     /// Whether a path is in one of them.
@@ -67,7 +67,7 @@ const FILTERS: &[&str] = &[
 ];
 
 /// Whether a program ignores `.git` if it is accessible because git runs in the same command.
-pub(super) fn passes_by(step: &PlannedProgram) -> bool {
+pub(super) fn ignores_git(step: &PlannedProgram) -> bool {
     // By its typed name: several of them may be links to the same program.
     let is_filter = step.program.names().take(1).any(|it| FILTERS.contains(&it));
     let searches = step.program.names().any(|it| it.ends_with("grep"));
