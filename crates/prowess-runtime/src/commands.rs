@@ -110,10 +110,10 @@ pub(crate) fn plan(line: &str, directory: &Path, policy: &Policy) -> Result<Plan
         && let Some(other) = parts.iter().find(|it| !is_git(it) && !git_dirs::ignores_git(it))
     {
         let message = format!(
-            "`{}` could read what is in `.git`, which is there for the `git` beside it",
+            "`{}` could read `.git`, which is accessible because the command also runs `git`",
             other.seen[0][0]
         );
-        return Err(refused(&message, "run git by itself, or with what only filters its output"));
+        return Err(refused(&message, "run git by itself, or pipe its output to filters only"));
     }
     let mut plan = Plan { parts, directory, unlisted, secrets, spelled_secrets };
     // They are hidden from commands that only read.
@@ -214,7 +214,7 @@ fn contained(directory: &Path, policy: &Policy) -> Result<PathBuf, Refusal> {
     };
     if git::has_git(&directory) {
         return Err(refused(
-            &format!("`{shown}` leads into `.git`, which only git reads"),
+            &format!("`{shown}` leads into `.git`, which only git may read"),
             OUTSIDE,
         ));
     }
@@ -374,7 +374,7 @@ fn allowed(
     // `find` only looks for files, it does not read them.
     let reads = program.names().all(|it| it != "find");
     if let Some(word) = rest.iter().find(|it| reads && git::is_inside(it, context.directory)) {
-        let who = if program.is_git() { "git reads for itself alone" } else { "only git reads" };
+        let who = if program.is_git() { "only git itself may read" } else { "only git may read" };
         let message = format!("`{}` leads into `.git`, which {who}", word.text);
         return Err(refused(&message, OUTSIDE));
     }

@@ -50,7 +50,7 @@ pub fn check_record(entry: &SkillRecord) -> Result<(), CreateError> {
     match &entry.definition {
         Definition::Instruction { .. } => {}
         Definition::Composite { steps } if steps.is_empty() => {
-            return Err(missing("a list of `steps` with one at least"));
+            return Err(missing("a non-empty list of `steps`"));
         }
         Definition::Composite { steps } => {
             if let Some(at) = steps.iter().position(|it| it.tool.trim().is_empty()) {
@@ -58,7 +58,7 @@ pub fn check_record(entry: &SkillRecord) -> Result<(), CreateError> {
             }
         }
         Definition::Script { script } if script.trim().is_empty() => {
-            return Err(missing("a text as its `script`"));
+            return Err(missing("a `script` string"));
         }
         // A shell stops there, so the checked text would differ from the one that runs.
         Definition::Script { script } if script.contains('\0') => {
@@ -70,7 +70,7 @@ pub fn check_record(entry: &SkillRecord) -> Result<(), CreateError> {
             }
         }
         Definition::Template { template } if template.trim().is_empty() => {
-            return Err(missing("a text as its `template`"));
+            return Err(missing("a `template` string"));
         }
         Definition::Template { template } => drop(Template::parse(template)?),
     }

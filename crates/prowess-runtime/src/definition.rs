@@ -22,7 +22,7 @@ pub enum ShapeError {
         what: &'static str,
     },
     /// A key is unknown to the type.
-    #[error("a definition of type {kind} has no `{key}`")]
+    #[error("a definition of type {kind} has an unknown key `{key}`")]
     Unknown {
         /// The type.
         kind: Type,
@@ -30,7 +30,7 @@ pub enum ShapeError {
         key: String,
     },
     /// A step of a composite has an unknown key.
-    #[error("step {number} has no `{key}`, only `tool` and `params`")]
+    #[error("step {number} has an unknown key `{key}`; it can have `tool` and `params`")]
     StepKey {
         /// The step, counted from 1.
         number: usize,
@@ -71,16 +71,16 @@ pub fn definition_from_json(kind: Type, json: &Value) -> Result<Definition, Shap
         }
         Type::Instruction => text()
             .map(|content| Definition::Instruction { content })
-            .ok_or(missing("a text as its `content`")),
-        Type::Script => text()
-            .map(|script| Definition::Script { script })
-            .ok_or(missing("a text as its `script`")),
+            .ok_or(missing("a `content` string")),
+        Type::Script => {
+            text().map(|script| Definition::Script { script }).ok_or(missing("a `script` string"))
+        }
         Type::Template => text()
             .map(|template| Definition::Template { template })
-            .ok_or(missing("a text as its `template`")),
+            .ok_or(missing("a `template` string")),
         Type::Composite => {
             let steps = object.get(key).and_then(Value::as_array).filter(|it| !it.is_empty());
-            let steps = steps.ok_or(missing("a list of `steps` with one at least"))?;
+            let steps = steps.ok_or(missing("a non-empty list of `steps`"))?;
             let steps = steps.iter().enumerate().map(|(at, it)| step(at + 1, it));
             Ok(Definition::Composite { steps: steps.collect::<Result<_, _>>()? })
         }
@@ -120,7 +120,7 @@ fn step(number: usize, json: &Value) -> Result<CompositeStep, ShapeError> {
     let params = match json.get("params") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(params)) => params.clone(),
-        Some(_) => return Err(needs("an object as its `params`")),
+        Some(_) => return Err(needs("a `params` object")),
     };
     Ok(CompositeStep { tool, params })
 }

@@ -76,7 +76,7 @@ impl Handover {
         let (git, files): (Vec<PathBuf>, Vec<PathBuf>) = files.iter().cloned().partition(|it| {
             is_of_repository(it, look) || is_named_by_settings(&self.root.path().join(it))
         });
-        let why = "git would take it for a part of a repository, and run what that says";
+        let why = "git would treat it as part of a repository, and run commands from it";
         outcome.left_out.extend(git.iter().map(|it| format!("{}: {why}", it.display())));
         let place = |it: &PathBuf| self.root.path().join(it);
         if let Some(there) = files.iter().map(place).find(|it| it.symlink_metadata().is_ok()) {
@@ -120,7 +120,7 @@ fn unfit(path: &Path, kind: FileType) -> Option<&'static str> {
             Some("its name has control characters")
         }
         FileType::RegularFile if is_protected(path) || is_of_git(path) => {
-            Some("it is protected: it could say what an agent may do")
+            Some("it is protected: it could control what an agent may do")
         }
         FileType::RegularFile => acted_on(path),
         _ => Some("it is not a regular file"),

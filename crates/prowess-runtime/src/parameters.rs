@@ -21,7 +21,7 @@ const MAX_VARIABLES: usize = 512 * 1024;
 /// The maximum size of all parameters as JSON.
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 /// The message if the parameters are not an object.
-const WANTED: &str = "parameters are a JSON object, such as `{\"name\": \"value\"}`";
+const WANTED: &str = "parameters must be a JSON object, such as `{\"name\": \"value\"}`";
 /// The message for a value that exceeds the depth limit of JSON parsers.
 const TOO_DEEP: &str = "is nested too deeply";
 /// The number of digits that every number preserves.
@@ -157,7 +157,9 @@ impl Parameters {
             {
                 mismatches.push(mismatch(
                     name,
-                    &format!("is `{variable}` for a script, as `{other}` is"),
+                    &format!(
+                        "becomes the variable `{variable}` for a script, and so does `{other}`"
+                    ),
                 ));
             }
             let text = match (self.typed.get(name).or(self.texts.get(name)), value) {
@@ -165,7 +167,8 @@ impl Parameters {
                 (None, value) => value.to_string(),
             };
             if text.contains('\0') || name.contains('\0') {
-                mismatches.push(mismatch(name, "contains a NUL, which no variable can have"));
+                mismatches
+                    .push(mismatch(name, "contains a NUL character, which no variable can have"));
             }
             let Some(variable) = variable else { continue };
             let taken = variable.len() + text.len() + 2;
@@ -273,7 +276,7 @@ fn is_deep(error: &serde_json::Error) -> bool {
 /// text.
 fn in_it(error: &serde_json::Error) -> String {
     let error = error.to_string();
-    format!("cannot be taken: {}", error.split(" at line ").next().unwrap_or(&error))
+    format!("cannot be used: {}", error.split(" at line ").next().unwrap_or(&error))
 }
 
 fn is_nullable(schema: &Value) -> bool {
@@ -378,7 +381,7 @@ mod tests {
         assert_eq!(add(r#"{"a": 1.50, "b": [1e2]}"#), r#"{"a":1.50,"b":[1e2]}"#);
         assert_eq!(add(r#"{"a": 2}"#), "`a` is given twice");
         assert!(add(r#"{"c": 1, "c": 2}"#).contains("`c` appears twice"));
-        assert_eq!(add(r#"{"d": 1e400}"#), "`d` cannot be taken: number out of range");
+        assert_eq!(add(r#"{"d": 1e400}"#), "`d` cannot be used: number out of range");
         assert!(add(r#"{"d": "\ud800"}"#).contains("hex escape"));
         assert!(add(r#"{"d": [{"x": 1, "x": 1}]}"#).contains("`x` appears twice"));
         assert!(add(r#"{"e": 123456789012345678901}"#).starts_with("`e` has too many digits"));

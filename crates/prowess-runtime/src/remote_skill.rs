@@ -118,7 +118,7 @@ impl RemoteSkills {
 impl RemoteSkill {
     /// Parses an entry, or returns what is wrong with it.
     pub(crate) fn read(server: &str, set_by: Option<&str>, entry: &Value) -> Result<Self, String> {
-        let uri = entry["uri"].as_str().ok_or("its URI is no text")?;
+        let uri = entry["uri"].as_str().ok_or("its URI is not a string")?;
         let parts = parts(uri)?;
         let [.., folder, document] = &parts[..] else {
             return Err("its URI names no skill".to_owned());
@@ -131,14 +131,14 @@ impl RemoteSkill {
         }
         let text = |key: &str| frontmatter.get(key).and_then(Value::as_str);
         let name = text("name").filter(|it| is_plain_name(it));
-        let name = name.ok_or("its name is not one that a skill can have")?;
+        let name = name.ok_or("its name is not a valid skill name")?;
         if folder != name {
-            return Err(format!("its name is `{name}`, and its URI says `{}`", excerpt(folder)));
+            return Err(format!("its name is `{name}`, but its URI says `{}`", excerpt(folder)));
         }
         let fits = |it: &&str| !it.trim().is_empty() && it.chars().count() <= DESCRIPTION;
         let description = text("description").filter(fits);
         let description = description
-            .ok_or(format!("its description is no text of 1 to {DESCRIPTION} characters"))?;
+            .ok_or(format!("its description is not a string of 1 to {DESCRIPTION} characters"))?;
         Ok(Self {
             address: format!("{server}:{name}"),
             server: server.to_owned(),
@@ -177,7 +177,7 @@ impl RemoteSkill {
             _ => true,
         };
         match keys.into_iter().find(is_other) {
-            Some(key) => Err(format!("its `{}` is not the one that was listed", excerpt(key))),
+            Some(key) => Err(format!("its `{}` differs from the listed one", excerpt(key))),
             None => Ok(()),
         }
     }
@@ -188,12 +188,12 @@ impl RemoteFile {
     pub(crate) fn verify(&self, bytes: &[u8]) -> Result<(), String> {
         let size = bytes.len() as u64;
         if size != self.size {
-            return Err(format!("it has {size} bytes, and {} were listed", self.size));
+            return Err(format!("it has {size} bytes, but {} were listed", self.size));
         }
         let digest: String = Sha256::digest(bytes).iter().map(|it| format!("{it:02x}")).collect();
         match self.digest.strip_prefix("sha256:") == Some(&*digest) {
             true => Ok(()),
-            false => Err("its digest is not the one that was listed".to_owned()),
+            false => Err("its digest differs from the listed one".to_owned()),
         }
     }
 }
@@ -201,7 +201,7 @@ impl RemoteFile {
 /// Parses the files of a skill below `base`; they must be complete and unique.
 fn files(base: &str, listed: &Value) -> Result<Vec<RemoteFile>, String> {
     if listed == "dynamic" {
-        return Err("it is made anew each time, so it cannot be approved".to_owned());
+        return Err("it is generated anew each time, so it cannot be approved".to_owned());
     }
     let listed = listed.as_array().ok_or("its files are not listed")?;
     if listed.len() > FILES {
@@ -211,7 +211,7 @@ fn files(base: &str, listed: &Value) -> Result<Vec<RemoteFile>, String> {
     let mut room = BYTES;
     let mut files = Vec::with_capacity(listed.len());
     for file in listed {
-        let uri = file["uri"].as_str().ok_or("the URI of a file is no text")?;
+        let uri = file["uri"].as_str().ok_or("the URI of a file is not a string")?;
         let of = |why: &str| format!("its file `{}`: {why}", excerpt(uri));
         let below = uri.strip_prefix(base).ok_or_else(|| of("it is outside of the skill"))?;
         parts(uri).map_err(|why| of(&why))?;
@@ -221,8 +221,8 @@ fn files(base: &str, listed: &Value) -> Result<Vec<RemoteFile>, String> {
             return Err(of("it is listed more than once"));
         }
         let digest = file["digest"].as_str().filter(|it| is_digest(it));
-        let digest = digest.ok_or_else(|| of("its digest is none of SHA-256"))?.to_owned();
-        let size = file["size"].as_u64().ok_or_else(|| of("its size is no number of bytes"))?;
+        let digest = digest.ok_or_else(|| of("its digest is not a SHA-256 digest"))?.to_owned();
+        let size = file["size"].as_u64().ok_or_else(|| of("its size is not a number of bytes"))?;
         room = room
             .checked_sub(size)
             .ok_or_else(|| format!("its files have more than {BYTES} bytes"))?;
@@ -253,7 +253,7 @@ fn parts(uri: &str) -> Result<Vec<String>, String> {
     }
     let is_plain = |c: char| is_seen(&c) && !c.is_whitespace() && !"?#\\".contains(c);
     if !rest.chars().all(is_plain) {
-        return Err("its URI has signs that no URI of a skill has".to_owned());
+        return Err("its URI has characters that are not allowed".to_owned());
     }
     // Other schemes may have an empty host.
     let rest = rest.strip_prefix('/').unwrap_or(rest);
@@ -262,10 +262,10 @@ fn parts(uri: &str) -> Result<Vec<String>, String> {
 
 /// Decodes a component of a path.
 fn part(written: &str) -> Result<String, String> {
-    let text = percent_decoded(written).map_err(|why| format!("its URI is none: {why}"))?;
+    let text = percent_decoded(written).map_err(|why| format!("its URI is invalid: {why}"))?;
     let is_name = !matches!(&*text, "" | "." | "..")
         && text.chars().all(|c| is_seen(&c) && c != '/' && c != '\\');
-    if is_name { Ok(text) } else { Err("a part of its URI is no name of a file or folder".into()) }
+    if is_name { Ok(text) } else { Err("a part of its URI is not a valid file name".into()) }
 }
 
 /// Whether two values are equal, however a number is written.

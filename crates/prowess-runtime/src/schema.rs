@@ -257,7 +257,7 @@ impl<'s> Walk<'s> {
     fn follow(&mut self, reference: &'s str, depth: usize) -> Result<Extent, SchemaError> {
         let refused = |reason| SchemaError::Reference { reference: shortened(reference), reason };
         if self.open.contains(&reference) {
-            return Err(refused("it leads to itself"));
+            return Err(refused("it is circular"));
         }
         if let Some(measured) = self.measured.get(reference) {
             return Ok(*measured);
@@ -265,7 +265,7 @@ impl<'s> Walk<'s> {
         if !reference.starts_with('#') {
             return Err(refused("only references inside the schema are supported"));
         }
-        let target = target(self.root, reference).ok_or_else(|| refused("it is not there"))?;
+        let target = target(self.root, reference).ok_or_else(|| refused("it does not exist"))?;
         self.open.push(reference);
         let measured = self.measure(target, depth)?;
         self.open.pop();
@@ -339,7 +339,7 @@ fn draft(root: &Value) -> Result<Draft, SchemaError> {
     let found = known.into_iter().find(|(part, _)| address.contains(part));
     found.map(|it| it.1).ok_or_else(|| SchemaError::Reference {
         reference: shortened(address),
-        reason: "only drafts 6, 7, 2019-09 and 2020-12 are known",
+        reason: "only drafts 6, 7, 2019-09 and 2020-12 are supported",
     })
 }
 
@@ -457,10 +457,10 @@ mod tests {
             (json!({"$ref": "http://127.0.0.1:1/x.json"}), outside),
             (json!({"properties": {"a": {"$ref": "file:///etc/passwd"}}}), outside),
             (json!({"properties": {"a": {"$ref": "other.json"}}}), outside),
-            (json!({"$ref": "#"}), "it leads to itself"),
+            (json!({"$ref": "#"}), "it is circular"),
             (json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}), "to itself"),
-            (json!({"$ref": "#/$defs/a"}), "it is not there"),
-            (json!({"$ref": "#a", "$defs": {"a": {"$anchor": "a"}}}), "it is not there"),
+            (json!({"$ref": "#/$defs/a"}), "it does not exist"),
+            (json!({"$ref": "#a", "$defs": {"a": {"$anchor": "a"}}}), "it does not exist"),
             (json!({"items": {"$dynamicRef": "#a"}}), "only `$ref` is supported"),
             (json!({"items": {"$id": "http://x/y"}}), "no address of its own"),
             (json!({"$schema": "http://x/own"}), "only drafts"),

@@ -64,7 +64,7 @@ pub fn texts(root: &Root) -> Texts {
                         room -= text.len();
                         texts.files.push((path.to_string_lossy().into_owned(), text));
                     }
-                    Ok(_) => texts.leave_out(&path, "there is enough already"),
+                    Ok(_) => texts.leave_out(&path, "the size limit is reached"),
                     Err(why) => texts.leave_out(&path, &why),
                 },
                 _ => {}
@@ -94,6 +94,6 @@ fn read(root: &Root, path: &Path) -> Result<String, String> {
     match String::from_utf8(bytes) {
         Ok(text) if text.len() as u64 > FILE => Err(format!("it has more than {FILE} bytes")),
         Ok(text) if !text.contains('\0') => Ok(text),
-        _ => Err("it is no text".to_owned()),
+        _ => Err("it is not text".to_owned()),
     }
 }

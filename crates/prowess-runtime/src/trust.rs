@@ -75,7 +75,7 @@ impl TrustFile {
     pub fn decide(&self, folder: &Path, trusted: bool) -> io::Result<PathBuf> {
         let path = fs::canonicalize(folder)?;
         if path.to_str().is_none() {
-            let why = "the path is not UTF-8, so that the answer cannot be kept";
+            let why = "the path is not valid UTF-8, so the decision cannot be saved";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
         let entry = TrustEntry { path: path.clone(), trusted, since: now() };

@@ -1415,7 +1415,7 @@ mod documents_are_looked_up {
             assert_eq!(found(&folder, "kestrel").await, [""; 0]);
             let left_out = folder.left_out().join("\n");
             if !left_out.is_empty() {
-                assert!(left_out.contains("`binary.md`: it is no text"), "{left_out}");
+                assert!(left_out.contains("`binary.md`: it is not text"), "{left_out}");
                 assert!(left_out.contains("`huge.md`: it"), "{left_out}");
                 assert_eq!(folder.left_out().len(), 2, "{left_out}");
             }

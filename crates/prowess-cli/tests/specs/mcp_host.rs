@@ -450,13 +450,13 @@ mod what_cannot_be_held_to_its_word_is_refused {
         let many: Vec<(&str, &str)> = many.iter().map(|it| (&*it.0, it.1)).collect();
         let bad = [
             (json!(7), "URI"),
-            (with("a1", &|it| it["resources"] = json!("dynamic")), "made anew"),
+            (with("a1", &|it| it["resources"] = json!("dynamic")), "generated anew"),
             (with("a2", &|it| drop(it.as_object_mut().unwrap().remove("resources"))), "not listed"),
             (with("a3", &|it| it["resources"] = json!([])), "not among its files"),
             (with("a4", &extra("skill://a4/SKILL.md")), "more than once"),
             (with("a5", &extra("skill://other/x")), "outside"),
-            (with("a6", &extra("skill://a6/../other/x")), "no name"),
-            (with("a7", &extra("skill://a7/%2e%2e/x")), "no name"),
+            (with("a6", &extra("skill://a6/../other/x")), "not a valid file name"),
+            (with("a7", &extra("skill://a7/%2e%2e/x")), "not a valid file name"),
             (with("a8", &extra("file:///etc/passwd")), "outside"),
             (with("b1", &|it| it["resources"][0]["digest"] = json!("sha256:AB")), "digest"),
             (with("b2", &|it| it["resources"][0]["size"] = json!(-1)), "size"),
@@ -467,7 +467,10 @@ mod what_cannot_be_held_to_its_word_is_refused {
             (with("b7", &|it| it["frontmatter"]["description"] = json!("x".repeat(1025))), "1024"),
             (with("b8", &|it| it["frontmatter"] = Json::Null), "frontmatter"),
             (with("B9", &|_| ()), "name"),
-            (with("c1", &|it| it["uri"] = json!("skill://a/../c1/SKILL.md")), "no name"),
+            (
+                with("c1", &|it| it["uri"] = json!("skill://a/../c1/SKILL.md")),
+                "not a valid file name",
+            ),
             (with("c2", &|it| it["uri"] = json!("skill://c2/README.md")), "SKILL.md"),
             (good("c3"), "more than once"),
             (good("c3"), "more than once"),
@@ -484,7 +487,7 @@ mod what_cannot_be_held_to_its_word_is_refused {
         }
         let ran = show(&host.world(), &["docs:a1"]);
         assert_eq!(ran.code, Some(1));
-        assert!(ran.stderr.contains("made anew"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("generated anew"), "{}", ran.stderr);
     }
 
     #[test]

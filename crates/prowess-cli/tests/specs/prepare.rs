@@ -1004,7 +1004,7 @@ mod a_script_runs_with_what_was_approved_and_cannot_change_it {
         fs::write(folder.join("lock"), &lock).unwrap();
         let record = fs::read_to_string(folder.join("environment.json")).unwrap();
         fs::write(folder.join("environment.json"), "{").unwrap();
-        refused("its record makes no sense");
+        refused("its record is invalid");
         fs::write(folder.join("environment.json"), &record).unwrap();
         assert_eq!(script(&world, "say.py").stdout(), "tiny\n");
         let approvals = run(&world, &["approvals", "--json"]).json();

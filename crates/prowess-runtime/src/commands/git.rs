@@ -110,7 +110,7 @@ fn repository(directory: &Path) -> Result<(), Refusal> {
     // Git treats any folder with this layout as a repository.
     if is_repository(directory) {
         let message = format!("`{}` is a `.git` directory", directory.display());
-        return Err(refused(&message, "run git in the directory that the repository is of"));
+        return Err(refused(&message, "run git in the work tree of that repository"));
     }
     for place in git_directories(directory) {
         settings(&place.join("config"))?;

@@ -656,7 +656,7 @@ fn restore(path: &Path, file: &File) -> io::Result<()> {
         fs::create_dir(parent)?;
     }
     if !is_directory(parent) {
-        return Err(io::Error::other("it lay in a directory that is none now"));
+        return Err(io::Error::other("its parent is no longer a directory"));
     }
     match file {
         File::Directory | File::Unseen => fs::create_dir(path),

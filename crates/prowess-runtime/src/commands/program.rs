@@ -94,7 +94,7 @@ impl Program {
         }
         Self::at(&directory.join(name), name).ok_or_else(|| Refusal {
             message: format!("there is no program `{name}`"),
-            hint: "a path begins at the directory in which the command runs".to_owned(),
+            hint: "a relative path starts at the directory in which the command runs".to_owned(),
         })
     }
 
@@ -104,7 +104,7 @@ impl Program {
         if let Some(own) = policy.interpreters.get(name) {
             return Self::at(&own.program, name).ok_or_else(|| Refusal {
                 message: format!("there is no program `{}`", own.program.display()),
-                hint: "it is the interpreter that is set or active".to_owned(),
+                hint: "it is the configured or active interpreter".to_owned(),
             });
         }
         let found = Self::of_system(name);

@@ -83,7 +83,7 @@ impl<'a> Files<'a> {
             if seen > ENTRIES {
                 faults.push((
                     folder,
-                    format!("there are more than {ENTRIES} files; the rest was not looked at"),
+                    format!("there are more than {ENTRIES} files; the rest was not read"),
                 ));
                 break;
             }
@@ -161,7 +161,7 @@ impl<'a> Files<'a> {
         if bytes.len() as u64 > limit {
             return Err(match limit {
                 FILE => format!("it has more than {FILE} bytes, so it was not read"),
-                _ => format!("more than {ALL} bytes were read already, so it was not"),
+                _ => format!("more than {ALL} bytes were read already, so it was not read"),
             });
         }
         self.room.set(self.room.get() - bytes.len() as u64);

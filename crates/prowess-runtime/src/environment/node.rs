@@ -90,7 +90,7 @@ pub(super) fn declared_for_deno(files: &Files<'_>, folder: &str) -> Option<Envir
         match specified(specifier, place.clone()) {
             Some(package) => needs.packages.push(package),
             None if specifier.contains("://") => {
-                files.note(&path, place.line, "a module behind an address is not followed");
+                files.note(&path, place.line, "a module at a URL is not followed");
             }
             None => {}
         }

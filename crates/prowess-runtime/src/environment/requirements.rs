@@ -32,7 +32,7 @@ pub(super) fn requirements(files: &Files<'_>, path: &str) -> Vec<PackageNeed> {
                 &path,
                 0,
                 &format!(
-                    "there are more than {MAX_FILES} files of requirements; this one was not read"
+                    "there are more than {MAX_FILES} requirements files; this one was not read"
                 ),
             );
             break;

@@ -100,7 +100,7 @@ pub enum PrepareError {
         is_answered: bool,
     },
     /// No suitable package manager is installed.
-    #[error("nothing here installs packages for {ecosystem}")]
+    #[error("no package manager for {ecosystem} is installed")]
     NoInstaller {
         /// The ecosystem of the packages.
         ecosystem: &'static str,
@@ -120,13 +120,13 @@ pub enum PrepareError {
         refused: Vec<String>,
     },
     /// The installed packages differ from the approved ones.
-    #[error("what was installed is not what is locked: {why}")]
+    #[error("the installed packages differ from the lock file: {why}")]
     Lock {
         /// The difference.
         why: String,
     },
     /// Nothing was downloaded before, and offline mode was requested.
-    #[error("what would be installed was not downloaded, or was removed since")]
+    #[error("the packages were never downloaded, or have been removed since")]
     Offline,
     /// The address of a registry is invalid.
     #[error("a package registry cannot be used: {0}")]
@@ -270,16 +270,16 @@ impl Preparer {
         let name = &options.name;
         let scripts = match options.install_scripts {
             true => "packages may run scripts of their own in the sandbox",
-            false => "no script of a package runs",
+            false => "packages run no scripts of their own",
         };
         let question = Question {
             what: format!("install {count} {packages} for `{name}` from {from}"),
             why: format!(
-                "`{name}` needs what is listed; what that depends on is installed with it"
+                "`{name}` needs the listed packages; their dependencies are installed as well"
             ),
             content: Some(content),
             reach: vec![
-                format!("{} in a sandbox that reaches {reached} alone", installer.manager()),
+                format!("{} in a sandbox that can only connect to {reached}", installer.manager()),
                 scripts.to_owned(),
             ],
             coverage: Coverage::Once,
@@ -521,7 +521,7 @@ fn refuse_links(out: &Path) -> Result<(), String> {
     let inside = ["bin", "node_modules", "node_modules/.bin"].map(|it| tree.join(it));
     let is_link = |it: &&PathBuf| fs::symlink_metadata(it).is_ok_and(|it| !it.is_dir());
     match own.iter().chain(&inside).find(is_link) {
-        Some(link) => Err(format!("`{}` is no folder", link.display())),
+        Some(link) => Err(format!("`{}` is not a folder", link.display())),
         None => Ok(()),
     }
 }

@@ -281,7 +281,7 @@ impl Installer {
             manager => {
                 let mut locks = self.facts.locks.iter().map(|it| out.tree.join(it));
                 let path = locks.find(|it| it.is_file());
-                let lock = text(&path.ok_or("it left no lock file")?)?;
+                let lock = text(&path.ok_or("it created no lock file")?)?;
                 if manager == PackageManager::Npm {
                     has_hashes(&lock)?;
                 }
@@ -356,7 +356,7 @@ fn wheels(artifacts: &Path) -> Result<String, String> {
         let (Some(package), Some(version), true) =
             (parts.next(), parts.next(), name.ends_with(".whl"))
         else {
-            return Err(format!("`{name}` is no wheel"));
+            return Err(format!("`{name}` is not a wheel"));
         };
         let hash = hash(&entry.path()).map_err(|error| format!("`{name}`: {error}"))?;
         let package = package.to_ascii_lowercase().replace('_', "-");
@@ -370,7 +370,7 @@ fn wheels(artifacts: &Path) -> Result<String, String> {
 fn hash(path: &Path) -> io::Result<String> {
     let mut file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(path)?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is not an ordinary file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     let (mut hash, mut piece) = (Sha256::new(), vec![0; 64 * 1024]);
     loop {

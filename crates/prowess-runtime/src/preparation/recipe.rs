@@ -52,13 +52,13 @@ pub enum RecipeError {
     #[error(transparent)]
     Interpreter(#[from] InterpreterError),
     /// Packages are needed, but none of them is in a package registry.
-    #[error("nothing of this can be installed: {}", what.join("; "))]
+    #[error("none of these can be installed: {}", what.join("; "))]
     LeftOut {
         /// Each with the reason.
         what: Vec<String>,
     },
     /// A requirement is invalid.
-    #[error("`{requirement}` is not a requirement that an installer takes")]
+    #[error("`{requirement}` is not a valid requirement")]
     Requirement {
         /// The requirement as it is written.
         requirement: String,
@@ -147,10 +147,8 @@ impl Recipe {
             PackageSource::Registry => {
                 return Err(RecipeError::Requirement { requirement: requirement.clone() });
             }
-            PackageSource::Url => {
-                "it is from an address or repository, not from a package registry"
-            }
-            PackageSource::Path => "it is a file or folder, not a package of a registry",
+            PackageSource::Url => "it comes from a URL or repository, not from a package registry",
+            PackageSource::Path => "it is a file or folder, not a package in a registry",
         };
         self.left_out.push(format!("{requirement}: {reason}"));
         Ok(())

@@ -178,11 +178,11 @@ impl EnvironmentStore {
             about => about.map_err(io)?,
         };
         if !about.is_dir() || !is_own(&about, 0o022) {
-            return Err(changed("others can write it"));
+            return Err(changed("other users can write to it"));
         }
         let text = read(&folder.join(RECORD), RECORD_SIZE).map_err(io)?;
         let record: EnvironmentRecord = serde_json::from_str(&text)
-            .map_err(|error| changed(&format!("its record makes no sense: {error}")))?;
+            .map_err(|error| changed(&format!("its record is invalid: {error}")))?;
         let lock = read(&folder.join(LOCK), LOCK_SIZE).map_err(io)?;
         let Some((approved, _)) = self.records.environment(key) else {
             return Err(changed("it is not approved, or the approval was revoked"));
@@ -191,7 +191,7 @@ impl EnvironmentStore {
             return Err(changed("its lock file has changed"));
         }
         if record.key != key {
-            return Err(changed("its record is that of another one"));
+            return Err(changed("its record belongs to another environment"));
         }
         Ok(Some(PreparedEnvironment { tree: folder.join(TREE), reads: Vec::new(), record }))
     }
@@ -492,7 +492,7 @@ pub(crate) fn read(path: &Path, most: u64) -> io::Result<String> {
     use std::io::Read as _;
     let file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(path)?;
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is not an ordinary file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     let mut text = String::new();
     file.take(most + 1).read_to_string(&mut text)?;

@@ -57,7 +57,10 @@ impl Client {
     /// Answers a request.
     pub(super) async fn answer(&self, request: Request<Incoming>, tasks: &Mutex<Tasks>) -> Answer {
         if !self.is_authenticated(request.headers()) {
-            let mut answer = reply(StatusCode::PROXY_AUTHENTICATION_REQUIRED, "who are you?");
+            let mut answer = reply(
+                StatusCode::PROXY_AUTHENTICATION_REQUIRED,
+                "proxy authentication is required",
+            );
             let basic = HeaderValue::from_static("Basic realm=\"prowess\"");
             answer.headers_mut().insert("proxy-authenticate", basic);
             return answer;
@@ -103,7 +106,9 @@ impl Client {
             match hyper::upgrade::on(request).await {
                 // The log has the end of a connection, as far as it matters.
                 Ok(client) => drop(tunnel::pass(client, target, upstream, idle).await),
-                Err(_) => record.refuse("it ended before it began"),
+                Err(_) => {
+                    record.refuse("the connection was closed before the tunnel was established")
+                }
             }
         });
         Ok(Response::new(empty()))
@@ -151,7 +156,7 @@ async fn handshake(
     let driver = async move {
         tokio::select! {
             _ = connection => {}
-            () = meter.idle(idle) => meter.record.refuse("nothing passed for too long"),
+            () = meter.idle(idle) => meter.record.refuse("the connection was idle for too long"),
         }
     };
     Ok((sender, driver))
@@ -170,12 +175,11 @@ fn target<B>(request: &Request<B>) -> Result<Target, Refusal> {
         (false, None) => {
             return Err(Refusal::bad("this is a proxy: the request has to name the whole URL"));
         }
-        _ => return Err(Refusal::bad("only `http:` and `https:` pass this proxy")),
+        _ => return Err(Refusal::bad("this proxy only supports `http:` and `https:`")),
     };
     let asked = uri.authority().map_or("", |it| it.as_str());
     let target = Target::parse(asked, usual);
-    let target =
-        target.ok_or_else(|| Refusal::bad("the request names no host that can be read"))?;
+    let target = target.ok_or_else(|| Refusal::bad("the request names no valid host"))?;
     for host in request.headers().get_all(HOST) {
         let host = host.to_str().ok().and_then(|it| Target::parse(it, Some(target.port)));
         if host.as_ref() != Some(&target) {
@@ -190,14 +194,14 @@ fn target<B>(request: &Request<B>) -> Result<Target, Refusal> {
 fn outgoing(request: Request<Incoming>, target: &Target) -> Result<Request<Incoming>, Refusal> {
     let (mut head, body) = request.into_parts();
     let path = head.uri.path_and_query().map_or("/", |it| it.as_str());
-    head.uri = path.parse().map_err(|_| Refusal::bad("the path cannot be read"))?;
+    head.uri = path.parse().map_err(|_| Refusal::bad("the path is invalid"))?;
     strip(&mut head.headers);
     let host = match target.port {
         80 => target.host.to_string(),
         _ => target.to_string(),
     };
     let host = HeaderValue::from_str(&host);
-    head.headers.insert(HOST, host.map_err(|_| Refusal::bad("the host cannot be read"))?);
+    head.headers.insert(HOST, host.map_err(|_| Refusal::bad("the host is invalid"))?);
     head.headers.insert(CONNECTION, HeaderValue::from_static("close"));
     let mut request = Request::new(body);
     *request.method_mut() = head.method;

@@ -141,7 +141,7 @@ impl<'b> Reader<'b> {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NotTls => "what was sent through `CONNECT` is not TLS",
+            Self::NotTls => "the data sent through `CONNECT` is not TLS",
             Self::Malformed => "the first message of TLS is malformed",
             Self::Encrypted => "the server name is encrypted",
             Self::TooLong => "the first message of TLS is too long",

@@ -62,7 +62,7 @@ impl Log {
     pub(super) fn count(&self, bytes: usize, most: u64) -> io::Result<()> {
         let before = self.bytes.fetch_add(bytes as u64, Relaxed);
         match before.saturating_add(bytes as u64) > most {
-            true => Err(io::Error::other(format!("the run took more than {most} bytes"))),
+            true => Err(io::Error::other(format!("the run transferred more than {most} bytes"))),
             false => Ok(()),
         }
     }

@@ -36,7 +36,7 @@ pub(super) async fn pass(
             return client.shutdown().await;
         }
         Err(_) => {
-            meter.record.refuse("nothing was said in time");
+            meter.record.refuse("no TLS handshake was received in time");
             return Ok(());
         }
     };
@@ -44,7 +44,7 @@ pub(super) async fn pass(
     tokio::select! {
         passed = copy_bidirectional(&mut client, &mut upstream) => passed.map(drop),
         () = meter.idle(idle) => {
-            meter.record.refuse("nothing passed for too long");
+            meter.record.refuse("the connection was idle for too long");
             Ok(())
         }
     }
@@ -58,10 +58,10 @@ async fn greeting(client: &mut TokioIo<Upgraded>, target: &Target) -> Result<Vec
             Hello::Partial => {}
             Hello::Refused(fault) => return Err(fault.to_string()),
             Hello::Name(name) if name.as_deref() == target.name() => return Ok(bytes),
-            Hello::Name(None) => return Err("TLS names no server".to_owned()),
+            Hello::Name(None) => return Err("the TLS handshake names no server".to_owned()),
             Hello::Name(Some(name)) => {
                 let host = &target.host;
-                return Err(format!("TLS names the server `{name}`, and not `{host}`"));
+                return Err(format!("the TLS handshake names the server `{name}`, not `{host}`"));
             }
         }
         match client.read_buf(&mut bytes).await {

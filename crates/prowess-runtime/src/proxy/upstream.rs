@@ -80,7 +80,8 @@ impl Proxy {
     async fn stream(&self, target: &Target) -> Result<TcpStream, Refusal> {
         let Target { host, port } = target;
         let refused = |error| refusal(&error, target, &self.remedy);
-        let url = target.url().ok_or_else(|| Refusal::bad(format!("`{target}` is no host")))?;
+        let url =
+            target.url().ok_or_else(|| Refusal::bad(format!("`{target}` is not a valid host")))?;
         self.hosts.check(&url).map_err(refused)?;
         if !USUAL.contains(port) && !self.hosts.lists_port(&url) {
             let remedy = self.remedy.with(&target.to_string());

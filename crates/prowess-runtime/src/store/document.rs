@@ -15,7 +15,7 @@ pub(super) fn entry(bytes: &[u8], document: &Path) -> Result<SkillRecord, Box<Fi
     if bytes.len() as u64 > limit {
         let rule = rule("file-too-large").expect("there is such a rule");
         let message = format!("it has more than {limit} bytes");
-        let hint = "move what is long into other files of the skill";
+        let hint = "move long parts into other files of the skill";
         return Err(Box::new(Finding::new(rule, Severity::Error, document, message, hint)));
     }
     let mut parsed = parse(bytes, None, Profile::Lenient);
@@ -41,8 +41,8 @@ pub(super) fn entry(bytes: &[u8], document: &Path) -> Result<SkillRecord, Box<Fi
 pub(super) fn unreadable(document: &Path, error: &StoreError) -> Finding {
     let why = error.source().map(|it| format!(": {it}")).unwrap_or_default();
     let rule = rule("file-unreadable").expect("there is such a rule");
-    let message = format!("the store does not read it{why}");
-    Finding::new(rule, Severity::Error, document, message, "look at what it is")
+    let message = format!("the store cannot read it{why}");
+    Finding::new(rule, Severity::Error, document, message, "check what it is")
 }
 
 /// Renders the `SKILL.md` of a new entry. One without a status is a draft.

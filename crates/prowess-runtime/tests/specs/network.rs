@@ -356,8 +356,8 @@ for said in (hello(named + extension(0xfe0d, b"x")), hello(named + named), b"GET
                 "{refused:#?}"
             );
             let why: Vec<&str> = refused.iter().filter_map(|it| it.refused.as_deref()).collect();
-            assert_eq!(why[0], "TLS names the server `evil.test`, and not `secure.test`");
-            assert_eq!(why[1], "TLS names no server");
+            assert_eq!(why[0], "the TLS handshake names the server `evil.test`, not `secure.test`");
+            assert_eq!(why[1], "the TLS handshake names no server");
             assert_eq!(why[3], "the server name is encrypted");
             assert_eq!(why.len(), 8);
         }
@@ -523,9 +523,7 @@ print("spent", code(ask("GET http://{endless}/ HTTP/1.1")) in ("502", "closed"))
                 let mut refused = outcome.network.iter().filter_map(|it| it.refused.as_ref());
                 assert!(refused.any(|it| it.contains(part)), "{part}: {:#?}", outcome.network);
             };
-            for part in
-                ["too many connections", "nothing passed for too long", "more than 4194304 bytes"]
-            {
+            for part in ["too many connections", "idle for too long", "more than 4194304 bytes"] {
                 says(part);
             }
         }
