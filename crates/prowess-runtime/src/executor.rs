@@ -198,7 +198,7 @@ impl Executor {
         let _ = (script, folder);
     }
 
-    /// Returns the command that would install missing packages of a script.
+    /// Returns a hint on how to install missing packages of a script.
     pub(crate) fn remedy(&self, script: &Script, folder: Option<&Path>) -> Option<String> {
         #[cfg(feature = "http")]
         if let Some((preparer, _)) = &self.preparation

@@ -18,7 +18,7 @@ pub trait SkillProvider: Send + Sync + fmt::Debug {
     fn library(&self) -> Arc<Library>;
 
     /// Waits until the library differs from `last`, or until `patience` expires, and returns the
-    /// current library. Blocks the thread; implement it if changes can be detected without polling.
+    /// current library. Blocks the thread; override this if changes can be detected without polling.
     fn wait(&self, last: &Arc<Library>, patience: Duration) -> Arc<Library> {
         let start = Instant::now();
         loop {
