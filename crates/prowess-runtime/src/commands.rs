@@ -82,7 +82,7 @@ const MOST_NESTED: usize = 16;
 
 /// Parses a command and checks every word of it.
 pub(crate) fn plan(line: &str, directory: &Path, policy: &Policy) -> Result<Plan, Refusal> {
-    let directory = contained(directory, policy)?;
+    let directory = resolve_directory(directory, policy)?;
     if line.len() > LONGEST {
         return Err(refused("the command is too long", "put it into a script of a skill"));
     }
@@ -206,7 +206,7 @@ impl PlannedProgram {
 }
 
 /// Resolves the directory, if it is in a root of the policy.
-fn contained(directory: &Path, policy: &Policy) -> Result<PathBuf, Refusal> {
+fn resolve_directory(directory: &Path, policy: &Policy) -> Result<PathBuf, Refusal> {
     let real = |path: &Path| std::fs::canonicalize(path).ok().filter(|it| it.is_dir());
     let shown = directory.display();
     let Some(directory) = real(directory) else {
@@ -352,7 +352,7 @@ fn allowed(
     };
     if let Some(other) = program.disguise().filter(|it| !commands.iter().any(|own| own == it)) {
         let message = format!("`{name}` is another name for `{other}`, which is not allowed");
-        context.ask_or(refused(&message, &listed(policy)), &message)?;
+        context.ask_or(refused(&message, &allowed_commands(policy)), &message)?;
     }
     let own = program.names().take(1).map(str::to_owned);
     seen.push(own.chain(words[1..].iter().map(|it| it.text.clone())).collect());
@@ -365,10 +365,10 @@ fn allowed(
     // Words that the policy itself names need no further check.
     let rest = &words[spelled..];
     if program.names().any(secrets::tells_content) {
-        let named = |it: &Argument| secrets::named(it, context.directory, policy);
+        let named = |it: &Argument| secrets::named_secrets(it, context.directory, policy);
         context.spelled_secrets.extend(words[1..spelled].iter().flat_map(named));
         context.secrets.extend(rest.iter().flat_map(named));
-        let matched = |it: &Argument| secrets::matched(it, context.directory, policy);
+        let matched = |it: &Argument| secrets::matched_secrets(it, context.directory, policy);
         context.matched_secrets.extend(rest.iter().flat_map(matched));
     }
     // `find` only looks for files, it does not read them.
@@ -417,14 +417,14 @@ fn unlisted(name: &str, policy: &Policy) -> Refusal {
     let near: Vec<String> =
         policy.commands.iter().filter(starts).map(|it| format!("`{it}`")).collect();
     let hint = match near.is_empty() {
-        true => listed(policy),
+        true => allowed_commands(policy),
         false => format!("only {} of `{name}` may run", near.join(", ")),
     };
     refused(&format!("`{name}` is not an allowed command"), &hint)
 }
 
 /// Returns a hint that lists the permitted commands.
-fn listed(policy: &Policy) -> String {
+fn allowed_commands(policy: &Policy) -> String {
     let all: Vec<&str> = policy.commands.iter().map(|it| &**it).take(40).collect();
     match all.is_empty() {
         true => "no commands are allowed; add them to `policy.commands`".to_owned(),

@@ -76,7 +76,7 @@ impl Parameters {
             _ if is_text => Value::from(text),
             Ok(value) if is_exact(text, &value) => value,
             Err(error) if is_deep(&error) => return Err(mismatch(name, TOO_DEEP)),
-            Err(error) if error.is_data() => return Err(mismatch(name, &in_it(&error))),
+            Err(error) if error.is_data() => return Err(mismatch(name, &describe_error(&error))),
             Ok(_) | Err(_) => Value::from(text),
         };
         self.insert(name.to_owned(), value, text.trim())?;
@@ -96,7 +96,7 @@ impl Parameters {
         for (name, text) in members {
             let value = strict_json(text.get()).map_err(|error| match is_deep(&error) {
                 true => mismatch(&name, TOO_DEEP),
-                false => mismatch(&name, &in_it(&error)),
+                false => mismatch(&name, &describe_error(&error)),
             })?;
             if !is_exact(text.get(), &value) {
                 return Err(mismatch(
@@ -274,7 +274,7 @@ fn is_deep(error: &serde_json::Error) -> bool {
 
 /// Describes an error inside of a parameter, without the line, which does not refer to the given
 /// text.
-fn in_it(error: &serde_json::Error) -> String {
+fn describe_error(error: &serde_json::Error) -> String {
     let error = error.to_string();
     format!("cannot be used: {}", error.split(" at line ").next().unwrap_or(&error))
 }

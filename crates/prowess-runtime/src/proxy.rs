@@ -63,7 +63,7 @@ pub enum HostRemedy {
 
 impl HostRemedy {
     /// Returns the hint that allows a host.
-    fn with(&self, host: &str) -> String {
+    fn host_hint(&self, host: &str) -> String {
         match self {
             Self::Flag(flag) => format!("run with `{flag} {host}`"),
             Self::Setting { key, .. } => format!("add `{host}` to `{key}`{}", self.in_file()),
@@ -71,7 +71,7 @@ impl HostRemedy {
     }
 
     /// Returns the hint that allows a host at a non-public address.
-    fn with_address(&self, address: IpAddr) -> String {
+    fn address_hint(&self, address: IpAddr) -> String {
         match self {
             Self::Flag(flag) => format!("run with `{flag}` and its address as well"),
             Self::Setting { key, names_address, .. } => {
@@ -182,9 +182,9 @@ impl Proxy {
                 Some(_) = connections.join_next() => {}
                 accepted = socket.accept() => match accepted {
                     Ok((stream, _)) if connections.len() < self.limits.connections => {
-                        connections.spawn(speak(client.clone(), stream));
+                        connections.spawn(serve_connection(client.clone(), stream));
                     }
-                    Ok((stream, _)) => client.turn_away(stream),
+                    Ok((stream, _)) => client.refuse_connection(stream),
                     Err(_) => sleep(MOMENT).await,
                 },
             }
@@ -222,7 +222,7 @@ impl ProxySession for Session {
 }
 
 /// Answers the requests of one connection. Their tasks end with it.
-async fn speak(client: Arc<Client>, stream: TcpStream) {
+async fn serve_connection(client: Arc<Client>, stream: TcpStream) {
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(client.proxy.limits.idle);
     builder.max_buf_size(MAX_HEAD);
@@ -239,7 +239,7 @@ async fn speak(client: Arc<Client>, stream: TcpStream) {
 
 impl Client {
     /// Refuses a connection because there are too many, without waiting for the client.
-    fn turn_away(&self, stream: TcpStream) {
+    fn refuse_connection(&self, stream: TcpStream) {
         self.log.refuse_unknown("there were too many connections at once");
         let (text, length) = (answer::TOO_MANY, answer::TOO_MANY.len());
         let head = "HTTP/1.1 503 Too many connections at once\r\nConnection: close\r\n";

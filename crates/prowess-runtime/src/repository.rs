@@ -94,11 +94,11 @@ pub(crate) fn named(work_tree: &Path) -> Vec<PathBuf> {
 /// trees. They may not exist.
 pub(crate) fn git_directories(work_tree: &Path) -> Vec<PathBuf> {
     let git = work_tree.join(".git");
-    let own = match lead(&git, "gitdir:") {
+    let own = match read_pointer(&git, "gitdir:") {
         Some(path) => work_tree.join(path),
         None => git,
     };
-    let common = lead(&own.join("commondir"), "").map(|it| own.join(it));
+    let common = read_pointer(&own.join("commondir"), "").map(|it| own.join(it));
     [Some(own), common].into_iter().flatten().collect()
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn read(path: &Path) -> Option<Option<Vec<u8>>> {
 }
 
 /// Returns the path in a small file after a prefix.
-fn lead(path: &Path, sign: &str) -> Option<PathBuf> {
+fn read_pointer(path: &Path, sign: &str) -> Option<PathBuf> {
     let text = String::from_utf8(read(path)??).ok()?;
     text.strip_prefix(sign).map(|it| PathBuf::from(it.trim()))
 }

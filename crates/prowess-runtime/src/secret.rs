@@ -126,7 +126,7 @@ fn decoded_runs(text: &str, room: &mut usize) -> Vec<String> {
         for run in signs.split(|it| digit(*it).is_none()).filter(|it| it.len() >= SHORTEST_RUN) {
             let digits: Vec<u8> = run.iter().filter_map(|it| digit(*it)).collect();
             for start in 0..starts {
-                let bytes = joined(&digits[start..], bits);
+                let bytes = join_bits(&digits[start..], bits);
                 let Some(left) = room.checked_sub(bytes.len()) else { return decoded };
                 *room = left;
                 decoded.push(String::from_utf8_lossy(&bytes).into_owned());
@@ -152,7 +152,7 @@ fn hex_digit(sign: u8) -> Option<u8> {
 }
 
 /// Returns the bytes that digits of so many bits encode.
-fn joined(digits: &[u8], bits: u32) -> Vec<u8> {
+fn join_bits(digits: &[u8], bits: u32) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(digits.len());
     let (mut held, mut count) = (0_u32, 0);
     for digit in digits {

@@ -36,7 +36,7 @@ struct Extent {
 
 const GUARDED: Extent = Extent { directories: 50_000, entries: usize::MAX };
 /// The limits if changes are only reported, repeatedly while a server runs.
-const TOLD: Extent = Extent { directories: 2_000, entries: 10_000 };
+const REPORTED: Extent = Extent { directories: 2_000, entries: 10_000 };
 /// The limits on the number of files in each, on their depth, on the size of a restorable file, and
 /// on the size of all of them.
 const FILES: usize = 500;
@@ -47,9 +47,9 @@ const TOTAL: u64 = 64 * 1024 * 1024;
 const LINKS: usize = 1_000;
 
 /// The message on a run that changed protected files, unless a person has approved it.
-const WROTE: &str = "protected or sensitive files were changed, and have been restored";
+const RESTORED: &str = "protected or sensitive files were changed, and have been restored";
 /// The message if not everything could be restored.
-const STAYS: &str = "protected or sensitive files were changed, and could not be restored";
+const NOT_RESTORED: &str = "protected or sensitive files were changed, and could not be restored";
 
 /// A snapshot of the protected files before a command runs. Restores them when dropped.
 #[derive(Debug)]
@@ -104,15 +104,15 @@ impl ProtectedFiles {
     /// Takes a snapshot of the protected files in these directories and below, and of the named
     /// ones.
     pub(crate) fn new(places: Vec<PathBuf>, named: Vec<PathBuf>) -> Self {
-        let seen = GuardedFiles::new(&places, &named, TOLD);
+        let seen = GuardedFiles::new(&places, &named, REPORTED);
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self { places, named, seen, since: since.as_secs() as i64 }
     }
 
     /// Returns the changes of files that agents and programs act on, since the last call.
     pub(crate) fn changes(&mut self) -> Vec<ProtectedChange> {
-        let mut now = GuardedFiles::new(&self.places, &self.named, TOLD);
-        now.look_again(&self.seen);
+        let mut now = GuardedFiles::new(&self.places, &self.named, REPORTED);
+        now.add_known(&self.seen);
         let before = std::mem::replace(&mut self.seen, now);
         let after = &self.seen;
         let is_file = |it: &File| !matches!(it, File::Directory | File::Unseen);
@@ -120,7 +120,7 @@ impl ProtectedFiles {
         let is_old = |it: &File| matches!(it, File::Plain(_, stamp, _) if before.unseen.is_some() && stamp.2 < self.since);
         let mut changes = Vec::new();
         for (path, file) in after.files.iter().filter(|it| is_file(it.1)) {
-            let old = before.moved(path, after);
+            let old = before.previous_path(path, after);
             let is_known = old.as_deref().is_some_and(|it| before.is_unseen(it));
             let old = old.and_then(|it| before.files.get(&it));
             let is_new = old.is_none();
@@ -130,7 +130,7 @@ impl ProtectedFiles {
             {
                 continue;
             }
-            let what = old.map_or("new", |it| changed(it, file));
+            let what = old.map_or("new", |it| describe_change(it, file));
             let new_folders = if is_new { before.new_folders(path) } else { 0 };
             let led_by = after.led_by(path).or(before.led_by(path)).map(Path::to_owned);
             let (before, after) = (old.cloned(), Some(file.clone()));
@@ -271,9 +271,9 @@ impl Guard {
         let (message, hint) = match repair.is_whole {
             true => {
                 let trash = trash.display();
-                (WROTE, format!("nothing is lost: the last content is in `{trash}`"))
+                (RESTORED, format!("nothing is lost: the last content is in `{trash}`"))
             }
-            false => (STAYS, "check each file before other programs use it".to_owned()),
+            false => (NOT_RESTORED, "check each file before other programs use it".to_owned()),
         };
         outcome.message = Some(message.to_owned());
         outcome.hint = Some(hint);
@@ -282,10 +282,10 @@ impl Guard {
     /// Restores changed files, and reports them. Files that were [`there`](Self::there) could not
     /// be changed if they were read-only.
     pub(crate) fn restore(mut self, is_read_only: bool) -> Repair {
-        self.put_right(is_read_only)
+        self.restore_changes(is_read_only)
     }
 
-    fn put_right(&mut self, is_read_only: bool) -> Repair {
+    fn restore_changes(&mut self, is_read_only: bool) -> Repair {
         self.is_done = true;
         let after = GuardedFiles::new(&self.places, &self.named, GUARDED);
         // A named file may be in a directory that was moved, and replaced by another.
@@ -308,7 +308,7 @@ impl Guard {
         };
         let mut gone: Vec<&Path> = Vec::new();
         for (path, file) in &after.files {
-            let old = self.before.moved(path, &after);
+            let old = self.before.previous_path(path, &after);
             let is_known = old.as_deref().is_some_and(|it| self.before.is_unseen(it));
             let old = old.and_then(|it| self.before.files.get(&it));
             let is_done = gone.iter().any(|it| path.starts_with(it));
@@ -371,7 +371,7 @@ impl Guard {
 impl Drop for Guard {
     fn drop(&mut self) {
         if !self.is_done {
-            self.put_right(false);
+            self.restore_changes(false);
         }
     }
 }
@@ -446,10 +446,11 @@ impl GuardedFiles {
                     continue;
                 }
                 self.led.insert(path.clone(), link.clone());
-                let known: BTreeSet<PathBuf> = self.below(&path).map(|it| it.0.clone()).collect();
+                let known: BTreeSet<PathBuf> =
+                    self.files_below(&path).map(|it| it.0.clone()).collect();
                 let Some(directory) = path.parent().map(Path::to_owned) else { continue };
                 self.add_protected(path.clone(), &directory);
-                let new = self.below(&path).filter(|it| !known.contains(it.0));
+                let new = self.files_below(&path).filter(|it| !known.contains(it.0));
                 let new: Vec<(PathBuf, Option<PathBuf>)> =
                     new.map(|it| (it.0.clone(), is_link(it))).collect();
                 let is_sensitive = self.sensitive.contains(&link);
@@ -475,7 +476,7 @@ impl GuardedFiles {
     }
 
     /// Returns the known files at a path and in it.
-    fn below<'s>(&'s self, path: &'s Path) -> impl Iterator<Item = (&'s PathBuf, &'s File)> {
+    fn files_below<'s>(&'s self, path: &'s Path) -> impl Iterator<Item = (&'s PathBuf, &'s File)> {
         let (from, to) = (Bound::Included(path), Bound::Unbounded);
         self.files.range::<Path, _>((from, to)).take_while(move |it| it.0.starts_with(path))
     }
@@ -494,7 +495,7 @@ impl GuardedFiles {
     }
 
     /// Checks the previously known files as well, regardless of the limits.
-    fn look_again(&mut self, before: &Self) {
+    fn add_known(&mut self, before: &Self) {
         for path in before.tops.keys() {
             if !self.tops.contains_key(path)
                 && let Some(directory) = path.parent()
@@ -537,7 +538,7 @@ impl GuardedFiles {
     }
 
     /// Returns the previous path of a file, if its directory was moved.
-    fn moved(&self, path: &Path, after: &Self) -> Option<PathBuf> {
+    fn previous_path(&self, path: &Path, after: &Self) -> Option<PathBuf> {
         let (top, home) = after.home(path)?;
         match self.homes.get(home) {
             Some(old) if old != top && fs::symlink_metadata(old).is_err() => {
@@ -568,7 +569,7 @@ impl GuardedFiles {
 }
 
 /// Describes the change of a file in a word or two.
-fn changed(before: &File, after: &File) -> &'static str {
+fn describe_change(before: &File, after: &File) -> &'static str {
     match (before, after) {
         (File::Plain(old, _, Some(a)), File::Plain(new, _, Some(b))) if a == b => {
             if new & !old & 0o111 != 0 { "made executable" } else { "mode changed" }

@@ -29,7 +29,7 @@ pub(super) fn tells_content(name: &str) -> bool {
 }
 
 /// Returns the files with secrets that a word names: as a whole, after an option, or in code.
-pub(super) fn named(word: &Argument, directory: &Path, policy: &Policy) -> Vec<PathBuf> {
+pub(super) fn named_secrets(word: &Argument, directory: &Path, policy: &Policy) -> Vec<PathBuf> {
     let text = &*word.text;
     let is_sign = |c: char| c.is_whitespace() || "'\"`()<>[]{};|&=,:@$+".contains(c);
     let glued = text.strip_prefix('-').and_then(|it| it.get(1..));
@@ -41,7 +41,7 @@ pub(super) fn named(word: &Argument, directory: &Path, policy: &Policy) -> Vec<P
 }
 
 /// Returns the files with secrets that a glob expands to.
-pub(super) fn matched(word: &Argument, directory: &Path, policy: &Policy) -> Vec<PathBuf> {
+pub(super) fn matched_secrets(word: &Argument, directory: &Path, policy: &Policy) -> Vec<PathBuf> {
     let is_sign = |c: char| matches!(c, '*' | '?' | '[');
     if !word.is_glob {
         return Vec::new();

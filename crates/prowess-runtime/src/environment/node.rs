@@ -87,7 +87,7 @@ pub(super) fn declared_for_deno(files: &Files<'_>, folder: &str) -> Option<Envir
     for (name, specifier) in imports.into_iter().flatten().take(MAX_PACKAGES) {
         let place = Place::new(&path, line_of(&text, "imports", name));
         let Some(specifier) = specifier.as_str() else { continue };
-        match specified(specifier, place.clone()) {
+        match parse_specifier(specifier, place.clone()) {
             Some(package) => needs.packages.push(package),
             None if specifier.contains("://") => {
                 files.note(&path, place.line, "a module at a URL is not followed");
@@ -100,7 +100,7 @@ pub(super) fn declared_for_deno(files: &Files<'_>, folder: &str) -> Option<Envir
 }
 
 /// Parses the package in an `npm:` or `jsr:` specifier, such as `npm:chalk@5/part`.
-pub(super) fn specified(specifier: &str, place: Place) -> Option<PackageNeed> {
+pub(super) fn parse_specifier(specifier: &str, place: Place) -> Option<PackageNeed> {
     let (registry, rest) = specifier.split_once(':')?;
     if !matches!(registry, "npm" | "jsr") {
         return None;
@@ -220,7 +220,7 @@ mod tests {
             ("./x.ts", None),
         ];
         for (specifier, expected) in cases {
-            let found = specified(specifier, Place::new("x", 1));
+            let found = parse_specifier(specifier, Place::new("x", 1));
             assert_eq!(found.as_ref().map(|it| (&*it.name, &*it.requirement)), expected);
         }
     }

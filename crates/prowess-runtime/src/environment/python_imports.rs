@@ -30,7 +30,7 @@ pub(super) fn python_imports(text: &str, most: usize) -> Vec<PythonImport> {
         let strongest = inside.max().unwrap_or(BlockKind::Plain);
         if strongest != BlockKind::Typing {
             let is_optional = strongest == BlockKind::Optional;
-            imports.extend(parsed(&line.text, line.number, is_optional));
+            imports.extend(parse_imports(&line.text, line.number, is_optional));
         }
         if imports.len() >= most {
             imports.truncate(most);
@@ -157,7 +157,7 @@ fn ends_script(text: &str) -> bool {
 }
 
 /// Parses the imports of one statement; if it opens a block, those after its colon.
-fn parsed(text: &str, line: usize, is_optional: bool) -> Vec<PythonImport> {
+fn parse_imports(text: &str, line: usize, is_optional: bool) -> Vec<PythonImport> {
     let import = |module: &str, names: Vec<String>| {
         let name = module.trim_start_matches('.');
         let level = module.len() - name.len();

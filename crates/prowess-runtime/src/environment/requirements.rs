@@ -39,7 +39,7 @@ pub(super) fn requirements(files: &Files<'_>, path: &str) -> Vec<PackageNeed> {
         }
         let Some(text) = files.text(&path) else { continue };
         for (number, line) in logical_lines(&text) {
-            match parsed(&line) {
+            match parse_line(&line) {
                 Line::Requirement(requirement) => {
                     match package(requirement, Place::new(&path, number)) {
                         Some(package) => packages.push(package),
@@ -125,7 +125,7 @@ enum Line<'t> {
     Option(&'t str),
 }
 
-fn parsed(line: &str) -> Line<'_> {
+fn parse_line(line: &str) -> Line<'_> {
     if !line.starts_with('-') {
         return Line::Requirement(line);
     }

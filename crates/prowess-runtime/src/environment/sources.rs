@@ -8,7 +8,7 @@ use super::{
     files::{Files, folder_of, inside, resolved, upward},
     js_imports::{JsImport, js_imports, package},
     needs::{Interpreter, PackageNeed, Place, Runtime, VersionNeed},
-    node::specified,
+    node::parse_specifier,
     packages::{distribution, is_known_npm},
     python_imports::{PythonImport, has_main, python_imports},
     shebang::{interpreter, shebang},
@@ -113,7 +113,7 @@ impl Source {
         self.own.retain(|it| paths.contains(it));
         self.own.sort();
         self.own.dedup();
-        self.packages = merged(std::mem::take(&mut self.packages));
+        self.packages = merge_duplicates(std::mem::take(&mut self.packages));
         count
     }
 
@@ -137,7 +137,7 @@ impl Source {
                     let is_optional = import.is_optional;
                     let need = PackageNeed::new(name.clone(), name, place.clone());
                     PackageNeed { is_guessed, module, is_optional, ..need }
-                }))
+                }));
             }
         }
     }
@@ -168,7 +168,7 @@ impl Source {
         if is_own {
             let file = resolved(folder_of(&self.path), &import.specifier);
             self.own.extend(file.into_iter().flat_map(|it| js_files(&it)));
-        } else if let Some(found) = specified(&import.specifier, place.clone()) {
+        } else if let Some(found) = parse_specifier(&import.specifier, place.clone()) {
             let module = Some(import.specifier.clone());
             self.packages.push(PackageNeed { module, is_optional, ..found });
         } else if let Some(name) = package(&import.specifier) {
@@ -180,7 +180,7 @@ impl Source {
 }
 
 /// Merges duplicates of packages; the first import is used.
-fn merged(packages: Vec<PackageNeed>) -> Vec<PackageNeed> {
+fn merge_duplicates(packages: Vec<PackageNeed>) -> Vec<PackageNeed> {
     let mut merged: Vec<PackageNeed> = Vec::new();
     let mut known: BTreeMap<String, usize> = BTreeMap::new();
     for package in packages {

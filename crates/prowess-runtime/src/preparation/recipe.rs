@@ -164,7 +164,7 @@ impl Recipe {
         let lock = lock.and_then(|it| Some((base(it).to_owned(), text(it)?)));
         match (self.ecosystem, lock) {
             (Ecosystem::Node, Some((name, lock))) => {
-                let whole = text(&needs.file).and_then(|it| reduced(&it));
+                let whole = text(&needs.file).and_then(|it| reduce_package_json(&it));
                 self.files.extend(whole.map(|it| (PACKAGE.to_owned(), it)));
                 self.files.insert(name, lock);
             }
@@ -284,7 +284,7 @@ fn package_json(requirements: &[String]) -> String {
 }
 
 /// Returns a `package.json` reduced to its dependencies, without any scripts.
-fn reduced(text: &str) -> Option<String> {
+fn reduce_package_json(text: &str) -> Option<String> {
     const KEPT: &[&str] = &[
         "name",
         "version",
@@ -325,7 +325,7 @@ mod tests {
     fn nothing_of_a_package_json_runs() {
         let text =
             r#"{"scripts": {"postinstall": "x"}, "dependencies": {"a": "1"}, "workspaces": ["b"]}"#;
-        assert_eq!(reduced(text).as_deref(), Some(r#"{"dependencies":{"a":"1"}}"#));
+        assert_eq!(reduce_package_json(text).as_deref(), Some(r#"{"dependencies":{"a":"1"}}"#));
     }
 
     #[test]

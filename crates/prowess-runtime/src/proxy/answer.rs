@@ -105,9 +105,9 @@ impl Client {
         lock(tasks).0.spawn(async move {
             match hyper::upgrade::on(request).await {
                 // The log has the end of a connection, as far as it matters.
-                Ok(client) => drop(tunnel::pass(client, target, upstream, idle).await),
+                Ok(client) => drop(tunnel::relay(client, target, upstream, idle).await),
                 Err(_) => {
-                    record.refuse("the connection was closed before the tunnel was established")
+                    record.refuse("the connection was closed before the tunnel was established");
                 }
             }
         });

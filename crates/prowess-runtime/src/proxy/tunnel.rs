@@ -19,7 +19,7 @@ use super::{
 const ALERT: [u8; 7] = [21, 3, 1, 0, 2, 2, 112];
 
 /// Passes bytes both ways until one side ends, or both are idle for too long.
-pub(super) async fn pass(
+pub(super) async fn relay(
     client: Upgraded,
     target: Target,
     mut upstream: Upstream,
@@ -27,7 +27,7 @@ pub(super) async fn pass(
 ) -> io::Result<()> {
     let mut client = TokioIo::new(client);
     let meter = upstream.meter();
-    let greeted = timeout(idle, greeting(&mut client, &target)).await;
+    let greeted = timeout(idle, read_hello(&mut client, &target)).await;
     let greeting = match greeted {
         Ok(Ok(greeting)) => greeting,
         Ok(Err(why)) => {
@@ -51,7 +51,7 @@ pub(super) async fn pass(
 }
 
 /// Reads the hello of a client, if it is for the requested host.
-async fn greeting(client: &mut TokioIo<Upgraded>, target: &Target) -> Result<Vec<u8>, String> {
+async fn read_hello(client: &mut TokioIo<Upgraded>, target: &Target) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     loop {
         match Hello::read(&bytes) {

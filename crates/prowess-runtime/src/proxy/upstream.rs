@@ -84,7 +84,7 @@ impl Proxy {
             target.url().ok_or_else(|| Refusal::bad(format!("`{target}` is not a valid host")))?;
         self.hosts.check(&url).map_err(refused)?;
         if !USUAL.contains(port) && !self.hosts.lists_port(&url) {
-            let remedy = self.remedy.with(&target.to_string());
+            let remedy = self.remedy.host_hint(&target.to_string());
             let why = format!("port {port} of `{host}` is not allowed; {remedy}");
             return Err(Refusal::forbidden(why));
         }
@@ -107,15 +107,15 @@ fn refusal(error: &FetchError, target: &Target, remedy: &HostRemedy) -> Refusal 
     let at = if USUAL.contains(port) { host.to_string() } else { target.to_string() };
     match error {
         FetchError::Host { .. } => {
-            Refusal::forbidden(format!("host `{host}` is not allowed; {}", remedy.with(&at)))
+            Refusal::forbidden(format!("host `{host}` is not allowed; {}", remedy.host_hint(&at)))
         }
         FetchError::Port { service, .. } => Refusal::forbidden(format!(
             "port {port} is not allowed, because it is the port of {service}; {}",
-            remedy.with(&target.to_string())
+            remedy.host_hint(&target.to_string())
         )),
         FetchError::Address { network, address, .. } => Refusal::forbidden(format!(
             "host `{host}` leads to {network}, which is not allowed; {}",
-            remedy.with_address(*address)
+            remedy.address_hint(*address)
         )),
         FetchError::Resolve { source, .. } | FetchError::Connect { source, .. } => {
             Refusal { status: StatusCode::BAD_GATEWAY, why: format!("{error}: {source}") }

@@ -131,10 +131,10 @@ impl Store for FileStore {
         let name = document::name_of(files)?;
         // An existing skill is found without a lock, even in a read-only store.
         if let Some(root) = self.root()? {
-            absent(&root, &name)?;
+            check_absent(&root, &name)?;
         }
         let locked = self.lock_made()?;
-        absent(&locked.root, &name)?;
+        check_absent(&locked.root, &name)?;
         create_skill(&locked, &name, files)
     }
 
@@ -152,7 +152,7 @@ impl Store for FileStore {
             StoreContents { entries: Vec::new(), findings: library.findings().to_vec() };
         for skill in library.skills() {
             let path = &skill.origin.path;
-            match read(&root, inside(&root, path)) {
+            match read(&root, relative_path(&root, path)) {
                 Ok(bytes) => match document::entry(&bytes, path) {
                     Ok(entry) => stock.entries.push(entry),
                     Err(finding) => stock.findings.push(*finding),
@@ -191,7 +191,7 @@ impl Store for FileStore {
             Ok(found) => found.folder().to_owned(),
             // A broken skill, or a link to elsewhere, can be deleted as well.
             Err(StoreError::Broken { path, .. } | StoreError::Foreign { path }) => {
-                inside(root, &path).parent().unwrap_or(Path::new("")).to_owned()
+                relative_path(root, &path).parent().unwrap_or(Path::new("")).to_owned()
             }
             Err(StoreError::NoSuchSkill { .. }) if is_link(root, name) => name.into(),
             Err(error) => return Err(error),
@@ -213,7 +213,7 @@ impl Store for FileStore {
         let thrown = trash::latest(&locked, self.state.as_deref(), name)?;
         // Another skill may have taken its name.
         if kind(&locked.root, &thrown.folder).is_some() {
-            return Err(no_place(&locked.root, &thrown));
+            return Err(occupied(&locked.root, &thrown));
         }
         thrown.restore(&locked)?;
         Ok(thrown.called.unwrap_or(thrown.folder))
@@ -221,7 +221,7 @@ impl Store for FileStore {
 }
 
 /// Creates the error for an occupied folder, with the other skills that can be restored.
-fn no_place(root: &Root, thrown: &Thrown) -> StoreError {
+fn occupied(root: &Root, thrown: &Thrown) -> StoreError {
     let name = thrown.called.as_ref().unwrap_or(&thrown.folder).clone();
     let mut others = thrown.others(root.path());
     others.retain(|it| *it != name && kind(root, it).is_none());
@@ -269,7 +269,7 @@ fn find(root: &Root, name: &str) -> Result<StoredSkill, StoreError> {
     let library = library(root);
     let skill = library.skills().find(|it| &*it.manifest.name == name);
     if let Some(skill) = skill {
-        return open(root, inside(root, &skill.origin.path));
+        return open(root, relative_path(root, &skill.origin.path));
     }
     // The error of a folder with that name is more helpful than that there is no such skill.
     if let Some(Err(error)) = own.filter(|it| !matches!(it, Err(error) if is_missing(error))) {
@@ -311,7 +311,7 @@ fn no_such(name: &str) -> StoreError {
 }
 
 /// Returns a path of the library relative to the store.
-fn inside<'p>(root: &Root, path: &'p Path) -> &'p Path {
+fn relative_path<'p>(root: &Root, path: &'p Path) -> &'p Path {
     path.strip_prefix(root.path()).unwrap_or(path)
 }
 
@@ -326,7 +326,7 @@ fn library(root: &Root) -> Library {
 }
 
 /// Refuses a name that a skill or another entry of the store has.
-fn absent(root: &Root, name: &str) -> Result<(), StoreError> {
+fn check_absent(root: &Root, name: &str) -> Result<(), StoreError> {
     let error = match find(root, name) {
         Ok(found) => already_exists(root, name, found.folder()),
         Err(_) if kind(root, name).is_some() => already_exists(root, name, name),

@@ -160,7 +160,7 @@ fn remove(path: &Path) -> io::Result<()> {
 /// Returns a name for the trash that sorts after all others, even if the clock was set back.
 fn entry_name(kept: &[String], folder: &OsStr) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
-    let last = kept.last().and_then(|it| parts(it)).map_or(0, |it| it.0);
+    let last = kept.last().and_then(|it| parse_entry_name(it)).map_or(0, |it| it.0);
     format!("{:020}-{}", now.max(last + 1), folder.to_string_lossy())
 }
 
@@ -186,8 +186,8 @@ pub(super) fn latest(
         opened => opened.map_err(|error| unusable(&shown, error))?,
     };
     for thrown in entries(&root)?.into_iter().rev() {
-        let folder = parts(&thrown).map_or("", |it| it.1).to_owned();
-        let called = called(&root, Path::new(&thrown));
+        let folder = parse_entry_name(&thrown).map_or("", |it| it.1).to_owned();
+        let called = skill_name(&root, Path::new(&thrown));
         if name.is_none_or(|name| folder == name || called.as_deref() == Some(name)) {
             return Ok(Thrown { root, entry: None, name: thrown, folder, called });
         }
@@ -206,8 +206,8 @@ pub(super) fn removed(
         for entry in
             entries(&trash)?.into_iter().filter(|it| origin(&trash, it).as_ref() == Some(&store))
         {
-            let Some((time, folder)) = parts(&entry) else { continue };
-            let called = called(&trash, &Path::new(&entry).join(SKILL));
+            let Some((time, folder)) = parse_entry_name(&entry) else { continue };
+            let called = skill_name(&trash, &Path::new(&entry).join(SKILL));
             removed.push((time, called.unwrap_or_else(|| folder.to_owned())));
         }
     }
@@ -218,8 +218,8 @@ pub(super) fn removed(
         opened => {
             let trash = opened.map_err(|error| unusable(&shown, error))?;
             for entry in entries(&trash)? {
-                let Some((time, folder)) = parts(&entry) else { continue };
-                let called = called(&trash, Path::new(&entry));
+                let Some((time, folder)) = parse_entry_name(&entry) else { continue };
+                let called = skill_name(&trash, Path::new(&entry));
                 removed.push((time, called.unwrap_or_else(|| folder.to_owned())));
             }
         }
@@ -248,8 +248,8 @@ fn newest(
 ) -> Option<(String, String, Option<String>)> {
     entries(trash).ok()?.into_iter().rev().find_map(|entry| {
         origin(trash, &entry).filter(|it| is_store(it))?;
-        let folder = parts(&entry)?.1.to_owned();
-        let called = called(trash, &Path::new(&entry).join(SKILL));
+        let folder = parse_entry_name(&entry)?.1.to_owned();
+        let called = skill_name(trash, &Path::new(&entry).join(SKILL));
         let is_it = name.is_none_or(|name| folder == name || called.as_deref() == Some(name));
         is_it.then_some((entry, folder, called))
     })
@@ -284,8 +284,8 @@ impl Thrown {
         let own = |it: &String| origin(&trash, it).is_some_and(|it| it == store);
         let kept = entries(&trash).unwrap_or_default().into_iter().filter(own);
         let name = |it: String| {
-            let called = called(&trash, &Path::new(&it).join(SKILL));
-            called.or_else(|| Some(parts(&it)?.1.to_owned()))
+            let called = skill_name(&trash, &Path::new(&it).join(SKILL));
+            called.or_else(|| Some(parse_entry_name(&it)?.1.to_owned()))
         };
         kept.filter_map(name).collect()
     }
@@ -293,7 +293,9 @@ impl Thrown {
 
 /// Returns the names of the skills in the trash, each once.
 fn names(trash: &Root) -> Result<BTreeSet<String>, StoreError> {
-    let name = |it: &String| called(trash, Path::new(it)).or_else(|| Some(parts(it)?.1.to_owned()));
+    let name = |it: &String| {
+        skill_name(trash, Path::new(it)).or_else(|| Some(parse_entry_name(it)?.1.to_owned()))
+    };
     Ok(entries(trash)?.iter().filter_map(name).collect())
 }
 
@@ -302,18 +304,18 @@ fn entries(trash: &Root) -> Result<Vec<String>, StoreError> {
     let names = disk::names(trash.as_fd())
         .map_err(|errno| failed(trash.path(), StateAfter::Unchanged, errno.into()))?;
     let names = names.into_iter().filter_map(|it| it.into_string().ok());
-    Ok(names.filter(|it| parts(it).is_some()).collect())
+    Ok(names.filter(|it| parse_entry_name(it).is_some()).collect())
 }
 
 /// Returns the time of the deletion in nanoseconds, and the original name of the folder.
-fn parts(name: &str) -> Option<(u64, &str)> {
+fn parse_entry_name(name: &str) -> Option<(u64, &str)> {
     let (time, folder) = name.split_once('-').filter(|it| it.0.len() == 20)?;
     // A time in the far future would make every later deletion fail.
     let time = time.parse().ok().filter(|it| *it < u64::MAX / 2)?;
     is_folder_name(folder).then_some((time, folder))
 }
 
-fn called(trash: &Root, thrown: &Path) -> Option<String> {
+fn skill_name(trash: &Root, thrown: &Path) -> Option<String> {
     let bytes = read(trash, &thrown.join(DOCUMENT)).ok()?;
     let entry = document::entry(&bytes, Path::new("")).ok()?;
     Some(entry.manifest.name.into_string())

@@ -43,7 +43,7 @@ pub(super) fn difference(before: &Files, after: &Files) -> String {
     changes[olds - skipped..].rotate_left(skipped);
     let mut out = String::new();
     for change in changes.iter().take(NAMES) {
-        let _ = writeln!(out, "* {}", change.named());
+        let _ = writeln!(out, "* {}", change.describe());
     }
     if changes.len() > NAMES {
         let _ = writeln!(out, "* … and {} more files", changes.len() - NAMES);
@@ -71,7 +71,7 @@ pub(super) fn difference(before: &Files, after: &Files) -> String {
 /// context; bounded.
 pub(crate) fn file_difference(before: &str, after: &str) -> String {
     let mut out = String::new();
-    show(&compared(before, after), LINES, &mut out);
+    show(&diff_lines(before, after), LINES, &mut out);
     out
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn file_difference(before: &str, after: &str) -> String {
 pub(crate) fn shortened(text: &str) -> String {
     let mut out = String::new();
     for line in text.split_inclusive('\n').take(LINES) {
-        let _ = writeln!(out, "{}", cut(line));
+        let _ = writeln!(out, "{}", shorten_line(line));
     }
     let more = text.split_inclusive('\n').count().saturating_sub(LINES);
     if more > 0 {
@@ -146,7 +146,7 @@ impl Change<'_> {
     }
 
     /// Returns its name, and the changes that cannot be shown in lines.
-    fn named(&self) -> String {
+    fn describe(&self) -> String {
         let name = escape(self.path);
         let size = |it: &FileDigest| format!("{} bytes", it.size);
         let (what, sizes) = match (self.before, self.after) {
@@ -179,12 +179,12 @@ impl Change<'_> {
 
     /// Returns the changed lines, with two lines of context.
     fn lines(&self) -> Vec<Line> {
-        self.texts().map_or_else(Vec::new, |(before, after)| compared(before, after))
+        self.texts().map_or_else(Vec::new, |(before, after)| diff_lines(before, after))
     }
 }
 
 /// Returns the differing lines, with two lines of context.
-fn compared(before: &str, after: &str) -> Vec<Line> {
+fn diff_lines(before: &str, after: &str) -> Vec<Line> {
     let difference = TextDiff::configure().timeout(PATIENCE).diff_lines(before, after);
     let groups = difference.grouped_ops(2);
     let mut lines = Vec::new();
@@ -193,7 +193,8 @@ fn compared(before: &str, after: &str) -> Vec<Line> {
             lines.push(Line { tag: None, text: "…".to_owned() });
         }
         let changes = group.iter().flat_map(|it| difference.iter_changes(it));
-        lines.extend(changes.map(|it| Line { tag: Some(it.tag()), text: cut(it.value()) }));
+        lines
+            .extend(changes.map(|it| Line { tag: Some(it.tag()), text: shorten_line(it.value()) }));
     }
     lines
 }
@@ -239,7 +240,7 @@ fn bits(mode: &str) -> String {
 }
 
 /// Returns a line without its end, and shortened; omitted characters are counted.
-fn cut(line: &str) -> String {
+fn shorten_line(line: &str) -> String {
     let line = line.strip_suffix('\n').unwrap_or(line);
     let line = line.strip_suffix('\r').unwrap_or(line);
     match line.char_indices().nth(LINE) {
