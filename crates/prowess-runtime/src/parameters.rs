@@ -385,7 +385,7 @@ mod tests {
         assert!(add(r#"{"d": "\ud800"}"#).contains("hex escape"));
         assert!(add(r#"{"d": [{"x": 1, "x": 1}]}"#).contains("`x` appears twice"));
         assert!(add(r#"{"e": 123456789012345678901}"#).starts_with("`e` has too many digits"));
-        assert!(add("[1]").ends_with("`{\"name\": \"value\"}`, and this is a list"));
+        assert!(add("[1]").ends_with("`{\"name\": \"value\"}`, but this is a list"));
         assert!(add("{").contains("but this is not JSON: EOF"));
     }
 
@@ -401,7 +401,10 @@ mod tests {
         let found = typed(&["城市=a", "日期=b", "-=c"], None).variables().expect("none is one");
         assert_eq!(found, Variables::default());
         let error = typed(&["a-b=1", "A_B=2", "c=a"], None).variables().expect_err("they collide");
-        assert_eq!(error.to_string(), "`A_B` is `PARAM_A_B` for a script, as `a-b` is");
+        assert_eq!(
+            error.to_string(),
+            "`A_B` becomes the variable `PARAM_A_B` for a script, and so does `a-b`"
+        );
         let values = Map::from_iter([("a".to_owned(), json!("x\0y"))]);
         let error = Parameters::from(values).variables().expect_err("it has a NUL");
         assert!(error.to_string().contains("NUL"), "{error}");

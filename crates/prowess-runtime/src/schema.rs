@@ -458,7 +458,7 @@ mod tests {
             (json!({"properties": {"a": {"$ref": "file:///etc/passwd"}}}), outside),
             (json!({"properties": {"a": {"$ref": "other.json"}}}), outside),
             (json!({"$ref": "#"}), "it is circular"),
-            (json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}), "to itself"),
+            (json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}), "circular"),
             (json!({"$ref": "#/$defs/a"}), "it does not exist"),
             (json!({"$ref": "#a", "$defs": {"a": {"$anchor": "a"}}}), "it does not exist"),
             (json!({"items": {"$dynamicRef": "#a"}}), "only `$ref` is supported"),
