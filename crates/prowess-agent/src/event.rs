@@ -278,7 +278,7 @@ pub struct PromptSource {
 }
 
 impl EventKind {
-    pub(crate) fn heard(delta: Delta<'_>) -> Self {
+    pub(crate) fn from_delta(delta: Delta<'_>) -> Self {
         match delta {
             Delta::Text(text) => Self::Heard { text: text.to_owned() },
             Delta::Thought(text) => Self::Thought { text: text.to_owned() },
@@ -306,7 +306,7 @@ pub(crate) fn sources(
             |start: usize, end: usize, from: String| PromptSource { message: at, start, end, from };
         if message.role != Role::System {
             let from = match (message.role, message.rest.get("name").and_then(Json::as_str)) {
-                (Role::Tool, _) => format!("tool:{}", called(messages, message)),
+                (Role::Tool, _) => format!("tool:{}", tool_of_result(messages, message)),
                 (Role::User, Some("summary")) => "summary".to_owned(),
                 (Role::User, Some(CONTEXT)) => match message.rest.get("from") {
                     Some(Json::String(from)) => from.clone(),
@@ -320,7 +320,7 @@ pub(crate) fn sources(
         // A skill begins with its heading, and ends at the next one or at the end of the text.
         let text = &message.content;
         let mut starts: Vec<(usize, String)> = vec![(0, "system".to_owned())];
-        let listed = place(text, catalog);
+        let listed = find_long(text, catalog);
         starts.extend(listed.map(|it| (it, "catalog".to_owned())));
         // Skills come after the catalog.
         let behind = listed.map_or(0, |it| it + catalog.len());
@@ -339,14 +339,14 @@ pub(crate) fn sources(
 
 /// Returns the position of a long text in another, unless it is empty or missing. Searching for its
 /// beginning first is faster than searching for all of it at once.
-fn place(text: &str, long: &str) -> Option<usize> {
+fn find_long(text: &str, long: &str) -> Option<usize> {
     let beginning = &long[..long.floor_char_boundary(64)];
     let mut places = text.match_indices(beginning).map(|it| it.0);
     places.find(|at| !long.is_empty() && text[*at..].starts_with(long))
 }
 
 /// Returns the name of the tool whose result a message is.
-fn called<'m>(messages: &'m [Message], result: &Message) -> &'m str {
+fn tool_of_result<'m>(messages: &'m [Message], result: &Message) -> &'m str {
     let mut calls = messages.iter().flat_map(|it| &it.calls);
     let call = calls.find(|it| Some(&it.id) == result.call_id.as_ref());
     call.map_or("", |it| &it.name)

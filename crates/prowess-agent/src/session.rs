@@ -184,7 +184,7 @@ impl Session {
 
     /// Returns the skills that the model activated, each after the id of the call that last
     /// disclosed the instructions; also if the call is no longer among the messages.
-    pub fn taken(&self) -> Vec<(String, String)> {
+    pub fn activated_skills(&self) -> Vec<(String, String)> {
         self.state().taken.clone()
     }
 
@@ -304,7 +304,7 @@ impl State {
                 if let Some(id) = &message.call_id {
                     self.begun.remove(id);
                 }
-                let at = self.place(&message);
+                let at = self.index_for(&message);
                 Arc::make_mut(&mut self.messages).insert(at, message);
             }
             Line::Begun { call } => drop(self.begun.insert(call)),
@@ -321,7 +321,7 @@ impl State {
 
     /// Returns the index for a message: results are in the order of their calls, in whichever order
     /// they arrive.
-    fn place(&self, message: &Message) -> usize {
+    fn index_for(&self, message: &Message) -> usize {
         let end = self.messages.len();
         let Some(at) = self.messages.iter().rposition(|it| !it.calls.is_empty()) else {
             return end;

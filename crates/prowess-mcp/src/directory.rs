@@ -9,7 +9,7 @@ use crate::{
     media_type::{DIRECTORY, media_type},
     paging::{Page, page},
     publishable::{DOCUMENT, Place, PublishableSkill, in_scope},
-    resources::{malformed, shown, unserved},
+    resources::{malformed, short_uri, unserved},
     server_state::ServerState,
     uri::{self, Uri},
 };
@@ -22,7 +22,7 @@ pub(crate) fn read(
 ) -> Result<Page<Resource>, ErrorData> {
     let found = Uri::read(uri).map_err(|why| malformed(uri, why))?;
     let library = served.library();
-    let none = || unserved(uri, format!("{} is not a directory", shown(uri)));
+    let none = || unserved(uri, format!("{} is not a directory", short_uri(uri)));
     match Place::find(&library, &found).ok_or_else(none)? {
         Place::Scope(scope) => skills(served, &library, scope, cursor),
         Place::Skill { skill, base, path } => {

@@ -15,7 +15,7 @@ use crate::{
     frame::no_method,
     paging::page,
     publishable::{DOCUMENT, Place, PublishableSkill, base, listed},
-    resources::{malformed, shown, unserved},
+    resources::{malformed, short_uri, unserved},
     server_state::ServerState,
     uri::Uri,
 };
@@ -52,15 +52,15 @@ pub(crate) async fn answer(
     let CustomRequest { method, params, .. } = request;
     let mut result = match &*method {
         "skills/list" => {
-            let ListParams { cursor } = taken(params)?;
+            let ListParams { cursor } = parse_params(params)?;
             served.work(move |served| list(served, cursor.as_deref())).await?
         }
         "skills/get" => {
-            let GetParams { uri } = taken(params)?;
+            let GetParams { uri } = parse_params(params)?;
             served.work(move |served| get(served, &uri)).await?
         }
         "resources/directory/read" => {
-            let ReadParams { uri, cursor } = taken(params)?;
+            let ReadParams { uri, cursor } = parse_params(params)?;
             served.work(move |served| read(served, &uri, cursor.as_deref())).await?
         }
         _ => return Err(no_method(&method)),
@@ -75,7 +75,7 @@ pub(crate) async fn answer(
     Ok(CustomResult(result))
 }
 
-fn taken<T: DeserializeOwned>(params: Option<Value>) -> Result<T, ErrorData> {
+fn parse_params<T: DeserializeOwned>(params: Option<Value>) -> Result<T, ErrorData> {
     let params = params.filter(|it| !it.is_null()).unwrap_or_else(|| json!({}));
     let taken = serde_json::from_value(params);
     taken.map_err(|it| ErrorData::invalid_params(it.to_string(), None))
@@ -91,7 +91,7 @@ fn list(served: &ServerState, cursor: Option<&str>) -> Result<Value, ErrorData> 
         let cost = entry.cost();
         Some((entry, cost))
     })?;
-    Ok(told(json!({ "skills": page.items }), page.next))
+    Ok(with_next_cursor(json!({ "skills": page.items }), page.next))
 }
 
 /// Returns the entry of a skill.
@@ -100,10 +100,10 @@ fn get(served: &ServerState, uri: &str) -> Result<Value, ErrorData> {
     let library = served.library();
     let (skill, base) = match Place::find(&library, &found) {
         Some(Place::Skill { skill, base, path }) if path == DOCUMENT => (skill, base),
-        _ => return Err(unserved(uri, format!("no skill is served at {}", shown(uri)))),
+        _ => return Err(unserved(uri, format!("no skill is served at {}", short_uri(uri)))),
     };
     let carried = PublishableSkill::new(skill, served.toolbox.authorizer()).map_err(|why| {
-        unserved(uri, format!("{} is reached by the tools only: {why}", shown(uri)))
+        unserved(uri, format!("{} is reached by the tools only: {why}", short_uri(uri)))
     })?;
     Ok(json!({ "skill": SkillListing::new(&carried, &base) }))
 }
@@ -111,11 +111,11 @@ fn get(served: &ServerState, uri: &str) -> Result<Value, ErrorData> {
 /// Returns a page of a folder's children.
 fn read(served: &ServerState, uri: &str, cursor: Option<&str>) -> Result<Value, ErrorData> {
     let page = directory::read(served, uri, cursor)?;
-    Ok(told(json!({ "resources": page.items }), page.next))
+    Ok(with_next_cursor(json!({ "resources": page.items }), page.next))
 }
 
 /// Returns a result, with the cursor of the next page.
-fn told(mut result: Value, next: Option<String>) -> Value {
+fn with_next_cursor(mut result: Value, next: Option<String>) -> Value {
     if let Some(next) = next {
         result["nextCursor"] = next.into();
     }

@@ -222,7 +222,7 @@ impl Door {
 
     async fn answer_admitted(&self, request: Request<Incoming>, from: SocketAddr) -> Answer {
         if request.uri().path() != PATH {
-            return said(StatusCode::NOT_FOUND, format!("clients are served at {PATH}"));
+            return text_answer(StatusCode::NOT_FOUND, format!("clients are served at {PATH}"));
         }
         if request.method() == Method::OPTIONS {
             return preflight(request.headers());
@@ -230,7 +230,7 @@ impl Door {
         if let Err(denied) = self.admission.check_token(request.headers()) {
             return denial(&denied);
         }
-        let open = session(request.headers()).and_then(|it| self.table.hear(it));
+        let open = session(request.headers()).and_then(|it| self.table.record_request(it));
         let answer = self.answer_client(request, from).await;
         match open {
             // The session is in use until the answer is read.
@@ -249,7 +249,7 @@ impl Door {
         if request.method() != Method::POST {
             let is_end = request.method() == Method::DELETE;
             if is_end && self.is_over(request.headers()).await {
-                return said(StatusCode::NOT_FOUND, "there is no such session");
+                return text_answer(StatusCode::NOT_FOUND, "there is no such session");
             }
             let mut answer = self.service.handle(request).await;
             // The session is gone by now, and some clients take 202 for a failure.
@@ -262,10 +262,10 @@ impl Door {
         let body = match timeout(self.patience, self.read(body)).await {
             Ok(Ok(body)) => body,
             Ok(Err(answer)) => return *answer,
-            Err(_) => return said(StatusCode::REQUEST_TIMEOUT, "the message took too long"),
+            Err(_) => return text_answer(StatusCode::REQUEST_TIMEOUT, "the message took too long"),
         };
         match frame::read(&body) {
-            Ok(message) if begins(&message) => {
+            Ok(message) if begins_session(&message) => {
                 self.begin(Request::from_parts(head, Full::new(body)), from).await
             }
             Ok(_) => self.service.handle(Request::from_parts(head, Full::new(body))).await,
@@ -273,7 +273,7 @@ impl Door {
                 refusal(StatusCode::NOT_FOUND, &error)
             }
             Err(Some(error)) => refusal(StatusCode::BAD_REQUEST, &error),
-            Err(None) => said(StatusCode::ACCEPTED, ""),
+            Err(None) => text_answer(StatusCode::ACCEPTED, ""),
         }
     }
 
@@ -282,9 +282,9 @@ impl Door {
         let there: HashSet<String> =
             self.manager.sessions.read().await.keys().map(|it| it.to_string()).collect();
         let peer = Peer::of(from, self.address);
-        let Some(place) = self.table.place(peer, |it| there.contains(it)) else {
+        let Some(place) = self.table.reserve(peer, |it| there.contains(it)) else {
             let mut answer =
-                said(StatusCode::SERVICE_UNAVAILABLE, "there are too many sessions already");
+                text_answer(StatusCode::SERVICE_UNAVAILABLE, "there are too many sessions already");
             answer.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("60"));
             return answer;
         };
@@ -310,7 +310,7 @@ impl Door {
         let mut place = None;
         while let Some(read) = body.frame().await {
             let Ok(read) = read else {
-                return Err(said(StatusCode::BAD_REQUEST, "the message was cut off").into());
+                return Err(text_answer(StatusCode::BAD_REQUEST, "the message was cut off").into());
             };
             let Ok(data) = read.into_data() else { continue };
             if message.len() + data.len() > SHORT && place.is_none() {
@@ -331,13 +331,13 @@ fn session(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Whether a message begins a session.
-fn begins(message: &ClientJsonRpcMessage) -> bool {
+fn begins_session(message: &ClientJsonRpcMessage) -> bool {
     let ClientJsonRpcMessage::Request(request) = message else { return false };
     matches!(request.request, ClientRequest::InitializeRequest(_))
 }
 
 fn denial(denied: &AdmissionError) -> Answer {
-    let mut answer = said(denied.status(), denied.to_string());
+    let mut answer = text_answer(denied.status(), denied.to_string());
     if let Some(challenge) = denied.challenge() {
         let challenge = HeaderValue::from_static(challenge);
         answer.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
@@ -347,13 +347,13 @@ fn denial(denied: &AdmissionError) -> Answer {
 
 fn refusal(status: StatusCode, error: &JsonRpcError) -> Answer {
     let body = serde_json::to_vec(error).unwrap_or_default();
-    let mut answer = said(status, body);
+    let mut answer = text_answer(status, body);
     let json = HeaderValue::from_static("application/json");
     answer.headers_mut().insert(header::CONTENT_TYPE, json);
     answer
 }
 
-fn said(status: StatusCode, text: impl Into<Bytes>) -> Answer {
+fn text_answer(status: StatusCode, text: impl Into<Bytes>) -> Answer {
     let mut answer = Response::new(Full::new(text.into()).boxed());
     *answer.status_mut() = status;
     answer
@@ -361,7 +361,7 @@ fn said(status: StatusCode, text: impl Into<Bytes>) -> Answer {
 
 /// Answers the preflight request of a browser.
 fn preflight(asked: &HeaderMap) -> Answer {
-    let mut answer = said(StatusCode::NO_CONTENT, "");
+    let mut answer = text_answer(StatusCode::NO_CONTENT, "");
     let headers = answer.headers_mut();
     headers.insert(header::ALLOW, HeaderValue::from_static("GET, POST, DELETE, OPTIONS"));
     if asked.contains_key(header::ORIGIN) {

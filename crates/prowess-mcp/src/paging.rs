@@ -48,7 +48,7 @@ pub(crate) fn page<K: AsRef<str>, I, T>(
 
 /// Rejects a cursor for a list with a single page, which never returned one. Some clients begin
 /// with an empty one, which is accepted.
-pub(crate) fn whole(cursor: Option<&str>) -> Result<(), ErrorData> {
+pub(crate) fn reject_cursor(cursor: Option<&str>) -> Result<(), ErrorData> {
     cursor.filter(|it| !it.is_empty()).map_or(Ok(()), |_| Err(unknown()))
 }
 
@@ -76,7 +76,7 @@ mod tests {
         (from..to).map(|it| format!("{it:05}")).collect()
     }
 
-    fn told(names: &[String], cursor: Option<&str>) -> Page<String> {
+    fn page_of(names: &[String], cursor: Option<&str>) -> Page<String> {
         page("names", cursor, names.iter().map(|it| (it, it)), |it| Some((it.clone(), 1))).unwrap()
     }
 
@@ -86,7 +86,7 @@ mod tests {
         let mut all = Vec::new();
         let mut cursor = None;
         loop {
-            let page = told(&names, cursor.as_deref());
+            let page = page_of(&names, cursor.as_deref());
             all.extend(page.items);
             cursor = page.next;
             if cursor.is_none() {
@@ -94,17 +94,17 @@ mod tests {
             }
         }
         assert_eq!(all, names);
-        assert_eq!(told(&names[..500], None).next, None);
+        assert_eq!(page_of(&names[..500], None).next, None);
     }
 
     #[test]
     fn what_comes_or_goes_moves_no_other() {
         let before = names(0, 1100);
-        let first = told(&before, None);
+        let first = page_of(&before, None);
         assert_eq!(first.items.last().map(String::as_str), Some("00499"));
         let mut after = names(600, 1100);
         after.insert(0, "00000-new".to_owned());
-        assert_eq!(told(&after, first.next.as_deref()).items, names(600, 1100));
+        assert_eq!(page_of(&after, first.next.as_deref()).items, names(600, 1100));
     }
 
     #[test]

@@ -43,10 +43,11 @@ pub(crate) fn get(
     let invalid = |message: String| ErrorData::invalid_params(message, None);
     let library = served.library();
     let skill = find(&library, &request.name)?;
-    let arguments = typed(skill, &request.arguments.unwrap_or_default()).map_err(invalid)?;
+    let arguments =
+        argument_line(skill, &request.arguments.unwrap_or_default()).map_err(invalid)?;
     let unreadable = |error: prowess::ReadError| {
         let message = format!("cannot read the skill `{}`: {error}", request.name);
-        ErrorData::internal_error(served.told(Some(skill), message), None)
+        ErrorData::internal_error(served.hide_folder(Some(skill), message), None)
     };
     // Exactly the text that is checked is disclosed.
     let held = skill.holding(&skill.instructions().map_err(unreadable)?);
@@ -58,7 +59,7 @@ pub(crate) fn get(
         text += READER;
         text.push('\n');
     }
-    let text = served.marker.fence(&served.told(Some(skill), text));
+    let text = served.marker.fence(&served.hide_folder(Some(skill), text));
     let result = GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)])
         .with_description(brief_line(&skill.manifest.description, MAX_DESCRIPTION));
     Ok(result.into())
@@ -99,7 +100,7 @@ fn prompt(skill: &Skill) -> Prompt {
 }
 
 /// Returns the arguments as they would be typed after the name of the skill.
-fn typed(skill: &Skill, given: &JsonObject) -> Result<String, String> {
+fn argument_line(skill: &Skill, given: &JsonObject) -> Result<String, String> {
     let names = arguments(skill);
     if let Some(unknown) = given.keys().find(|it| !names.contains(&it.as_str())) {
         let known = names.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ");

@@ -57,7 +57,7 @@ pub(crate) fn read(served: &ServerState, uri: &str) -> Result<ReadResourceResult
     let found = Uri::read(uri).map_err(|why| malformed(uri, why))?;
     let library = served.library();
     let nothing = || {
-        let message = format!("no file is served at {}", shown(uri));
+        let message = format!("no file is served at {}", short_uri(uri));
         ErrorData::resource_not_found(message, Some(json!({ "uri": uri })))
     };
     let Some(Place::Skill { skill, base, path }) = Place::find(&library, &found) else {
@@ -102,7 +102,7 @@ fn document(skill: &PublishableSkill) -> Resource {
 
 /// Returns the error for an invalid URI.
 pub(crate) fn malformed(uri: &str, why: &str) -> ErrorData {
-    let message = format!("{} is not the URI of a skill: {why}", shown(uri));
+    let message = format!("{} is not the URI of a skill: {why}", short_uri(uri));
     // Clients look here for what they asked for; what is too long is not told back to them.
     let data = (uri.len() <= uri::MAX_LENGTH).then(|| json!({ "uri": uri }));
     ErrorData::invalid_params(message, data)
@@ -114,7 +114,7 @@ pub(crate) fn unserved(uri: &str, message: String) -> ErrorData {
 }
 
 /// Returns a client's URI, cut to the length for a message.
-pub(crate) fn shown(uri: &str) -> String {
+pub(crate) fn short_uri(uri: &str) -> String {
     match uri.char_indices().nth(200) {
         Some((end, _)) => format!("`{}…`", &uri[..end]),
         None => format!("`{uri}`"),

@@ -20,7 +20,7 @@ use tokio::sync::Semaphore;
 use crate::{
     completion, extension,
     frame::no_method,
-    paging::whole,
+    paging::reject_cursor,
     prompts, resources,
     server_state::{ServeOptions, ServerState},
     tools,
@@ -131,7 +131,7 @@ impl ServerHandler for SkillServer {
         request: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        whole(request.and_then(|it| it.cursor).as_deref())?;
+        reject_cursor(request.and_then(|it| it.cursor).as_deref())?;
         tools::list(&self.served)
     }
 
@@ -166,7 +166,7 @@ impl ServerHandler for SkillServer {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         self.with_resources("resources/templates/list")?;
-        whole(request.and_then(|it| it.cursor).as_deref())?;
+        reject_cursor(request.and_then(|it| it.cursor).as_deref())?;
         Ok(resources::templates())
     }
 

@@ -74,7 +74,7 @@ impl ServerState {
 
     /// Returns a text about a skill as clients may read it: if they do not receive paths, those in
     /// it are relative to the skill's folder.
-    pub(crate) fn told(&self, skill: Option<&Skill>, text: String) -> String {
+    pub(crate) fn hide_folder(&self, skill: Option<&Skill>, text: String) -> String {
         match skill {
             Some(skill) if !self.telling.folders => without_folder(skill, text),
             _ => text,

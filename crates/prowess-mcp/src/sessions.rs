@@ -76,7 +76,7 @@ impl SessionTable {
 
     /// Reserves a place for a session of a client, if possible. `is_there` tells which sessions
     /// have not ended by themselves.
-    pub(crate) fn place(&self, peer: Peer, is_there: impl Fn(&str) -> bool) -> Option<Place<'_>> {
+    pub(crate) fn reserve(&self, peer: Peer, is_there: impl Fn(&str) -> bool) -> Option<Place<'_>> {
         let mut sessions = self.locked();
         sessions.retain(|id, _| id.starts_with(PLACE) || is_there(id));
         let mut counts: BTreeMap<Peer, usize> = BTreeMap::new();
@@ -113,7 +113,7 @@ impl SessionTable {
     }
 
     /// Records a request of a session; the returned value is kept while its answer is being read.
-    pub(crate) fn hear(&self, id: &str) -> Option<Arc<()>> {
+    pub(crate) fn record_request(&self, id: &str) -> Option<Arc<()>> {
         let mut sessions = self.locked();
         let session = sessions.get_mut(id)?;
         session.heard = Instant::now();
@@ -155,7 +155,7 @@ fn user(client: SocketAddr, server: SocketAddr) -> Option<u32> {
     let is_it = |text: &str, own: SocketAddr| {
         let (address, port) = text.split_once(':')?;
         let port = u16::from_str_radix(port, 16).ok()?;
-        Some(port == own.port() && written(own.ip()).contains(&address.to_owned()))
+        Some(port == own.port() && kernel_forms(own.ip()).contains(&address.to_owned()))
     };
     ["/proc/net/tcp", "/proc/net/tcp6"].iter().find_map(|path| {
         let text = fs::read_to_string(path).ok()?;
@@ -170,7 +170,7 @@ fn user(client: SocketAddr, server: SocketAddr) -> Option<u32> {
 
 /// Returns the forms in which the kernel may write an address: native byte order, four bytes at a
 /// time.
-fn written(address: IpAddr) -> Vec<String> {
+fn kernel_forms(address: IpAddr) -> Vec<String> {
     let words = |bytes: &[u8]| -> String {
         let word = |it: &[u8]| u32::from_ne_bytes([it[0], it[1], it[2], it[3]]);
         bytes.chunks_exact(4).map(|it| format!("{:08X}", word(it))).collect()
@@ -196,7 +196,7 @@ mod tests {
 
     /// Begins a session; returns the one that ended for it, or `None` if no place was left.
     fn begin(table: &SessionTable, peer: Peer, id: &str) -> Option<Option<String>> {
-        let place = table.place(peer, |_| true)?;
+        let place = table.reserve(peer, |_| true)?;
         let ended = place.ended.clone();
         place.settle(id);
         Some(ended)
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(begin(&table, peer(1), "d"), None);
         assert_eq!(begin(&table, peer(2), "e"), Some(None));
         // No place is left: the client with the most sessions loses the one idle for longest.
-        let reading = table.hear("a");
+        let reading = table.record_request("a");
         assert_eq!(begin(&table, peer(3), "f"), ended("b"));
         drop(reading);
         assert_eq!(begin(&table, peer(2), "g"), None, "both would have as many");
@@ -229,13 +229,13 @@ mod tests {
         for session in table.locked().values_mut() {
             session.heard -= 2 * IDLE;
         }
-        let reading = table.hear("a");
+        let reading = table.record_request("a");
         table.locked().get_mut("a").unwrap().heard -= 4 * IDLE;
         assert_eq!(begin(&table, peer(1), "c"), ended("b"));
         assert_eq!(begin(&table, peer(1), "d"), None);
         drop(reading);
         assert_eq!(begin(&table, peer(1), "d"), ended("a"));
-        drop(table.place(peer(1), |_| false).unwrap());
+        drop(table.reserve(peer(1), |_| false).unwrap());
         assert!(table.locked().is_empty());
     }
 

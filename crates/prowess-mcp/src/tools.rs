@@ -79,9 +79,9 @@ fn result(
     outcome: &Outcome,
     is_skill_text: bool,
 ) -> CallToolResult {
-    let told = |text: String| ContentBlock::text(served.told(skill, text));
+    let told = |text: String| ContentBlock::text(served.hide_folder(skill, text));
     let told_by_skill = |text: String| match is_skill_text {
-        true => ContentBlock::text(served.marker.fence(&served.told(skill, text))),
+        true => ContentBlock::text(served.marker.fence(&served.hide_folder(skill, text))),
         // A model may repeat anything it was sent, including the marker's code.
         false => told(served.marker.defuse(&visible(&text)).into_owned()),
     };
@@ -101,7 +101,8 @@ fn result(
     }
     match (tool, output) {
         ("find_skills", output) => {
-            let mut result = CallToolResult::success(vec![told(found(&output, &served.marker))]);
+            let mut result =
+                CallToolResult::success(vec![told(list_matches(&output, &served.marker))]);
             result.structured_content = Some(output);
             result
         }
@@ -110,13 +111,13 @@ fn result(
             CallToolResult::success(read(skill, &output, told, &served.marker))
         }
         (_, Value::String(text)) => CallToolResult::success(vec![told_by_skill(text)]),
-        (_, Value::Null) => CallToolResult::success(vec![told_by_skill(shown(outcome))]),
+        (_, Value::Null) => CallToolResult::success(vec![told_by_skill(outcome_json(outcome))]),
         (_, output) => CallToolResult::success(vec![told_by_skill(output.to_string())]),
     }
 }
 
 /// Returns everything known about a run, without invisible characters.
-fn shown(outcome: &Outcome) -> String {
+fn outcome_json(outcome: &Outcome) -> String {
     let mut outcome = json!(outcome);
     make_visible(&mut outcome);
     outcome.to_string()
@@ -125,14 +126,14 @@ fn shown(outcome: &Outcome) -> String {
 /// Returns the error and its hint; if something ran, everything known about it.
 pub(crate) fn wrong(outcome: &Outcome) -> String {
     if outcome.stdout.is_some() || outcome.stderr.is_some() {
-        return shown(outcome);
+        return outcome_json(outcome);
     }
     let parts = [&outcome.message, &outcome.hint, &outcome.difference];
     parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join("\n")
 }
 
 /// Returns the matching skills, one per line, and their number.
-fn found(output: &Value, marker: &Marker) -> String {
+fn list_matches(output: &Value, marker: &Marker) -> String {
     let Ok(FoundSkills { skills, total }) = FoundSkills::deserialize(output) else {
         return output.to_string();
     };

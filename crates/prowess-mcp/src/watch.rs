@@ -85,10 +85,11 @@ impl Watch {
                 let after = libraries.borrow_and_update().clone();
                 let (watch_again, last) =
                     (watch.clone(), std::mem::replace(&mut before, after.clone()));
-                let change =
-                    move |served: &ServerState| Ok(watch_again.look(served, &last, &after));
+                let change = move |served: &ServerState| {
+                    Ok(watch_again.check_changes(served, &last, &after))
+                };
                 if let Ok(change) = served.work(change).await {
-                    watch.tell(&Arc::new(change));
+                    watch.notify(&Arc::new(change));
                 }
             }
         });
@@ -172,13 +173,13 @@ impl Watch {
     fn room(&self) -> usize {
         let mut seen = locked(&self.seen);
         if seen.len() >= MOST_OF_ALL {
-            let wanted = self.wanted();
+            let wanted = self.subscribed_uris();
             seen.retain(|uri, _| wanted.contains(uri));
         }
         MOST_OF_ALL.saturating_sub(seen.len())
     }
 
-    fn wanted(&self) -> BTreeSet<String> {
+    fn subscribed_uris(&self) -> BTreeSet<String> {
         self.listeners().iter().flat_map(|it| locked(&it.uris).clone()).collect()
     }
 
@@ -187,21 +188,25 @@ impl Watch {
     }
 
     /// Checks everything that has a subscription; the rest is forgotten.
-    fn look(&self, served: &ServerState, before: &Library, after: &Library) -> Change {
-        let found = self.wanted().into_iter().map(|it| (stamp(served, &it).ok(), it));
+    fn check_changes(&self, served: &ServerState, before: &Library, after: &Library) -> Change {
+        let found = self.subscribed_uris().into_iter().map(|it| (stamp(served, &it).ok(), it));
         let found: BTreeMap<String, Option<u64>> = found.map(|(stamp, uri)| (uri, stamp)).collect();
         let last = std::mem::replace(&mut *locked(&self.seen), found.clone());
         let is_other = |(uri, stamp): &(String, Option<u64>)| last.get(uri) != Some(stamp);
         let updated = found.into_iter().filter(is_other).map(|it| it.0).collect();
         let ServeOptions { prompts, resources, .. } = served.telling;
-        Change { resources, prompts: prompts && !told(before).eq(told(after)), updated }
+        Change {
+            resources,
+            prompts: prompts && !listed_data(before).eq(listed_data(after)),
+            updated,
+        }
     }
 
     /// Notifies all listeners, without waiting for slow ones.
-    fn tell(&self, change: &Arc<Change>) {
+    fn notify(&self, change: &Arc<Change>) {
         for listener in self.listeners() {
             let change = change.clone();
-            tokio::spawn(async move { timeout(PATIENCE, listener.tell(&change)).await });
+            tokio::spawn(async move { timeout(PATIENCE, listener.notify(&change)).await });
         }
     }
 }
@@ -213,7 +218,7 @@ impl Listener {
     }
 
     /// Sends a notification. Nothing is sent to a client that is gone or has not asked for it.
-    async fn tell(&self, change: &Change) {
+    async fn notify(&self, change: &Change) {
         let updated: Vec<String> =
             locked(&self.uris).intersection(&change.updated).cloned().collect();
         match &self.voice {
@@ -278,7 +283,7 @@ fn stamp(served: &ServerState, uri: &str) -> Result<u64, ErrorData> {
 }
 
 /// Returns the data of skills that lists contain.
-fn told(library: &Library) -> impl Iterator<Item = impl PartialEq> {
+fn listed_data(library: &Library) -> impl Iterator<Item = impl PartialEq> {
     library.skills().map(|it| (&it.manifest, it.origin.scope))
 }
 

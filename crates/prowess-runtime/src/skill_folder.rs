@@ -53,7 +53,7 @@ impl FileKind {
 
 /// Writes the files of a skill to a folder of this name for a run; returns its path.
 pub(crate) fn give_folder(work: &Work, name: &str, files: &[SkillFile]) -> io::Result<PathBuf> {
-    let folder = work.given(name);
+    let folder = work.given_path(name);
     DirBuilder::new().mode(0o700).create(&folder)?;
     for file in files {
         if let FileKind::Plain(mode) = file.kind {

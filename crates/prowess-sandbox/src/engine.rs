@@ -118,8 +118,9 @@ impl Engine {
         }
         let directory = job.directory.as_deref().unwrap_or(job.work.path());
         let nowhere = |source| SandboxError::Path { path: directory.to_owned(), source };
-        let real =
-            |paths: &[PathBuf]| paths.iter().map(|it| given(it)).collect::<Result<Vec<_>, _>>();
+        let real = |paths: &[PathBuf]| {
+            paths.iter().map(|it| resolve_given(it)).collect::<Result<Vec<_>, _>>()
+        };
         let (mut reads, layered) = (real(&job.reads)?, real(&job.layered)?);
         reads.extend(layered.iter().cloned());
         let (writes, hidden) = (real(&job.writes)?, real(&job.hidden)?);
@@ -235,7 +236,7 @@ async fn length(stream: &UnixStream) -> io::Result<(u32, Option<OwnedFd>)> {
 
 /// Returns a path for a script, without links. Refuses the root directory and everything in
 /// `/proc`, `/sys` and `/dev`.
-fn given(path: &Path) -> Result<OsString, SandboxError> {
+fn resolve_given(path: &Path) -> Result<OsString, SandboxError> {
     let failed = |source| SandboxError::Path { path: path.to_owned(), source };
     let path = fs::canonicalize(path).map_err(failed)?;
     let own = ["/proc", "/sys", "/dev"].iter().find(|it| path.starts_with(it));

@@ -119,7 +119,7 @@ impl Filter {
         arguments: &[u64; 6],
     ) -> (CallVerdict, &'static str) {
         let fits =
-            |rule: &&Rule| rule.call == call && rule.tests.iter().all(|it| it.holds(arguments));
+            |rule: &&Rule| rule.call == call && rule.tests.iter().all(|it| it.matches(arguments));
         self.0.iter().find(fits).map_or((CallVerdict::Allow, ""), |it| (it.verdict, it.name))
     }
 
@@ -164,7 +164,7 @@ impl Filter {
 }
 
 impl Test {
-    fn holds(self, arguments: &[u64; 6]) -> bool {
+    fn matches(self, arguments: &[u64; 6]) -> bool {
         // The kernel reads these arguments as 32 bits and ignores the upper half.
         let value = arguments[self.argument as usize] as u32 & self.mask;
         (value == self.value) == self.equal

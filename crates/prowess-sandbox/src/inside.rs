@@ -96,7 +96,7 @@ pub(crate) fn enter(
     for mut tasks in group {
         if let Err(error) = tasks.write_all(b"0") {
             let failure = Component::Group.failed("enter a control group")(error);
-            let _ = say(&line, &StartMessage::Failed(failure), &[]);
+            let _ = send_message(&line, &StartMessage::Failed(failure), &[]);
             return;
         }
     }
@@ -117,7 +117,7 @@ fn hold_script(order: &Order, attempt: &Attempt, line: OwnedFd, ended: OwnedFd) 
         Ok((sys::fork(0).map_err(Component::Process.failed("fork"))?, socket))
     });
     match prepared {
-        Err(failure) => say(&line, &StartMessage::Failed(failure), &[]),
+        Err(failure) => send_message(&line, &StartMessage::Failed(failure), &[]),
         Ok((Fork::Child, socket)) => enter_script(order, attempt, &line, socket),
         Ok((Fork::Parent(script), socket)) => {
             drop(socket);
@@ -142,7 +142,7 @@ fn enter_script(
 ) -> io::Result<()> {
     match become_script(order, attempt, line, socket) {
         Ok(()) => Ok(()),
-        Err(failure) => say(line, &StartMessage::Failed(failure), &[]),
+        Err(failure) => send_message(line, &StartMessage::Failed(failure), &[]),
     }
 }
 
@@ -184,7 +184,7 @@ fn become_script(
     };
     let proxy = socket.as_ref().and_then(|it| it.local_addr().ok());
     let handed: Vec<OwnedFd> = listener.into_iter().chain(socket.map(Into::into)).collect();
-    say(line, &StartMessage::Ready { rules }, &handed)
+    send_message(line, &StartMessage::Ready { rules }, &handed)
         .map_err(Component::Process.failed("speak with the supervisor"))?;
     drop(handed);
     if level > SandboxLevel::None {
@@ -336,7 +336,7 @@ fn install(filter: &Filter) -> io::Result<Option<OwnedFd>> {
 }
 
 /// Sends a message to the supervisor, with descriptors.
-fn say(line: &OwnedFd, message: &StartMessage, handed: &[OwnedFd]) -> io::Result<()> {
+fn send_message(line: &OwnedFd, message: &StartMessage, handed: &[OwnedFd]) -> io::Result<()> {
     let text = serde_json::to_vec(message)?;
     if handed.is_empty() {
         // Without the call that sends descriptors, which may be blocked already.

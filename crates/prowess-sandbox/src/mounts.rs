@@ -85,7 +85,7 @@ fn tree_of(order: &Order) -> Vec<(PathBuf, u64)> {
         paths.iter().map(|it| (PathBuf::from(it), attributes)).collect::<Vec<_>>()
     };
     let mut all = paths(&order.reads, READ);
-    all.push((order.given(), READ));
+    all.push((order.given_dir(), READ));
     all.push((order.work(), WRITE));
     all.extend(paths(&order.writes, WRITE));
     // Read-only paths inside of writable ones stay in place too. Of equal paths, the last is on

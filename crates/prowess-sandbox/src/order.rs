@@ -155,7 +155,7 @@ impl Order {
         self.base().join(WORK)
     }
 
-    pub(crate) fn given(&self) -> PathBuf {
+    pub(crate) fn given_dir(&self) -> PathBuf {
         self.base().join(GIVEN)
     }
 

@@ -30,7 +30,7 @@ impl Root {
     /// attributes and, if allowed, owner. A file whose content is already `after` is a success. No
     /// link is followed on the path.
     pub fn rewrite(&self, path: &Path, before: &[u8], after: &[u8]) -> Result<(), RewriteError> {
-        let (folder, name) = self.place(path)?;
+        let (folder, name) = self.folder_and_name(path)?;
         let mut error = RewriteError::Changed;
         let mut is_done = false;
         let is_wanted = |old: Option<File>| {
@@ -54,7 +54,7 @@ impl Root {
     /// Renames a file or folder within its folder, to a name that is not taken. No link is followed
     /// on the path.
     pub fn rename(&self, path: &Path, new: &str) -> Result<(), RootError> {
-        let (folder, name) = self.place(path)?;
+        let (folder, name) = self.folder_and_name(path)?;
         let directory = folder.as_fd();
         rename_noreplace(directory, name.as_os_str(), directory, new.as_ref())
             .and_then(|()| rustix::fs::fsync(directory))
@@ -62,7 +62,7 @@ impl Root {
     }
 
     /// Returns the folder of a path, and its name there.
-    fn place(&self, path: &Path) -> Result<(Self, PathBuf), RootError> {
+    fn folder_and_name(&self, path: &Path) -> Result<(Self, PathBuf), RootError> {
         let outside = || RootError::Outside { path: path.to_owned() };
         let name = path.file_name().ok_or_else(outside)?;
         let folder = self.directory(path.parent().unwrap_or(Path::new("")), Links::Never)?;

@@ -90,7 +90,7 @@ fn paths(order: &Order, level: SandboxLevel) -> (Vec<PathBuf>, Vec<PathBuf>) {
         return (vec!["/".into()], writes);
     }
     writes.push(order.temporary());
-    let mut reads = vec![order.given()];
+    let mut reads = vec![order.given_dir()];
     reads.extend(SYSTEM.iter().chain(ETC).chain(PROC).map(PathBuf::from));
     reads.extend(order.reads.iter().map(PathBuf::from));
     (reads, writes)

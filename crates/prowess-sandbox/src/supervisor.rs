@@ -253,7 +253,7 @@ impl<'o> Run<'o> {
             Err(error) => return Ok(Err(Component::Namespaces.failed("make namespaces")(error))),
         };
         drop((theirs, says_end, tasks));
-        let StartReport { rules, listener, socket } = match hear(&line) {
+        let StartReport { rules, listener, socket } = match receive_report(&line) {
             Ok(heard) => heard,
             Err(failure) => {
                 tree::kill();
@@ -306,7 +306,7 @@ impl<'o> Run<'o> {
                 (Event::Silent, _) => self.listener = None,
                 (Event::Called | Event::Nothing, _) => {}
             }
-            self.look();
+            self.check_limits();
         }
         let exit = self.finish()?;
         // It may have ended before the next check.
@@ -352,7 +352,7 @@ impl<'o> Run<'o> {
     }
 
     /// Checks the time, and at intervals memory and files.
-    fn look(&mut self) {
+    fn check_limits(&mut self) {
         let now = Instant::now();
         if let Some((_, kill)) = &mut self.stopped {
             if now >= *kill {
@@ -412,7 +412,7 @@ impl<'o> Run<'o> {
                 tree::signal(&self.processes(), Signal::TERM);
             }
         }
-        self.look();
+        self.check_limits();
     }
 
     /// Kills all processes of the run. The holder ends last, so that none is left if the supervisor
@@ -499,7 +499,7 @@ struct StartReport {
 
 /// Receives the report of a process that enters the sandbox, or its failure. The line closes when
 /// the script begins.
-fn hear(line: &OwnedFd) -> Result<StartReport, StartFailure> {
+fn receive_report(line: &OwnedFd) -> Result<StartReport, StartFailure> {
     let mut ready = None;
     loop {
         let mut text = vec![0; 64 * 1024];

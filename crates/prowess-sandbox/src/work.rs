@@ -94,7 +94,7 @@ impl Work {
     /// Adds a file that the script can read and run, but not change; returns its path. The name may
     /// contain folders.
     pub fn give(&self, name: &str, bytes: &[u8]) -> io::Result<PathBuf> {
-        let path = self.given(name);
+        let path = self.given_path(name);
         let mut parts = Path::new(name).components();
         let (true, Some(folder)) =
             (parts.all(|it| matches!(it, Component::Normal(_))), path.parent())
@@ -108,7 +108,7 @@ impl Work {
     }
 
     /// Returns the path of a file or folder that is given under this name.
-    pub fn given(&self, name: &str) -> PathBuf {
+    pub fn given_path(&self, name: &str) -> PathBuf {
         self.base.join(GIVEN).join(name)
     }
 

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::{
-    format::shown,
+    format::format_for_error,
     value::{CallResult, Content, Value},
 };
 
@@ -56,13 +56,13 @@ fn equal(one: &Content<'_>, other: &Content<'_>) -> Result<bool, String> {
         (List(_), List(_)) | (Map(_), Map(_)) => {
             return Err(format!(
                 "non-comparable type {}: {}",
-                shown(other, 's'),
+                format_for_error(other, 's'),
                 other.type_name()
             ));
         }
         (List(_), Map(_)) | (Map(_), List(_)) => {
             let (name, other_name) = (one.type_name(), other.type_name());
-            let (one, other) = (shown(one, 's'), shown(other, 'v'));
+            let (one, other) = (format_for_error(one, 's'), format_for_error(other, 'v'));
             return Err(format!("non-comparable types {one}: {name}, {other_name}: {other}"));
         }
         _ => compare_whole(one, other)?.is_eq(),

@@ -225,7 +225,7 @@ fn field<'v>(value: Value<'v>, name: &str, has_arguments: bool) -> EvalResult<'v
         Content::Map(_) if has_arguments => {
             Err(Stop::fault(format!("{name} is not a method but has arguments")))
         }
-        Content::Map(map) => Ok(map.get(name).map_or(Value::NONE, Value::held)),
+        Content::Map(map) => Ok(map.get(name).map_or(Value::NONE, Value::element)),
         _ => {
             let type_name = value.type_name();
             Err(Stop::fault(format!("can't evaluate field {name} in type {type_name}")))

@@ -31,7 +31,7 @@ pub(crate) struct Flags {
 }
 
 /// Returns a value as shown in errors.
-pub(crate) fn shown(value: &Content<'_>, verb: char) -> String {
+pub(crate) fn format_for_error(value: &Content<'_>, verb: char) -> String {
     /// The maximum size in an error, in bytes.
     const ROOM: usize = 4096;
     let mut writer = Writer::new(ROOM);

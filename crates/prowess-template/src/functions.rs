@@ -89,7 +89,7 @@ impl Function {
 pub(crate) fn text<'v>(room: usize, write: impl FnOnce(&mut Writer)) -> Option<Value<'v>> {
     let mut writer = Writer::new(room);
     write(&mut writer);
-    (!writer.overflowed).then(|| Value::made(writer.into_bytes()))
+    (!writer.overflowed).then(|| Value::from_text(writer.into_bytes()))
 }
 
 /// Writes a text by a format.
@@ -137,7 +137,7 @@ fn index<'v>(values: &[Value<'v>]) -> CallResult<'v> {
         item = match &item.content {
             Content::List(list) => {
                 let item = list.items().get(position(&index, list.length)?);
-                item.map(Value::held).ok_or("reflect: slice index out of range")?
+                item.map(Value::element).ok_or("reflect: slice index out of range")?
             }
             Content::Text(text) => {
                 let byte = text.get(position(&index, text.len())?);
@@ -148,7 +148,7 @@ fn index<'v>(values: &[Value<'v>]) -> CallResult<'v> {
                 Content::Text(key) => std::str::from_utf8(key)
                     .ok()
                     .and_then(|it| map.get(it))
-                    .map_or(Value::HELD_NIL, Value::held),
+                    .map_or(Value::HELD_NIL, Value::element),
                 Content::Nil => return Err("value is nil; should be of type string".into()),
                 other => {
                     let name = other.type_name();
@@ -190,7 +190,7 @@ fn slice<'v>(values: &[Value<'v>]) -> CallResult<'v> {
     }
     Ok(match item.content {
         Content::Text(Text::Given(text)) => Content::Text(Text::Given(&text[from..to])).into(),
-        Content::Text(text) => Value::made(&text[from..to]),
+        Content::Text(text) => Value::from_text(&text[from..to]),
         Content::List(list) => {
             let capacity = &list.capacity[from..most];
             Content::List(List { capacity, length: to - from }).into()

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use crate::{
-    format::shown,
+    format::format_for_error,
     tree::Branch,
     value::{Content, Text, Value, sorted},
 };
@@ -39,7 +39,7 @@ impl<'v> Loop<'v> {
     ) -> Result<Option<Self>, String> {
         let items = match value {
             Content::Int(_) | Content::Byte(_) if branch.pipe.variables.len() > 1 => {
-                let value = shown(value, 'v');
+                let value = format_for_error(value, 'v');
                 return Err(format!("can't use {value} to iterate over more than one variable"));
             }
             Content::Int(count) => Items::Ints(*count),
@@ -47,7 +47,7 @@ impl<'v> Loop<'v> {
             Content::List(list) => Items::List(list.items()),
             Content::Map(map) => Items::Map(sorted(map)),
             Content::Nil => return Ok(None),
-            _ => return Err(format!("range can't iterate over {}", shown(value, 'v'))),
+            _ => return Err(format!("range can't iterate over {}", format_for_error(value, 'v'))),
         };
         let it = Self { branch, body, variables, items, taken: 0 };
         Ok((!it.is_over()).then_some(it))
@@ -62,10 +62,10 @@ impl<'v> Loop<'v> {
         let pair = match &self.items {
             Items::Ints(_) => (Value::NONE, number),
             Items::Bytes(_) => (Value::NONE, Content::Byte(self.taken as u8).into()),
-            Items::List(items) => (number, Value::held(&items[self.taken])),
+            Items::List(items) => (number, Value::element(&items[self.taken])),
             Items::Map(entries) => {
                 let (key, value) = entries[self.taken];
-                (Content::Text(Text::Given(key.as_bytes())).into(), Value::held(value))
+                (Content::Text(Text::Given(key.as_bytes())).into(), Value::element(value))
             }
         };
         self.taken += 1;

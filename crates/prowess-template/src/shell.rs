@@ -16,7 +16,7 @@ enum Place {
 pub(crate) fn quoted(before: &[u8], value: &[u8]) -> Result<Vec<u8>, String> {
     let is_plain = |it: &u8| it.is_ascii_alphanumeric() || b"/._-:@%+=,".contains(it);
     let is_plain = value.iter().all(is_plain);
-    match place(before) {
+    match context_after(before) {
         Place::Plain if value.is_empty() => Ok(b"''".to_vec()),
         _ if is_plain => Ok(value.to_owned()),
         Place::Plain => Ok([&b"'"[..], &escaped(value, b"'", b"'\\''"), b"'"].concat()),
@@ -30,7 +30,7 @@ pub(crate) fn quoted(before: &[u8], value: &[u8]) -> Result<Vec<u8>, String> {
 }
 
 /// Returns the context of the next character.
-fn place(text: &[u8]) -> Place {
+fn context_after(text: &[u8]) -> Place {
     let mut place = Place::Plain;
     let mut bytes = text.iter().copied().peekable();
     while let Some(byte) = bytes.next() {

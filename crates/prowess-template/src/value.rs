@@ -58,11 +58,11 @@ impl<'v> Value<'v> {
     pub(crate) const HELD_NIL: Self = Self { content: Content::Nil, boxed: true };
 
     /// Returns a value of a list or map.
-    pub(crate) fn held(json: &'v Json) -> Self {
+    pub(crate) fn element(json: &'v Json) -> Self {
         Self { content: Content::of(json), boxed: true }
     }
 
-    pub(crate) fn made(text: impl Into<Rc<[u8]>>) -> Self {
+    pub(crate) fn from_text(text: impl Into<Rc<[u8]>>) -> Self {
         Content::Text(Text::Made(text.into())).into()
     }
 

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Returns the cached form of some texts: as visits, and as an index.
-pub fn kept(texts: &[&str]) -> [Vec<u8>; 2] {
+pub fn encode_cached(texts: &[&str]) -> [Vec<u8>; 2] {
     let recall = ScanCache::new(&[], &Cache::new(""));
     for (source, text) in texts.iter().enumerate() {
         let parsed = parse(text.as_bytes(), None, Profile::Spec);
@@ -35,7 +35,7 @@ pub fn kept(texts: &[&str]) -> [Vec<u8>; 2] {
 /// Decodes bytes as cached visits, and as an index that is searched and rebuilt. Returns the number
 /// of visits and whether there was an index.
 pub fn attempt(bytes: &[u8]) -> (usize, bool) {
-    let told = ScanCache::new(bytes, &Cache::new("")).told();
+    let told = ScanCache::new(bytes, &Cache::new("")).count_decodable();
     (told, search_in(bytes.to_vec()))
 }
 
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_told_again() {
-        let [visits, index] = kept(&TEXTS);
+        let [visits, index] = encode_cached(&TEXTS);
         assert_eq!(attempt(&visits), (3, false));
         assert_eq!(attempt(&index), (0, true));
     }
@@ -63,7 +63,7 @@ mod tests {
         fn no_bytes_can_do_any_harm(
             which in 0..2_usize, changes in vec((any::<Index>(), any::<u8>()), 1..6), cut in any::<Option<Index>>(),
         ) {
-            let mut bytes = kept(&TEXTS)[which].clone();
+            let mut bytes = encode_cached(&TEXTS)[which].clone();
             for (at, byte) in changes {
                 let at = at.index(bytes.len());
                 bytes[at] = byte;

@@ -37,7 +37,7 @@ pub(crate) use self::{
     said::said_for,
     searchable::Searchable,
     stop::is_stop,
-    words::{Term, chunks, each_word, hash, telling},
+    words::{Term, chunks, count_informative, each_word, hash},
 };
 
 use self::{build::DocumentInput, document::Text, query::Query};
@@ -57,7 +57,7 @@ pub(crate) fn index_of(texts: &[&str]) -> Vec<u8> {
 
 /// Searches an index loaded from these bytes, and rebuilds it; returns whether they are one.
 pub(crate) fn search_in(bytes: Vec<u8>) -> bool {
-    let Some(index) = Index::kept(bytes) else { return false };
+    let Some(index) = Index::from_cached(bytes) else { return false };
     let query = Query::new("alpha beta", &index, |_| None);
     let found = search::search(&index, &query, CLOSELY, &[], |_| true);
     rank::features(&index, &query, &found);

@@ -114,14 +114,16 @@ impl Library {
     pub fn get(&self, name: &str) -> Option<&Skill> {
         let qualified = || {
             let (scope, bare) = name.split_once(':')?;
-            self.named(bare).iter().find(|it| it.origin.scope.as_str() == scope)
+            self.all_named(bare).iter().find(|it| it.origin.scope.as_str() == scope)
         };
         let by_path = || {
-            let wanted = plain(Path::new(name));
-            let paths = |it: &Skill| [plain(&it.origin.path), plain(it.folder())];
+            let wanted = without_current_dirs(Path::new(name));
+            let paths = |it: &Skill| {
+                [without_current_dirs(&it.origin.path), without_current_dirs(it.folder())]
+            };
             self.skills.iter().find(|it| paths(it).contains(&wanted))
         };
-        qualified().or_else(|| self.taken(name)).or_else(by_path).map(|it| &**it)
+        qualified().or_else(|| self.get_exact(name)).or_else(by_path).map(|it| &**it)
     }
 
     /// Returns the active skill for the name of a tool: the skill's own name before any other
@@ -156,12 +158,12 @@ impl Library {
     }
 
     /// Returns the skill that is found by exactly this name.
-    fn taken(&self, name: &str) -> Option<&Arc<Skill>> {
+    fn get_exact(&self, name: &str) -> Option<&Arc<Skill>> {
         self.skills.get(self.from(name)).filter(|it| &*it.manifest.name == name)
     }
 
     /// Returns the skills of one name, the one that takes precedence first.
-    fn named(&self, name: &str) -> &[Arc<Skill>] {
+    fn all_named(&self, name: &str) -> &[Arc<Skill>] {
         let rest = &self.skills[self.from(name)..];
         &rest[..rest.partition_point(|it| &*it.manifest.name == name)]
     }
@@ -172,7 +174,7 @@ impl Library {
     }
 
     /// Returns the position of the skill for a name or `scope:name`, ignoring case.
-    pub(crate) fn place(&self, name: &str) -> Option<u32> {
+    pub(crate) fn position(&self, name: &str) -> Option<u32> {
         let (scope, bare) = name.split_once(':').unwrap_or(("", name));
         let position = |is_it: &dyn Fn(&Skill) -> bool| {
             self.skills.iter().position(|it| is_it(it)).map(|at| at as u32)
@@ -187,13 +189,13 @@ impl Library {
 
     /// Returns the position of the skill that is found by exactly this name.
     pub(crate) fn place_of(&self, name: &str) -> Option<u32> {
-        self.taken(name).map(|_| self.from(name) as u32)
+        self.get_exact(name).map(|_| self.from(name) as u32)
     }
 
     /// Returns the position of a skill of this library.
     pub(crate) fn place_in(&self, skill: &Skill) -> Option<usize> {
         let name = &*skill.manifest.name;
-        let at = self.named(name).iter().position(|it| std::ptr::eq(&**it, skill));
+        let at = self.all_named(name).iter().position(|it| std::ptr::eq(&**it, skill));
         at.map(|it| self.from(name) + it)
     }
 
@@ -229,7 +231,7 @@ impl Library {
     /// Returns why the skill in the folder of this name, or at this path, could not be loaded;
     /// `None` if none was rejected there.
     pub fn why_left_out(&self, name: &str) -> Option<&Finding> {
-        let wanted = plain(Path::new(name));
+        let wanted = without_current_dirs(Path::new(name));
         let is_it = |it: &&Arc<Path>| {
             it.ends_with(&wanted) || it.parent().is_some_and(|it| it.ends_with(&wanted))
         };
@@ -246,7 +248,7 @@ impl Library {
 }
 
 /// Normalizes a path by removing redundant parts.
-fn plain(path: &Path) -> PathBuf {
+fn without_current_dirs(path: &Path) -> PathBuf {
     path.components().filter(|it| *it != Component::CurDir).collect()
 }
 

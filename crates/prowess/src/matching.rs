@@ -65,7 +65,7 @@ pub fn matches_among<'lib>(
     let mentions = mentions(library, request);
     let (mentioned, request) = (&mentions.known, &*mentions.rest(request));
     let query = searchable.query(request);
-    let meant = searchable.meant(request);
+    let meant = searchable.meaning_scores(request);
     let written = mention::written(request);
     let named = mention::named(library, &written);
     let also = [&mentioned[..], &named, &meant.nearest].concat();

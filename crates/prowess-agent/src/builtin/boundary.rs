@@ -68,7 +68,7 @@ impl Middleware for CatchErrors {
             // A panic before there is a future is caught as well.
             let called = AssertUnwindSafe(async { next.call(call).await }).catch_unwind().await;
             called.unwrap_or_else(|panic| {
-                let message = format!("`{name}` crashed: {}", said(&*panic));
+                let message = format!("`{name}` crashed: {}", panic_message(&*panic));
                 turn.note(EventKind::Warned { message: message.clone() });
                 Outcome::bad(OutcomeStatus::Failed, message)
                     .hint("this is a bug in the tool, not in the input")
@@ -84,7 +84,7 @@ impl CatchErrors {
         let message = match replied {
             Ok(Err(error)) if self.is_caught(&error) => error.to_string(),
             Ok(replied) => return replied,
-            Err(panic) => format!("middleware panicked: {}", said(&*panic)),
+            Err(panic) => format!("middleware panicked: {}", panic_message(&*panic)),
         };
         turn.note(EventKind::Warned { message: message.clone() });
         close_calls(&turn)?;
@@ -121,7 +121,7 @@ fn close_calls(turn: &Turn) -> Result<(), SessionError> {
 }
 
 /// Returns the message of a panic.
-fn said(panic: &(dyn Any + Send)) -> &str {
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(|it| &**it)).unwrap_or("it did not say why")
 }

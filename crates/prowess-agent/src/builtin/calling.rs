@@ -91,7 +91,7 @@ impl ToolLoop {
             }
             let mut asked = request.clone();
             asked.prompt.history = history;
-            asked.told = turn.told();
+            asked.told = turn.skills_in_history();
             // The prompt fitted before does not include what was said since.
             asked.fitted = None;
             let mut reply = next.reply(asked).await?;
@@ -183,7 +183,7 @@ impl ToolLoop {
         let outcome = turn.within(next.call(call.clone())).await;
         let most = if self.whole.contains(&call.name) { usize::MAX } else { self.max_result };
         let is_skill_text = tool.as_ref().is_some_and(|it| it.is_skill_text(&outcome));
-        let text = told(&without_invisible(turn, call, &outcome), most);
+        let text = outcome_text(&without_invisible(turn, call, &outcome), most);
         let marker = turn.session.marker();
         let text = match is_skill_text {
             true => marker.fence(&text),
@@ -319,7 +319,7 @@ fn numbered(mut message: Message, turn: &Turn) -> Message {
 
 /// Returns the text of an outcome for the model: its output on success, else everything known. A
 /// long text is cut, and JSON stays valid JSON.
-fn told(outcome: &Outcome, most: usize) -> String {
+fn outcome_text(outcome: &Outcome, most: usize) -> String {
     let mut told = match (&outcome.output, outcome.is_ok()) {
         (Some(Json::String(text)), true) => return shortened(text.clone(), most),
         (Some(output), true) if outcome.plan.is_none() && outcome.stdout.is_none() => {

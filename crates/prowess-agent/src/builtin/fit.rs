@@ -128,7 +128,7 @@ impl FitContext {
                 return Err(error.into());
             };
             is_said = said.is_some();
-            window.tokens = less(told, said, counted);
+            window.tokens = next_size(told, said, counted);
             attempt += 1;
             let fits = |window| fit(&window, request.filled(), &Summaries::default());
             if let Err(FitError { needed, .. }) = fits(window) {
@@ -151,7 +151,7 @@ impl FitContext {
         own: &dyn Model,
     ) -> Result<Request, TurnError> {
         let turn = request.turn.clone();
-        let told = last(&request.told).map(|it| it.call_id.clone()).collect();
+        let told = last_disclosures(&request.told).map(|it| it.call_id.clone()).collect();
         let mut summaries = Summaries::new(window.vocabulary, told);
         let counted = turn.session.keep(TokenCounts::default);
         let (mut rounds, mut is_marked) = (0, false);
@@ -170,7 +170,7 @@ impl FitContext {
                 is_marked = true;
                 continue;
             }
-            if tell_again(&mut request, &fitted) {
+            if offer_again(&mut request, &fitted) {
                 continue;
             }
             let Some(model) = self.summariser.model(own).filter(|_| rounds < ROUNDS) else {
@@ -212,7 +212,7 @@ impl FitContext {
 fn warn_of_cut(turn: &Turn, said: &[Message], fitted: &FittedPrompt) {
     let Some(request) = prowess::request(said) else { return };
     let place = said.iter().position(|it| std::ptr::eq(it, request));
-    let told = fitted.messages.iter().find(|it| self::place(it) == place);
+    let told = fitted.messages.iter().find(|it| self::index_in_session(it) == place);
     let Some(told) = told.filter(|it| it.content != request.content) else { return };
     let warned = turn.session.keep(|| AtomicUsize::new(0));
     if warned.swap(turn.number, Ordering::Relaxed) != turn.number {
@@ -226,13 +226,13 @@ fn warn_of_cut(turn: &Turn, said: &[Message], fitted: &FittedPrompt) {
 }
 
 /// Returns the index of a message in the session.
-fn place(message: &Message) -> Option<usize> {
+fn index_in_session(message: &Message) -> Option<usize> {
     message.rest.get(PLACE).and_then(Json::as_u64).map(|it| it as usize)
 }
 
 /// Returns the size of the next attempt in tokens, after a prompt of `told` tokens was too long for
 /// a model that `holds` so many and `counted` so many in it.
-fn less(told: usize, holds: Option<usize>, counted: Option<usize>) -> usize {
+fn next_size(told: usize, holds: Option<usize>, counted: Option<usize>) -> usize {
     let less = told / 4 * 3;
     match (holds, counted) {
         // Its token count differs from ours, and a summary may exceed its budget a little.
@@ -246,11 +246,11 @@ fn less(told: usize, holds: Option<usize>, counted: Option<usize>) -> usize {
 
 /// Offers those skills again whose instructions are no longer complete in the prompt; returns
 /// whether there were any.
-fn tell_again(request: &mut Request, fitted: &FittedPrompt) -> bool {
+fn offer_again(request: &mut Request, fitted: &FittedPrompt) -> bool {
     let mut any = false;
     let Prompt { skills: offers, history: said, .. } = &mut request.prompt;
     let told = &request.told;
-    for SkillInHistory { call_id, offer } in last(told) {
+    for SkillInHistory { call_id, offer } in last_disclosures(told) {
         let is_result = |it: &&Message| it.call_id.as_ref() == Some(call_id);
         let stands = fitted.messages.iter().find(is_result).map(|it| &it.content);
         let is_whole =
@@ -280,9 +280,9 @@ fn tell_again(request: &mut Request, fitted: &FittedPrompt) -> bool {
 
 /// Returns the messages that replace those of the session, if something was summarised.
 fn compacted(said: &[Message], fitted: &FittedPrompt) -> Option<Vec<Message>> {
-    let is_made = |it: &Message| place(it).is_none() && is_summary(it);
+    let is_made = |it: &Message| index_in_session(it).is_none() && is_summary(it);
     // Messages shortened for this request stay whole in the session.
-    let stays = |it: &Message| match place(it) {
+    let stays = |it: &Message| match index_in_session(it) {
         Some(place) => said.get(place).cloned(),
         None => is_made(it).then(|| it.clone()),
     };
@@ -291,7 +291,7 @@ fn compacted(said: &[Message], fitted: &FittedPrompt) -> Option<Vec<Message>> {
 }
 
 /// Returns each skill as it was last disclosed.
-fn last(told: &[SkillInHistory]) -> impl Iterator<Item = &SkillInHistory> {
+fn last_disclosures(told: &[SkillInHistory]) -> impl Iterator<Item = &SkillInHistory> {
     let is_last = |at: usize, it: &SkillInHistory| {
         told[at + 1..].iter().all(|later| later.offer.name != it.offer.name)
     };

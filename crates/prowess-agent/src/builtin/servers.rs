@@ -280,7 +280,7 @@ impl Member {
             turn.note(EventKind::Warned { message });
         }
         if let Some(server) = self.server.take_if(|it| !it.is_alive()) {
-            let message = told(&server.fault().await);
+            let message = describe_outcome(&server.fault().await);
             server.stop().await;
             self.skills = None;
             self.fail(turn, 0, &message);
@@ -314,10 +314,10 @@ impl Member {
                     }
                     Err(outcome) if outcome.status == OutcomeStatus::Refused => {
                         self.patience = 0;
-                        self.why = told(&outcome);
+                        self.why = describe_outcome(&outcome);
                         turn.note(self.event("refused", &self.why));
                     }
-                    Err(outcome) => self.fail(turn, turn.number, &told(&outcome)),
+                    Err(outcome) => self.fail(turn, turn.number, &describe_outcome(&outcome)),
                 }
             }
         }
@@ -329,7 +329,7 @@ impl Member {
         let skills = match server.skills().await {
             Ok(skills) => skills,
             Err(outcome) => {
-                turn.note(EventKind::Warned { message: told(&outcome) });
+                turn.note(EventKind::Warned { message: describe_outcome(&outcome) });
                 return self.skills.clone();
             }
         };
@@ -394,7 +394,7 @@ fn find<'l>(library: &'l Library, name: &str, path: &Path) -> Option<&'l Skill> 
 }
 
 /// Describes an outcome: the reason, and the hint.
-fn told(outcome: &Outcome) -> String {
+fn describe_outcome(outcome: &Outcome) -> String {
     let message = outcome.message.clone().unwrap_or_default();
     let errors = outcome.stderr.as_ref().map(|it| it.text.trim()).filter(|it| !it.is_empty());
     let lines = [Some(message.as_str()), outcome.hint.as_deref(), errors];

@@ -208,7 +208,7 @@ impl Skills {
         let shown = match known {
             Some(shown) => shown,
             None => {
-                let shown = self.look(provider, request, &kept).await;
+                let shown = self.choose(provider, request, &kept).await;
                 kept.lock().shown = Some((Arc::downgrade(&turn), shown.clone()));
                 shown
             }
@@ -217,14 +217,14 @@ impl Skills {
             request.prompt.catalog.push_str(&shown.catalog.fenced(&turn.session.marker()));
         }
         request.prompt.skills.extend(shown.offers.iter().cloned());
-        request.told = turn.told();
+        request.told = turn.skills_in_history();
         for tool in self.tools.iter().take(shown.tools) {
             request.offer(tool.clone());
         }
     }
 
     /// Chooses the skills of a turn, and reports them.
-    async fn look(
+    async fn choose(
         &self,
         provider: &Arc<dyn SkillProvider>,
         request: &Request,
@@ -236,8 +236,8 @@ impl Skills {
         let (how, said) = (self.how.clone(), request.prompt.history.clone());
         let known = lock(&self.listed).clone().filter(|it| Arc::ptr_eq(&it.library, &library));
         let (own, taken, authorizer) =
-            (library.clone(), turn.session.taken(), self.authorizer.clone());
-        let before = kept.lock().stood(&library);
+            (library.clone(), turn.session.activated_skills(), self.authorizer.clone());
+        let before = kept.lock().earlier_skills(&library);
         // Matching reads every skill the first time, and the disclosed ones every time.
         let work = move || {
             let listed =
@@ -257,7 +257,7 @@ impl Skills {
             }
         };
         *lock(&self.listed) = Some(listed.clone());
-        looked.tell(turn, &library, kept, &self.how);
+        looked.report(turn, &library, kept, &self.how);
         Arc::new(TurnSkills {
             tools: if self.how.use_skill { listed.tools } else { 0 },
             catalog: listed.catalog,
@@ -324,7 +324,7 @@ impl State {
     }
 
     /// Returns the skills that were in the history in the last turn, if that had the same library.
-    fn stood(&self, library: &Arc<Library>) -> Vec<Arc<EarlierSkill>> {
+    fn earlier_skills(&self, library: &Arc<Library>) -> Vec<Arc<EarlierSkill>> {
         let last = self.shown.as_ref().filter(|it| Arc::ptr_eq(&it.1.library, library));
         last.map(|it| it.1.stood.clone()).unwrap_or_default()
     }

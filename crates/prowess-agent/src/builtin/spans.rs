@@ -92,7 +92,7 @@ impl Middleware for Spans {
     }
 
     fn model<'a>(&'a self, request: Request, next: Next<'a>) -> ResponseFuture<'a> {
-        let span = self.open().get(&place(&request.turn)).map(|it| it.turn.clone());
+        let span = self.open().get(&turn_key(&request.turn)).map(|it| it.turn.clone());
         match span {
             Some(span) => Box::pin(next.reply(request).instrument(span)),
             None => next.reply(request),
@@ -100,7 +100,7 @@ impl Middleware for Spans {
     }
 
     fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> CallFuture<'a> {
-        let span = self.open().get(&place(turn)).and_then(|it| it.calls.get(&call.id).cloned());
+        let span = self.open().get(&turn_key(turn)).and_then(|it| it.calls.get(&call.id).cloned());
         match span {
             Some(span) => Box::pin(next.call(call).instrument(span)),
             None => next.call(call),
@@ -109,9 +109,9 @@ impl Middleware for Spans {
 
     fn note(&self, turn: &Turn, what: &EventKind) {
         match what {
-            EventKind::Began { .. } => drop(self.open().insert(place(turn), self.begin(turn))),
+            EventKind::Began { .. } => drop(self.open().insert(turn_key(turn), self.begin(turn))),
             EventKind::Ended { error, spent, .. } => {
-                let Some(open) = self.open().remove(&place(turn)) else { return };
+                let Some(open) = self.open().remove(&turn_key(turn)) else { return };
                 record_spent(&open.turn, *spent);
                 open.turn.record("prowess.steps", turn.steps());
                 if let Some(error) = error {
@@ -120,7 +120,7 @@ impl Middleware for Spans {
                 }
             }
             what => {
-                if let Some(open) = self.open().get_mut(&place(turn)) {
+                if let Some(open) = self.open().get_mut(&turn_key(turn)) {
                     open.happened(turn, what);
                 }
             }
@@ -198,12 +198,12 @@ impl Open {
                     record_error(&span, status, outcome.message.as_deref().unwrap_or_default());
                 }
             }
-            what => self.tell(what),
+            what => self.emit(what),
         }
     }
 
     /// Emits an event that has no span of its own.
-    fn tell(&self, what: &EventKind) {
+    fn emit(&self, what: &EventKind) {
         match what {
             EventKind::Discovered { skills, findings } => {
                 tell!(
@@ -306,7 +306,7 @@ impl Open {
 }
 
 /// Returns the key of a turn while it runs.
-fn place(turn: &Turn) -> usize {
+fn turn_key(turn: &Turn) -> usize {
     std::ptr::from_ref(turn).addr()
 }
 

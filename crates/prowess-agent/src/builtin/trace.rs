@@ -105,16 +105,16 @@ impl Trace {
             state.has_begun = true;
         }
         match event.what {
-            EventKind::Asked { .. } => self.asked(turn, event, &mut state),
+            EventKind::Asked { .. } => self.write_request(turn, event, &mut state),
             EventKind::Ended { .. } => {
-                state.told.remove(&place(event));
+                state.told.remove(&turn_of(event));
                 self.line(serde_json::to_value(event)?)
             }
             _ => self.line(serde_json::to_value(event)?),
         }
     }
 
-    fn asked(&self, turn: &Turn, event: &Event<'_>, state: &mut State) -> io::Result<()> {
+    fn write_request(&self, turn: &Turn, event: &Event<'_>, state: &mut State) -> io::Result<()> {
         let EventKind::Asked { step, model, provider, ask, sources } = event.what else {
             return Ok(());
         };
@@ -133,16 +133,18 @@ impl Trace {
             let is_same = |was: &[PromptSource], told: &Message| *was == *own && told == message;
             ids.push(match known {
                 Some(((was, id), told)) if is_same(was, told) && said.contains(id) => *id,
-                _ => self.say_message(message, &parts(message, own), said)?,
+                _ => self.write_message(message, &parts(message, own), said)?,
             });
         }
         drop(before);
         *last = RequestDigests { ask: ask.clone(), ids: ids.clone(), sources: sources.clone() };
         drop(last);
         let messages = ids;
-        let say = |it: &ToolDefinition| self.say(tool_id(it), said, || masked(json!({"tool": it})));
+        let say = |it: &ToolDefinition| {
+            self.write_once(tool_id(it), said, || masked(json!({"tool": it})))
+        };
         let tools = ask.tools.iter().map(say).collect::<io::Result<Vec<Id>>>()?;
-        let told = told.entry(place(event)).or_default();
+        let told = told.entry(turn_of(event)).or_default();
         let same = told.iter().zip(&messages).take_while(|(old, new)| old == new).count();
         self.line(json!({
             "at": event.at, "session": event.session, "turn": event.turn, "step": step,
@@ -155,7 +157,7 @@ impl Trace {
         Ok(())
     }
 
-    fn say_message(
+    fn write_message(
         &self,
         message: &Message,
         parts: &[MessagePiece<'_>],
@@ -167,14 +169,19 @@ impl Trace {
         }
         for part in parts {
             if let Some(id) = part.id {
-                self.say(id, said, || json!({"text": mask(part.text)}))?;
+                self.write_once(id, said, || json!({"text": mask(part.text)}))?;
             }
         }
-        self.say(id, said, || json!({"message": message_json(message, parts)}))
+        self.write_once(id, said, || json!({"message": message_json(message, parts)}))
     }
 
     /// Writes something that may be sent to the model again, unless it was written before.
-    fn say(&self, id: Id, said: &mut BTreeSet<Id>, line: impl FnOnce() -> Json) -> io::Result<Id> {
+    fn write_once(
+        &self,
+        id: Id,
+        said: &mut BTreeSet<Id>,
+        line: impl FnOnce() -> Json,
+    ) -> io::Result<Id> {
         if !said.contains(&id) {
             let mut line = line();
             line["event"] = json!("said");
@@ -291,7 +298,7 @@ fn digest(texts: &[&[u8]]) -> Id {
 }
 
 /// Returns the session and number of an event's turn.
-fn place(event: &Event<'_>) -> (String, usize) {
+fn turn_of(event: &Event<'_>) -> (String, usize) {
     (event.session.to_owned(), event.turn)
 }
 

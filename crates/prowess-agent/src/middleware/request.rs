@@ -160,19 +160,19 @@ impl Turn {
     }
 
     /// Returns the last request to the model; an empty one before the first.
-    pub fn asked(&self) -> Arc<ChatRequest> {
+    pub fn last_request(&self) -> Arc<ChatRequest> {
         lock(&self.asked).clone()
     }
 
     /// Records that the instructions of a skill are in the history; a skill is recorded once.
-    pub fn tell(&self, told: SkillInHistory) {
+    pub fn record_skill(&self, told: SkillInHistory) {
         let mut all = lock(&self.told);
         all.retain(|it| it.offer.name != told.offer.name);
         all.push(told);
     }
 
     /// Returns the skills whose instructions are in the history.
-    pub fn told(&self) -> Vec<SkillInHistory> {
+    pub fn skills_in_history(&self) -> Vec<SkillInHistory> {
         lock(&self.told).clone()
     }
 
@@ -330,7 +330,7 @@ impl Request {
             ask: ask.clone(),
         });
         let start = Instant::now();
-        let hear = |delta: Delta<'_>| turn.note(EventKind::heard(delta));
+        let hear = |delta: Delta<'_>| turn.note(EventKind::from_delta(delta));
         let reply = model.reply(&ask, &hear).await;
         let took = start.elapsed();
         match reply {

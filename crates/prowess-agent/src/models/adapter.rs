@@ -14,7 +14,7 @@ use serde_json::{Value as Json, json};
 
 use super::{
     draft::Draft,
-    history::taken,
+    history::without_invalid_names,
     provider::ModelProvider,
     sse::{Events, TooLong},
     trouble::{AskedServer, Trouble, numbers, presentable, wait},
@@ -140,15 +140,15 @@ impl Model for Adapter {
     }
 
     fn body(&self, ask: &ChatRequest) -> Json {
-        self.written(ask, *self.manners())
+        self.request_body(ask, *self.manners())
     }
 }
 
 impl Adapter {
-    fn written(&self, ask: &ChatRequest, mut manners: ProviderQuirks) -> Json {
+    fn request_body(&self, ask: &ChatRequest, mut manners: ProviderQuirks) -> Json {
         manners.no_stream |= !self.stream;
         let by = if manners.forgotten { String::new() } else { self.by() };
-        let mut ask = taken(ask);
+        let mut ask = without_invalid_names(ask);
         let max_output = self.max_output(&ask, manners);
         if ask.max_output != max_output {
             ask.to_mut().max_output = max_output;
@@ -183,7 +183,7 @@ impl Adapter {
         manners: ProviderQuirks,
         hear: &(dyn Fn(Delta<'_>) + Send + Sync),
     ) -> Result<ChatResponse, ModelError> {
-        let post = self.post(self.written(ask, manners).to_string().into_bytes());
+        let post = self.post(self.request_body(ask, manners).to_string().into_bytes());
         let mut incoming = self.wire.post(post).await.map_err(|it| self.unreachable(it))?;
         if !(200..300).contains(&incoming.status) {
             return Err(self.refusal(&mut incoming).await);
@@ -279,7 +279,7 @@ impl Adapter {
         }
         let json = serde_json::from_str(event);
         let json: Json = json.map_err(|it| self.malformed(&format!("it is not JSON: {it}")))?;
-        self.protocol.take(&json, draft).map_err(|it| self.trouble(it))
+        self.protocol.take(&json, draft).map_err(|it| self.model_error(it))
     }
 
     fn finish(&self, draft: Draft<'_>) -> Result<ChatResponse, ModelError> {
@@ -320,10 +320,10 @@ impl Adapter {
                 break;
             }
         }
-        self.trouble(Trouble::read(status, &body, wait))
+        self.model_error(Trouble::read(status, &body, wait))
     }
 
-    fn trouble(&self, trouble: Trouble) -> ModelError {
+    fn model_error(&self, trouble: Trouble) -> ModelError {
         let host = self.host();
         let is_usual = self.base == self.provider.row().base_url;
         trouble.error(&AskedServer {

@@ -64,7 +64,7 @@ impl Protocol for Anthropic {
     fn take(&self, event: &Json, draft: &mut Draft<'_>) -> Result<Flow, Trouble> {
         let place = event["index"].as_u64().unwrap_or_default();
         match event["type"].as_str() {
-            Some("error") => return Err(Trouble::said(event)),
+            Some("error") => return Err(Trouble::in_stream(event)),
             Some("message_start") => take_usage(&event["message"]["usage"], draft),
             Some("content_block_start") => take_block(place, &event["content_block"], draft),
             Some("content_block_delta") => take_delta(place, &event["delta"], draft),
@@ -180,7 +180,7 @@ fn id(id: &str) -> String {
 fn take_block(place: u64, block: &Json, draft: &mut Draft<'_>) {
     let text = |name: &str| block[name].as_str().unwrap_or_default();
     match text("type") {
-        "text" => draft.say(place, text("text")),
+        "text" => draft.append_text(place, text("text")),
         "tool_use" => {
             draft.begin_call(place, text("id"), text("name"));
             if block["input"].as_object().is_some_and(|it| !it.is_empty()) {
@@ -201,7 +201,7 @@ fn take_block(place: u64, block: &Json, draft: &mut Draft<'_>) {
 fn take_delta(place: u64, delta: &Json, draft: &mut Draft<'_>) {
     let text = |name: &str| delta[name].as_str().unwrap_or_default();
     match text("type") {
-        "text_delta" => draft.say(place, text("text")),
+        "text_delta" => draft.append_text(place, text("text")),
         "input_json_delta" => draft.add_arguments(place, text("partial_json")),
         "thinking_delta" => {
             draft.think(text("thinking"));

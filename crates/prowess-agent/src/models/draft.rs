@@ -55,7 +55,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Appends text to the piece at this index.
-    pub(super) fn say(&mut self, place: u64, text: &str) {
+    pub(super) fn append_text(&mut self, place: u64, text: &str) {
         if let DraftPiece::Text(said) = &mut self.pieces.entry(place).or_default().what {
             said.push_str(text);
             if !text.is_empty() {

@@ -62,7 +62,7 @@ impl Protocol for Gemini {
 
     fn take(&self, event: &Json, draft: &mut Draft<'_>) -> Result<Flow, Trouble> {
         if event["error"].is_object() || event.is_array() {
-            return Err(Trouble::said(event));
+            return Err(Trouble::in_stream(event));
         }
         if event["usageMetadata"].is_object() {
             draft.spent = spent(&event["usageMetadata"]);
@@ -86,7 +86,7 @@ impl Protocol for Gemini {
             "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" => {
                 // It may do better when it is asked again.
                 let message = format!("the model made an invalid call: {said}");
-                return Err(Trouble::said(&json!({"message": message})));
+                return Err(Trouble::in_stream(&json!({"message": message})));
             }
             reason if FILTERS.contains(&reason) => {
                 draft.stop = Some(StopReason::Filtered);
@@ -133,7 +133,7 @@ fn turns(messages: &[Message], model: &str, by: &str) -> Vec<Json> {
                         calls.insert(&call.id, (&call.name, part.rest.get("id").cloned()));
                     }
                 }
-                ("model", said(parts, model))
+                ("model", message_parts(parts, model))
             }
             Role::Tool => {
                 let id = message.call_id.as_deref().unwrap_or_default();
@@ -172,7 +172,7 @@ fn content(content: Content<'_>) -> Option<Json> {
 }
 
 /// Returns the parts of a model's message, with their signatures.
-fn said(parts: Vec<HistoryPiece<'_>>, model: &str) -> Vec<Json> {
+fn message_parts(parts: Vec<HistoryPiece<'_>>, model: &str) -> Vec<Json> {
     let is_own = parts.iter().any(|it| it.rest.contains_key(SIGNATURE));
     let mut sent = Vec::new();
     let mut is_first_call = true;
@@ -229,7 +229,7 @@ fn take_part(part: &Json, draft: &mut Draft<'_>) {
             matches!(piece.what, DraftPiece::Text(_)) && piece.rest.is_empty() && rest.is_empty()
         });
         let place = last.map_or_else(|| draft.next(), |it| *it.0);
-        draft.say(place, text);
+        draft.append_text(place, text);
         if let Some(piece) = draft.pieces.get_mut(&place) {
             piece.rest = rest;
         }

@@ -42,7 +42,7 @@ pub(super) const BEGIN: &str = "(the conversation goes on)";
 
 /// Returns the request without tool names that providers reject: models sometimes make up such
 /// names, and a session that contains one would be rejected forever.
-pub(super) fn taken(ask: &ChatRequest) -> Cow<'_, ChatRequest> {
+pub(super) fn without_invalid_names(ask: &ChatRequest) -> Cow<'_, ChatRequest> {
     let is_offered = |call: &Call| ask.tools.iter().any(|it| it.name == call.name);
     let is_taken = |call: &Call| is_offered(call) || name(&call.name) == call.name;
     if ask.messages.iter().flat_map(|it| &it.calls).all(is_taken) {
@@ -74,14 +74,14 @@ pub(super) fn apart(messages: &[Message]) -> (String, &[Message]) {
 /// Returns the parts of a message: as they arrived, if this model made it and it is unchanged; else
 /// its text and its calls.
 pub(super) fn parts<'m>(message: &'m Message, by: &str) -> Vec<HistoryPiece<'m>> {
-    kept(message, by).unwrap_or_else(|| {
+    stored_pieces(message, by).unwrap_or_else(|| {
         let text = (!message.content.is_empty()).then_some(PieceContent::Text(&message.content));
         let said = text.into_iter().chain(message.calls.iter().map(PieceContent::Call));
         said.map(|what| HistoryPiece { what, rest: Map::new() }).collect()
     })
 }
 
-fn kept<'m>(message: &'m Message, by: &str) -> Option<Vec<HistoryPiece<'m>>> {
+fn stored_pieces<'m>(message: &'m Message, by: &str) -> Option<Vec<HistoryPiece<'m>>> {
     let kept = message.rest.get(KEPT)?;
     if kept["by"] != by {
         return None;

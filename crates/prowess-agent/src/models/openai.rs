@@ -65,7 +65,7 @@ impl Protocol for OpenAi {
 
     fn take(&self, event: &Json, draft: &mut Draft<'_>) -> Result<Flow, Trouble> {
         if event.get("error").is_some_and(|it| !it.is_null()) || event["object"] == "error" {
-            return Err(Trouble::said(event));
+            return Err(Trouble::in_stream(event));
         }
         if event["usage"].is_object() {
             draft.spent = spent(&event["usage"]);
@@ -157,12 +157,12 @@ fn spent(usage: &Json) -> TokenUsage {
 fn take_said(said: &Json, draft: &mut Draft<'_>) {
     take_thoughts(said, draft);
     match &said["content"] {
-        Json::String(text) => draft.say(TEXT, text),
+        Json::String(text) => draft.append_text(TEXT, text),
         Json::Array(parts) => parts.iter().for_each(|it| take_part(it, draft)),
         _ => {}
     }
     if let Some(refusal) = said["refusal"].as_str().filter(|it| !it.is_empty()) {
-        draft.say(TEXT, refusal);
+        draft.append_text(TEXT, refusal);
         draft.stop = Some(StopReason::Filtered);
     }
     for call in said["tool_calls"].as_array().into_iter().flatten() {
@@ -180,7 +180,7 @@ fn take_part(part: &Json, draft: &mut Draft<'_>) {
             let thoughts = part["thinking"].as_array().into_iter().flatten();
             thoughts.filter_map(|it| it["text"].as_str()).for_each(|it| draft.think(it));
         }
-        _ => draft.say(TEXT, part["text"].as_str().unwrap_or_default()),
+        _ => draft.append_text(TEXT, part["text"].as_str().unwrap_or_default()),
     }
 }
 
@@ -189,18 +189,22 @@ fn take_thoughts(said: &Json, draft: &mut Draft<'_>) {
     let thought = [THOUGHT, "reasoning"].into_iter().find_map(|it| Some((it, said[it].as_str()?)));
     if let Some((name, text)) = thought.filter(|it| !it.1.is_empty()) {
         draft.think(text);
-        if let Some(Json::String(kept)) = kept(draft, name, || "".into()) {
+        if let Some(Json::String(kept)) = stored_field(draft, name, || "".into()) {
             kept.push_str(text);
         }
     }
     for detail in said["reasoning_details"].as_array().into_iter().flatten() {
-        if let Some(Json::Array(kept)) = kept(draft, "reasoning_details", || json!([])) {
+        if let Some(Json::Array(kept)) = stored_field(draft, "reasoning_details", || json!([])) {
             add_detail(kept, detail);
         }
     }
 }
 
-fn kept<'d>(draft: &'d mut Draft<'_>, name: &str, empty: fn() -> Json) -> Option<&'d mut Json> {
+fn stored_field<'d>(
+    draft: &'d mut Draft<'_>,
+    name: &str,
+    empty: fn() -> Json,
+) -> Option<&'d mut Json> {
     let none = || Piece { what: DraftPiece::Opaque(json!({})), ..Piece::default() };
     match &mut draft.pieces.entry(THOUGHTS).or_insert_with(none).what {
         DraftPiece::Opaque(Json::Object(kept)) => Some(kept.entry(name).or_insert_with(empty)),

@@ -53,12 +53,12 @@ impl Protocol for Responses {
         let place = event["output_index"].as_u64().unwrap_or_default();
         let text = |name: &str| event[name].as_str().unwrap_or_default();
         match text("type") {
-            "error" => return Err(Trouble::said(event)),
+            "error" => return Err(Trouble::in_stream(event)),
             "response.output_item.added" => begin_item(place, &event["item"], draft),
             "response.output_item.done" => end_item(place, &event["item"], draft),
-            "response.output_text.delta" => draft.say(place, text("delta")),
+            "response.output_text.delta" => draft.append_text(place, text("delta")),
             "response.refusal.delta" => {
-                draft.say(place, text("delta"));
+                draft.append_text(place, text("delta"));
                 draft.stop = Some(StopReason::Filtered);
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
@@ -69,7 +69,7 @@ impl Protocol for Responses {
                 return take_whole(&event["response"], draft);
             }
             _ if event["object"] == "response" => return take_whole(event, draft),
-            _ if event["error"].is_object() => return Err(Trouble::said(event)),
+            _ if event["error"].is_object() => return Err(Trouble::in_stream(event)),
             _ => {}
         }
         Ok(Flow::More)
@@ -176,7 +176,7 @@ fn end_item(place: u64, item: &Json, draft: &mut Draft<'_>) {
                 whole.push_str(part["text"].as_str().unwrap_or_default());
             }
             // Text that was already reported is not reported again.
-            draft.say(place, whole.get(had..).unwrap_or_default());
+            draft.append_text(place, whole.get(had..).unwrap_or_default());
             if let (true, Some(piece)) = (item["phase"].is_string(), draft.pieces.get_mut(&place)) {
                 piece.rest.insert("phase".to_owned(), item["phase"].clone());
             }
@@ -210,7 +210,7 @@ fn take_whole(response: &Json, draft: &mut Draft<'_>) -> Result<Flow, Trouble> {
         estimated: false,
     };
     match response["status"].as_str() {
-        Some("failed" | "cancelled") => return Err(Trouble::said(response)),
+        Some("failed" | "cancelled") => return Err(Trouble::in_stream(response)),
         Some("incomplete") => {
             let reason = &response["incomplete_details"]["reason"];
             let is_filtered = reason == "content_filter";

@@ -89,7 +89,7 @@ impl Trouble {
     /// Parses an error answer.
     pub(super) fn read(status: u16, body: &[u8], wait: Option<Duration>) -> Self {
         let mut trouble = match serde_json::from_slice(body) {
-            Ok(json) => Self::said(&json),
+            Ok(json) => Self::in_stream(&json),
             Err(_) => {
                 let text = String::from_utf8_lossy(body);
                 let is_page = is_page(&text);
@@ -105,7 +105,7 @@ impl Trouble {
     }
 
     /// Parses an error in the middle of a stream.
-    pub(super) fn said(json: &Json) -> Self {
+    pub(super) fn in_stream(json: &Json) -> Self {
         // Gemini wraps it in a list; most put it into a field, some as a plain string.
         let json = json.get(0).unwrap_or(json);
         let error = json.get("error").filter(|it| !it.is_null()).unwrap_or(json);
@@ -137,7 +137,7 @@ impl Trouble {
         let is_long = has(LONG) || status == 413 || says(LONG_SAID);
         if is_long && !matches!(status, 401..=404) {
             let window = self.window.or(window(&lower));
-            let told = self.told.or(window.and_then(|it| told(&lower, it)));
+            let told = self.told.or(window.and_then(|it| prompt_size(&lower, it)));
             return ModelError::TooLong { model, message, window, told };
         }
         if has(REFUSED) || says(REFUSED_SAID) {
@@ -359,7 +359,7 @@ fn window(message: &str) -> Option<usize> {
 }
 
 /// Parses the size of the prompt from a message that also gives the window.
-fn told(message: &str, window: usize) -> Option<usize> {
+fn prompt_size(message: &str, window: usize) -> Option<usize> {
     for (sign, is_before) in [(" in the messages", true), ("context limit: ", false)] {
         if let Some((before, behind)) = message.split_once(sign) {
             let numbers = numbers(if is_before { before } else { behind });
@@ -436,7 +436,7 @@ mod tests {
             ("context limit: 1", None, None),
         ] {
             assert_eq!(window(message), tokens, "{message}");
-            assert_eq!(tokens.and_then(|it| told(message, it)), prompt, "{message}");
+            assert_eq!(tokens.and_then(|it| prompt_size(message, it)), prompt, "{message}");
         }
     }
 

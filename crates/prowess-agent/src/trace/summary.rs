@@ -130,7 +130,7 @@ impl RecordedTrace {
                         costs.extend(event["cost"].as_f64().map(|it| (&*turn.session, it)));
                     }
                     "summarised" => summary.tokens += spent(&event["spent"]),
-                    "disclosed" => shown(&mut skills, event),
+                    "disclosed" => record_disclosure(&mut skills, event),
                     _ => {}
                 }
             }
@@ -145,7 +145,7 @@ impl RecordedTrace {
     }
 }
 
-fn shown(skills: &mut Vec<UseOfSkill>, event: &Json) {
+fn record_disclosure(skills: &mut Vec<UseOfSkill>, event: &Json) {
     let name = text(event, "skill");
     let at = skills.iter().position(|it| it.name == name).unwrap_or_else(|| {
         skills.push(UseOfSkill { name, ..UseOfSkill::default() });

@@ -1095,7 +1095,7 @@ mod instructions_enter_the_conversation_once {
         let session = Session::new("s");
         ask(&agent, &session, "go").await;
         assert_eq!(result(&model.asked()[1])["status"], "refused");
-        assert_eq!(session.taken(), []);
+        assert_eq!(session.activated_skills(), []);
     }
 
     #[tokio::test]
@@ -1129,7 +1129,7 @@ mod instructions_enter_the_conversation_once {
             (&disclosed[0]["by"], &disclosed[0]["level"]),
             (&json!("use_skill"), &json!("full"))
         );
-        assert_eq!(session.taken().len(), 1);
+        assert_eq!(session.activated_skills().len(), 1);
     }
 
     #[tokio::test]

@@ -325,7 +325,7 @@ mod a_session_is_taken_up_where_it_was_broken_off {
         drop(session);
         let session = open(&path);
         assert_eq!(session.messages(), [Message::new(Role::Assistant, "all of it")]);
-        assert_eq!(session.taken(), [("call".to_owned(), "deploy".to_owned())]);
+        assert_eq!(session.activated_skills(), [("call".to_owned(), "deploy".to_owned())]);
         agent.ask(&session, "three").await.unwrap();
         assert_eq!((session.turns(), session.messages().len()), (3, 3));
     }

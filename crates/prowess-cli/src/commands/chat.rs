@@ -224,7 +224,7 @@ impl Chat {
 
     fn skills(&self, printer: &Printer) -> Vec<String> {
         let Conversation { stack, kept, renderer, .. } = &self.conversation;
-        let taken = kept.session.taken();
+        let taken = kept.session.activated_skills();
         let shown = renderer.scores.iter().filter(|it| it.level.is_some()).map(|it| &*it.name);
         let standing: Vec<&str> = shown.chain(taken.iter().map(|it| &*it.1)).collect();
         let library = stack.provider.library();

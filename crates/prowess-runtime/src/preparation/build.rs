@@ -346,7 +346,7 @@ impl Preparer {
             ("TREE", text(&tree)),
             ("ARTIFACTS", text(&artifacts)),
             ("LOCK", text(&out.join(LOCK))),
-            ("PROJECT", text(&work.given("project"))),
+            ("PROJECT", text(&work.given_path("project"))),
             ("REQUIREMENTS", text(&requirements)),
             ("INDEX", index.clone()),
             ("PLAIN_HOST", plain.unwrap_or_default()),

@@ -168,7 +168,7 @@ impl McpLauncher {
                 work.give(&format!("absent/{name}"), ABSENT.as_bytes()).map_err(failed)?;
             }
             // After the programs of its own packages, before all others.
-            path.insert(1, work.given("absent"));
+            path.insert(1, work.given_path("absent"));
         }
         let words = files.words.into_iter().map(Into::into);
         let argv = std::iter::once(command.program.into()).chain(words).collect();

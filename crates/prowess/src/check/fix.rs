@@ -23,7 +23,7 @@ use self::meaning::{Meaning, is_empty, tags, tools};
 use crate::{
     check::{
         revise::{marked, text_of},
-        validate::{FieldSupport, check_text, standing},
+        validate::{FieldSupport, check_text, support_for},
     },
     finding::{
         Finding,
@@ -228,7 +228,7 @@ fn without_empty(text: &str, fields: &[Field<'_>]) -> Option<String> {
 }
 
 fn with_known_fields(text: &str, fields: &[Field<'_>]) -> Option<String> {
-    all(text, fields, |text, field| match standing(&field.key) {
+    all(text, fields, |text, field| match support_for(&field.key) {
         FieldSupport::Misspelt(right) => rename(text, &field.key, right).ok(),
         // A value that would not be understood there means something else at the top level.
         FieldSupport::Movable if is_own(field) => nest(text, &field.key, "metadata").ok(),

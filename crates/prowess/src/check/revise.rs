@@ -224,7 +224,7 @@ fn with_status(text: &str, status: Status) -> Result<String, EditError> {
         let (before, behind) = (&plain[..span.start], &plain[span.end..]);
         return Ok(format!("{mark}{before}{word}{INSTEAD}{written}{behind}"));
     }
-    match Status::ALL.iter().find_map(|it| found(written, it.as_str())) {
+    match Status::ALL.iter().find_map(|it| find_word(written, it.as_str())) {
         Some(old) => {
             let new = written.replacen(old, &like(old, word), 1);
             Ok(format!("{mark}{}{new}{}", &plain[..span.start], &plain[span.end..]))
@@ -278,7 +278,7 @@ fn added_lines(block: Block<'_>, end: &str) -> Option<Range<usize>> {
 }
 
 /// Finds a word in a text, ignoring case.
-fn found<'t>(text: &'t str, word: &str) -> Option<&'t str> {
+fn find_word<'t>(text: &'t str, word: &str) -> Option<&'t str> {
     let at = text.to_ascii_lowercase().find(word)?;
     text.get(at..at + word.len())
 }

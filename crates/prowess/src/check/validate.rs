@@ -31,7 +31,7 @@ use crate::{
 
 use self::fields::fields;
 pub(crate) use self::{
-    fields::{FieldSupport, at_load, standing},
+    fields::{FieldSupport, at_load, support_for},
     guidance::is_template_text,
 };
 
@@ -112,7 +112,7 @@ pub fn check_directories(
     let opened = |path: &Path, source| CheckError::Open { path: path.to_owned(), source };
     let meant = directories
         .iter()
-        .map(|it| Folder::meant(&it.path).map_err(|error| opened(&it.path, error)));
+        .map(|it| Folder::resolve_checked(&it.path).map_err(|error| opened(&it.path, error)));
     let (folders, roots): (Vec<PathBuf>, Vec<PathBuf>) =
         meant.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
     let allowed: Arc<[PathBuf]> = roots.into();
@@ -161,14 +161,14 @@ pub fn check_sources(
     files.sort_by(|a, b| a.path.cmp(&b.path));
     findings.extend(made.into_iter().flat_map(|it| it.findings));
     findings.extend(gathered.findings.into_iter().filter_map(|it| weighed(it, profile)));
-    findings.sort_by(|a, b| (&a.path, place(a, profile)).cmp(&(&b.path, place(b, profile))));
+    findings.sort_by(|a, b| (&a.path, sort_key(a, profile)).cmp(&(&b.path, sort_key(b, profile))));
     findings.dedup();
     CheckResult { skills, findings, scripts, files, roots: Vec::new() }
 }
 
 /// Returns the sort key of a finding within a file: the reference library reports in the order of
 /// its rules, all others in that of lines.
-fn place(finding: &Finding, profile: Profile) -> (Option<usize>, usize) {
+fn sort_key(finding: &Finding, profile: Profile) -> (Option<usize>, usize) {
     (finding.line.filter(|_| profile != Profile::Reference), order(finding))
 }
 
@@ -179,7 +179,7 @@ pub fn check_text(bytes: &[u8], folder: Option<&str>, profile: Profile) -> Vec<F
     let reading = SplitDocument::new(&decoded, &mut report);
     document(&decoded, &reading, folder, &mut report);
     let mut findings = report.findings;
-    findings.sort_by_key(|it| place(it, profile));
+    findings.sort_by_key(|it| sort_key(it, profile));
     excerpts(&decoded.text, &mut findings);
     findings
 }

@@ -677,120 +677,160 @@ pub static CLIENTS: &[Client] = &[
         source: ROVODEV,
         ..PLAIN
     },
-    plain("adal", "AdaL", &[at(".adal/skills"), at("~/.adal/skills")], &[".adal", "~/.adal"]),
-    plain(
+    simple_client(
+        "adal",
+        "AdaL",
+        &[at(".adal/skills"), at("~/.adal/skills")],
+        &[".adal", "~/.adal"],
+    ),
+    simple_client(
         "aider-desk",
         "AiderDesk",
         &[at(".aider-desk/skills"), at("~/.aider-desk/skills")],
         &[".aider-desk", "~/.aider-desk"],
     ),
-    plain(
+    simple_client(
         "antigravity",
         "Antigravity",
         &[at(".agents/skills"), at("~/.gemini/antigravity/skills")],
         &["~/.gemini/antigravity"],
     ),
-    plain(
+    simple_client(
         "antigravity-cli",
         "Antigravity CLI",
         &[at(".agents/skills"), at("~/.gemini/antigravity-cli/skills")],
         &["~/.gemini/antigravity-cli"],
     ),
-    plain("bob", "IBM Bob", &[at(".bob/skills"), at("~/.bob/skills")], &[".bob", "~/.bob"]),
-    plain(
+    simple_client("bob", "IBM Bob", &[at(".bob/skills"), at("~/.bob/skills")], &[".bob", "~/.bob"]),
+    simple_client(
         "codebuddy",
         "CodeBuddy",
         &[at(".codebuddy/skills"), at("~/.codebuddy/skills")],
         &[".codebuddy", "~/.codebuddy"],
     ),
-    plain(
+    simple_client(
         "command-code",
         "Command Code",
         &[at(".commandcode/skills"), at("~/.commandcode/skills")],
         &[".commandcode", "~/.commandcode"],
     ),
-    plain(
+    simple_client(
         "cortex",
         "Cortex Code",
         &[at(".cortex/skills"), at("~/.snowflake/cortex/skills")],
         &[".cortex", "~/.snowflake/cortex"],
     ),
-    plain(
+    simple_client(
         "devin",
         "Devin for Terminal",
         &[at(".devin/skills"), at("$XDG_CONFIG_HOME/devin/skills")],
         &[".devin", "$XDG_CONFIG_HOME/devin"],
     ),
-    plain(
+    simple_client(
         "firebender",
         "Firebender",
         &[at(".agents/skills"), at("~/.firebender/skills")],
         &["~/.firebender"],
     ),
-    plain(
+    simple_client(
         "forgecode",
         "ForgeCode",
         &[at(".forge/skills"), at("~/.forge/skills")],
         &[".forge", "~/.forge"],
     ),
-    plain("grok", "Grok Build", &[at(".grok/skills"), at("~/.grok/skills")], &[".grok", "~/.grok"]),
-    plain(
+    simple_client(
+        "grok",
+        "Grok Build",
+        &[at(".grok/skills"), at("~/.grok/skills")],
+        &[".grok", "~/.grok"],
+    ),
+    simple_client(
         "iflow",
         "iFlow CLI",
         &[at(".iflow/skills"), at("~/.iflow/skills")],
         &[".iflow", "~/.iflow"],
     ),
-    plain("junie", "Junie", &[at(".junie/skills"), at("~/.junie/skills")], &[".junie", "~/.junie"]),
-    plain("kode", "Kode", &[at(".kode/skills"), at("~/.kode/skills")], &[".kode", "~/.kode"]),
-    plain(
+    simple_client(
+        "junie",
+        "Junie",
+        &[at(".junie/skills"), at("~/.junie/skills")],
+        &[".junie", "~/.junie"],
+    ),
+    simple_client(
+        "kode",
+        "Kode",
+        &[at(".kode/skills"), at("~/.kode/skills")],
+        &[".kode", "~/.kode"],
+    ),
+    simple_client(
         "lingma",
         "Lingma",
         &[at(".lingma/skills"), at("~/.lingma/skills")],
         &[".lingma", "~/.lingma"],
     ),
-    plain(
+    simple_client(
         "mcpjam",
         "MCPJam",
         &[at(".mcpjam/skills"), at("~/.mcpjam/skills")],
         &[".mcpjam", "~/.mcpjam"],
     ),
-    plain(
+    simple_client(
         "minimax",
         "MiniMax Code",
         &[at(".minimax/skills"), at("~/.minimax/skills")],
         &[".minimax", "~/.minimax"],
     ),
-    plain("mux", "Mux", &[at(".mux/skills"), at("~/.mux/skills")], &[".mux", "~/.mux"]),
-    plain(
+    simple_client("mux", "Mux", &[at(".mux/skills"), at("~/.mux/skills")], &[".mux", "~/.mux"]),
+    simple_client(
         "neovate",
         "Neovate",
         &[at(".neovate/skills"), at("~/.neovate/skills")],
         &[".neovate", "~/.neovate"],
     ),
-    plain("ona", "Ona", &[at(".ona/skills"), at("~/.ona/skills")], &[".ona", "~/.ona"]),
-    plain("pochi", "Pochi", &[at(".pochi/skills"), at("~/.pochi/skills")], &[".pochi", "~/.pochi"]),
-    plain(
+    simple_client("ona", "Ona", &[at(".ona/skills"), at("~/.ona/skills")], &[".ona", "~/.ona"]),
+    simple_client(
+        "pochi",
+        "Pochi",
+        &[at(".pochi/skills"), at("~/.pochi/skills")],
+        &[".pochi", "~/.pochi"],
+    ),
+    simple_client(
         "posit",
         "Posit Assistant",
         &[at(".posit/assistant/skills"), at("~/.posit/assistant/skills")],
         &[".posit", "~/.posit"],
     ),
-    plain("qoder", "Qoder", &[at(".qoder/skills"), at("~/.qoder/skills")], &[".qoder", "~/.qoder"]),
-    plain(
+    simple_client(
+        "qoder",
+        "Qoder",
+        &[at(".qoder/skills"), at("~/.qoder/skills")],
+        &[".qoder", "~/.qoder"],
+    ),
+    simple_client(
         "replit",
         "Replit",
         &[at(".agents/skills"), at("$XDG_CONFIG_HOME/agents/skills")],
         &[".replit"],
     ),
-    plain(
+    simple_client(
         "tabnine",
         "Tabnine CLI",
         &[at(".tabnine/agent/skills"), at("~/.tabnine/agent/skills")],
         &[".tabnine", "~/.tabnine"],
     ),
-    plain("trae", "Trae", &[at(".trae/skills"), at("~/.trae/skills")], &[".trae", "~/.trae"]),
-    plain("zcode", "ZCode", &[at(".zcode/skills"), at("~/.zcode/skills")], &[".zcode", "~/.zcode"]),
-    plain(
+    simple_client(
+        "trae",
+        "Trae",
+        &[at(".trae/skills"), at("~/.trae/skills")],
+        &[".trae", "~/.trae"],
+    ),
+    simple_client(
+        "zcode",
+        "ZCode",
+        &[at(".zcode/skills"), at("~/.zcode/skills")],
+        &[".zcode", "~/.zcode"],
+    ),
+    simple_client(
         "zencoder",
         "Zencoder",
         &[at(".zencoder/skills"), at("~/.zencoder/skills")],
@@ -798,7 +838,7 @@ pub static CLIENTS: &[Client] = &[
     ),
 ];
 
-const fn plain(
+const fn simple_client(
     name: &'static str,
     label: &'static str,
     spots: &'static [Spot],

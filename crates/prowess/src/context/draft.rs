@@ -116,7 +116,7 @@ impl<'a> Draft<'a> {
     }
 
     pub(super) fn usage(&self) -> Usage {
-        let skills = self.shown().map(|it| it.blocks[0].tokens).sum();
+        let skills = self.shown_skills().map(|it| it.blocks[0].tokens).sum();
         let has_system = !self.system.is_empty() || skills > 0;
         Usage {
             system: self.system_tokens + if has_system { MESSAGE } else { 0 },
@@ -127,7 +127,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Returns the skills that are not left out.
-    fn shown(&self) -> impl Iterator<Item = &Slot> {
+    fn shown_skills(&self) -> impl Iterator<Item = &Slot> {
         self.skills.iter().filter(|it| it.left_out.is_none())
     }
 
@@ -150,7 +150,7 @@ impl<'a> Draft<'a> {
 
     pub(super) fn finish(self) -> FittedPrompt {
         let tokens = self.usage();
-        let blocks = self.shown().map(|it| it.blocks[0].text.clone());
+        let blocks = self.shown_skills().map(|it| it.blocks[0].text.clone());
         let parts: Vec<String> = self.system.iter().cloned().chain(blocks).collect();
         let mut messages = Vec::new();
         if !parts.is_empty() {
@@ -158,7 +158,7 @@ impl<'a> Draft<'a> {
         }
         let kept = self.history.into_iter().filter(|it| it.is_kept);
         messages.extend(kept.map(|it| it.message));
-        let skills = self.skills.into_iter().map(Slot::placed).collect();
+        let skills = self.skills.into_iter().map(Slot::into_placed).collect();
         FittedPrompt { messages, tokens, skills, steps: self.steps }
     }
 }
@@ -385,7 +385,7 @@ impl Slot {
         }
     }
 
-    fn placed(self) -> PlacedSkill {
+    fn into_placed(self) -> PlacedSkill {
         PlacedSkill {
             name: self.offer.name,
             priority: self.offer.priority,

@@ -96,7 +96,7 @@ fn read<'m>(at: usize, message: &'m Message, sentences: &mut Vec<Sentence<'m>>) 
         for line in without_header(&message.content).lines() {
             let line = line.strip_prefix("- ").unwrap_or(line).trim();
             if !line.is_empty() {
-                add("", line.into(), 3 + telling(line));
+                add("", line.into(), 3 + score_sentence(line));
             }
         }
         return;
@@ -106,7 +106,7 @@ fn read<'m>(at: usize, message: &'m Message, sentences: &mut Vec<Sentence<'m>>) 
         let head = &message.content[..message.content.floor_char_boundary(RESULT)];
         let cut = message.content.len() - head.len();
         let mut text = head.split_whitespace().collect::<Vec<_>>().join(" ");
-        let score = telling(&text);
+        let score = score_sentence(&text);
         if cut > 0 {
             text.push_str(&format!("… ({cut} bytes cut)"));
         }
@@ -118,7 +118,7 @@ fn read<'m>(at: usize, message: &'m Message, sentences: &mut Vec<Sentence<'m>>) 
     let base = if message.role == Role::User { 2 } else { 1 };
     for (number, sentence) in split(&message.content).enumerate() {
         let first = usize::from(number == 0);
-        add(who, cut(sentence), base + first + telling(sentence));
+        add(who, cut(sentence), base + first + score_sentence(sentence));
     }
     for call in &message.calls {
         add(who, format!("called `{}` with {}", call.name, cut(&call.arguments)).into(), 1);
@@ -162,7 +162,7 @@ fn cut(sentence: &str) -> Cow<'_, str> {
 }
 
 /// Scores a sentence: words of decisions and errors, numbers, paths and code.
-fn telling(sentence: &str) -> usize {
+fn score_sentence(sentence: &str) -> usize {
     let (mut words, mut figures, mut places) = (0, 0, 0);
     for word in sentence.split_whitespace() {
         let bare = word.trim_matches(|c: char| !c.is_alphanumeric());

@@ -74,16 +74,16 @@ impl Describer {
         let path = &skill.origin.path;
         let (now, stamp) = ((self.clock)(), skill.home.source.stamp(path));
         let key = (path.clone(), level);
-        if let Some(disclosure) = self.kept().get(&library, &key, stamp, now) {
+        if let Some(disclosure) = self.lock_cache().get(&library, &key, stamp, now) {
             return Ok(Some(disclosure));
         }
         let disclosure = Arc::new(disclose(skill, level)?);
         let entry = CachedDisclosure { disclosure: disclosure.clone(), stamp, made: now };
-        self.kept().put(&library, key, entry);
+        self.lock_cache().put(&library, key, entry);
         Ok(Some(disclosure))
     }
 
-    fn kept(&self) -> MutexGuard<'_, DescriptionCache> {
+    fn lock_cache(&self) -> MutexGuard<'_, DescriptionCache> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -97,7 +97,7 @@ fn files(skill: &Skill) -> String {
             _ => format!("- {name} ({count} files, {size} bytes together)\n"),
         });
     }
-    text.push_str(&more(&lines));
+    text.push_str(&remaining_files(&lines));
     text
 }
 
@@ -126,7 +126,7 @@ pub(crate) fn folded<'p>(paths: impl Iterator<Item = &'p str> + Clone) -> Vec<(S
 }
 
 /// Returns a line with the number of files that are not listed, if there are any.
-pub(crate) fn more(lines: &[(String, usize)]) -> String {
+pub(crate) fn remaining_files(lines: &[(String, usize)]) -> String {
     match lines.iter().skip(MAX_FILES).map(|it| it.1).sum::<usize>() {
         0 => String::new(),
         more => format!("- … and {more} more\n"),
@@ -148,7 +148,7 @@ fn fill(text: &str, place: &Place<'_>, arguments: Option<&Arguments<'_>>) -> Str
     while at < text.len() && out.len() <= MAX_FILLED {
         let rest = &text[at..];
         let token = |rest: &str| arguments.and_then(|it| it.token(rest));
-        let plain = place.plain(text, at);
+        let plain = place.verbatim_length(text, at);
         at += if plain > 0 {
             out.push_str(&rest[..plain]);
             plain
@@ -192,7 +192,7 @@ struct Place<'s> {
 impl Place<'_> {
     /// Returns the number of bytes from a position on that are copied as they are: they contain no
     /// placeholder and no path.
-    fn plain(&self, text: &str, at: usize) -> usize {
+    fn verbatim_length(&self, text: &str, at: usize) -> usize {
         let rest = &text[at..];
         let has_paths = self.on_disk && !self.resources.is_empty();
         let is_linked = |end: usize| is_link(&text[..at + end]) && rest[end..].starts_with(is_path);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     disclosure::{
         disclose::rendered,
-        invoke::{MAX_FILES, folded, folder, more},
+        invoke::{MAX_FILES, folded, folder, remaining_files},
     },
     library::Library,
     read::{skill::Skill, source::ReadError},
@@ -63,7 +63,7 @@ impl fmt::Display for UsedSkill {
                         _ => writeln!(f, "- {} ({count} files)", one_line(name))?,
                     }
                 }
-                f.write_str(&more(&lines))
+                f.write_str(&remaining_files(&lines))
             }
             Self::NotFound { message } => f.write_str(message),
         }

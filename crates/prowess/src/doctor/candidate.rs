@@ -182,7 +182,7 @@ impl Candidate {
         candidate.open = OPEN
             .iter()
             .copied()
-            .filter(|it| !it.is_of_way() && it.holds(&candidate, None))
+            .filter(|it| !it.is_of_way() && it.applies_to(&candidate, None))
             .collect();
         let is_certain = document.frontmatter.is_some()
             && document.quirks.is_empty()

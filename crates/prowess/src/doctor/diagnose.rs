@@ -66,13 +66,13 @@ fn judge(
 ) -> Vec<VerdictReason> {
     let mut notes = Vec::new();
     for fact in client.facts {
-        for symptom in fact.symptoms.iter().filter(|it| it.holds(candidate, leaf)) {
+        for symptom in fact.symptoms.iter().filter(|it| it.applies_to(candidate, leaf)) {
             notes.push(note(*symptom, fact.verdict, Some(fact.source), candidate, leaf));
         }
     }
     // A client that is told where to look may be given the target of a link.
     let is_open = |it: &Symptom| it.is_of_way() && (leaf.is_some() || !it.is_of_link());
-    let on_the_way = OPEN.iter().filter(|it| is_open(it) && it.holds(candidate, leaf));
+    let on_the_way = OPEN.iter().filter(|it| is_open(it) && it.applies_to(candidate, leaf));
     for symptom in on_the_way.chain(&candidate.open).filter(|it| !client.knows(**it)) {
         notes.push(note(*symptom, Verdict::Unknown, None, candidate, leaf));
     }

@@ -24,7 +24,7 @@ impl Symptom {
 
     /// Whether a file has this symptom, as a client finds it; without a `leaf`, for a client that
     /// is told where to look.
-    pub(super) fn holds(self, candidate: &Candidate, leaf: Option<&Leaf<'_>>) -> bool {
+    pub(super) fn applies_to(self, candidate: &Candidate, leaf: Option<&Leaf<'_>>) -> bool {
         let lies = |is_it: &dyn Fn(&Leaf<'_>) -> bool| leaf.is_some_and(is_it);
         let name = candidate.name.as_deref();
         match self {
@@ -104,7 +104,7 @@ impl Symptom {
     /// Describes it for one file, with the details.
     pub(super) fn says(self, candidate: &Candidate, leaf: Option<&Leaf<'_>>) -> String {
         let name = candidate.name.as_deref().unwrap_or_default();
-        let shown = shown(name);
+        let shown = shorten_name(name);
         let has = match self {
             Self::Deeper(_) => leaf.map_or(0, |it| it.depth).to_string(),
             Self::FileName => format!("`{}`", candidate.spelt),
@@ -260,7 +260,7 @@ fn bytes(count: u64) -> String {
 }
 
 /// Shortens a name for display.
-fn shown(name: &str) -> String {
+fn shorten_name(name: &str) -> String {
     match name.char_indices().nth(80) {
         Some((end, _)) => format!("{}…", &name[..end]),
         None => name.to_owned(),

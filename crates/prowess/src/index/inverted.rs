@@ -76,7 +76,7 @@ impl From<Sections> for Index {
 
 impl Index {
     /// Loads a cached index; `None` if the bytes are not one.
-    pub(crate) fn kept(bytes: Vec<u8>) -> Option<Self> {
+    pub(crate) fn from_cached(bytes: Vec<u8>) -> Option<Self> {
         let mut ends = [0; SECTIONS];
         let mut start = TABLE;
         for (end, own) in ends.iter_mut().zip(bytes.get(..TABLE)?.as_chunks().0) {
@@ -95,7 +95,7 @@ impl Index {
         is_sound.then_some(index)
     }
 
-    /// Returns the bytes that [`kept`](Self::kept) accepts.
+    /// Returns the bytes that [`from_cached`](Self::from_cached) accepts.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -280,22 +280,22 @@ impl Default for Sieve {
 
 impl Sieve {
     pub(crate) fn insert(&mut self, id: u32) {
-        let place = Self::place(id);
+        let place = Self::bit_index(id);
         self.0[place / 64] |= 1 << (place % 64);
     }
 
     pub(crate) fn remove(&mut self, id: u32) {
-        let place = Self::place(id);
+        let place = Self::bit_index(id);
         self.0[place / 64] &= !(1 << (place % 64));
     }
 
     /// Whether an id may be in the set.
     #[inline]
     pub(crate) fn has(&self, id: u32) -> bool {
-        self.bit(Self::place(id)) & 1 == 1
+        self.bit(Self::bit_index(id)) & 1 == 1
     }
 
-    fn place(id: u32) -> usize {
+    fn bit_index(id: u32) -> usize {
         if id < u32::from(HIGH) { id as usize } else { UNITS + id as usize % UNITS }
     }
 

@@ -60,7 +60,7 @@ struct Desk {
 }
 
 impl Desk {
-    fn place(&self, id: u32) -> u8 {
+    fn position(&self, id: u32) -> u8 {
         if self.sieve.has(id) { self.places.get(id as usize).copied().unwrap_or(0) } else { 0 }
     }
 }
@@ -121,7 +121,7 @@ fn look(
             at += words.pass(end - at, &desk.sieve);
             let run = at..end.min(at + RUN);
             for (at, id) in run.clone().zip(words.by_ref()) {
-                let place = desk.place(id);
+                let place = desk.position(id);
                 if place > 0 {
                     counts[part][place as usize - 1] += 1;
                     if let Some(place) = query.word_at(place - 1) {
@@ -187,7 +187,7 @@ fn name_found(index: &Index, name: impl Iterator<Item = u32>, query: &Query, des
     for id in name {
         let telling = rarity(index, id);
         all += telling;
-        found += telling * query.share(desk.place(id));
+        found += telling * query.share(desk.position(id));
     }
     if all > 0.0 { found / all } else { 0.0 }
 }

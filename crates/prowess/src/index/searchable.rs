@@ -78,7 +78,7 @@ impl Searchable {
         kept: Option<&IndexPlace>,
     ) -> Self {
         let bytes = kept.and_then(|it| it.cache.read("index", &it.key));
-        let old = bytes.and_then(Index::kept).unwrap_or_default();
+        let old = bytes.and_then(Index::from_cached).unwrap_or_default();
         let places: OnceLock<HashMap<&Key, u32>> = OnceLock::new();
         let place = |at: usize, key: &Key| match old.keys().get(at) {
             Some(same) if same == key => Some(at as u32),
@@ -171,7 +171,7 @@ impl Searchable {
     }
 
     /// Compares the meaning of a request with that of every skill; empty without embeddings.
-    pub(crate) fn meant(&self, request: &str) -> MeaningScores {
+    pub(crate) fn meaning_scores(&self, request: &str) -> MeaningScores {
         let Some((embedder, meanings)) = &self.meanings else { return MeaningScores::default() };
         let near = meanings.near(embedder, &self.index, request);
         MeaningScores { nearest: nearest(&near), weight: embedder.weight, near }

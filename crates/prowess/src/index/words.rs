@@ -32,26 +32,27 @@ impl Starts {
     /// Adds a stem, and the abbreviations for it.
     pub(crate) fn add(&mut self, stem: &str) {
         self.mark(stem);
-        let shorts = short::LONG.iter().filter(|it| Self::place(it.1) == Self::place(stem));
+        let shorts =
+            short::LONG.iter().filter(|it| Self::start_index(it.1) == Self::start_index(stem));
         shorts.for_each(|it| self.mark(it.0));
     }
 
     /// Whether a chunk may have one of the stems. Stemming removes the end of a word, and at its
     /// beginning at most the `e` of an umlaut; a chunk that is not a plain word is always allowed.
     pub(crate) fn allow(&self, chunk: &str) -> bool {
-        let (row, column) = Self::place(chunk);
+        let (row, column) = Self::start_index(chunk);
         self.0[row] & (1 << column) != 0
             || matches!(chunk.as_bytes(), [b'a' | b'o' | b'u', b'e', ..])
             || !chunk.bytes().all(|it| it.is_ascii_lowercase())
     }
 
     fn mark(&mut self, word: &str) {
-        let (row, column) = Self::place(word);
+        let (row, column) = Self::start_index(word);
         self.0[row] |= 1 << column;
     }
 
     /// Returns the position for the first two letters.
-    fn place(word: &str) -> (usize, usize) {
+    fn start_index(word: &str) -> (usize, usize) {
         let at = |at: usize| word.as_bytes().get(at).map_or(0, |it| usize::from(it % 32));
         (at(0), at(1))
     }
@@ -231,7 +232,7 @@ pub(crate) fn each_word(text: &str, mut take: impl FnMut(Term, &str)) {
 }
 
 /// Counts the distinct words of a text, except for stop words.
-pub(crate) fn telling(text: &str) -> usize {
+pub(crate) fn count_informative(text: &str) -> usize {
     let mut terms = Vec::new();
     each_word(text, |term, _| terms.push(term));
     terms.sort_unstable();

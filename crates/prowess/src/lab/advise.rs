@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     check::validate::is_template_text,
-    index::{Index, Searchable, Term, chunks, each_word, is_stop, rarity, telling},
+    index::{Index, Searchable, Term, chunks, count_informative, each_word, is_stop, rarity},
     read::skill::Skill,
 };
 
@@ -78,8 +78,8 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
     fn because(&self, studied: &StudiedSkill<'lib>) -> MissReason<'lib> {
         let manifest = &studied.skill.manifest;
         let when = manifest.dialect().when_to_use.as_deref().unwrap_or_default();
-        let words = telling(&format!("{}\n{when}", manifest.description));
-        let others = self.place(studied.skill).map_or(0, |it| {
+        let words = count_informative(&format!("{}\n{when}", manifest.description));
+        let others = self.index_of(studied.skill).map_or(0, |it| {
             let own = described_by(self.index, it as u32);
             let others = own.iter().map(|id| self.described[*id as usize].saturating_sub(1));
             others.min().unwrap_or(0) as usize
@@ -106,17 +106,17 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
 
     fn are_family(&self, a: &Skill, b: &Skill) -> bool {
         let families =
-            |it| self.place(it).and_then(|it| self.families.get(&it)).into_iter().flatten();
+            |it| self.index_of(it).and_then(|it| self.families.get(&it)).into_iter().flatten();
         families(a).any(|own| families(b).any(|it| it == own))
     }
 
-    fn place(&self, skill: &Skill) -> Option<usize> {
+    fn index_of(&self, skill: &Skill) -> Option<usize> {
         self.lab.library.place_in(skill)
     }
 
     /// Returns the words that describe both skills, the most informative first.
     fn shared(&self, skill: &Skill, other: &Skill) -> Vec<String> {
-        let others = self.place(other).map(|it| described_by(self.index, it as u32));
+        let others = self.index_of(other).map(|it| described_by(self.index, it as u32));
         let others = others.unwrap_or_default();
         let mut words: BTreeMap<String, f32> = BTreeMap::new();
         for text in [&skill.manifest.name, &skill.manifest.description] {
@@ -145,7 +145,7 @@ impl<'l, 'lib> Advisor<'l, 'lib> {
                 });
             }
         }
-        let own = self.place(skill).map(|it| described_by(self.index, it as u32));
+        let own = self.index_of(skill).map(|it| described_by(self.index, it as u32));
         let own = own.unwrap_or_default();
         // In a short text no word is repeated.
         let least = counts.values().copied().max().unwrap_or(0).min(2);

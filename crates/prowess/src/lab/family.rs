@@ -128,8 +128,12 @@ fn gathered(
             families.push((text, vec![(document, 1.0)]));
             continue;
         }
-        let mut known: Vec<usize> =
-            text.telling().filter_map(|it| by_word.get(&it.id)).flatten().copied().collect();
+        let mut known: Vec<usize> = text
+            .informative_words()
+            .filter_map(|it| by_word.get(&it.id))
+            .flatten()
+            .copied()
+            .collect();
         known.sort_unstable();
         known.dedup();
         let alike = known.into_iter().take(MOST_COMPARED).find_map(|at| {
@@ -140,7 +144,7 @@ fn gathered(
         match alike {
             Some((at, likeness)) => families[at].1.push((document, likeness)),
             None => {
-                for word in text.telling() {
+                for word in text.informative_words() {
                     by_word.entry(word.id).or_default().push(families.len());
                 }
                 families.push((text, vec![(document, 1.0)]));
@@ -200,7 +204,7 @@ impl Text {
     }
 
     /// Returns the rarest words, of which any alike text has at least one among its own rarest.
-    fn telling(&self) -> impl Iterator<Item = Word> {
+    fn informative_words(&self) -> impl Iterator<Item = Word> {
         let mut left = self.total;
         self.words.iter().copied().take_while(move |it| {
             let is_telling = left >= ALIKE * self.total;

@@ -1,7 +1,7 @@
 //! Probes: requests for a skill in the words of its author.
 
 use crate::{
-    index::{said_for, telling},
+    index::{count_informative, said_for},
     read::manifest::Manifest,
 };
 
@@ -33,7 +33,7 @@ pub(super) fn probes(manifest: &Manifest) -> Vec<String> {
     let parts = (0..most).flat_map(|at| asked.iter().filter_map(move |it| it.get(at).copied()));
     let phrases = dialect.triggers.iter().map(|it| &**it);
     let phrases = phrases.chain(sentences.iter().flat_map(|it| quoted(it)));
-    let phrases = phrases.filter(|it| telling(it) > 0);
+    let phrases = phrases.filter(|it| count_informative(it) > 0);
     let mut probes = Probes { name: manifest.name.to_lowercase(), made: Vec::new() };
     probes.extend(sentences.iter().copied(), 0, 1);
     probes.extend(phrases, 0, 1 + MOST_PHRASES);
@@ -55,7 +55,7 @@ impl Probes {
             }
             let request = self.request(text);
             let is_new = !self.made.iter().any(|it| it.eq_ignore_ascii_case(&request));
-            if is_new && telling(&request) >= least.max(1) {
+            if is_new && count_informative(&request) >= least.max(1) {
                 self.made.push(request);
             }
         }
@@ -106,7 +106,7 @@ fn quoted(sentence: &str) -> impl Iterator<Item = &str> {
 fn asked(sentence: &str) -> Vec<&str> {
     let says_enough = |part: &&str| {
         let words: Vec<&str> = part.split_whitespace().skip_while(|it| is_lead(it)).collect();
-        telling(&words.join(" ")) >= LEAST
+        count_informative(&words.join(" ")) >= LEAST
     };
     let parts: Vec<&str> = parts(sentence).filter(says_enough).collect();
     if parts.is_empty() { vec![sentence] } else { parts }

@@ -137,7 +137,10 @@ fn json(text: &str) -> Result<Requests, Fault> {
     let fault = |error: serde_json::Error| (Some(error.line()), not_json(&error));
     if text.trim_start().starts_with('[') {
         let list: Vec<&RawValue> = serde_json::from_str(text).map_err(fault)?;
-        return Ok(Requests { entries: placed(text, vec![(list, None)]), ..Requests::default() });
+        return Ok(Requests {
+            entries: entries_with_lines(text, vec![(list, None)]),
+            ..Requests::default()
+        });
     }
     let fields: BTreeMap<String, &RawValue> = serde_json::from_str(text).map_err(fault)?;
     let skill = fields.iter().find(|it| is(&SKILL, it.0));
@@ -149,7 +152,7 @@ fn json(text: &str) -> Result<Requests, Fault> {
     if lists.is_empty() {
         return Err(no_list());
     }
-    Ok(Requests { entries: placed(text, lists), skill, ..Requests::default() })
+    Ok(Requests { entries: entries_with_lines(text, lists), skill, ..Requests::default() })
 }
 
 /// Whether a text has one object per line: the first line is complete, and not the only one.
@@ -176,7 +179,7 @@ fn lines(text: &str) -> Requests {
 }
 
 /// Returns the requests of lists that were read from a text, with their lines.
-fn placed(text: &str, lists: Vec<(Vec<&RawValue>, Option<bool>)>) -> Vec<RequestEntry> {
+fn entries_with_lines(text: &str, lists: Vec<(Vec<&RawValue>, Option<bool>)>) -> Vec<RequestEntry> {
     let ends: Vec<usize> = text.match_indices('\n').map(|it| it.0).collect();
     let raws =
         lists.into_iter().flat_map(|(list, should)| list.into_iter().map(move |it| (it, should)));

@@ -164,7 +164,7 @@ impl Follower {
             Err(why) => (None, Some(why)),
         };
         let mut follower = Self { visits: Scanner::new(options)?, watcher, took: Duration::ZERO };
-        let (gathered, refused) = follower.look(&TouchedFolders::all());
+        let (gathered, refused) = follower.scan(&TouchedFolders::all());
         let gathered = gathered.expect("whatever is seen first is new");
         let library = follower.visits.library(gathered, None);
         let watching = cannot.or(refused).map_or(Watching::Notified, Watching::Polling);
@@ -195,7 +195,7 @@ impl Follower {
                 self.visits.distrust();
                 touched = TouchedFolders::all();
             }
-            let (gathered, cannot) = self.look(&touched);
+            let (gathered, cannot) = self.scan(&touched);
             if let Some(why) = cannot {
                 *locked(&held.watching) = Watching::Polling(why);
                 held.switched.notify_all();
@@ -222,12 +222,12 @@ impl Follower {
 
     /// Scans where something has changed; also returns the reason if the system can no longer
     /// notify.
-    fn look(
+    fn scan(
         &mut self,
         touched: &TouchedFolders,
     ) -> (Option<ScanResult<ParsedFile>>, Option<String>) {
         let started = Instant::now();
-        let (gathered, watched) = self.visits.look(touched, self.watcher.as_ref());
+        let (gathered, watched) = self.visits.scan(touched, self.watcher.as_ref());
         if touched.is_all {
             self.took = started.elapsed();
         }

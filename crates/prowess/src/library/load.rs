@@ -80,7 +80,7 @@ pub(crate) fn assemble(
         findings.append(&mut it.findings);
         if it.skill.is_none() {
             left_out.push(it.path.clone());
-            it.skill = before.and_then(|before| kept(before, &it.path, &mut findings));
+            it.skill = before.and_then(|before| last_good(before, &it.path, &mut findings));
         }
     }
     left_out.sort();
@@ -93,7 +93,7 @@ pub(crate) fn assemble(
         names.then_with(|| a.rank().cmp(&b.rank()))
     });
     let skills = made.into_iter().filter_map(|it| it.1.skill).collect();
-    let skills = resolve(wanted(skills, options, &mut findings), &mut findings);
+    let skills = resolve(select(skills, options, &mut findings), &mut findings);
     findings.sort_by(|a, b| (a.path.as_os_str(), a.line).cmp(&(b.path.as_os_str(), b.line)));
     let (options, searchable) = (options.clone(), Arc::default());
     Library { skills, findings, left_out, options, searchable, kept: index }
@@ -132,7 +132,7 @@ fn gathered(
                 ParsedFile::new(number, home, found, options)
             });
         };
-        if let Some(came) = recall.look(place, folder) {
+        if let Some(came) = recall.get(place, folder) {
             let step = match came {
                 CachedVisit::Folders(folders) => FolderContent::Folders(folders),
                 CachedVisit::Skill(kept) => {
@@ -143,15 +143,15 @@ fn gathered(
         }
         let mut seen = VisitMarks::default();
         let visit = folder.visit_noting(path, limits, *listing, Some(&mut seen));
-        let is_telling = visit.findings.is_empty() && recall.is_telling(&seen);
+        let is_cacheable = visit.findings.is_empty() && recall.is_cacheable(&seen);
         if let VisitResult::Folders(folders) = &visit.what
-            && is_telling
+            && is_cacheable
         {
             recall.keep_folders(place, &seen, folders);
         }
         ScannedFolder::new(visit, |found| {
             let (at, mut kept) = read(found, &*home.source, options);
-            if is_telling && !kept.findings.iter().any(|it| *it.rule == rule::FILE_UNREADABLE) {
+            if is_cacheable && !kept.findings.iter().any(|it| *it.rule == rule::FILE_UNREADABLE) {
                 kept.state = state(path, &seen).filter(|_| *listing == Listing::AtOnce);
                 recall.keep_skill(place, &seen, &kept);
             }
@@ -165,7 +165,7 @@ fn gathered(
 }
 
 /// Returns the last good version of a skill whose file can no longer be loaded.
-fn kept(before: &Library, path: &Path, findings: &mut Vec<Finding>) -> Option<Arc<Skill>> {
+fn last_good(before: &Library, path: &Path, findings: &mut Vec<Finding>) -> Option<Arc<Skill>> {
     let path_of = |it: &&Arc<Skill>| it.origin.path.as_os_str() == path.as_os_str();
     let mut skill = before.skills.iter().find(path_of)?.clone();
     let renewed = Arc::make_mut(&mut skill);
@@ -366,7 +366,7 @@ pub(crate) fn whole_characters(head: &[u8]) -> &[u8] {
 }
 
 /// Returns the skills that are included and not excluded.
-fn wanted(
+fn select(
     mut skills: Vec<Arc<Skill>>,
     options: &Options,
     findings: &mut Vec<Finding>,

@@ -57,12 +57,12 @@ impl Scanner {
 
     /// Scans where something has changed, and watches it from now on. Returns all results, if
     /// anything has changed; and the reason if not all of it can be watched.
-    pub(crate) fn look(
+    pub(crate) fn scan(
         &mut self,
         touched: &TouchedFolders,
         watcher: Option<&Arc<Watcher>>,
     ) -> (Option<ScanResult<ParsedFile>>, Result<(), String>) {
-        let again = (!touched.is_all).then(|| self.doubt(touched));
+        let again = (!touched.is_all).then(|| self.mark_outdated(touched));
         let mut look = || {
             let is_other = touched.is_all && self.open(watcher);
             let (gathered, is_changed) = self.visit(watcher);
@@ -91,7 +91,7 @@ impl Scanner {
     }
 
     /// Marks visits as outdated where something has changed; returns the folders to visit again.
-    fn doubt(&mut self, touched: &TouchedFolders) -> Vec<PathBuf> {
+    fn mark_outdated(&mut self, touched: &TouchedFolders) -> Vec<PathBuf> {
         let mut again = Vec::new();
         for (home, known) in self.homes.iter().zip(&mut self.known) {
             let Some(folder) = &home.folder else {
@@ -202,14 +202,14 @@ impl Scanner {
         seen: &VisitMarks,
         recall: Option<&ScanCache<'_>>,
     ) -> ScannedFolder<ParsedFile> {
-        let is_telling = place.links == 0
+        let is_cacheable = place.links == 0
             && visit.findings.is_empty()
             && self.options.resources == Listing::AtOnce
-            && recall.is_some_and(|it| it.is_telling(seen));
+            && recall.is_some_and(|it| it.is_cacheable(seen));
         ScannedFolder::new(visit, |found| {
             let (at, mut kept) = read(found, &*home.source, &self.options);
             let is_unread = kept.findings.iter().any(|it| *it.rule == rule::FILE_UNREADABLE);
-            kept.state = (is_telling && !is_unread).then(|| state(&place.folder, seen)).flatten();
+            kept.state = (is_cacheable && !is_unread).then(|| state(&place.folder, seen)).flatten();
             ParsedFile::of(place.source, home, at, kept)
         })
     }

@@ -65,7 +65,7 @@ pub(crate) fn mentions(library: &Library, request: &str) -> Mentions {
         seen.extend(is_new.then_some(name));
         // `$HOME` is not a mention of `home`.
         let is_written = |at: &u32| name.ends_with(&*library.skills[*at as usize].manifest.name);
-        match library.place(name).filter(|at| sign != "$" || is_written(at)) {
+        match library.position(name).filter(|at| sign != "$" || is_written(at)) {
             Some(skill) => {
                 mentions.spans.push(at..at + 1 + name.len());
                 if !mentions.known.contains(&skill) {
@@ -104,7 +104,7 @@ pub(crate) fn invoked<'lib, 'r>(
 ) -> Option<(&'lib Skill, &'r str)> {
     let rest = request.trim_start().strip_prefix('/')?;
     let name = name(rest)?;
-    let skill = &library.skills[library.place(name)? as usize];
+    let skill = &library.skills[library.position(name)? as usize];
     Some((skill, rest[name.len()..].trim()))
 }
 

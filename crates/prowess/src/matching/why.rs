@@ -127,7 +127,7 @@ impl FieldWords {
             (MatchedField::Headings, &headings.join("\n")),
             (MatchedField::Body, &body),
         ];
-        Self(parts.map(|(field, text)| (field, found(text, &wanted, &starts))))
+        Self(parts.map(|(field, text)| (field, matching_terms(text, &wanted, &starts))))
     }
 
     /// Returns a word as written, and the parts that contain it.
@@ -141,7 +141,7 @@ impl FieldWords {
 }
 
 /// Returns the wanted terms that a text contains, each with a word for it.
-fn found(text: &str, wanted: &[Term], starts: &Starts) -> Vec<(Term, String)> {
+fn matching_terms(text: &str, wanted: &[Term], starts: &Starts) -> Vec<(Term, String)> {
     // Most words occur many times, and computing their terms takes longer than recognizing them.
     let mut seen: HashSet<u64, BuildHasherDefault<AsIs>> = HashSet::default();
     let mut terms: Vec<(Term, String)> = Vec::new();
@@ -171,7 +171,11 @@ mod tests {
                 let mut starts = Starts::default();
                 starts.add(&words::stem(word));
                 for (text, of) in [(text, "all"), (chunk, "one")] {
-                    assert_eq!(found(text, &[it.term], &starts).len(), 1, "{word} of {of}");
+                    assert_eq!(
+                        matching_terms(text, &[it.term], &starts).len(),
+                        1,
+                        "{word} of {of}"
+                    );
                 }
             });
         });

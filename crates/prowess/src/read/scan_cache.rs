@@ -91,7 +91,7 @@ impl<'b> ScanCache<'b> {
     }
 
     /// Returns the cached result for a folder, if everything that was looked at is unchanged.
-    pub(crate) fn look(&self, at: &Place, folder: &Folder) -> Option<CachedVisit> {
+    pub(crate) fn get(&self, at: &Place, folder: &Folder) -> Option<CachedVisit> {
         let path = at.folder.to_str()?;
         let known = self.known.get(&(at.source as u32, path))?;
         let mut bytes = known.body;
@@ -102,22 +102,22 @@ impl<'b> ScanCache<'b> {
                 return None;
             }
         }
-        let came = came(&mut bytes)?;
+        let came = decode_visit(&mut bytes)?;
         known.is_used.store(true, Ordering::Relaxed);
         Some(came)
     }
 
     /// Counts the entries that can be decoded.
-    pub(crate) fn told(&self) -> usize {
+    pub(crate) fn count_decodable(&self) -> usize {
         let is_told = |known: &&CacheEntry<'_>| {
             let bytes = &mut { known.body };
-            <Vec<(Box<str>, Mark)>>::take(bytes).and_then(|_| came(bytes)).is_some()
+            <Vec<(Box<str>, Mark)>>::take(bytes).and_then(|_| decode_visit(bytes)).is_some()
         };
         self.known.values().filter(is_told).count()
     }
 
     /// Whether the marks are certain to identify the state of a folder.
-    pub(crate) fn is_telling(&self, seen: &VisitMarks) -> bool {
+    pub(crate) fn is_cacheable(&self, seen: &VisitMarks) -> bool {
         let is_settled = |it: &(_, Mark)| it.1.is_settled(self.moment, self.settled);
         !seen.is_more && !seen.marks.is_empty() && seen.marks.iter().all(is_settled)
     }
@@ -190,7 +190,7 @@ fn join(place: &mut String, folder: &str, path: &str) {
 const FOLDERS: u8 = 0;
 const SKILL: u8 = 1;
 
-fn came(bytes: &mut &[u8]) -> Option<CachedVisit> {
+fn decode_visit(bytes: &mut &[u8]) -> Option<CachedVisit> {
     match u8::take(bytes)? {
         FOLDERS => Codec::take(bytes).map(CachedVisit::Folders),
         SKILL => Codec::take(bytes).map(|it| CachedVisit::Skill(Box::new(it))),

@@ -37,7 +37,7 @@ pub(super) async fn activate(
         state.taken.1.take(&address, instructions)
     };
     let said = |text: String| Outcome { output: Some(text.into()), ..outcome.clone() };
-    if let Some(place) = place(turn, shown, name, instructions) {
+    if let Some(place) = place_in_prompt(turn, shown, name, instructions) {
         return said(format!(
             "The skill `{name}` is already active: its instructions are {place}."
         ));
@@ -59,7 +59,7 @@ pub(super) async fn activate(
     });
     if let Ok(Some((offer, characters))) = offer.await {
         kept.clean(turn, &offer.name, characters);
-        turn.tell(SkillInHistory { call_id: call.id.clone(), offer: Arc::new(offer) });
+        turn.record_skill(SkillInHistory { call_id: call.id.clone(), offer: Arc::new(offer) });
     }
     let text = turn.session.marker().fence(&used.to_string());
     kept.lock().levels.insert(name.clone(), Level::Full);
@@ -75,7 +75,12 @@ fn used(outcome: &Outcome) -> Option<UsedSkill> {
 }
 
 /// Returns the place of a skill's instructions in the last prompt, if they are there.
-fn place(turn: &Turn, shown: &TurnSkills, name: &str, instructions: &str) -> Option<&'static str> {
+fn place_in_prompt(
+    turn: &Turn,
+    shown: &TurnSkills,
+    name: &str,
+    instructions: &str,
+) -> Option<&'static str> {
     let invoked = shown.invoked.as_ref().filter(|it| it.0 == name);
     let opening = turn.session.marker().opening();
     let heading = |level: &str| format!("{opening}\n{level} Skill: {name}\n");
@@ -89,7 +94,7 @@ fn place(turn: &Turn, shown: &TurnSkills, name: &str, instructions: &str) -> Opt
         let has_all = |instructions: &str| text.contains(instructions.trim_end());
         has_heading && (has_all(instructions) || invoked.is_some_and(|it| has_all(&it.1)))
     };
-    let asked = turn.asked();
+    let asked = turn.last_request();
     asked.messages.iter().find(|it| is_there(it)).map(|it| match it.role {
         Role::System => "in the system prompt",
         _ => "above",

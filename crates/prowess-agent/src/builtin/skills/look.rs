@@ -76,8 +76,8 @@ pub(super) fn looked_up(
         }
         let Some(skill) = library.get(name).filter(|it| it.manifest.is_active()) else { continue };
         let Ok(source) = skill.instructions() else { continue };
-        let known = before.iter().find(|it| it.stands(history, call, &source)).cloned();
-        let look = || EarlierSkill::look(skill, history, call, source);
+        let known = before.iter().find(|it| it.is_unchanged(history, call, &source)).cloned();
+        let look = || EarlierSkill::find(skill, history, call, source);
         let Some(stood) = known.map(Some).or_else(look) else { continue };
         let is_it = |it: &ChosenSkill<'_>| it.skill.is_at(&skill.origin.path);
         if let Some(stood) = stood {
@@ -101,7 +101,7 @@ pub(super) fn looked_up(
 impl EarlierSkill {
     /// Returns an activated skill; `Some(None)` if its current instructions are not in the result
     /// of the call, `None` if it can no longer be activated.
-    fn look(
+    fn find(
         skill: &Skill,
         history: &[Message],
         call: &str,
@@ -117,7 +117,7 @@ impl EarlierSkill {
     }
 
     /// Whether it is the skill of a call, and nothing has changed since.
-    fn stands(&self, history: &[Message], call: &str, source: &str) -> bool {
+    fn is_unchanged(&self, history: &[Message], call: &str, source: &str) -> bool {
         let is_it = self.told.call_id == call && self.source == source;
         is_it && results(history, call).any(|it| it == self.result)
     }
@@ -129,7 +129,7 @@ fn results<'h>(history: &'h [Message], call: &'h str) -> impl Iterator<Item = &'
 }
 
 /// Adds how to run an executable skill with its arguments.
-fn tell_to_run(offer: &mut Offer, skill: &Skill) {
+fn instruct_to_run(offer: &mut Offer, skill: &Skill) {
     if skill.manifest.kind == Type::Instruction {
         return;
     }
@@ -175,7 +175,7 @@ impl HistoryMatches {
             match offer {
                 Ok((mut offer, asks)) => {
                     if how.run_skill && chosen.arguments.is_some() {
-                        tell_to_run(&mut offer, skill);
+                        instruct_to_run(&mut offer, skill);
                     }
                     if asks {
                         chosen.level = Level::Metadata;
@@ -244,7 +244,7 @@ impl HistoryMatches {
     }
 
     /// Reports the chosen skills, and activates them.
-    pub(super) fn tell(
+    pub(super) fn report(
         &self,
         turn: &Turn,
         library: &Arc<Library>,
@@ -293,7 +293,7 @@ impl HistoryMatches {
         }
         for EarlierSkill { told, .. } in self.stood.iter().map(|it| &**it) {
             turn.activate(&told.offer.name);
-            turn.tell(told.clone());
+            turn.record_skill(told.clone());
         }
         let active = Active::new(Arc::new(library.clone()));
         for address in &self.active {

@@ -3,7 +3,7 @@
 use prowess_frontmatter::{Kind, Value};
 
 use crate::{
-    check::validate::{FieldSupport, standing},
+    check::validate::{FieldSupport, support_for},
     finding::{
         Report, Severity,
         rule::{self, Profile},
@@ -48,28 +48,31 @@ impl Meaning {
                 _ if is_empty(value) => {}
                 key @ "allowed-tools" => {
                     let tools = tools(value).map(|it| format!("{:?}", it.0));
-                    fields.push((key.to_owned(), tools.unwrap_or_else(|| shown(value))));
+                    fields.push((key.to_owned(), tools.unwrap_or_else(|| format_value(value))));
                 }
                 key @ "tags" => {
-                    fields.push((key.to_owned(), shown(tags(value).as_ref().unwrap_or(value))));
+                    fields.push((
+                        key.to_owned(),
+                        format_value(tags(value).as_ref().unwrap_or(value)),
+                    ));
                 }
                 key => match value {
                     Value::Map(inner) if key == "metadata" => {
                         fields.extend(inner.iter().map(|it| {
-                            let is_moved = standing(&it.key) == FieldSupport::Movable
+                            let is_moved = support_for(&it.key) == FieldSupport::Movable
                                 && is_own(it)
                                 && !at_top.iter().any(|key| key == canonical(&it.key));
                             let key = match is_moved {
                                 true => canonical(&it.key).to_owned(),
                                 false => nested(&it.key),
                             };
-                            (key, shown(&it.value))
+                            (key, format_value(&it.value))
                         }));
                     }
-                    _ if standing(key) == FieldSupport::Unknown => {
-                        fields.push((nested(key), shown(value)));
+                    _ if support_for(key) == FieldSupport::Unknown => {
+                        fields.push((nested(key), format_value(value)));
                     }
-                    _ => fields.push((key.to_owned(), shown(value))),
+                    _ => fields.push((key.to_owned(), format_value(value))),
                 },
             }
         }
@@ -112,14 +115,14 @@ fn nested(key: &str) -> String {
 }
 
 /// Formats a value as text. The style of a scalar makes no difference, unless it is null.
-fn shown(value: &Value<'_>) -> String {
+fn format_value(value: &Value<'_>) -> String {
     match value {
         Value::Empty => "null".to_owned(),
         Value::Scalar(scalar) if scalar.kind() == Kind::Null => "null".to_owned(),
         Value::Scalar(scalar) => format!("{:?}", scalar.text),
-        Value::List(items) => format!("{:?}", items.iter().map(shown).collect::<Vec<_>>()),
+        Value::List(items) => format!("{:?}", items.iter().map(format_value).collect::<Vec<_>>()),
         Value::Map(fields) => {
-            let fields = fields.iter().map(|it| (&it.key, shown(&it.value)));
+            let fields = fields.iter().map(|it| (&it.key, format_value(&it.value)));
             format!("{:?}", fields.collect::<Vec<_>>())
         }
     }

@@ -62,7 +62,7 @@ pub(crate) enum FieldSupport {
 }
 
 /// Returns the support for a key.
-pub(crate) fn standing(key: &str) -> FieldSupport {
+pub(crate) fn support_for(key: &str) -> FieldSupport {
     if SPECIFIED.contains(&key) {
         return FieldSupport::Specified;
     }
@@ -154,7 +154,7 @@ fn text<'f>(field: &'f Field<'_>) -> Option<&'f str> {
 fn unknown(reading: &SplitDocument<'_>, fields: &[Field<'_>], report: &mut Report) {
     let mut others: Vec<&Field<'_>> = Vec::new();
     for field in fields {
-        let known = standing(&field.key) == FieldSupport::Specified
+        let known = support_for(&field.key) == FieldSupport::Specified
             || others.iter().any(|it| it.key == field.key);
         if !known {
             others.push(field);
@@ -176,7 +176,7 @@ fn unknown(reading: &SplitDocument<'_>, fields: &[Field<'_>], report: &mut Repor
     }
     for field in others {
         let (at, key) = (At::line(reading.line(field)), &field.key);
-        match standing(key) {
+        match support_for(key) {
             FieldSupport::Specified => {}
             FieldSupport::Misspelt(right) => report.note(
                 &rule::UNKNOWN_FIELD,

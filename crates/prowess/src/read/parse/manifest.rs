@@ -112,9 +112,11 @@ fn take_own(nested: &Field<'_>, manifest: &mut Manifest) -> bool {
     let text = text.filter(|it| !it.is_empty() && !nested.value.is_null());
     let note = || text.map(Box::from);
     match canonical(&nested.key) {
-        "type" => put_value(&mut manifest.kind, text.and_then(|it| Type::from_word(&plain(it)))),
+        "type" => {
+            put_value(&mut manifest.kind, text.and_then(|it| Type::from_word(&normalize_word(it))))
+        }
         "status" => {
-            let status = text.and_then(|it| Status::from_word(&plain(it)));
+            let status = text.and_then(|it| Status::from_word(&normalize_word(it)));
             set_value(&mut manifest.status, status)
         }
         "version" => set_value(&mut manifest.version, note()),
@@ -169,7 +171,7 @@ const DIALECT: &[&str] = &[
 ];
 
 /// Normalizes the spelling of a word.
-fn plain(word: &str) -> String {
+fn normalize_word(word: &str) -> String {
     word.trim().to_ascii_lowercase()
 }
 
@@ -428,7 +430,8 @@ impl ManifestBuilder<'_, '_> {
         words: &[&str],
         place: fn(&mut Manifest) -> &mut T,
     ) -> bool {
-        let Some(value) = field.value.as_text().map(plain).as_deref().and_then(read) else {
+        let Some(value) = field.value.as_text().map(normalize_word).as_deref().and_then(read)
+        else {
             return self.wrong(field, &format!("one of {}", words.join(", ")));
         };
         *place(&mut self.manifest) = value;
@@ -437,7 +440,7 @@ impl ManifestBuilder<'_, '_> {
 
     /// Reads the status. A skill with an unknown status is not in use.
     fn status(&mut self, field: &Field<'_>) -> bool {
-        let word = field.value.as_text().map(plain);
+        let word = field.value.as_text().map(normalize_word);
         self.manifest.status = match word.as_deref().and_then(Status::from_word) {
             _ if field.value.is_null() || field.value == Value::Empty => None,
             Some(status) => Some(status),

@@ -94,10 +94,10 @@ fn mended(text: &str) -> (String, Vec<Change>) {
     let mut changes = Vec::new();
     let mut before = 0;
     for entry in entries(text) {
-        let whole = plain(entry);
+        let whole = normalize_line_ends(entry);
         // Trailing blanks and blank lines are not part of a value.
         let (content, behind) = entry.split_at(entry.trim_end_matches(BLANK).len());
-        match (!readable(&whole)).then(|| mend(&plain(content))) {
+        match (!readable(&whole)).then(|| mend(&normalize_line_ends(content))) {
             Some((mended, Some(change))) => {
                 let mended = mended.strip_suffix('\n').unwrap_or(&mended);
                 out.push_str(&mended.replace('\n', line_end(entry)));
@@ -131,7 +131,7 @@ fn entries(text: &str) -> Vec<&str> {
 }
 
 /// Normalizes the line ends of an entry to LF, including the last one.
-fn plain(entry: &str) -> Cow<'_, str> {
+fn normalize_line_ends(entry: &str) -> Cow<'_, str> {
     let mut plain = Cow::Borrowed(entry);
     if plain.contains('\r') {
         plain = Cow::Owned(plain.replace("\r\n", "\n").replace('\r', "\n"));
@@ -411,7 +411,7 @@ fn rescue(text: &str) -> Option<Vec<Field<'static>>> {
     let mut rescued = Vec::new();
     let mut line = 1;
     for entry in entries(text) {
-        let entry = plain(entry);
+        let entry = normalize_line_ends(entry);
         let first = entry.lines().next().unwrap_or_default();
         let key = key_length(first).map_or("", |colon| &first[..colon]);
         if matches!(key, "name" | "description")

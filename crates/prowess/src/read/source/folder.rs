@@ -114,7 +114,7 @@ impl Folder {
     /// Resolves a path to be checked to a folder: a skill's folder, its file, or a folder of
     /// skills. Also returns where links from there may lead: from a single skill to its neighbours
     /// too.
-    pub(crate) fn meant(path: &Path) -> io::Result<(PathBuf, PathBuf)> {
+    pub(crate) fn resolve_checked(path: &Path) -> io::Result<(PathBuf, PathBuf)> {
         let is_document = |it: &std::ffi::OsStr| it.eq_ignore_ascii_case("SKILL.md");
         let folder = match std::fs::metadata(path)?.is_dir() {
             true => path,
@@ -183,7 +183,7 @@ impl Folder {
             };
         }
         let mut findings = Vec::new();
-        match self.look(folder, limits, listing, &mut findings, seen) {
+        match self.visit(folder, limits, listing, &mut findings, seen) {
             Ok((what, linked)) => Visit { what, linked, findings },
             Err(trouble) => {
                 if self.repository.is_none() || is_link_of_note(&self.real, folder, &trouble) {
@@ -222,7 +222,7 @@ impl Folder {
         path.strip_prefix(&self.path).ok()?.to_str()
     }
 
-    fn look(
+    fn visit(
         &self,
         folder: &Path,
         limits: &SizeLimits,
@@ -283,7 +283,7 @@ impl Folder {
             Listing::OnDemand => None,
         };
         let real = head.real.clone().or(linked.map(|it| it.join(&*entry.name)));
-        let found = self.found(folder, &entry.name, path, real, head, listed);
+        let found = self.found_skill(folder, &entry.name, path, real, head, listed);
         Ok((VisitResult::Skill(Box::new(found)), false))
     }
 
@@ -340,7 +340,7 @@ impl Folder {
             seen.marks.push(("SKILL.md".into(), head.mark));
         }
         let path = joined(&self.path, folder, "SKILL.md");
-        Some(self.found(folder, "SKILL.md", path, None, head, None))
+        Some(self.found_skill(folder, "SKILL.md", path, None, head, None))
     }
 
     /// Returns the paths of the skill in a folder that is not a link.
@@ -357,7 +357,7 @@ impl Folder {
         }
     }
 
-    fn found(
+    fn found_skill(
         &self,
         folder: &Path,
         name: &str,

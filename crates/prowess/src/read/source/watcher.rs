@@ -151,7 +151,7 @@ impl Watcher {
         {
             let mut watched = self.watched();
             watched.is_shared |= stat.is_ok_and(|it| SHARED.contains(&(it.f_type as u32)));
-            watched.directories.push((path.to_owned(), place(path)));
+            watched.directories.push((path.to_owned(), inode_of(path)));
         }
         let Ok(mut left) = std::path::absolute(path) else { return };
         let (mut here, mut links) = (PathBuf::new(), 0);
@@ -316,7 +316,7 @@ impl WatchTable {
 
     /// Whether some directory has been replaced by another folder.
     fn is_elsewhere(&self) -> bool {
-        self.directories.iter().any(|(path, was)| place(path) != *was)
+        self.directories.iter().any(|(path, was)| inode_of(path) != *was)
     }
 
     /// Records where something has changed; returns whether it matters.
@@ -349,7 +349,7 @@ impl WatchTable {
     }
 }
 
-fn place(path: &Path) -> Option<Place> {
+fn inode_of(path: &Path) -> Option<Place> {
     rustix::fs::stat(path).ok().map(|it| (it.st_dev as _, it.st_ino as _))
 }
 
