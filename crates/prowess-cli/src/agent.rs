@@ -89,8 +89,8 @@ pub(crate) struct Stack {
 }
 
 /// The default system prompt.
-const SYSTEM: &str = "You are an agent at the command line of the person who asks you. Do what is asked \
-                      with the skills and tools that you have, say plainly what you could not do, and \
+const SYSTEM: &str = "You are an agent at the user's command line. Do what the user asks with \
+                      the skills and tools you have, say plainly what you could not do, and \
                       answer briefly.";
 
 /// The default limit of requests to the model.

@@ -175,7 +175,7 @@ fn shown(question: &Question) -> String {
         let _ = writeln!(out, "  {}", safe::shown(&safe::line(line)));
     }
     if let Some(given) = given {
-        let _ = write!(out, "It would be given:\n{}", whole(given));
+        let _ = write!(out, "With this input:\n{}", whole(given));
     }
     let (what, why) = (safe::shown(&safe::line(what)), safe::line(why));
     let asked = format!("May prowess {what}? You are asked because {why}.");
@@ -187,7 +187,7 @@ fn shown(question: &Question) -> String {
 fn choices(question: &Question) -> String {
     let more = match (&question.coverage, &question.given) {
         (Coverage::Once, _) => String::new(),
-        (Coverage::UntilChange, Some(_)) => ", [a]lways, whatever it is given".to_owned(),
+        (Coverage::UntilChange, Some(_)) => ", [a]lways, with any input".to_owned(),
         (Coverage::UntilChange, None) => ", [a]lways".to_owned(),
         (Coverage::More { session, always }, _) => {
             let (session, always) = (safe::line(session), safe::line(always));

@@ -164,7 +164,7 @@ fn folded<'f, 'p>(
         _ => {
             let files = count(more, "more file");
             let message = format!(
-                "{} (and so {} of this skill)",
+                "{} (as {} of this skill)",
                 finding.message,
                 match more {
                     1 => format!("is {files}"),

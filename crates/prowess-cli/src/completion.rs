@@ -121,7 +121,7 @@ pub(crate) fn models() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let set = config().and_then(|it| it.model.name.value);
         let usual = connection::usual_models().filter(|it| set.as_deref() != Some(it.0));
-        let set = set.as_deref().and_then(|it| offer(it, "the one that is set"));
+        let set = set.as_deref().and_then(|it| offer(it, "the configured model"));
         set.into_iter().chain(usual.filter_map(|it| offer(it.0, it.1))).collect()
     })
 }

@@ -178,8 +178,8 @@ const EXAMPLES: &[Examples] = &[
         "prepare",
         &[
             ("prowess prepare pdf", "install what its scripts need"),
-            ("prowess prepare", "which environments there are"),
-            ("prowess prepare --clean", "remove those that nobody uses"),
+            ("prowess prepare", "list the environments"),
+            ("prowess prepare --clean", "remove unused ones"),
         ],
     ),
     (
@@ -214,16 +214,16 @@ const EXAMPLES: &[Examples] = &[
     (
         "servers",
         &[
-            ("prowess servers", "those that are set, and their tools"),
-            ("prowess servers docs", "only the one with this label"),
+            ("prowess servers", "list the configured servers and their tools"),
+            ("prowess servers docs", "show only the server with this label"),
         ],
     ),
-    ("servers show", &[("prowess servers show docs:release", "a skill that a server offers")]),
+    ("servers show", &[("prowess servers show docs:release", "print a skill of a server")]),
     (
         "servers login",
         &[
             ("prowess servers login docs", "in a browser"),
-            ("prowess servers login docs --device", "with a code, on any device"),
+            ("prowess servers login docs --device", "log in with a code, on any device"),
         ],
     ),
     ("servers logout", &[("prowess servers logout docs", "forget the login")]),

@@ -11,7 +11,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Find and read skills", &["find", "list", "show", "read", "catalog"]),
     ("Check and improve them", &["check", "rule", "doctor", "lab"]),
     ("Make and change them", &["new", "create", "enable", "disable", "remove", "undo", "migrate"]),
-    ("Run what they bring", &["run", "prepare", "trust", "approvals", "tool", "tools", "sandbox"]),
+    ("Run skills and tools", &["run", "prepare", "trust", "approvals", "tool", "tools", "sandbox"]),
     ("Ask a model", &["ask", "chat", "sessions", "prompt", "trace"]),
     ("Work with other programs", &["mcp", "servers"]),
     ("About this program", &["init", "config", "completions", "man", "help"]),

@@ -242,7 +242,7 @@ fn say(error: &PrepareError, name: &str, printer: &mut Printer) -> ExitStatus {
     match error {
         PrepareError::Refused { is_answered: true } => {}
         PrepareError::Refused { .. } => {
-            printer.hint("`--yes` or an answer at a terminal agrees to it");
+            printer.hint("use `--yes`, or answer at a terminal");
         }
         PrepareError::NoInstaller { hint, .. } => printer.hint(hint),
         PrepareError::Installer { why, output, refused, .. } => {
@@ -261,7 +261,7 @@ fn say(error: &PrepareError, name: &str, printer: &mut Printer) -> ExitStatus {
             if let Some(why) = refused.first() {
                 printer.hint(&safe::line(why));
             } else if is_lock_bad {
-                printer.hint("the lock file is broken, or does not fit `package.json`: `npm install --package-lock-only` in the folder of the skill writes it anew");
+                printer.hint("the lock file is broken, or does not fit `package.json`: `npm install --package-lock-only` in the folder of the skill regenerates it");
             } else if output.contains("only-binary")
                 || output.contains("no-build")
                 || output.contains("No matching distribution")
@@ -270,7 +270,7 @@ fn say(error: &PrepareError, name: &str, printer: &mut Printer) -> ExitStatus {
             }
         }
         PrepareError::Lock { .. } => {
-            printer.hint(&format!("`prowess prepare {name} --update` chooses versions anew"));
+            printer.hint(&format!("`prowess prepare {name} --update` chooses new versions"));
         }
         PrepareError::Offline => printer.hint("leave `--offline` out to download it"),
         _ => {}

@@ -75,7 +75,7 @@ pub(crate) fn toolbox(
     let policy = &authorizer.policy;
     let active = Arc::new(Active::new(provider.clone()));
     if policy.roots.is_empty() {
-        printer.note("the working directory is your home directory or one that homes are in, so tools cannot use files; `--root DIR` or `policy.roots` in your own settings allows a directory");
+        printer.note("the working directory is your home directory or a directory above it, so tools cannot use files; `--root DIR` or `policy.roots` in your own settings allows a directory");
     }
     let roots = Arc::new(roots(policy, printer));
     let limits = running.limits(&config);

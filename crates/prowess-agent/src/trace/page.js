@@ -188,7 +188,7 @@ function happened(turn) {
     summarised: (it) => [it.error && badge("failed", "bad"), ` ${text(it.model)} ${it.error ? `did not summarise ${count(it.messages, "message")}: ${text(it.error)}` : `summarised ${count(it.messages, "message")}: ${oneLine(it.text)}`}`],
     compacted: (it) => `${number(it.before)} messages became ${number(it.after)}, summarised by ${text(it.by)}`,
     retried: (it) => [badge(`try ${text(it.attempt)}`, "warn"), ` after ${duration(it.wait_ms)}: ${text(it.message)}`],
-    approval: (it) => [badge(text(it.reply), it.reply === "no" ? "bad" : "good"), ` to ${text(it.what)}, said by ${text(it.by)}`],
+    approval: (it) => [badge(text(it.reply), it.reply === "no" ? "bad" : "good"), ` to ${text(it.what)}, by ${text(it.by)}`],
     server: (it) => [badge(text(it.state), ["failed", "refused"].includes(it.state) ? "bad" : "good"), ` server ${text(it.server)} of ${text(it.skill)}: ${text(it.message)}`],
     spending: (it) => `${number(it.spent?.input)} tokens in and ${number(it.spent?.output)} out so far${Number.isFinite(it.cost) ? `, ${money(it.cost)}` : ""}`,
     warned: (it) => [badge("warning", "warn"), ` ${text(it.message)}`],
@@ -246,7 +246,7 @@ function showCall(turn, step, call) {
     h("h2", {}, call.tool, " ", call.returned ? badge(text(status), bad ? "bad" : "good") : badge("no result", "warn")),
     facts([duration(tookOf(call.returned)) || "–", ""], step.asked ? [`step ${step.asked.step ?? ""}`, ""] : null, [call.id, "call"]),
     (what || hint) && h("section", { class: `card ${bad ? "bad" : ""}` }, h("h3", {}, "What went wrong"), what && h("p", {}, text(what)), hint && h("p", { class: "quiet" }, text(hint))),
-    during.length > 0 && card("Approval", "", during.map((it) => h("p", {}, badge(text(it.reply), it.reply === "no" ? "bad" : "good"), ` to ${text(it.what)} (${text(it.why)}), said by ${text(it.by)}`))),
+    during.length > 0 && card("Approval", "", during.map((it) => h("p", {}, badge(text(it.reply), it.reply === "no" ? "bad" : "good"), ` to ${text(it.what)} (${text(it.why)}), by ${text(it.by)}`))),
     card("Input", "", h("div", { class: "block" }, h("pre", { tabindex: "0" }, readable(call.input)))),
     call.returned && card("Outcome", "", output !== undefined && block("output", output), stdout !== undefined && block("stdout", stdout), stderr && block("stderr", stderr),
       Object.keys(rest).length > 0 && block("other fields", rest)),
@@ -264,7 +264,7 @@ const totals = [
   summary.models.length ? [summary.models.join(", "), ""] : null, summary.errors ? [summary.errors, summary.errors === 1 ? "error" : "errors", "bad", nextFailed] : null,
 ];
 const notices = [
-  trace.is_torn && "The last line of the trace is not whole and was left out.",
+  trace.is_torn && "The last line of the trace is incomplete and was left out.",
   trace.unreadable.length && `Lines that cannot be read were left out: ${trace.unreadable.join(", ")}.`,
   trace.left_out && `There are ${number(trace.left_out)} more events than this page shows.`,
   cut < 256 * 1024 && `The trace is large: of each text over ${number(cut)} bytes the middle is left out.`,

@@ -27,7 +27,7 @@ const MAX: u64 = 256 * 1024 * 1024;
 
 /// Find skills that compete for the same requests, and skills that are never found
 ///
-/// Requests every skill in its own words and reports which other skills match instead; finds skills that are almost
+/// Queries every skill in its own words and reports which other skills match instead; finds skills that are almost
 /// the same; and runs the evaluations in the folders of skills (`evals/evals.json`, lists of triggers). No model is
 /// used. Exits 1 if too few evaluations pass, or if a file with evaluations cannot be read.
 #[derive(Debug, clap::Args)]

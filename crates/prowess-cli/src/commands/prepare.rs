@@ -27,7 +27,7 @@ use crate::{
 /// Install the packages that the scripts and servers of a skill need
 ///
 /// Packages are installed once, after you agree, into an environment of their own: by uv, pip, npm, pnpm, bun or deno, in a
-/// sandbox that reaches nothing but the package registries, in exact versions with hashes. Scripts then run with it, and
+/// sandbox that can reach only the package registries, in exact versions with hashes. Scripts then run with it, and
 /// cannot change it. Without a name, it lists the environments that are prepared.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -37,16 +37,16 @@ pub(crate) struct Args {
     /// Install the packages of a server in `prowess.toml` instead, such as those of `npx` and `uvx`
     #[arg(long, value_name = "LABEL", add = completion::servers(), group = "what")]
     server: Option<String>,
-    /// Install packages, too, whose names are only guessed from imports
+    /// Also install packages whose names are only guessed from imports
     #[arg(long, requires = "what")]
     guessed: bool,
     /// Let packages run their own install scripts, in the sandbox
     #[arg(long, requires = "what")]
     install_scripts: bool,
-    /// Choose versions anew, instead of those that were installed before
+    /// Choose new versions instead of those installed before
     #[arg(long, requires = "what", conflicts_with = "offline")]
     update: bool,
-    /// Make an environment again from what was downloaded for it, without network
+    /// Rebuild an environment from its downloads, without network access
     #[arg(long, requires = "what")]
     offline: bool,
     /// Remove environments that were not used for 30 days or whose skills are gone; with a name, those of the skill
@@ -55,7 +55,7 @@ pub(crate) struct Args {
     /// Remove every environment
     #[arg(long, requires = "clean", conflicts_with = "what")]
     all: bool,
-    /// Answer yes ahead of time
+    /// Install without asking
     #[arg(long)]
     yes: bool,
 }

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         Err(_) => printer.line(safe::line(&shelf.path.join(name).to_string_lossy()))?,
     }
     printer.flush()?;
-    printer.note(&format!("`{name}` is removed; `prowess undo {name}` brings it back"));
+    printer.note(&format!("`{name}` is removed; `prowess undo {name}` restores it"));
     // The removal is done, whether or not other skills can be searched.
     let others = context::library_behind(global, printer).ok();
     if let Some(other) = others.as_ref().and_then(|it| it.get(name)) {

@@ -260,7 +260,7 @@ async fn offer(
     if approver(yes).who() == "nobody" {
         let packages = safe::line(&recipe.requirements.join(", ")).into_owned();
         printer.note(&format!(
-            "not installed, because nobody could be asked: {packages}; `--yes` answers ahead"
+            "not installed, because nobody could be asked: {packages}; `--yes` installs them without asking"
         ));
         return Ok(None);
     }
@@ -456,7 +456,7 @@ impl Task {
             let EnvironmentRecord { packages, key, .. } = &own.record;
             let packages = count(packages.len(), "package");
             printer.note(&format!(
-                "`{}` runs with {packages}, environment {key}; what it writes there is discarded",
+                "`{}` runs with {packages}, environment {key}; changes to it are discarded",
                 script.path
             ));
         }

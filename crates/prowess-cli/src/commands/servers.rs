@@ -46,7 +46,7 @@ enum ServersCommand {
 /// Print a skill that a server offers, or one of its files
 #[derive(Debug, clap::Args)]
 struct Show {
-    /// The skill: the label of its server, and its name or URI behind a colon
+    /// The skill: the label of its server, and its name or URI after a colon
     #[arg(value_name = "LABEL:NAME")]
     skill: String,
     /// The file, as a path within the skill
@@ -154,7 +154,7 @@ impl Desk {
     async fn show(&self, show: &Show, printer: &mut Printer) -> Result<ExitStatus> {
         let Some((label, name)) = show.skill.split_once(':') else {
             let fault = CliError::typed(format!("`{}` names no server", show.skill));
-            let hint = "a skill of a server is called by both: `prowess servers show LABEL:NAME`";
+            let hint = "name both the server and the skill: `prowess servers show LABEL:NAME`";
             return Err(fault.hint(hint).into());
         };
         let set = find(&self.config, label)?;
@@ -296,14 +296,14 @@ impl Desk {
         printer.flush()?;
         for skill in skills.skills.iter().filter(|it| self.collides(it)) {
             let RemoteSkill { name, address, .. } = skill;
-            printer.note(&format!("`{name}` stays the skill that is here; `{address}` is another"));
+            printer.note(&format!("`{name}` is the local skill; use `{address}` for this one"));
         }
         for (uri, why) in &skills.refused {
             printer.warning(&format!("the server `{label}`: the skill `{uri}` is refused: {why}"));
         }
         left_out.iter().for_each(|it| printer.warning(&format!("the server `{label}`: {it}")));
         if skills.has_more {
-            printer.warning(&format!("the server `{label}` lists more skills than are taken"));
+            printer.warning(&format!("the server `{label}` lists more skills than are read"));
         }
         Ok(())
     }

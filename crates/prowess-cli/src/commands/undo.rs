@@ -20,7 +20,7 @@ use crate::{
 /// The number of changes elsewhere that are named.
 const SHOWN: usize = 5;
 /// The note that changes by scripts and commands are not recorded.
-const NOT_KEPT: &str = "what scripts and commands write is not kept";
+const NOT_RECORDED: &str = "changes by scripts and commands are not recorded";
 
 /// Undo the last change: a file written by a tool or by `check --fix`, or a removed skill
 ///
@@ -316,7 +316,7 @@ fn nothing(
         (false, false) => printer.fault(&format!("there is nothing to undo in `{project}`")),
     }
     if elsewhere.is_empty() {
-        let hint = if is_any_here { "`prowess undo --list` lists the changes" } else { NOT_KEPT };
+        let hint = if is_any_here { "`prowess undo --list` lists the changes" } else { NOT_RECORDED };
         printer.hint(hint);
         return Ok(ExitStatus::Failure);
     }
@@ -363,7 +363,7 @@ fn list(changes: &[Change], printer: &mut Printer) -> Result<ExitStatus> {
         printer.note("`prowess undo GROUP` undoes all changes of a group");
     }
     if changes.is_empty() {
-        printer.note(&format!("there is nothing to undo; {NOT_KEPT}"));
+        printer.note(&format!("there is nothing to undo; {NOT_RECORDED}"));
     }
     Ok(ExitStatus::Success)
 }
@@ -423,9 +423,9 @@ fn restore_all<'c>(
             let path = record.renamed_from.as_ref().unwrap_or(&record.path);
             printer.told(&format!("  {}", path.display()));
         }
-        let are = if restored.len() == 1 { "is as it was" } else { "are as they were" };
+        let are = if restored.len() == 1 { "is" } else { "are" };
         if !restored.is_empty() {
-            printer.note(&format!("{} {are} before", count(restored.len(), "file")));
+            printer.note(&format!("{} {are} restored", count(restored.len(), "file")));
         }
     }
     if !has_failed {
@@ -470,7 +470,7 @@ fn restore(
         _ if let Some(before) = &record.renamed_from => {
             printer.note(&format!("`{path}` is `{}` again", before.display()));
         }
-        Some(_) => printer.note(&format!("`{path}` is as it was before")),
+        Some(_) => printer.note(&format!("`{path}` is restored")),
         None => {
             printer.note(&format!("`{path}` is removed: it was new"));
             if let Some(kept) = removed {
@@ -516,7 +516,7 @@ fn bring_back(
         // The removed folder was not a skill.
         Err(error) => printer.warning(&error.to_string()),
     }
-    printer.note(&format!("`{name}` is back in `{}`", shelf.path.display()));
+    printer.note(&format!("`{name}` is restored in `{}`", shelf.path.display()));
     Ok(ExitStatus::Success)
 }
 

@@ -123,7 +123,7 @@ impl Body {
             let stdio = plugin.protocol.as_deref().unwrap_or("stdio") == "stdio";
             let how = match stdio {
                 true => {
-                    "read one JSON object with what a command takes from standard input, and printed one JSON object"
+                    "read one JSON object with the parameters of a command from standard input, and printed one JSON object"
                 }
                 false => "was part of the program that loaded it",
             };
@@ -136,7 +136,7 @@ impl Body {
         }
         if let Some(main) = &plugin.main {
             let main = one_line(main).replace('`', "'");
-            self.line(format_args!("What its host loaded was `{main}`."));
+            self.line(format_args!("Its host loaded `{main}`."));
         }
         if !scripts.is_empty() {
             let names: Vec<String> = scripts.iter().map(|it| format!("`{it}`")).collect();

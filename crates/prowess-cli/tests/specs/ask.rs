@@ -1589,7 +1589,7 @@ mod a_conversation_goes_on_line_by_line {
         let mut terminal = Terminal::start_with(&world, &server, "--dir skills");
         terminal.hear("> ");
         terminal.type_in("probe\r");
-        terminal.hear("[a]lways, whatever it is given: ");
+        terminal.hear("[a]lways, with any input: ");
         terminal.type_in("\u{3}");
         terminal.hear("interrupted");
         terminal.hear("> ");

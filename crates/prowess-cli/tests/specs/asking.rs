@@ -877,7 +877,7 @@ mod what_a_tool_wrote_can_be_undone {
         let world = World::new();
         let none = undo(&world, &[]);
         assert_eq!(none.code, Some(1));
-        let told = "what scripts and commands write is not kept";
+        let told = "changes by scripts and commands are not recorded";
         assert!(none.stderr.contains(told), "{}", none.stderr);
         assert!(undo(&world, &["--list"]).stderr.contains(told));
         let help =
@@ -1622,6 +1622,6 @@ mod the_home_directory_is_not_used_unless_it_is_named {
             format!("cd homes && HOME={home} \"$0\" tool execute_command '{{\"command\":\"ls\"}}'");
         let ran = world.run_script(&line);
         assert_eq!(ran.code, Some(1), "{}", ran.stdout());
-        assert!(ran.stderr.contains("or one that homes are in"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("or a directory above it"), "{}", ran.stderr);
     }
 }

@@ -533,7 +533,7 @@ mod a_skill_of_a_server_stands_for_no_other {
         let ran = world.run(["servers", "--json", "--dir", "skills"]);
         assert_eq!(ran.json()["servers"][0]["skills"][0]["collides"], true);
         let ran = world.run(["servers", "--dir", "skills"]);
-        assert!(ran.stderr.contains("`one` stays the skill that is here"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`one` is the local skill"), "{}", ran.stderr);
         let ran = world.run(["show", "one", "--dir", "skills"]);
         assert!(ran.stdout().contains("the one here"), "{}", ran.stdout());
         assert!(show(&world, &["docs:one"]).stdout().contains("The text of one."));

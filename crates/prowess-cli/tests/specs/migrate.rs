@@ -162,7 +162,7 @@ mod a_plugin_becomes_a_skill {
         let library = world.load();
         let entry = prowess_runtime::SkillRecord::of(library.get("one").unwrap()).unwrap();
         assert_eq!(entry.parameters, Some(serde_json::from_str::<Json>(schema).unwrap()));
-        assert!(text(&world, "one").contains("What its host loaded was `./index.js`."));
+        assert!(text(&world, "one").contains("Its host loaded `./index.js`."));
         assert_eq!(world.check("skills/one", &[]).0, Some(0));
         let bad = world.run(["tool", "skill_one", "{}", "--dir", "skills", "--json"]).json();
         assert!(bad["outcome"]["message"].as_str().unwrap().contains("city"), "{bad:#}");

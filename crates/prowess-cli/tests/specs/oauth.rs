@@ -626,7 +626,7 @@ mod a_person_logs_in_once {
         assert!(site.says().tokens.iter().all(|it| it == "none"));
         let again = world.run(["servers", "logout", "docs"]);
         assert_eq!((again.code, again.stdout()), (Some(0), ""));
-        assert!(again.stderr.contains("nobody is logged in to `docs`"), "{}", again.stderr);
+        assert!(again.stderr.contains("not logged in to `docs`"), "{}", again.stderr);
     }
 
     #[test]

@@ -200,13 +200,13 @@ mod nothing_runs_before_the_policy_allows_it {
         let files = ["* SKILL.md", "* scripts/helper.py, 8 bytes", "* zz.dat, 4 bytes"];
         let places = files.map(|it| said.find(it).unwrap_or_else(|| panic!("{it}: {said}")));
         assert!(places.is_sorted(), "{said}");
-        assert!(said.contains("It would be given:") && said.contains("\"who\": \"a$b\""), "{said}");
-        assert!(said.contains("[a]lways, whatever it is given:"), "{said}");
+        assert!(said.contains("With this input:") && said.contains("\"who\": \"a$b\""), "{said}");
+        assert!(said.contains("[a]lways, with any input:"), "{said}");
         let hidden = format!("ls\u{2800}\u{fe0f}{}; rm x", " ".repeat(300));
         world.write("skills/greet/SKILL.md", script(&hidden));
         let said = world.run_at_terminal("n\n", "run greet --dir skills").stdout().to_owned();
         assert!(said.contains("ls\\u{2800}\\u{fe0f}⟨300 spaces⟩; rm x"), "{said}");
-        assert!(!said.contains("It would be given"), "{said}");
+        assert!(!said.contains("With this input"), "{said}");
     }
 
     #[test]

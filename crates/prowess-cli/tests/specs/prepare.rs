@@ -468,7 +468,7 @@ mod packages_are_installed_once_after_somebody_agrees {
         assert_well(&run(&world, &["prepare", "--clean", "--all"]));
         let ran = run(&world, &["run", "pdf", "--script", "say.py"]);
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
-        let told = "not installed, because nobody could be asked: tiny>=1; `--yes` answers ahead";
+        let told = "not installed, because nobody could be asked: tiny>=1; `--yes` installs them without asking";
         assert!(ran.stderr.contains(told), "{}", ran.stderr);
         let ran = run(&world, &["run", "pdf", "--script", "say.py", "--no-install"]);
         assert!(!ran.stderr.contains("`--yes`"), "{}", ran.stderr);

@@ -528,7 +528,7 @@ mod commands_write_to_a_store {
         for name in ["one", "broken"] {
             let ran = world.run(["remove", name, "--dir", "skills"]);
             assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-            let told = format!("`prowess undo {name}` brings it back");
+            let told = format!("`prowess undo {name}` restores it");
             assert!(ran.stderr.contains(&told), "{}", ran.stderr);
             assert!(!world.path("skills").join(name).exists());
             let ran = world.run(["undo", name, "--dir", "skills"]);
@@ -636,7 +636,7 @@ mod commands_write_to_a_store {
             .link("skills/one/link", "SKILL.md");
         let before = tree(&world.path("skills"));
         let ran = world.run(["remove", "one", "--dir", "skills"]);
-        assert!(ran.stderr.contains("`prowess undo one` brings it back"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`prowess undo one` restores it"), "{}", ran.stderr);
         assert_eq!(fs::read_dir(world.path("skills")).unwrap().count(), 0);
         let trash = world.path("home/.local/state/prowess/trash/skills");
         assert_eq!(fs::metadata(&trash).unwrap().permissions().mode() & 0o777, 0o700);

@@ -32,7 +32,7 @@ pub(super) fn log(findings: &[Finding], profile: Profile, root: &Path) -> Json {
             } },
             "invocations": [{ "executionSuccessful": true }],
             "originalUriBaseIds": { ROOT: {
-                "description": { "text": "The folder that was checked from." },
+                "description": { "text": "The folder in which the check was run." },
             } },
             "columnKind": "utf16CodeUnits",
             "results": results,

@@ -1,11 +1,11 @@
 const { evaluation, families, findings, standings, studied } = data;
 
 const STANDINGS = [
-  ["never_found", "Never found", "No request in its own words brings it among the first three, or not surely enough."],
+  ["never_found", "Never found", "No request in its own words ranks it among the first three with enough confidence."],
   ["contested", "Contested", "Other skills, or none, answer most requests in its own words."],
   ["found", "Found", "At least half of all requests in its own words match it."],
   ["for_people", "For people", "Only people can invoke it: no request matches it."],
-  ["hidden", "Hidden", "Another skill is taken for its name."],
+  ["hidden", "Hidden", "Another skill with its name is used."],
   ["not_in_use", "Not in use", "It is a draft, or disabled."],
 ];
 /** How many skills the heat map has at the most. */
@@ -67,7 +67,7 @@ function showOverview() {
   return [
     h("h2", {}, "Overview"),
     facts([number(data.skills), "skills"], [sure(data.threshold), "minimum confidence"]),
-    card("How skills fare with requests in their own words", "",
+    card("Results of requests in the skills' own words", "",
       h("div", { class: "standings", role: "img", "aria-label": there.map(([it, title]) => `${title}: ${standings[it]}`).join(", ") },
         there.map(([it]) => h("i", { class: kindOf(it), width: `${(standings[it] * 100) / all}%` }))),
       h("ul", { class: "legend" }, there.map(([it, title]) => h("li", { class: kindOf(it) }, h("span", { class: "dot" }), title, h("b", {}, number(standings[it])))))),
@@ -97,7 +97,7 @@ function showSkill(it, title) {
     it.probes.length > 0 && card("Requests in its own words", `first for ${it.won} of ${it.probes.length}`, table(
       [{ name: "Request" }, { name: "Place", class: "number" }, { name: "Confidence" }, { name: "First", class: "name" }, { name: "Confidence" }],
       it.probes.map((probe) => [probe.request, probe.rank ?? "–", meter(probe.confidence), skillLink(probe.first), meter(probe.first_confidence)]))),
-    it.thieves.length > 0 && card("Who takes them", "", table(
+    it.thieves.length > 0 && card("Skills that match instead", "", table(
       [{ name: "Skill", class: "name" }, { name: "Requests", class: "number" }, { name: "Ahead by", class: "number" }],
       it.thieves.map((thief) => [skillLink(thief.name), thief.takes, sure(thief.lead)]))),
     (it.shared.length > 0 || it.own.length > 0) && card("Words", "", words("shared with the first of them", it.shared), words("its own, hardly in any description yet", it.own)),
@@ -158,4 +158,4 @@ begin("Trigger lab", [
   [number(data.skills), "skills"], ...STANDINGS.filter(([it]) => standings[it]).map(([it, title]) => [number(standings[it]), title.toLowerCase(), it === "never_found" ? "bad" : ""]),
   families.length ? [number(families.length), families.length === 1 ? "family" : "families"] : null,
   evaluation.requests ? [`${number(evaluation.passed)} / ${number(evaluation.requests)}`, "evaluations passed", evaluation.holds ? "" : "bad"] : null,
-], [data.left_out && `The library is large: ${number(data.left_out)} skills that fare better are not on this page.`], "There is no skill.");
+], [data.left_out && `The library is large: ${number(data.left_out)} skills with better results are not on this page.`], "There are no skills.");

@@ -114,7 +114,7 @@ impl Desk {
         } else if is_removed {
             printer.line(format_args!("logged out of {label}"))?;
         } else {
-            printer.note(&format!("nobody is logged in to `{label}`"));
+            printer.note(&format!("not logged in to `{label}`"));
         }
         Ok(ExitStatus::Success)
     }
