@@ -135,7 +135,7 @@ impl AgentArgs {
         if let Some(tokens) = self.max_output.or(config.model.max_output.value) {
             agent = agent.with_max_output(tokens.get());
         }
-        let traced = self.traced()?.map(|it| it.without(secrets.clone()));
+        let traced = self.open_trace()?.map(|it| it.without(secrets.clone()));
         for trace in [traced, shown].into_iter().flatten() {
             agent = agent.with(trace);
         }
@@ -215,7 +215,7 @@ impl AgentArgs {
     }
 
     /// Returns the writer of the trace, if one was asked for.
-    fn traced(&self) -> Result<Option<Trace>> {
+    fn open_trace(&self) -> Result<Option<Trace>> {
         let Some(path) = &self.trace else { return Ok(None) };
         if !is_trace(path) {
             let message =
@@ -272,7 +272,7 @@ impl DryRunModel {
     }
 
     /// Returns the request that would have been sent.
-    pub(crate) fn asked(&self) -> Option<ChatRequest> {
+    pub(crate) fn recorded_request(&self) -> Option<ChatRequest> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

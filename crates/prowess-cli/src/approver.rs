@@ -22,7 +22,7 @@ use crate::{pending, printer, safe};
 pub(crate) fn approver(yes: bool) -> Arc<dyn Approver> {
     let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
     match (yes, is_terminal) {
-        (true, true) => Arc::new(Ahead(DiffShowing(ApproveAll), Person::default())),
+        (true, true) => Arc::new(FlagOrPerson(DiffShowing(ApproveAll), Person::default())),
         (true, false) => Arc::new(DiffShowing(ApproveAll)),
         (false, true) => Arc::new(Person::default()),
         (false, false) => Arc::new(DiffShowing(DenyAll)),
@@ -46,7 +46,7 @@ static NOTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// Approves by flag, and asks a person about everything that the flag does not cover.
 #[derive(Debug)]
-struct Ahead(DiffShowing<ApproveAll>, Person);
+struct FlagOrPerson(DiffShowing<ApproveAll>, Person);
 
 /// Reports what is refused because nobody could be asked.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl Approver for Person {
     }
 
     fn ask<'a>(&'a self, question: &'a Question) -> ApproverFuture<'a> {
-        let (one, shown, choices) = (self.0.clone(), shown(question), choices(question));
+        let (one, shown, choices) = (self.0.clone(), question_text(question), choices(question));
         let coverage = question.coverage.clone();
         Box::pin(async move {
             pending::all_shown().await;
@@ -95,7 +95,7 @@ impl Approver for Person {
     }
 }
 
-impl Approver for Ahead {
+impl Approver for FlagOrPerson {
     fn who(&self) -> &str {
         self.0.who()
     }
@@ -148,7 +148,7 @@ impl<A: Approver> Approver for DiffShowing<A> {
         if let Some(difference) = &question.difference {
             let (what, why) = (safe::line(&question.what), safe::line(&question.why));
             // It is short already, and marks its own omissions.
-            let difference = whole(difference);
+            let difference = safe_lines(difference);
             printer::tell(&format!("Approval is needed to {what}, because {why}:\n{difference}"));
         }
         self.0.ask(question)
@@ -156,28 +156,28 @@ impl<A: Approver> Approver for DiffShowing<A> {
 }
 
 /// Returns the text of a question: what would run or change, and what it could reach.
-fn shown(question: &Question) -> String {
+fn question_text(question: &Question) -> String {
     let Question { what, why, content, difference, files, given, place, diff, reach, .. } =
         question;
     let mut out = String::new();
     match (difference, content) {
-        (Some(difference), _) => out.push_str(&whole(difference)),
+        (Some(difference), _) => out.push_str(&safe_lines(difference)),
         (None, Some(content)) => {
-            out.push_str(&ends(content, place.as_deref()));
+            out.push_str(&abridge(content, place.as_deref()));
             if let Some(files) = files {
-                let _ = write!(out, "These files go with it:\n{}", whole(files));
+                let _ = write!(out, "These files go with it:\n{}", safe_lines(files));
             }
         }
         (None, None) => {}
     }
-    diff.iter().for_each(|it| out.push_str(&whole(it)));
+    diff.iter().for_each(|it| out.push_str(&safe_lines(it)));
     for line in reach {
-        let _ = writeln!(out, "  {}", safe::shown(&safe::line(line)));
+        let _ = writeln!(out, "  {}", safe::for_approval(&safe::line(line)));
     }
     if let Some(given) = given {
-        let _ = write!(out, "With this input:\n{}", whole(given));
+        let _ = write!(out, "With this input:\n{}", safe_lines(given));
     }
-    let (what, why) = (safe::shown(&safe::line(what)), safe::line(why));
+    let (what, why) = (safe::for_approval(&safe::line(what)), safe::line(why));
     let asked = format!("May prowess {what}? You are asked because {why}.");
     let _ = writeln!(out, "{}", printer::by_words(&asked));
     out
@@ -198,23 +198,23 @@ fn choices(question: &Question) -> String {
 }
 
 /// Returns a text that marks its own omissions, made safe for a terminal.
-fn whole(text: &str) -> String {
-    text.lines().map(|it| format!("  {}\n", safe::shown(it))).collect()
+fn safe_lines(text: &str) -> String {
+    text.lines().map(|it| format!("  {}\n", safe::for_approval(it))).collect()
 }
 
 /// Returns the beginning and the end of a text, made safe for a terminal, and where the whole can
 /// be read.
-fn ends(text: &str, place: Option<&Path>) -> String {
+fn abridge(text: &str, place: Option<&Path>) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let (head, tail) = LINES;
     if lines.len() <= head + tail {
-        return whole(text);
+        return safe_lines(text);
     }
     let left = lines.len() - head - tail;
     let see = place.map(|it| format!("; see `{}`", it.display())).unwrap_or_default();
     let (head, tail) = (lines[..head].join("\n"), lines[head + left..].join("\n"));
     let left = format!("… {left} lines are left out here{}", safe::line(&see));
-    format!("{}  {left}\n{}", whole(&head), whole(&tail))
+    format!("{}  {left}\n{}", safe_lines(&head), safe_lines(&tail))
 }
 
 /// Parses an answer; `None` if it is none of the choices.
@@ -273,10 +273,10 @@ mod tests {
         let long = "x\n".repeat(299) + "rm -rf z\n";
         let place = Some("/skills/x".into());
         let first = Question { difference: None, content: Some(long), place, ..question.clone() };
-        let first = super::shown(&first);
+        let first = super::question_text(&first);
         assert!(first.contains("… 100 lines are left out here; see `/skills/x`"), "{first}");
         assert!(first.contains("rm -rf z"), "{first}");
-        let shown = shown(&question);
+        let shown = question_text(&question);
         assert!(shown.contains("-echo one") && shown.contains("\\u{202e}two\\u{7}"), "{shown}");
         assert_eq!((shown.matches("-echo").count(), shown.matches("more lines").count()), (200, 0));
         assert!(shown.contains("\\u{1b}[2J"), "{shown}");

@@ -143,7 +143,7 @@ fn resource_json(resource: &Resource) -> ResourceJson<'_> {
 
 /// Returns findings in their order, with those of one rule about several files of a skill folded
 /// into one that has their number.
-fn folded<'f, 'p>(
+fn fold_findings<'f, 'p>(
     findings: impl IntoIterator<Item = &'f Finding>,
     folders: impl IntoIterator<Item = &'p Path>,
 ) -> Vec<Cow<'f, Finding>> {
@@ -205,7 +205,7 @@ fn show_entry(entry: &SkillRecord, shelf: &TargetStore, printer: &mut Printer) -
 }
 
 /// Reports why a store refused an operation, with a hint.
-fn refused(error: StoreError, printer: &mut Printer) -> ExitStatus {
+fn report_store_error(error: StoreError, printer: &mut Printer) -> ExitStatus {
     let (hint, status) =
         (error.hint(), if error.is_fault() { ExitStatus::Failure } else { ExitStatus::Error });
     printer.error(&error.into());
@@ -215,9 +215,13 @@ fn refused(error: StoreError, printer: &mut Printer) -> ExitStatus {
     status
 }
 
-/// Like [`refused`], for a skill that should be in the store; names its path if it is somewhere
+/// Like [`report_store_error`], for a skill that should be in the store; names its path if it is somewhere
 /// else.
-fn missing(error: StoreError, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
+fn report_missing_skill(
+    error: StoreError,
+    global: &Global,
+    printer: &mut Printer,
+) -> Result<ExitStatus> {
     let elsewhere = match &error {
         StoreError::NoSuchSkill { name, .. } => {
             let library = context::library(global, printer)?;
@@ -225,7 +229,7 @@ fn missing(error: StoreError, global: &Global, printer: &mut Printer) -> Result<
         }
         _ => None,
     };
-    let status = refused(error, printer);
+    let status = report_store_error(error, printer);
     if let Some(directory) = elsewhere {
         let directory = directory.display();
         printer.hint(&format!("it is in `{directory}`; use `--dir {directory}`"));
@@ -235,7 +239,7 @@ fn missing(error: StoreError, global: &Global, printer: &mut Printer) -> Result<
 
 /// Warns about the fields of a skill that is about to be executed: they may not mean what their
 /// author meant.
-fn noticed(library: &Library, skill: &Skill, printer: &mut Printer) {
+fn warn_about_fields(library: &Library, skill: &Skill, printer: &mut Printer) {
     let own = library.findings().iter().filter(|it| *it.path == *skill.origin.path);
     own.filter(|it| it.rule.code == "field-type").for_each(|it| printer.finding(it));
 }

@@ -20,7 +20,7 @@ use crate::{
     connection, context,
     host::LimitArgs,
     printer::Printer,
-    safe, sessions as kept,
+    safe, sessions as session_files,
     toolbox::{Caller, toolbox},
 };
 
@@ -68,7 +68,10 @@ pub(crate) fn resources() -> ArgValueCandidates {
 /// Completes the saved sessions.
 pub(crate) fn sessions() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
-        kept::past().iter().filter_map(|it| offer(&it.name, &it.begins)).collect()
+        session_files::saved_sessions()
+            .iter()
+            .filter_map(|it| offer(&it.name, &it.begins))
+            .collect()
     })
 }
 

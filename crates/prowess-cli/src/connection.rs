@@ -73,7 +73,7 @@ impl ModelArgs {
         printer: &mut Printer,
     ) -> Result<Arc<dyn Model>, CliError> {
         let set = &config.model;
-        let Some(speech) = self.speech(set)? else { return Err(nobody(command)) };
+        let Some(speech) = self.speech(set)? else { return Err(no_model_error(command)) };
         let Speech::With(provider) = speech else { return self.scripted() };
         let base_url = self.base_url(provider, set);
         let key = self.key(provider, set)?;
@@ -99,7 +99,10 @@ impl ModelArgs {
 
     /// Like [`model`](Self::model) without its key, to show what it would be sent; `None` if none
     /// is configured.
-    pub(crate) fn shown(&self, config: &Config) -> Result<Option<Arc<dyn Model>>, CliError> {
+    pub(crate) fn model_without_key(
+        &self,
+        config: &Config,
+    ) -> Result<Option<Arc<dyn Model>>, CliError> {
         let set = &config.model;
         let provider = match self.speech(set)? {
             None => return Ok(None),
@@ -290,7 +293,7 @@ impl Line {
 }
 
 /// Returns the error that no model is configured, with ways to configure one for this command.
-fn nobody(command: &str) -> CliError {
+fn no_model_error(command: &str) -> CliError {
     let typed = if command == "ask" { "prowess ask …" } else { "prowess chat" };
     let fault = CliError::unable("no model is configured")
         .hint(format!("with an OpenAI key: `OPENAI_API_KEY=… {typed}`"))

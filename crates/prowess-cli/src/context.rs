@@ -54,7 +54,7 @@ pub(crate) fn embedding_library(
     let options = Options { embedder: embedder.transpose()?, ..options(&config, global) };
     find_typed(global)?;
     let (library, options) = load_or_bundled(&config, options, printer)?;
-    say_where(&config, &options, &library, printer);
+    note_sources(&config, &options, &library, printer);
     Ok(library)
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn live_library(
     let resources = if is_watched { Listing::AtOnce } else { Listing::OnDemand };
     let mut options = Options { watch: is_watched, resources, ..options(&config, global) };
     find_typed(global)?;
-    passed_over(&config, printer);
+    note_ignored_settings(&config, printer);
     let mut live_library = Arc::new(LiveLibrary::start(&options)?);
     // A watched directory may be empty now and have skills later.
     let is_searched = !is_watched && !options.directories.is_empty();
@@ -77,11 +77,11 @@ pub(crate) fn live_library(
         options = bundled_instead(options);
         live_library = Arc::new(LiveLibrary::start(&options)?);
     }
-    say_where(&config, &options, &live_library.library(), printer);
-    tell_missing(&live_library.library(), printer);
+    note_sources(&config, &options, &live_library.library(), printer);
+    warn_missing(&live_library.library(), printer);
     match live_library.watching() {
-        Watching::Polling(why) => tell_polling(&why, printer),
-        Watching::Notified => tell_polling_later(&live_library, Printer::new(global)),
+        Watching::Polling(why) => note_polling(&why, printer),
+        Watching::Notified => note_polling_later(&live_library, Printer::new(global)),
         Watching::Off => {}
     }
     Ok(live_library)
@@ -91,21 +91,21 @@ pub(crate) fn live_library(
 pub(crate) fn provider(global: &Global, printer: &mut Printer) -> Result<Arc<dyn SkillProvider>> {
     if config(global)?.skill.watch.value {
         let live_library = live_library(global, true, printer)?;
-        tell_left_out(&live_library.library(), printer);
+        note_left_out(&live_library.library(), printer);
         return Ok(live_library);
     }
     let library = library(global, printer)?;
-    tell_left_out(&library, printer);
+    note_left_out(&library, printer);
     Ok(Arc::new(Arc::new(library)))
 }
 
 /// Notes that directories are polled for changes, because the system cannot report them.
-fn tell_polling(why: &str, printer: &mut Printer) {
+fn note_polling(why: &str, printer: &mut Printer) {
     printer.warning(&format!("polling for changes, because {why}"));
 }
 
 /// Notes the same as soon as polling begins.
-fn tell_polling_later(live_library: &Arc<LiveLibrary>, mut printer: Printer) {
+fn note_polling_later(live_library: &Arc<LiveLibrary>, mut printer: Printer) {
     let live_library = Arc::downgrade(live_library);
     let wait = move || {
         while let Some(live_library) = live_library.upgrade() {
@@ -114,7 +114,7 @@ fn tell_polling_later(live_library: &Arc<LiveLibrary>, mut printer: Printer) {
                 live_library.wait_watching(&Watching::Notified, patience)
             {
                 printer.progress_ends();
-                return tell_polling(&why, &mut printer);
+                return note_polling(&why, &mut printer);
             }
         }
     };
@@ -140,7 +140,7 @@ pub(crate) fn library_for(
     }
     find_typed(global)?;
     let (library, options) = load_or_bundled(&config, options, printer)?;
-    say_where(&config, &options, &library, printer);
+    note_sources(&config, &options, &library, printer);
     Ok((library, name))
 }
 
@@ -220,7 +220,7 @@ fn here(global: &Global) -> Vec<Directory> {
 }
 
 /// Notes where skills come from if no directory is configured.
-fn say_where(config: &Config, options: &Options, library: &Library, printer: &mut Printer) {
+fn note_sources(config: &Config, options: &Options, library: &Library, printer: &mut Printer) {
     let enabled = &config.skill.enabled;
     if !enabled.value {
         printer.note(&format!("skills are switched off by `skill.enabled` ({})", enabled.origin));
@@ -332,14 +332,14 @@ fn load_or_bundled(
 }
 
 /// Leaks a library, because freeing it at the end of the process takes longer.
-pub(crate) fn to_the_end(library: Library) -> &'static Library {
+pub(crate) fn leak(library: Library) -> &'static Library {
     Box::leak(Box::new(library))
 }
 
 fn load(config: &Config, options: &Options, printer: &mut Printer) -> Result<Library> {
-    passed_over(config, printer);
+    note_ignored_settings(config, printer);
     let library = printer.during("reading skills", || Library::load(options))?;
-    tell_missing(&library, printer);
+    warn_missing(&library, printer);
     Ok(library)
 }
 
@@ -349,7 +349,7 @@ pub(crate) fn index(library: &Library, printer: &mut Printer) {
     printer.during(&what, || matches(library, "", 0));
 }
 
-fn tell_missing(library: &Library, printer: &mut Printer) {
+fn warn_missing(library: &Library, printer: &mut Printer) {
     for finding in library.findings().iter().filter(|it| is_missing(it)) {
         printer.finding(finding);
         if !printer.quiet {
@@ -440,13 +440,13 @@ pub(crate) fn options(config: &Config, global: &Global) -> Options {
     }
     if options.directories.is_empty() && options.sources.is_empty() {
         let has_others = is_named(config) || global.leaves_out_skills;
-        options.sources.push(if has_others { nothing() } else { bundled() });
+        options.sources.push(if has_others { empty_source() } else { bundled() });
     }
     options
 }
 
 /// Returns a source without skills.
-fn nothing() -> Arc<dyn Source> {
+fn empty_source() -> Arc<dyn Source> {
     Arc::new(Memory::new(Scope::Project, "", <[(&str, &[u8]); 0]>::default()))
 }
 
@@ -500,7 +500,7 @@ impl TargetStore {
 /// one.
 pub(crate) fn shelf(global: &Global, printer: &mut Printer) -> Result<Option<TargetStore>> {
     let config = config(global)?;
-    passed_over(&config, printer);
+    note_ignored_settings(&config, printer);
     let directory = config.directories().into_iter().next();
     let set = |it: Directory| open(resolve(&it, global), it.scope);
     directory.map(set).transpose()
@@ -521,7 +521,7 @@ pub(crate) fn shelf_or_here(global: &Global, printer: &mut Printer) -> Result<Ta
 pub(crate) fn shelf_of(name: &str, global: &Global, printer: &mut Printer) -> Result<TargetStore> {
     let config = config(global)?;
     let library = Library::load(&options(&config, global))?;
-    let skill = called(&library, name);
+    let skill = find_by_name(&library, name);
     // A directory that is a skill itself is not a store.
     let is_named = |folder: &PathBuf| {
         directories(&config, global).iter().any(|it| resolve(it, global) == *folder)
@@ -536,7 +536,8 @@ pub(crate) fn shelf_of(name: &str, global: &Global, printer: &mut Printer) -> Re
 
 /// Returns the folder of a skill, even if the skill was left out.
 pub(crate) fn folder_of_skill(library: &Library, name: &str) -> Option<PathBuf> {
-    let folder = called(library, name).map(|it| it.folder().to_owned()).filter(|it| it.is_dir());
+    let folder =
+        find_by_name(library, name).map(|it| it.folder().to_owned()).filter(|it| it.is_dir());
     // A skill that could not be loaded has a finding, and a folder of its name.
     let broken = || {
         let folders = library.findings().iter().filter_map(|it| it.path.parent());
@@ -547,7 +548,7 @@ pub(crate) fn folder_of_skill(library: &Library, name: &str) -> Option<PathBuf> 
 }
 
 /// Returns a skill by name, even if it is hidden or disabled.
-fn called<'lib>(library: &'lib Library, name: &str) -> Option<&'lib Skill> {
+fn find_by_name<'lib>(library: &'lib Library, name: &str) -> Option<&'lib Skill> {
     library.get(name).or_else(|| library.all().find(|it| &*it.manifest.name == name))
 }
 
@@ -630,7 +631,7 @@ pub(crate) fn quoted(word: &str) -> String {
 }
 
 /// Notes which settings files were ignored, and which settings of a project's file.
-pub(crate) fn passed_over(config: &Config, printer: &mut Printer) {
+pub(crate) fn note_ignored_settings(config: &Config, printer: &mut Printer) {
     for (path, why) in &config.passed_over {
         let path = path.display();
         printer.warning(&format!("ignored `{path}`: {why}; use `--config` to read it"));
@@ -697,7 +698,7 @@ pub(crate) fn nearest_skill<'l>(library: &'l Library, name: &str) -> Option<&'l 
 
 /// Notes in one line which skills were left out, with reasons, for commands that would have used
 /// them.
-pub(crate) fn tell_left_out(library: &Library, printer: &mut Printer) {
+pub(crate) fn note_left_out(library: &Library, printer: &mut Printer) {
     /// The number of skills named.
     const NAMED: usize = 3;
     let left_out = library.left_out();

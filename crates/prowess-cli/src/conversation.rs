@@ -150,7 +150,7 @@ impl Conversation {
     }
 
     /// Returns a signal that has come since the last call: to interrupt, or to terminate.
-    pub(crate) fn heard(&mut self) -> Option<TurnEnd> {
+    pub(crate) fn take_signal(&mut self) -> Option<TurnEnd> {
         let Self { runtime, signals, .. } = self;
         runtime.block_on(async {
             tokio::select! {
@@ -260,7 +260,7 @@ pub(crate) fn document(turned: &TurnEnd, conversation: &Conversation) -> Json {
 }
 
 /// Returns the exit status for the end of a turn.
-pub(crate) fn ended(turned: &TurnEnd) -> ExitStatus {
+pub(crate) fn exit_status(turned: &TurnEnd) -> ExitStatus {
     match turned {
         TurnEnd::Answered(answer) if answer.stop == StopReason::Filtered => ExitStatus::Failure,
         TurnEnd::Answered(_) | TurnEnd::Over => ExitStatus::Success,

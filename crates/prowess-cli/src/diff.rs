@@ -40,7 +40,7 @@ pub(crate) fn head(path: &str) -> String {
 
 /// Prepares a diff for a file or a program: `patch` and `git apply -p0` accept it, unless control
 /// characters had to be escaped.
-pub(crate) fn filed(diff: &str) -> String {
+pub(crate) fn for_file(diff: &str) -> String {
     const MARK: char = '\u{FEFF}';
     let mut out = String::new();
     for line in diff.split_terminator('\n') {
@@ -53,7 +53,7 @@ pub(crate) fn filed(diff: &str) -> String {
 }
 
 /// Prepares a diff for a terminal.
-pub(crate) fn shown(diff: &str, colored: bool) -> String {
+pub(crate) fn for_terminal(diff: &str, colored: bool) -> String {
     let mut out = String::new();
     for (number, line) in diff.split_terminator('\n').enumerate() {
         let style = match line.as_bytes().first() {
@@ -77,8 +77,8 @@ mod tests {
     #[test]
     fn changes_are_coloured_and_nothing_in_them_moves_the_cursor() {
         let diff = diff("a", "x\n-- \x1b[2J\n", "x\ny\r\n", 0);
-        assert_eq!(shown(&diff, false), "--- a\n+++ a\n@@ -2 +2 @@\n--- \\u{1b}[2J\n+y\n");
-        let colored = shown(&diff, true);
+        assert_eq!(for_terminal(&diff, false), "--- a\n+++ a\n@@ -2 +2 @@\n--- \\u{1b}[2J\n+y\n");
+        let colored = for_terminal(&diff, true);
         let lines: Vec<&str> = colored.lines().collect();
         assert_eq!(lines[3..], ["\u{1b}[31m--- \\u{1b}[2J\u{1b}[0m", "\u{1b}[32m+y\u{1b}[0m"]);
     }

@@ -162,7 +162,7 @@ impl LimitArgs {
     fn environment(&self, config: &Config) -> Result<BTreeMap<String, String>, Box<Outcome>> {
         let mut environment = BTreeMap::new();
         for name in &self.env {
-            if let Some(why) = unfit(name) {
+            if let Some(why) = why_not_passed(name) {
                 let message = format!("the variable `{name}` is not passed on: {why}");
                 return Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, message)));
             }
@@ -327,7 +327,7 @@ fn logins() -> Option<Logins> {
 }
 
 /// Returns a library without the skills that the policy denies, and prints their number on stderr.
-pub(crate) fn shown(library: Library, config: &Config, printer: &mut Printer) -> Library {
+pub(crate) fn without_denied(library: Library, config: &Config, printer: &mut Printer) -> Library {
     if config.policy.rules.value.is_empty() {
         return library;
     }
@@ -342,7 +342,7 @@ pub(crate) fn shown(library: Library, config: &Config, printer: &mut Printer) ->
 }
 
 /// Returns the reason why a variable cannot be passed on, whatever its value.
-fn unfit(name: &str) -> Option<&'static str> {
+fn why_not_passed(name: &str) -> Option<&'static str> {
     if name.contains('=') {
         return Some("`--env` takes only a name; the value comes from the environment");
     }

@@ -54,11 +54,11 @@ impl SkillNeeds {
     }
 
     /// Prints one line each for the needs, the missing ones, and those that were not understood.
-    pub(crate) fn tell(&self, name: &str, printer: &mut Printer) {
-        if let Some(needed) = self.needed() {
+    pub(crate) fn print(&self, name: &str, printer: &mut Printer) {
+        if let Some(needed) = self.describe_needs() {
             printer.note(&needed);
         }
-        if let Some(missing) = self.lacked() {
+        if let Some(missing) = self.describe_missing() {
             let hint = self.hint(name).map(|it| format!("; {}", printer.led(&it)));
             printer.warning(&format!("{missing}{}", hint.unwrap_or_default()));
         }
@@ -72,7 +72,7 @@ impl SkillNeeds {
     }
 
     /// Returns a sentence with the needs; `None` for a skill that needs only a shell.
-    pub(crate) fn needed(&self) -> Option<String> {
+    pub(crate) fn describe_needs(&self) -> Option<String> {
         let mut words: Vec<String> = Vec::new();
         let scripts = self.needs.scripts.iter().map(|it| &it.interpreter);
         let interpreters = scripts.filter(|it| it.runtime != Runtime::Shell);
@@ -98,7 +98,7 @@ impl SkillNeeds {
     }
 
     /// Returns a sentence with the missing needs; optional ones do not count.
-    pub(crate) fn lacked(&self) -> Option<String> {
+    pub(crate) fn describe_missing(&self) -> Option<String> {
         let mut words: Vec<String> = Vec::new();
         for missing in self.missing.iter().filter(|it| !it.is_optional) {
             let guess = if missing.is_guessed { ", a guess from an import" } else { "" };

@@ -128,7 +128,7 @@ pub(crate) async fn prepare(
                 printer.note(&format!("it would install {packages} from {from}"));
             }
             let flag = if choice.is_server { "--server " } else { "" };
-            let status = say(&error, &format!("{flag}{name}"), printer);
+            let status = report_error(&error, &format!("{flag}{name}"), printer);
             // Without an installer nobody is asked.
             let is_declined = match error {
                 PrepareError::Refused { .. } => true,
@@ -160,7 +160,8 @@ pub(crate) async fn connect(
         Err(outcome) if yes => outcome,
         connected => return Ok(connected),
     };
-    let Some((preparer, recipe)) = preparer.and_then(|it| Some((it, lacking(it, set)?))) else {
+    let Some((preparer, recipe)) = preparer.and_then(|it| Some((it, missing_packages(it, set)?)))
+    else {
         return Ok(Err(outcome));
     };
     let choice = PrepareChoice { yes, is_server: true, ..PrepareChoice::default() };
@@ -175,7 +176,7 @@ pub(crate) async fn connect(
 }
 
 /// Returns the packages that a server fetches, unless they are installed.
-fn lacking(preparer: &Preparer, set: &ServerSetting) -> Option<Recipe> {
+fn missing_packages(preparer: &Preparer, set: &ServerSetting) -> Option<Recipe> {
     let Transport::Program(program) = &set.description.transport else { return None };
     let command = program.packages()?.ok()?;
     let recipe = command.recipe(&preparer.search).ok()?;
@@ -235,7 +236,7 @@ fn line(chunk: &Chunk) -> Option<String> {
 }
 
 /// Reports why an environment was not prepared, with a hint.
-fn say(error: &PrepareError, name: &str, printer: &mut Printer) -> ExitStatus {
+fn report_error(error: &PrepareError, name: &str, printer: &mut Printer) -> ExitStatus {
     let cause = std::error::Error::source(error).map(|it| format!(": {it}")).unwrap_or_default();
     printer.fault(&safe::line(&format!("{error}{cause}")));
     let name = safe::line(name).into_owned();

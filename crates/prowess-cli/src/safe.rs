@@ -24,7 +24,7 @@ pub(crate) fn lines(text: &str) -> Cow<'_, str> {
 }
 
 /// Like [`lines`], for text to be approved: nothing in it is joined, blank or pushed out of sight.
-pub(crate) fn shown(text: &str) -> String {
+pub(crate) fn for_approval(text: &str) -> String {
     let plain = escaped(text, |c, _| match c {
         '\n' | '\t' => None,
         c if is_hidden(c) || is_blank(c) => Some(format!("\\u{{{:x}}}", u32::from(c))),
@@ -192,9 +192,9 @@ mod tests {
     fn nothing_reaches_the_terminal_that_moves_its_cursor() {
         assert_eq!(line("a\x1b[2Jb\r\nc\u{202e}d"), "a\\u{1b}[2Jb  c\\u{202e}d");
         assert_eq!(lines("a\nb\x07"), "a\nb\\u{7}");
-        assert_eq!(shown("a\u{2800}\u{fe0f}\u{a0}b"), "a\\u{2800}\\u{fe0f}\\u{a0}b");
+        assert_eq!(for_approval("a\u{2800}\u{fe0f}\u{a0}b"), "a\\u{2800}\\u{fe0f}\\u{a0}b");
         let pushed = format!("    ls{}; rm x", " ".repeat(500));
-        assert_eq!(shown(&pushed), "    ls⟨500 spaces⟩; rm x");
+        assert_eq!(for_approval(&pushed), "    ls⟨500 spaces⟩; rm x");
         assert_eq!(json("\"\u{202e}\u{9b}\u{e0041}\""), "\"\\u202e\\u009b\\udb40\\udc41\"");
     }
 

@@ -21,7 +21,7 @@ use crate::{cli_error::CliError, completion, host, input, printer::Printer};
 /// The options that choose a session.
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Session")]
-pub(crate) struct Which {
+pub(crate) struct SessionArgs {
     /// Save the conversation under this name, or in this file if it contains `/` or ends in `.jsonl`; continue it
     /// if it exists
     #[arg(long, value_name = "NAME", conflicts_with = "resume", add = completion::sessions())]
@@ -45,7 +45,7 @@ pub(crate) struct OpenSession {
 
 impl OpenSession {
     /// Creates a session in memory only.
-    fn unkept(session: Session) -> Self {
+    fn in_memory(session: Session) -> Self {
         Self { session, name: None, fresh: None }
     }
 
@@ -60,7 +60,7 @@ impl OpenSession {
 
 /// A saved session.
 #[derive(Debug)]
-pub(crate) struct Past {
+pub(crate) struct SavedSession {
     pub(crate) name: String,
     /// The time of its last message.
     pub(crate) changed: SystemTime,
@@ -76,7 +76,7 @@ const WORDS: usize = 80;
 const LONGEST: usize = 100;
 const ENDING: &str = ".jsonl";
 
-impl Which {
+impl SessionArgs {
     /// Returns the file named on the command line; all other sessions are protected anyway.
     pub(crate) fn file(&self) -> Option<PathBuf> {
         let name = self.session.as_ref().or(self.resume.as_ref())?;
@@ -111,18 +111,18 @@ impl Which {
     /// Opens the session named on the command line; a new one if none was named.
     pub(crate) fn open(&self, keep: usize, printer: &mut Printer) -> Result<OpenSession> {
         if self.no_session {
-            return Ok(OpenSession::unkept(Session::new("none")));
+            return Ok(OpenSession::in_memory(Session::new("none")));
         }
         match (self.session.as_deref(), self.resume.as_deref()) {
             (Some(name), _) => opened(&path(name)?, name),
             (None, Some("")) => {
-                let name = last().ok_or_else(nothing)?;
+                let name = latest().ok_or_else(no_session_error)?;
                 opened(&path(&name)?, &name)
             }
             (None, Some(name)) => {
                 let path = path(name)?;
                 if !path.is_file() {
-                    return Err(missing(name).into());
+                    return Err(unknown_session_error(name).into());
                 }
                 opened(&path, name)
             }
@@ -131,12 +131,12 @@ impl Which {
     }
 }
 
-impl Which {
+impl SessionArgs {
     /// Reads the messages of a session without opening it for writing.
-    pub(crate) fn replayed(&self) -> Result<OpenSession> {
+    pub(crate) fn replay(&self) -> Result<OpenSession> {
         let name = match (&self.session, self.resume.as_deref()) {
-            (None, None) => return Ok(OpenSession::unkept(Session::new("none"))),
-            (None, Some("")) => last().ok_or_else(nothing)?,
+            (None, None) => return Ok(OpenSession::in_memory(Session::new("none"))),
+            (None, Some("")) => latest().ok_or_else(no_session_error)?,
             (Some(name), _) => name.clone(),
             (None, Some(name)) => name.to_owned(),
         };
@@ -146,7 +146,7 @@ impl Which {
                 String::new()
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(missing(&name).into());
+                return Err(unknown_session_error(&name).into());
             }
             text => text.with_context(|| format!("cannot read `{}`", path.display()))?,
         };
@@ -156,7 +156,7 @@ impl Which {
         let session = Session::replay(&name, &lines);
         session
             .with_context(|| format!("cannot resume the session `{name}`"))
-            .map(OpenSession::unkept)
+            .map(OpenSession::in_memory)
     }
 }
 
@@ -165,22 +165,22 @@ impl Which {
 pub(crate) fn fresh(keep: usize, printer: &mut Printer) -> OpenSession {
     let when: String = timestamp().chars().filter(char::is_ascii_alphanumeric).collect();
     if keep == 0 {
-        return OpenSession::unkept(Session::new(when));
+        return OpenSession::in_memory(Session::new(when));
     }
     let why = match directory() {
         None => "there is no home directory".to_owned(),
-        Some(_) => match begun(&when, keep) {
+        Some(_) => match begin(&when, keep) {
             Ok(kept) => return kept,
             Err(error) => format!("{error:#}"),
         },
     };
     printer.warning(&format!("this session is not saved: {why}"));
     printer.hint("use `--no-session` to hide this, or set `XDG_STATE_HOME` to another directory");
-    OpenSession::unkept(Session::new(when))
+    OpenSession::in_memory(Session::new(when))
 }
 
 /// Begins a session in a file.
-fn begun(when: &str, keep: usize) -> Result<OpenSession> {
+fn begin(when: &str, keep: usize) -> Result<OpenSession> {
     let mut names = (1_u64..).map(|number| format!("{when}-{}", number * u64::from(process::id())));
     let name = names.find(|it| path(it).is_ok_and(|it| !it.exists())).unwrap_or_default();
     let path = path(&name)?;
@@ -191,8 +191,8 @@ fn begun(when: &str, keep: usize) -> Result<OpenSession> {
 
 /// Removes the oldest sessions with generated names, unless they are open.
 fn prune(keep: usize) {
-    let mut unnamed: Vec<_> = kept().into_iter().filter(|it| is_unnamed(it)).collect();
-    unnamed.sort_by_key(|it| std::cmp::Reverse(changed(it)));
+    let mut unnamed: Vec<_> = session_names().into_iter().filter(|it| is_unnamed(it)).collect();
+    unnamed.sort_by_key(|it| std::cmp::Reverse(last_changed(it)));
     for path in unnamed.iter().skip(keep).filter_map(|it| path(it).ok()) {
         if Journal::open(&path).is_ok() {
             // A file that cannot be removed does no harm.
@@ -251,33 +251,33 @@ fn directory() -> Option<PathBuf> {
 }
 
 /// Returns the session with the newest message.
-fn last() -> Option<String> {
-    kept().into_iter().max_by_key(|it| changed(it))
+fn latest() -> Option<String> {
+    session_names().into_iter().max_by_key(|it| last_changed(it))
 }
 
 /// Returns the time of the last message of a session.
-fn changed(name: &str) -> Option<SystemTime> {
+fn last_changed(name: &str) -> Option<SystemTime> {
     let metadata = fs::metadata(directory()?.join(format!("{name}{ENDING}"))).ok()?;
     metadata.modified().ok()
 }
 
 /// Returns all saved sessions, the newest first.
-pub(crate) fn past() -> Vec<Past> {
+pub(crate) fn saved_sessions() -> Vec<SavedSession> {
     let past = |name: String| {
         let path = path(&name).ok()?;
         let metadata = fs::metadata(&path).ok()?;
         let changed = metadata.modified().ok()?;
-        Some(Past { begins: begins(&path), changed, bytes: metadata.len(), name })
+        Some(SavedSession { begins: first_request(&path), changed, bytes: metadata.len(), name })
     };
-    let mut all: Vec<Past> = kept().into_iter().filter_map(past).collect();
+    let mut all: Vec<SavedSession> = session_names().into_iter().filter_map(past).collect();
     all.sort_by_key(|it| Reverse(it.changed));
     all
 }
 
 /// Removes a session, unless it is open.
 pub(crate) fn remove(name: &str) -> Result<()> {
-    if !kept().iter().any(|it| it == name) {
-        return Err(missing(name).into());
+    if !session_names().iter().any(|it| it == name) {
+        return Err(unknown_session_error(name).into());
     }
     let path = path(name)?;
     let _one = opened(&path, name)?;
@@ -285,7 +285,7 @@ pub(crate) fn remove(name: &str) -> Result<()> {
 }
 
 /// Returns the beginning of the first request of a session.
-fn begins(path: &Path) -> String {
+fn first_request(path: &Path) -> String {
     let mut bytes = Vec::new();
     let file = input::open(path).ok();
     let _ = file.map(|it| it.take(READ).read_to_end(&mut bytes));
@@ -299,7 +299,7 @@ fn begins(path: &Path) -> String {
 }
 
 /// Returns the names of all saved sessions.
-fn kept() -> Vec<String> {
+fn session_names() -> Vec<String> {
     let entries = directory().and_then(|it| fs::read_dir(it).ok());
     let names =
         entries.into_iter().flatten().filter_map(|it| it.ok()?.file_name().into_string().ok());
@@ -309,12 +309,12 @@ fn kept() -> Vec<String> {
     names
 }
 
-fn nothing() -> CliError {
+fn no_session_error() -> CliError {
     CliError::typed("there is no session to continue")
 }
 
-fn missing(name: &str) -> CliError {
-    let kept = kept();
+fn unknown_session_error(name: &str) -> CliError {
+    let kept = session_names();
     let fault = CliError::typed(format!("there is no session `{name}`"));
     match nearest(name, kept.iter().map(String::as_str)) {
         Some(near) => fault.hint(format!("did you mean `{near}`?")),

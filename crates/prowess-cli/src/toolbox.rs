@@ -140,7 +140,9 @@ fn execute_sql(config: &Config, limits: RunLimits) -> Result<ExecuteSql> {
         SettingOrigin::File { path, .. } => path.parent(),
         _ => None,
     };
-    let open = |url: &Address| prowess_sql::open(&placed(url.as_str(), folder), access, privileges);
+    let open = |url: &Address| {
+        prowess_sql::open(&resolve_database(url.as_str(), folder), access, privileges)
+    };
     let database = config.sql.url.value.as_ref().map(open).transpose();
     let database = database.context("`sql.url` cannot be used")?;
     limit_sqlite_memory(limits.memory);
@@ -150,7 +152,7 @@ fn execute_sql(config: &Config, limits: RunLimits) -> Result<ExecuteSql> {
 }
 
 /// Resolves the file of a database address from the folder of the settings file.
-fn placed<'a>(address: &'a str, folder: Option<&Path>) -> Cow<'a, str> {
+fn resolve_database<'a>(address: &'a str, folder: Option<&Path>) -> Cow<'a, str> {
     let file = address.strip_prefix("sqlite:").map(|it| it.strip_prefix("//").unwrap_or(it));
     match (file, folder) {
         (Some(file), Some(folder)) if !file.starts_with(['/', ':']) && !file.is_empty() => {

@@ -62,7 +62,7 @@ pub(crate) fn acting_as<'a>(
 }
 
 /// Like [`acting`], for commands that only show what an agent would have, and ask nobody.
-pub(crate) fn shown(config: &Config, global: &Global, printer: &mut Printer) -> Global {
+pub(crate) fn trusted_only(config: &Config, global: &Global, printer: &mut Printer) -> Global {
     without_untrusted(config, global, Manner::Note, printer)
 }
 
@@ -247,8 +247,8 @@ fn may_act(
 fn ask(folder: &Path, directories: &[PathBuf]) -> Option<bool> {
     let question = format!(
         "This project has skills in {}. Skills can run scripts and give instructions to the agent. Do you trust `{}`?",
-        safe::shown(&safe::line(&listed(directories, folder))),
-        safe::shown(&safe::line(&folder.to_string_lossy())),
+        safe::for_approval(&safe::line(&listed(directories, folder))),
+        safe::for_approval(&safe::line(&folder.to_string_lossy())),
     );
     printer::confirm(&question).ok().flatten()
 }

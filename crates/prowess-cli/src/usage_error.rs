@@ -34,7 +34,7 @@ pub(crate) fn fault(error: &Error, words: &[String]) -> CliError {
     root.build();
     let command = typed(&root, words);
     let name = command.get_bin_name().unwrap_or("prowess");
-    let said = |kind| said(error, kind);
+    let said = |kind| context_strings(error, kind);
     let first = |kind| said(kind).into_iter().next().unwrap_or_default();
     let (argument, value) =
         (flag(&first(ContextKind::InvalidArg)), first(ContextKind::InvalidValue));
@@ -54,14 +54,14 @@ pub(crate) fn fault(error: &Error, words: &[String]) -> CliError {
             }
             let commands = command.get_subcommands().map(Command::get_name);
             let fault = CliError::unable(format!("unknown command `{typed}`"));
-            meant(fault, nearest(&typed, commands), help)
+            with_suggestion(fault, nearest(&typed, commands), help)
         }
         ErrorKind::UnknownArgument => {
             let flags = command.get_arguments().filter_map(clap::Arg::get_long);
             let near = argument.strip_prefix("--").and_then(|it| nearest(it, flags));
             let near = near.map(|it| format!("--{it}"));
             let fault = CliError::unable(format!("unexpected argument `{argument}`"));
-            meant(fault, near.as_deref(), help)
+            with_suggestion(fault, near.as_deref(), help)
         }
         ErrorKind::InvalidValue if value.is_empty() => listing(
             said(ContextKind::ValidValue),
@@ -120,7 +120,7 @@ fn typed<'c>(root: &'c Command, words: &[String]) -> &'c Command {
 }
 
 /// Returns the strings of an error's context.
-fn said(error: &Error, kind: ContextKind) -> Vec<String> {
+fn context_strings(error: &Error, kind: ContextKind) -> Vec<String> {
     match error.get(kind) {
         Some(ContextValue::String(text)) => vec![text.clone()],
         Some(ContextValue::Strings(texts)) => texts.clone(),
@@ -143,7 +143,7 @@ fn reason(error: &(dyn std::error::Error + 'static)) -> String {
     }
 }
 
-fn meant(fault: CliError, near: Option<&str>, help: String) -> CliError {
+fn with_suggestion(fault: CliError, near: Option<&str>, help: String) -> CliError {
     fault.hint(near.map_or(help, did_you_mean))
 }
 

@@ -21,7 +21,7 @@ use crate::{
     input,
     printer::Printer,
     safe,
-    sessions::Which,
+    sessions::SessionArgs,
 };
 
 /// Ask an agent, which loads matching skills, calls tools, and answers
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "dry_run")]
     events: bool,
     #[command(flatten)]
-    which: Which,
+    which: SessionArgs,
     #[command(flatten)]
     working: AgentArgs,
 }
@@ -79,10 +79,10 @@ pub(crate) fn run(
     conversation.end_at_second()?;
     let turned = conversation.turn(prompt, printer)?;
     let status = match view {
-        View::Events | View::Dry => conversation::ended(&turned),
+        View::Events | View::Dry => conversation::exit_status(&turned),
         View::Document => {
             printer.document(&conversation::document(&turned, &conversation))?;
-            conversation::ended(&turned)
+            conversation::exit_status(&turned)
         }
         View::Stream | View::Whole => {
             let name = conversation.kept.name.as_ref();
@@ -105,7 +105,7 @@ impl Args {
     /// Returns whether stdin has input that was not asked for.
     fn is_unread(&self) -> bool {
         let is_read =
-            self.asked().is_none_or(|it| it == "-") || self.file.iter().any(|it| it == "-");
+            self.typed_request().is_none_or(|it| it == "-") || self.file.iter().any(|it| it == "-");
         let stdin = io::stdin();
         !is_read
             && !stdin.is_terminal()
@@ -113,13 +113,13 @@ impl Args {
     }
 
     /// Returns the request on the command line.
-    fn asked(&self) -> Option<String> {
+    fn typed_request(&self) -> Option<String> {
         (!self.prompt.is_empty()).then(|| self.prompt.join(" "))
     }
 
     /// Returns the request with its attached texts; `None` to resume a session.
     fn prompt(&self) -> Result<Option<String>> {
-        let asked = self.asked();
+        let asked = self.typed_request();
         let from_stdin = self.file.iter().chain(&asked).filter(|it| *it == "-").count();
         if from_stdin > 1 {
             return Err(
@@ -170,16 +170,16 @@ fn dry_run(
     printer: &mut Printer,
 ) -> Result<ExitStatus> {
     let config = context::config(global)?;
-    let model = args.working.naming.shown(&config)?;
+    let model = args.working.naming.model_without_key(&config)?;
     let unasked = Arc::new(DryRunModel::new(model));
     let view = View::Dry;
     let stack =
         args.working.stack(unasked.clone(), args.which.file(), view, global, launcher, printer)?;
     invocable(prompt.as_deref(), &stack.provider.library())?;
-    let mut conversation = Conversation::new(stack, args.which.replayed()?, view, printer)?;
+    let mut conversation = Conversation::new(stack, args.which.replay()?, view, printer)?;
     let turned = conversation.turn(prompt, printer)?;
     let Conversation { stack, renderer, .. } = &conversation;
-    match (unasked.asked(), turned) {
+    match (unasked.recorded_request(), turned) {
         (Some(ask), _) => {
             let sent = DryRunReport {
                 ask: &ask,

@@ -39,8 +39,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let global = &context::with_paths(global, &args.paths);
     let config = context::config(global)?;
     let library = context::library(global, printer)?;
-    context::tell_left_out(&library, printer);
-    let library = host::shown(library, &config, printer);
+    context::note_left_out(&library, printer);
+    let library = host::without_denied(library, &config, printer);
     let vocabulary = context::vocabulary(args.model.as_deref(), &config);
     let format = match args.format {
         FormatName::Names => Format::Names,

@@ -25,7 +25,7 @@ use crate::{
     event_renderer::{EventRenderer, View, judged},
     printer::Printer,
     safe,
-    sessions::{self, OpenSession, Which},
+    sessions::{self, OpenSession, SessionArgs},
 };
 
 /// Chat with an agent
@@ -36,7 +36,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    which: Which,
+    which: SessionArgs,
     #[command(flatten)]
     working: AgentArgs,
 }
@@ -168,13 +168,13 @@ impl Chat {
         let Some(name) = command(text) else { return self.turn(Some(text.to_owned()), printer) };
         match name {
             "quit" | "exit" => return Ok(After::End),
-            "help" => tell(name, help(), printer)?,
-            "skills" => tell(name, self.skills(printer), printer)?,
-            "why" => tell(name, self.why(), printer)?,
-            "budget" => tell(name, self.budget(), printer)?,
+            "help" => print_answer(name, help(), printer)?,
+            "skills" => print_answer(name, self.skills(printer), printer)?,
+            "why" => print_answer(name, self.why(), printer)?,
+            "budget" => print_answer(name, self.budget(), printer)?,
             "trace" => {
                 let story = self.conversation.renderer.story.iter();
-                tell(name, story.map(|it| safe::line(it).into_owned()).collect(), printer)?;
+                print_answer(name, story.map(|it| safe::line(it).into_owned()).collect(), printer)?;
             }
             "clear" => {
                 self.conversation.close_servers(printer);
@@ -205,7 +205,7 @@ impl Chat {
         if printer.json {
             printer.json_line(&conversation::document(&turned, conversation))?;
             conversation.renderer.lines.clear();
-            self.last = conversation::ended(&turned);
+            self.last = conversation::exit_status(&turned);
         } else {
             self.last = report(&turned, None, &mut conversation.renderer, printer)?;
         }
@@ -277,7 +277,7 @@ impl Chat {
 }
 
 /// Prints the answer to a command.
-fn tell(command: &str, lines: Vec<String>, printer: &mut Printer) -> Result<()> {
+fn print_answer(command: &str, lines: Vec<String>, printer: &mut Printer) -> Result<()> {
     if printer.json {
         return printer.json_line(&json!({ "command": command, "lines": lines }));
     }
@@ -383,7 +383,7 @@ impl Lines {
         };
         let ending = conversation.interrupt_at_end()?;
         // A quick second interrupt is meant as such.
-        match conversation.heard() {
+        match conversation.take_signal() {
             Some(TurnEnd::Terminated) => return Ok(Input::End),
             Some(_) => return Ok(Input::Interrupt),
             None => {}
@@ -393,7 +393,7 @@ impl Lines {
         let read = editor.readline("> ");
         ending.abort();
         match read {
-            _ if matches!(conversation.heard(), Some(TurnEnd::Terminated)) => Ok(Input::End),
+            _ if matches!(conversation.take_signal(), Some(TurnEnd::Terminated)) => Ok(Input::End),
             Ok(line) => {
                 editor.add_history_entry(&*line)?;
                 Ok(Input::Line(line))

@@ -19,7 +19,7 @@ use prowess_shell::lint;
 use serde_json::json;
 
 use self::fix::{FixArgs, FixedFile};
-use super::{count, finding_json, folded};
+use super::{count, finding_json, fold_findings};
 use crate::{
     ExitStatus, arguments::Global, cli_error::CliError, context, printer::Printer, snippet, suggest,
 };
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let format = args.format(printer)?;
     let profile = Profile::from(global.profile);
     let config = context::config(global)?;
-    context::passed_over(&config, printer);
+    context::note_ignored_settings(&config, printer);
     let limits = config.options().limits;
     let mut paths = paths(args, global, &config, printer)?;
     if paths.is_empty() {
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let fixed = args.fix.fix.then(|| fix::all(&args.fix, &checked, profile, &limits, for_people));
     if !args.fix.dry_run && fixed.as_ref().is_some_and(|it| !it.is_empty()) {
         for Directory { path, .. } in &mut paths {
-            let moved = fixed.iter().flatten().find_map(|it| it.moved(path));
+            let moved = fixed.iter().flatten().find_map(|it| it.renamed_path(path));
             moved.into_iter().for_each(|it| *path = it);
         }
         // A path that was renamed by way of another path is checked by that one.
@@ -231,7 +231,7 @@ fn show(
     let least = if printer.verbose { Severity::Info } else { Severity::Warning };
     let shown = || checked.findings.iter().filter(|it| it.severity >= least);
     let all: Vec<Cow<'_, Finding>> = match is_folded {
-        true => folded(shown(), checked.files.iter().filter_map(|it| it.path.parent())),
+        true => fold_findings(shown(), checked.files.iter().filter_map(|it| it.path.parent())),
         false => shown().map(Cow::Borrowed).collect(),
     };
     for finding in &all {

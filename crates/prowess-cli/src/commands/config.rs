@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     if args.approve {
         return approve(&config, args.yes, printer);
     }
-    context::passed_over(&config, printer);
+    context::note_ignored_settings(&config, printer);
     let all = config.settings();
     let wanted = |it: &&ShownSetting| match args.key.as_deref() {
         None => true,

@@ -11,7 +11,7 @@ use prowess_runtime::{
 };
 use serde_json::Value as Json;
 
-use super::{refused, show_entry};
+use super::{report_store_error, show_entry};
 use crate::{
     ExitStatus, arguments::Global, cli_error::CliError, context, input, printer::Printer, trust,
 };
@@ -112,7 +112,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             }
             Ok(ExitStatus::Success)
         }
-        Err(error) => Ok(refused(error, printer)),
+        Err(error) => Ok(report_store_error(error, printer)),
     }
 }
 

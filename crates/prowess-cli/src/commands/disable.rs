@@ -1,7 +1,7 @@
 use anyhow::Result;
 use prowess_runtime::Store as _;
 
-use super::{missing, show_entry};
+use super::{report_missing_skill, show_entry};
 use crate::{ExitStatus, arguments::Global, completion, context, printer::Printer};
 
 /// Disable a skill without removing it
@@ -23,6 +23,6 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             ));
             Ok(ExitStatus::Success)
         }
-        Err(error) => missing(error, global, printer),
+        Err(error) => report_missing_skill(error, global, printer),
     }
 }

@@ -18,7 +18,7 @@ use self::{
     asked::{chosen, folder_of, plugin_of},
     document::document,
     matrix::matrix,
-    page::{needed, overview, section},
+    page::{overview, print_needs, section},
 };
 use crate::{
     ExitStatus,
@@ -98,7 +98,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             }
             section(skill, &checkup.crowded, printer)?;
             if let Some(needs) = needs_of(skill, global) {
-                needed(&skill.name, &needs, printer)?;
+                print_needs(&skill.name, &needs, printer)?;
             }
         }
         if let Some(plugin) = chosen.iter().find_map(|it| plugin_of(&it.path)) {
@@ -112,9 +112,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         }
     }
     printer.flush()?;
-    tell(&checkup, printer);
+    report_unexamined(&checkup, printer);
     if !is_asked {
-        tell_unjudged(&clients, printer);
+        note_unjudged(&clients, printer);
     }
     if let Some(plugins) = plugins(&surroundings).filter(|_| name.is_none()) {
         let plugins = plugins.display();
@@ -148,7 +148,7 @@ fn installed_or_all(surroundings: &Surroundings, printer: &mut Printer) -> Vec<&
 }
 
 /// Notes how many clients are known beside those that are judged.
-fn tell_unjudged(clients: &[&'static Client], printer: &mut Printer) {
+fn note_unjudged(clients: &[&'static Client], printer: &mut Printer) {
     let others = CLIENTS.len() - clients.len();
     if others > 0 {
         printer.note(&format!(
@@ -164,7 +164,7 @@ fn tell_unjudged(clients: &[&'static Client], printer: &mut Printer) {
 /// Returns the configured directories, without missing ones of presets.
 pub(super) fn configured(global: &Global, printer: &mut Printer) -> Result<Vec<Directory>> {
     let config = context::config(global)?;
-    context::passed_over(&config, printer);
+    context::note_ignored_settings(&config, printer);
     let mut directories = Vec::new();
     for directory in config.directories() {
         let path = absolute(&context::resolve(&directory, global))?;
@@ -222,7 +222,7 @@ fn no_client(name: &str) -> CliError {
 }
 
 /// Reports what could not be examined.
-fn tell(checkup: &Checkup, printer: &mut Printer) {
+fn report_unexamined(checkup: &Checkup, printer: &mut Printer) {
     let most = if printer.verbose { checkup.findings.len() } else { SHOWN };
     checkup.findings.iter().take(most).for_each(|it| printer.finding(it));
     if checkup.findings.len() > most {

@@ -1,7 +1,7 @@
 use anyhow::Result;
 use prowess_runtime::Store as _;
 
-use super::{missing, show_entry};
+use super::{report_missing_skill, show_entry};
 use crate::{ExitStatus, arguments::Global, completion, context, printer::Printer};
 
 /// Enable a skill
@@ -20,6 +20,6 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             printer.note(&format!("`{}` is active", args.name));
             Ok(ExitStatus::Success)
         }
-        Err(error) => missing(error, global, printer),
+        Err(error) => report_missing_skill(error, global, printer),
     }
 }

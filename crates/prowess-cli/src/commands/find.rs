@@ -98,8 +98,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let requests = args.queries.as_deref().map(open).transpose()?;
     let config = context::config(global)?;
     let library = context::embedding_library(global, args.embeddings.as_deref(), printer)?;
-    context::tell_left_out(&library, printer);
-    let library = context::to_the_end(host::shown(library, &config, printer));
+    context::note_left_out(&library, printer);
+    let library = context::leak(host::without_denied(library, &config, printer));
     let top = args.top.unwrap_or(if requests.is_some() { TOP.1 } else { TOP.0 });
     let Matching { strategy, threshold: activation, .. } = config.matching();
     // A search shows weak matches too, unless a threshold is set.

@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         printer.warning(&format!("`{above}` no longer applies here, because this file is nearer"));
     }
     // A problem with the file, such as that others can write it, is reported at once.
-    context::passed_over(&context::config(global)?, printer);
+    context::note_ignored_settings(&context::config(global)?, printer);
     printer.note("next: `prowess list` shows the skills, `prowess config` the settings");
     Ok(ExitStatus::Success)
 }

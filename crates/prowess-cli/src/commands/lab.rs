@@ -76,8 +76,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let folders: Vec<PathBuf> = folders.into_iter().map(PathBuf::from).collect();
     let global = &context::with_paths(global, &folders);
     let config = context::config(global)?;
-    let library = host::shown(context::library(global, printer)?, &config, printer);
-    let library = context::to_the_end(library);
+    let library = host::without_denied(context::library(global, printer)?, &config, printer);
+    let library = context::leak(library);
     let threshold = args.threshold.unwrap_or(config.matching.threshold.value);
     let lab = Lab { library, threshold: threshold.get() };
     if library.all().next().is_none() {
@@ -90,13 +90,13 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let queries = args.queries.as_deref().map(|it| anyhow::Ok((it, read(it)?))).transpose()?;
 
     context::index(library, printer);
-    let study = lab.study(&mut telling("skills", printer), is_chosen);
+    let study = lab.study(&mut progress_callback("skills", printer), is_chosen);
     let mut trials = printer.during("reading evaluations", || lab.evaluations(is_chosen));
     if let Some((path, bytes)) = &queries {
         let about = if let [one] = chosen[..] { Some(one) } else { None };
         trials.extend(lab.trials(bytes, path, about));
     }
-    let evaluation = lab.evaluate(trials.trials, &mut telling("requests", printer));
+    let evaluation = lab.evaluate(trials.trials, &mut progress_callback("requests", printer));
     printer.progress_ends();
 
     let least = args.min_pass.map_or(1.0, Ratio::get);
@@ -134,7 +134,7 @@ fn chosen<'lib>(library: &'lib Library, names: &[&String]) -> Result<Vec<&'lib S
 }
 
 /// Returns a callback that prints progress once the work has taken a while.
-fn telling(what: &str, printer: &mut Printer) -> impl FnMut(usize, usize) {
+fn progress_callback(what: &str, printer: &mut Printer) -> impl FnMut(usize, usize) {
     let start = Instant::now();
     move |done, all| {
         if start.elapsed() > LONG {

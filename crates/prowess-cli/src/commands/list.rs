@@ -11,7 +11,7 @@ use prowess::{Directory, Finding, Library, Profile, Severity, Skill};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::{FindingJson, ResourceJson, count, finding_json, folded, resource_json};
+use super::{FindingJson, ResourceJson, count, finding_json, fold_findings, resource_json};
 use crate::{
     ExitStatus,
     arguments::Global,
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     if args.watch {
         return follow::follow(args, global, printer);
     }
-    let library = context::to_the_end(context::library(global, printer)?);
+    let library = context::leak(context::library(global, printer)?);
     let tagged = |skill: &&Skill| args.tag.as_ref().is_none_or(|tag| skill.manifest.has_tag(tag));
     let skills: Vec<&Skill> = library.all().filter(tagged).collect();
     if printer.json {
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             printer.line(safe::line(&library.address(skill)))?;
         }
         printer.flush()?;
-        context::tell_left_out(library, printer);
+        context::note_left_out(library, printer);
     } else {
         print(library, &skills, args.tag.as_deref(), global, printer)?;
     }
@@ -218,7 +218,7 @@ fn summary(
         .all()
         .map(Skill::folder)
         .chain(library.left_out().iter().filter_map(|it| it.parent()));
-    let worth = folded(worth, folders);
+    let worth = fold_findings(worth, folders);
     for finding in worth.iter().take(most) {
         printer.finding(finding);
     }

@@ -26,7 +26,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
-    command: Option<Other>,
+    command: Option<McpCommand>,
     /// Maximum size in tokens of the list of skills in the server's instructions
     #[arg(long, value_name = "TOKENS", default_value_t = ServeOptions::default().budget)]
     budget: usize,
@@ -51,7 +51,7 @@ pub(crate) struct Args {
 
 /// The subcommands of `mcp`.
 #[derive(Debug, clap::Subcommand)]
-enum Other {
+enum McpCommand {
     Install(install::Args),
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn run(
     launcher: Launcher,
     printer: &mut Printer,
 ) -> Result<ExitStatus> {
-    if let Some(Other::Install(install)) = &args.command {
+    if let Some(McpCommand::Install(install)) = &args.command {
         if !args.is_bare() {
             let hint = "put the server's arguments after it, as in `-- --watch`";
             return Err(CliError::unable("`install` takes no serving flags").hint(hint).into());
@@ -98,7 +98,7 @@ pub(crate) fn run(
         false => global.clone(),
     };
     let live_library = context::live_library(&trusted, is_watched, printer)?;
-    context::tell_left_out(&live_library.library(), printer);
+    context::note_left_out(&live_library.library(), printer);
     if printer.verbose {
         let watched = if is_watched { ", and watching for changes" } else { "" };
         printer

@@ -2,7 +2,7 @@ use anyhow::Result;
 use prowess::{Finding, Manifest, Profile, Severity, check_text, render};
 use prowess_runtime::{Files, Store as _};
 
-use super::{refused, show_entry};
+use super::{report_store_error, show_entry};
 use crate::{ExitStatus, arguments::Global, context, printer::Printer};
 
 /// Create a skill to fill in: a folder with a template of `SKILL.md`
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             ));
             Ok(ExitStatus::Success)
         }
-        Err(error) => Ok(refused(error, printer)),
+        Err(error) => Ok(report_store_error(error, printer)),
     }
 }
 

@@ -73,7 +73,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let config = context::config(global)?;
     let authorizer = Arc::new(host::authorizer(&config, Arc::new(DenyAll)));
     let library = context::library(global, printer)?;
-    context::tell_left_out(&library, printer);
+    context::note_left_out(&library, printer);
     trust::note_untrusted(&config, global, printer);
     let library: Arc<dyn SkillProvider> = Arc::new(Arc::new(library));
     let library = PermittedSkills::new(library, authorizer.clone()).library();

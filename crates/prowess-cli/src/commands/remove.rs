@@ -2,7 +2,7 @@ use anyhow::Result;
 use prowess_runtime::Store as _;
 use serde_json::json;
 
-use super::{missing, show_entry};
+use super::{report_missing_skill, show_entry};
 use crate::{ExitStatus, arguments::Global, completion, context, printer::Printer, safe};
 
 /// Remove a skill with all its files; `undo` restores it
@@ -19,7 +19,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     // A folder that is not a valid skill can be removed too.
     let entry = shelf.store.get(name);
     if let Err(error) = shelf.store.delete(name) {
-        return missing(error, global, printer);
+        return report_missing_skill(error, global, printer);
     }
     match entry {
         Ok(entry) => show_entry(&entry, &shelf, printer)?,

@@ -26,7 +26,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use super::{count, not_in_use, noticed, tool};
+use super::{count, not_in_use, tool, warn_about_fields};
 use crate::{
     ExitStatus,
     approver::approver,
@@ -128,7 +128,7 @@ pub(crate) fn run(
             return Ok(input::status(&error));
         }
     };
-    skill.iter().for_each(|it| noticed(&library, it, printer));
+    skill.iter().for_each(|it| warn_about_fields(&library, it, printer));
     let mut authorizer = args.running.authorizer(&config);
     if !args.net.is_empty() {
         authorizer.policy.script_hosts = args.net.clone();
@@ -136,7 +136,7 @@ pub(crate) fn run(
     let ready = skill
         .ok_or_else(|| match is_untrusted(&args.name, global, &trusted, printer) {
             true => Box::new(untrusted(&args.name)),
-            false => Box::new(missing(&library, &args.name)),
+            false => Box::new(not_found(&library, &args.name)),
         })
         .and_then(|skill| Task::of(skill, args, json.as_deref()))
         .and_then(|task| {
@@ -150,7 +150,7 @@ pub(crate) fn run(
                 printer.warning("running without a sandbox, with all your permissions");
             }
             if printer.verbose {
-                task.say_what_runs_it(&executor, printer);
+                task.report_interpreter(&executor, printer);
             }
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let runtime = runtime.context("cannot start the async runtime")?;
@@ -232,7 +232,7 @@ impl Args {
     }
 
     /// Returns the arguments of a script, and the files it may read because they are arguments.
-    fn given(&self) -> ScriptArguments {
+    fn script_arguments(&self) -> ScriptArguments {
         let Ok(here) = env::current_dir() else { return self.arguments.clone().into() };
         let directory = self.directory();
         let mut arguments =
@@ -328,7 +328,8 @@ async fn carry_out(
             None => printer.note(&format!("step {} of {}: {}", step.step, plan.len(), step.tool)),
             Some(outcome) => {
                 let outcome = printer.outcome(outcome);
-                let told = tool::told(&outcome, false, printer).and_then(|()| printer.flush());
+                let told =
+                    tool::print_output(&outcome, false, printer).and_then(|()| printer.flush());
                 printed = std::mem::replace(&mut printed, Ok(())).and(told);
                 printer.refused(&outcome);
                 printer.network(&outcome);
@@ -379,7 +380,7 @@ enum RunTarget {
 
 impl Task {
     /// Returns the arguments, for the question of approval.
-    fn given(&self, arguments: &[OsString]) -> Value {
+    fn approved_input(&self, arguments: &[OsString]) -> Value {
         let parameters = self.parameters.values();
         if arguments.is_empty() {
             return Value::Object(parameters.clone());
@@ -447,7 +448,7 @@ impl Task {
     }
 
     /// Reports which interpreter a script runs with, and why.
-    fn say_what_runs_it(&self, executor: &Executor, printer: &mut Printer) {
+    fn report_interpreter(&self, executor: &Executor, printer: &mut Printer) {
         let RunTarget::Script(script) = &self.what else { return };
         let Some(program) = script.interpreter.first() else { return };
         // A missing interpreter is reported by the run.
@@ -507,7 +508,7 @@ fn untrusted(name: &str) -> Outcome {
         .hint("`prowess trust .` trusts it; `--trust-project` trusts it for this run")
 }
 
-fn missing(library: &Library, name: &str) -> Outcome {
+fn not_found(library: &Library, name: &str) -> Outcome {
     if let Some(finding) = library.why_left_out(name) {
         let message = format!("skill `{name}` was left out: {}", finding.message);
         return Outcome::bad(OutcomeStatus::Invalid, message).hint(&*finding.hint);
@@ -633,7 +634,7 @@ async fn attempt(
         let ended = match &task.what {
             RunTarget::Skill(entry) => executor.attempt(entry, parameters, delivery).await,
             RunTarget::Script(script) => {
-                executor.attempt_script(script, args.given(), parameters, delivery).await
+                executor.attempt_script(script, args.script_arguments(), parameters, delivery).await
             }
         };
         ended.map(|it| {
@@ -688,7 +689,7 @@ async fn authorize(
         RunTarget::Script(_) => Action::Execute(Box::new(entry.clone())),
     };
     let active = std::slice::from_ref(&task.manifest);
-    let given = task.given(&args.arguments);
+    let given = task.approved_input(&args.arguments);
     let requested = ActionRequest { tool: &tool, action: &action, active, given: Some(&given) };
     let difference = authorizer.authorize(&requested).await?;
     if args.running.unsandboxed && task.is_script() {
@@ -779,7 +780,7 @@ fn advise(
         let skill = skill.filter(|_| lacks_module);
         let needs = skill.map(|it| SkillNeeds::of(it, &host::interpreters(config)));
         let needs = needs.map(|it| it.of_script(args.script.as_deref().unwrap_or_default()));
-        if let Some(missing) = needs.as_ref().and_then(SkillNeeds::lacked) {
+        if let Some(missing) = needs.as_ref().and_then(SkillNeeds::describe_missing) {
             let installs = needs.as_ref().and_then(|it| it.hint(&args.name));
             let installs = installs.map(|it| format!("; {it}")).unwrap_or_default();
             printer.hint(&format!("{missing}{installs}"));
@@ -797,7 +798,7 @@ fn advise(
 }
 
 /// Completes the approving command of a hint with all arguments of this one.
-fn retyped(hint: &str) -> String {
+fn complete_hint(hint: &str) -> String {
     let mut pieces: Vec<String> = hint.split('`').map(str::to_owned).collect();
     let Some(command) = pieces.get_mut(1).filter(|it| it.starts_with("prowess run ")) else {
         return hint.to_owned();
@@ -821,7 +822,7 @@ fn show(
     printer: &mut Printer,
 ) -> anyhow::Result<()> {
     let mut outcome = printer.outcome(outcome);
-    outcome.hint = outcome.hint.as_deref().map(retyped);
+    outcome.hint = outcome.hint.as_deref().map(complete_hint);
     let outcome = &outcome;
     if printer.json {
         let kind = skill.map(|it| it.manifest.kind.as_str());

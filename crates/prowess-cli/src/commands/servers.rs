@@ -141,7 +141,7 @@ impl Desk {
                 true => documents.push(self.document(server, &visited)),
                 false => {
                     let list = ServerList { labels, with_parameters: label.is_some() };
-                    self.tell(server, list, &visited, printer)?;
+                    self.print(server, list, &visited, printer)?;
                 }
             }
         }
@@ -253,7 +253,7 @@ impl Desk {
     }
 
     /// Prints the contents of a server.
-    fn tell(
+    fn print(
         &self,
         set: &ServerSetting,
         ServerList { labels, with_parameters }: ServerList,
@@ -274,7 +274,7 @@ impl Desk {
             Err(outcome) => {
                 printer.flush()?;
                 printer.fault(outcome.message.as_deref().unwrap_or_default());
-                for line in printed(outcome).iter().flat_map(|it| it.lines()) {
+                for line in last_output(outcome).iter().flat_map(|it| it.lines()) {
                     printer.aside(&format!("  | {}", safe::line(line)));
                 }
                 outcome.hint.iter().for_each(|it| printer.hint(it));
@@ -333,7 +333,7 @@ impl Desk {
                 document["status"] = json!(outcome.status);
                 document["message"] = json!(outcome.message);
                 document["hint"] = json!(outcome.hint);
-                document["stderr"] = json!(printed(outcome));
+                document["stderr"] = json!(last_output(outcome));
             }
         }
         document
@@ -401,7 +401,7 @@ fn widest<'t>(texts: impl Iterator<Item = &'t str>) -> usize {
 }
 
 /// Returns the end of a server's output, with secrets redacted.
-fn printed(outcome: &Outcome) -> Option<String> {
+fn last_output(outcome: &Outcome) -> Option<String> {
     outcome.stderr.as_ref().map(|it| mask(&it.text).into_owned())
 }
 

@@ -8,7 +8,7 @@ use crate::{
     ExitStatus, completion, host,
     printer::Printer,
     safe,
-    sessions::{self, Past},
+    sessions::{self, SavedSession},
 };
 
 /// List saved sessions, newest first, or remove some
@@ -25,7 +25,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {
     match args.remove_older {
         Some(time) => {
-            let old = sessions::past().into_iter().filter(|it| age(it) > time);
+            let old = sessions::saved_sessions().into_iter().filter(|it| age(it) > time);
             remove(&old.map(|it| it.name).collect::<Vec<_>>(), printer)
         }
         None if args.remove.is_empty() => list(printer),
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {
 }
 
 fn list(printer: &mut Printer) -> Result<ExitStatus> {
-    let past = sessions::past();
+    let past = sessions::saved_sessions();
     if printer.json {
         printer.document(&json!({ "sessions": past.iter().map(json).collect::<Vec<_>>() }))?;
         return Ok(ExitStatus::Success);
@@ -72,7 +72,7 @@ fn remove(names: &[String], printer: &mut Printer) -> Result<ExitStatus> {
     Ok(ExitStatus::Success)
 }
 
-fn json(past: &Past) -> Json {
+fn json(past: &SavedSession) -> Json {
     json!({
         "name": past.name,
         "age_seconds": age(past).as_secs(),
@@ -82,7 +82,7 @@ fn json(past: &Past) -> Json {
 }
 
 /// Returns the time since the last message.
-fn age(past: &Past) -> Duration {
+fn age(past: &SavedSession) -> Duration {
     SystemTime::now().duration_since(past.changed).unwrap_or_default()
 }
 

@@ -93,6 +93,6 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         let enable = printer.led(&format!("`prowess enable {name}`"));
         printer.note(&format!("`{name}` is {status}; {enable} enables it"));
     }
-    needs.tell(&skill.manifest.name, printer);
+    needs.print(&skill.manifest.name, printer);
     Ok(ExitStatus::Success)
 }

@@ -9,7 +9,7 @@ use prowess_runtime::{
 };
 use serde_json::{Value, json};
 
-use super::{not_in_use, noticed, run::parameters};
+use super::{not_in_use, run::parameters, warn_about_fields};
 use crate::{
     ExitStatus,
     arguments::Global,
@@ -87,7 +87,7 @@ pub(crate) fn run(
         pairs => Ok(Input::Pairs(pairs)),
     };
     let (outcome, is_skill_text) = match input {
-        Ok(input) => called(args, input, global, launcher, printer)?,
+        Ok(input) => call(args, input, global, launcher, printer)?,
         Err(outcome) => (*outcome, false),
     };
     show(&args.name, &outcome, is_skill_text, printer)?;
@@ -132,7 +132,7 @@ fn read(text: &str) -> Result<Input<'static>, Box<Outcome>> {
 }
 
 /// Calls the tool, and returns whether its output is text of a skill.
-fn called(
+fn call(
     args: &Args,
     input: Input<'_>,
     global: &Global,
@@ -160,11 +160,11 @@ fn called(
     let Kit { mut toolbox, authorizer, starter } =
         toolbox::toolbox(Caller::Person, &args.running, &provider, global, &[], launcher, printer)?;
     if args.name.get(..6).is_some_and(|it| it.eq_ignore_ascii_case("skill_")) {
-        let skill = library.for_tool(&args.name).or_else(|| unused(&library, &args.name));
-        skill.iter().for_each(|it| noticed(&library, it, printer));
+        let skill = library.for_tool(&args.name).or_else(|| disabled_skill(&library, &args.name));
+        skill.iter().for_each(|it| warn_about_fields(&library, it, printer));
     }
     if toolbox.find(&args.name).is_none()
-        && let Some(skill) = unused(&library, &args.name)
+        && let Some(skill) = disabled_skill(&library, &args.name)
     {
         return Ok((*not_in_use(&skill.manifest), false));
     }
@@ -188,7 +188,7 @@ fn called(
         }
     }
     let outcome = runtime.block_on(async {
-        let outcome = called_with(args, input, &toolbox, printer).await;
+        let outcome = call_with_input(args, input, &toolbox, printer).await;
         if let Some(server) = server {
             server.stop().await;
         }
@@ -202,7 +202,7 @@ fn called(
 }
 
 /// Calls the tool with input that matches its schema, once the skills are activated.
-async fn called_with(
+async fn call_with_input(
     args: &Args,
     input: Input<'_>,
     toolbox: &Toolbox,
@@ -264,7 +264,7 @@ fn no_server(config: &Config, tool: &str) -> Outcome {
 }
 
 /// Returns the disabled skill that would be this tool.
-fn unused<'lib>(library: &'lib Library, tool: &str) -> Option<&'lib Skill> {
+fn disabled_skill<'lib>(library: &'lib Library, tool: &str) -> Option<&'lib Skill> {
     let name = tool.get(6..).filter(|_| tool[..6].eq_ignore_ascii_case("skill_"))?;
     let is_it = |it: &&Skill| it.manifest.name.eq_ignore_ascii_case(name);
     library.skills().find(|it| !it.manifest.is_active() && is_it(it))
@@ -275,7 +275,7 @@ fn show(name: &str, outcome: &Outcome, is_skill_text: bool, printer: &mut Printe
     if printer.json {
         return printer.document(&json!({ "tool": name, "outcome": outcome }));
     }
-    told(outcome, is_skill_text, printer)?;
+    print_output(outcome, is_skill_text, printer)?;
     if let Some(message) = &outcome.message {
         if outcome.is_ok() { printer.note(message) } else { printer.fault(message) }
     }
@@ -288,7 +288,11 @@ fn show(name: &str, outcome: &Outcome, is_skill_text: bool, printer: &mut Printe
 }
 
 /// Prints the output of a tool; in a pipe, text of a skill is fenced.
-pub(super) fn told(outcome: &Outcome, is_skill_text: bool, printer: &mut Printer) -> Result<()> {
+pub(super) fn print_output(
+    outcome: &Outcome,
+    is_skill_text: bool,
+    printer: &mut Printer,
+) -> Result<()> {
     if let Some(stdout) = outcome.stdout.as_ref().filter(|it| !it.text.is_empty()) {
         printer.text(&stdout.text)?;
     }
@@ -307,7 +311,7 @@ pub(super) fn told(outcome: &Outcome, is_skill_text: bool, printer: &mut Printer
         match is_skill_text && !printer.is_terminal {
             // The reader may be a model.
             true => {
-                let text = fenced(output, printer);
+                let text = fence_output(output, printer);
                 printer.text(&text)?;
             }
             false => printer.text(&readable(output))?,
@@ -323,7 +327,7 @@ pub(super) fn told(outcome: &Outcome, is_skill_text: bool, printer: &mut Printer
 }
 
 /// Returns text of a skill between markers, which are explained on stderr.
-fn fenced(output: &Value, printer: &mut Printer) -> String {
+fn fence_output(output: &Value, printer: &mut Printer) -> String {
     let (marker, mut output) = (fresh_marker(), output.clone());
     make_visible(&mut output);
     printer.note(&marker.explanation());

@@ -44,9 +44,9 @@ pub(crate) fn run(
     printer: &mut Printer,
 ) -> Result<ExitStatus> {
     let config = context::config(global)?;
-    let global = &trust::shown(&config, global, printer);
+    let global = &trust::trusted_only(&config, global, printer);
     let library = context::library(global, printer)?;
-    let library = host::shown(library, &config, printer);
+    let library = host::without_denied(library, &config, printer);
     let provider: Arc<dyn SkillProvider> = Arc::new(Arc::new(library));
     let running = LimitArgs::default();
     let kit =

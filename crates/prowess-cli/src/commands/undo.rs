@@ -7,7 +7,7 @@ use anyhow::Result;
 use prowess_runtime::{ChangeHistory, ChangeRecord, Store as _, UndoError};
 use serde_json::{Value, json};
 
-use super::{count, refused, show_entry};
+use super::{count, report_store_error, show_entry};
 use crate::{
     ExitStatus,
     arguments::Global,
@@ -101,7 +101,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     }
     let removed = match shelf.store.removed() {
         Ok(removed) => removed,
-        Err(error) => return Ok(refused(error, printer)),
+        Err(error) => return Ok(report_store_error(error, printer)),
     };
     let directory = absolute(shelf.store.path());
     changes.extend(removed.into_iter().map(|(time, name)| Change::Skill {
@@ -162,7 +162,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         (None, _) if args.name.is_none() => {
             let elsewhere: Vec<&Change> = changes.iter().filter(|it| !is_here(it)).collect();
             let is_any_here = elsewhere.len() < changes.len();
-            return nothing(&elsewhere, is_any_here, &project, printer);
+            return report_nothing(&elsewhere, is_any_here, &project, printer);
         }
         // A folder may have another name than its skill.
         _ => bring_back(&shelf, args.name.as_deref(), printer),
@@ -301,7 +301,7 @@ fn lies_in_any(path: &Path, folders: &[PathBuf]) -> bool {
 }
 
 /// Reports that nothing of this project can be undone, and what can elsewhere.
-fn nothing(
+fn report_nothing(
     elsewhere: &[&Change],
     is_any_here: bool,
     project: &Path,
@@ -316,7 +316,8 @@ fn nothing(
         (false, false) => printer.fault(&format!("there is nothing to undo in `{project}`")),
     }
     if elsewhere.is_empty() {
-        let hint = if is_any_here { "`prowess undo --list` lists the changes" } else { NOT_RECORDED };
+        let hint =
+            if is_any_here { "`prowess undo --list` lists the changes" } else { NOT_RECORDED };
         printer.hint(hint);
         return Ok(ExitStatus::Failure);
     }
@@ -509,7 +510,7 @@ fn bring_back(
 ) -> Result<ExitStatus> {
     let name = match shelf.store.undo(name) {
         Ok(name) => name,
-        Err(error) => return Ok(refused(error, printer)),
+        Err(error) => return Ok(report_store_error(error, printer)),
     };
     match shelf.store.get(&name) {
         Ok(entry) => show_entry(&entry, shelf, printer)?,

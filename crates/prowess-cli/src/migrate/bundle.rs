@@ -204,7 +204,7 @@ fn skill(folder: &Path, limits: &SizeLimits) -> Result<MigratedSkill, String> {
     let (found, mut lost) = Walk::of_folder(&root);
     lost.retain(|it| it.what != format!("`{DOCUMENT}`"));
     let room = limits.max_skill_size.saturating_sub(bytes.len() as u64);
-    let mut files = carry::taken(&root, found, limits, room, &mut lost);
+    let mut files = carry::read_files(&root, found, limits, room, &mut lost);
     files.insert(DOCUMENT.to_owned(), bytes);
     Ok(MigratedSkill { manifest, files, lost })
 }

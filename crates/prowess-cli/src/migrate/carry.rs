@@ -28,12 +28,12 @@ pub(super) fn carry(
     room: u64,
 ) -> (Files, Vec<LostItem>) {
     let Walk { found, mut lost, .. } = Walk::new(root, plugin);
-    let files = taken(root, found, limits, room, &mut lost);
+    let files = read_files(root, found, limits, room, &mut lost);
     (files, lost)
 }
 
 /// Reads the files of these paths into this much room.
-pub(super) fn taken(
+pub(super) fn read_files(
     root: &Root,
     found: Vec<String>,
     limits: &SizeLimits,
@@ -86,7 +86,7 @@ impl Walk {
             let mut parts = Path::new("").to_owned();
             let kept = it.split('/').all(|part| {
                 parts.push(part);
-                !part.is_empty() && refused(&parts, FileType::RegularFile, 0).is_none()
+                !part.is_empty() && why_left_out(&parts, FileType::RegularFile, 0).is_none()
             });
             it != MANIFEST && kept && root.file(&parts, Links::Never).is_ok()
         };
@@ -123,7 +123,7 @@ impl Walk {
                 return;
             }
             let path = folder.join(&entry.name);
-            match (refused(&path, entry.kind, depth), path.to_str()) {
+            match (why_left_out(&path, entry.kind, depth), path.to_str()) {
                 (None, Some(text)) if entry.kind == FileType::RegularFile => {
                     if !self.found.iter().any(|it| it == text) {
                         self.found.push(text.to_owned());
@@ -144,7 +144,7 @@ impl Walk {
 }
 
 /// Returns the reason a file or folder is left out.
-fn refused(path: &Path, kind: FileType, depth: usize) -> Option<&'static str> {
+fn why_left_out(path: &Path, kind: FileType, depth: usize) -> Option<&'static str> {
     let name = path.file_name()?.to_string_lossy().to_lowercase();
     let is_folder = kind == FileType::Directory;
     let is_plain =

@@ -74,17 +74,17 @@ impl Plugin {
     fn take(&mut self, key: &str, value: Json) {
         match key {
             "manifestVersion" => {}
-            "name" => self.name = self.told(key, &value),
-            "displayName" => self.display_name = self.told(key, &value),
-            "description" => self.description = self.told(key, &value),
-            "version" => self.version = self.told(key, &value),
+            "name" => self.name = self.text_or_lose(key, &value),
+            "displayName" => self.display_name = self.text_or_lose(key, &value),
+            "description" => self.description = self.text_or_lose(key, &value),
+            "version" => self.version = self.text_or_lose(key, &value),
             "author" => self.take_author(value),
-            "license" => self.license = self.told(key, &value),
+            "license" => self.license = self.text_or_lose(key, &value),
             "tags" | "keywords" | "categories" | "category" => {
                 let tags = self.texts(key, value);
                 self.tags.extend(tags);
             }
-            "pluginType" => self.kind = self.told(key, &value),
+            "pluginType" => self.kind = self.text_or_lose(key, &value),
             "entryPoint" => self.take_start(value),
             "communication" => {
                 let mut parts = self.parts(key, value);
@@ -95,7 +95,7 @@ impl Plugin {
                 }
                 self.lose_rest(key, parts);
             }
-            "main" => self.main = self.told(key, &value),
+            "main" => self.main = self.text_or_lose(key, &value),
             "tools" => self.take_tools(value),
             "permissions" => {
                 let names: Vec<String> = match value {
@@ -123,7 +123,7 @@ impl Plugin {
                 self.author = text_of(&mut parts, "name");
                 self.lose_rest(key, parts);
             }
-            value => self.author = self.told(key, &value),
+            value => self.author = self.text_or_lose(key, &value),
         }
     }
 
@@ -323,7 +323,7 @@ impl Plugin {
     fn texts(&mut self, place: &str, value: Json) -> Vec<String> {
         let listed = match value {
             Json::Array(listed) => listed,
-            value => return self.told(place, &value).into_iter().collect(),
+            value => return self.text_or_lose(place, &value).into_iter().collect(),
         };
         let mut texts = Vec::new();
         for (at, value) in listed.iter().enumerate() {
@@ -349,7 +349,7 @@ impl Plugin {
     }
 
     /// Returns a text; anything else is reported as lost.
-    fn told(&mut self, key: &str, value: &Json) -> Option<String> {
+    fn text_or_lose(&mut self, key: &str, value: &Json) -> Option<String> {
         let text = text(value);
         if text.is_none() && !value.is_null() {
             self.lose(format!("`{key}`"), "it is not a text");

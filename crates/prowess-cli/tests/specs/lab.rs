@@ -703,7 +703,9 @@ mod the_report_can_be_looked_at {
         assert!(page.text(DETAIL).contains("alpha") && page.text(DETAIL).contains("100 %"));
         page.eval("[...document.querySelectorAll('#detail .link')].find((it) => it.textContent === 'beta').click()");
         assert_eq!(page.text(SELECTED), "beta");
-        for part in ["almost the same as", "remove it or", "boots look dull", "Skills that match instead"] {
+        for part in
+            ["almost the same as", "remove it or", "boots look dull", "Skills that match instead"]
+        {
             assert!(page.text(DETAIL).contains(part), "no {part} in {}", page.text(DETAIL));
         }
     }

@@ -20,7 +20,7 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     commands::{count, finding_json},
-    diff::{diff, filed, head, shown},
+    diff::{diff, for_file, for_terminal, head},
     host,
     printer::Printer,
     safe, trust,
@@ -134,7 +134,7 @@ impl FixedFile {
     }
 
     /// Returns the new path of a path on the command line after this file was renamed.
-    pub(super) fn moved(&self, given: &Path) -> Option<PathBuf> {
+    pub(super) fn renamed_path(&self, given: &Path) -> Option<PathBuf> {
         let folder = self.renamed.as_ref()?.parent()?;
         let is_it = given == self.path || Some(given) == self.path.parent();
         (is_it && given != Path::new(".")).then(|| folder.to_owned())
@@ -192,7 +192,8 @@ pub(super) fn offer(
 pub(super) fn show(args: &FixArgs, files: &[FixedFile], printer: &mut Printer) -> Result<()> {
     for file in files.iter().filter(|it| !it.diff.is_empty()) {
         let is_read = printer.is_terminal || printer.colored;
-        let diff = if is_read { shown(&file.diff, printer.colored) } else { filed(&file.diff) };
+        let diff =
+            if is_read { for_terminal(&file.diff, printer.colored) } else { for_file(&file.diff) };
         printer.line(diff)?;
     }
     printer.flush()?;
@@ -342,7 +343,7 @@ impl FileFix<'_> {
     fn named(&self, bytes: &[u8], name: &str) -> Result<Vec<u8>> {
         let path = self.file.path.display();
         let cannot = || format!("cannot rename the skill in `{path}` to `{name}`");
-        self.refuse_link().and_then(|()| plain(name)).with_context(cannot)?;
+        self.refuse_link().and_then(|()| check_name(name)).with_context(cannot)?;
         let manifest = parse(bytes, None, Profile::Lenient).manifest.with_context(cannot)?;
         revise(bytes, &Manifest { name: name.into(), ..manifest }, None).with_context(cannot)
     }
@@ -360,7 +361,7 @@ impl FileFix<'_> {
 
     fn rename(&self, root: &Root, from: &Path, to: &str, new: &Path) -> Result<()> {
         let cannot = || format!("cannot rename `{}` to `{to}`", from.display());
-        let plain = |()| if to == DOCUMENT { Ok(()) } else { plain(to) };
+        let plain = |()| if to == DOCUMENT { Ok(()) } else { check_name(to) };
         self.refuse_link().and_then(plain).with_context(cannot)?;
         if root.path().join(from).with_file_name(to).symlink_metadata().is_ok() {
             return Err(anyhow!("`{}` is already there", new.display())).with_context(cannot);
@@ -419,7 +420,7 @@ fn lowercase(name: &str) -> String {
 }
 
 /// Fails for a name that is not valid for a skill or a folder.
-fn plain(name: &str) -> Result<()> {
+fn check_name(name: &str) -> Result<()> {
     let why = "a name consists of lowercase letters and digits, joined by single hyphens";
     if is_plain_name(name) { Ok(()) } else { Err(anyhow!(why)) }
 }

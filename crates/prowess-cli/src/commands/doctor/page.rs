@@ -31,8 +31,8 @@ pub(super) fn section(
     let verdicts: Vec<Verdict> = found.map(|it| it.verdict).collect();
     let words = match verdicts.len() {
         0 => "no client finds it".to_owned(),
-        1 => format!("1 client finds it: {}", fates(&verdicts, active)),
-        many => format!("{many} clients find it: {}", fates(&verdicts, active)),
+        1 => format!("1 client finds it: {}", count_verdicts(&verdicts, active)),
+        many => format!("{many} clients find it: {}", count_verdicts(&verdicts, active)),
     };
     put(&words, 0, printer)?;
     printer.line("")?;
@@ -40,12 +40,12 @@ pub(super) fn section(
         skill.diagnoses.iter().partition(|it| it.client.is_told_where());
     groups(skill, &others).iter().try_for_each(|it| it.show(printer))?;
     let clients = skill.diagnoses.iter().filter(|it| it.is_elsewhere()).map(|it| it.client);
-    elsewhere(&clients.collect::<Vec<_>>(), skill.in_project, printer)?;
+    print_elsewhere(&clients.collect::<Vec<_>>(), skill.in_project, printer)?;
     let crowded = crowded.iter().filter(|it| {
         let own = |diagnosis: &&Diagnosis| diagnosis.client.name == it.client.name;
         skill.diagnoses.iter().find(own).is_some_and(|it| it.verdict <= Verdict::Cut)
     });
-    crowded.into_iter().try_for_each(|it| room(it, printer))?;
+    crowded.into_iter().try_for_each(|it| print_crowded(it, printer))?;
     if !told.is_empty() {
         printer.line("")?;
         put("in frameworks, whose users choose the directory:", 0, printer)?;
@@ -55,8 +55,13 @@ pub(super) fn section(
 }
 
 /// Prints the needs of a skill, and those that are missing.
-pub(super) fn needed(name: &str, needs: &SkillNeeds, printer: &mut Printer) -> Result<()> {
-    let lines = [needs.needed(), needs.lacked(), needs.hint(name), needs.install_programs()];
+pub(super) fn print_needs(name: &str, needs: &SkillNeeds, printer: &mut Printer) -> Result<()> {
+    let lines = [
+        needs.describe_needs(),
+        needs.describe_missing(),
+        needs.hint(name),
+        needs.install_programs(),
+    ];
     let lines: Vec<&String> = lines.iter().flatten().collect();
     if lines.is_empty() {
         return Ok(());
@@ -138,7 +143,11 @@ pub(super) fn labels(clients: &[&'static Client]) -> String {
 }
 
 /// Prints the clients that do not read the directory of a skill, and how to reach most of them.
-fn elsewhere(clients: &[&'static Client], in_project: bool, printer: &mut Printer) -> Result<()> {
+fn print_elsewhere(
+    clients: &[&'static Client],
+    in_project: bool,
+    printer: &mut Printer,
+) -> Result<()> {
     if clients.is_empty() {
         return Ok(());
     }
@@ -213,7 +222,7 @@ pub(super) fn overview(
     let widest = lookers.iter().map(|it| it.0.label.width()).max().unwrap_or(0);
     for (client, verdicts) in &lookers {
         let pad = " ".repeat(widest - client.label.width() + 2);
-        let lines = wrapped(&fates(verdicts, passive), room_beside(widest + 2, printer));
+        let lines = wrapped(&count_verdicts(verdicts, passive), room_beside(widest + 2, printer));
         for (number, line) in lines.iter().enumerate() {
             let label = match number {
                 0 => format!("{}{pad}", client.label),
@@ -222,7 +231,7 @@ pub(super) fn overview(
             printer.line(format_args!("{label}{line}"))?;
         }
     }
-    crowded.iter().try_for_each(|it| room(it, printer))?;
+    crowded.iter().try_for_each(|it| print_crowded(it, printer))?;
     let unfound = skills.iter().filter(|it| it.worst().is_none()).count();
     if unfound > 0 {
         let is = if unfound == 1 { "is" } else { "are" };
@@ -231,13 +240,13 @@ pub(super) fn overview(
     }
     if is_asked && skills.iter().flat_map(|it| &it.diagnoses).any(Diagnosis::is_elsewhere) {
         printer.line("")?;
-        overlooked(skills, clients, printer)?;
+        print_overlooked(skills, clients, printer)?;
     }
     faults(checkup, printer)
 }
 
 /// Prints the skills that the named clients do not read.
-fn overlooked(
+fn print_overlooked(
     skills: &[ExaminedSkill],
     clients: &[&'static Client],
     printer: &mut Printer,
@@ -257,7 +266,7 @@ fn overlooked(
 }
 
 /// Joins the number of each verdict in a few words, such as `3 loaded, 1 refused`.
-fn fates(verdicts: &[Verdict], word: fn(Verdict, usize) -> &'static str) -> String {
+fn count_verdicts(verdicts: &[Verdict], word: fn(Verdict, usize) -> &'static str) -> String {
     let count = |it: Verdict| verdicts.iter().filter(|other| **other == it).count();
     let all = Verdict::ALL.iter().map(|it| (*it, count(*it))).filter(|it| it.1 > 0);
     let words = all.map(|(verdict, count)| whole(&format!("{count} {}", word(verdict, count))));
@@ -301,7 +310,7 @@ fn passive(verdict: Verdict, _: usize) -> &'static str {
 }
 
 /// Prints that a client cannot list all skills.
-fn room(crowded: &CrowdedClient, printer: &mut Printer) -> Result<()> {
+fn print_crowded(crowded: &CrowdedClient, printer: &mut Printer) -> Result<()> {
     let CrowdedClient { client, skills, characters, room } = crowded;
     let text = format!(
         "{} has room for about {room} characters of names and descriptions, and its {} have {characters}: some are shortened or left out",

@@ -29,7 +29,7 @@ pub(super) fn document(report: &Report<'_>, most: usize) -> Json {
     json!({
         "skills": lab.library.all().count(),
         "threshold": lab.threshold,
-        "standings": standings(report),
+        "standings": count_by_status(report),
         "studied": study.skills.iter().take(most).map(studied).collect::<Vec<_>>(),
         "families": study.families.iter().take(most).map(family).collect::<Vec<_>>(),
         "closest": study.closest.iter().map(family).collect::<Vec<_>>(),
@@ -60,7 +60,7 @@ pub(super) fn why_words(report: &Report<'_>, request: &str, skill: &Skill) -> Ve
 }
 
 /// Returns the number of skills of each status.
-pub(super) fn standings(report: &Report<'_>) -> Json {
+pub(super) fn count_by_status(report: &Report<'_>) -> Json {
     let mut counts = serde_json::Map::new();
     for it in &report.study.skills {
         let count = counts.entry(it.standing.as_str().replace(' ', "_")).or_insert(json!(0));
@@ -85,7 +85,7 @@ fn studied(it: &StudiedSkill<'_>) -> Json {
         "path": path(it.skill),
         "description": it.skill.manifest.description,
         "standing": it.standing.as_str().replace(' ', "_"),
-        "because": it.because.map(because),
+        "because": it.because.map(explain_miss),
         "won": it.won,
         "probes": it.probes.iter().map(probe).collect::<Vec<_>>(),
         "thieves": it.competitors.iter().map(competitor).collect::<Vec<_>>(),
@@ -96,7 +96,7 @@ fn studied(it: &StudiedSkill<'_>) -> Json {
 }
 
 /// Explains why requests miss a skill.
-pub(super) fn because(because: MissReason<'_>) -> String {
+pub(super) fn explain_miss(because: MissReason<'_>) -> String {
     match because {
         MissReason::Placeholder => "its description is a placeholder".to_owned(),
         MissReason::Wordless => "its description has no meaningful words".to_owned(),

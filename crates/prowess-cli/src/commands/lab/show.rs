@@ -113,7 +113,7 @@ impl Page<'_> {
     fn studied(&mut self, it: &StudiedSkill<'_>) -> Result<()> {
         let name = safe::cut(&safe::line(&it.skill.manifest.name), self.width - 2);
         self.printer.line(format_args!("  {}", self.printer.name(&name)))?;
-        let because = it.because.map(json::because).unwrap_or_default();
+        let because = it.because.map(json::explain_miss).unwrap_or_default();
         let requests = count(it.probes.len(), "request");
         match it.probes.len() {
             0 => self.text(4, &because)?,

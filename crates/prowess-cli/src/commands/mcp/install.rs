@@ -115,7 +115,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let shown = |text: &str| redact::redact(text, client.format);
     let diff = diff::diff(&path, &shown(&document.text), &shown(&text), 0);
     if is_new && !printer.json {
-        printer.line(diff::shown(&diff, printer.colored).trim_end())?;
+        printer.line(diff::for_terminal(&diff, printer.colored).trim_end())?;
         printer.flush()?;
     }
     let is_written = is_new && !args.dry_run && may_write(args, &diff, printer)?;
@@ -136,7 +136,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             "diff": diff,
         }))?;
     }
-    told(args, client, is_new, is_written, printer);
+    print_result(args, client, is_new, is_written, printer);
     Ok(if is_new && !is_written && !args.dry_run {
         ExitStatus::Failure
     } else {
@@ -217,7 +217,13 @@ fn may_write(args: &Args, diff: &str, printer: &mut Printer) -> Result<bool> {
 }
 
 /// Prints the result.
-fn told(args: &Args, client: &Client, is_new: bool, is_written: bool, printer: &mut Printer) {
+fn print_result(
+    args: &Args,
+    client: &Client,
+    is_new: bool,
+    is_written: bool,
+    printer: &mut Printer,
+) {
     let Client { label, source, checked, .. } = client;
     let name = &args.name;
     printer.note(&match (is_new, is_written, args.remove) {

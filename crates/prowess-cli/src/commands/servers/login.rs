@@ -76,7 +76,7 @@ impl Desk {
         let set = find(&self.config, &args.label)?;
         let label = &set.description.name;
         // Standard input is left to other questions until something is to be pasted.
-        let (start, lines) = pasted();
+        let (start, lines) = read_pasted_lines();
         let tell = |it: LoginPrompt<'_>| {
             prompt(label, &it);
             if matches!(it, LoginPrompt::Browser { .. }) {
@@ -182,7 +182,7 @@ fn open(url: &str) -> bool {
 }
 
 /// Reads lines from stdin, once the sender has sent something.
-fn pasted() -> (Sender<()>, UnboundedReceiver<String>) {
+fn read_pasted_lines() -> (Sender<()>, UnboundedReceiver<String>) {
     let (start, started) = channel();
     let (send, lines) = unbounded_channel();
     // Nothing wakes a thread that waits for a line; it ends with the program.

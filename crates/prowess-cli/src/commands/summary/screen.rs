@@ -171,7 +171,7 @@ impl Canvas {
         let rest = summary.counted.remainder();
         let line = match checkup.locations.len() {
             0 if !summary.named.directories.is_empty() => {
-                let shown = |it: &PathBuf| whole(&shown(it, summary));
+                let shown = |it: &PathBuf| whole(&short_path(it, summary));
                 let all: Vec<String> = summary.named.directories.iter().map(shown).collect();
                 format!("No skills found in {}", all.join(", "))
             }
@@ -202,7 +202,7 @@ impl Canvas {
     /// Draws one directory: its skills, the agents that load them, and the problems of the others.
     fn location(&mut self, location: &Location, summary: &Summary<'_>) {
         let checkup = summary.checkup;
-        let path = |it| shown(it, summary);
+        let path = |it| short_path(it, summary);
         let mut path_shown = path(&location.directory);
         let many = count(location.skills.len(), "skill");
         let room = self.width.saturating_sub(many.width() + 2);
@@ -227,7 +227,7 @@ impl Canvas {
         let widest = troubles[..shown].iter().map(|it| safe::line(&it.skill.name).width()).max();
         let column = widest.unwrap_or(0).min(COLUMN).min(self.width * 2 / 5);
         troubles[..shown].iter().for_each(|it| self.trouble(it, column));
-        self.folded(&troubles[shown..], shown > 0);
+        self.fold_troubles(&troubles[shown..], shown > 0);
     }
 
     /// Draws the names of skills, in as many lines as allowed.
@@ -331,7 +331,7 @@ impl Canvas {
     }
 
     /// Draws the number of hidden problems, by kind.
-    fn folded(&mut self, troubles: &[SkillTrouble<'_>], is_rest: bool) {
+    fn fold_troubles(&mut self, troubles: &[SkillTrouble<'_>], is_rest: bool) {
         if troubles.is_empty() {
             return;
         }
@@ -458,7 +458,7 @@ impl Canvas {
 }
 
 /// Returns a shortened path, made safe for a terminal.
-fn shown(path: &Path, summary: &Summary<'_>) -> String {
+fn short_path(path: &Path, summary: &Summary<'_>) -> String {
     let Surroundings { cwd, home, .. } = summary.surroundings;
     safe::line(&short(path, cwd, home.as_deref())).into_owned()
 }

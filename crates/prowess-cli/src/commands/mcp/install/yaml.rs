@@ -17,7 +17,7 @@ const UNIT: usize = 2;
 /// written, so that its other fields stay.
 pub(super) fn put(text: &str, way: &[&str], entry: &Map<String, Json>) -> Result<String, Broken> {
     let mut said = read(text)?;
-    let server = place(&mut said, way)?;
+    let server = value_at(&mut said, way)?;
     if server.get("cmd").is_none() {
         *server = Json::Object(entry.clone());
         let server = server.clone();
@@ -38,7 +38,7 @@ pub(super) fn put(text: &str, way: &[&str], entry: &Map<String, Json>) -> Result
 pub(super) fn remove(text: &str, way: &[&str]) -> Result<String, Broken> {
     let [above @ .., name] = way else { return Ok(text.to_owned()) };
     let mut said = read(text)?;
-    let servers = place(&mut said, above)?.as_object_mut();
+    let servers = value_at(&mut said, above)?.as_object_mut();
     let Some(servers) = servers.filter(|it| it.contains_key(*name)) else {
         return Ok(text.to_owned());
     };
@@ -88,7 +88,7 @@ fn read(text: &str) -> Result<Json, Broken> {
 }
 
 /// Returns the value at a path of keys, created if it is missing.
-fn place<'a>(said: &'a mut Json, way: &[&str]) -> Result<&'a mut Json, Broken> {
+fn value_at<'a>(said: &'a mut Json, way: &[&str]) -> Result<&'a mut Json, Broken> {
     way.iter().try_fold(said, |said, key| {
         if said.is_null() {
             *said = Json::Object(Map::new());
@@ -127,10 +127,10 @@ fn set(lines: &mut Vec<String>, within: Range<usize>, column: usize, way: &[&str
             let is_key = |it: &String| is_said(it) && indent(it) == column;
             let last = lines[within.clone()].iter().rposition(is_key);
             let end = last.map_or(within.end, |it| end(lines, within.start + it, within.end));
-            lines.splice(end..end, written(way, value, column));
+            lines.splice(end..end, format_lines(way, value, column));
         }
         Some(found) if inner.is_empty() => {
-            lines.splice(found, written(way, value, column));
+            lines.splice(found, format_lines(way, value, column));
         }
         Some(found) => {
             // An empty map is replaced by one with entries.
@@ -175,7 +175,7 @@ fn end(lines: &[String], key: usize, limit: usize) -> usize {
 }
 
 /// Returns the lines of a value at a path of keys, from a column on.
-fn written(way: &[&str], value: &Json, column: usize) -> Vec<String> {
+fn format_lines(way: &[&str], value: &Json, column: usize) -> Vec<String> {
     let indent = " ".repeat(column);
     match (way, value) {
         ([], Json::Object(fields)) => {
@@ -186,7 +186,7 @@ fn written(way: &[&str], value: &Json, column: usize) -> Vec<String> {
         ([key], value) if !value.is_object() => vec![format!("{indent}{key}: {value}\n")],
         ([key, inner @ ..], value) => {
             let mut lines = vec![format!("{indent}{key}:\n")];
-            lines.extend(written(inner, value, column + UNIT));
+            lines.extend(format_lines(inner, value, column + UNIT));
             lines
         }
     }
