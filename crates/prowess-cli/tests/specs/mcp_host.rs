@@ -577,7 +577,7 @@ mod a_skill_of_a_server_stands_for_no_other {
             ("[servers.x]\nurl = \"http://x\"\ncommand = \"y\"\n", "both"),
             ("[servers.x]\nurl = \"http://x\"\nhedders = {}\n", "`hedders`"),
             ("[servers.x]\ncommand = \"sh\"\nargs = [1]\n", "`args`"),
-            ("[servers]\nx = 1\n", "no table"),
+            ("[servers]\nx = 1\n", "not a table"),
         ] {
             let world = World::new().file(SETTINGS, toml);
             let ran = world.run(["servers"]);
