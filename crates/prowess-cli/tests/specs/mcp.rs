@@ -291,7 +291,6 @@ mod three_tools_are_enough_for_any_number_of_skills {
                 json!({"query": "x", "top": 3}),
                 "invalid input: `top` is not a parameter",
             ),
-            ("find_skills", json!({"query": "x", "top": 3}), "invalid input: `top` is not known"),
             ("use_skill", named("deplyo"), "skill `deplyo` not found\ndid you mean `deploy`?"),
             ("read_skill_file", named("deploy"), "invalid input: `path` is missing"),
             (
