@@ -40,8 +40,8 @@ mod hosts_are_approved_with_a_script {
         let message = said["message"].as_str().unwrap();
         assert!(message.contains(&format!("with a connection to `{host}`")), "{message}");
         let hint = said["hint"].as_str().unwrap();
-        let typed = format!("--net {host} --json --yes -- {url}` approves");
-        assert!(hint.starts_with("`prowess run net ") && hint.contains(&typed), "{hint}");
+        let typed = format!("--net {host} --json --yes -- {url}`, or answer");
+        assert!(hint.starts_with("use `prowess run net ") && hint.contains(&typed), "{hint}");
         let line = format!("run net --script scripts/get.sh --dir skills --net {host} -- {url}");
         let no = world.run_at_terminal("n\n", &line);
         assert!(
@@ -141,8 +141,8 @@ mod hosts_are_approved_with_a_script {
     fn what_net_cannot_mean_is_told() {
         let world = world();
         for (flags, part) in [
-            (&["--net", "a b"][..], "`a b` is neither a host"),
-            (&["--net", "https://example.com/"], "is neither a host"),
+            (&["--net", "a b"][..], "`a b` is not a host"),
+            (&["--net", "https://example.com/"], "is not a host"),
             (&["--net", "example.com", "--unsandboxed"], "--unsandboxed"),
         ] {
             let ran = run(&world, flags, &[]);

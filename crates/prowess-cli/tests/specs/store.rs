@@ -204,7 +204,6 @@ mod a_change_is_whole_or_not_made {
     #[cfg_attr(not(feature = "external"), ignore = "needs to mount a file system")]
     fn a_small_file_system_keeps_what_was_there() {
         let world = World::new();
-        fs::create_dir(world.path("skills")).unwrap();
         world.write("large", "x\n".repeat(100_000));
         let ran = world.run_script(
             "exec unshare -Urm sh -c 'mount -t tmpfs -o size=64k small skills || exit 77\n\

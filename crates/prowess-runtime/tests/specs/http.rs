@@ -278,7 +278,7 @@ mod only_hosts_that_may_be_asked_are {
         let outcome = get(&tool, &format!("http://localhost:{port}/"));
         refused(&outcome, "resolves to this machine");
         let hint = outcome.hint.unwrap();
-        assert!(hint.contains("`policy.hosts`") && hint.contains("only the hosts that it lists"));
+        assert!(hint.contains("`policy.hosts`") && hint.contains("only the listed hosts"));
         assert_eq!(server.connections(), 0);
     }
 

@@ -535,10 +535,10 @@ mod a_script_reaches_only_the_files_that_it_is_given {
         let paths = [
             ("/nowhere/at/all", "No such file or directory (os error 2)"),
             ("/", "scripts are never given access to the whole file system"),
-            ("/proc", "no script is given what is in `/proc`"),
-            ("/proc/self", "no script is given what is in `/proc`"),
-            ("/dev/null", "no script is given what is in `/dev`"),
-            ("/sys/kernel", "no script is given what is in `/sys`"),
+            ("/proc", "scripts are never given access to `/proc`"),
+            ("/proc/self", "scripts are never given access to `/proc`"),
+            ("/dev/null", "scripts are never given access to `/dev`"),
+            ("/sys/kernel", "scripts are never given access to `/sys`"),
         ];
         for (path, why) in paths {
             let paths = || vec![path.into()];
@@ -1458,7 +1458,7 @@ mod a_run_takes_no_more_than_its_limits {
             let limits = RunLimits { cpu: Duration::from_secs(1), ..RunLimits::default() };
             let outcome = stage.run_job(Job { limits, ..stage.job("while :; do :; done") });
             assert_eq!(outcome.status, OutcomeStatus::Killed, "{stage:?} {outcome:?}");
-            assert_eq!(outcome.message.as_deref(), Some("it took more than 1 s of a processor"));
+            assert_eq!(outcome.message.as_deref(), Some("it used more than 1 s of processor time"));
         }
     }
 
@@ -1485,7 +1485,7 @@ mod a_run_takes_no_more_than_its_limits {
             for script in [many, &many.replace("$x", &format!("{}; $x", hide()))] {
                 let outcome = stage.run_job(Job { limits, ..stage.job(script) });
                 let said = outcome.message.as_deref();
-                assert_eq!(said, Some("it took more than 512 MiB of memory"), "{stage:?} {script}");
+                assert_eq!(said, Some("it used more than 512 MiB of memory"), "{stage:?} {script}");
             }
         }
     }
@@ -1629,7 +1629,7 @@ python3 x.py"
             };
             let outcome = stage.run_job(Job { limits, ..stage.job(&script) });
             let said = outcome.message.as_deref();
-            assert_eq!(said, Some("it took more than 512 MiB of memory"), "{stage:?} {outcome:?}");
+            assert_eq!(said, Some("it used more than 512 MiB of memory"), "{stage:?} {outcome:?}");
             assert_eq!(stage.run(larger).exit_code, Some(1), "{stage:?}");
         }
     }

@@ -285,10 +285,7 @@ mod a_statement_is_run_as_the_database_takes_it {
             for (params, given) in [(&[][..], 0), (&[json!(1), json!(2)], 2)] {
                 assert_eq!(
                     statuses(&call(&tool, &sql, params).await),
-                    (
-                        OutcomeStatus::Invalid,
-                        &*format!("it takes 1 parameters and was given {given}")
-                    ),
+                    (OutcomeStatus::Invalid, &*format!("expected 1 parameters, got {given}")),
                     "{}",
                     stage.name
                 );
@@ -1213,8 +1210,8 @@ mod a_statement_that_only_reads_is_held_to_it_by_the_database {
         let owner = |stage: &Stage, access, privileges| {
             tool(open(&stage.owner, access, privileges).unwrap(), access)
         };
-        let superuser = "`postgres` is no ordinary user of the database: it is a superuser";
-        let root = "`root@127.0.0.1` is no ordinary user of the database: it has ALL PRIVILEGES \
+        let superuser = "`postgres` is a privileged database user: it is a superuser";
+        let root = "`root@127.0.0.1` is a privileged database user: it has ALL PRIVILEGES \
                     on the whole server";
         for (stage, message) in [(&postgres, superuser), (&mariadb, root)] {
             let writing = owner(stage, Access::Write, Privileges::Limited);
