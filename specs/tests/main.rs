@@ -5,3 +5,4 @@ mod coverage;
 mod ledger;
 mod architecture;
 mod vocabulary;
+mod book;
