@@ -16,6 +16,7 @@
 #![warn(missing_docs)]
 
 mod text;
+mod progress;
 mod finding;
 mod clients;
 mod read;
@@ -84,6 +85,7 @@ pub use crate::{
         Activate, Activation, Match, MatchedField, Matching, Reason, Strategy, Unknown, activate,
         matches, matches_among, matches_by, why,
     },
+    progress::WorkProgress,
     read::{
         bundled::bundled,
         definition::{CompositeStep, Definition, DefinitionError, definition, parameters},

@@ -17,6 +17,7 @@ use super::{
     packed::{length, put},
     words::Term,
 };
+use crate::progress::WorkCounter;
 
 /// The number of documents that a worker takes at a time.
 const BATCH: usize = 64;
@@ -43,6 +44,8 @@ impl Index {
             .min(count.div_ceil(BATCH))
             .max(1);
         let next = AtomicUsize::new(0);
+        let counter = WorkCounter::begin();
+        counter.expect(count);
         let work = || {
             let (mut analyser, mut tally) = (Analyser::default(), Tally::default());
             let mut worked = WorkerResult::default();
@@ -56,6 +59,7 @@ impl Index {
                     let DocumentInput { key, known } = with(at, &mut |text| {
                         document = Document::new(text, &mut analyser, &mut tally);
                     });
+                    counter.step();
                     match known {
                         Some(place) => worked.known.push(IndexedDocument { at, place, key }),
                         None => worked.documents.push((at, Document { key, ..document })),

@@ -10,6 +10,7 @@ use std::{
 
 use crate::{
     finding::{Finding, Severity, rule},
+    progress::WorkCounter,
     read::source::{
         DEEPEST, DiscoveredSkill, Listing, MAX_FOLDERS, SizeLimits, Source, Visit, VisitResult,
     },
@@ -59,6 +60,7 @@ pub(crate) fn gather_by<T: Send>(
         .map(|source| Place { source, folder: PathBuf::new(), depth: 0, links: 0 })
         .collect();
     let mut left = MAX_FOLDERS;
+    let counter = WorkCounter::begin();
     while !places.is_empty() {
         if places.len() > left {
             places.truncate(left);
@@ -71,8 +73,10 @@ pub(crate) fn gather_by<T: Send>(
             ));
         }
         left -= places.len();
+        counter.expect(places.len());
         let visited = parallel(&places, |place| {
             let ScannedFolder { step, linked, findings } = visit(place);
+            counter.step();
             let links = place.links + usize::from(linked);
             // A second link on the path may lead in circles.
             let deeper = place.depth < limits.depth.min(DEEPEST) && links < 2;
