@@ -345,8 +345,7 @@ fn load(config: &Config, options: &Options, printer: &mut Printer) -> Result<Lib
 
 /// Indexes all skills, with progress if there are many.
 pub(crate) fn index(library: &Library, printer: &mut Printer) {
-    let what = format!("indexing {}", count(library.all().count(), "skill"));
-    printer.during(&what, || matches(library, "", 0));
+    printer.during("indexing skills", || matches(library, "", 0));
 }
 
 fn warn_missing(library: &Library, printer: &mut Printer) {

@@ -7,7 +7,7 @@ use std::{
     os::fd::AsFd,
     path::Path,
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
         mpsc::{self, RecvTimeoutError},
     },
@@ -18,7 +18,7 @@ use std::{
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context as _, Result};
-use prowess::{Finding, Severity};
+use prowess::{Finding, Severity, WorkProgress};
 use prowess_cli::settings::ConfigError;
 use prowess_runtime::{Outcome, ScriptConnection};
 use rustix::{
@@ -36,6 +36,10 @@ use crate::{
 
 /// The time after which progress is printed.
 pub(crate) const LONG: Duration = Duration::from_millis(500);
+/// The time between two drawings of a bar.
+const REDRAW: Duration = Duration::from_millis(100);
+/// The length of a bar, in columns.
+const BAR: usize = 20;
 /// The error when nothing more can be printed.
 const UNWRITTEN: &str = "cannot write to standard output";
 /// The number of refused connections that are printed without `-v`.
@@ -251,25 +255,39 @@ impl Printer {
         }
     }
 
-    /// Does work that can take a while, with a progress line on a terminal once it has.
+    /// Does work that can take a while, with a progress bar on a terminal once it has.
     pub(crate) fn during<T>(&mut self, what: &str, work: impl FnOnce() -> T) -> T {
         if !self.shows_progress {
             return work();
         }
+        let progress = Arc::new(WorkProgress::default());
         let (done, is_done) = mpsc::channel::<()>();
         thread::scope(|scope| {
+            let observed = progress.clone();
             let show = move || {
-                if is_done.recv_timeout(LONG) == Err(RecvTimeoutError::Timeout) {
-                    self.progress(&format!("{what}…"));
-                    let _ = is_done.recv();
-                    self.progress_ends();
+                let mut wait = LONG;
+                while is_done.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+                    self.progress_bar(what, observed.counts());
+                    wait = REDRAW;
                 }
+                self.progress_ends();
             };
             // Without a thread the work is done without progress.
             let _ = thread::Builder::new().spawn_scoped(scope, show);
             let _done = done;
-            work()
+            progress.observe(work)
         })
+    }
+
+    /// Draws a progress bar on a terminal.
+    pub(crate) fn progress_bar(&mut self, what: &str, (done, total): (usize, usize)) {
+        self.progress(&match (done * BAR).checked_div(total) {
+            None => format!("{what}…"),
+            Some(filled) => {
+                let (filled, empty) = ("█".repeat(filled), "░".repeat(BAR - filled));
+                format!("{what}  {filled}{empty}  {done} of {total}")
+            }
+        });
     }
 
     /// Erases the line of [`progress`](Self::progress).

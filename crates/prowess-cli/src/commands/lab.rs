@@ -90,13 +90,13 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let queries = args.queries.as_deref().map(|it| anyhow::Ok((it, read(it)?))).transpose()?;
 
     context::index(library, printer);
-    let study = lab.study(&mut progress_callback("skills", printer), is_chosen);
+    let study = lab.study(&mut progress_callback("studying skills", printer), is_chosen);
     let mut trials = printer.during("reading evaluations", || lab.evaluations(is_chosen));
     if let Some((path, bytes)) = &queries {
         let about = if let [one] = chosen[..] { Some(one) } else { None };
         trials.extend(lab.trials(bytes, path, about));
     }
-    let evaluation = lab.evaluate(trials.trials, &mut progress_callback("requests", printer));
+    let evaluation = lab.evaluate(trials.trials, &mut progress_callback("trying requests", printer));
     printer.progress_ends();
 
     let least = args.min_pass.map_or(1.0, Ratio::get);
@@ -138,7 +138,7 @@ fn progress_callback(what: &str, printer: &mut Printer) -> impl FnMut(usize, usi
     let start = Instant::now();
     move |done, all| {
         if start.elapsed() > LONG {
-            printer.progress(&format!("{done} of {all} {what}…"));
+            printer.progress_bar(what, (done, all));
         }
     }
 }

@@ -151,6 +151,6 @@ mod hosts_are_approved_with_a_script {
         }
         let told = world.run(["run", "net", "--net", "example.com"].iter().chain(&SKILLS));
         assert_eq!(told.code, Some(1));
-        assert!(told.stderr.contains("`net` is no script"), "{}", told.stderr);
+        assert!(told.stderr.contains("`net` is not a script"), "{}", told.stderr);
     }
 }
