@@ -106,9 +106,12 @@ impl Conversation {
                     _ = signals.terminate.recv() => break Ok(TurnEnd::Terminated),
                     Some(event) = events.recv() => renderer.show(event, printer)?,
                     // The model's text may be buffered, so that no write would fail.
-                    _ = looks.tick() => if printer.is_closed() {
-                        return Err(io::Error::from(io::ErrorKind::BrokenPipe).into());
-                    },
+                    _ = looks.tick() => {
+                        if printer.is_closed() {
+                            return Err(io::Error::from(io::ErrorKind::BrokenPipe).into());
+                        }
+                        renderer.tick(printer);
+                    }
                     ended = &mut turn => break Ok(match ended {
                         Ok(Some(answer)) => TurnEnd::Answered(Box::new(answer)),
                         Ok(None) => TurnEnd::Over,

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::Result;
@@ -59,8 +59,8 @@ struct Pieces {
 pub(crate) struct EventRenderer {
     view: View,
     speech: Speech,
-    /// Whether the last line on the terminal is a status line, which will be replaced.
-    has_status: bool,
+    /// The line at the end of the terminal that will be replaced.
+    status: Option<StatusLine>,
     /// The length of the text of the model since its last request.
     said: usize,
     /// The text of a reply that is not complete, if only complete ones are printed.
@@ -89,6 +89,13 @@ pub(crate) struct EventRenderer {
     pub(crate) turn_spent: TokenUsage,
     /// Its cost, if prices are known.
     pub(crate) turn_cost: Option<f64>,
+}
+
+/// A line about the work at hand, with the time since that began.
+#[derive(Debug)]
+struct StatusLine {
+    text: String,
+    since: Instant,
 }
 
 /// The text of the model, made safe for a terminal piece by piece, with Markdown colours.
@@ -188,7 +195,7 @@ impl EventRenderer {
         Self {
             view,
             speech: Speech { colors: None, has_return: false, is_at_start: true },
-            has_status: false,
+            status: None,
             said: 0,
             held: String::new(),
             given: BTreeMap::new(),
@@ -413,10 +420,7 @@ impl EventRenderer {
 
     fn say(&mut self, text: &str, printer: &mut Printer) -> Result<()> {
         self.said += text.len();
-        if self.has_status {
-            printer.progress_ends();
-            self.has_status = false;
-        }
+        self.end_status(printer);
         if printer.colored {
             self.speech.colors.get_or_insert_default();
         }
@@ -429,17 +433,30 @@ impl EventRenderer {
         if self.view == View::Stream && printer.is_terminal {
             self.end_line(printer)?;
         }
-        printer.progress(&safe::cut(&safe::line(text), printer.err_width()));
-        self.has_status = true;
+        let before = self.status.take().filter(|it| it.text == text);
+        let since = before.map_or_else(Instant::now, |it| it.since);
+        self.status = Some(StatusLine { text: text.to_owned(), since });
+        self.tick(printer);
         Ok(())
+    }
+
+    /// Shows for how many seconds the work at hand has been going on.
+    pub(crate) fn tick(&self, printer: &mut Printer) {
+        let Some(StatusLine { text, since }) = &self.status else { return };
+        let clock = clock(since.elapsed());
+        let room = printer.err_width().saturating_sub(clock.len());
+        printer.progress(&format!("{}{clock}", safe::cut(&safe::line(text), room)));
+    }
+
+    fn end_status(&mut self, printer: &mut Printer) {
+        if self.status.take().is_some() {
+            printer.progress_ends();
+        }
     }
 
     /// Removes the status line, and ends the line of text being streamed.
     fn clear(&mut self, printer: &mut Printer) -> Result<()> {
-        if self.has_status {
-            printer.progress_ends();
-            self.has_status = false;
-        }
+        self.end_status(printer);
         if printer.is_terminal { self.end_line(printer) } else { Ok(()) }
     }
 
@@ -484,6 +501,14 @@ impl Speech {
         self.has_return = false;
         let rest = self.colors.as_mut().map(Highlighter::end).unwrap_or_default();
         (rest, !std::mem::replace(&mut self.is_at_start, true))
+    }
+}
+
+/// The seconds that work has taken, to follow its description; nothing within the first one.
+pub(crate) fn clock(elapsed: Duration) -> String {
+    match elapsed.as_secs() {
+        0 => String::new(),
+        seconds => format!(", {seconds} s"),
     }
 }
 

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::{Notify, mpsc::unbounded_channel},
-    time::{Instant, sleep_until},
+    time::{Instant, interval, sleep_until},
 };
 
 use super::{count, not_in_use, tool, warn_about_fields};
@@ -33,6 +33,7 @@ use crate::{
     arguments::{self, Global, directory},
     completion,
     context::{self, quoted},
+    event_renderer::clock,
     host::{self, LimitArgs},
     input,
     needs::SkillNeeds,
@@ -101,6 +102,8 @@ pub(crate) struct Args {
 const SUGGESTED: usize = 5;
 /// The time that a cancelled run may take to end.
 const PATIENCE: Duration = Duration::from_millis(1500);
+/// The time between two drawings of the clock.
+const SECOND: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(
     args: &Args,
@@ -622,14 +625,16 @@ async fn attempt(
         // Standard input that was read for parameters is not passed on.
         stdin: (args.params.as_deref() != Some("-")).then(|| Stdin::new(tokio::io::stdin())),
     };
-    let mut streams = Streams::default();
-    let is_running = Cell::new(false);
+    let mut streams =
+        Streams { stdout: Pieces::default(), stderr: Pieces::default(), is_silent: true };
+    let running_since = Cell::new(None);
+    let mut ticks = interval(SECOND);
     let work = async {
         let difference = match authorize(args, task, authorizer).await {
             Ok(difference) => difference,
             Err(refused) => return Ok(*refused),
         };
-        is_running.set(true);
+        running_since.set(Some(Instant::now()));
         let parameters = task.parameters.clone();
         let ended = match &task.what {
             RunTarget::Skill(entry) => executor.attempt(entry, parameters, delivery).await,
@@ -650,7 +655,15 @@ async fn attempt(
         let why = tokio::select! {
             ended = &mut work => break ended,
             Some(chunk) = chunks.recv() => {
+                printer.progress_ends();
                 streams.print(&chunk, printer)?;
+                continue;
+            }
+            _ = ticks.tick(), if streams.is_silent && unwanted.is_none() => {
+                if let Some(since) = running_since.get() {
+                    let (name, clock) = (&task.manifest.name, clock(since.elapsed()));
+                    printer.progress(&format!("running `{name}`{clock}"));
+                }
                 continue;
             }
             _ = interrupt.recv() => "interrupted",
@@ -658,12 +671,13 @@ async fn attempt(
             () = patience, if unwanted.is_some() => "cancelled",
         };
         // Dropping the run ends everything that it started.
-        if unwanted.is_some() || !is_running.get() {
+        if unwanted.is_some() || running_since.get().is_none() {
             break Ok(Outcome::bad(OutcomeStatus::Cancelled, why));
         }
         cancel.notify_one();
         unwanted = Some((why, Instant::now() + PATIENCE));
     };
+    printer.progress_ends();
     if let (Some((why, _)), Ok(outcome)) = (unwanted, &mut ended)
         && outcome.status == OutcomeStatus::Cancelled
     {
@@ -699,14 +713,16 @@ async fn authorize(
 }
 
 /// The output of a script so far, decoded for terminals.
-#[derive(Default)]
 struct Streams {
     stdout: Pieces,
     stderr: Pieces,
+    /// Whether nothing has come yet.
+    is_silent: bool,
 }
 
 impl Streams {
     fn print(&mut self, chunk: &Chunk, printer: &mut Printer) -> anyhow::Result<()> {
+        self.is_silent = false;
         match chunk {
             Chunk::Stdout(bytes) if printer.is_terminal => {
                 printer.raw(safe::lines(&self.stdout.text(bytes)).as_bytes())?;

@@ -60,7 +60,7 @@ fn start(world: &World, server: &ModelServer, arguments: &[&str]) -> Child {
 }
 
 /// Reads the output of a child until it contains this; fails after a timeout.
-fn hear(source: &mut impl std::io::Read, what: &str) -> String {
+pub(crate) fn hear(source: &mut impl std::io::Read, what: &str) -> String {
     let mut heard = Vec::new();
     let mut piece = [0; 256];
     while !String::from_utf8_lossy(&heard).contains(what) {

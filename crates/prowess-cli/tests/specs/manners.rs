@@ -1,8 +1,18 @@
 use std::{
-    env, ffi::OsStr, fs, io::Read as _, os::unix::ffi::OsStrExt as _, path::Path, process::Stdio,
+    env,
+    ffi::OsStr,
+    fs,
+    io::Read as _,
+    os::unix::ffi::OsStrExt as _,
+    path::Path,
+    process::{Command, Stdio},
 };
 
-use crate::world::{Ran, SKILLS, World, program};
+use crate::{
+    ask::hear,
+    model_server::{Answer, ModelServer},
+    world::{Ran, SKILLS, World, program},
+};
 
 /// Asks the program for completions of the last of these words.
 fn offered(world: &World, words: &[&str]) -> Ran {
@@ -540,6 +550,29 @@ mod output_fits_its_reader {
         {
             let shown = at_terminal(&unseen);
             assert!(!shown.stdout().contains("\x1b[K"), "{unseen}: {:?}", shown.stdout());
+        }
+    }
+
+    #[test]
+    fn a_clock_runs_while_something_works() {
+        let server = ModelServer::start([Answer::text("").then_hang()]);
+        let world = brewing().file("skills/brew-coffee/scripts/wait.sh", "#!/bin/sh\nsleep 60\n");
+        let ask = format!("ask Hi --dir skills --base-url {} --model m", server.url());
+        let run = "run brew-coffee --script scripts/wait.sh --dir skills --yes".to_owned();
+        for (line, clock) in [(ask, "asks `m` (step 1), "), (run, "running `brew-coffee`, ")] {
+            let line = format!("exec {} {line}", program());
+            let mut child = Command::new("script")
+                .args(["-qefc", &line, "/dev/null"])
+                .current_dir(world.path(""))
+                .env("HOME", world.path("home"))
+                .env("TERM", "xterm")
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            hear(child.stdout.as_mut().unwrap(), clock);
+            child.kill().unwrap();
+            child.wait().unwrap();
         }
     }
 }
