@@ -14,7 +14,7 @@ use prowess_runtime::{Outcome, OutcomeStatus};
 use serde_json::{Value as Json, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::{approver::is_noted, highlight::Highlighter, pending, printer::Printer, safe};
+use crate::{approver::is_noted, markdown::MarkdownStream, pending, printer::Printer, safe};
 
 /// The way events are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,10 +98,11 @@ struct StatusLine {
     since: Instant,
 }
 
-/// The text of the model, made safe for a terminal piece by piece, with Markdown colours.
+/// The text of the model, made safe for a terminal piece by piece.
 #[derive(Debug)]
 struct Speech {
-    colors: Option<Highlighter>,
+    /// The Markdown that is being rendered, where there are colours.
+    markdown: Option<MarkdownStream>,
     /// Whether the last piece ended with a carriage return, which a line feed may follow.
     has_return: bool,
     /// Whether the next piece begins a line.
@@ -194,7 +195,7 @@ impl EventRenderer {
     pub(crate) fn new(view: View) -> Self {
         Self {
             view,
-            speech: Speech { colors: None, has_return: false, is_at_start: true },
+            speech: Speech { markdown: None, has_return: false, is_at_start: true },
             status: None,
             said: 0,
             held: String::new(),
@@ -405,11 +406,7 @@ impl EventRenderer {
             EventKind::Fitted { window, tokens, .. } => {
                 self.fitted = Some((*window, tokens.clone()));
             }
-            EventKind::Asked { step, .. } => {
-                (self.steps, self.said) = (*step, 0);
-                // An unclosed code block ends with the reply.
-                self.speech.colors = None;
-            }
+            EventKind::Asked { step, .. } => (self.steps, self.said) = (*step, 0),
             EventKind::Spending { spent, cost, turn_cost } => {
                 (self.spent, self.cost, self.turn_cost) = (*spent, *cost, *turn_cost);
             }
@@ -419,10 +416,18 @@ impl EventRenderer {
     }
 
     fn say(&mut self, text: &str, printer: &mut Printer) -> Result<()> {
+        // Some servers begin a reply with nothing, and then think.
+        if text.is_empty() {
+            return Ok(());
+        }
         self.said += text.len();
         self.end_status(printer);
         if printer.colored {
-            self.speech.colors.get_or_insert_default();
+            let markdown = self.speech.markdown.get_or_insert_with(|| printer.markdown_stream());
+            return match markdown.push(text) {
+                Some((finished, unfinished)) => printer.redraw(&finished, &unfinished),
+                None => Ok(()),
+            };
         }
         printer.raw(self.speech.safe(text).as_bytes())?;
         printer.flush()
@@ -461,11 +466,10 @@ impl EventRenderer {
     }
 
     fn end_line(&mut self, printer: &mut Printer) -> Result<()> {
-        let (rest, is_open) = self.speech.ends();
-        if !rest.is_empty() {
-            printer.raw(rest.as_bytes())?;
+        if let Some(mut markdown) = self.speech.markdown.take() {
+            return printer.redraw(&markdown.finish(), "");
         }
-        if is_open {
+        if self.speech.end() {
             printer.line("")?;
         }
         printer.flush()
@@ -489,18 +493,13 @@ impl Speech {
             self.is_at_start = last == '\n';
         }
         let text = text.replace("\r\n", "\n");
-        let text = safe::lines(&text);
-        match &mut self.colors {
-            Some(colors) => colors.piece(&text),
-            None => text.into_owned(),
-        }
+        safe::lines(&text).into_owned()
     }
 
-    /// Ends the text: returns what was buffered, and whether it leaves a line open.
-    fn ends(&mut self) -> (String, bool) {
+    /// Ends the text, and returns whether it leaves a line open.
+    fn end(&mut self) -> bool {
         self.has_return = false;
-        let rest = self.colors.as_mut().map(Highlighter::end).unwrap_or_default();
-        (rest, !std::mem::replace(&mut self.is_at_start, true))
+        !std::mem::replace(&mut self.is_at_start, true)
     }
 }
 
@@ -613,12 +612,11 @@ mod tests {
 
     #[test]
     fn what_is_said_in_pieces_moves_no_cursor_and_keeps_its_lines() {
-        let mut speech = Speech { colors: None, has_return: false, is_at_start: true };
+        let mut speech = Speech { markdown: None, has_return: false, is_at_start: true };
         let mut said = |piece: &str| speech.safe(piece);
         assert_eq!([said("a\r"), said("\nb\x1b"), said("[2J\r"), said("x")], {
             ["a", "\nb\\u{1b}", "[2J", "\\u{d}x"].map(str::to_owned)
         });
-        assert_eq!(speech.ends(), (String::new(), true));
-        assert_eq!(speech.ends(), (String::new(), false));
+        assert_eq!([speech.end(), speech.end()], [true, false]);
     }
 }

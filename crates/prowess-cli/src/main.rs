@@ -33,7 +33,6 @@ mod diff;
 mod report;
 mod readable;
 mod markdown;
-mod highlight;
 mod page;
 mod telemetry;
 mod migrate;

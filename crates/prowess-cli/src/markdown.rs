@@ -1,100 +1,33 @@
-//! Renders our own Markdown, such as the pages of rules, for a terminal.
+//! Markdown for people at a terminal.
 //!
-//! It supports what those pages use: headings, paragraphs, lists, code blocks, and inline code.
+//! Text is parsed first and escaped after that, so that no entity of HTML becomes a control character.
 
-use anstyle::{AnsiColor, Style};
+mod layout;
+mod page;
+mod stream;
+mod styled;
+mod table;
+
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::printer::{DIM, NAME, painted};
+pub(crate) use self::stream::MarkdownStream;
+use self::{layout::block_starts, page::Page};
 
-const CODE: Style = AnsiColor::Cyan.on_default();
-
-/// The indent of code.
-const MARGIN: &str = "    ";
+/// The widest that prose is set, in columns.
+pub(crate) const WIDEST: usize = 100;
 
 /// Renders a text in lines no wider than `width`, unless a word is.
 pub(crate) fn render(text: &str, width: usize, colored: bool) -> String {
-    let mut page = Page { width, colored, out: String::new(), paragraph: String::new() };
-    let mut fence = None;
-    for line in text.lines() {
-        match fence {
-            Some(ticks) if line == ticks => fence = None,
-            Some(_) => page.code(line),
-            None if line.starts_with("```") => {
-                page.end_paragraph();
-                let info = line.trim_start_matches('`');
-                fence = Some(&line[..line.len() - info.len()]);
-                page.caption(info);
-            }
-            None => page.prose(line),
-        }
-    }
-    page.end_paragraph();
-    page.out
+    render_blocks(text, Page::new(width, colored))
 }
 
-/// A page that is being rendered.
-struct Page {
-    width: usize,
-    colored: bool,
-    out: String,
-    /// The words of the open paragraph or item.
-    paragraph: String,
-}
-
-impl Page {
-    fn prose(&mut self, line: &str) {
-        if line.is_empty() || line.starts_with("- ") || line.starts_with('#') {
-            self.end_paragraph();
-        }
-        match line.trim_start_matches('#') {
-            "" => self.out.push('\n'),
-            heading if heading != line => {
-                self.out.push_str(&painted(heading.trim(), NAME, self.colored));
-                self.out.push('\n');
-            }
-            _ => {
-                self.paragraph.push_str(line);
-                self.paragraph.push(' ');
-            }
-        }
+fn render_blocks(text: &str, mut page: Page) -> String {
+    let starts = block_starts(text);
+    for (number, start) in starts.iter().enumerate() {
+        let end = starts.get(number + 1).copied().unwrap_or(text.len());
+        page.block(&text[*start..end]);
     }
-
-    fn end_paragraph(&mut self) {
-        let paragraph = std::mem::take(&mut self.paragraph);
-        if paragraph.is_empty() {
-            return;
-        }
-        let indent = if paragraph.starts_with("- ") { "  " } else { "" };
-        let mut is_code = false;
-        for line in wrapped(paragraph.trim_end(), self.width, indent) {
-            for (number, piece) in line.split('`').enumerate() {
-                if number > 0 {
-                    is_code = !is_code;
-                    self.out.push_str(if self.colored { "" } else { "`" });
-                }
-                let painted = painted(piece, CODE, self.colored && is_code && !piece.is_empty());
-                self.out.push_str(&painted);
-            }
-            self.out.push('\n');
-        }
-    }
-
-    /// Adds the name of the file that a code block shows.
-    fn caption(&mut self, info: &str) {
-        if let Some(path) = info.split(' ').nth(2) {
-            self.out.push_str(&painted(&format!("  {path}"), DIM, self.colored));
-            self.out.push('\n');
-        }
-    }
-
-    fn code(&mut self, line: &str) {
-        let room = self.width.saturating_sub(MARGIN.len());
-        for line in wrapped(line, room, "  ") {
-            self.out.push_str(format!("{MARGIN}{line}").trim_end());
-            self.out.push('\n');
-        }
-    }
+    page.into_text()
 }
 
 /// Wraps a line between words, and indents all lines but the first.
@@ -127,8 +60,66 @@ mod tests {
     #[test]
     fn colours_take_the_place_of_marks() {
         let rendered = render(TEXT, 80, true);
-        assert!(rendered.contains("\x1b[1mOne\x1b[0m"), "{rendered:?}");
+        assert!(rendered.starts_with("\x1b[1m\x1b[4mOne\x1b[0m\n\n"), "{rendered:?}");
         assert!(rendered.contains("and \x1b[36msome code\x1b[0m on."), "{rendered:?}");
+        let rendered = render("**a *b*** ~~c~~ d", 80, true);
+        let expected = "\x1b[1ma \x1b[0m\x1b[1m\x1b[3mb\x1b[0m \x1b[9mc\x1b[0m d\n".to_owned();
+        assert_eq!(rendered, expected);
+        assert_eq!(render("**a *b*** ~~c~~ d", 80, false), "**a *b*** ~~c~~ d\n");
+    }
+
+    #[test]
+    fn lists_are_nested_and_numbered() {
+        let text = "9. nine\n10. ten\n    - in it\n\n      and on\n\n> said\n>\n> - [x] done\n";
+        let rendered = "9. nine\n10. ten\n    - in it\n\n      and on\n\n│ said\n│\n│ - [x] done\n";
+        assert_eq!(render(text, 80, false), rendered);
+        assert_eq!(render("- a\n\n- b\n  - c\n", 80, false), "- a\n\n- b\n\n  - c\n");
+        assert_eq!(render("-\n- - b\n", 80, false), "-\n- - b\n");
+    }
+
+    #[test]
+    fn links_show_where_they_lead() {
+        let text = "[here](https://a.b) and <https://c.d>, [x][1]\n\n[1]: https://e.f\n";
+        let rendered = "here (https://a.b) and https://c.d, [x][1]\n\n[1]: https://e.f\n";
+        assert_eq!(render(text, 80, false), rendered);
+    }
+
+    #[test]
+    fn a_table_is_aligned_and_fits() {
+        let text = "| name | count |\n|---|--:|\n| `a` | 1 |\n| longer | 20 |\n";
+        let rendered = "name   │ count\n───────┼──────\n`a`    │     1\nlonger │    20\n";
+        assert_eq!(render(text, 80, false), rendered);
+        let narrow = render("|a|b|\n|-|-|\n|one two three|four five six|\n", 19, false);
+        assert_eq!(
+            narrow,
+            "a        │ b\n─────────┼─────────\none two  │ four\nthree    │ five six\n"
+        );
+        let words = render("|temperature|remark|\n|-|-|\n|70|a b c d e f g h|\n", 20, false);
+        assert!(words.starts_with("temperature │ remark\n"), "{words}");
+        let many = format!("|{}\n|{}\n|{}\n", "h|".repeat(9), "-|".repeat(9), "v|".repeat(9));
+        assert!(render(&many, 20, false).starts_with("h: v\nh: v\n"));
+    }
+
+    #[test]
+    fn nothing_of_a_text_moves_the_cursor() {
+        let text = "a&#27;[2J \x1b[2J `\x1b[1A`\n\n```\n\x1b[2J\n```\n\n<b\x1b>\n\n[\x1b](x\x1by)\n\n|\x1b|\n|-|\n";
+        for colored in [false, true] {
+            let rendered = render(text, 80, colored);
+            let escapes = rendered.matches('\x1b').count();
+            let styles = rendered.matches("\x1b[").filter(|_| colored).count();
+            assert_eq!(escapes, styles, "{rendered:?}");
+            assert!(!rendered.contains("\x1b[2J") && !rendered.contains("\x1b[1A"), "{rendered:?}");
+            assert_eq!(rendered.matches("\\u{1b}").count(), 8, "{rendered:?}");
+        }
+    }
+
+    #[test]
+    fn depth_and_size_cost_nothing() {
+        let deep = format!("{}x\n", "> ".repeat(20_000));
+        assert!(render(&deep, 40, true).contains('x'));
+        let deep = format!("{}x\n", "- ".repeat(2_000));
+        assert_eq!(render(&deep, 40, false).matches("- ").count(), 2_000);
+        assert!(render(&"*a".repeat(20_000), 40, true).contains('a'));
     }
 
     #[test]

@@ -31,7 +31,10 @@ use serde_json::json;
 use terminal_size::terminal_size_of;
 
 use crate::{
-    arguments::Global, context, highlight::Highlighter, markdown::wrapped, safe, snippet, suggest,
+    arguments::Global,
+    context,
+    markdown::{self, MarkdownStream, wrapped},
+    safe, snippet, suggest,
 };
 
 /// The time after which progress is printed.
@@ -64,6 +67,10 @@ pub(crate) struct Printer {
     shows_progress: bool,
     /// Whether a progress line has to be erased.
     is_progress_shown: bool,
+    /// Whether lines of stdout can be replaced.
+    redraws: bool,
+    /// The rows at the end of stdout that will be replaced.
+    draft_rows: usize,
     /// The width of the terminal; `None` if the output is not one, and then nothing is cut.
     pub(crate) width: Option<usize>,
     /// The height of the terminal in lines; `None` if the output is not one.
@@ -99,6 +106,8 @@ impl Printer {
             err_is_terminal,
             shows_progress: err_is_terminal && takes_back && !global.quiet && !global.json,
             is_progress_shown: false,
+            redraws: is_terminal && takes_back,
+            draft_rows: 0,
             width,
             height: height.filter(|_| is_terminal),
             colored,
@@ -153,14 +162,56 @@ impl Printer {
         self.line(safe::lines(text).trim_end())
     }
 
-    /// Prints Markdown, made safe for a terminal, with colours if enabled. No other character
-    /// changes.
+    /// Prints Markdown: rendered where there are colours, else as it is, made safe.
     pub(crate) fn markdown(&mut self, text: &str) -> Result<()> {
-        let text = safe::lines(text);
-        match self.colored {
-            true => self.line(Highlighter::whole(text.trim_end())),
-            false => self.line(text.trim_end()),
+        if self.colored { self.rendered(text) } else { self.text(text) }
+    }
+
+    /// Prints Markdown rendered.
+    pub(crate) fn rendered(&mut self, text: &str) -> Result<()> {
+        let text = markdown::render(text, self.prose_width(), self.colored);
+        self.line(text.trim_end())
+    }
+
+    /// Markdown that comes in pieces, to be rendered for this terminal.
+    pub(crate) fn markdown_stream(&self) -> MarkdownStream {
+        MarkdownStream::new(self.prose_width(), self.colored)
+    }
+
+    fn prose_width(&self) -> usize {
+        self.width.unwrap_or(80).min(markdown::WIDEST)
+    }
+
+    /// Prints lines in place of the ones that were drafts, and as many drafts below them as there is room for.
+    pub(crate) fn redraw(&mut self, lines: &str, drafts: &str) -> Result<()> {
+        let mut out = String::new();
+        if self.draft_rows > 0 {
+            out.push_str(&format!("\x1b[{}A\r\x1b[J", self.draft_rows));
         }
+        out.push_str(lines);
+        let (drafts, rows) = if self.redraws { self.last_rows(drafts) } else { ("", 0) };
+        out.push_str(drafts);
+        self.draft_rows = rows;
+        self.raw(out.as_bytes())?;
+        self.flush()
+    }
+
+    /// The last lines of a text that a terminal can show below its first row, and the rows that they take. A terminal
+    /// that is cleared from its first row on may save what it has shown.
+    fn last_rows<'t>(&self, text: &'t str) -> (&'t str, usize) {
+        let (columns, most) = match terminal_size_of(self.out.get_ref()) {
+            Some((columns, rows)) if columns.0 > 0 && rows.0 > 2 => (columns.0, rows.0 - 2),
+            _ => (80, 22),
+        };
+        let (mut start, mut used) = (text.len(), 0);
+        for line in text.split_inclusive('\n').rev() {
+            let rows = safe::columns(line).div_ceil(columns.into()).max(1);
+            if used + rows > most.into() {
+                break;
+            }
+            (start, used) = (start - line.len(), used + rows);
+        }
+        (&text[start..], used)
     }
 
     /// Prints the errors as the document of `--json`, unless another was printed.

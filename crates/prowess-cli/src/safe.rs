@@ -93,6 +93,22 @@ pub(crate) fn json(text: &str) -> Cow<'_, str> {
     })
 }
 
+/// The columns that a line takes at a terminal, without what only changes its style.
+pub(crate) fn columns(line: &str) -> usize {
+    let mut is_style = false;
+    let mut columns = 0;
+    for c in line.chars() {
+        match c {
+            '\x1b' => is_style = true,
+            'm' if is_style => is_style = false,
+            _ if is_style => {}
+            '\t' => columns = columns / 8 * 8 + 8,
+            c => columns += c.width().unwrap_or(0),
+        }
+    }
+    columns
+}
+
 /// Cuts a line to a width, with `…` where something was cut.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     let mut used = 0;
@@ -211,6 +227,11 @@ mod tests {
         assert_eq!(cut("abcdef", 6), "abcdef");
         assert_eq!(cut("abcdefg", 6), "abcde…");
         assert_eq!(cut("技能技能", 5), "技能…");
+    }
+
+    #[test]
+    fn styles_take_no_columns() {
+        assert_eq!(columns("a\x1b[1m技\x1b[0m\tb"), 9);
     }
 
     #[test]

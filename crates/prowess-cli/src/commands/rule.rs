@@ -3,12 +3,7 @@ use prowess::{Profile, RULES, Rule, Severity, nearest, rule};
 use serde_json::{Value as Json, json};
 
 use crate::{
-    ExitStatus,
-    arguments::Global,
-    completion,
-    markdown::{render, wrapped},
-    page::Page,
-    printer::Printer,
+    ExitStatus, arguments::Global, completion, markdown::wrapped, page::Page, printer::Printer,
 };
 
 /// Explain a rule of `check`: what it requires, why, and how to fix it
@@ -21,8 +16,6 @@ pub(crate) struct Args {
     code: Option<String>,
 }
 
-/// The widest text, in columns.
-const WIDEST: usize = 100;
 /// On a terminal narrower than this, a summary is below its rule.
 const LEAST: usize = 40;
 
@@ -53,8 +46,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         json["page"] = json!(rule.page);
         printer.document(&json)?;
     } else if printer.is_terminal || printer.colored {
-        let width = printer.width.unwrap_or(80).min(WIDEST);
-        printer.line(render(rule.page, width, printer.colored).trim_end())?;
+        printer.rendered(rule.page)?;
     } else {
         printer.line(rule.page.trim_end())?;
     }

@@ -856,7 +856,9 @@ fn show(
         show_plan(outcome.plan.as_deref().unwrap_or_default(), printer)?;
     }
     let output = outcome.output.as_ref().filter(|_| outcome.is_ok());
+    let is_markdown = skill.is_some_and(|it| it.manifest.kind == Type::Instruction);
     match output.and_then(|it| it.as_str().or_else(|| it["content"].as_str())) {
+        Some(text) if printer.is_terminal && is_markdown => printer.markdown(text)?,
         // A terminal would interpret control characters of the text.
         Some(text) if printer.is_terminal => printer.text(text)?,
         Some(text) => printer.raw(text.as_bytes())?,

@@ -458,9 +458,9 @@ mod what_happens_can_be_seen {
     use super::*;
 
     #[test]
-    fn markdown_has_colours_and_stays_as_it_is() {
+    fn markdown_is_rendered_where_there_are_colours() {
         let text = "# Tea\n\nUse `hot` water:\n\n```sh\nboil\n```\n";
-        let colored = "\x1b[1m# Tea\x1b[0m\n\nUse \x1b[36m`hot`\x1b[0m water:\n\n\x1b[2m```sh\x1b[0m\n\x1b[36mboil\x1b[0m\n\x1b[2m```\x1b[0m\n";
+        let colored = "\x1b[1m\x1b[4mTea\x1b[0m\n\nUse \x1b[36mhot\x1b[0m water:\n\n    \x1b[36mboil\x1b[0m\n";
         let server =
             ModelServer::answering(move |_| said_in(text.split_inclusive('e').map(str::to_owned)));
         let world =
@@ -482,6 +482,46 @@ mod what_happens_can_be_seen {
         let shown = world.run([&show[..], &["--color", "always"]].concat());
         assert!(shown.stdout().ends_with(colored), "{:?}", shown.stdout());
         assert!(world.run(show).stdout().ends_with(text));
+    }
+
+    #[test]
+    fn a_block_of_an_answer_is_shown_before_it_is_finished() {
+        let text = "# Tea\n\nPour *hot* water over the leaves in the pot, and wait.\n\n1. green: 2 minutes\n2. black &#27;[2J: \x1b[2J4 minutes\n\n| tea | minutes |\n|---|--:|\n| green | 2 |\n\nDone";
+        let expected = "Tea\n\nPour hot water over the leaves in the\npot, and wait.\n\n1. green: 2 minutes\n2. black \\u{1b}[2J: \\u{1b}[2J4 minutes\n\ntea   │ minutes\n──────┼────────\ngreen │       2\n\nDone\n";
+        for length in [1, 7, 1000] {
+            let server = ModelServer::answering(move |_| {
+                let signs: Vec<char> = text.chars().collect();
+                let pieces: Vec<String> =
+                    signs.chunks(length).map(|it| it.iter().collect()).collect();
+                said_in(pieces.into_iter())
+            });
+            let ask = format!("ask Hi -q --color always --base-url {} --model m", server.url());
+            let line = format!("stty rows 10 cols 40; TERM=xterm exec {} {ask}", program());
+            let ran = World::new().run_script(&format!("script -qefc '{line}' /dev/null"));
+            assert_eq!(ran.code, Some(0), "{}", ran.stdout());
+            assert_eq!(screen(ran.stdout()), expected, "{length}: {:?}", ran.stdout());
+            let drafts = ran.stdout().matches("A\r\x1b[J").count();
+            assert_eq!(drafts > 60, length == 1, "{length}: {drafts}");
+        }
+    }
+
+    /// The lines that a terminal shows in the end, after all that was drawn again, without styles.
+    fn screen(output: &str) -> String {
+        let output = output.replace("\r\n", "\n");
+        let mut lines: Vec<String> = vec![String::new()];
+        for (number, piece) in output.split("\x1b[").enumerate() {
+            let end = piece.find(|it: char| it.is_ascii_alphabetic()).filter(|_| number > 0);
+            let (code, text) = end.map_or(("m", piece), |it| piece.split_at(it + 1));
+            if let Some(up) = code.strip_suffix('A') {
+                lines.truncate(lines.len() - up.parse::<usize>().unwrap());
+                *lines.last_mut().unwrap() = String::new();
+            }
+            assert!(code.ends_with(['A', 'J', 'K', 'm']), "{code}");
+            let mut rows = text.split('\n');
+            lines.last_mut().unwrap().push_str(rows.next().unwrap().trim_start_matches('\r'));
+            lines.extend(rows.map(str::to_owned));
+        }
+        lines.join("\n")
     }
 
     #[test]
