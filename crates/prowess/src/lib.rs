@@ -43,8 +43,9 @@ pub use crate::{
         },
     },
     clients::{
-        CLIENTS, Citation, Clash, Client, Fact, Form, Letters, Spot, Symptom, VARIABLES, Verdict,
-        client,
+        CLIENTS, Citation, Clash, Client, Fact, Form, HERE, Letters, McpSettings, PRESETS, Preset,
+        ServerShape, SettingsFormat, Spot, Symptom, VARIABLES, Verdict, client, mcp_clients,
+        preset,
     },
     context::{
         Call, Choice, ChosenSkill, ContextWindow, Counts, Extract, FitChange, FitError, FitStep,
@@ -92,9 +93,8 @@ pub use crate::{
         parse::{FrontmatterError, ParsedSkill, frontmatter_json, parse},
         skill::{Origin, Skill},
         source::{
-            Cache, DEEPEST, Directory, DiscoveredSkill, HERE, Listing, Memory, PRESETS, Preset,
-            ReadError, Resource, ResourceKind, Scope, Search, SizeLimits, Source, Stamp, Visit,
-            VisitResult, preset, skill_of,
+            Cache, DEEPEST, Directory, DiscoveredSkill, Listing, Memory, ReadError, Resource,
+            ResourceKind, Scope, Search, SizeLimits, Source, Stamp, Visit, VisitResult, skill_of,
         },
     },
     text::{

@@ -2,7 +2,7 @@
 
 use prowess_agent::mask;
 
-use super::client::Format;
+use prowess::SettingsFormat;
 
 /// What is shown in the place of a secret.
 const MASK: &str = "[masked]";
@@ -27,11 +27,11 @@ const PLACES: &[&str] = &["file", "path", "dir", "url", "envvar"];
 
 /// A text of settings with the same lines, in which no secret is left: nothing below `env` and headers,
 /// nothing that is called a token or the like, and nothing that looks like one.
-pub(super) fn redact(text: &str, format: Format) -> String {
+pub(super) fn redact(text: &str, format: SettingsFormat) -> String {
     match format {
-        Format::Json => flow(text, Frame::default()),
-        Format::Toml => toml(text),
-        Format::Yaml => yaml(text),
+        SettingsFormat::Json => flow(text, Frame::default()),
+        SettingsFormat::Toml => toml(text),
+        SettingsFormat::Yaml => yaml(text),
     }
 }
 
@@ -214,22 +214,22 @@ mod tests {
     fn secrets_are_hidden_and_all_else_stays() {
         for (format, text, shown) in [
             (
-                Format::Json,
+                SettingsFormat::Json,
                 r#"{"mcpServers":{"a":{"command":"x","env":{"TOKEN":"s3cret","N":1},"args":["--api-key","s3cret","--token=s3cret","--port=1"]}},"n":"x"}"#,
                 r#"{"mcpServers":{"a":{"command":"x","env":{"TOKEN":"[masked]","N":[masked]},"args":["--api-key","[masked]","--token=[masked]","--port=1"]}},"n":"x"}"#,
             ),
             (
-                Format::Json,
+                SettingsFormat::Json,
                 "{\"oauth\": {\"accessToken\": \"a\\\"b\", \"list\": [\"x\"]}, // TOKEN\n \"token_file\": \"f\"}",
                 "{\"oauth\": {\"accessToken\": \"[masked]\", \"list\": [\"x\"]}, // TOKEN\n \"token_file\": \"f\"}",
             ),
             (
-                Format::Toml,
+                SettingsFormat::Toml,
                 "[a.env]\nX = \"s3cret\"\n[b]\nkey = 'k'\nenv = { A = \"s3cret\" }\ntoken = \"s3cret\"\n",
                 "[a.env]\nX = \"[masked]\"\n[b]\nkey = 'k'\nenv = { A = \"[masked]\" }\ntoken = \"[masked]\"\n",
             ),
             (
-                Format::Yaml,
+                SettingsFormat::Yaml,
                 "a:\n  envs:\n    X: s3cret\n    Y: |\n      s3cret\n  cmd: x\n  env: {A: s3cret}\n  token: s3cret\n",
                 "a:\n  envs:\n    X: [masked]\n    Y: |\n      [masked]\n  cmd: x\n  env: {A: [masked]}\n  token: [masked]\n",
             ),
@@ -237,7 +237,7 @@ mod tests {
             assert_eq!(redact(text, format), shown);
         }
         for text in ["{\"a", "}]}", "{'x': \\", "[[[{", "\"", "// x"] {
-            for format in [Format::Json, Format::Toml, Format::Yaml] {
+            for format in [SettingsFormat::Json, SettingsFormat::Toml, SettingsFormat::Yaml] {
                 redact(text, format);
             }
         }
