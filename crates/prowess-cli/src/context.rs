@@ -361,7 +361,7 @@ pub(crate) fn is_missing(finding: &Finding) -> bool {
 
 /// What is set by files, and by flags over them.
 pub(crate) fn config(global: &Global) -> Result<Config> {
-    let mut config = Config::load(&places(global))?;
+    let mut config = global.configs.load(places(global))?;
     take_flags(&mut config, global)?;
     Ok(config)
 }

@@ -5,6 +5,7 @@ mod usage_error;
 mod examples;
 mod overview;
 mod completion;
+mod config_cache;
 mod context;
 mod skill_count;
 mod needs;

@@ -38,6 +38,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let text = Config::starter(&directories);
     if !args.dry_run {
         write(&path, &text).with_context(|| format!("cannot write `{shown}`"))?;
+        global.configs.clear();
     }
     if printer.json {
         printer.document(&json!({
