@@ -18,7 +18,7 @@ use std::{
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context as _, Result};
-use prowess::{Finding, Severity};
+use prowess::{Finding, Severity, did_you_mean};
 use prowess_cli::settings::ConfigError;
 use prowess_runtime::{Outcome, ScriptConnection};
 use rustix::{
@@ -369,7 +369,7 @@ impl Printer {
     /// Names what may be meant by a path that is not there.
     pub(crate) fn suggest(&mut self, path: &Path) {
         if let Some(near) = suggest::path(path) {
-            self.hint(&format!("did you mean `{near}`?"));
+            self.hint(&did_you_mean(near));
         }
     }
 

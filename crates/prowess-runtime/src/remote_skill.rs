@@ -3,7 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use prowess::{frontmatter_json, is_plain_name};
+use prowess::{
+    frontmatter_json, is_plain_name,
+    spec::{MAX_DESCRIPTION, SKILL_FILE},
+};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use unicode_general_category::{GeneralCategory, get_general_category};
@@ -55,13 +58,12 @@ pub struct RemoteSkills {
 }
 
 /// What every skill has.
-pub(crate) const DOCUMENT: &str = "SKILL.md";
+pub(crate) const DOCUMENT: &str = SKILL_FILE;
 /// How many files a skill may have, and how many bytes all of them.
 const FILES: usize = 512;
 const BYTES: u64 = 16 * 1024 * 1024;
-/// How long a URI and a description may be, and all of a frontmatter.
+/// How long a URI may be, and all of a frontmatter.
 const URI: usize = 2048;
-const DESCRIPTION: usize = 1024;
 const FRONTMATTER: usize = 64 * 1024;
 /// How much of what a server calls something is shown.
 const SHOWN: usize = 200;
@@ -135,10 +137,10 @@ impl RemoteSkill {
         if folder != name {
             return Err(format!("its name is `{name}`, and its URI says `{}`", shown(folder)));
         }
-        let fits = |it: &&str| !it.trim().is_empty() && it.chars().count() <= DESCRIPTION;
+        let fits = |it: &&str| !it.trim().is_empty() && it.chars().count() <= MAX_DESCRIPTION;
         let description = text("description").filter(fits);
         let description = description
-            .ok_or(format!("its description is no text of 1 to {DESCRIPTION} characters"))?;
+            .ok_or(format!("its description is no text of 1 to {MAX_DESCRIPTION} characters"))?;
         Ok(Self {
             address: format!("{server}:{name}"),
             server: server.to_owned(),

@@ -4,7 +4,7 @@ mod difference;
 
 use std::collections::BTreeMap;
 
-use prowess::ResourceKind;
+use prowess::{ResourceKind, spec::SKILL_FILE};
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -67,7 +67,7 @@ impl Subject {
                 files.sort_by_key(|it| (rank(&it.path, it.kind.is_executable()), &*it.path));
                 files.into_iter().for_each(|it| subject.add_file(it, &mut room));
             }
-            None => subject.add("SKILL.md", loaded.as_bytes(), "", &mut room),
+            None => subject.add(SKILL_FILE, loaded.as_bytes(), "", &mut room),
         }
         let mut all = Sha256::new();
         for (path, part) in &subject.files {
@@ -172,7 +172,7 @@ impl Subject {
 /// What is looked at first: what a skill says, then what it can run, then all else.
 fn rank(path: &str, is_executable: bool) -> u8 {
     match path {
-        "SKILL.md" | "skill.md" => 0,
+        SKILL_FILE | "skill.md" => 0,
         path if is_executable || ResourceKind::of(path) == ResourceKind::Script => 1,
         _ => 2,
     }

@@ -15,6 +15,7 @@
 //! ```
 #![warn(missing_docs)]
 
+pub mod spec;
 mod text;
 mod finding;
 mod clients;
@@ -70,7 +71,7 @@ pub use crate::{
         Finding, Severity,
         rule::{Profile, RULES, Rule, rule},
     },
-    index::{Embedder, EmbedderError, Tier, nearest},
+    index::{Embedder, EmbedderError, Tier, did_you_mean, name_hint, nearest},
     lab::{
         Competitor, Confusion, Evaluation, ExpectedMatch, Lab, MissReason, NearDuplicate,
         NearDuplicates, Probe, ProbeStatus, Progress, Score, StudiedSkill, Study, TestedRequest,

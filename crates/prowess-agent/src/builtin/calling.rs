@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use prowess::{Call, Message, Role, invisible, nearest};
+use prowess::{Call, Message, Role, did_you_mean, invisible, nearest};
 use prowess_runtime::{
     Action, Outcome, OutcomeStatus, Tool, Toolbox, strict_json, strip_invisible,
 };
@@ -295,7 +295,7 @@ fn unknown(name: &str, offered: &[String]) -> Outcome {
     let outcome = Outcome::bad(OutcomeStatus::NotFound, format!("there is no tool `{name}`"));
     let names = || offered.iter().map(String::as_str);
     match nearest(name, names()) {
-        Some(near) => outcome.hint(format!("did you mean `{near}`?")),
+        Some(near) => outcome.hint(did_you_mean(near)),
         None if offered.is_empty() => outcome.hint("there are no tools"),
         None => {
             outcome.hint(format!("there are {}", names().take(20).collect::<Vec<_>>().join(", ")))

@@ -5,7 +5,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use prowess::Scope;
+use prowess::{Scope, spec::SKILL_FILE};
 use prowess_cli::settings::Config;
 use serde_json::json;
 
@@ -84,7 +84,7 @@ fn directories(global: &Global) -> Result<Vec<String>> {
 /// Whether a directory has a folder with a `SKILL.md`.
 fn has_skills(directory: &Path) -> bool {
     let Ok(entries) = fs::read_dir(directory) else { return false };
-    entries.flatten().any(|it| it.path().join("SKILL.md").is_file())
+    entries.flatten().any(|it| it.path().join(SKILL_FILE).is_file())
 }
 
 /// Writes a file that is not there yet, whole or not at all.

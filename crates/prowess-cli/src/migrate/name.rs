@@ -1,9 +1,9 @@
 //! Names and texts as a skill may have them.
 
+use prowess::spec::MAX_NAME;
+
 /// Names that no folder can have on Windows.
 const TAKEN: &[&str] = &["con", "prn", "aux", "nul"];
-/// The longest name.
-const LONGEST: usize = 64;
 
 /// A name that a skill can have: `SciCalculator` is `sci-calculator`.
 pub(super) fn valid(name: &str) -> Option<String> {
@@ -27,7 +27,7 @@ pub(super) fn valid(name: &str) -> Option<String> {
             words.push(letter.to_ascii_lowercase());
         }
     }
-    words.truncate(LONGEST);
+    words.truncate(MAX_NAME);
     let words = words.trim_end_matches('-');
     let numbered = |it: &str| {
         ["com", "lpt"].iter().any(|port| it.strip_prefix(port).is_some_and(|it| it.len() == 1))

@@ -6,9 +6,9 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use prowess::{Status, nearest, revise_status};
+use prowess::{Status, nearest, revise_status, spec::SKILL_FILE};
 
-use super::{DOCUMENT, Files, Store, StoreContents, StoreError, document, path};
+use super::{Files, Store, StoreContents, StoreError, document, path};
 use crate::entry::SkillRecord;
 
 /// A store in memory.
@@ -39,11 +39,11 @@ impl Store for MemoryStore {
         let name = path::name(&entry.manifest.name)?;
         let mut state = self.state();
         let bytes = match state.skills.get(name) {
-            Some(files) => document::revised(&files[DOCUMENT], &self::entry(files), entry)?,
+            Some(files) => document::revised(&files[SKILL_FILE], &self::entry(files), entry)?,
             None => document::rendered(entry)?,
         };
         let files = state.skills.entry(name.to_owned()).or_default();
-        files.insert(DOCUMENT.to_owned(), bytes);
+        files.insert(SKILL_FILE.to_owned(), bytes);
         Ok(self::entry(files))
     }
 
@@ -67,9 +67,9 @@ impl Store for MemoryStore {
     fn set_status(&self, name: &str, status: Status) -> Result<SkillRecord, StoreError> {
         let mut state = self.state();
         let files = state.files(name)?;
-        let revised = revise_status(&files[DOCUMENT], status)
-            .map_err(|source| StoreError::NotEdited { path: DOCUMENT.into(), source })?;
-        files.insert(DOCUMENT.to_owned(), revised);
+        let revised = revise_status(&files[SKILL_FILE], status)
+            .map_err(|source| StoreError::NotEdited { path: SKILL_FILE.into(), source })?;
+        files.insert(SKILL_FILE.to_owned(), revised);
         Ok(entry(files))
     }
 
@@ -121,6 +121,6 @@ impl State {
 
 /// The entry of a skill that was checked before it came in.
 fn entry(files: &Files) -> SkillRecord {
-    let entry = document::entry(&files[DOCUMENT], Path::new(DOCUMENT));
+    let entry = document::entry(&files[SKILL_FILE], Path::new(SKILL_FILE));
     SkillRecord { folder: None, ..entry.expect("only what can be read as a skill comes in") }
 }

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use prowess::{Level, Thresholds, brief_line};
+use prowess::{Level, Thresholds, brief_line, spec::MAX_DESCRIPTION};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -57,7 +57,6 @@ pub struct FoundSkill {
 /// How many skills are told, and how many characters of a description; the specification allows no
 /// more.
 const MOST: usize = 10;
-const MAX_DESCRIPTION: usize = 1024;
 
 impl Tool for FindSkills {
     fn name(&self) -> &str {

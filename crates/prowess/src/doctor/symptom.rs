@@ -8,6 +8,7 @@ use super::{
 use crate::{
     clients::{Form, Letters, Symptom},
     read::name::is_plain_name,
+    spec::SKILL_FILE,
 };
 
 impl Symptom {
@@ -34,7 +35,7 @@ impl Symptom {
             Self::ProjectLink => lies(&|it| it.link == Link::Folder && it.is_in_project),
             Self::FileLink => leaf.map_or(candidate.link, |it| it.link) == Link::Document,
             Self::InProject => lies(&|it| it.is_in_project),
-            Self::FileName => candidate.spelt != "SKILL.md",
+            Self::FileName => candidate.spelt != SKILL_FILE,
             Self::FileOver(bytes) => candidate.size > bytes,
             Self::BodyOver(bytes) => candidate.body > bytes,
             Self::ByteOrderMark => candidate.has_mark,

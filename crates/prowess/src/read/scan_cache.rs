@@ -34,6 +34,7 @@ use crate::{
         skill::{METADATA_FILE, Skill},
         source::{Cache, Folder, Key, Mark, Resource, VisitMarks},
     },
+    spec::SKILL_FILE,
 };
 
 /// The cached visits of an earlier scan, and those of the current one.
@@ -202,7 +203,7 @@ fn came(bytes: &mut &[u8]) -> Option<CachedVisit> {
 /// files that it is read from.
 pub(crate) fn state(folder: &Path, seen: &VisitMarks) -> Option<Key> {
     let mark = |name: &str| seen.marks.iter().find(|it| *it.0 == *name).map(|it| it.1);
-    Some(state_of(folder.to_str()?, &mark("SKILL.md")?, mark(METADATA_FILE)))
+    Some(state_of(folder.to_str()?, &mark(SKILL_FILE)?, mark(METADATA_FILE)))
 }
 
 /// Computes the same for the current state of the files.
@@ -214,7 +215,7 @@ pub(crate) fn state_now(skill: &Skill) -> Option<Key> {
         join(&mut place, path, name);
         folder.mark(&place)
     };
-    Some(state_of(path, &mark("SKILL.md")?, mark(METADATA_FILE)))
+    Some(state_of(path, &mark(SKILL_FILE)?, mark(METADATA_FILE)))
 }
 
 fn state_of(folder: &str, document: &Mark, metadata: Option<Mark>) -> Key {

@@ -13,7 +13,7 @@ use std::{
 use anyhow::{Context as _, Result, anyhow};
 use prowess::{
     CheckResult, CheckedFile, Finding, FixedText, Manifest, Profile, Rule, Severity, SizeLimits,
-    fix, has_fix, is_plain_name, parse, revise,
+    fix, has_fix, is_plain_name, parse, revise, spec::SKILL_FILE,
 };
 use prowess_runtime::{ChangeHistory, Links, Root};
 use serde_json::{Value as Json, json};
@@ -28,8 +28,6 @@ use crate::{
 
 /// How many lines are shown around a change.
 const AROUND: usize = 2;
-/// What the file of a skill is called.
-const DOCUMENT: &str = "SKILL.md";
 
 /// What is to be put right, and how far that goes.
 #[derive(Debug, clap::Args)]
@@ -350,7 +348,7 @@ impl FileFix<'_> {
     fn renaming(&self, inside: &Path, bytes: &[u8]) -> Option<(PathBuf, String)> {
         let rename = self.args.rename.filter(|_| self.is_asked_for())?;
         if rename == Rename::File {
-            return Some((inside.to_owned(), DOCUMENT.to_owned()));
+            return Some((inside.to_owned(), SKILL_FILE.to_owned()));
         }
         let name = parse(bytes, None, Profile::Lenient).manifest?.name;
         let is_other = folder_name(self.real()) != Some(OsStr::new(&*name));
@@ -359,7 +357,7 @@ impl FileFix<'_> {
 
     fn rename(&self, root: &Root, from: &Path, to: &str, new: &Path) -> Result<()> {
         let cannot = || format!("cannot rename `{}` to `{to}`", from.display());
-        let plain = |()| if to == DOCUMENT { Ok(()) } else { plain(to) };
+        let plain = |()| if to == SKILL_FILE { Ok(()) } else { plain(to) };
         self.refuse_link().and_then(plain).with_context(cannot)?;
         if root.path().join(from).with_file_name(to).symlink_metadata().is_ok() {
             return Err(anyhow!("`{}` is already there", new.display())).with_context(cannot);

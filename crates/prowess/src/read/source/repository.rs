@@ -19,7 +19,7 @@ use super::{
     open::{Entries, FILE, open_file},
     trouble::Trouble,
 };
-use crate::clients::CLIENTS;
+use crate::{clients::CLIENTS, spec::SKILL_FILE};
 
 /// Folders that never contain skills.
 const NEVER: &[&str] =
@@ -130,7 +130,7 @@ pub(super) fn is_link_of_note(root: &Path, folder: &Path, trouble: &Trouble) -> 
     let folder = root.join(folder);
     let is_among_skills = || folder.iter().rev().take(2).any(|it| is_skills(Some(it)));
     match trouble {
-        Trouble::Escapes(real) => is_among_skills() || real.join("SKILL.md").is_file(),
+        Trouble::Escapes(real) => is_among_skills() || real.join(SKILL_FILE).is_file(),
         Trouble::Circle => is_among_skills(),
         Trouble::Io(error) => error.kind() != std::io::ErrorKind::NotFound || is_among_skills(),
         _ => true,

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use prowess::{McpSettings, ServerShape, Spot, Surroundings, mcp_clients, nearest};
+use prowess::{McpSettings, ServerShape, Spot, Surroundings, mcp_clients, name_hint};
 use serde_json::{Map, Value as Json, json};
 
 use crate::cli_error::CliError;
@@ -26,12 +26,8 @@ impl McpClient {
     pub(super) fn named(name: &str) -> Result<Self, CliError> {
         let all = Self::all();
         all.iter().find(|it| it.name == name).copied().ok_or_else(|| {
-            let names: Vec<&str> = all.iter().map(|it| it.name).collect();
             let fault = CliError::unable(format!("there is no client `{name}`"));
-            fault.hint(match nearest(name, names.iter().copied()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("there are {}", names.join(", ")),
-            })
+            fault.hint(name_hint(name, all.iter().map(|it| it.name)))
         })
     }
 
