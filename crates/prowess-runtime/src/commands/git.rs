@@ -10,7 +10,11 @@ use crate::{
     repository::{git_directories, is_repository, read},
 };
 
-use super::{Argument, refused};
+use super::{
+    Argument,
+    git_command::{GitEffect, git_command},
+    refused,
+};
 
 /// What git is told before all else, so that no repository decides it.
 const SETTINGS: &[&str] = &[
@@ -40,9 +44,6 @@ const SETTINGS: &[&str] = &[
     "status.submoduleSummary=false",
     "submodule.recurse=false",
 ];
-/// What looks into the repositories inside a repository, unless it is told not to.
-const LOOKING_INSIDE: &[&str] =
-    &["diff", "diff-files", "diff-index", "diff-tree", "log", "show", "status", "whatchanged"];
 /// What a repository cannot be kept from by a setting, because it goes by names of its own. Spaces
 /// are left out.
 const RUNNING: &[&str] =
@@ -58,7 +59,8 @@ pub(super) fn held(words: Vec<Argument>, directory: &Path) -> Result<Vec<Argumen
     for setting in SETTINGS {
         held.extend([Argument::plain("-c"), Argument::plain(setting)]);
     }
-    let inside = words.get(at).is_some_and(|it| LOOKING_INSIDE.contains(&&*it.text));
+    let command = words.get(at).and_then(|it| git_command(&it.text));
+    let inside = command.is_some_and(|it| it.effect == GitEffect::ReadsSubmodules);
     for (index, word) in words.into_iter().enumerate() {
         held.push(word);
         if inside && index == at {

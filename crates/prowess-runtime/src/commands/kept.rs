@@ -1,16 +1,15 @@
 //! What repositories keep for git, where tokens may lie: found, so that nobody else is given it.
 
 use std::{
-    collections::VecDeque,
     fs,
     path::{Path, PathBuf},
 };
 
-use super::PlannedProgram;
+use super::{
+    PlannedProgram,
+    walk::{DIRECTORIES, DirectoryWalk},
+};
 use crate::listing::entries;
-
-/// How many directories are looked into.
-const DIRECTORIES: usize = 50_000;
 
 /// What of git lies in some directories.
 #[derive(Debug, Default)]
@@ -26,24 +25,19 @@ impl GitDirs {
     /// the way.
     pub(crate) fn new(roots: &[PathBuf]) -> Self {
         let mut kept = Self::default();
-        let mut open: VecDeque<PathBuf> = roots.iter().cloned().collect();
-        let mut seen = 0;
-        while let Some(directory) = open.pop_front() {
-            if seen == DIRECTORIES {
-                kept.unseen = Some(directory);
-                break;
-            }
-            seen += 1;
+        let mut walk = DirectoryWalk::new(roots.iter().cloned(), DIRECTORIES);
+        while let Some(directory) = walk.next_directory() {
             for entry in entries(&directory) {
                 if entry.file_name().eq_ignore_ascii_case(".git") {
                     let real = fs::canonicalize(entry.path()).ok();
                     // What a link leads to elsewhere is not given anyway.
                     kept.paths.extend(real.filter(|it| is_below(it, roots)));
                 } else if entry.file_type().is_ok_and(|it| it.is_dir()) {
-                    open.push_back(entry.path());
+                    walk.enter(entry.path());
                 }
             }
         }
+        kept.unseen = walk.unseen();
         kept.paths.sort();
         kept.paths.dedup();
         kept

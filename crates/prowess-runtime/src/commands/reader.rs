@@ -1,6 +1,9 @@
 //! Programs that only read: they are given the roots so that nothing in them can be written.
 
-use super::{Argument, caution};
+use super::{
+    Argument, caution,
+    git_command::{GitEffect, git_command},
+};
 
 /// Programs that look and print, or run others which are looked at by themselves. One that is missing
 /// here can write; one that is wrong here cannot.
@@ -94,44 +97,14 @@ const READERS: &[&str] = &[
     "zcat",
     "zgrep",
 ];
-/// What of git only looks.
-const GIT: &[&str] = &[
-    "annotate",
-    "blame",
-    "cat-file",
-    "cherry",
-    "count-objects",
-    "describe",
-    "diff",
-    "diff-files",
-    "diff-index",
-    "diff-tree",
-    "for-each-ref",
-    "fsck",
-    "grep",
-    "log",
-    "ls-files",
-    "ls-tree",
-    "merge-base",
-    "name-rev",
-    "range-diff",
-    "rev-list",
-    "rev-parse",
-    "shortlog",
-    "show",
-    "show-branch",
-    "show-ref",
-    "status",
-    "version",
-    "whatchanged",
-];
 
 /// Whether a command has no need to write: its name first, then its words.
 pub(super) fn only_reads(words: &[String]) -> bool {
     let Some((name, rest)) = words.split_first() else { return true };
     let name = name.rsplit('/').next().unwrap_or(name);
     let is_reader = match name {
-        "git" => told(rest).is_none_or(|it| GIT.contains(&it)),
+        "git" => told(rest)
+            .is_none_or(|it| git_command(it).is_some_and(|it| it.effect != GitEffect::Changes)),
         name => READERS.contains(&name),
     };
     // A policy may spell out an option that writes.
