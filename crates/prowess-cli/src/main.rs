@@ -29,6 +29,7 @@ mod event_renderer;
 mod conversation;
 mod printer;
 mod safe;
+mod secret_name;
 mod snippet;
 mod diff;
 mod report;

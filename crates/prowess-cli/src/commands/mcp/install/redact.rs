@@ -1,27 +1,15 @@
 //! Settings as they are shown: without what is secret in them.
 
+use prowess::SettingsFormat;
 use prowess_agent::mask;
 
-use prowess::SettingsFormat;
+use crate::secret_name;
 
 /// What is shown in the place of a secret.
 const MASK: &str = "[masked]";
 /// Tables whose values may all be secrets.
 const TABLES: &[&str] =
     &["env", "envs", "environment", "headers", "http_headers", "requestheaders"];
-/// Parts of names whose values are secrets, without what joins words.
-const NAMES: &[&str] = &[
-    "token",
-    "secret",
-    "password",
-    "passwd",
-    "apikey",
-    "accesskey",
-    "privatekey",
-    "authorization",
-    "credential",
-    "cookie",
-];
 /// How names end that say where a secret is, and have none.
 const PLACES: &[&str] = &["file", "path", "dir", "url", "envvar"];
 
@@ -201,9 +189,8 @@ fn is_table(name: &str) -> bool {
 
 /// Whether a name is that of a secret.
 fn is_secret(name: &str) -> bool {
-    let plain: String = name.chars().filter(|it| it.is_alphanumeric()).collect();
-    let plain = plain.to_ascii_lowercase();
-    NAMES.iter().any(|it| plain.contains(it)) && !PLACES.iter().any(|it| plain.ends_with(it))
+    let plain = secret_name::plain(name);
+    secret_name::is_secret(&plain) && !PLACES.iter().any(|it| plain.ends_with(it))
 }
 
 #[cfg(test)]
