@@ -314,7 +314,7 @@ mod tests {
             let flag = argument.get_long().map(|it| format!("--{it}"));
             let setting = settings.iter().find(|it| it.flag == flag.as_deref());
             let set = setting.map(|it| it.default.replace([' ', '"'], "")).unwrap_or_default();
-            if default.starts_with(|it: char| it.is_ascii_digit()) && !set.is_empty() {
+            if [default, &set].iter().all(|it| it.starts_with(|it: char| it.is_ascii_digit())) {
                 assert_eq!(default, set, "{flag:?}");
                 compared += 1;
             }

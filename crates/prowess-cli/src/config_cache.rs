@@ -1,7 +1,8 @@
 //! The settings that a command has read.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use prowess::lock;
 use prowess_cli::settings::{Config, ConfigError, Places};
 
 /// The settings that this command has read, by where they were looked for. A command reads them once, so
@@ -12,7 +13,7 @@ pub(crate) struct ConfigCache(Arc<Mutex<Vec<(Places, Config)>>>);
 impl ConfigCache {
     /// Returns the settings of these places, and reads them on the first call.
     pub(crate) fn load(&self, places: Places) -> Result<Config, ConfigError> {
-        let mut read = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = lock(&self.0);
         if let Some((_, config)) = read.iter().find(|it| it.0 == places) {
             return Ok(config.clone());
         }
@@ -23,7 +24,7 @@ impl ConfigCache {
 
     /// Forgets all of them, after this command has written a file of settings.
     pub(crate) fn clear(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        lock(&self.0).clear();
     }
 }
 

@@ -1,6 +1,7 @@
 //! The entry of a skill: everything that a host needs before it reads any of its files.
 
 use prowess::spec::SKILL_FILE;
+use prowess_runtime::hex;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
@@ -62,6 +63,5 @@ impl SkillListing {
 }
 
 fn digest(bytes: &[u8]) -> String {
-    let hex: String = Sha256::digest(bytes).iter().map(|it| format!("{it:02x}")).collect();
-    format!("sha256:{hex}")
+    format!("sha256:{}", hex(Sha256::digest(bytes)))
 }

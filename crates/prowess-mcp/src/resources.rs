@@ -2,7 +2,7 @@
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use prowess::{
-    brief_line,
+    beginning, brief_line,
     spec::{MAX_DESCRIPTION, SKILL_FILE},
 };
 use rmcp::{
@@ -117,8 +117,5 @@ pub(crate) fn unserved(uri: &str, message: String) -> ErrorData {
 
 /// Returns a client's URI, cut to the length for a message.
 pub(crate) fn shown(uri: &str) -> String {
-    match uri.char_indices().nth(200) {
-        Some((end, _)) => format!("`{}…`", &uri[..end]),
-        None => format!("`{uri}`"),
-    }
+    format!("`{}`", beginning(uri, 200))
 }

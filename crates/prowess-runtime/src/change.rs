@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use crate::content::digest;
+use crate::digest::digest;
 
 /// A file that would be written: what it holds now, and what it would hold.
 #[derive(Debug, Clone, PartialEq, Eq)]

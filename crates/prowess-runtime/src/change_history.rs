@@ -17,7 +17,7 @@ use prowess_sandbox::{Links, Root, RootError};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    content::digest,
+    digest::digest,
     records::{NO_WAIT, is_own, locked, now},
 };
 

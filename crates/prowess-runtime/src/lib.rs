@@ -4,6 +4,7 @@
 //! Nothing here talks to a model or writes a prompt. Whatever a script or tool came to is an [`Outcome`], also when it failed.
 #![warn(missing_docs)]
 
+mod digest;
 mod listing;
 mod outcome;
 mod secret;
@@ -76,6 +77,7 @@ pub use crate::{
     change_history::{ChangeHistory, ChangeRecord, UndoError},
     create::{CreateError, check_record},
     definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
+    digest::hex,
     entry::{SkillRecord, SkillRecordError},
     environment::{
         Ecosystem, EnvironmentNeeds, InstalledInterpreter, Interpreter, InterpreterError,

@@ -8,10 +8,9 @@ use prowess::{
     spec::{MAX_DESCRIPTION, SKILL_FILE},
 };
 use serde_json::{Map, Value};
-use sha2::{Digest as _, Sha256};
 use unicode_general_category::{GeneralCategory, get_general_category};
 
-use crate::percent::percent_decoded;
+use crate::{digest::digest, percent::percent_decoded};
 
 /// A skill that a server offers. Of its files nothing was read yet.
 #[derive(Debug, Clone, PartialEq)]
@@ -192,8 +191,7 @@ impl RemoteFile {
         if size != self.size {
             return Err(format!("it has {size} bytes, and {} were listed", self.size));
         }
-        let digest: String = Sha256::digest(bytes).iter().map(|it| format!("{it:02x}")).collect();
-        match self.digest.strip_prefix("sha256:") == Some(&*digest) {
+        match self.digest.strip_prefix("sha256:") == Some(&*digest(bytes)) {
             true => Ok(()),
             false => Err("its digest is not the one that was listed".to_owned()),
         }

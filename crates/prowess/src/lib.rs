@@ -15,6 +15,7 @@
 //! ```
 #![warn(missing_docs)]
 
+mod lock;
 pub mod spec;
 mod text;
 mod finding;
@@ -31,8 +32,6 @@ mod lab;
 #[doc(hidden)]
 pub mod attempt;
 
-#[doc(hidden)]
-pub use crate::matching::fitting;
 pub use crate::{
     check::{
         fix::{FixedText, fix, has_fix},
@@ -100,8 +99,10 @@ pub use crate::{
     },
     text::{
         invisible::{invisible, visible, without_invisible},
-        shorten::{brief_line, defused},
+        shorten::{beginning, brief_line, defused, without_middle},
         tokens::Tokenizer,
     },
 };
+#[doc(hidden)]
+pub use crate::{lock::lock, matching::fitting};
 pub use prowess_frontmatter as frontmatter;

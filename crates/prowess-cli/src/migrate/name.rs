@@ -39,9 +39,14 @@ pub(super) fn valid(name: &str) -> Option<String> {
     }
 }
 
+/// A text on one line.
+pub(super) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// A text on one line, cut to so many characters.
 pub(super) fn shortened(text: &str, most: usize) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = one_line(text);
     if line.chars().count() <= most {
         return line;
     }

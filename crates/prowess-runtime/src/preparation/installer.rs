@@ -18,9 +18,9 @@ use super::{
     store::LockedPackage,
 };
 use crate::{
+    digest::hex,
     environment::{Ecosystem, InterpreterSearch},
     records::NO_WAIT,
-    subject::hex,
 };
 
 /// A program that installs packages.
@@ -377,7 +377,7 @@ fn hash(path: &Path) -> io::Result<String> {
             read => hash.update(&piece[..read]),
         }
     }
-    Ok(hex(hash))
+    Ok(hex(hash.finalize()))
 }
 
 /// A line of a lock file for Python: `pypdf==4.1 …`.

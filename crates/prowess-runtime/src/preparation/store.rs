@@ -16,17 +16,16 @@ use std::{
 use prowess::Skill;
 use prowess_sandbox::{Root, Work, remove_folder};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use super::{
     installer::PackageManager,
     recipe::{Recipe, RecipeError},
 };
 use crate::{
+    digest::digest,
     environment::{Ecosystem, InterpreterSearch, PackageDeclaration, detect_in},
     records::{NO_WAIT, Records, is_own, now},
     script::{Script, ScriptError, files},
-    subject::hex,
 };
 
 /// Where prepared environments lie, and what was approved of them. Making one touches nothing.
@@ -478,10 +477,6 @@ impl EnvironmentRecord {
             when: now(),
         }
     }
-}
-
-pub(super) fn digest(text: &str) -> String {
-    hex(Sha256::new_with_prefix(text))
 }
 
 /// Reads an ordinary file of ours.

@@ -3,10 +3,10 @@
 use std::{
     collections::BTreeMap,
     path::Path,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard},
 };
 
-use prowess::{Status, nearest, revise_status, spec::SKILL_FILE};
+use prowess::{Status, lock, nearest, revise_status, spec::SKILL_FILE};
 
 use super::{Files, Store, StoreContents, StoreError, document, path};
 use crate::entry::SkillRecord;
@@ -30,7 +30,7 @@ impl MemoryStore {
 
     fn state(&self) -> MutexGuard<'_, State> {
         // Every change is one assignment, so that a panic leaves nothing half done.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -9,6 +9,7 @@ use crate::{
     clients::{Form, Letters, Symptom},
     read::name::is_plain_name,
     spec::SKILL_FILE,
+    text::shorten::beginning,
 };
 
 impl Symptom {
@@ -262,8 +263,5 @@ fn bytes(count: u64) -> String {
 
 /// Shortens a name for display.
 fn shown(name: &str) -> String {
-    match name.char_indices().nth(80) {
-        Some((end, _)) => format!("{}…", &name[..end]),
-        None => name.to_owned(),
-    }
+    beginning(name, 80).into_owned()
 }

@@ -27,6 +27,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     finding::Finding,
+    lock::lock,
     read::{
         coded::{Codec, put_text, slice, text},
         gather::Place,
@@ -141,7 +142,7 @@ impl<'b> ScanCache<'b> {
         seen.marks.put(&mut body);
         what.put(&mut body);
         came.put(&mut body);
-        let mut new = self.new.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut new = lock(&self.new);
         (body.len() as u32).put(&mut new.entries);
         new.entries.extend(body);
         new.count += 1;
