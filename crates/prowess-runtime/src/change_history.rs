@@ -129,7 +129,7 @@ const FACTS: u64 = 64 * 1024;
 impl ChangeRecord {
     /// What it is called where it is listed: a few characters, the same as long as it is kept.
     pub fn id(&self) -> String {
-        digest(&self.time.to_be_bytes()).chars().take(ID).collect()
+        digest(self.time.to_be_bytes()).chars().take(ID).collect()
     }
 }
 

@@ -60,7 +60,6 @@ pub static CLIENTS: &[Client] = &[
             project: &[".mcp.json"],
             ..registered(&["~/.claude.json"], CLAUDE_CODE_MCP)
         }),
-        ..PLAIN
     },
     Client {
         name: "codex",
