@@ -286,6 +286,34 @@ impl EventKind {
         }
     }
 
+    /// Returns its name, as traces, spans and logs have it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Began { .. } => "began",
+            Self::Discovered { .. } => "discovered",
+            Self::Matched { .. } => "matched",
+            Self::Disclosed { .. } => "disclosed",
+            Self::Retrieved { .. } => "retrieved",
+            Self::Fitted { .. } => "fitted",
+            Self::Summarised { .. } => "summarised",
+            Self::Compacted { .. } => "compacted",
+            Self::Asked { .. } => "asked",
+            Self::Heard { .. } => "heard",
+            Self::Thought { .. } => "thought",
+            Self::Calls { .. } => "calls",
+            Self::Replied { .. } => "replied",
+            Self::Failed { .. } => "failed",
+            Self::Retried { .. } => "retried",
+            Self::Called { .. } => "called",
+            Self::Returned { .. } => "returned",
+            Self::Approval { .. } => "approval",
+            Self::Server { .. } => "server",
+            Self::Spending { .. } => "spending",
+            Self::Warned { .. } => "warned",
+            Self::Ended { .. } => "ended",
+        }
+    }
+
     /// Whether it is a streamed piece of a reply that a later event reports as a whole.
     pub fn is_piece(&self) -> bool {
         matches!(self, Self::Heard { .. } | Self::Thought { .. } | Self::Calls { .. })
@@ -358,4 +386,21 @@ fn shared<S: serde::Serializer>(ask: &Arc<ChatRequest>, serializer: S) -> Result
 
 fn milliseconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64((time.as_secs_f64() * 1e6).round() / 1e3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_an_event_is_the_one_that_traces_have() {
+        let events = [
+            EventKind::Began { prompt: String::new() },
+            EventKind::Calls { tool: String::new() },
+            EventKind::Warned { message: String::new() },
+        ];
+        for event in events {
+            assert_eq!(serde_json::to_value(&event).unwrap()["event"], event.name());
+        }
+    }
 }

@@ -10,7 +10,7 @@ use std::{
     hash::{BuildHasher as _, RandomState},
     iter,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard,
         atomic::{AtomicU64, Ordering},
         mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
     },
@@ -18,6 +18,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
+use prowess::lock;
 use prowess_http::{ClientRequest, HttpClient, Timeouts};
 use serde_json::{Value as Json, json};
 use tracing::{
@@ -249,7 +250,7 @@ impl Otlp {
     }
 
     fn spans(&self) -> MutexGuard<'_, BTreeMap<u64, Open>> {
-        self.spans.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.spans)
     }
 
     /// Returns eight unique bytes, in hex.

@@ -4,10 +4,10 @@ use std::{
     any::Any,
     collections::{BTreeMap, BTreeSet},
     io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
 };
 
-use prowess::{Call, Marker, Message, Role};
+use prowess::{Call, Marker, Message, Role, lock};
 use prowess_runtime::{Journal, fresh_marker};
 use serde::{Deserialize, Serialize};
 use tokio::sync::OwnedMutexGuard;
@@ -195,7 +195,7 @@ impl Session {
 
     /// Returns the state of a middleware for this session, in memory; the first use creates it.
     pub fn keep<T: Send + Sync + 'static>(&self, make: impl FnOnce() -> T) -> Arc<T> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = lock(&self.kept);
         let known = kept.iter().find_map(|it| it.clone().downcast().ok());
         known.unwrap_or_else(|| {
             let made = Arc::new(make());
@@ -266,7 +266,7 @@ impl Session {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 

@@ -5,11 +5,11 @@ use std::{
     io::Read as _,
     num::{NonZeroU64, NonZeroUsize},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use anyhow::{Context as _, Result};
-use prowess::{Cataloging, ContextWindow, Matching, Tokenizer};
+use prowess::{Cataloging, ContextWindow, Matching, Tokenizer, lock};
 use prowess_agent::{
     Agent, Budget, CatchErrors, ChatRequest, Delta, FitContext, KnownSecrets, Logging, Model,
     ModelError, ModelFuture, Price, Retry, Servers, SkillOptions, Skills, Spans, Spending,
@@ -273,7 +273,7 @@ impl DryRunModel {
 
     /// Returns the request that would have been sent.
     pub(crate) fn recorded_request(&self) -> Option<ChatRequest> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.asked).clone()
     }
 }
 
@@ -291,7 +291,7 @@ impl Model for DryRunModel {
         ask: &'a ChatRequest,
         _: &'a (dyn Fn(Delta<'_>) + Send + Sync),
     ) -> ModelFuture<'a> {
-        *self.asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(ask.clone());
+        *lock(&self.asked) = Some(ask.clone());
         let (model, message) = (self.name().to_owned(), "it is not asked".to_owned());
         Box::pin(async move { Err(ModelError::Refused { model, message }) })
     }

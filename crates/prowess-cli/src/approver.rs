@@ -6,11 +6,12 @@ use std::{
     io::{self, IsTerminal as _},
     path::Path,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
 };
 
+use prowess::lock;
 use prowess_runtime::{
     ApproveAll, Approver, ApproverFuture, ApproverReply, Coverage, DenyAll, Question,
 };
@@ -37,7 +38,7 @@ pub(crate) fn noting_approver(yes: bool) -> Arc<dyn Approver> {
 
 /// Returns whether it was already reported that this was refused because nobody could be asked.
 pub(crate) fn is_noted(message: &str) -> bool {
-    let noted = NOTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let noted = lock(&NOTED);
     noted.iter().any(|what| message.contains(&**what))
 }
 
@@ -123,7 +124,7 @@ impl Approver for NotingApprover {
             let reply = self.0.ask(question).await;
             let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
             let is_new = || {
-                let mut noted = NOTED.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut noted = lock(&NOTED);
                 noted.insert(question.what.clone())
             };
             if reply == ApproverReply::No && !is_terminal && is_new() {

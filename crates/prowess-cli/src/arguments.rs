@@ -15,7 +15,9 @@ use crate::{
         find, init, lab, list, man, mcp, migrate, new, prepare, prompt, read, remove, rule, run,
         sandbox, servers, sessions, show, tool, tools, trace, trust, undo,
     },
-    completion, examples,
+    completion,
+    config_cache::ConfigCache,
+    examples,
 };
 
 /// The heading of the options that every command takes.
@@ -121,6 +123,9 @@ pub(crate) enum Command {
 /// The options of every command, before or after its name.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Global {
+    /// The settings that were read.
+    #[arg(skip)]
+    pub(crate) configs: ConfigCache,
     /// Directories of a project that is not trusted, where that matters; see `trust.rs`.
     #[arg(skip)]
     pub(crate) untrusted: Vec<PathBuf>,
@@ -286,4 +291,33 @@ pub(crate) fn size(text: &str) -> Result<Bytes, String> {
     // A number too large for its unit is still a size.
     let size = text.parse().ok().or_else(|| bytes(text));
     size.map(Bytes).ok_or_else(|| "must be a size such as `500KB`, `10MiB` or `1048576`".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use prowess_cli::settings::Config;
+
+    use super::*;
+
+    #[test]
+    fn the_help_of_a_flag_names_the_default_of_its_setting() {
+        let program = Arguments::command();
+        // `find` has defaults of its own.
+        let commands = program.get_subcommands().filter(|it| it.get_name() != "find");
+        let mut compared = 0;
+        let settings = Config::default().settings();
+        for argument in commands.chain([&program]).flat_map(|it| it.get_arguments()) {
+            let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+            let Some((_, default)) = help.split_once("[default: ") else { continue };
+            let default = default.split([',', ']']).next().unwrap_or_default();
+            let flag = argument.get_long().map(|it| format!("--{it}"));
+            let setting = settings.iter().find(|it| it.flag == flag.as_deref());
+            let set = setting.map(|it| it.default.replace([' ', '"'], "")).unwrap_or_default();
+            if [default, &set].iter().all(|it| it.starts_with(|it: char| it.is_ascii_digit())) {
+                assert_eq!(default, set, "{flag:?}");
+                compared += 1;
+            }
+        }
+        assert!(compared >= 8, "{compared}");
+    }
 }

@@ -46,7 +46,7 @@ use std::{
 };
 
 use anyhow::Result;
-use prowess::{Finding, Library, Manifest, Resource, Skill};
+use prowess::{Finding, Library, Manifest, Resource, Skill, spec::SKILL_FILE};
 use prowess_runtime::{
     Launcher, Outcome, OutcomeStatus, SkillRecord, StoreError, definition_to_json,
 };
@@ -151,7 +151,7 @@ fn fold_findings<'f, 'p>(
     let mut folded: Vec<(Cow<'f, Finding>, usize)> = Vec::new();
     let mut places: HashMap<(&str, &Path), usize> = HashMap::new();
     for finding in findings {
-        let is_beside = finding.line.is_none() && !finding.path.ends_with("SKILL.md");
+        let is_beside = finding.line.is_none() && !finding.path.ends_with(SKILL_FILE);
         let skill = finding.path.ancestors().skip(1).find(|it| folders.contains(it));
         let place = skill.filter(|_| is_beside).map(|it| (finding.rule.code, it));
         match place.map(|it| *places.entry(it).or_insert(folded.len())) {

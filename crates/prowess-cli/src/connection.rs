@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use prowess::{Call, Message, Role, nearest};
+use prowess::{Call, Message, Role, name_hint};
 use prowess_agent::{
     ApiKey, ChatResponse, KnownSecrets, Model, ModelConnection, ModelProvider, ScriptedModel,
     StopReason, model,
@@ -315,11 +315,8 @@ fn speech(word: &str) -> Result<Speech, CliError> {
         ("scripted", _) => Ok(Speech::Scripted),
         (_, Some(provider)) => Ok(Speech::With(provider)),
         (_, None) => {
-            let hint = match nearest(word, providers()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("there are {}", providers().collect::<Vec<_>>().join(", ")),
-            };
-            Err(CliError::unable(format!("there is no provider `{word}`")).hint(hint))
+            let fault = CliError::unable(format!("there is no provider `{word}`"));
+            Err(fault.hint(name_hint(word, providers())))
         }
     }
 }

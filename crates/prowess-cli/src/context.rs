@@ -15,8 +15,8 @@ use anyhow::{Context as _, Result};
 use clap::ValueEnum as _;
 use prowess::{
     Directory, Embedder, Finding, HERE, Library, Listing, LiveLibrary, Memory, Options, PRESETS,
-    Preset, Scope, Skill, Source, Strategy, Tokenizer, Unknown, Watching, bundled, matches,
-    nearest, preset,
+    Preset, Scope, Skill, Source, Strategy, Tokenizer, Unknown, Watching, bundled, did_you_mean,
+    matches, name_hint, nearest, preset, spec::SKILL_FILE,
 };
 use prowess_cli::settings::{Config, IgnoredSetting, Places, Presets, SettingOrigin};
 use prowess_runtime::{FileStore, SkillProvider, SkillRecord, deleted_from};
@@ -147,14 +147,14 @@ pub(crate) fn library_for(
 /// Returns the folder of the skill at a path; `None` for a name, or a folder without a skill.
 pub(crate) fn folder_of(name: &str, global: &Global) -> Option<PathBuf> {
     let path = resolve(&Directory::new(name), global);
-    let folder = if path.ends_with("SKILL.md") { path.parent()? } else { &path };
+    let folder = if path.ends_with(SKILL_FILE) { path.parent()? } else { &path };
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    (is_path(name) && folder.join("SKILL.md").is_file()).then(|| folder.to_owned())
+    (is_path(name) && folder.join(SKILL_FILE).is_file()).then(|| folder.to_owned())
 }
 
 /// Returns whether a path was typed rather than a name.
 pub(crate) fn is_path(name: &str) -> bool {
-    name.contains('/') || matches!(name, "." | ".." | "SKILL.md")
+    name.contains('/') || matches!(name, "." | ".." | SKILL_FILE)
 }
 
 /// Loads the library without notes about where it comes from, for commands to which that does not
@@ -175,7 +175,7 @@ pub(crate) fn library_for_counting(global: &Global) -> Result<Library> {
 /// folder.
 pub(crate) fn with_paths(global: &Global, paths: &[PathBuf]) -> Global {
     let folder = |it: &PathBuf| match resolve(&Directory::new(it), global).is_file() {
-        true if it.ends_with("SKILL.md") => match it.parent() {
+        true if it.ends_with(SKILL_FILE) => match it.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
             _ => PathBuf::from("."),
         },
@@ -269,7 +269,7 @@ pub(crate) fn count_in_plugins(repository: &Path) -> usize {
         entries.filter_map(|it| Some(it.ok()?.path()))
     };
     let plugins = inside(repository.join("plugins")).map(|it| it.join("skills"));
-    plugins.flat_map(inside).filter(|it| it.join("SKILL.md").is_file()).count()
+    plugins.flat_map(inside).filter(|it| it.join(SKILL_FILE).is_file()).count()
 }
 
 /// Lists the first directories, shortened for people.
@@ -302,7 +302,7 @@ pub(crate) fn find_typed(global: &Global) -> Result<(), CliError> {
     }
     let fault = CliError::unable(format!("there is no directory `{}`", first.display()));
     Err(match suggest::path(&resolved(first)).filter(|it| Path::new(it).is_dir()) {
-        Some(near) => fault.hint(format!("did you mean `{near}`?")),
+        Some(near) => fault.hint(did_you_mean(near)),
         None => fault,
     })
 }
@@ -364,7 +364,7 @@ pub(crate) fn is_missing(finding: &Finding) -> bool {
 
 /// Loads the settings from files, and applies the flags.
 pub(crate) fn config(global: &Global) -> Result<Config> {
-    let mut config = Config::load(&places(global))?;
+    let mut config = global.configs.load(places(global))?;
     take_flags(&mut config, global)?;
     Ok(config)
 }
@@ -414,14 +414,8 @@ fn named(name: &str) -> Result<&'static Preset> {
     if let Some(preset) = preset(name) {
         return Ok(preset);
     }
-    let names: Vec<&str> = PRESETS.iter().map(|it| it.name).collect();
     let fault = CliError::unable(format!("there is no preset `{name}`"));
-    Err(fault
-        .hint(match nearest(name, names.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("there are {}", names.join(", ")),
-        })
-        .into())
+    Err(fault.hint(name_hint(name, PRESETS.iter().map(|it| it.name))).into())
 }
 
 /// Returns the options to load a library with.
@@ -491,7 +485,7 @@ impl TargetStore {
     /// Returns the path of the `SKILL.md` of a record, for people.
     pub(crate) fn document(&self, entry: &SkillRecord) -> PathBuf {
         let folder = entry.folder.as_deref().and_then(Path::file_name).unwrap_or_default();
-        self.path.join(folder).join("SKILL.md")
+        self.path.join(folder).join(SKILL_FILE)
     }
 }
 
@@ -683,7 +677,7 @@ pub(crate) fn no_skill(library: &Library, name: &str) -> CliError {
     }
     let fault = CliError::typed(format!("there is no skill `{name}`"));
     match nearest_skill(library, name) {
-        Some(near) => fault.hint(format!("did you mean `{near}`?")),
+        Some(near) => fault.hint(did_you_mean(near)),
         None => fault.hint("`prowess list` lists all skills"),
     }
 }
@@ -719,7 +713,7 @@ pub(crate) fn note_left_out(library: &Library, printer: &mut Printer) {
 /// Warns about mentions of unknown or disabled skills, each with the nearest name.
 pub(crate) fn unknown(mentions: &[Unknown], printer: &mut Printer) {
     for Unknown { name, nearest } in mentions {
-        let hint = nearest.as_ref().map(|it| format!("; did you mean `{it}`?"));
+        let hint = nearest.as_ref().map(|it| format!("; {}", did_you_mean(it)));
         let hint = hint.unwrap_or_default();
         printer.warning(&format!("there is no active skill `{name}`{hint}"));
     }

@@ -17,7 +17,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use prowess::{Manifest, SizeLimits, render};
+use prowess::{
+    Manifest, SizeLimits, render,
+    spec::{MAX_DESCRIPTION, SKILL_FILE},
+};
 use prowess_runtime::{Files, Links, Root, RootError};
 
 use self::{
@@ -154,7 +157,7 @@ fn migrate(folder: &Path, limits: &SizeLimits) -> Result<MigratedSkill, MigrateE
     }
     let root = Root::open(folder).map_err(read)?;
     let here = root.list(Path::new(""), Links::Never).map_err(read)?;
-    if here.iter().any(|it| it.name.eq_ignore_ascii_case("SKILL.md")) {
+    if here.iter().any(|it| it.name.eq_ignore_ascii_case(SKILL_FILE)) {
         return Err(MigrateError::IsSkill { path: path() });
     }
     // The text of the skill repeats the manifest, some of it twice, and must leave room for files.
@@ -181,7 +184,7 @@ fn migrate(folder: &Path, limits: &SizeLimits) -> Result<MigratedSkill, MigrateE
     lost.extend(plugin.lost(&files));
     let manifest = Manifest {
         name: name.into(),
-        description: shortened(&plugin.description(), 1024).into(),
+        description: shortened(&plugin.description(), MAX_DESCRIPTION).into(),
         version: plugin.version.as_deref().map(Into::into),
         author: plugin.author.as_deref().map(Into::into),
         license: plugin.license.as_deref().map(Into::into),
@@ -191,6 +194,6 @@ fn migrate(folder: &Path, limits: &SizeLimits) -> Result<MigratedSkill, MigrateE
         ..Manifest::default()
     };
     let text = render(&manifest, &body(&plugin, &files, &lost));
-    files.insert("SKILL.md".to_owned(), text.into_bytes());
+    files.insert(SKILL_FILE.to_owned(), text.into_bytes());
     Ok(MigratedSkill { manifest, files, lost })
 }

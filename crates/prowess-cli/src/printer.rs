@@ -18,7 +18,7 @@ use std::{
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context as _, Result};
-use prowess::{Finding, Severity, WorkProgress};
+use prowess::{Finding, Severity, WorkProgress, did_you_mean};
 use prowess_cli::settings::ConfigError;
 use prowess_runtime::{Outcome, ScriptConnection};
 use rustix::{
@@ -441,7 +441,7 @@ impl Printer {
     /// Prints a hint with the entry that a missing path may mean.
     pub(crate) fn suggest(&mut self, path: &Path) {
         if let Some(near) = suggest::path(path) {
-            self.hint(&format!("did you mean `{near}`?"));
+            self.hint(&did_you_mean(near));
         }
     }
 

@@ -11,7 +11,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use prowess::nearest;
+use prowess::{did_you_mean, nearest};
 use prowess_agent::Session;
 use prowess_runtime::{Journal, timestamp};
 use serde_json::Value as Json;
@@ -317,7 +317,7 @@ fn unknown_session_error(name: &str) -> CliError {
     let kept = session_names();
     let fault = CliError::typed(format!("there is no session `{name}`"));
     match nearest(name, kept.iter().map(String::as_str)) {
-        Some(near) => fault.hint(format!("did you mean `{near}`?")),
+        Some(near) => fault.hint(did_you_mean(near)),
         None if kept.is_empty() => fault.hint("there are no saved sessions"),
         None => fault.hint(
             "`prowess sessions` lists them; `--resume` without a name continues the last one",

@@ -6,7 +6,7 @@ use clap::{
     Command, CommandFactory as _, Error,
     error::{ContextKind, ContextValue, ErrorKind},
 };
-use prowess::nearest;
+use prowess::{did_you_mean, nearest};
 
 use crate::{arguments::Arguments, cli_error::CliError, context::quoted};
 
@@ -145,10 +145,6 @@ fn reason(error: &(dyn std::error::Error + 'static)) -> String {
 
 fn with_suggestion(fault: CliError, near: Option<&str>, help: String) -> CliError {
     fault.hint(near.map_or(help, did_you_mean))
-}
-
-fn did_you_mean(near: &str) -> String {
-    format!("did you mean `{near}`?")
 }
 
 /// Adds a hint with the possible values.

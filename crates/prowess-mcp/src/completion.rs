@@ -1,17 +1,12 @@
 //! Completion of arguments and paths as a user types.
 
-use prowess::{Library, Skill, is_plain_name};
+use prowess::{Library, Skill, is_plain_name, spec::SKILL_FILE};
 use rmcp::{
     ErrorData,
     model::{CompleteRequestParams, CompleteResult, CompletionInfo, Reference},
 };
 
-use crate::{
-    prompts,
-    publishable::{DOCUMENT, listed},
-    resources::TEMPLATE,
-    server_state::ServerState,
-};
+use crate::{prompts, publishable::listed, resources::TEMPLATE, server_state::ServerState};
 
 /// Completes the argument of a prompt, or the path in the URI of a skill.
 pub(crate) fn complete(
@@ -62,7 +57,7 @@ fn paths(library: &Library, typed: &str) -> Vec<String> {
     let skills = listed(library).filter(|it| is_plain_name(&it.manifest.name));
     let fits = |skill: &Skill| {
         let (scope, name) = (skill.origin.scope, &skill.manifest.name);
-        let path = format!("{scope}/{name}/{DOCUMENT}");
+        let path = format!("{scope}/{name}/{SKILL_FILE}");
         (path.starts_with(typed) || name.starts_with(typed)).then_some(path)
     };
     skills.filter_map(fits).collect()

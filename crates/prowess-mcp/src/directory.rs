@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use prowess::{Library, Scope};
+use prowess::{Library, Scope, spec::SKILL_FILE};
 use rmcp::{ErrorData, model::Resource};
 
 use crate::{
     media_type::{DIRECTORY, media_type},
     paging::{Page, page},
-    publishable::{DOCUMENT, Place, PublishableSkill, in_scope},
+    publishable::{Place, PublishableSkill, in_scope},
     resources::{malformed, short_uri, unserved},
     server_state::ServerState,
     uri::{self, Uri},
@@ -59,7 +59,7 @@ fn skills(
 
 /// Returns the direct children of a folder of a skill, by name; empty if it is not a folder.
 fn children(skill: &PublishableSkill, base: &str, path: &str) -> BTreeMap<String, Resource> {
-    let document = (DOCUMENT, true, skill.document.len() as u64);
+    let document = (SKILL_FILE, true, skill.document.len() as u64);
     let files = skill.files.iter().map(|it| (&*it.path, it.is_text, it.size));
     let mut children = BTreeMap::new();
     for (file, is_text, size) in std::iter::once(document).chain(files) {

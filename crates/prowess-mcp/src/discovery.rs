@@ -1,12 +1,11 @@
 //! Two documents that some frameworks read instead of `skills/list`: an index of all skills, by
 //! Agent Skills Discovery 0.2.0, and a manifest of the files of a skill.
 
-use prowess::{Skill, brief_line};
+use prowess::{Skill, brief_line, spec::MAX_DESCRIPTION};
 use serde_json::{Value, json};
 
 use crate::{
     entry::SkillListing,
-    prompts::MAX_DESCRIPTION,
     publishable::{PublishableSkill, base, listed},
     server_state::ServerState,
 };

@@ -1,13 +1,12 @@
 //! The entry of a skill: everything that a host needs before it reads any of its files.
 
+use prowess::spec::SKILL_FILE;
+use prowess_runtime::hex;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use crate::{
-    publishable::{DOCUMENT, PublishableSkill},
-    uri,
-};
+use crate::{publishable::PublishableSkill, uri};
 
 /// The entry of a skill, as returned by `skills/list` and `skills/get`.
 #[derive(Debug, Serialize)]
@@ -34,7 +33,7 @@ impl SkillListing {
             size,
         });
         Self {
-            uri: uri::below(base, DOCUMENT),
+            uri: uri::below(base, SKILL_FILE),
             frontmatter: skill.frontmatter.clone(),
             resources: resources.collect(),
         }
@@ -43,14 +42,14 @@ impl SkillListing {
     /// Returns only the `SKILL.md` of a skill whose folder has this URI.
     pub(crate) fn document(skill: &PublishableSkill, base: &str) -> DigestedFile {
         let size = skill.document.len();
-        DigestedFile { uri: uri::below(base, DOCUMENT), digest: digest(&skill.document), size }
+        DigestedFile { uri: uri::below(base, SKILL_FILE), digest: digest(&skill.document), size }
     }
 
     /// Returns path, digest and size of every file of a skill, the `SKILL.md` first. A file that
     /// cannot be read at the moment is left out.
     pub(crate) fn files(skill: &PublishableSkill) -> impl Iterator<Item = (&str, String, usize)> {
         let paths = skill.files.iter().map(|it| &*it.path);
-        std::iter::once(DOCUMENT).chain(paths).filter_map(|path| {
+        std::iter::once(SKILL_FILE).chain(paths).filter_map(|path| {
             let bytes = skill.read(path)?;
             Some((path, digest(&bytes), bytes.len()))
         })
@@ -64,6 +63,5 @@ impl SkillListing {
 }
 
 fn digest(bytes: &[u8]) -> String {
-    let hex: String = Sha256::digest(bytes).iter().map(|it| format!("{it:02x}")).collect();
-    format!("sha256:{hex}")
+    format!("sha256:{}", hex(Sha256::digest(bytes)))
 }

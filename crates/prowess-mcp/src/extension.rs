@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use prowess::spec::SKILL_FILE;
 use rmcp::{
     ErrorData,
     model::{CustomRequest, CustomResult, ExtensionCapabilities, JsonObject, ProtocolVersion},
@@ -14,7 +15,7 @@ use crate::{
     entry::SkillListing,
     frame::no_method,
     paging::page,
-    publishable::{DOCUMENT, Place, PublishableSkill, base, listed},
+    publishable::{Place, PublishableSkill, base, listed},
     resources::{malformed, short_uri, unserved},
     server_state::ServerState,
     uri::Uri,
@@ -99,7 +100,7 @@ fn get(served: &ServerState, uri: &str) -> Result<Value, ErrorData> {
     let found = Uri::read(uri).map_err(|why| malformed(uri, why))?;
     let library = served.library();
     let (skill, base) = match Place::find(&library, &found) {
-        Some(Place::Skill { skill, base, path }) if path == DOCUMENT => (skill, base),
+        Some(Place::Skill { skill, base, path }) if path == SKILL_FILE => (skill, base),
         _ => return Err(unserved(uri, format!("no skill is served at {}", short_uri(uri)))),
     };
     let carried = PublishableSkill::new(skill, served.toolbox.authorizer()).map_err(|why| {

@@ -2,7 +2,10 @@
 
 use std::iter;
 
-use prowess::{Library, Skill, argument_names, brief_line, invoke, nearest};
+use prowess::{
+    Library, Skill, argument_names, brief_line, did_you_mean, invoke, nearest,
+    spec::MAX_DESCRIPTION,
+};
 use rmcp::{
     ErrorData,
     model::{
@@ -19,8 +22,6 @@ use crate::{
 
 /// The argument of a skill that does not name its arguments: the text after its name.
 pub(crate) const ARGUMENTS: &str = "arguments";
-/// The maximum length of a description in characters.
-pub(crate) const MAX_DESCRIPTION: usize = 1024;
 
 /// Lists the skills that a user can invoke, by name, a page at a time.
 pub(crate) fn list(
@@ -70,7 +71,7 @@ pub(crate) fn find<'l>(library: &'l Library, name: &str) -> Result<&'l Skill, Er
     let found = library.get(name).filter(|it| &*it.manifest.name == name);
     found.filter(|it| it.manifest.is_for_people()).ok_or_else(|| {
         let names = invocable(library).map(|it| &*it.manifest.name);
-        let near = nearest(name, names).map(|it| format!("; did you mean `{it}`?"));
+        let near = nearest(name, names).map(|it| format!("; {}", did_you_mean(it)));
         let message = format!("there is no prompt `{name}`{}", near.unwrap_or_default());
         ErrorData::invalid_params(message, None)
     })

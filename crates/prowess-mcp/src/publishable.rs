@@ -4,23 +4,19 @@
 
 use std::borrow::Cow;
 
-use prowess::{FrontmatterError, Library, Resource, Scope, Skill, frontmatter_json, is_plain_name};
+use prowess::{
+    FrontmatterError, Library, Resource, Scope, Skill, frontmatter_json, is_plain_name,
+    spec::{MAX_COMPATIBILITY, MAX_DESCRIPTION, SKILL_FILE},
+};
 use prowess_runtime::Authorizer;
 use serde_json::{Map, Value};
 
 use crate::uri::{self, Uri};
 
-/// The file that every skill has.
-pub(crate) const DOCUMENT: &str = "SKILL.md";
-
 /// The limits that every host accepts: the number of files of a skill, and their total size in
 /// bytes.
 const MAX_FILES: usize = 512;
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
-
-/// The maximum length of a description in characters, by the specification.
-const MAX_DESCRIPTION: usize = 1024;
-const MAX_COMPATIBILITY: usize = 500;
 
 /// A skill that every host accepts as it is.
 #[derive(Debug)]
@@ -91,7 +87,7 @@ impl PublishableSkill {
 
     /// Reads one of its files; `None` if it is not served.
     pub(crate) fn read(&self, path: &str) -> Option<Cow<'_, [u8]>> {
-        if path == DOCUMENT {
+        if path == SKILL_FILE {
             return Some(Cow::Borrowed(&self.document));
         }
         let file = self.files.iter().find(|it| &*it.path == path)?;

@@ -1,7 +1,10 @@
 //! Skills as resources: each `SKILL.md` is listed, and every file of a skill can be read.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use prowess::brief_line;
+use prowess::{
+    beginning, brief_line,
+    spec::{MAX_DESCRIPTION, SKILL_FILE},
+};
 use rmcp::{
     ErrorData,
     model::{
@@ -15,8 +18,7 @@ use crate::{
     discovery::{self, INDEX, MANIFEST},
     media_type::media_type,
     paging::page,
-    prompts::MAX_DESCRIPTION,
-    publishable::{DOCUMENT, Place, PublishableSkill, base, listed},
+    publishable::{Place, PublishableSkill, base, listed},
     server_state::ServerState,
     uri::{self, Uri},
 };
@@ -89,10 +91,10 @@ fn json_document(document: &Value, uri: &str) -> ReadResourceResult {
 /// Returns the `SKILL.md` of a skill as a resource.
 fn document(skill: &PublishableSkill) -> Resource {
     let manifest = &skill.skill.manifest;
-    let uri = uri::below(&base(&skill.skill), DOCUMENT);
+    let uri = uri::below(&base(&skill.skill), SKILL_FILE);
     let resource = Resource::new(uri, &*manifest.name)
         .with_description(brief_line(&manifest.description, MAX_DESCRIPTION))
-        .with_mime_type(media_type(DOCUMENT, true))
+        .with_mime_type(media_type(SKILL_FILE, true))
         .with_size(skill.document.len() as u64);
     match manifest.hides_from_model() {
         true => resource.with_annotations(Annotations::default().with_audience(vec![Role::User])),
@@ -115,8 +117,5 @@ pub(crate) fn unserved(uri: &str, message: String) -> ErrorData {
 
 /// Returns a client's URI, cut to the length for a message.
 pub(crate) fn short_uri(uri: &str) -> String {
-    match uri.char_indices().nth(200) {
-        Some((end, _)) => format!("`{}…`", &uri[..end]),
-        None => format!("`{uri}`"),
-    }
+    format!("`{}`", beginning(uri, 200))
 }

@@ -2,10 +2,10 @@
 
 use std::{
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
-use prowess::{Library, Marker, Skill, Tokenizer};
+use prowess::{Library, Marker, Skill, Tokenizer, lock};
 use prowess_runtime::{SkillProvider, Toolbox, fresh_marker};
 use rmcp::ErrorData;
 
@@ -60,7 +60,7 @@ impl ServerState {
     /// begins with them.
     pub(crate) fn instructions(&self) -> Option<String> {
         let library = self.library();
-        let mut last = self.instructions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = lock(&self.instructions);
         match last.as_ref() {
             Some((of, text)) if Arc::ptr_eq(of, &library) => text.clone(),
             _ => {

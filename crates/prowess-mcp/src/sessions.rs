@@ -5,11 +5,13 @@ use std::{
     fs,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
+
+use prowess::lock;
 
 /// The time after which an idle session without an open stream makes room for another of the same
 /// client.
@@ -121,7 +123,7 @@ impl SessionTable {
     }
 
     fn locked(&self) -> MutexGuard<'_, BTreeMap<String, Session>> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.sessions)
     }
 }
 

@@ -5,10 +5,11 @@ use std::{
     io,
     net::SocketAddr,
     pin::pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
+use prowess::lock;
 use rmcp::{
     RoleServer, ServiceExt as _,
     model::{
@@ -311,7 +312,7 @@ impl Transport<RoleServer> for Lines {
 
 impl OpenRequests {
     fn ids(&self) -> MutexGuard<'_, HashSet<RequestId>> {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.ids)
     }
 
     fn done(&self, id: &RequestId) {

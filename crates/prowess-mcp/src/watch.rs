@@ -3,12 +3,12 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     hash::{DefaultHasher, Hash as _, Hasher as _},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, Weak},
     thread,
     time::Duration,
 };
 
-use prowess::Library;
+use prowess::{Library, lock};
 use rmcp::{
     ErrorData, Peer, RoleServer,
     model::{ResourceUpdatedNotificationParam, SubscriptionFilter},
@@ -139,7 +139,7 @@ impl Watch {
         listener: &Listener,
         uri: String,
     ) -> Result<(), ErrorData> {
-        let own = locked(&listener.uris).len();
+        let own = lock(&listener.uris).len();
         if own >= MOST || self.room() == 0 {
             return Err(ErrorData::invalid_params("too many resources are subscribed to", None));
         }
@@ -153,25 +153,25 @@ impl Watch {
                 Ok(())
             })
             .await?;
-        locked(&listener.uris).insert(uri);
+        lock(&listener.uris).insert(uri);
         Ok(())
     }
 
     fn add(&self, voice: Voice, uris: BTreeSet<String>) -> Arc<Listener> {
         let listener = Arc::new(Listener { voice, uris: Mutex::new(uris) });
-        let mut listeners = locked(&self.listeners);
+        let mut listeners = lock(&self.listeners);
         listeners.retain(|it| it.strong_count() > 0);
         listeners.push(Arc::downgrade(&listener));
         listener
     }
 
     fn remember(&self, uri: &str, stamp: Option<u64>) {
-        locked(&self.seen).entry(uri.to_owned()).or_insert(stamp);
+        lock(&self.seen).entry(uri.to_owned()).or_insert(stamp);
     }
 
     /// Returns the number of further resources that can be subscribed to.
     fn room(&self) -> usize {
-        let mut seen = locked(&self.seen);
+        let mut seen = lock(&self.seen);
         if seen.len() >= MOST_OF_ALL {
             let wanted = self.subscribed_uris();
             seen.retain(|uri, _| wanted.contains(uri));
@@ -180,18 +180,18 @@ impl Watch {
     }
 
     fn subscribed_uris(&self) -> BTreeSet<String> {
-        self.listeners().iter().flat_map(|it| locked(&it.uris).clone()).collect()
+        self.listeners().iter().flat_map(|it| lock(&it.uris).clone()).collect()
     }
 
     fn listeners(&self) -> Vec<Arc<Listener>> {
-        locked(&self.listeners).iter().filter_map(Weak::upgrade).collect()
+        lock(&self.listeners).iter().filter_map(Weak::upgrade).collect()
     }
 
     /// Checks everything that has a subscription; the rest is forgotten.
     fn check_changes(&self, served: &ServerState, before: &Library, after: &Library) -> Change {
         let found = self.subscribed_uris().into_iter().map(|it| (stamp(served, &it).ok(), it));
         let found: BTreeMap<String, Option<u64>> = found.map(|(stamp, uri)| (uri, stamp)).collect();
-        let last = std::mem::replace(&mut *locked(&self.seen), found.clone());
+        let last = std::mem::replace(&mut *lock(&self.seen), found.clone());
         let is_other = |(uri, stamp): &(String, Option<u64>)| last.get(uri) != Some(stamp);
         let updated = found.into_iter().filter(is_other).map(|it| it.0).collect();
         let ServeOptions { prompts, resources, .. } = served.telling;
@@ -214,13 +214,13 @@ impl Watch {
 impl Listener {
     /// Cancels the client's subscription to a resource.
     pub(crate) fn unsubscribe(&self, uri: &str) {
-        locked(&self.uris).remove(uri);
+        lock(&self.uris).remove(uri);
     }
 
     /// Sends a notification. Nothing is sent to a client that is gone or has not asked for it.
     async fn notify(&self, change: &Change) {
         let updated: Vec<String> =
-            locked(&self.uris).intersection(&change.updated).cloned().collect();
+            lock(&self.uris).intersection(&change.updated).cloned().collect();
         match &self.voice {
             Voice::Peer(peer) => {
                 if change.resources {
@@ -285,8 +285,4 @@ fn stamp(served: &ServerState, uri: &str) -> Result<u64, ErrorData> {
 /// Returns the data of skills that lists contain.
 fn listed_data(library: &Library) -> impl Iterator<Item = impl PartialEq> {
     library.skills().map(|it| (&it.manifest, it.origin.scope))
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,10 +2,10 @@
 
 use std::{
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
 };
 
-use prowess::{Library, Skill};
+use prowess::{Library, Skill, lock};
 
 use crate::provider::SkillProvider;
 
@@ -80,6 +80,6 @@ impl Active {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<ActiveSkill>> {
-        self.activated.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.activated)
     }
 }

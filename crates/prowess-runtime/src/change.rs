@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use crate::content::digest;
+use crate::digest::digest;
 
 /// A change to a file: its current and its new content.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use prowess_sandbox::{Links, Root, RootError};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    content::digest,
+    digest::digest,
     records::{NO_WAIT, is_own, locked, now},
 };
 
@@ -129,7 +129,7 @@ const FACTS: u64 = 64 * 1024;
 impl ChangeRecord {
     /// Returns its ID: a few characters that never change.
     pub fn id(&self) -> String {
-        digest(&self.time.to_be_bytes()).chars().take(ID).collect()
+        digest(self.time.to_be_bytes()).chars().take(ID).collect()
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod caution;
 mod git;
+mod git_command;
 mod guard;
 mod history;
 mod git_dirs;
@@ -14,6 +15,7 @@ mod reader;
 mod scripts;
 mod secrets;
 mod withheld;
+mod walk;
 mod wrapper;
 
 use std::{

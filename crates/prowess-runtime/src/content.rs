@@ -3,7 +3,8 @@
 use std::io::{self, Read, Seek, SeekFrom};
 
 use serde_json::{Map, Value, json};
-use sha2::{Digest as _, Sha256};
+
+use crate::digest::digest;
 
 /// Bytes for a model: text unchanged, anything else in base64.
 #[derive(Debug, PartialEq, Eq)]
@@ -120,11 +121,6 @@ fn line_end(bytes: &[u8]) -> usize {
     let end = text_end(bytes);
     let line = bytes[..end].iter().rposition(|it| *it == b'\n').map(|it| it + 1);
     line.filter(|_| str::from_utf8(&bytes[..end]).is_ok()).unwrap_or(end)
-}
-
-/// Returns the SHA-256 of some bytes, in hexadecimal.
-pub(crate) fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Encodes bytes in base64, with padding.

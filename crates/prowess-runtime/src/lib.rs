@@ -5,6 +5,7 @@
 //! [`Outcome`], even if it failed.
 #![warn(missing_docs)]
 
+mod digest;
 mod listing;
 mod outcome;
 mod secret;
@@ -77,6 +78,7 @@ pub use crate::{
     change_history::{ChangeHistory, ChangeRecord, UndoError},
     create::{CreateError, check_record},
     definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
+    digest::hex,
     entry::{SkillRecord, SkillRecordError},
     environment::{
         Ecosystem, EnvironmentNeeds, InstalledInterpreter, Interpreter, InterpreterError,

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
-use prowess::{Library, Skill, matches_among, nearest};
+use prowess::{Library, Skill, did_you_mean, matches_among, nearest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -178,7 +178,7 @@ impl Manager {
         let bare = name.strip_prefix("skill_").unwrap_or(name);
         let names = library.skills().filter(|it| is_in_use(it)).map(|it| &*it.manifest.name);
         match nearest(bare, names) {
-            Some(near) => unknown.hint(format!("did you mean `{near}`?")),
+            Some(near) => unknown.hint(did_you_mean(near)),
             None => unknown,
         }
     }

@@ -1,11 +1,11 @@
 //! The skills that the policy does not deny.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
 
-use prowess::Library;
+use prowess::{Library, lock};
 
 use crate::{authorizer::Authorizer, provider::SkillProvider};
 
@@ -25,7 +25,7 @@ impl PermittedSkills {
     }
 
     fn last(&self) -> MutexGuard<'_, Option<(Arc<Library>, Arc<Library>)>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.last)
     }
 }
 

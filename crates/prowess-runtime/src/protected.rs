@@ -6,44 +6,22 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
+use prowess::CLIENTS;
+
 use crate::glob::fits;
 
-/// Files and directories of that kind, wherever they are: our own, those of git, of other clients,
-/// of programs that run files of a project, and of a home directory. In lower case; in the last
-/// component, `*` matches anything.
-pub(crate) const PROTECTED: &[&str] = &[
+/// Files and directories of that kind, wherever they are: of Prowess, of git, of programs that run
+/// what is in a project, and of a home. Those of clients are in [`CLIENTS`]. In lower case; in the last
+/// name, `*` matches anything.
+const PROTECTED: &[&str] = &[
     "prowess.toml",
     ".prowess",
-    ".mcp.json",
     ".git/config",
     ".git/hooks",
     "commondir",
     "config.worktree",
     ".aider*",
     ".amazonq",
-    ".augment",
-    ".augment-guidelines",
-    ".claude",
-    ".claude.json",
-    ".cline",
-    ".clinerules",
-    ".codex",
-    ".continue",
-    ".cursor",
-    ".factory",
-    ".gemini",
-    ".junie",
-    ".kilo",
-    ".kilocode",
-    ".kiro",
-    ".opencode",
-    "opencode.json",
-    ".qwen",
-    ".roo",
-    ".trae",
-    ".vscode",
-    ".windsurf",
-    ".zed",
     ".cargo/config",
     ".cargo/config.toml",
     ".circleci",
@@ -119,7 +97,8 @@ pub(crate) fn is_protected(path: &Path) -> bool {
 /// Returns the directory in which a path is protected.
 pub(crate) fn place(path: &Path) -> Option<&Path> {
     let file = path.file_name()?.to_string_lossy().to_ascii_lowercase();
-    PROTECTED.iter().find_map(|own| {
+    let of_clients = CLIENTS.iter().flat_map(|it| it.protected);
+    PROTECTED.iter().chain(of_clients).find_map(|own| {
         let mut names = own.rsplit('/');
         names.next().filter(|name| is_called(&file, name))?;
         let mut place = path.parent()?;
@@ -214,6 +193,9 @@ mod tests {
             ".husky/pre-commit",
             "lib/site-packages/x.pth",
             ".aider.conf.yml",
+            ".mcp.json",
+            "sub/.Claude/settings.json",
+            "opencode.json",
         ] {
             assert!(is_protected(Path::new(path)), "{path}");
         }

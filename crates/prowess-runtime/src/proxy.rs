@@ -23,6 +23,7 @@ use std::{
 
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use prowess::lock;
 use prowess_http::{Hosts, Proxies, Resolver, SystemResolver};
 use prowess_sandbox::{NetworkProxy, ProxySession, ScriptConnection};
 use tokio::{
@@ -233,7 +234,7 @@ async fn serve_connection(client: Arc<Client>, stream: TcpStream) {
     });
     // The log has the end of a connection, as far as it matters.
     let _ = builder.serve_connection(TokioIo::new(stream), service).with_upgrades().await;
-    let mut tasks = answer::lock(&tasks).split_off();
+    let mut tasks = lock(&tasks).split_off();
     while tasks.join_next().await.is_some() {}
 }
 

@@ -6,7 +6,9 @@ use std::{
     sync::{Arc, Mutex, PoisonError, RwLock},
 };
 
-use prowess::{Directory, Finding, Library, Manifest, Memory, Options, Scope, Source, Status};
+use prowess::{
+    Directory, Finding, Library, Manifest, Memory, Options, Scope, Source, Status, lock,
+};
 use serde_json::Value;
 
 use crate::{
@@ -66,7 +68,7 @@ impl Registry {
 
     /// Replaces the loaded skills by the active skills of the store; returns the findings on them.
     pub fn load_skills(&self) -> Result<Vec<Finding>, StoreError> {
-        let _one_at_a_time = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = lock(&self.loading);
         let stock = self.store.list_active()?;
         let library = library(&stock.entries);
         let tools = skill_tools(&library, &self.base, &self.executor);

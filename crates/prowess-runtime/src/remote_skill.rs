@@ -3,12 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use prowess::{frontmatter_json, is_plain_name};
+use prowess::{
+    frontmatter_json, is_plain_name,
+    spec::{MAX_DESCRIPTION, SKILL_FILE},
+};
 use serde_json::{Map, Value};
-use sha2::{Digest as _, Sha256};
 use unicode_general_category::{GeneralCategory, get_general_category};
 
-use crate::percent::percent_decoded;
+use crate::{digest::digest, percent::percent_decoded};
 
 /// A skill that a server offers. Its files have not been read yet.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,13 +57,12 @@ pub struct RemoteSkills {
 }
 
 /// The file that every skill has.
-pub(crate) const DOCUMENT: &str = "SKILL.md";
+pub(crate) const DOCUMENT: &str = SKILL_FILE;
 /// The maximum number of files of a skill, and their maximum total size.
 const FILES: usize = 512;
 const BYTES: u64 = 16 * 1024 * 1024;
 /// The maximum length of a URI, of a description, and of a frontmatter.
 const URI: usize = 2048;
-const DESCRIPTION: usize = 1024;
 const FRONTMATTER: usize = 64 * 1024;
 /// The maximum length of a server's text in a message.
 const SHOWN: usize = 200;
@@ -135,10 +136,10 @@ impl RemoteSkill {
         if folder != name {
             return Err(format!("its name is `{name}`, but its URI says `{}`", excerpt(folder)));
         }
-        let fits = |it: &&str| !it.trim().is_empty() && it.chars().count() <= DESCRIPTION;
+        let fits = |it: &&str| !it.trim().is_empty() && it.chars().count() <= MAX_DESCRIPTION;
         let description = text("description").filter(fits);
         let description = description
-            .ok_or(format!("its description is not a string of 1 to {DESCRIPTION} characters"))?;
+            .ok_or(format!("its description is not a string of 1 to {MAX_DESCRIPTION} characters"))?;
         Ok(Self {
             address: format!("{server}:{name}"),
             server: server.to_owned(),
@@ -190,8 +191,7 @@ impl RemoteFile {
         if size != self.size {
             return Err(format!("it has {size} bytes, but {} were listed", self.size));
         }
-        let digest: String = Sha256::digest(bytes).iter().map(|it| format!("{it:02x}")).collect();
-        match self.digest.strip_prefix("sha256:") == Some(&*digest) {
+        match self.digest.strip_prefix("sha256:") == Some(&*digest(bytes)) {
             true => Ok(()),
             false => Err("its digest differs from the listed one".to_owned()),
         }

@@ -4,7 +4,7 @@ mod grant;
 
 use std::path::Path;
 
-use prowess::{Definition, Manifest, Type};
+use prowess::{Definition, Manifest, Type, spec::SKILL_FILE};
 use serde_json::Value;
 
 use self::grant::Grant;
@@ -324,7 +324,7 @@ impl Policy {
             }
             // A permission to read a file is not a permission for the actions of the skill.
             Action::Execute(entry) | Action::Disclose(entry) if all == Any => {
-                let document = entry.folder.as_ref().map(|it| it.join("SKILL.md"));
+                let document = entry.folder.as_ref().map(|it| it.join(SKILL_FILE));
                 document.is_some_and(|path| self.path_matches(&path, it, all))
             }
             _ => false,

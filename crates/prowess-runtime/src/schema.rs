@@ -6,6 +6,7 @@ use jsonschema::{
     Draft, PatternOptions, ValidationError, Validator, error::ValidationErrorKind,
     paths::LocationSegment,
 };
+use prowess::beginning;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -404,11 +405,7 @@ fn path(error: &ValidationError<'_>) -> String {
 
 /// Returns the beginning of a foreign text.
 pub(crate) fn shortened(text: &str) -> String {
-    const MAX: usize = 200;
-    match text.char_indices().nth(MAX) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
-    }
+    beginning(text, 200).into_owned()
 }
 
 #[cfg(test)]

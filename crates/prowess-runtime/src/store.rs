@@ -10,7 +10,7 @@ mod memory;
 
 use std::{collections::BTreeMap, fmt, path::Path};
 
-use prowess::{Finding, Listing, SizeLimits, Source, Status, VisitResult};
+use prowess::{Finding, Listing, SizeLimits, Source, Status, VisitResult, spec::SKILL_FILE};
 
 use crate::entry::SkillRecord;
 
@@ -66,7 +66,7 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// Saves a new entry, like [`save`](Self::save); an existing one is not touched.
     fn create(&self, entry: &SkillRecord) -> Result<SkillRecord, StoreError> {
-        self.add(&Files::from([(DOCUMENT.to_owned(), document::rendered(entry)?)]))
+        self.add(&Files::from([(SKILL_FILE.to_owned(), document::rendered(entry)?)]))
     }
 
     /// Makes a skill active.
@@ -106,9 +106,6 @@ pub struct StoreContents {
     pub findings: Vec<Finding>,
 }
 
-/// The name of a skill's document.
-const DOCUMENT: &str = "SKILL.md";
-
 /// Reads the files of every skill in a source that has its own folder.
 fn defaults(source: &dyn Source) -> Result<Vec<Files>, StoreError> {
     let limits =
@@ -126,7 +123,7 @@ fn defaults(source: &dyn Source) -> Result<Vec<Files>, StoreError> {
         let read = |bytes: Result<Vec<u8>, _>| {
             bytes.map_err(|source| StoreError::Source { path: found.path.to_path_buf(), source })
         };
-        let mut files = Files::from([(DOCUMENT.to_owned(), read(source.read(&found.path))?)]);
+        let mut files = Files::from([(SKILL_FILE.to_owned(), read(source.read(&found.path))?)]);
         for resource in found.resources.iter().flatten() {
             let folder = Path::new(&*resource.path).parent();
             if !folder.is_some_and(has_hidden) {

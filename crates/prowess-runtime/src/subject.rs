@@ -4,7 +4,7 @@ mod difference;
 
 use std::collections::BTreeMap;
 
-use prowess::ResourceKind;
+use prowess::{ResourceKind, spec::SKILL_FILE};
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -12,6 +12,7 @@ use sha2::{Digest as _, Sha256};
 use self::difference::{difference, listed};
 pub(crate) use self::difference::{file_difference, shortened};
 use crate::{
+    digest::{self, hex},
     entry::SkillRecord,
     remote_skill::{RemoteFile, RemoteSkill},
     skill_folder::{FileKind, FolderError, SkillFile},
@@ -67,13 +68,13 @@ impl Subject {
                 files.sort_by_key(|it| (rank(&it.path, it.kind.is_executable()), &*it.path));
                 files.into_iter().for_each(|it| subject.add_file(it, &mut room));
             }
-            None => subject.add("SKILL.md", loaded.as_bytes(), "", &mut room),
+            None => subject.add(SKILL_FILE, loaded.as_bytes(), "", &mut room),
         }
         let mut all = Sha256::new();
         for (path, part) in &subject.files {
             all.update(format!("{}\0{path}\0{}\n", path.len(), part.digest));
         }
-        subject.digest = hex(all);
+        subject.digest = hex(all.finalize());
         Ok(subject)
     }
 
@@ -84,13 +85,13 @@ impl Subject {
             all.update(word.len().to_le_bytes());
             all.update(word);
         }
-        Self { digest: hex(all), ..Self::default() }
+        Self { digest: hex(all.finalize()), ..Self::default() }
     }
 
     /// Creates the subject of a text, which is saved.
     #[cfg(feature = "http")]
     pub(crate) fn of_text(path: &str, text: &str) -> Self {
-        let digest = hex(Sha256::new_with_prefix(text));
+        let digest = digest::digest(text);
         let (mode, size) = (String::new(), text.len() as u64);
         let part = FileDigest { digest: digest.clone(), mode, size, text: Some(text.to_owned()) };
         Self { digest, files: BTreeMap::from([(path.to_owned(), part)]), ..Self::default() }
@@ -123,7 +124,7 @@ impl Subject {
             subject.files.insert(path.clone(), part);
             all.update(format!("{}\0{uri}\0{digest}\n", uri.len()));
         }
-        subject.digest = hex(all);
+        subject.digest = hex(all.finalize());
         subject
     }
 
@@ -165,19 +166,18 @@ impl Subject {
         let text = short.then(|| std::str::from_utf8(bytes).ok()).flatten().map(str::to_owned);
         *room -= text.as_ref().map_or(0, String::len);
         let (mode, size) = (mode.to_owned(), bytes.len() as u64);
-        self.files.insert(path.to_owned(), FileDigest { digest: hex(digest), mode, size, text });
+        self.files.insert(
+            path.to_owned(),
+            FileDigest { digest: hex(digest.finalize()), mode, size, text },
+        );
     }
 }
 
 /// Returns the order of files: the document of a skill, then executable ones, then all others.
 fn rank(path: &str, is_executable: bool) -> u8 {
     match path {
-        "SKILL.md" | "skill.md" => 0,
+        SKILL_FILE | "skill.md" => 0,
         path if is_executable || ResourceKind::of(path) == ResourceKind::Script => 1,
         _ => 2,
     }
-}
-
-pub(crate) fn hex(digest: Sha256) -> String {
-    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }

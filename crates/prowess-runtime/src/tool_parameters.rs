@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use prowess::visible;
+use prowess::{beginning, visible};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -119,11 +119,7 @@ fn listed(words: impl Iterator<Item = impl Into<String>>) -> String {
 fn line(text: &str, most: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().take(most).collect();
     let text = words.join(" ");
-    let text = visible(&text);
-    match text.char_indices().nth(most) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.into_owned(),
-    }
+    beginning(&visible(&text), most).into_owned()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prowess::{Manifest, nearest};
+use prowess::{Manifest, did_you_mean, nearest};
 use serde_json::{Map, Value, json};
 use tokio::{sync::Semaphore, task::JoinSet, time::timeout};
 
@@ -210,7 +210,7 @@ impl Toolbox {
     fn unknown(&self, name: &str) -> Box<Outcome> {
         let outcome = Outcome::bad(OutcomeStatus::NotFound, format!("there is no tool `{name}`"));
         Box::new(match nearest(name, self.tools.iter().map(|it| it.name())) {
-            Some(near) => outcome.hint(format!("did you mean `{near}`?")),
+            Some(near) => outcome.hint(did_you_mean(near)),
             None => {
                 let names: Vec<&str> = self.tools.iter().map(|it| it.name()).take(20).collect();
                 outcome.hint(format!("there are {}", names.join(", ")))
@@ -272,7 +272,7 @@ pub fn takes_parameters(tool: &str, schema: &Value, unknown: &[&str]) -> Option<
         return (lists && !unknown.is_empty()).then(|| format!("`{tool}` takes no parameters"));
     }
     let near = unknown.iter().find_map(|it| nearest(it, parameters.iter().map(|it| &*it.name)));
-    let near = near.map(|it| format!("did you mean `{it}`? ")).unwrap_or_default();
+    let near = near.map(|it| format!("{} ", did_you_mean(it))).unwrap_or_default();
     let mut named: Vec<String> =
         parameters.iter().take(MAX_NAMED).map(ToString::to_string).collect();
     if parameters.len() > MAX_NAMED {

@@ -1,14 +1,21 @@
-//! A table of the clients that load skills: where each one looks, and how it treats which skill.
+//! A table of the clients that load skills: where each one looks, how it treats which skill, and where
+//! its settings are.
 
 pub(crate) mod verdict;
 pub(crate) mod symptom;
+pub(crate) mod citation;
+pub(crate) mod mcp;
 pub(crate) mod client;
 pub(crate) mod table;
+pub(crate) mod preset;
 
 pub use self::{
-    client::{Citation, Clash, Client, Fact, Spot, VARIABLES},
+    citation::Citation,
+    client::{Clash, Client, Fact, Preset, Spot, VARIABLES},
+    mcp::{McpSettings, ServerShape, SettingsFormat},
+    preset::{HERE, PRESETS, preset},
     symptom::{Form, Letters, Symptom},
-    table::CLIENTS,
+    table::{CLIENTS, mcp_clients},
     verdict::Verdict,
 };
 

@@ -28,7 +28,7 @@ pub(crate) mod searchable;
 
 pub use self::{
     embed::{Embedder, EmbedderError},
-    names::nearest,
+    names::{did_you_mean, name_hint, nearest},
     rank::Tier,
 };
 pub(crate) use self::{

@@ -15,6 +15,8 @@
 //! ```
 #![warn(missing_docs)]
 
+mod lock;
+pub mod spec;
 mod text;
 mod progress;
 mod finding;
@@ -31,8 +33,6 @@ mod lab;
 #[doc(hidden)]
 pub mod attempt;
 
-#[doc(hidden)]
-pub use crate::matching::fitting;
 pub use crate::{
     check::{
         fix::{FixedText, fix, has_fix},
@@ -44,8 +44,9 @@ pub use crate::{
         },
     },
     clients::{
-        CLIENTS, Citation, Clash, Client, Fact, Form, Letters, Spot, Symptom, VARIABLES, Verdict,
-        client,
+        CLIENTS, Citation, Clash, Client, Fact, Form, HERE, Letters, McpSettings, PRESETS, Preset,
+        ServerShape, SettingsFormat, Spot, Symptom, VARIABLES, Verdict, client, mcp_clients,
+        preset,
     },
     context::{
         Call, Choice, ChosenSkill, ContextWindow, Counts, Extract, FitChange, FitError, FitStep,
@@ -70,7 +71,7 @@ pub use crate::{
         Finding, Severity,
         rule::{Profile, RULES, Rule, rule},
     },
-    index::{Embedder, EmbedderError, Tier, nearest},
+    index::{Embedder, EmbedderError, Tier, did_you_mean, name_hint, nearest},
     lab::{
         Competitor, Confusion, Evaluation, ExpectedMatch, Lab, MissReason, NearDuplicate,
         NearDuplicates, Probe, ProbeStatus, Progress, Score, StudiedSkill, Study, TestedRequest,
@@ -94,15 +95,16 @@ pub use crate::{
         parse::{FrontmatterError, ParsedSkill, frontmatter_json, parse},
         skill::{Origin, Skill},
         source::{
-            Cache, DEEPEST, Directory, DiscoveredSkill, HERE, Listing, Memory, PRESETS, Preset,
-            ReadError, Resource, ResourceKind, Scope, Search, SizeLimits, Source, Stamp, Visit,
-            VisitResult, preset, skill_of,
+            Cache, DEEPEST, Directory, DiscoveredSkill, Listing, Memory, ReadError, Resource,
+            ResourceKind, Scope, Search, SizeLimits, Source, Stamp, Visit, VisitResult, skill_of,
         },
     },
     text::{
         invisible::{invisible, visible, without_invisible},
-        shorten::{brief_line, defused},
+        shorten::{beginning, brief_line, defused, without_middle},
         tokens::Tokenizer,
     },
 };
+#[doc(hidden)]
+pub use crate::{lock::lock, matching::fitting};
 pub use prowess_frontmatter as frontmatter;

@@ -20,6 +20,7 @@ use crate::{
         skill::Skill,
         source::{Cache, Directory, Listing, SizeLimits, Source},
     },
+    spec::SKILL_FILE,
 };
 
 /// Options for loading a library.
@@ -235,7 +236,7 @@ impl Library {
         let is_it = |it: &&Arc<Path>| {
             it.ends_with(&wanted) || it.parent().is_some_and(|it| it.ends_with(&wanted))
         };
-        let is_said = !wanted.as_os_str().is_empty() && wanted != Path::new("SKILL.md");
+        let is_said = !wanted.as_os_str().is_empty() && wanted != Path::new(SKILL_FILE);
         let path = self.left_out.iter().find(|it| is_said && is_it(it))?;
         self.reason(path)
     }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures_util::future::join_all;
-use prowess::{Call, Message, Role, invisible, nearest};
+use prowess::{Call, Message, Role, did_you_mean, invisible, nearest, without_middle};
 use prowess_runtime::{
     Action, Outcome, OutcomeStatus, Tool, Toolbox, strict_json, strip_invisible,
 };
@@ -295,7 +295,7 @@ fn unknown(name: &str, offered: &[String]) -> Outcome {
     let outcome = Outcome::bad(OutcomeStatus::NotFound, format!("there is no tool `{name}`"));
     let names = || offered.iter().map(String::as_str);
     match nearest(name, names()) {
-        Some(near) => outcome.hint(format!("did you mean `{near}`?")),
+        Some(near) => outcome.hint(did_you_mean(near)),
         None if offered.is_empty() => outcome.hint("there are no tools"),
         None => {
             outcome.hint(format!("there are {}", names().take(20).collect::<Vec<_>>().join(", ")))
@@ -321,7 +321,7 @@ fn numbered(mut message: Message, turn: &Turn) -> Message {
 /// long text is cut, and JSON stays valid JSON.
 fn outcome_text(outcome: &Outcome, most: usize) -> String {
     let mut told = match (&outcome.output, outcome.is_ok()) {
-        (Some(Json::String(text)), true) => return shortened(text.clone(), most),
+        (Some(Json::String(text)), true) => return without_middle(text, most).into_owned(),
         (Some(output), true) if outcome.plan.is_none() && outcome.stdout.is_none() => {
             output.clone()
         }
@@ -347,7 +347,7 @@ fn cut(json: &mut Json, most: usize) {
         // The note that replaces a short text may be longer than the text.
         Json::String(text) if text.len() > 2 * MARK => {
             let most = text.len() * most / length;
-            *text = shortened(std::mem::take(text), most);
+            *text = without_middle(text, most).into_owned();
         }
         Json::Array(items) => {
             let (count, mut room) = (items.len(), most);
@@ -377,17 +377,6 @@ fn cut(json: &mut Json, most: usize) {
         }
         _ => {}
     }
-}
-
-/// Returns the beginning and the end of a text that is too long.
-pub(super) fn shortened(text: String, most: usize) -> String {
-    if text.len() <= most {
-        return text;
-    }
-    let head = text.floor_char_boundary(most / 3 * 2);
-    let tail = text.ceil_char_boundary(text.len() - most / 3);
-    let left_out = tail - head;
-    format!("{}\n[… {left_out} bytes left out …]\n{}", &text[..head], &text[tail..])
 }
 
 #[cfg(test)]

@@ -2,14 +2,15 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use prowess::{
-    ContextWindow, Counts, FitError, FittedPrompt, Message, Offer, Priority, Prompt, fit, fit_again,
+    ContextWindow, Counts, FitError, FittedPrompt, Message, Offer, Priority, Prompt, fit,
+    fit_again, lock,
 };
 use serde_json::{Value as Json, json};
 
@@ -162,7 +163,7 @@ impl FitContext {
                     message.rest.insert(PLACE.to_owned(), json!(place));
                 };
                 let prompt = request.filled_by(is_marked.then_some(mark));
-                let mut counts = counted.0.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut counts = lock(&counted.0);
                 fit_again(window, prompt, &summaries, &mut counts)?
             };
             // The remaining messages only need to be identified if a fit step was taken.

@@ -24,7 +24,8 @@ impl Middleware for Logging {
     }
 
     fn note(&self, turn: &Turn, what: &EventKind) {
-        let Some((level, event, line)) = self.line(what) else { return };
+        let Some((level, line)) = self.line(what) else { return };
+        let event = what.name();
         let (session, turn, step) = (turn.session.id(), turn.number, turn.steps());
         match level {
             Level::ERROR => error!(target: "prowess", session, turn, step, event, "{line}"),
@@ -36,30 +37,26 @@ impl Middleware for Logging {
 }
 
 impl Logging {
-    /// Returns the level, name and text of an event's line.
-    fn line(&self, what: &EventKind) -> Option<(Level, &'static str, String)> {
+    /// Returns the level and text of an event's line.
+    fn line(&self, what: &EventKind) -> Option<(Level, String)> {
         let said =
             |text: &str| if self.texts { format!(": {}", one_line(text)) } else { String::new() };
         Some(match what {
-            EventKind::Began { prompt } => {
-                (Level::INFO, "began", format!("a turn begins{}", said(prompt)))
+            EventKind::Began { prompt } => (Level::INFO, format!("a turn begins{}", said(prompt))),
+            EventKind::Discovered { skills, findings } => {
+                (Level::DEBUG, format!("{skills} skills, {} findings", findings.len()))
             }
-            EventKind::Discovered { skills, findings } => (
-                Level::DEBUG,
-                "discovered",
-                format!("{skills} skills, {} findings", findings.len()),
-            ),
             EventKind::Matched { strategy, scores, unknown, .. } => {
                 let scores: Vec<String> =
                     scores.iter().map(|it| format!("`{}` {:.2}", it.name, it.confidence)).collect();
                 let line = format!("{strategy}: {}; {} unknown", scores.join(", "), unknown.len());
-                (Level::DEBUG, "matched", line)
+                (Level::DEBUG, line)
             }
             EventKind::Disclosed { skill, level, by, tokens } => {
-                (Level::INFO, "disclosed", format!("`{skill}` {level} by {by}, {tokens} tokens"))
+                (Level::INFO, format!("`{skill}` {level} by {by}, {tokens} tokens"))
             }
             EventKind::Retrieved { documents } => {
-                (Level::DEBUG, "retrieved", format!("{} documents", documents.len()))
+                (Level::DEBUG, format!("{} documents", documents.len()))
             }
             EventKind::Fitted { window, tokens, steps, .. } => {
                 let steps: Vec<&str> = steps
@@ -74,21 +71,21 @@ impl Logging {
                     if steps.is_empty() { "" } else { " after " },
                     steps.join(", ")
                 );
-                (Level::DEBUG, "fitted", line)
+                (Level::DEBUG, line)
             }
             EventKind::Summarised { model, messages, error: None, .. } => {
-                (Level::DEBUG, "summarised", format!("{messages} messages by `{model}`"))
+                (Level::DEBUG, format!("{messages} messages by `{model}`"))
             }
             EventKind::Summarised { model, error: Some(error), .. } => {
-                (Level::WARN, "summarised", format!("not by `{model}`: {error}"))
+                (Level::WARN, format!("not by `{model}`: {error}"))
             }
             EventKind::Compacted { before, after, by } => {
-                (Level::INFO, "compacted", format!("{before} messages to {after} by {by}"))
+                (Level::INFO, format!("{before} messages to {after} by {by}"))
             }
             EventKind::Asked { model, provider, ask, .. } => {
                 let (messages, tools) = (ask.messages.len(), ask.tools.len());
                 let line = format!("`{model}` of {provider}: {messages} messages, {tools} tools");
-                (Level::DEBUG, "asked", line)
+                (Level::DEBUG, line)
             }
             EventKind::Heard { .. } | EventKind::Thought { .. } | EventKind::Calls { .. } => {
                 return None;
@@ -100,43 +97,43 @@ impl Logging {
                     took.as_millis(),
                     said(&reply.message.content)
                 );
-                (Level::DEBUG, "replied", line)
+                (Level::DEBUG, line)
             }
             EventKind::Failed { message, took, .. } => {
-                (Level::WARN, "failed", format!("{message} ({} ms)", took.as_millis()))
+                (Level::WARN, format!("{message} ({} ms)", took.as_millis()))
             }
             EventKind::Retried { attempt, message, wait } => {
                 let line = format!("attempt {attempt} in {} ms: {message}", wait.as_millis());
-                (Level::WARN, "retried", line)
+                (Level::WARN, line)
             }
             EventKind::Called { tool, input, .. } => {
-                (Level::INFO, "called", format!("`{tool}`{}", said(input)))
+                (Level::INFO, format!("`{tool}`{}", said(input)))
             }
             EventKind::Returned { tool, outcome, took, .. } => {
                 let level = if outcome.is_ok() { Level::INFO } else { Level::WARN };
                 let why = said(outcome.message.as_deref().unwrap_or_default());
                 let line =
                     format!("`{tool}` {:?} after {} ms{why}", outcome.status, took.as_millis());
-                (level, "returned", line)
+                (level, line)
             }
             EventKind::Approval { what, reply, by, .. } => {
-                (Level::INFO, "approval", format!("{reply} by {by}{}", said(what)))
+                (Level::INFO, format!("{reply} by {by}{}", said(what)))
             }
             EventKind::Server { server, skill, state, .. } => {
-                (Level::INFO, "server", format!("`{server}` of `{skill}` {state}"))
+                (Level::INFO, format!("`{server}` of `{skill}` {state}"))
             }
             EventKind::Spending { spent, cost, .. } => {
                 let cost = cost.map_or(String::new(), |it| format!(", {it:.6} spent"));
                 let line = format!("{spent}{cost}");
-                (Level::DEBUG, "spending", line)
+                (Level::DEBUG, line)
             }
-            EventKind::Warned { message } => (Level::WARN, "warned", message.clone()),
+            EventKind::Warned { message } => (Level::WARN, message.clone()),
             EventKind::Ended { error: Some(error), took, .. } => {
-                (Level::ERROR, "ended", format!("no answer after {} ms: {error}", took.as_millis()))
+                (Level::ERROR, format!("no answer after {} ms: {error}", took.as_millis()))
             }
             EventKind::Ended { answer, took, .. } => {
                 let answer = said(answer.as_deref().unwrap_or_default());
-                (Level::INFO, "ended", format!("an answer after {} ms{answer}", took.as_millis()))
+                (Level::INFO, format!("an answer after {} ms{answer}", took.as_millis()))
             }
         })
     }

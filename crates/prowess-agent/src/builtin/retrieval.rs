@@ -2,10 +2,9 @@
 
 use std::{error::Error, fmt, pin::Pin, sync::Arc, time::Duration};
 
-use prowess::{Marker, Tokenizer};
+use prowess::{Marker, Tokenizer, without_middle};
 use tokio::time::timeout;
 
-use super::calling::shortened;
 use crate::{
     error::TurnError,
     event::EventKind,
@@ -136,7 +135,7 @@ impl Retrieval {
             let mut text = format!("{above}\n{text}");
             let mut most = room * BYTES;
             while vocabulary.count(&text) + Marker::TOKENS > room {
-                text = shortened(text, most);
+                text = without_middle(&text, most).into_owned();
                 most = most / 4 * 3;
             }
             room = room.saturating_sub(vocabulary.count(&text) + Marker::TOKENS);

@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
-use prowess::{Level, Library, Manifest, Message, Skill, Thresholds, brief_line};
+use prowess::{Level, Library, Manifest, Message, Skill, Thresholds, brief_line, lock};
 use prowess_runtime::{
     McpLauncher, McpServer, McpServerConfig, Outcome, OutcomeStatus, RemoteSkill, ServerSetting,
     ServerSkills, SkillProvider, Tool,
@@ -102,7 +102,7 @@ impl Servers {
     /// started again.
     pub async fn close(&self) {
         let households: Vec<_> = {
-            let households = self.households.lock().unwrap_or_else(PoisonError::into_inner);
+            let households = lock(&self.households);
             households.iter().filter_map(Weak::upgrade).collect()
         };
         for household in households {
@@ -133,7 +133,7 @@ impl Servers {
 
     fn household(&self, session: &Session) -> Arc<AsyncMutex<Household>> {
         let household = session.keep(AsyncMutex::<Household>::default);
-        let mut households = self.households.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut households = lock(&self.households);
         households.retain(|it| it.strong_count() > 0);
         if households.iter().all(|it| !std::ptr::eq(it.as_ptr(), &*household)) {
             households.push(Arc::downgrade(&household));

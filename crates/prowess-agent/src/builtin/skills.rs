@@ -5,12 +5,12 @@ mod activate;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, Weak},
 };
 
 use prowess::{
     ActivatedSkills, Call, Catalog, Cataloging, Level, Library, Marker, Matching, Offer,
-    Thresholds, Tokenizer, catalog,
+    Thresholds, Tokenizer, catalog, lock,
 };
 use prowess_runtime::{
     Active, Authorizer, FindSkills, PermittedSkills, SkillProvider, Tool, UseSkill,
@@ -352,8 +352,4 @@ fn disclosed(skill: &str, level: &str, by: &str, text: &str) -> EventKind {
         by: by.to_owned(),
         tokens: Tokenizer::Estimate.count(text),
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,10 +2,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard},
 };
 
-use prowess::Call;
+use prowess::{Call, lock};
 use prowess_runtime::OutcomeStatus;
 use serde_json::json;
 use tracing::{Instrument as _, Span, field::Empty};
@@ -47,8 +47,8 @@ struct Open {
 
 /// Emits an event of a turn.
 macro_rules! tell {
-    ($open:expr, $name:literal $(, $($field:tt)*)?) => {
-        tracing::info!(target: TARGET, parent: &$open.turn, { $($($field)*)? }, $name)
+    ($open:expr, $event:ident $(, $($field:tt)*)?) => {
+        tracing::info!(target: TARGET, parent: &$open.turn, { $($($field)*)? }, "{}", $event.name())
     };
 }
 
@@ -59,7 +59,7 @@ impl Spans {
     }
 
     fn open(&self) -> MutexGuard<'_, BTreeMap<usize, Open>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.open)
     }
 
     fn begin(&self, turn: &Turn) -> Open {
@@ -206,19 +206,14 @@ impl Open {
     fn emit(&self, what: &EventKind) {
         match what {
             EventKind::Discovered { skills, findings } => {
-                tell!(
-                    self,
-                    "discovered",
-                    prowess.skills = skills,
-                    prowess.findings = findings.len()
-                );
+                tell!(self, what, prowess.skills = skills, prowess.findings = findings.len());
             }
             EventKind::Matched { strategy, scores, unknown, .. } => {
                 let scores = json!(scores).to_string();
                 let unknown = unknown.join(", ");
                 tell!(
                     self,
-                    "matched",
+                    what,
                     prowess.strategy = strategy,
                     prowess.scores = scores,
                     prowess.unknown = unknown
@@ -227,7 +222,7 @@ impl Open {
             EventKind::Disclosed { skill, level, by, tokens } => {
                 tell!(
                     self,
-                    "disclosed",
+                    what,
                     prowess.skill = skill,
                     prowess.level = level,
                     prowess.by = by,
@@ -235,42 +230,36 @@ impl Open {
                 );
             }
             EventKind::Retrieved { documents } => {
-                tell!(self, "retrieved", prowess.documents = documents.join(", "));
+                tell!(self, what, prowess.documents = documents.join(", "));
             }
             EventKind::Fitted { window, tokens, steps, .. } => {
                 tell!(
                     self,
-                    "fitted",
+                    what,
                     prowess.window = window,
                     prowess.tokens = tokens.to_string(),
                     prowess.steps = steps.to_string()
                 );
             }
             EventKind::Compacted { before, after, by } => {
-                tell!(
-                    self,
-                    "compacted",
-                    prowess.before = before,
-                    prowess.after = after,
-                    prowess.by = by
-                );
+                tell!(self, what, prowess.before = before, prowess.after = after, prowess.by = by);
             }
             EventKind::Retried { attempt, message, wait } => {
                 let (wait_ms, message) = (wait.as_secs_f64() * 1e3, &*mask(message));
                 tell!(
                     self,
-                    "retried",
+                    what,
                     prowess.attempt = attempt,
                     prowess.message = message,
                     prowess.wait_ms = wait_ms
                 );
             }
-            EventKind::Approval { what, why, reply, by } => {
-                let what = &*mask(what);
+            EventKind::Approval { what: action, why, reply, by } => {
+                let action = &*mask(action);
                 tell!(
                     self,
-                    "approval",
-                    prowess.what = what,
+                    what,
+                    prowess.what = action,
                     prowess.why = why,
                     prowess.reply = reply,
                     prowess.by = by
@@ -280,7 +269,7 @@ impl Open {
                 let message = &*mask(message);
                 tell!(
                     self,
-                    "server",
+                    what,
                     prowess.server = server,
                     prowess.skill = skill,
                     prowess.state = state,
@@ -290,7 +279,7 @@ impl Open {
             EventKind::Spending { spent, cost, .. } => {
                 tell!(
                     self,
-                    "spending",
+                    what,
                     prowess.input = spent.input,
                     prowess.output = spent.output,
                     prowess.cost = cost
@@ -298,7 +287,7 @@ impl Open {
             }
             EventKind::Warned { message } => {
                 let message = &*mask(message);
-                tracing::warn!(target: TARGET, parent: &self.turn, { prowess.message = message }, "warned");
+                tracing::warn!(target: TARGET, parent: &self.turn, { prowess.message = message }, "{}", what.name());
             }
             _ => {}
         }

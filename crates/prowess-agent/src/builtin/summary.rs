@@ -6,11 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prowess::{Call, Extract, Message, Role, Summarise, Tokenizer};
+use prowess::{Call, Extract, Message, Role, Summarise, Tokenizer, without_middle};
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::calling::shortened;
 use crate::{
     event::{CONTEXT, EventKind},
     middleware::request::Turn,
@@ -220,18 +219,18 @@ fn transcript(messages: &[Message], tokens: usize) -> String {
         }
         if most <= SHORTEST {
             // A token has at least one byte.
-            return shortened(text, tokens);
+            return without_middle(&text, tokens).into_owned();
         }
         most /= 2;
     }
 }
 
 fn line(message: &Message, most: usize) -> String {
-    let text = shortened(message.content.clone(), most);
+    let text = without_middle(&message.content, most);
     let mut line = json!({"role": message.role.as_str(), "text": text});
     if !message.calls.is_empty() {
         let call =
-            |it: &Call| json!({"tool": it.name, "input": shortened(it.arguments.clone(), most)});
+            |it: &Call| json!({"tool": it.name, "input": without_middle(&it.arguments, most)});
         line["calls"] = message.calls.iter().map(call).collect();
     }
     line.to_string()

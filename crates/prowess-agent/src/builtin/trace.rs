@@ -4,12 +4,12 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fmt, io,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
 };
 
-use prowess::Message;
+use prowess::{Message, lock};
 use prowess_runtime::Journal;
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
@@ -86,7 +86,7 @@ impl Trace {
         // The lines of earlier runs are not needed.
         drop(journal.take_lines());
         let journal = Mutex::new(journal);
-        Self::new(move |line| journal.lock().unwrap_or_else(PoisonError::into_inner).append(line))
+        Self::new(move |line| lock(&journal).append(line))
     }
 
     /// Masks these secrets too, anywhere.
@@ -99,7 +99,7 @@ impl Trace {
 
     fn write(&self, turn: &Turn, event: &Event<'_>) -> io::Result<()> {
         // One event at a time, so that a text is written before it is referred to.
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         if !state.has_begun {
             self.line(json!({"event": "trace", "version": VERSION, "at": event.at}))?;
             state.has_begun = true;
@@ -123,7 +123,7 @@ impl Trace {
         }
         let State { said, told, .. } = state;
         let last = turn.session.keep(Last::default);
-        let mut last = last.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = lock(&last.0);
         let mut ids = Vec::with_capacity(ask.messages.len());
         let before =
             by_message(&last.sources, last.ids.len()).zip(&last.ids).zip(&last.ask.messages);

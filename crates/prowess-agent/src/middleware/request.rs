@@ -3,13 +3,13 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
     time::{Instant, SystemTime, UNIX_EPOCH},
 };
 
-use prowess::{FittedPrompt, Message, Offer, Prompt, Role};
+use prowess::{FittedPrompt, Message, Offer, Prompt, Role, lock};
 use prowess_runtime::{Active, Tool, simplify_schema};
 use serde_json::json;
 
@@ -355,8 +355,4 @@ impl Request {
 /// Whether a message has no content at all.
 pub(crate) fn is_empty(message: &Message) -> bool {
     message.content.trim().is_empty() && message.calls.is_empty() && message.parts.is_empty()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,11 +4,11 @@ use std::{
     error::Error,
     fmt,
     io::ErrorKind,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard},
     time::{Duration, Instant},
 };
 
-use prowess::{ContextWindow, Tokenizer};
+use prowess::{ContextWindow, Tokenizer, lock};
 use prowess_http::{ClientRequest, HttpClient, HttpError, StreamedResponse};
 use serde_json::{Value as Json, json};
 
@@ -385,7 +385,7 @@ impl Adapter {
     }
 
     fn manners(&self) -> MutexGuard<'_, ProviderQuirks> {
-        self.manners.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.manners)
     }
 
     fn host(&self) -> String {

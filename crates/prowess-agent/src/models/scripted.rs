@@ -1,11 +1,8 @@
 //! A model with scripted replies, for tests and experiments.
 
-use std::{
-    collections::VecDeque,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::VecDeque, sync::Mutex};
 
-use prowess::{Call, Message, Role};
+use prowess::{Call, Message, Role, lock};
 use serde_json::Value as Json;
 
 use crate::model::{
@@ -107,8 +104,4 @@ impl Model for ScriptedModel {
             Ok(reply)
         })
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

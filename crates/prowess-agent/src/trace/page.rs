@@ -1,5 +1,6 @@
 //! The self-contained HTML page of a trace.
 
+use prowess::without_middle;
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -54,11 +55,7 @@ fn size(json: &Json, cut: usize) -> usize {
 fn shorten(json: &mut Json, most: usize) {
     match json {
         Json::String(text) if text.len() > most + 64 => {
-            let head = text.floor_char_boundary(most / 3 * 2);
-            let tail = text.ceil_char_boundary(text.len() - most / 3);
-            let left_out = tail - head;
-            *text =
-                format!("{}\n[… {left_out} bytes left out …]\n{}", &text[..head], &text[tail..]);
+            *text = without_middle(text, most).into_owned();
         }
         Json::Array(items) => items.iter_mut().for_each(|it| shorten(it, most)),
         Json::Object(fields) => fields.values_mut().for_each(|it| shorten(it, most)),

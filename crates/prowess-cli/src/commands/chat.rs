@@ -4,7 +4,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use prowess::{Library, Manifest, Role, nearest};
+use prowess::{Library, Manifest, Role, did_you_mean, nearest};
 use prowess_agent::TokenUsage;
 use prowess_runtime::Launcher;
 use rustyline::{
@@ -312,7 +312,7 @@ pub(super) fn unknown<'c>(
     known.extend(names.iter().map(String::as_str));
     let fault = CliError::typed(format!("there is {what} `/{name}`"));
     Some(match nearest(name, known.into_iter()) {
-        Some(near) => fault.hint(format!("did you mean `/{near}`?")),
+        Some(near) => fault.hint(did_you_mean(format_args!("/{near}"))),
         None => fault.hint(list),
     })
 }

@@ -12,7 +12,7 @@ use std::{
 use anyhow::Result;
 use prowess::{
     CheckError, CheckResult, CheckedScript, Directory, Finding, HERE, Library, Profile, Severity,
-    check_directories, rule,
+    check_directories, did_you_mean, rule,
 };
 use prowess_cli::settings::Config;
 use prowess_shell::lint;
@@ -186,7 +186,7 @@ fn named(
     let near =
         suggest::path(path).or_else(|| context::nearest_skill(&library, name).map(str::to_owned));
     Err(match near {
-        Some(near) => fault.hint(format!("did you mean `{near}`?")).into(),
+        Some(near) => fault.hint(did_you_mean(near)).into(),
         None => fault.hint("`prowess list` lists all skills").into(),
     })
 }

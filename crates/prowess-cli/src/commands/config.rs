@@ -1,7 +1,7 @@
 use std::io::{self, IsTerminal as _};
 
 use anyhow::Result;
-use prowess::nearest;
+use prowess::{did_you_mean, nearest};
 use prowess_cli::settings::{Config, SettingOrigin, ShownSetting};
 use prowess_runtime::Records;
 use serde_json::{Value as Json, json};
@@ -189,7 +189,7 @@ fn near(key: &str, all: &[ShownSetting]) -> String {
     let keys = || nearest(key, all.iter().map(|it| it.key));
     match table.filter(|_| !key.contains('.')).or_else(keys) {
         _ if !same.is_empty() => format!("did you mean {}?", same.join(" or ")),
-        Some(near) => format!("did you mean `{near}`?"),
+        Some(near) => did_you_mean(near),
         None => "`prowess config` lists all settings".to_owned(),
     }
 }

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use prowess::{
-    CLIENTS, Checkup, Client, Directory, ExaminedSkill, Severity, Surroundings, client, examine,
-    installed, nearest,
+    CLIENTS, Checkup, Client, Directory, ExaminedSkill, Severity, Surroundings, client,
+    did_you_mean, examine, installed, nearest,
 };
 
 pub(super) use self::lines::{whole, wrapped};
@@ -216,7 +216,7 @@ fn no_client(name: &str) -> CliError {
         known().nth(labels.iter().position(|it| it == near)?)
     };
     match nearest(name, known()).or_else(by_label) {
-        Some(near) => fault.hint(format!("did you mean `{near}`?")),
+        Some(near) => fault.hint(did_you_mean(near)),
         None => fault.hint(format!("there are {}", known().collect::<Vec<_>>().join(", "))),
     }
 }

@@ -5,7 +5,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result};
-use prowess::Scope;
+use prowess::{Scope, spec::SKILL_FILE};
 use prowess_cli::settings::Config;
 use serde_json::json;
 
@@ -38,6 +38,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let text = Config::starter(&directories);
     if !args.dry_run {
         write(&path, &text).with_context(|| format!("cannot write `{shown}`"))?;
+        global.configs.clear();
     }
     if printer.json {
         printer.document(&json!({
@@ -83,7 +84,7 @@ fn directories(global: &Global) -> Result<Vec<String>> {
 /// Returns whether a directory has a folder with a `SKILL.md`.
 fn has_skills(directory: &Path) -> bool {
     let Ok(entries) = fs::read_dir(directory) else { return false };
-    entries.flatten().any(|it| it.path().join("SKILL.md").is_file())
+    entries.flatten().any(|it| it.path().join(SKILL_FILE).is_file())
 }
 
 /// Creates a new file atomically.

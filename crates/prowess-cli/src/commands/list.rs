@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Result;
-use prowess::{Directory, Finding, Library, Profile, Severity, Skill};
+use prowess::{Directory, Finding, Library, Profile, Severity, Skill, did_you_mean};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -90,7 +90,7 @@ fn find_name(paths: &[PathBuf], global: &Global) -> Result<(), CliError> {
     let find = format!("`prowess find {words}` searches for skills");
     let is_one_word = paths.len() == 1 && !words.starts_with('\'');
     let hint = match suggest::path(&resolved(first)).filter(|it| Path::new(it).is_dir()) {
-        Some(near) => format!("did you mean `{near}`? {find}"),
+        Some(near) => format!("{} {find}", did_you_mean(near)),
         None if is_one_word => {
             format!("{find}, `prowess show {words}` shows the skill with that name")
         }

@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use prowess::Directory;
+use prowess::{Directory, spec::SKILL_FILE};
 use prowess_runtime::{FileStore, SkillRecord, Store as _, StoreError};
 use serde_json::{Value as Json, json};
 
@@ -110,7 +110,7 @@ fn made_json(
 ) -> Json {
     let manifest = &entry.manifest;
     let lost = migrated.lost.iter().map(|it| json!({ "what": it.what, "why": it.why }));
-    let files = migrated.files.keys().filter(|it| *it != "SKILL.md");
+    let files = migrated.files.keys().filter(|it| *it != SKILL_FILE);
     json!({
         "name": manifest.name,
         "description": manifest.description,

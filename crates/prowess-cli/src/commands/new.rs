@@ -1,5 +1,5 @@
 use anyhow::Result;
-use prowess::{Finding, Manifest, Profile, Severity, check_text, render};
+use prowess::{Finding, Manifest, Profile, Severity, check_text, render, spec::SKILL_FILE};
 use prowess_runtime::{Files, Store as _};
 
 use super::{report_store_error, show_entry};
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     }
 
     let shelf = context::shelf_or_here(global, printer)?;
-    match shelf.store.add(&Files::from([("SKILL.md".to_owned(), text.into_bytes())])) {
+    match shelf.store.add(&Files::from([(SKILL_FILE.to_owned(), text.into_bytes())])) {
         Ok(entry) => {
             show_entry(&entry, &shelf, printer)?;
             let folder = shelf.path.join(&args.name);

@@ -2,7 +2,7 @@ use std::{io::Read as _, path::Path};
 
 use anyhow::Result;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use prowess::{Library, ReadError, nearest};
+use prowess::{Library, ReadError, did_you_mean, nearest, spec::SKILL_FILE};
 use prowess_runtime::{Links, Root};
 use serde_json::{Value as Json, json};
 
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         return Ok(ExitStatus::Success);
     };
     let read = match resource {
-        "SKILL.md" => skill.document(),
+        SKILL_FILE => skill.document(),
         resource => skill.read(resource),
     };
     let read = match (read, args.lines) {
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
                 return Ok(ExitStatus::Failure);
             }
             printer.hint(&match nearest(&args.resource, paths()) {
-                Some(near) => format!("did you mean `{near}`?"),
+                Some(near) => did_you_mean(near),
                 None => format!("`prowess show {}` lists its files", args.name),
             });
             return Ok(ExitStatus::Failure);

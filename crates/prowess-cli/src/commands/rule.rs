@@ -1,5 +1,5 @@
 use anyhow::Result;
-use prowess::{Profile, RULES, Rule, Severity, nearest, rule};
+use prowess::{Profile, RULES, Rule, Severity, did_you_mean, nearest, rule};
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         let kin: Vec<_> = codes().filter(|it| it.starts_with(&begins)).collect();
         match (kin.is_empty(), nearest(&spelt, codes())) {
             (false, _) => printer.hint(&format!("possible rules: `{}`", kin.join("`, `"))),
-            (true, Some(near)) => printer.hint(&format!("did you mean `{near}`?")),
+            (true, Some(near)) => printer.hint(&did_you_mean(near)),
             (true, None) => printer.hint("`prowess rule` lists all rules"),
         }
         return Ok(ExitStatus::Failure);

@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::Context as _;
 use clap::ValueHint;
-use prowess::{Definition, Library, Manifest, ResourceKind, Skill, Type, nearest};
+use prowess::{Definition, Library, Manifest, ResourceKind, Skill, Type, did_you_mean, nearest};
 use prowess_cli::settings::Config;
 use prowess_http::{Hosts, HostsError};
 use prowess_runtime::{
@@ -518,7 +518,7 @@ fn not_found(library: &Library, name: &str) -> Outcome {
     }
     let outcome = Outcome::bad(OutcomeStatus::NotFound, format!("there is no skill `{name}`"));
     match context::nearest_skill(library, name) {
-        Some(near) => outcome.hint(format!("did you mean `{near}`?")),
+        Some(near) => outcome.hint(did_you_mean(near)),
         None => outcome.hint("`prowess list` lists all skills"),
     }
 }
@@ -594,7 +594,7 @@ fn no_script(skill: &Skill, path: &str, error: &ScriptError) -> Box<Outcome> {
     let is_alike = |it: &&str| nearest(&name, [&*name_of(it)].into_iter()).is_some();
     let near = all().find(|it| name_of(it) == name);
     Box::new(match near.or_else(|| nearest(path, all()).filter(is_alike)) {
-        Some(near) if near != path => outcome.hint(format!("did you mean `{near}`?")),
+        Some(near) if near != path => outcome.hint(did_you_mean(near)),
         None if is_missing && !scripts.is_empty() => {
             let shown = scripts.iter().take(SUGGESTED).map(|it| format!("`{it}`"));
             let more = scripts.len().saturating_sub(SUGGESTED);

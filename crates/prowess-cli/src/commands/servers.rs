@@ -3,7 +3,7 @@ mod login;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use prowess::{Library, nearest};
+use prowess::{Library, did_you_mean, nearest, spec::SKILL_FILE};
 use prowess_agent::mask;
 use prowess_cli::settings::{Config, IgnoredSetting};
 use prowess_runtime::{
@@ -186,7 +186,7 @@ impl Desk {
                 "skill": skill.address,
                 "server": skill.server,
                 "uri": skill.uri,
-                "path": show.path.as_deref().unwrap_or("SKILL.md"),
+                "path": show.path.as_deref().unwrap_or(SKILL_FILE),
                 "state": self.state(&skill),
                 "content": text,
             }))?,
@@ -389,7 +389,7 @@ pub(super) fn find<'c>(config: &'c Config, label: &str) -> Result<&'c ServerSett
         }
         let fault = CliError::typed(format!("there is no server `{label}`"));
         match nearest(label, servers.iter().map(|it| &*it.description.name)) {
-            Some(near) => fault.hint(format!("did you mean `{near}`?")),
+            Some(near) => fault.hint(did_you_mean(near)),
             None => fault.hint("`prowess servers` lists the configured servers"),
         }
     })
@@ -415,7 +415,7 @@ fn unknown(server: &McpServer, skills: &RemoteSkills, name: &str) -> Box<Outcome
     });
     let hint = match (refused, nearest(name, skills.skills.iter().map(|it| &*it.address))) {
         (Some((_, why)), _) => format!("it is refused: {why}"),
-        (_, Some(near)) => format!("did you mean `{near}`?"),
+        (_, Some(near)) => did_you_mean(near),
         _ => format!("`prowess servers {}` lists those that it offers", server.name()),
     };
     Box::new(Outcome::bad(OutcomeStatus::NotFound, message).hint(hint))

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use prowess::{Library, Skill, nearest};
+use prowess::{Library, Skill, did_you_mean, nearest};
 use prowess_cli::settings::Config;
 use prowess_runtime::{
     Launcher, Outcome, OutcomeStatus, ServerSetting, SkillProvider, Toolbox, fresh_marker,
@@ -256,7 +256,7 @@ fn no_server(config: &Config, tool: &str) -> Outcome {
     if let Some((label, own)) = named
         && let Some(near) = nearest(label, labels)
     {
-        let hint = format!("did you mean `mcp__{near}__{own}`?");
+        let hint = did_you_mean(format_args!("mcp__{near}__{own}"));
         return Outcome::bad(OutcomeStatus::NotFound, message).hint(hint);
     }
     let hint = "`prowess servers` lists the configured servers and their tools; servers of skills are only for `ask` and `chat`";

@@ -4,6 +4,7 @@ use std::{
 };
 
 use anyhow::Result;
+use prowess::spec::SKILL_FILE;
 use prowess_runtime::{ChangeHistory, ChangeRecord, Store as _, UndoError};
 use serde_json::{Value, json};
 
@@ -268,7 +269,7 @@ fn named<'a>(name: &str, skills: &[PathBuf], changes: &'a [Change]) -> Option<&'
     let is_of_it =
         |it: &&Change| matches!(it, Change::File(own) if own.group.as_deref() == Some(name));
     // A skill that is gone is restored instead.
-    let document = Path::new(name).join("SKILL.md");
+    let document = Path::new(name).join(SKILL_FILE);
     let is_known = |it: &Path| it.ends_with(&document) && it.exists() && lies_in_any(it, skills);
     let is_its_file = |it: &&Change| matches!(it, Change::File(own) if is_known(&own.path));
     let mut ways: [&dyn Fn(&&Change) -> bool; 5] =

@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 use super::{
     LostItem,
     calls::{Piece, pieces},
+    name::one_line,
     plugin::{Parameter, Plugin},
 };
 
@@ -149,9 +150,4 @@ impl Body {
 fn json(value: &Json) -> String {
     let (short, long) = (value.to_string(), serde_json::to_string_pretty(value));
     long.ok().filter(|it| it.len() <= 2 * short.len() + 200).unwrap_or(short)
-}
-
-/// Puts a text on one line.
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

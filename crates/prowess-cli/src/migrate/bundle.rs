@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use prowess::{Manifest, Profile, SizeLimits, parse, render};
+use prowess::{Manifest, Profile, SizeLimits, parse, render, spec::SKILL_FILE};
 use prowess_runtime::{Links, Root, RootError};
 use rustix::fs::FileType;
 use serde_json::{Map, Value as Json};
@@ -25,7 +25,6 @@ pub(super) const AGENT: &str = "plugin.json";
 const SCHEMA: &str = "https://agent-plugins.org/schemas/";
 /// The largest manifest.
 const MAX_MANIFEST: u64 = 1024 * 1024;
-const DOCUMENT: &str = "SKILL.md";
 
 /// The parts of a plugin that are not skills: label, path, and manifest key.
 const OTHERS: &[(&str, &str, &str)] = &[
@@ -166,7 +165,7 @@ fn skill_folders(root: &Root, manifests: &[(&str, Map<String, Json>)]) -> Vec<Pa
         };
         places.extend(plugins.filter(is_here).flat_map(named));
     }
-    let has_document = |it: &Path| root.file(&it.join(DOCUMENT), Links::Never).is_ok();
+    let has_document = |it: &Path| root.file(&it.join(SKILL_FILE), Links::Never).is_ok();
     let mut folders: Vec<PathBuf> = Vec::new();
     for place in places {
         if has_document(&place) {
@@ -197,15 +196,15 @@ fn relative(path: &str) -> Option<PathBuf> {
 /// Returns a skill of a plugin, unchanged.
 fn skill(folder: &Path, limits: &SizeLimits) -> Result<MigratedSkill, String> {
     let root = Root::open(folder).map_err(|error| format!("it cannot be read: {error}"))?;
-    let bytes = document(&root, Path::new(DOCUMENT), limits)?;
+    let bytes = document(&root, Path::new(SKILL_FILE), limits)?;
     let own = folder.file_name().map(|it| it.to_string_lossy().into_owned());
     let manifest = parse(&bytes, own.as_deref(), Profile::Lenient).manifest;
     let manifest = manifest.ok_or("it cannot be read as a skill")?;
     let (found, mut lost) = Walk::of_folder(&root);
-    lost.retain(|it| it.what != format!("`{DOCUMENT}`"));
+    lost.retain(|it| it.what != format!("`{SKILL_FILE}`"));
     let room = limits.max_skill_size.saturating_sub(bytes.len() as u64);
     let mut files = carry::read_files(&root, found, limits, room, &mut lost);
-    files.insert(DOCUMENT.to_owned(), bytes);
+    files.insert(SKILL_FILE.to_owned(), bytes);
     Ok(MigratedSkill { manifest, files, lost })
 }
 
@@ -218,7 +217,7 @@ fn command(root: &Root, path: &Path, limits: &SizeLimits) -> Result<MigratedSkil
     let manifest = parsed.manifest.ok_or("it has no description")?;
     let manifest = Manifest { name: name.into(), created_by: Some("migrate".into()), ..manifest };
     let text = render(&manifest, &parsed.instructions);
-    let files = [(DOCUMENT.to_owned(), text.into_bytes())].into();
+    let files = [(SKILL_FILE.to_owned(), text.into_bytes())].into();
     Ok(MigratedSkill { manifest, files, lost: Vec::new() })
 }
 

@@ -1,9 +1,9 @@
 //! Valid names and texts for a skill.
 
+use prowess::spec::MAX_NAME;
+
 /// Names that no folder can have on Windows.
 const TAKEN: &[&str] = &["con", "prn", "aux", "nul"];
-/// The longest name.
-const LONGEST: usize = 64;
 
 /// Makes a valid skill name: `SciCalculator` becomes `sci-calculator`.
 pub(super) fn valid(name: &str) -> Option<String> {
@@ -27,7 +27,7 @@ pub(super) fn valid(name: &str) -> Option<String> {
             words.push(letter.to_ascii_lowercase());
         }
     }
-    words.truncate(LONGEST);
+    words.truncate(MAX_NAME);
     let words = words.trim_end_matches('-');
     let numbered = |it: &str| {
         ["com", "lpt"].iter().any(|port| it.strip_prefix(port).is_some_and(|it| it.len() == 1))
@@ -39,9 +39,14 @@ pub(super) fn valid(name: &str) -> Option<String> {
     }
 }
 
+/// A text on one line.
+pub(super) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Puts a text on one line, cut to this many characters.
 pub(super) fn shortened(text: &str, most: usize) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = one_line(text);
     if line.chars().count() <= most {
         return line;
     }

@@ -3,20 +3,8 @@
 use serde_json::{Map, Value as Json};
 
 use super::LostItem;
+use crate::secret_name;
 
-/// Parts of names of secrets, in lower case and without separators.
-const NAMES: &[&str] = &[
-    "accesskey",
-    "apikey",
-    "authkey",
-    "credential",
-    "passphrase",
-    "passwd",
-    "password",
-    "privatekey",
-    "secret",
-    "token",
-];
 /// Prefixes of the secrets of well-known services.
 const BEGINNINGS: &[&str] =
     &["AIza", "AKIA", "ghp_", "github_pat_", "glpat-", "sk-", "xoxb-", "xoxp-"];
@@ -88,10 +76,9 @@ fn visit(place: &str, key: &str, value: &mut Json, lost: &mut Vec<LostItem>) {
 
 /// Returns whether a name is that of a secret.
 fn is_name(name: &str) -> bool {
-    let plain: String =
-        name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
+    let plain = secret_name::plain(name);
     // Token counts of models are not secrets.
-    NAMES.iter().any(|it| plain.contains(it)) && !plain.contains("tokens")
+    secret_name::is_secret(&plain) && !plain.contains("tokens")
 }
 
 /// Returns whether a text may be a secret, rather than a description of one.

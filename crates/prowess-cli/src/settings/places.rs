@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use prowess::spec::SKILL_FILE;
+
 /// The name of a settings file.
 pub(super) const NAME: &str = "prowess.toml";
 
@@ -78,7 +80,7 @@ fn nearest(from: &Path, passed_over: &mut Vec<(PathBuf, &'static str)>) -> Optio
     let from = fs::canonicalize(from).ok()?;
     let above: Vec<&Path> = from.ancestors().collect();
     // A file in a skill came with the skill, even if somebody works there.
-    let is_skill = |it: &Path| ["SKILL.md", "skill.md"].iter().any(|name| is_there(&it.join(name)));
+    let is_skill = |it: &Path| [SKILL_FILE, "skill.md"].iter().any(|name| is_there(&it.join(name)));
     let inside = above.iter().rposition(|it| is_skill(it));
     for (at, folder) in above.into_iter().enumerate() {
         let file = folder.join(NAME);

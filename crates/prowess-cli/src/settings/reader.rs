@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use prowess::nearest;
+use prowess::{did_you_mean, nearest};
 use prowess_runtime::{Records, settings_digest};
 use rustix::fs::{Mode, OFlags};
 use toml_edit::{Document, Item, TableLike};
@@ -155,7 +155,7 @@ impl<'h> Reader<'h> {
     /// Records an unknown key.
     pub(super) fn unknown_key(&mut self, key: &Key, of: &str, known: &[&str]) {
         let hint = match nearest(&key.name, known.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
+            Some(near) => did_you_mean(near),
             None => format!("there are {}", listed(known)),
         };
         self.note(&key.span, format!("{of} has no key `{}`", key.name), Some(hint));
@@ -167,7 +167,7 @@ impl<'h> Reader<'h> {
         let home = keys.iter().find_map(|it| it.split_once('.').filter(|it| it.1 == table.name));
         let hint = match (home, nearest(&table.name, tables.iter().copied())) {
             (Some((home, key)), _) => format!("`{key}` belongs below `[{home}]`"),
-            (None, Some(near)) => format!("did you mean `[{near}]`?"),
+            (None, Some(near)) => did_you_mean(format_args!("[{near}]")),
             (None, None) => format!("there are {}", listed(&tables)),
         };
         self.note(&table.span, format!("there is no table `{}`", table.name), Some(hint));

@@ -6,9 +6,9 @@ use std::{
     time::Duration,
 };
 
-use prowess::{ContextWindow, Directory, Matching, Strategy};
+use prowess::{ContextWindow, Directory, Matching, Strategy, Thresholds};
 use prowess_runtime::{
-    AllowedToolsMode, Approvals, Decision, Policy, ServerSetting, UnlistedCommands,
+    AllowedToolsMode, Approvals, Decision, Policy, PrepareLimits, ServerSetting, UnlistedCommands,
 };
 use prowess_sandbox::{RunLimits, SandboxLevel};
 
@@ -262,7 +262,8 @@ impl Default for MatchingSettings {
 
 impl Default for DisclosureSettings {
     fn default() -> Self {
-        Self { brief_at: share(0.15), full_at: share(0.7) }
+        let thresholds = Thresholds::default();
+        Self { brief_at: share(thresholds.brief_at()), full_at: share(thresholds.full_at()) }
     }
 }
 
@@ -316,14 +317,14 @@ impl Default for LimitSettings {
 
 impl Default for PrepareSettings {
     fn default() -> Self {
-        const GIB: u64 = 1024 * MIB;
+        let limits = PrepareLimits::default();
         Self {
             python_index: Setting::default(),
             npm_registry: Setting::default(),
             hosts: Setting::default(),
-            timeout: Setting::new(Duration::from_secs(600)),
-            max_size: size(4 * GIB),
-            max_total: size(20 * GIB),
+            timeout: Setting::new(limits.timeout),
+            max_size: size(limits.size),
+            max_total: size(limits.total),
         }
     }
 }

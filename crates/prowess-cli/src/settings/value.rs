@@ -7,7 +7,9 @@ use std::{
     time::Duration,
 };
 
-use prowess::{DEEPEST, Directory, PRESETS, Preset, Scope, Strategy, nearest, preset};
+use prowess::{
+    DEEPEST, Directory, PRESETS, Preset, Scope, Strategy, did_you_mean, name_hint, nearest, preset,
+};
 use prowess_runtime::{
     AllowedToolsMode, Approvals, Decision, McpServerConfig, OauthSettings, ServerSetting,
     Transport, UnlistedCommands,
@@ -736,11 +738,7 @@ impl Value for &'static Preset {
     }
 
     fn hint(item: &Item) -> Option<String> {
-        let names: Vec<&str> = PRESETS.iter().map(|it| it.name).collect();
-        Some(match nearest(item.as_str()?, names.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("there are {}", names.join(", ")),
-        })
+        Some(name_hint(item.as_str()?, PRESETS.iter().map(|it| it.name)))
     }
 }
 
@@ -1212,7 +1210,7 @@ impl<T: Word> Value for T {
         refused.or_else(|| {
             let words = T::words();
             let near = nearest(item.as_str()?, words.iter().map(|it| it.0))?;
-            Some(format!("did you mean `{near}`?"))
+            Some(did_you_mean(near))
         })
     }
 }

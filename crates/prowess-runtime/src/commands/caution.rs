@@ -5,7 +5,7 @@
 
 use crate::refusal::Refusal;
 
-use super::{Argument, program::family, refused, scripts};
+use super::{Argument, git_command::git_command, program::family, refused, scripts};
 
 /// A risk of a program, and the words that cause it.
 struct Caution {
@@ -271,56 +271,6 @@ const fn of(names: &'static [&'static str], options: &'static [&'static str]) ->
     Caution { names, options, what: RiskScope::Options }
 }
 
-/// Subcommands of git that only read, or only change the repository. Any other word may be an
-/// alias.
-const GIT: &[&str] = &[
-    "add",
-    "annotate",
-    "blame",
-    "branch",
-    "cat-file",
-    "checkout",
-    "cherry",
-    "cherry-pick",
-    "clean",
-    "commit",
-    "count-objects",
-    "describe",
-    "diff",
-    "diff-files",
-    "diff-index",
-    "diff-tree",
-    "for-each-ref",
-    "fsck",
-    "grep",
-    "init",
-    "log",
-    "ls-files",
-    "ls-tree",
-    "merge",
-    "merge-base",
-    "mv",
-    "name-rev",
-    "range-diff",
-    "rebase",
-    "reflog",
-    "reset",
-    "restore",
-    "rev-list",
-    "rev-parse",
-    "revert",
-    "rm",
-    "shortlog",
-    "show",
-    "show-branch",
-    "show-ref",
-    "stash",
-    "status",
-    "switch",
-    "tag",
-    "version",
-    "whatchanged",
-];
 /// Options that may precede the subcommand.
 const GIT_OPTIONS: &[&str] =
     &["--no-pager", "-P", "--no-optional-locks", "--version", "--literal-pathspecs"];
@@ -504,7 +454,7 @@ fn git(rest: &[Argument], bad: &impl Fn(&str) -> Refusal) -> Result<(), Refusal>
         match &*word.text {
             "-C" if words.next().is_some_and(|it| !it.is_glob) => {}
             known if GIT_OPTIONS.contains(&known) => {}
-            known if GIT.contains(&known) => return Ok(()),
+            known if git_command(known).is_some() => return Ok(()),
             other => return Err(bad(other)),
         }
     }

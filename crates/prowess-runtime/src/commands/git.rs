@@ -10,7 +10,11 @@ use crate::{
     repository::{git_directories, is_repository, read},
 };
 
-use super::{Argument, refused};
+use super::{
+    Argument,
+    git_command::{GitEffect, git_command},
+    refused,
+};
 
 /// Settings that override those of any repository.
 const SETTINGS: &[&str] = &[
@@ -40,9 +44,6 @@ const SETTINGS: &[&str] = &[
     "status.submoduleSummary=false",
     "submodule.recurse=false",
 ];
-/// Subcommands that read nested repositories by default.
-const LOOKING_INSIDE: &[&str] =
-    &["diff", "diff-files", "diff-index", "diff-tree", "log", "show", "status", "whatchanged"];
 /// Settings that cannot be overridden, because their names vary. Spaces are removed.
 const RUNNING: &[&str] =
     &["[filter", "[include", "[diff\"", "[diff.", "[merge\"", "[merge.", "external="];
@@ -58,7 +59,8 @@ pub(super) fn harden(words: Vec<Argument>, directory: &Path) -> Result<Vec<Argum
     for setting in SETTINGS {
         hardened.extend([Argument::literal("-c"), Argument::literal(setting)]);
     }
-    let inside = words.get(at).is_some_and(|it| LOOKING_INSIDE.contains(&&*it.text));
+    let command = words.get(at).and_then(|it| git_command(&it.text));
+    let inside = command.is_some_and(|it| it.effect == GitEffect::ReadsSubmodules);
     for (index, word) in words.into_iter().enumerate() {
         hardened.push(word);
         if inside && index == at {

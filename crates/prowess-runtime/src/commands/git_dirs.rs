@@ -1,16 +1,15 @@
 //! Finds the `.git` directories, which may contain tokens, to hide them from other programs.
 
 use std::{
-    collections::VecDeque,
     fs,
     path::{Path, PathBuf},
 };
 
-use super::PlannedProgram;
+use super::{
+    PlannedProgram,
+    walk::{DIRECTORIES, DirectoryWalk},
+};
 use crate::listing::entries;
-
-/// The maximum number of searched directories.
-const DIRECTORIES: usize = 50_000;
 
 /// The `.git` directories below some roots.
 #[derive(Debug, Default)]
@@ -25,24 +24,19 @@ impl GitDirs {
     /// Searches the roots and below, the nearest directories first, without following links.
     pub(crate) fn new(roots: &[PathBuf]) -> Self {
         let mut found = Self::default();
-        let mut open: VecDeque<PathBuf> = roots.iter().cloned().collect();
-        let mut seen = 0;
-        while let Some(directory) = open.pop_front() {
-            if seen == DIRECTORIES {
-                found.unseen = Some(directory);
-                break;
-            }
-            seen += 1;
+        let mut walk = DirectoryWalk::new(roots.iter().cloned(), DIRECTORIES);
+        while let Some(directory) = walk.next_directory() {
             for entry in entries(&directory) {
                 if entry.file_name().eq_ignore_ascii_case(".git") {
                     let real = fs::canonicalize(entry.path()).ok();
                     // A target outside of the roots is inaccessible anyway.
                     found.paths.extend(real.filter(|it| is_below(it, roots)));
                 } else if entry.file_type().is_ok_and(|it| it.is_dir()) {
-                    open.push_back(entry.path());
+                    walk.enter(entry.path());
                 }
             }
         }
+        found.unseen = walk.unseen();
         found.paths.sort();
         found.paths.dedup();
         found

@@ -18,6 +18,7 @@ use std::{
 use prowess_sandbox::SandboxLevel;
 use rustix::io::Errno;
 
+use super::walk::{DIRECTORIES, DirectoryWalk};
 use crate::{
     change_history::ChangeHistory,
     listing::entries,
@@ -34,7 +35,7 @@ struct Extent {
     entries: usize,
 }
 
-const GUARDED: Extent = Extent { directories: 50_000, entries: usize::MAX };
+const GUARDED: Extent = Extent { directories: DIRECTORIES, entries: usize::MAX };
 /// The limits if changes are only reported, repeatedly while a server runs.
 const REPORTED: Extent = Extent { directories: 2_000, entries: 10_000 };
 /// The limits on the number of files in each, on their depth, on the size of a restorable file, and
@@ -389,14 +390,11 @@ impl GuardedFiles {
             let inside = inside.max_by_key(|it| it.components().count());
             guarded(inside.unwrap_or(path)).is_some()
         };
-        let mut open: VecDeque<PathBuf> = places.iter().cloned().collect();
-        let (mut directories, mut count) = (0, 0);
-        while let Some(directory) = open.pop_front() {
-            if directories == extent.directories || count >= extent.entries {
-                seen.unseen = Some(directory);
-                break;
-            }
-            directories += 1;
+        let mut walk = DirectoryWalk::new(places.iter().cloned(), extent.directories);
+        let mut count = 0;
+        while count < extent.entries
+            && let Some(directory) = walk.next_directory()
+        {
             let is_git =
                 |it: &Path| it.file_name().is_some_and(|it| it.eq_ignore_ascii_case(".git"));
             // Files of git's own directory are protected by their names.
@@ -413,11 +411,12 @@ impl GuardedFiles {
                     seen.sensitive.insert(path.clone());
                     seen.add_protected(path, &directory);
                 } else if is_directory && !is_git(&directory) {
-                    open.push_back(path);
+                    walk.enter(path);
                 }
             }
             seen.directories.insert(directory);
         }
+        seen.unseen = walk.unseen();
         for path in named {
             if let Some(directory) = path.parent() {
                 seen.add_protected(path.clone(), directory);

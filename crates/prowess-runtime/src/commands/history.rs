@@ -4,98 +4,13 @@ use std::path::Path;
 
 use crate::{policy::Policy, protected::ResolvedPath, refusal::Refusal};
 
-use super::{Argument, PlannedProgram, caution::is_option, git, refused};
-
-/// The options with which a subcommand of git prints no file contents.
-enum Options {
-    Any,
-    Only(&'static [&'static str]),
-    But(&'static [&'static str]),
-}
-
-use Options::{Any, But, Only};
-
-/// Subcommands of git that only print names, times and messages. All others may print file
-/// contents.
-const TELLING_NAMES: &[(&str, Options)] = &[
-    ("add", But(ASKING)),
-    ("branch", But(&["--format"])),
-    ("checkout", But(ASKING)),
-    ("cherry-pick", But(ASKING)),
-    ("clean", Any),
-    ("commit", But(ASKING)),
-    ("count-objects", Any),
-    ("describe", Any),
-    ("init", Any),
-    (
-        "log",
-        Only(&[
-            "--",
-            "--abbrev",
-            "--abbrev-commit",
-            "--after",
-            "--all",
-            "--author",
-            "--before",
-            "--branches",
-            "--color",
-            "--committer",
-            "--date",
-            "--date-order",
-            "--decorate",
-            "--dirstat",
-            "--first-parent",
-            "--follow",
-            "--format",
-            "--graph",
-            "--grep",
-            "--max-count",
-            "--merges",
-            "--name-only",
-            "--name-status",
-            "--no-color",
-            "--no-decorate",
-            "--no-merges",
-            "--numstat",
-            "--oneline",
-            "--pretty",
-            "--remotes",
-            "--reverse",
-            "--shortstat",
-            "--since",
-            "--skip",
-            "--stat",
-            "--summary",
-            "--tags",
-            "--topo-order",
-            "--until",
-            "-i",
-            "-n",
-            "-s",
-        ]),
-    ),
-    ("ls-files", Any),
-    ("ls-tree", Any),
-    ("merge", But(ASKING)),
-    ("merge-base", Any),
-    ("name-rev", Any),
-    ("rebase", But(ASKING)),
-    ("reset", But(ASKING)),
-    ("restore", But(ASKING)),
-    ("rev-parse", Any),
-    ("revert", But(ASKING)),
-    ("rm", Any),
-    ("shortlog", Any),
-    ("show-ref", Any),
-    ("status", But(&["-v", "--verbose"])),
-    ("switch", But(ASKING)),
-    ("tag", But(&["--format"])),
-    ("version", Any),
-];
-
-/// Options that show changes to choose among.
-const ASKING: &[&str] =
-    &["-p", "--patch", "-i", "--interactive", "-v", "--verbose", "--show-current-patch"];
+use super::{
+    Argument, PlannedProgram,
+    caution::is_option,
+    git,
+    git_command::{NamesOnly, git_command},
+    refused,
+};
 
 /// Refuses git commands that may print file contents, if a rule denies a path of the repository.
 pub(super) fn check(
@@ -109,12 +24,13 @@ pub(super) fn check(
     let Some(denied) = policy.denied().find(|it| is_near(it, top)) else { return Ok(()) };
     let Some(word) = words.get(at) else { return Ok(()) };
     let options = words[at + 1..].iter().filter(|it| it.text.starts_with('-'));
-    let tells = match TELLING_NAMES.iter().find(|it| it.0 == word.text) {
-        None => true,
-        Some((_, Any)) => false,
-        Some((_, Only(known))) => !options.into_iter().all(|it| is_among(&it.text, known)),
-        Some((_, But(known))) => {
-            options.into_iter().any(|it| known.iter().any(|own| is_option(&it.text, own)))
+    let mut options = options.map(|it| &*it.text);
+    let tells = match git_command(&word.text).map(|it| it.names_only) {
+        None | Some(NamesOnly::Never) => true,
+        Some(NamesOnly::Always) => false,
+        Some(NamesOnly::With(known)) => !options.all(|it| is_among(it, known)),
+        Some(NamesOnly::Without(known)) => {
+            options.any(|it| known.iter().any(|own| is_option(it, own)))
         }
     };
     if !tells {

@@ -1,6 +1,9 @@
 //! Programs that only read: they get read-only access to the roots.
 
-use super::{Argument, caution};
+use super::{
+    Argument, caution,
+    git_command::{GitEffect, git_command},
+};
 
 /// Programs that only read and print, or run others which are checked by themselves. One that is
 /// missing here gets write access; one that is wrong here does not.
@@ -94,44 +97,14 @@ const READERS: &[&str] = &[
     "zcat",
     "zgrep",
 ];
-/// Subcommands of git that only read.
-const GIT: &[&str] = &[
-    "annotate",
-    "blame",
-    "cat-file",
-    "cherry",
-    "count-objects",
-    "describe",
-    "diff",
-    "diff-files",
-    "diff-index",
-    "diff-tree",
-    "for-each-ref",
-    "fsck",
-    "grep",
-    "log",
-    "ls-files",
-    "ls-tree",
-    "merge-base",
-    "name-rev",
-    "range-diff",
-    "rev-list",
-    "rev-parse",
-    "shortlog",
-    "show",
-    "show-branch",
-    "show-ref",
-    "status",
-    "version",
-    "whatchanged",
-];
 
 /// Whether a command does not need write access: its name first, then its words.
 pub(super) fn only_reads(words: &[String]) -> bool {
     let Some((name, rest)) = words.split_first() else { return true };
     let name = name.rsplit('/').next().unwrap_or(name);
     let is_reader = match name {
-        "git" => git_subcommand(rest).is_none_or(|it| GIT.contains(&it)),
+        "git" => git_subcommand(rest)
+            .is_none_or(|it| git_command(it).is_some_and(|it| it.effect != GitEffect::Changes)),
         name => READERS.contains(&name),
     };
     // A policy may spell out an option that writes.

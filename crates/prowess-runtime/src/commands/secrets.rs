@@ -1,17 +1,16 @@
 //! Files with secrets: those that a command names, and those to hide from commands that only read.
 
 use std::{
-    collections::VecDeque,
     fs,
     path::{Path, PathBuf},
 };
 
 use crate::{glob::fits, policy::Policy, roots::is_of_git};
 
-use super::Argument;
-
-/// The maximum number of searched directories.
-const DIRECTORIES: usize = 50_000;
+use super::{
+    Argument,
+    walk::{DIRECTORIES, DirectoryWalk},
+};
 
 /// The maximum number of files that a glob is compared with.
 const MATCHED: usize = 10_000;
@@ -79,13 +78,8 @@ fn secret(path: &Path, policy: &Policy) -> Option<PathBuf> {
 /// and the first directory that was not searched.
 pub(crate) fn secrets(roots: &[PathBuf], policy: &Policy) -> (Vec<PathBuf>, Option<PathBuf>) {
     let mut found = Vec::new();
-    let mut open: VecDeque<PathBuf> = roots.iter().cloned().collect();
-    let mut seen = 0;
-    while let Some(directory) = open.pop_front() {
-        if seen == DIRECTORIES {
-            return (found, Some(directory));
-        }
-        seen += 1;
+    let mut walk = DirectoryWalk::new(roots.iter().cloned(), DIRECTORIES);
+    while let Some(directory) = walk.next_directory() {
         for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
             let path = entry.path();
             let Ok(kind) = entry.file_type() else { continue };
@@ -96,12 +90,12 @@ pub(crate) fn secrets(roots: &[PathBuf], policy: &Policy) -> (Vec<PathBuf>, Opti
                     found.push(path);
                 }
                 kind if kind.is_dir() && !is_of_git(Path::new(&entry.file_name())) => {
-                    open.push_back(path);
+                    walk.enter(path);
                 }
                 kind if kind.is_file() && is_one => found.push(path),
                 _ => {}
             }
         }
     }
-    (found, None)
+    (found, walk.unseen())
 }

@@ -1,15 +1,13 @@
 //! Files that no command may use: those that the host withholds, and those that a rule denies.
 
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
 
+use super::walk::{DIRECTORIES, DirectoryWalk};
 use crate::{glob::fits, listing, policy::Policy, protected::ResolvedPath};
-
-/// The maximum number of searched directories.
-const DIRECTORIES: usize = 50_000;
 
 /// Files that no command may use.
 #[derive(Debug, Default)]
@@ -66,22 +64,19 @@ impl Withheld {
             let mut texts = readings.map(|it| it.to_string_lossy().into_owned());
             texts.any(|text| patterns.iter().any(|it| fits(it, &text)))
         };
-        let mut open: VecDeque<PathBuf> = roots.iter().map(|it| it.1.clone()).collect();
-        let mut seen = 0;
-        while let Some(directory) = open.pop_front() {
-            if seen == DIRECTORIES {
-                self.unseen = Some(directory);
-                break;
-            }
-            seen += 1;
+        let mut walk = DirectoryWalk::new(roots.iter().map(|it| it.1.clone()), DIRECTORIES);
+        while let Some(directory) = walk.next_directory() {
             for entry in listing::entries(&directory) {
                 let path = entry.path();
                 if is_denied(&path) {
                     self.add_target(&path, policy);
                 } else if entry.file_type().is_ok_and(|it| it.is_dir()) {
-                    open.push_back(path);
+                    walk.enter(path);
                 }
             }
+        }
+        if let Some(unseen) = walk.unseen() {
+            self.unseen = Some(unseen);
         }
     }
 

@@ -5,7 +5,7 @@ use std::{
     rc::Rc,
 };
 
-use prowess::{Manifest, Skill};
+use prowess::{Manifest, Skill, spec::SKILL_FILE};
 
 use super::{
     files::{Files, folder_of, upward},
@@ -34,7 +34,7 @@ pub fn detect(skill: &Skill) -> Needs {
 
 /// Detects the needs of a skill from files that were read already.
 pub(crate) fn detect_in(manifest: &Manifest, files: &[SkillFile]) -> Needs {
-    let document = files.iter().find(|it| it.path == "SKILL.md");
+    let document = files.iter().find(|it| it.path == SKILL_FILE);
     let document = document.map(|it| String::from_utf8_lossy(&it.bytes));
     detected(manifest, &document.unwrap_or_default(), Files::read_before(files))
 }

@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use prowess::Skill;
+use prowess::{Skill, spec::SKILL_FILE};
 use prowess_sandbox::{Links, Root};
 use rustix::fs::FileType;
 
@@ -49,7 +49,7 @@ impl<'a> Files<'a> {
             Some(Ok(root)) => Self::in_folder(root),
             Some(Err(error)) => {
                 let files = Self::new(BTreeSet::new(), Home::Skill(skill));
-                files.note("SKILL.md", 0, &format!("its folder cannot be read: {error}"));
+                files.note(SKILL_FILE, 0, &format!("its folder cannot be read: {error}"));
                 files
             }
             None => {

@@ -4,13 +4,12 @@
 use prowess::{
     Manifest,
     frontmatter::{Field, Value},
+    spec::SKILL_FILE,
 };
 use serde_json::Value as Json;
 
 use super::needs::{Needs, Place, ProgramNeed, VariableNeed};
 
-/// The file of the declarations.
-const FILE: &str = "SKILL.md";
 /// The maximum number of programs and variables, and the maximum length of a name.
 const MAX_NAMES: usize = 200;
 const MAX_NAME: usize = 128;
@@ -296,7 +295,7 @@ fn add_program(
             any_of,
             version,
             is_optional,
-            place: Place::new(FILE, line),
+            place: Place::new(SKILL_FILE, line),
             scripts: Vec::new(),
         });
     }
@@ -336,7 +335,7 @@ fn add_variable(name: &str, is_optional: bool, line: usize, needs: &mut Needs) {
     if let Some(same) = needs.variables.iter_mut().find(|it| it.name == name) {
         same.is_optional &= is_optional;
     } else if is_name && needs.variables.len() < MAX_NAMES {
-        let place = Place::new(FILE, line);
+        let place = Place::new(SKILL_FILE, line);
         needs.variables.push(VariableNeed { name: name.to_owned(), is_optional, place });
     }
 }

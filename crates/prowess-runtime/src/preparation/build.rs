@@ -22,11 +22,11 @@ use super::{
     registries::{Registries, host},
     store::{
         ARTIFACTS, EnvironmentRecord, EnvironmentStore, LOCK, PreparedEnvironment, RECORD, TREE,
-        digest,
     },
 };
 use crate::{
     approver::{Approver, ApproverReply, Coverage, Question},
+    digest::digest,
     environment::{Ecosystem, InterpreterSearch, Missing, MissingKind, Present},
     outcome::{Outcome, OutcomeStatus},
     proxy::{HostRemedy, Proxy, ProxyLimits},

@@ -18,9 +18,9 @@ use super::{
     store::LockedPackage,
 };
 use crate::{
+    digest::hex,
     environment::{Ecosystem, InterpreterSearch},
     records::NO_WAIT,
-    subject::hex,
 };
 
 /// A program that installs packages.
@@ -379,7 +379,7 @@ fn hash(path: &Path) -> io::Result<String> {
             read => hash.update(&piece[..read]),
         }
     }
-    Ok(hex(hash))
+    Ok(hex(hash.finalize()))
 }
 
 /// Parses a line of a Python lock file: `pypdf==4.1 …`.

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
+    digest::hex,
     environment::{
         Ecosystem, EnvironmentNeeds, InstalledInterpreter, InterpreterError, InterpreterSearch,
         PackageDeclaration, PackageNeed, PackageSource, Place, VersionNeed,
@@ -118,7 +119,7 @@ impl Recipe {
     /// Returns the key of the environment.
     pub fn key(&self) -> String {
         let text = serde_json::to_string(self).unwrap_or_default();
-        Sha256::digest(text).iter().take(16).map(|it| format!("{it:02x}")).collect()
+        hex(&Sha256::digest(text)[..16])
     }
 
     fn new(ecosystem: Ecosystem, interpreter: InstalledInterpreter) -> Self {

@@ -17,17 +17,16 @@ use std::{
 use prowess::Skill;
 use prowess_sandbox::{Root, Work, remove_folder};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use super::{
     installer::PackageManager,
     recipe::{Recipe, RecipeError},
 };
 use crate::{
+    digest::digest,
     environment::{Ecosystem, InterpreterSearch, PackageDeclaration, detect_in},
     records::{NO_WAIT, Records, is_own, now},
     script::{Script, ScriptError, files},
-    subject::hex,
 };
 
 /// The store of prepared environments, and of their approvals. Creating this touches no files.
@@ -481,10 +480,6 @@ impl EnvironmentRecord {
             when: now(),
         }
     }
-}
-
-pub(super) fn digest(text: &str) -> String {
-    hex(Sha256::new_with_prefix(text))
 }
 
 /// Reads a regular file of at most `most` bytes.

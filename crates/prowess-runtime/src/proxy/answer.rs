@@ -2,7 +2,7 @@
 
 use std::{
     mem,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
@@ -18,6 +18,7 @@ use hyper::{
     },
 };
 use hyper_util::rt::TokioIo;
+use prowess::lock;
 use prowess_http::CONNECTION_HEADERS;
 use tokio::task::JoinSet;
 
@@ -240,9 +241,4 @@ fn reply(status: StatusCode, why: &str) -> Answer {
 
 fn empty() -> BoxBody<Bytes, hyper::Error> {
     Full::default().map_err(|never| match never {}).boxed()
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // The data is consistent between any two statements.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

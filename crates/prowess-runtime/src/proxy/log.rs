@@ -3,11 +3,12 @@
 use std::{
     io,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, Mutex, OnceLock,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
 
+use prowess::lock;
 use prowess_sandbox::ScriptConnection;
 
 use super::target::Target;
@@ -103,9 +104,4 @@ impl Record {
             refused: self.refused.get().cloned(),
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // The data is consistent between any two statements.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

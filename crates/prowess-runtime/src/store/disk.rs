@@ -28,9 +28,9 @@ use rustix::{
     io::Errno,
     process::geteuid,
 };
-use sha2::{Digest as _, Sha256};
 
 use super::{Files, StateAfter, StoreError, WriteFailure};
+use crate::digest::digest;
 
 /// An operation that changes the disk, or syncs it.
 #[doc(hidden)]
@@ -283,10 +283,7 @@ impl Drop for StagedName<'_, '_> {
 fn own_lock(state: &Path, directory: &Path) -> io::Result<File> {
     let locks = state.join("locks");
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&locks)?;
-    let name: String = Sha256::digest(directory.as_os_str().as_bytes())
-        .iter()
-        .map(|it| format!("{it:02x}"))
-        .collect();
+    let name = digest(directory.as_os_str().as_bytes());
     let mut options = File::options();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
     options.custom_flags(OFlags::NOFOLLOW.bits() as i32);

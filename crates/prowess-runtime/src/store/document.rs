@@ -4,9 +4,10 @@ use std::{error::Error as _, path::Path};
 
 use prowess::{
     Definition, Finding, Profile, Severity, SizeLimits, Status, parse, render, revise, rule,
+    spec::SKILL_FILE,
 };
 
-use super::{DOCUMENT, Files, StoreError, path};
+use super::{Files, StoreError, path};
 use crate::entry::{SkillRecord, SkillRecordError};
 
 /// Parses the bytes of a `SKILL.md`; a finding if that fails.
@@ -64,7 +65,7 @@ pub(super) fn revised(
     let same = is_same(&now.definition, &wanted.definition) && now.parameters == wanted.parameters;
     let body = (!same).then(|| wanted.body());
     let revised = revise(bytes, &wanted.manifest, body.as_deref());
-    let path = || now.folder.as_deref().unwrap_or(Path::new("")).join(DOCUMENT);
+    let path = || now.folder.as_deref().unwrap_or(Path::new("")).join(SKILL_FILE);
     let revised = revised.map_err(|source| StoreError::NotEdited { path: path(), source })?;
     let unknown = parse(&revised, None, Profile::Lenient).manifest.map(|it| it.unknown);
     wanted.manifest.unknown = unknown.unwrap_or_default();
@@ -73,10 +74,10 @@ pub(super) fn revised(
 
 /// Checks that a new skill can be parsed from its files; returns its name.
 pub(super) fn name_of(files: &Files) -> Result<String, StoreError> {
-    let unfit = |why: String| StoreError::Unfit { name: DOCUMENT.to_owned(), why };
-    let bytes = files.get(DOCUMENT).ok_or_else(|| unfit("it is missing".to_owned()))?;
+    let unfit = |why: String| StoreError::Unfit { name: SKILL_FILE.to_owned(), why };
+    let bytes = files.get(SKILL_FILE).ok_or_else(|| unfit("it is missing".to_owned()))?;
     let entry = entry(bytes, Path::new("")).map_err(|it| unfit(it.message))?;
-    for path in files.keys().filter(|it| *it != DOCUMENT) {
+    for path in files.keys().filter(|it| *it != SKILL_FILE) {
         path::resource(path)?;
     }
     Ok(path::name(&entry.manifest.name)?.to_owned())

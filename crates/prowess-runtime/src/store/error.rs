@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, fmt, io, path::PathBuf, time::Duration};
 
-use prowess::{ReadError, ReviseError, is_plain_name};
+use prowess::{ReadError, ReviseError, did_you_mean, is_plain_name};
 
 /// An operation of a store failed.
 #[derive(Debug, thiserror::Error)]
@@ -173,7 +173,7 @@ impl StoreError {
             Self::BadName { name } if is_plain_name(&format!("{name}-x")) => format!("`{name}` is a reserved name on Windows: choose another, such as one of two words"),
             Self::BadName { .. } => "use lowercase letters and digits joined by single hyphens, up to 64, such as `create-pr`".to_owned(),
             Self::BadPath { .. } => "give a path in the skill's folder, such as `scripts/run.sh`".to_owned(),
-            Self::NoSuchSkill { nearest: Some(near), .. } => format!("did you mean `{near}`?"),
+            Self::NoSuchSkill { nearest: Some(near), .. } => did_you_mean(near),
             Self::NoSuchSkill { .. } => "`prowess list` lists all skills".to_owned(),
             Self::AlreadyThere { .. } => "choose another name, or edit the existing skill".to_owned(),
             Self::NoPlace { others, .. } if others.is_empty() => "move the existing folder first".to_owned(),

@@ -6,12 +6,15 @@ use std::{
     time::Duration,
 };
 
-use prowess::{Directory, Library, Listing, Options, SizeLimits, Status, nearest, revise_status};
+use prowess::{
+    Directory, Library, Listing, Options, SizeLimits, Status, nearest, revise_status,
+    spec::SKILL_FILE,
+};
 use prowess_sandbox::{Links, Root, RootError};
 use rustix::fs::{AtFlags, FileType};
 
 use super::{
-    DOCUMENT, Files, StateAfter, Store, StoreContents, StoreError,
+    Files, StateAfter, Store, StoreContents, StoreError,
     disk::{DiskStep, LockedDirectory, Steps, failed, make},
     document, path,
     trash::{self, Thrown, deleted_from},
@@ -117,7 +120,7 @@ impl Store for FileStore {
                 found.write(&locked, &revised)
             }
             Err(StoreError::NoSuchSkill { .. }) => {
-                let document = (DOCUMENT.to_owned(), document::rendered(entry)?);
+                let document = (SKILL_FILE.to_owned(), document::rendered(entry)?);
                 if kind(&locked.root, name).is_some() {
                     return Err(already_exists(&locked.root, name, name));
                 }
@@ -260,7 +263,7 @@ impl StoredSkill {
 /// Finds a skill by its name, which may differ from that of its folder. A folder of that name takes
 /// precedence, so that no other folder can replace it.
 fn find(root: &Root, name: &str) -> Result<StoredSkill, StoreError> {
-    let own = is_folder_name(name).then(|| open(root, &Path::new(name).join(DOCUMENT)));
+    let own = is_folder_name(name).then(|| open(root, &Path::new(name).join(SKILL_FILE)));
     if let Some(Ok(found)) = &own
         && &*found.entry.manifest.name == name
     {
@@ -345,11 +348,11 @@ fn create_skill(
     name: &str,
     files: &Files,
 ) -> Result<SkillRecord, StoreError> {
-    if kind(&locked.root, DOCUMENT).is_some() {
+    if kind(&locked.root, SKILL_FILE).is_some() {
         return Err(StoreError::IsSkill { path: locked.root.path().to_owned() });
     }
     locked.create_folder(name, files)?;
-    Ok(open(&locked.root, &Path::new(name).join(DOCUMENT))?.entry)
+    Ok(open(&locked.root, &Path::new(name).join(SKILL_FILE))?.entry)
 }
 
 /// Returns the file type of an entry of the store.

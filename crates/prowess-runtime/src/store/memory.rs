@@ -3,12 +3,12 @@
 use std::{
     collections::BTreeMap,
     path::Path,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard},
 };
 
-use prowess::{Status, nearest, revise_status};
+use prowess::{Status, lock, nearest, revise_status, spec::SKILL_FILE};
 
-use super::{DOCUMENT, Files, Store, StoreContents, StoreError, document, path};
+use super::{Files, Store, StoreContents, StoreError, document, path};
 use crate::entry::SkillRecord;
 
 /// A store in memory.
@@ -30,7 +30,7 @@ impl MemoryStore {
 
     fn state(&self) -> MutexGuard<'_, State> {
         // Every change is a single assignment, so a panic leaves nothing half done.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 
@@ -39,11 +39,11 @@ impl Store for MemoryStore {
         let name = path::name(&entry.manifest.name)?;
         let mut state = self.state();
         let bytes = match state.skills.get(name) {
-            Some(files) => document::revised(&files[DOCUMENT], &self::entry(files), entry)?,
+            Some(files) => document::revised(&files[SKILL_FILE], &self::entry(files), entry)?,
             None => document::rendered(entry)?,
         };
         let files = state.skills.entry(name.to_owned()).or_default();
-        files.insert(DOCUMENT.to_owned(), bytes);
+        files.insert(SKILL_FILE.to_owned(), bytes);
         Ok(self::entry(files))
     }
 
@@ -67,9 +67,9 @@ impl Store for MemoryStore {
     fn set_status(&self, name: &str, status: Status) -> Result<SkillRecord, StoreError> {
         let mut state = self.state();
         let files = state.files(name)?;
-        let revised = revise_status(&files[DOCUMENT], status)
-            .map_err(|source| StoreError::NotEdited { path: DOCUMENT.into(), source })?;
-        files.insert(DOCUMENT.to_owned(), revised);
+        let revised = revise_status(&files[SKILL_FILE], status)
+            .map_err(|source| StoreError::NotEdited { path: SKILL_FILE.into(), source })?;
+        files.insert(SKILL_FILE.to_owned(), revised);
         Ok(entry(files))
     }
 
@@ -121,6 +121,6 @@ impl State {
 
 /// Returns the record of a skill; its files were validated when added.
 fn entry(files: &Files) -> SkillRecord {
-    let entry = document::entry(&files[DOCUMENT], Path::new(DOCUMENT));
+    let entry = document::entry(&files[SKILL_FILE], Path::new(SKILL_FILE));
     SkillRecord { folder: None, ..entry.expect("only what can be read as a skill comes in") }
 }

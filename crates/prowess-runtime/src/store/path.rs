@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use prowess::is_plain_name;
+use prowess::{is_plain_name, spec::SKILL_FILE};
 
-use super::{DOCUMENT, StoreError};
+use super::StoreError;
 
 /// The maximum length of the path of a resource, in bytes.
 const MAX_LENGTH: usize = 1024;
@@ -33,7 +33,7 @@ pub(super) fn resource(path: &str) -> Result<&Path, StoreError> {
         bad("a part of it is empty")
     } else if parts.clone().any(|it| it.eq_ignore_ascii_case(".git")) {
         bad("this path is reserved for git")
-    } else if parts.next().is_some_and(|it| it.eq_ignore_ascii_case(DOCUMENT)) {
+    } else if parts.next().is_some_and(|it| it.eq_ignore_ascii_case(SKILL_FILE)) {
         bad("it is the skill itself")
     } else {
         Ok(Path::new(inside))

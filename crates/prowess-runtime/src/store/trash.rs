@@ -16,11 +16,12 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use prowess::spec::SKILL_FILE;
 use prowess_sandbox::{Links, Root};
 use rustix::io::Errno;
 
 use super::{
-    DOCUMENT, StateAfter, StoreError,
+    StateAfter, StoreError,
     disk::{self, LockedDirectory, failed, unusable},
     document,
     file::{is_folder_name, read},
@@ -316,7 +317,7 @@ fn parse_entry_name(name: &str) -> Option<(u64, &str)> {
 }
 
 fn skill_name(trash: &Root, thrown: &Path) -> Option<String> {
-    let bytes = read(trash, &thrown.join(DOCUMENT)).ok()?;
+    let bytes = read(trash, &thrown.join(SKILL_FILE)).ok()?;
     let entry = document::entry(&bytes, Path::new("")).ok()?;
     Some(entry.manifest.name.into_string())
 }

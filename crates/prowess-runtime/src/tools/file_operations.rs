@@ -6,9 +6,10 @@ use std::{
     io::{self, Read as _},
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
+use prowess::lock;
 use prowess_sandbox::{DirectoryEntry, Links, RootError};
 use rustix::fs::FileType;
 use schemars::JsonSchema;
@@ -19,7 +20,8 @@ use super::{blocking, input, schema};
 use crate::{
     change::{FileChange, FileState},
     change_history::{ChangeHistory, LARGEST},
-    content::{FileChunk, Page, digest},
+    content::{FileChunk, Page},
+    digest::digest,
     outcome::{Outcome, OutcomeStatus},
     roots::{Place, Roots},
     tool::{Action, Tool, ToolFuture},
@@ -225,7 +227,7 @@ fn write(
         return Err(invalid(format!("`content` has more than {MAX_SIZE} bytes")));
     }
     // One file at a time: concurrent writes would not see each other's parts of a repository.
-    let _one = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _one = lock(&WRITING);
     let place = roots.writable(path)?;
     let absolute: PathBuf = place.absolute().components().collect();
     let mut hindrance = None;

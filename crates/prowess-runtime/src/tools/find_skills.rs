@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use prowess::{Level, Thresholds, brief_line};
+use prowess::{Level, Thresholds, brief_line, spec::MAX_DESCRIPTION};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -56,7 +56,6 @@ pub struct FoundSkill {
 
 /// The maximum number of skills, and of characters of a description, as in the specification.
 const MOST: usize = 10;
-const MAX_DESCRIPTION: usize = 1024;
 
 impl Tool for FindSkills {
     fn name(&self) -> &str {

@@ -6,11 +6,11 @@ use std::{
     fmt, io,
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     time::{Duration, Instant},
 };
 
-use prowess::Skill;
+use prowess::{Skill, lock};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -201,7 +201,7 @@ impl Reader {
     }
 
     fn kept(&self) -> MutexGuard<'_, HashMap<Key, CachedFile>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.kept)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, io, sync::Arc};
 
-use prowess::{ReadError, Skill, nearest};
+use prowess::{ReadError, Skill, did_you_mean, nearest, spec::SKILL_FILE};
 use schemars::{JsonSchema, Schema};
 use serde::Deserialize;
 use serde_json::Value;
@@ -60,9 +60,6 @@ fn plain(schema: &mut Schema) {
         }
     }
 }
-
-/// The file that every skill has.
-const DOCUMENT: &str = "SKILL.md";
 
 impl Tool for ReadSkillFile {
     fn name(&self) -> &str {
@@ -127,7 +124,7 @@ impl Tool for ReadSkillFile {
 
 /// Reads a resource of a skill, or its `SKILL.md`.
 fn read(skill: &Skill, path: &str) -> Result<Vec<u8>, ReadError> {
-    match path == DOCUMENT && skill.manifest.is_for_models() {
+    match path == SKILL_FILE && skill.manifest.is_for_models() {
         true => skill.document(),
         false => skill.read(path),
     }
@@ -140,7 +137,7 @@ fn unread(skill: &Skill, path: &str, error: &ReadError) -> Box<Outcome> {
     let outcome = Outcome::bad(OutcomeStatus::NotFound, error.to_string());
     let paths = skill.resources().iter().map(|it| &*it.path);
     Box::new(match nearest(path, paths) {
-        Some(near) => outcome.hint(format!("did you mean `{near}`?")),
+        Some(near) => outcome.hint(did_you_mean(near)),
         None => outcome.hint("`use_skill` lists the files"),
     })
 }

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use prowess::{Definition, ReadError, UseSkillInput, UsedSkill, nearest};
+use prowess::{Definition, ReadError, UseSkillInput, UsedSkill, did_you_mean, nearest};
 use serde_json::{Value, json};
 
 use super::{blocking, input, schema};
@@ -118,7 +118,7 @@ pub(super) fn unknown(active: &Active, name: &str) -> Outcome {
     let outcome = Outcome::bad(OutcomeStatus::NotFound, format!("skill `{name}` not found"));
     let given = library.skills().map(|it| &it.manifest).filter(|it| it.is_for_models());
     match nearest(name, given.map(|it| &*it.name)) {
-        Some(near) => outcome.hint(format!("did you mean `{near}`?")),
+        Some(near) => outcome.hint(did_you_mean(near)),
         None => outcome,
     }
 }

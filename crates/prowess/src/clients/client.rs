@@ -1,6 +1,6 @@
 //! The facts about a client: where it looks, and how it treats each symptom.
 
-use super::{symptom::Symptom, verdict::Verdict};
+use super::{citation::Citation, mcp::McpSettings, symptom::Symptom, verdict::Verdict};
 
 /// A program that finds skills by itself, with the facts about it.
 #[derive(Debug)]
@@ -17,6 +17,8 @@ pub struct Client {
     pub programs: &'static [&'static str],
     /// The directories that it reads, in order of precedence. None if its user configures them.
     pub spots: &'static [Spot],
+    /// The preset with the directories that are its own.
+    pub preset: Option<Preset>,
     /// The behaviour when two skills have the same name.
     pub clash: Clash,
     /// Whether a skill has the name of its folder, whatever its frontmatter says.
@@ -27,6 +29,11 @@ pub struct Client {
     pub facts: &'static [Fact],
     /// The source for the directories that it reads, and their order.
     pub source: &'static Citation,
+    /// Files and directories that control how it acts, in a project or a home, which agents must not
+    /// write. In lower case; in the last name, `*` matches anything.
+    pub protected: &'static [&'static str],
+    /// Its settings for MCP servers, if they are known.
+    pub mcp: Option<McpSettings>,
 }
 
 /// A directory that a client reads.
@@ -36,6 +43,15 @@ pub struct Spot {
     pub path: &'static str,
     /// Whether it is also looked for in the parent folders, up to the root of the repository.
     pub upwards: bool,
+}
+
+/// A named list of directories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Preset {
+    /// The name.
+    pub name: &'static str,
+    /// Its directories, in order of precedence; those below `~` are the user's.
+    pub directories: &'static [&'static str],
 }
 
 /// The behaviour of a client when two skills have the same name.
@@ -60,15 +76,6 @@ pub struct Fact {
     pub symptoms: &'static [Symptom],
     /// The source.
     pub source: &'static Citation,
-}
-
-/// A source about a client, and the date when it was checked.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Citation {
-    /// The address of a page, or of a file of the client's repository.
-    pub url: &'static str,
-    /// The date.
-    pub checked: &'static str,
 }
 
 /// Variables that relocate a directory of a client, and its default.

@@ -1,5 +1,7 @@
 //! Properties of skills that clients treat differently.
 
+use crate::spec::{MAX_DESCRIPTION, MAX_NAME};
+
 /// A property of a skill that clients treat differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Symptom {
@@ -105,10 +107,10 @@ pub(crate) const OPEN: &[Symptom] = &[
     Symptom::DuplicateKey,
     Symptom::NameMissing,
     Symptom::NameForm(Form::Words),
-    Symptom::NameOver(64),
+    Symptom::NameOver(MAX_NAME),
     Symptom::NameNotFolder(Letters::Exact),
     Symptom::DescriptionMissing,
-    Symptom::DescriptionOver(1024),
+    Symptom::DescriptionOver(MAX_DESCRIPTION),
     Symptom::MetadataNested,
     Symptom::NotForModels,
     Symptom::NotForPeople,

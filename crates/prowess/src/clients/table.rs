@@ -1,9 +1,13 @@
 //! All known clients, with the source of each fact and the date when it was checked.
 //!
-//! A new client is one entry here. Facts that are missing are unknown; nothing is guessed.
+//! A new client is one entry here; a variable that relocates its directory is a row of
+//! [`VARIABLES`](super::VARIABLES).
+//! Facts that are missing are unknown; nothing is guessed.
 
 use super::{
-    client::{Citation, Clash, Client, Fact, Spot},
+    citation::Citation,
+    client::{Clash, Client, Fact, Preset, Spot},
+    mcp::{McpSettings, ServerShape, SettingsFormat},
     symptom::{Form, Letters, Symptom::*},
     verdict::Verdict,
 };
@@ -20,11 +24,14 @@ const PLAIN: Client = Client {
     markers: &[],
     programs: &[],
     spots: &[],
+    preset: None,
     clash: Clash::Unknown,
     by_folder: false,
     room: None,
     facts: &[],
     source: SKILLS_CLI,
+    protected: &[],
+    mcp: None,
 };
 
 /// All clients: the best known or most used ones first, then the others by name.
@@ -35,6 +42,10 @@ pub static CLIENTS: &[Client] = &[
         markers: &["$CLAUDE_CONFIG_DIR", "~/.claude.json", ".claude"],
         programs: &["claude"],
         spots: &[at("$CLAUDE_CONFIG_DIR/skills"), up(".claude/skills")],
+        preset: Some(Preset {
+            name: "claude",
+            directories: &[".claude/skills", "~/.claude/skills"],
+        }),
         clash: Clash::First,
         by_folder: true,
         room: Some(8_000),
@@ -44,6 +55,11 @@ pub static CLIENTS: &[Client] = &[
             hides(CLAUDE_CODE, &[NotForModels, NotForPeople, NotYaml, Garbled]),
         ],
         source: CLAUDE_CODE,
+        protected: &[".claude", ".claude.json", ".mcp.json"],
+        mcp: Some(McpSettings {
+            project: &[".mcp.json"],
+            ..registered(&["~/.claude.json"], CLAUDE_CODE_MCP)
+        }),
     },
     Client {
         name: "codex",
@@ -57,6 +73,7 @@ pub static CLIENTS: &[Client] = &[
             at("~/.agents/skills"),
             at("/etc/codex/skills"),
         ],
+        preset: Some(Preset { name: "codex", directories: &[".codex/skills", "~/.codex/skills"] }),
         clash: Clash::Both,
         room: Some(8_000),
         facts: &[
@@ -68,6 +85,13 @@ pub static CLIENTS: &[Client] = &[
             misses(CODEX, &[Deeper(6), FileLink, FileName]),
         ],
         source: CODEX,
+        protected: &[".codex"],
+        mcp: Some(McpSettings {
+            project: &[".codex/config.toml"],
+            format: SettingsFormat::Toml,
+            servers: &["mcp_servers"],
+            ..registered(&["$CODEX_HOME/config.toml"], CODEX_MCP)
+        }),
         ..PLAIN
     },
     Client {
@@ -81,6 +105,10 @@ pub static CLIENTS: &[Client] = &[
             at("~/.agents/skills"),
             at("~/.gemini/skills"),
         ],
+        preset: Some(Preset {
+            name: "gemini",
+            directories: &[".gemini/skills", "~/.gemini/skills"],
+        }),
         clash: Clash::First,
         facts: &[
             loads(GEMINI, &[AtRoot, NotYaml, DuplicateKey, NAME, NameOver(64), FOLDER]),
@@ -92,6 +120,11 @@ pub static CLIENTS: &[Client] = &[
             misses(GEMINI, &[Deeper(1), FileName]),
         ],
         source: GEMINI_MANAGER,
+        protected: &[".gemini"],
+        mcp: Some(McpSettings {
+            project: &[".gemini/settings.json"],
+            ..registered(&["~/.gemini/settings.json"], GEMINI_MCP)
+        }),
         ..PLAIN
     },
     Client {
@@ -109,8 +142,17 @@ pub static CLIENTS: &[Client] = &[
             at("~/.claude/skills"),
             at("~/.codex/skills"),
         ],
+        preset: Some(Preset {
+            name: "cursor",
+            directories: &[".cursor/skills", "~/.cursor/skills"],
+        }),
         facts: &[loads(CURSOR, &[NotForPeople]), hides(CURSOR, &[NotForModels])],
         source: CURSOR,
+        protected: &[".cursor"],
+        mcp: Some(McpSettings {
+            project: &[".cursor/mcp.json"],
+            ..registered(&["~/.cursor/mcp.json"], CURSOR_MCP)
+        }),
         ..PLAIN
     },
     Client {
@@ -136,6 +178,14 @@ pub static CLIENTS: &[Client] = &[
             misses(VSCODE_LOCATOR, &[AtRoot, Deeper(1), FileName]),
         ],
         source: VSCODE_LOCATIONS,
+        protected: &[".vscode"],
+        mcp: Some(McpSettings {
+            project: &[".vscode/mcp.json"],
+            mac: Some(&["~/Library/Application Support/Code/User/mcp.json"]),
+            servers: &["servers"],
+            shape: ServerShape::Typed,
+            ..registered(&["$XDG_CONFIG_HOME/Code/User/mcp.json"], VSCODE_MCP)
+        }),
         ..PLAIN
     },
     Client {
@@ -151,6 +201,10 @@ pub static CLIENTS: &[Client] = &[
             at("$COPILOT_HOME/skills"),
             at("~/.agents/skills"),
         ],
+        preset: Some(Preset {
+            name: "copilot",
+            directories: &[".github/skills", "~/.copilot/skills"],
+        }),
         clash: Clash::First,
         facts: &[
             loads(COPILOT, &[FOLDER]),
@@ -159,6 +213,11 @@ pub static CLIENTS: &[Client] = &[
             misses(COPILOT, &[FileName]),
         ],
         source: COPILOT_REFERENCE,
+        mcp: Some(McpSettings {
+            project: &[".github/mcp.json"],
+            shape: ServerShape::Tools,
+            ..registered(&["$COPILOT_HOME/mcp-config.json"], COPILOT_MCP)
+        }),
         ..PLAIN
     },
     Client {
@@ -176,6 +235,10 @@ pub static CLIENTS: &[Client] = &[
             at("~/.claude/skills"),
             at("~/.agents/skills"),
         ],
+        preset: Some(Preset {
+            name: "opencode",
+            directories: &[".opencode/skills", ".opencode/skill", "~/.config/opencode/skills"],
+        }),
         clash: Clash::Random,
         facts: &[
             loads(OPENCODE, &[AtRoot, Deeper(1), FolderLink, NAME, NameOver(64), FOLDER]),
@@ -185,6 +248,20 @@ pub static CLIENTS: &[Client] = &[
             misses(OPENCODE, &[FileName]),
         ],
         source: OPENCODE,
+        protected: &[".opencode", "opencode.json"],
+        mcp: Some(McpSettings {
+            project: &["opencode.json", "opencode.jsonc"],
+            servers: &["mcp"],
+            newer: Some(&["mcp", "servers"]),
+            shape: ServerShape::Joined,
+            ..registered(
+                &[
+                    "$XDG_CONFIG_HOME/opencode/opencode.json",
+                    "$XDG_CONFIG_HOME/opencode/opencode.jsonc",
+                ],
+                OPENCODE_MCP,
+            )
+        }),
         ..PLAIN
     },
     Client {
@@ -200,6 +277,10 @@ pub static CLIENTS: &[Client] = &[
             at("~/.claude/skills"),
             at("~/.config/agents/skills"),
         ],
+        preset: Some(Preset {
+            name: "goose",
+            directories: &[".goose/skills", "~/.config/goose/skills"],
+        }),
         clash: Clash::First,
         facts: &[
             loads(GOOSE, &[AtRoot, Deeper(1), FolderLink, FileLink, NameOver(64), FOLDER]),
@@ -212,6 +293,12 @@ pub static CLIENTS: &[Client] = &[
             misses(GOOSE, &[FileName]),
         ],
         source: GOOSE,
+        mcp: Some(McpSettings {
+            format: SettingsFormat::Yaml,
+            servers: &["extensions"],
+            shape: ServerShape::Named,
+            ..registered(&["$XDG_CONFIG_HOME/goose/config.yaml"], GOOSE_MCP)
+        }),
         ..PLAIN
     },
     Client {
@@ -225,6 +312,7 @@ pub static CLIENTS: &[Client] = &[
             at("~/.agents/skills"),
             at("$OPENCLAW_STATE_DIR/skills"),
         ],
+        preset: Some(Preset { name: "openclaw", directories: &["skills", "~/.openclaw/skills"] }),
         clash: Clash::First,
         facts: &[
             loads(OPENCLAW, &[NotYaml, MetadataNested, NameMissing, NAME, NameOver(64), FOLDER]),
@@ -248,6 +336,7 @@ pub static CLIENTS: &[Client] = &[
             at("~/.pi/agent/skills"),
             at("~/.agents/skills"),
         ],
+        preset: Some(Preset { name: "pi", directories: &[".pi/skills", "~/.pi/agent/skills"] }),
         facts: &[
             loads(PI, &[Deeper(1), FolderLink, FileLink, NameMissing, NAME, NameOver(64), FOLDER]),
             loads(PI, &[DescriptionOver(1024), MetadataNested, NotForPeople]),
@@ -271,6 +360,10 @@ pub static CLIENTS: &[Client] = &[
             at("~/.agents/skills"),
             at("~/.deepagents/agent/skills"),
         ],
+        preset: Some(Preset {
+            name: "deepagents",
+            directories: &[".deepagents/skills", "~/.deepagents/agent/skills"],
+        }),
         clash: Clash::First,
         facts: &[
             loads(DEEPAGENTS, &[DuplicateKey, NAME, NameOver(64), FOLDER]),
@@ -294,6 +387,10 @@ pub static CLIENTS: &[Client] = &[
             at(".cline/skills"),
             at(".clinerules/skills"),
         ],
+        preset: Some(Preset {
+            name: "cline",
+            directories: &[".cline/skills", ".clinerules/skills", "~/.cline/skills"],
+        }),
         clash: Clash::First,
         facts: &[
             loads(CLINE, &[FolderLink, FileLink, NAME, NameOver(64), DescriptionOver(1024)]),
@@ -303,6 +400,8 @@ pub static CLIENTS: &[Client] = &[
             misses(CLINE, &[AtRoot, Deeper(1), FileName]),
         ],
         source: CLINE,
+        protected: &[".cline", ".clinerules"],
+        mcp: Some(registered(&["~/.cline/data/settings/cline_mcp_settings.json"], CLINE_MCP)),
         ..PLAIN
     },
     Client {
@@ -390,6 +489,16 @@ pub static CLIENTS: &[Client] = &[
             misses(KILO, &[FileName]),
         ],
         source: KILO,
+        protected: &[".kilo", ".kilocode"],
+        mcp: Some(McpSettings {
+            project: &[".kilo/kilo.jsonc", ".kilo/kilo.json", "kilo.jsonc", "kilo.json"],
+            servers: &["mcp"],
+            shape: ServerShape::Joined,
+            ..registered(
+                &["$XDG_CONFIG_HOME/kilo/kilo.jsonc", "$XDG_CONFIG_HOME/kilo/kilo.json"],
+                KILO_MCP,
+            )
+        }),
         ..PLAIN
     },
     Client {
@@ -447,6 +556,11 @@ pub static CLIENTS: &[Client] = &[
         spots: &[at(".kiro/skills"), at("~/.kiro/skills")],
         clash: Clash::First,
         source: KIRO,
+        protected: &[".kiro"],
+        mcp: Some(McpSettings {
+            project: &[".kiro/settings/mcp.json"],
+            ..registered(&["~/.kiro/settings/mcp.json"], KIRO_MCP)
+        }),
         ..PLAIN
     },
     Client {
@@ -462,6 +576,10 @@ pub static CLIENTS: &[Client] = &[
             at("~/.openhands/skills"),
             at("~/.openhands/microagents"),
         ],
+        preset: Some(Preset {
+            name: "openhands",
+            directories: &[".openhands/skills", "~/.openhands/skills"],
+        }),
         clash: Clash::First,
         facts: &[
             loads(OPENHANDS_FIND, &[FolderLink, FileLink, FileName]),
@@ -496,6 +614,11 @@ pub static CLIENTS: &[Client] = &[
             misses(QWEN, &[AtRoot, Deeper(1), FileName]),
         ],
         source: QWEN_MANAGER,
+        protected: &[".qwen"],
+        mcp: Some(McpSettings {
+            project: &[".qwen/settings.json"],
+            ..registered(&["~/.qwen/settings.json"], QWEN_MCP)
+        }),
         ..PLAIN
     },
     Client {
@@ -508,6 +631,7 @@ pub static CLIENTS: &[Client] = &[
             at("~/.roo/skills"),
             at("~/.agents/skills"),
         ],
+        preset: Some(Preset { name: "roo", directories: &[".roo/skills", "~/.roo/skills"] }),
         clash: Clash::First,
         facts: &[
             loads(ROO, &[FolderLink, FileLink, MetadataNested, NotForModels, NotForPeople]),
@@ -516,6 +640,8 @@ pub static CLIENTS: &[Client] = &[
             misses(ROO, &[AtRoot, Deeper(1), FileName]),
         ],
         source: ROO,
+        protected: &[".roo"],
+        mcp: Some(McpSettings { project: &[".roo/mcp.json"], ..registered(&[], ROO_MCP) }),
         ..PLAIN
     },
     Client {
@@ -548,7 +674,13 @@ pub static CLIENTS: &[Client] = &[
             at("~/.codeium/windsurf/skills"),
             at("~/.agents/skills"),
         ],
+        preset: Some(Preset {
+            name: "windsurf",
+            directories: &[".windsurf/skills", "~/.codeium/windsurf/skills"],
+        }),
         source: WINDSURF,
+        protected: &[".windsurf"],
+        mcp: Some(registered(&["~/.codeium/windsurf/mcp_config.json"], WINDSURF_MCP)),
         ..PLAIN
     },
     Client {
@@ -564,6 +696,12 @@ pub static CLIENTS: &[Client] = &[
         ],
         facts: &[misses(DROID, &[FileName]), hides(DROID, &[NotForModels, NotForPeople])],
         source: SKILLS_CLI,
+        protected: &[".factory"],
+        mcp: Some(McpSettings {
+            project: &[".factory/mcp.json"],
+            shape: ServerShape::Typed,
+            ..registered(&["~/.factory/mcp.json"], DROID_MCP)
+        }),
         ..PLAIN
     },
     Client {
@@ -603,6 +741,10 @@ pub static CLIENTS: &[Client] = &[
             misses(WARP_FIND, &[AtRoot, Deeper(1), FileName]),
         ],
         source: WARP_DOCS,
+        mcp: Some(McpSettings {
+            project: &[".warp/.mcp.json"],
+            ..registered(&["~/.warp/.mcp.json"], WARP_MCP)
+        }),
         ..PLAIN
     },
     Client {
@@ -621,6 +763,11 @@ pub static CLIENTS: &[Client] = &[
             misses(ZED, &[Deeper(1)]),
         ],
         source: ZED,
+        protected: &[".zed"],
+        mcp: Some(McpSettings {
+            servers: &["context_servers"],
+            ..registered(&["$XDG_CONFIG_HOME/zed/settings.json"], ZED_MCP)
+        }),
         ..PLAIN
     },
     Client {
@@ -637,6 +784,11 @@ pub static CLIENTS: &[Client] = &[
             at("~/.claude/skills"),
         ],
         source: AGENTX,
+        mcp: Some(McpSettings {
+            project: &[".amp/settings.json", ".amp/settings.jsonc"],
+            servers: &["amp.mcpServers"],
+            ..registered(&["~/.config/amp/settings.json", "~/.config/amp/settings.jsonc"], AMP_MCP)
+        }),
         ..PLAIN
     },
     Client {
@@ -653,6 +805,7 @@ pub static CLIENTS: &[Client] = &[
             at("~/.agents/skills"),
         ],
         source: AUGMENT,
+        protected: &[".augment", ".augment-guidelines"],
         ..PLAIN
     },
     Client {
@@ -662,6 +815,7 @@ pub static CLIENTS: &[Client] = &[
         spots: &[at(".continue/skills"), at(".claude/skills"), at("~/.continue/skills")],
         facts: &[refuses(CONTINUE, &[NoFrontmatter, NameMissing, DescriptionMissing])],
         source: CONTINUE,
+        protected: &[".continue"],
         ..PLAIN
     },
     Client {
@@ -750,18 +904,19 @@ pub static CLIENTS: &[Client] = &[
         &[at(".iflow/skills"), at("~/.iflow/skills")],
         &[".iflow", "~/.iflow"],
     ),
-    simple_client(
-        "junie",
-        "Junie",
-        &[at(".junie/skills"), at("~/.junie/skills")],
-        &[".junie", "~/.junie"],
-    ),
-    simple_client(
-        "kode",
-        "Kode",
-        &[at(".kode/skills"), at("~/.kode/skills")],
-        &[".kode", "~/.kode"],
-    ),
+    Client {
+        name: "junie",
+        label: "Junie",
+        markers: &[".junie", "~/.junie"],
+        spots: &[at(".junie/skills"), at("~/.junie/skills")],
+        protected: &[".junie"],
+        mcp: Some(McpSettings {
+            project: &[".junie/mcp/mcp.json"],
+            ..registered(&["~/.junie/mcp/mcp.json"], JUNIE_MCP)
+        }),
+        ..PLAIN
+    },
+    simple_client("kode", "Kode", &[at(".kode/skills"), at("~/.kode/skills")], &[".kode", "~/.kode"]),
     simple_client(
         "lingma",
         "Lingma",
@@ -818,18 +973,15 @@ pub static CLIENTS: &[Client] = &[
         &[at(".tabnine/agent/skills"), at("~/.tabnine/agent/skills")],
         &[".tabnine", "~/.tabnine"],
     ),
-    simple_client(
-        "trae",
-        "Trae",
-        &[at(".trae/skills"), at("~/.trae/skills")],
-        &[".trae", "~/.trae"],
-    ),
-    simple_client(
-        "zcode",
-        "ZCode",
-        &[at(".zcode/skills"), at("~/.zcode/skills")],
-        &[".zcode", "~/.zcode"],
-    ),
+    Client {
+        name: "trae",
+        label: "Trae",
+        markers: &[".trae", "~/.trae"],
+        spots: &[at(".trae/skills"), at("~/.trae/skills")],
+        protected: &[".trae"],
+        ..PLAIN
+    },
+    simple_client("zcode", "ZCode", &[at(".zcode/skills"), at("~/.zcode/skills")], &[".zcode", "~/.zcode"]),
     simple_client(
         "zencoder",
         "Zencoder",
@@ -837,6 +989,54 @@ pub static CLIENTS: &[Client] = &[
         &[".zencoder", "~/.zencoder"],
     ),
 ];
+
+/// Clients that start MCP servers and load no skills by themselves.
+static WITHOUT_SKILLS: &[Client] = &[
+    Client {
+        name: "claude-desktop",
+        label: "Claude Desktop",
+        source: CLAUDE_DESKTOP_MCP,
+        mcp: Some(McpSettings {
+            mac: Some(&["~/Library/Application Support/Claude/claude_desktop_config.json"]),
+            ..registered(&[], CLAUDE_DESKTOP_MCP)
+        }),
+
+        ..PLAIN
+    },
+    Client {
+        name: "lmstudio",
+        label: "LM Studio",
+        source: LMSTUDIO_MCP,
+        mcp: Some(registered(
+            &["~/.lmstudio/mcp.json", "~/.cache/lm-studio/mcp.json"],
+            LMSTUDIO_MCP,
+        )),
+
+        ..PLAIN
+    },
+];
+
+/// Returns the clients that have settings for MCP servers, by name.
+pub fn mcp_clients() -> Vec<(&'static Client, &'static McpSettings)> {
+    let all = CLIENTS.iter().chain(WITHOUT_SKILLS);
+    let mut clients: Vec<_> = all.filter_map(|it| Some((it, it.mcp.as_ref()?))).collect();
+    clients.sort_by_key(|it| it.0.name);
+    clients
+}
+
+/// Returns settings as most clients have them: JSON with `mcpServers`.
+const fn registered(user: &'static [&'static str], source: &'static Citation) -> McpSettings {
+    McpSettings {
+        user,
+        mac: None,
+        project: &[],
+        format: SettingsFormat::Json,
+        servers: &["mcpServers"],
+        newer: None,
+        shape: ServerShape::Plain,
+        source,
+    }
+}
 
 const fn simple_client(
     name: &'static str,
@@ -896,41 +1096,58 @@ citations! {
     ADK "2026-08-22" "https://github.com/google/adk-python";
     AGENTX "2026-11-15" "https://github.com/sageox/agentx/blob/main/skills/roots.go";
     AGENT_FRAMEWORK "2026-11-15" "https://github.com/microsoft/agent-framework/blob/main/python/packages/core/agent_framework/_skills.py";
+    AMP_MCP "2026-11-15" "https://ampcode.com/manual#core-settings";
     AUGMENT "2026-11-15" "https://docs.augmentcode.com/cli/skills";
     CLAUDE_CODE "2026-08-22" "https://code.claude.com/docs/en/skills";
+    CLAUDE_CODE_MCP "2026-11-15" "https://code.claude.com/docs/en/mcp";
+    CLAUDE_DESKTOP_MCP "2026-11-15" "https://modelcontextprotocol.io/quickstart/user";
     CLINE "2026-11-15" "https://github.com/cline/cline/blob/main/src/core/context/instructions/user-instructions/skills.ts";
+    CLINE_MCP "2026-11-15" "https://docs.cline.bot/getting-started/config";
     CODEX "2026-08-22" "https://github.com/openai/codex/blob/main/codex-rs/core-skills/src/loader.rs";
+    CODEX_MCP "2026-11-15" "https://developers.openai.com/codex/mcp";
     CONTINUE "2026-11-15" "https://github.com/continuedev/continue/blob/main/extensions/cli/src/util/loadMarkdownSkills.ts";
     COPILOT "2026-11-15" "https://docs.github.com/en/copilot/how-tos/copilot-on-github/customize-copilot/customize-cloud-agent/add-skills";
+    COPILOT_MCP "2026-11-15" "https://docs.github.com/en/copilot/how-tos/copilot-cli/customize-copilot/add-mcp-servers";
     COPILOT_REFERENCE "2026-11-15" "https://docs.github.com/en/copilot/reference/copilot-cli-reference/cli-command-reference#skills-reference";
     CRUSH "2026-11-15" "https://github.com/charmbracelet/crush/blob/main/internal/skills/skills.go";
     CRUSH_CONFIG "2026-11-15" "https://github.com/charmbracelet/crush/blob/main/internal/config/load.go";
     CURSOR "2026-08-22" "https://cursor.com/docs/context/skills";
+    CURSOR_MCP "2026-11-15" "https://cursor.com/docs/mcp";
     DEEPAGENTS "2026-11-15" "https://github.com/langchain-ai/deepagents/blob/main/libs/deepagents/deepagents/middleware/skills.py";
     DEEPAGENTS_CLI "2026-11-15" "https://reference.langchain.com/python/deepagents-code/skills/load/list_skills";
     DROID "2026-11-15" "https://docs.factory.ai/harness/skills";
+    DROID_MCP "2026-11-15" "https://docs.factory.ai/cli/configuration/mcp";
     GEMINI "2026-11-15" "https://github.com/google-gemini/gemini-cli/blob/main/packages/core/src/skills/skillLoader.ts";
     GEMINI_DOCS "2026-11-15" "https://geminicli.com/docs/cli/using-agent-skills";
     GEMINI_MANAGER "2026-11-15" "https://github.com/google-gemini/gemini-cli/blob/main/packages/core/src/skills/skillManager.ts";
+    GEMINI_MCP "2026-11-15" "https://geminicli.com/docs/tools/mcp-server";
     GOOSE "2026-11-15" "https://github.com/block/goose/blob/main/crates/goose/src/skills/mod.rs";
+    GOOSE_MCP "2026-11-15" "https://block.github.io/goose/docs/guides/config-files";
     GOOSE_SOURCES "2026-11-15" "https://github.com/block/goose/blob/main/crates/goose/src/sources.rs";
     HERMES "2026-11-15" "https://github.com/NousResearch/hermes-agent/blob/main/agent/skill_utils.py";
+    JUNIE_MCP "2026-11-15" "https://junie.jetbrains.com/docs/junie-cli-mcp-configuration.html";
     KILO "2026-11-15" "https://github.com/Kilo-Org/kilocode/blob/main/packages/opencode/src/skill/index.ts";
+    KILO_MCP "2026-11-15" "https://kilo.ai/docs/automate/mcp/using-in-kilo-code";
     KIMI "2026-11-15" "https://github.com/MoonshotAI/kimi-cli/blob/main/src/kimi_cli/skill/__init__.py";
     KIMI_CODE "2026-11-15" "https://moonshotai.github.io/kimi-code/en/customization/skills";
     KIMI_CODE_SCAN "2026-11-15" "https://github.com/MoonshotAI/kimi-code/blob/main/packages/agent-core/src/skill/scanner.ts";
     KIMI_DOCS "2026-11-15" "https://moonshotai.github.io/kimi-cli/zh/customization/skills.md";
     KIRO "2026-11-15" "https://kiro.dev/docs/skills";
+    KIRO_MCP "2026-11-15" "https://kiro.dev/docs/mcp/configuration";
+    LMSTUDIO_MCP "2026-11-15" "https://lmstudio.ai/docs/app/mcp";
     OPENCLAW "2026-11-15" "https://docs.openclaw.ai/tools/skills";
     OPENCLAW_LOADER "2026-11-15" "https://github.com/openclaw/openclaw/blob/main/src/agents/skills/local-loader.ts";
     OPENCODE "2026-08-19" "https://github.com/anomalyco/opencode/blob/dev/packages/opencode/src/skill/index.ts";
     OPENCODE_MARKDOWN "2026-11-15" "https://github.com/anomalyco/opencode/blob/dev/packages/opencode/src/config/markdown.ts";
+    OPENCODE_MCP "2026-11-15" "https://opencode.ai/docs/mcp-servers";
     OPENHANDS "2026-11-15" "https://github.com/OpenHands/software-agent-sdk/blob/main/openhands-sdk/openhands/sdk/skills/skill.py";
     OPENHANDS_FIND "2026-11-15" "https://github.com/OpenHands/software-agent-sdk/blob/main/openhands-sdk/openhands/sdk/skills/utils.py";
     PI "2026-11-15" "https://github.com/badlogic/pi-mono/blob/main/packages/coding-agent/src/core/skills.ts";
     QWEN "2026-11-15" "https://github.com/QwenLM/qwen-code/blob/main/packages/core/src/skills/skill-load.ts";
     QWEN_MANAGER "2026-11-15" "https://github.com/QwenLM/qwen-code/blob/main/packages/core/src/skills/skill-manager.ts";
+    QWEN_MCP "2026-11-15" "https://qwenlm.github.io/qwen-code-docs/en/users/features/mcp/";
     ROO "2026-11-15" "https://github.com/RooCodeInc/Roo-Code/blob/main/src/services/skills/SkillsManager.ts";
+    ROO_MCP "2026-11-15" "https://docs.roocode.com/features/mcp/using-mcp-in-roo";
     ROVODEV "2026-11-15" "https://support.atlassian.com/rovo/docs/extend-rovo-dev-cli-with-agent-skills";
     SKILLS_CLI "2026-11-15" "https://github.com/vercel-labs/skills/blob/main/README.md#supported-agents";
     SPRING_AI "2026-08-22" "https://github.com/spring-ai-community/spring-ai-agent-utils";
@@ -940,27 +1157,32 @@ citations! {
     VSCODE "2026-11-15" "https://github.com/microsoft/vscode/blob/main/src/vs/workbench/contrib/chat/common/promptSyntax/service/promptsServiceImpl.ts";
     VSCODE_LOCATIONS "2026-11-15" "https://github.com/microsoft/vscode/blob/main/src/vs/workbench/contrib/chat/common/promptSyntax/config/promptFileLocations.ts";
     VSCODE_LOCATOR "2026-11-15" "https://github.com/microsoft/vscode/blob/main/src/vs/workbench/contrib/chat/common/promptSyntax/utils/promptFilesLocator.ts";
+    VSCODE_MCP "2026-11-15" "https://code.visualstudio.com/docs/copilot/reference/mcp-configuration";
     WARP "2026-11-15" "https://github.com/warpdotdev/warp/blob/master/crates/ai/src/skills/parse_skill.rs";
     WARP_DOCS "2026-11-15" "https://docs.warp.dev/agent-platform/capabilities/skills";
     WARP_FIND "2026-11-15" "https://github.com/warpdotdev/warp/blob/master/crates/ai/src/skills/read_skills.rs";
+    WARP_MCP "2026-11-15" "https://docs.warp.dev/agents/capabilities/mcp";
     WINDSURF "2026-11-15" "https://docs.windsurf.com/windsurf/cascade/skills";
+    WINDSURF_MCP "2026-11-15" "https://docs.windsurf.com/windsurf/cascade/mcp";
     ZED "2026-11-15" "https://zed.dev/docs/ai/skills";
+    ZED_MCP "2026-11-15" "https://zed.dev/docs/ai/mcp";
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::*;
-    use crate::{PRESETS, clients::VARIABLES};
+    use super::{super::client::VARIABLES, *};
 
     #[test]
     fn every_client_has_a_name_of_its_own_and_says_where_that_is_known_from() {
-        let names: BTreeSet<&str> = CLIENTS.iter().map(|it| it.name).collect();
-        assert_eq!(names.len(), CLIENTS.len());
-        for client in CLIENTS {
+        let all = || CLIENTS.iter().chain(WITHOUT_SKILLS);
+        let names: BTreeSet<&str> = all().map(|it| it.name).collect();
+        assert_eq!(names.len(), all().count());
+        for client in all() {
             let facts = client.facts.iter().map(|it| it.source);
-            for source in facts.chain([client.source]) {
+            let mcp = client.mcp.iter().map(|it| it.source);
+            for source in facts.chain(mcp).chain([client.source]) {
                 assert!(source.url.starts_with("https://"), "{}", client.name);
                 assert_eq!(source.checked.len(), "2026-11-15".len(), "{}", client.name);
             }
@@ -969,8 +1191,9 @@ mod tests {
 
     #[test]
     fn a_variable_in_a_path_has_a_usual_value() {
-        let paths = CLIENTS.iter().flat_map(|it| it.spots).map(|it| it.path);
-        for path in paths.filter(|it| it.starts_with('$')) {
+        let spots = CLIENTS.iter().flat_map(|it| it.spots).map(|it| it.path);
+        let settings = mcp_clients().into_iter().flat_map(|it| it.1.user).copied();
+        for path in spots.chain(settings).filter(|it| it.starts_with('$')) {
             let name = path[1..].split('/').next();
             assert!(VARIABLES.iter().any(|it| Some(it.0) == name), "{path}");
         }
@@ -979,15 +1202,21 @@ mod tests {
     #[test]
     fn a_preset_of_a_client_names_directories_that_the_client_looks_into() {
         let mut compared = 0;
-        for preset in PRESETS {
-            let name = if preset.name == "claude" { "claude-code" } else { preset.name };
-            let Some(client) = crate::clients::client(name) else { continue };
+        for client in CLIENTS {
             let usual: Vec<String> = client.spots.iter().map(Spot::usual).collect();
-            for directory in preset.directories {
-                assert!(usual.iter().any(|it| it == directory), "{name} {directory}");
+            for directory in client.preset.iter().flat_map(|it| it.directories) {
+                assert!(usual.iter().any(|it| it == directory), "{} {directory}", client.name);
                 compared += 1;
             }
         }
         assert!(compared > 20);
+    }
+
+    #[test]
+    fn what_is_protected_is_written_in_lower_case() {
+        let all = CLIENTS.iter().flat_map(|it| it.protected);
+        for path in all {
+            assert_eq!(*path, path.to_ascii_lowercase());
+        }
     }
 }

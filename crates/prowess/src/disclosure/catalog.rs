@@ -6,14 +6,13 @@ use crate::{
     disclosure::marker::Marker,
     library::Library,
     read::skill::Skill,
+    spec::MAX_DESCRIPTION,
     text::{
         shorten::{defused, longest, one_line, shortened},
         tokens::Tokenizer,
     },
 };
 
-/// The maximum number of characters of a description; the specification allows no more.
-const MAX_DESCRIPTION: usize = 1024;
 /// The minimum length of a useful description, in hundredths of a token.
 const LEAST: usize = 500;
 

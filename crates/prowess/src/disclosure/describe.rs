@@ -4,13 +4,14 @@ use std::{
     collections::HashMap,
     fmt,
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, Weak},
     time::{Duration, Instant},
 };
 
 use crate::{
     disclosure::disclose::{Disclosure, Level, Thresholds, disclose},
     library::Library,
+    lock::lock,
     read::source::{ReadError, Stamp},
 };
 
@@ -84,7 +85,7 @@ impl Describer {
     }
 
     fn lock_cache(&self) -> MutexGuard<'_, DescriptionCache> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.kept)
     }
 }
 

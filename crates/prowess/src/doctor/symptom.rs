@@ -8,6 +8,8 @@ use super::{
 use crate::{
     clients::{Form, Letters, Symptom},
     read::name::is_plain_name,
+    spec::SKILL_FILE,
+    text::shorten::beginning,
 };
 
 impl Symptom {
@@ -34,7 +36,7 @@ impl Symptom {
             Self::ProjectLink => lies(&|it| it.link == Link::Folder && it.is_in_project),
             Self::FileLink => leaf.map_or(candidate.link, |it| it.link) == Link::Document,
             Self::InProject => lies(&|it| it.is_in_project),
-            Self::FileName => candidate.spelt != "SKILL.md",
+            Self::FileName => candidate.spelt != SKILL_FILE,
             Self::FileOver(bytes) => candidate.size > bytes,
             Self::BodyOver(bytes) => candidate.body > bytes,
             Self::ByteOrderMark => candidate.has_mark,
@@ -261,8 +263,5 @@ fn bytes(count: u64) -> String {
 
 /// Shortens a name for display.
 fn shorten_name(name: &str) -> String {
-    match name.char_indices().nth(80) {
-        Some((end, _)) => format!("{}…", &name[..end]),
-        None => name.to_owned(),
-    }
+    beginning(name, 80).into_owned()
 }

@@ -1,5 +1,7 @@
 //! The words of names, matched in spite of typing errors.
 
+use std::fmt;
+
 use super::{stop::is_stop, words};
 
 /// The minimum length; shorter words have too many neighbours.
@@ -64,6 +66,19 @@ pub fn nearest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Option
         }
     }
     best.map(|it| it.1)
+}
+
+/// Returns the question whether a name is meant.
+pub fn did_you_mean(near: impl fmt::Display) -> String {
+    format!("did you mean `{near}`?")
+}
+
+/// Returns a hint about a name that does not exist: the nearest of those that do, else all of them.
+pub fn name_hint<'n>(wanted: &str, names: impl Iterator<Item = &'n str> + Clone) -> String {
+    match nearest(wanted, names.clone()) {
+        Some(near) => did_you_mean(near),
+        None => format!("there are {}", names.collect::<Vec<_>>().join(", ")),
+    }
 }
 
 /// Counts the letters that have to be changed, added, removed or swapped with the next; a result

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     finding::{Finding, Severity, rule},
-    index::nearest,
+    index::{did_you_mean, nearest},
     read::{parse::decode, skill::Skill, source::SizeLimits},
 };
 
@@ -132,7 +132,7 @@ impl<'lib> Lab<'lib> {
                     let near = is_told.then(|| nearest(&name, names)).flatten();
                     let mut fault = usual(Some(line), format!("there is no skill `{name}`"));
                     if let Some(near) = near {
-                        fault.hint = format!("did you mean `{near}`?").into();
+                        fault.hint = did_you_mean(near).into();
                     }
                     read.findings.push(fault);
                 }

@@ -10,6 +10,7 @@ use crate::{
     finding::Finding,
     library::Library,
     read::{skill::Skill, source::Resource},
+    spec::SKILL_FILE,
 };
 
 /// One difference between two libraries. Skills are identified by their addresses.
@@ -81,7 +82,7 @@ fn changed<'lib>(
     after: &'lib Skill,
 ) -> Option<LibraryChange<'lib>> {
     let is_same = before.origin == after.origin && before.manifest == after.manifest;
-    let document = (!is_same).then_some("SKILL.md");
+    let document = (!is_same).then_some(SKILL_FILE);
     let (old, new) = (resources(before), resources(after));
     let paths: BTreeSet<&str> = old.keys().chain(new.keys()).copied().collect();
     let others = paths.into_iter().filter(|it| old.get(it) != new.get(it));

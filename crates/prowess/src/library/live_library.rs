@@ -3,7 +3,7 @@
 use std::{
     io, mem,
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Condvar, Mutex, PoisonError, Weak,
         mpsc::{Receiver, RecvTimeoutError, Sender, channel},
     },
     thread,
@@ -12,6 +12,7 @@ use std::{
 
 use crate::{
     library::{Library, LoadError, Options, load::ParsedFile, scanner::Scanner},
+    lock::lock,
     read::{
         gather::ScanResult,
         source::{TouchedFolders, WatchEvent, Watcher},
@@ -79,7 +80,7 @@ impl LiveLibrary {
     /// Waits until the library is another than `last`, or for at most `patience`, and returns the
     /// current library.
     pub fn wait(&self, last: &Arc<Library>, patience: Duration) -> Arc<Library> {
-        let current = locked(&self.held.current);
+        let current = lock(&self.held.current);
         let is_last = |current: &mut Arc<Library>| Arc::ptr_eq(current, last);
         let waited = self.held.swapped.wait_timeout_while(current, patience, is_last);
         waited.unwrap_or_else(PoisonError::into_inner).0.clone()
@@ -87,13 +88,13 @@ impl LiveLibrary {
 
     /// Returns the way in which it learns of changes.
     pub fn watching(&self) -> Watching {
-        locked(&self.held.watching).clone()
+        lock(&self.held.watching).clone()
     }
 
     /// Waits until the way of watching is another than `last`, or for at most `patience`, and
     /// returns the current one.
     pub fn wait_watching(&self, last: &Watching, patience: Duration) -> Watching {
-        let watching = locked(&self.held.watching);
+        let watching = lock(&self.held.watching);
         let is_last = |watching: &mut Watching| watching == last;
         let waited = self.held.switched.wait_timeout_while(watching, patience, is_last);
         waited.unwrap_or_else(PoisonError::into_inner).0.clone()
@@ -125,11 +126,11 @@ impl LiveState {
     }
 
     fn library(&self) -> Arc<Library> {
-        locked(&self.current).clone()
+        lock(&self.current).clone()
     }
 
     fn reload(&self) -> Result<Arc<Library>, LoadError> {
-        let mut is_reloaded = locked(&self.reloading);
+        let mut is_reloaded = lock(&self.reloading);
         let library = self.library().reload()?;
         *is_reloaded = true;
         Ok(self.show(library))
@@ -138,7 +139,7 @@ impl LiveState {
     /// Makes a library the current one.
     fn show(&self, library: Library) -> Arc<Library> {
         let library = Arc::new(library);
-        let before = mem::replace(&mut *locked(&self.current), library.clone());
+        let before = mem::replace(&mut *lock(&self.current), library.clone());
         self.swapped.notify_all();
         // Freeing a large library takes a while, so it is done after releasing `current`.
         drop(before);
@@ -188,7 +189,7 @@ impl Follower {
                 WatchEvent::End => return,
             };
             let Some(held) = held.upgrade() else { return };
-            let mut is_reloaded = locked(&held.reloading);
+            let mut is_reloaded = lock(&held.reloading);
             let started = Instant::now();
             if mem::take(&mut *is_reloaded) {
                 // The current library is newer than the last scan.
@@ -197,7 +198,7 @@ impl Follower {
             }
             let (gathered, cannot) = self.scan(&touched);
             if let Some(why) = cannot {
-                *locked(&held.watching) = Watching::Polling(why);
+                *lock(&held.watching) = Watching::Polling(why);
                 held.switched.notify_all();
             }
             if let Some(gathered) = gathered {
@@ -236,8 +237,4 @@ impl Follower {
         self.watcher.take_if(|_| cannot.is_some());
         (gathered, cannot)
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -17,6 +17,7 @@ use crate::{
         Library, LoadError, Options,
         load::{ParsedFile, assemble, index_place, open, read, require_sources},
     },
+    lock::lock,
     read::{
         gather::{Place, ScanResult, ScannedFolder, gather_by},
         scan_cache::{ScanCache, state},
@@ -180,7 +181,7 @@ impl Scanner {
             };
             let (is_doubted, is_met) = (false, AtomicBool::new(true));
             let known = KnownVisit { imprint, came: came.clone(), is_loose, is_doubted, is_met };
-            let mut new = new.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut new = lock(&new);
             new.push((place.source, place.folder.clone(), known));
             came
         });

@@ -4,8 +4,10 @@ use std::{
     collections::HashMap,
     convert::Infallible,
     hash::Hash,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard},
 };
+
+use crate::lock::lock;
 
 /// A cache of at most `MOST` keys.
 #[derive(Debug)]
@@ -35,7 +37,7 @@ impl<K: Eq + Hash, V: Clone, const MOST: usize> Memo<K, V, MOST> {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<K, V>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

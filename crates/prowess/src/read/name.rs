@@ -2,11 +2,10 @@
 
 use unicode_normalization::UnicodeNormalization as _;
 
+use crate::spec::MAX_NAME;
+
 /// Names that Windows treats as devices, in any folder.
 const DEVICES: &[&str] = &["con", "prn", "aux", "nul", "conin$", "conout$"];
-
-/// The longest name that the specification allows.
-pub(crate) const MAX_LENGTH: usize = 64;
 
 /// Returns why a name cannot be a skill's: as a folder name it would lead elsewhere, or to a
 /// device.
@@ -42,7 +41,7 @@ fn is_device(name: &str) -> bool {
 /// by single hyphens, at most 64 bytes, nothing that Windows reserves.
 pub fn is_plain_name(name: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    (1..=MAX_LENGTH).contains(&name.len())
+    (1..=MAX_NAME).contains(&name.len())
         && name.bytes().all(allowed)
         && !name.starts_with('-')
         && !name.ends_with('-')

@@ -27,6 +27,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     finding::Finding,
+    lock::lock,
     read::{
         coded::{Codec, put_text, slice, text},
         gather::Place,
@@ -34,6 +35,7 @@ use crate::{
         skill::{METADATA_FILE, Skill},
         source::{Cache, Folder, Key, Mark, Resource, VisitMarks},
     },
+    spec::SKILL_FILE,
 };
 
 /// The cached visits of an earlier scan, and those of the current one.
@@ -140,7 +142,7 @@ impl<'b> ScanCache<'b> {
         seen.marks.put(&mut body);
         what.put(&mut body);
         came.put(&mut body);
-        let mut new = self.new.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut new = lock(&self.new);
         (body.len() as u32).put(&mut new.entries);
         new.entries.extend(body);
         new.count += 1;
@@ -202,7 +204,7 @@ fn decode_visit(bytes: &mut &[u8]) -> Option<CachedVisit> {
 /// files that it is read from.
 pub(crate) fn state(folder: &Path, seen: &VisitMarks) -> Option<Key> {
     let mark = |name: &str| seen.marks.iter().find(|it| *it.0 == *name).map(|it| it.1);
-    Some(state_of(folder.to_str()?, &mark("SKILL.md")?, mark(METADATA_FILE)))
+    Some(state_of(folder.to_str()?, &mark(SKILL_FILE)?, mark(METADATA_FILE)))
 }
 
 /// Computes the same for the current state of the files.
@@ -214,7 +216,7 @@ pub(crate) fn state_now(skill: &Skill) -> Option<Key> {
         join(&mut place, path, name);
         folder.mark(&place)
     };
-    Some(state_of(path, &mark("SKILL.md")?, mark(METADATA_FILE)))
+    Some(state_of(path, &mark(SKILL_FILE)?, mark(METADATA_FILE)))
 }
 
 fn state_of(folder: &str, document: &Mark, metadata: Option<Mark>) -> Key {

@@ -27,7 +27,7 @@ use crate::finding::Finding;
 
 pub use self::{
     cache::Cache,
-    directory::{Directory, HERE, PRESETS, Preset, preset},
+    directory::Directory,
     memory::Memory,
     resource::{Resource, ResourceKind, Scope},
     walk::skill_of,

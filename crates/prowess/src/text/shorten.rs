@@ -50,6 +50,25 @@ fn is_reference(behind: &str) -> bool {
     end.is_some_and(|it| it > 0 && behind[it..].starts_with(';'))
 }
 
+/// Cuts a text after so many characters, with `…` in place of the rest.
+pub fn beginning(text: &str, characters: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(characters) {
+        Some((end, _)) => format!("{}…", &text[..end]).into(),
+        None => text.into(),
+    }
+}
+
+/// Cuts the middle out of a text that has more than so many bytes, and says how many are left out.
+pub fn without_middle(text: &str, bytes: usize) -> Cow<'_, str> {
+    if text.len() <= bytes {
+        return text.into();
+    }
+    let head = text.floor_char_boundary(bytes / 3 * 2);
+    let tail = text.ceil_char_boundary(text.len() - bytes / 3);
+    let left_out = tail - head;
+    format!("{}\n[… {left_out} bytes left out …]\n{}", &text[..head], &text[tail..]).into()
+}
+
 /// Puts a text on one line of at most so many characters, cut after a word.
 pub fn brief_line(text: &str, characters: usize) -> String {
     shortened(&one_line(text), characters, |it| it.chars().count()).into_owned()
@@ -160,6 +179,15 @@ mod tests {
         assert_eq!(cut("one two, three", 4), "one…");
         assert_eq!(cut("one two, three", 0), "");
         assert_eq!(cut("技能技能技能", 4), "技能技…");
+    }
+
+    #[test]
+    fn a_text_is_cut_at_a_character() {
+        assert_eq!(beginning("技能技能", 4), "技能技能");
+        assert_eq!(beginning("技能技能", 3), "技能技…");
+        assert_eq!(without_middle("0123456789", 10), "0123456789");
+        assert_eq!(without_middle("0123456789", 6), "0123\n[… 4 bytes left out …]\n89");
+        assert_eq!(without_middle("技技技技", 10), "技技\n[… 3 bytes left out …]\n技");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use prowess::{
     Choice, ChosenSkill, Level, Library, Matching, Message, Offer, Priority, Skill, Strategy, Tier,
-    Type, Unknown, UsedSkill, choose, invisible, request, why,
+    Type, Unknown, UsedSkill, choose, did_you_mean, invisible, request, why,
 };
 use prowess_runtime::{Active, Authorizer};
 
@@ -265,7 +265,7 @@ impl HistoryMatches {
             });
         }
         for unknown in &self.unknown {
-            let near = unknown.nearest.as_ref().map(|it| format!("; did you mean `{it}`?"));
+            let near = unknown.nearest.as_ref().map(|it| format!("; {}", did_you_mean(it)));
             let message =
                 format!("there is no skill `{}`{}", unknown.name, near.unwrap_or_default());
             turn.note(EventKind::Warned { message });

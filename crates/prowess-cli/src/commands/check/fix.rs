@@ -13,7 +13,7 @@ use std::{
 use anyhow::{Context as _, Result, anyhow};
 use prowess::{
     CheckResult, CheckedFile, Finding, FixedText, Manifest, Profile, Rule, Severity, SizeLimits,
-    fix, has_fix, is_plain_name, parse, revise,
+    fix, has_fix, is_plain_name, parse, revise, spec::SKILL_FILE,
 };
 use prowess_runtime::{ChangeHistory, Links, Root};
 use serde_json::{Value as Json, json};
@@ -28,8 +28,6 @@ use crate::{
 
 /// The context lines around a change.
 const AROUND: usize = 2;
-/// The name of the file of a skill.
-const DOCUMENT: &str = "SKILL.md";
 
 /// The options of a fix.
 #[derive(Debug, clap::Args)]
@@ -352,7 +350,7 @@ impl FileFix<'_> {
     fn renaming(&self, inside: &Path, bytes: &[u8]) -> Option<(PathBuf, String)> {
         let rename = self.args.rename.filter(|_| self.is_asked_for())?;
         if rename == Rename::File {
-            return Some((inside.to_owned(), DOCUMENT.to_owned()));
+            return Some((inside.to_owned(), SKILL_FILE.to_owned()));
         }
         let name = parse(bytes, None, Profile::Lenient).manifest?.name;
         let is_other = folder_name(self.real()) != Some(OsStr::new(&*name));
@@ -361,7 +359,7 @@ impl FileFix<'_> {
 
     fn rename(&self, root: &Root, from: &Path, to: &str, new: &Path) -> Result<()> {
         let cannot = || format!("cannot rename `{}` to `{to}`", from.display());
-        let plain = |()| if to == DOCUMENT { Ok(()) } else { check_name(to) };
+        let plain = |()| if to == SKILL_FILE { Ok(()) } else { check_name(to) };
         self.refuse_link().and_then(plain).with_context(cannot)?;
         if root.path().join(from).with_file_name(to).symlink_metadata().is_ok() {
             return Err(anyhow!("`{}` is already there", new.display())).with_context(cannot);

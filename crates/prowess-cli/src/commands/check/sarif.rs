@@ -3,6 +3,7 @@
 use std::{collections::HashMap, fmt::Write as _, os::unix::ffi::OsStrExt as _, path::Path};
 
 use prowess::{Finding, Profile, RULES, Rule, Severity};
+use prowess_runtime::hex;
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
 
@@ -112,8 +113,7 @@ fn fingerprint(finding: &Finding, uri: &str, seen: &mut HashMap<String, usize>) 
     let common = format!("{}\n{uri}\n{line}", finding.rule.code);
     let number = seen.entry(common.clone()).or_default();
     *number += 1;
-    let digest = Sha256::digest(format!("{common}\n{number}"));
-    digest.iter().take(16).map(|it| format!("{it:02x}")).collect()
+    hex(&Sha256::digest(format!("{common}\n{number}"))[..16])
 }
 
 /// Returns a path as a URI; everything but letters, digits and `-._~/` is encoded.

@@ -6,7 +6,10 @@ use std::{
 };
 
 use anyhow::Result;
-use prowess::{Checkup, Directory, ExaminedSkill, Finding, Library, Options, bundled, nearest};
+use prowess::{
+    Checkup, Directory, ExaminedSkill, Finding, Library, Options, bundled, did_you_mean, nearest,
+    spec::SKILL_FILE,
+};
 
 use crate::{
     arguments::Global,
@@ -38,7 +41,7 @@ pub(super) fn is_folder_of_skills(name: &str, global: &Global) -> bool {
 
 /// Returns whether a folder has a `SKILL.md`, in any case, as far as it can be read.
 fn has_document(folder: &Path) -> bool {
-    let is_it = |it: fs::DirEntry| it.file_name().eq_ignore_ascii_case("SKILL.md");
+    let is_it = |it: fs::DirEntry| it.file_name().eq_ignore_ascii_case(SKILL_FILE);
     fs::read_dir(folder).map_or(true, |it| it.flatten().any(is_it))
 }
 
@@ -85,7 +88,7 @@ fn missing(checkup: &Checkup, name: &str, folder: Option<&Path>) -> CliError {
     let names = checkup.skills.iter().map(|it| it.name.as_str());
     let folders = checkup.skills.iter().filter_map(|it| folder_name(&it.path));
     match nearest(name, names.chain(folders)) {
-        Some(near) => fault.hint(format!("did you mean `{near}`?")),
+        Some(near) => fault.hint(did_you_mean(near)),
         None => fault.hint("name its folder, as in `prowess doctor ./my-skill`"),
     }
 }

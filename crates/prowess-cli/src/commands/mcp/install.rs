@@ -13,20 +13,17 @@ use std::{
 
 use anyhow::Result;
 use clap::{Parser as _, ValueEnum as _};
-use prowess::Directory;
+use prowess::{Citation, Directory, SettingsFormat};
 use serde_json::json;
 
-use self::{
-    client::{Client, Format},
-    document::Document,
-};
+use self::{client::McpClient, document::Document};
 use crate::{
     ExitStatus,
     arguments::{Arguments, Command, Global, ProfileName},
     cli_error::CliError,
     completion, context, diff,
     printer::{self, Printer},
-    safe, usage_error,
+    safe, surroundings, usage_error,
 };
 
 /// Register this server in a client's settings
@@ -36,7 +33,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The client, such as `claude-code`, `codex`, `cursor` or `vscode`; without it, lists all clients
-    #[arg(long, value_name = "NAME", add = completion::named(client::CLIENTS.iter().map(|it| (it.name, it.label))))]
+    #[arg(long, value_name = "NAME", add = completion::named(McpClient::all().into_iter().map(|it| (it.name, it.label))))]
     client: Option<String>,
     /// Register for the project in the working directory or in `--cwd`
     #[arg(long, conflicts_with = "user")]
@@ -96,23 +93,26 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             Err(fault.hint("`prowess mcp install` lists the supported clients").into())
         };
     };
-    let client = Client::named(client)?;
+    let client = McpClient::named(client)?;
     let here = path::absolute(global.cwd.as_deref().unwrap_or(Path::new(".")))?;
     if !here.is_dir() {
         return Err(CliError::unable(format!("there is no folder `{}`", here.display())).into());
     }
     let project = args.project.then_some(&*here);
-    let path = project.map_or_else(|| client.user_file(), |it| client.project_file(it))?;
+    let path = match project {
+        Some(project) => client.project_file(project)?,
+        None => client.user_file(surroundings::surroundings(global, None)?.0)?,
+    };
     let document = Document::open(path, project)?;
     if document.is_link() {
         let (path, target) = (document.path.display(), document.target.display());
         printer.note(&format!("`{path}` is a link; `{target}` will be changed"));
     }
-    let text = edited(args, global, client, &document, printer)?;
+    let text = edited(args, global, &client, &document, printer)?;
     let is_new = text != document.text;
     let path = document.path.to_string_lossy();
     // Without context lines and secrets: one line may have all settings.
-    let shown = |text: &str| redact::redact(text, client.format);
+    let shown = |text: &str| redact::redact(text, client.settings.format);
     let diff = diff::diff(&path, &shown(&document.text), &shown(&text), 0);
     if is_new && !printer.json {
         printer.line(diff::for_terminal(&diff, printer.colored).trim_end())?;
@@ -136,7 +136,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             "diff": diff,
         }))?;
     }
-    print_result(args, client, is_new, is_written, printer);
+    print_result(args, &client, is_new, is_written, printer);
     Ok(if is_new && !is_written && !args.dry_run {
         ExitStatus::Failure
     } else {
@@ -147,13 +147,14 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
 /// Lists the known clients.
 fn list(printer: &mut Printer) -> Result<ExitStatus> {
     if printer.json {
-        let clients =
-            client::CLIENTS.iter().map(|it| json!({ "name": it.name, "label": it.label }));
+        let clients = McpClient::all().into_iter();
+        let clients = clients.map(|it| json!({ "name": it.name, "label": it.label }));
         printer.document(&json!({ "clients": clients.collect::<Vec<_>>() }))?;
         return Ok(ExitStatus::Success);
     }
-    let room = client::CLIENTS.iter().map(|it| it.name.len()).max().unwrap_or(0);
-    for Client { name, label, .. } in client::CLIENTS {
+    let clients = McpClient::all();
+    let room = clients.iter().map(|it| it.name.len()).max().unwrap_or(0);
+    for McpClient { name, label, .. } in clients {
         let pad = " ".repeat(room - name.len());
         printer.line(format_args!("{}{pad}  {label}", printer.name(name)))?;
     }
@@ -166,7 +167,7 @@ fn list(printer: &mut Printer) -> Result<ExitStatus> {
 fn edited(
     args: &Args,
     global: &Global,
-    client: &Client,
+    client: &McpClient,
     document: &Document,
     printer: &mut Printer,
 ) -> Result<String> {
@@ -178,19 +179,19 @@ fn edited(
     };
     let way = [client.servers(has), &[args.name.as_str()]].concat();
     let edited = if args.remove {
-        match client.format {
+        match client.settings.format {
             _ if text.trim().is_empty() => Ok(text.to_owned()),
-            Format::Json => jsonc::remove(text, &way),
-            Format::Toml => toml::remove(text, &way),
-            Format::Yaml => yaml::remove(text, &way),
+            SettingsFormat::Json => jsonc::remove(text, &way),
+            SettingsFormat::Toml => toml::remove(text, &way),
+            SettingsFormat::Yaml => yaml::remove(text, &way),
         }
     } else {
         let arguments = arguments(args, global, printer)?;
         let entry = client.entry(&args.name, &program()?, &arguments);
-        match client.format {
-            Format::Json => jsonc::put(text, &way, &entry),
-            Format::Toml => toml::put(text, &way, &entry),
-            Format::Yaml => yaml::put(text, &way, &entry),
+        match client.settings.format {
+            SettingsFormat::Json => jsonc::put(text, &way, &entry),
+            SettingsFormat::Toml => toml::put(text, &way, &entry),
+            SettingsFormat::Yaml => yaml::put(text, &way, &entry),
         }
     };
     let edited = edited.map_err(|Broken { line, what }| {
@@ -219,12 +220,13 @@ fn may_write(args: &Args, diff: &str, printer: &mut Printer) -> Result<bool> {
 /// Prints the result.
 fn print_result(
     args: &Args,
-    client: &Client,
+    client: &McpClient,
     is_new: bool,
     is_written: bool,
     printer: &mut Printer,
 ) {
-    let Client { label, source, checked, .. } = client;
+    let label = client.label;
+    let Citation { url: source, checked } = client.settings.source;
     let name = &args.name;
     printer.note(&match (is_new, is_written, args.remove) {
         (false, _, false) => format!("`{name}` is already registered; nothing to change"),

@@ -9,6 +9,7 @@ use std::{
 
 use anyhow::Result;
 use prowess_mcp::{Http, HttpServer, ServeError, SkillServer, serve_stdio};
+use prowess_runtime::hex;
 use rustix::{
     process::{Resource, Rlimit, getrlimit, setrlimit},
     rand::{GetRandomFlags, getrandom},
@@ -134,7 +135,7 @@ fn made_token() -> Result<String> {
     while filled < bytes.len() {
         filled += getrandom(&mut bytes[filled..], GetRandomFlags::empty())?;
     }
-    Ok(bytes.iter().map(|it| format!("{it:02x}")).collect())
+    Ok(hex(bytes))
 }
 
 /// Returns the number of connections that may be open. Each is an open file, which the system

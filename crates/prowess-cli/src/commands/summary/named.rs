@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::Result;
-use prowess::{Checkup, Location};
+use prowess::{Checkup, Location, spec::SKILL_FILE};
 
 use crate::{arguments::Global, context, surroundings::absolute};
 
@@ -37,7 +37,7 @@ impl SummaryScope {
 
     /// Returns whether single skills are named rather than directories.
     pub(super) fn is_of_skills(&self) -> bool {
-        let is_skill = |it: &PathBuf| it.join("SKILL.md").is_file();
+        let is_skill = |it: &PathBuf| it.join(SKILL_FILE).is_file();
         !self.include.is_empty()
             || !self.exclude.is_empty()
             || self.directories.iter().any(is_skill)

@@ -11,6 +11,7 @@ use crate::{
         parse::SplitDocument,
         source::{DiscoveredSkill, Resource, Source},
     },
+    spec::SKILL_FILE,
 };
 
 /// The number of files that every MCP host must accept.
@@ -78,7 +79,7 @@ fn references(
                 || format!("there is no file `{path}` in the skill"),
                 "correct the link or add the file",
             ),
-            None if link.target.ends_with("SKILL.md") => report.note(
+            None if link.target.ends_with(SKILL_FILE) => report.note(
                 &rule::REFERENCE_OUTSIDE,
                 at,
                 || format!("the link points into another skill: `{}`", link.target),

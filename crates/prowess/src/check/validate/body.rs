@@ -7,11 +7,9 @@ use crate::{
         manifest::{Manifest, Type},
         parse::SplitDocument,
     },
+    spec::{MAX_LINES, MAX_TOKENS},
     text::tokens::Tokenizer,
 };
-
-const MAX_LINES: usize = 500;
-const MAX_TOKENS: usize = 5000;
 
 pub(super) fn rules(reading: &SplitDocument<'_>, manifest: Option<&Manifest>, report: &mut Report) {
     let body = reading.document.body;

@@ -13,6 +13,7 @@ use crate::{
         name::is_plain_name,
         parse::{SPELLINGS, SplitDocument, canonical},
     },
+    spec::{MAX_COMPATIBILITY, MAX_DESCRIPTION},
 };
 
 const SPECIFIED: &[&str] =
@@ -41,8 +42,6 @@ const VENDOR: &[(&str, &str)] = &[
 /// are valid everywhere.
 const MOVABLE: &[&str] = &["created-by", "requires-approval", "source", "status", "type"];
 
-const MAX_DESCRIPTION: usize = 1024;
-const MAX_COMPATIBILITY: usize = 500;
 /// The shortest length to which a client truncates a description in its list.
 const SHORTEST_LIST: usize = 250;
 

@@ -7,7 +7,10 @@ use prowess_frontmatter::{Style, Value};
 use crate::{
     finding::{At, Report, rule},
     read::{definition::fences, parse::SplitDocument},
-    text::invisible::{hidden, is_plain, is_selector, visible},
+    text::{
+        invisible::{hidden, is_plain, is_selector, visible},
+        shorten::beginning,
+    },
 };
 
 pub(super) fn characters(reading: &SplitDocument<'_>, report: &mut Report) {
@@ -143,10 +146,7 @@ fn spelt(bytes: &[u8]) -> Option<String> {
     let text: String = text.chars().map(|it| if is_read(it) { it } else { ' ' }).collect();
     let text = visible(text.trim()).into_owned();
     let has_words = text.chars().any(char::is_alphanumeric);
-    has_words.then(|| match text.char_indices().nth(SPELT) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    })
+    has_words.then(|| beginning(&text, SPELT).into_owned())
 }
 
 /// Returns the ASCII character that a tag character encodes.

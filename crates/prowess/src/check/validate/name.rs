@@ -9,15 +9,16 @@ use crate::{
         At, Report,
         rule::{self, Profile},
     },
-    read::name::{MAX_LENGTH, is_reserved_on_windows, unfit},
+    read::name::{is_reserved_on_windows, unfit},
+    spec::MAX_NAME,
 };
 
 pub(super) fn rules(name: &str, folder: Option<&str>, at: At, report: &mut Report) {
     let hint = "use lowercase letters and digits joined by single hyphens, such as `create-pr`";
     let normal: String = name.trim().nfkc().collect();
     let length = normal.chars().count();
-    if length > MAX_LENGTH {
-        let message = || format!("the name has {length} characters, more than {MAX_LENGTH}");
+    if length > MAX_NAME {
+        let message = || format!("the name has {length} characters, more than {MAX_NAME}");
         report.note(&rule::NAME_TOO_LONG, at, message, "shorten it, and the folder with it");
     }
     if normal.to_lowercase() != normal {

@@ -31,6 +31,16 @@ impl Thresholds {
         }
     }
 
+    /// Returns the minimum confidence of a brief disclosure.
+    pub fn brief_at(self) -> f64 {
+        self.brief_at
+    }
+
+    /// Returns the minimum confidence of a full disclosure.
+    pub fn full_at(self) -> f64 {
+        self.full_at
+    }
+
     /// Returns the level for a confidence. One that equals a threshold gets the higher level, and
     /// NaN gets metadata.
     pub fn level(self, confidence: f64) -> Level {

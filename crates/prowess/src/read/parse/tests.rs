@@ -12,7 +12,10 @@ use proptest::{collection::vec, prelude::*};
 use prowess_frontmatter::{Field, Value, read, split};
 
 use super::{SplitDocument, decode, yaml};
-use crate::finding::{Report, Severity, rule::Profile};
+use crate::{
+    finding::{Report, Severity, rule::Profile},
+    spec::SKILL_FILE,
+};
 
 /// Formats everything but positions, one line for each field; of a scalar's style, only what it
 /// implies.
@@ -97,7 +100,7 @@ fn documents(folder: &Path) -> Vec<PathBuf> {
         }
         if path.is_dir() && !path.is_symlink() {
             found.extend(documents(&path));
-        } else if path.file_name().is_some_and(|it| it.eq_ignore_ascii_case("SKILL.md"))
+        } else if path.file_name().is_some_and(|it| it.eq_ignore_ascii_case(SKILL_FILE))
             && path.is_file()
         {
             found.push(path);

@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::read::source::{Scope, Search};
+use crate::{
+    clients::Preset,
+    read::source::{Scope, Search},
+};
 
 /// A directory to search.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,59 +18,6 @@ pub struct Directory {
     pub optional: bool,
     /// The folders of it that are searched.
     pub search: Search,
-}
-
-/// A named list of directories.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Preset {
-    /// The name.
-    pub name: &'static str,
-    /// Its directories, in order of precedence; those below `~` are the user's.
-    pub directories: &'static [&'static str],
-}
-
-/// The preset of every directory of every client, in this project and of this user. Which these are
-/// depends on where the host runs: see [`Surroundings::here`](crate::Surroundings::here).
-pub const HERE: &str = "here";
-
-/// All presets: where the clients of the ecosystem keep their skills.
-pub const PRESETS: &[Preset] = &[
-    Preset { name: HERE, directories: &[] },
-    Preset {
-        name: "agents",
-        directories: &[".agents/skills", "~/.agents/skills", "~/.config/agents/skills"],
-    },
-    Preset { name: "aiq", directories: &["~/.aiqconfig/skills"] },
-    Preset { name: "claude", directories: &[".claude/skills", "~/.claude/skills"] },
-    Preset {
-        name: "cline",
-        directories: &[".cline/skills", ".clinerules/skills", "~/.cline/skills"],
-    },
-    Preset { name: "codex", directories: &[".codex/skills", "~/.codex/skills"] },
-    Preset { name: "copilot", directories: &[".github/skills", "~/.copilot/skills"] },
-    Preset { name: "cursor", directories: &[".cursor/skills", "~/.cursor/skills"] },
-    Preset {
-        name: "deepagents",
-        directories: &[".deepagents/skills", "~/.deepagents/agent/skills"],
-    },
-    Preset { name: "gemini", directories: &[".gemini/skills", "~/.gemini/skills"] },
-    Preset { name: "goose", directories: &[".goose/skills", "~/.config/goose/skills"] },
-    Preset { name: "lango", directories: &["~/.lango/skills"] },
-    Preset { name: "openclaw", directories: &["skills", "~/.openclaw/skills"] },
-    Preset {
-        name: "opencode",
-        directories: &[".opencode/skills", ".opencode/skill", "~/.config/opencode/skills"],
-    },
-    Preset { name: "openhands", directories: &[".openhands/skills", "~/.openhands/skills"] },
-    Preset { name: "pi", directories: &[".pi/skills", "~/.pi/agent/skills"] },
-    Preset { name: "roo", directories: &[".roo/skills", "~/.roo/skills"] },
-    Preset { name: "sisu", directories: &[".sisu/skills", "~/.sisu/skills"] },
-    Preset { name: "windsurf", directories: &[".windsurf/skills", "~/.codeium/windsurf/skills"] },
-];
-
-/// Finds a preset by its name.
-pub fn preset(name: &str) -> Option<&'static Preset> {
-    PRESETS.iter().find(|it| it.name == name)
 }
 
 impl Directory {

@@ -30,6 +30,7 @@ use super::{
 use crate::{
     finding::{Finding, Severity, rule},
     read::source::{Directory, Resource, Scope},
+    spec::SKILL_FILE,
 };
 
 /// The number of bytes of a `SKILL.md` that are read. Of 41,124 real frontmatters two are longer.
@@ -115,7 +116,7 @@ impl Folder {
     /// skills. Also returns where links from there may lead: from a single skill to its neighbours
     /// too.
     pub(crate) fn resolve_checked(path: &Path) -> io::Result<(PathBuf, PathBuf)> {
-        let is_document = |it: &std::ffi::OsStr| it.eq_ignore_ascii_case("SKILL.md");
+        let is_document = |it: &std::ffi::OsStr| it.eq_ignore_ascii_case(SKILL_FILE);
         let folder = match std::fs::metadata(path)?.is_dir() {
             true => path,
             false if path.file_name().is_some_and(is_document) => {
@@ -260,7 +261,7 @@ impl Folder {
                 return Ok((what, false));
             }
         };
-        if &*entry.name != "SKILL.md" {
+        if &*entry.name != SKILL_FILE {
             let message =
                 "the file is not called exactly `SKILL.md`; some clients will not find it";
             let hint = "rename it to `SKILL.md`";
@@ -332,21 +333,21 @@ impl Folder {
         let path = self.path.join(folder);
         self.watch(&path, &path);
         let mark = seen.is_some().then(|| self.mark(folder.to_str()?)).flatten();
-        let file = open_beneath(&self.directory, &folder.join("SKILL.md"), FILE).ok()?;
+        let file = open_beneath(&self.directory, &folder.join(SKILL_FILE), FILE).ok()?;
         let head = Head::of(&file, None, limits).ok()?;
         if let Some(seen) = seen {
             seen.is_more = mark.is_none();
             seen.marks.extend(mark.map(|it| ("".into(), it)));
-            seen.marks.push(("SKILL.md".into(), head.mark));
+            seen.marks.push((SKILL_FILE.into(), head.mark));
         }
-        let path = joined(&self.path, folder, "SKILL.md");
-        Some(self.found_skill(folder, "SKILL.md", path, None, head, None))
+        let path = joined(&self.path, folder, SKILL_FILE);
+        Some(self.found_skill(folder, SKILL_FILE, path, None, head, None))
     }
 
     /// Returns the paths of the skill in a folder that is not a link.
     pub(crate) fn at(&self, folder: &Path) -> At {
-        let path: Arc<Path> = joined(&self.path, folder, "SKILL.md").into();
-        let real = Some(self.real_of(&path, folder, "SKILL.md"));
+        let path: Arc<Path> = joined(&self.path, folder, SKILL_FILE).into();
+        let real = Some(self.real_of(&path, folder, SKILL_FILE));
         At { path, real, linked: false }
     }
 
@@ -507,10 +508,10 @@ fn joined(root: &Path, folder: &Path, name: &str) -> PathBuf {
 
 /// Returns the index of the `SKILL.md`: the exact name before any other spelling.
 pub(super) fn document(names: &[FolderEntry]) -> Option<usize> {
-    let exact = names.iter().position(|it| &*it.name == "SKILL.md");
+    let exact = names.iter().position(|it| &*it.name == SKILL_FILE);
     exact.or_else(|| {
         let spelt =
-            names.iter().enumerate().filter(|it| it.1.name.eq_ignore_ascii_case("SKILL.md"));
+            names.iter().enumerate().filter(|it| it.1.name.eq_ignore_ascii_case(SKILL_FILE));
         spelt.min_by(|a, b| a.1.name.cmp(&b.1.name)).map(|it| it.0)
     })
 }

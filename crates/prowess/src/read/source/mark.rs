@@ -4,6 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::Stat;
 
+use crate::spec::SKILL_FILE;
+
 /// The identity and state of a file or folder. The system sets `changed` at every change of
 /// content, name or permissions, whatever time the file is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,7 +34,7 @@ pub(crate) struct VisitMarks {
 impl VisitMarks {
     /// Returns the mark of the `SKILL.md`.
     pub(crate) fn document(&self) -> Option<&Mark> {
-        self.marks.iter().find(|it| it.0.eq_ignore_ascii_case("SKILL.md")).map(|it| &it.1)
+        self.marks.iter().find(|it| it.0.eq_ignore_ascii_case(SKILL_FILE)).map(|it| &it.1)
     }
 }
 

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     finding::Finding,
     read::source::{Resource, ResourceKind, Scope},
+    spec::SKILL_FILE,
 };
 
 /// Skills in memory: paths such as `create-pr/SKILL.md`, each with its bytes.
@@ -62,7 +63,7 @@ impl Source for Memory {
     }
 
     fn visit(&self, folder: &Path, limits: &SizeLimits, listing: Listing) -> Visit {
-        let Some((_, head)) = self.inside(folder).find(|it| it.0 == "SKILL.md") else {
+        let Some((_, head)) = self.inside(folder).find(|it| it.0 == SKILL_FILE) else {
             let names =
                 self.inside(folder).filter_map(|(path, _)| path.split_once('/')).map(|it| it.0);
             let mut folders: Vec<PathBuf> =
@@ -74,7 +75,7 @@ impl Source for Memory {
                 findings: Vec::new(),
             };
         };
-        let path: Arc<Path> = self.name.join(folder).join("SKILL.md").into();
+        let path: Arc<Path> = self.name.join(folder).join(SKILL_FILE).into();
         let (resources, findings) = match listing {
             Listing::AtOnce => {
                 let (resources, findings) = self.resources(&path, limits);
@@ -85,7 +86,7 @@ impl Source for Memory {
         let size = head.len() as u64;
         let head = head.to_vec();
         let is_omitted =
-            |it: &(&str, &[u8])| it.0 != "SKILL.md" && it.1.len() as u64 > limits.max_file_size;
+            |it: &(&str, &[u8])| it.0 != SKILL_FILE && it.1.len() as u64 > limits.max_file_size;
         let omitted = match listing {
             Listing::AtOnce => {
                 self.inside(folder).filter(is_omitted).map(|it| it.1.len() as u64).sum()
@@ -104,7 +105,7 @@ impl Source for Memory {
         let folder = path.strip_prefix(&self.name).ok().and_then(Path::parent);
         for (inside, bytes) in folder.into_iter().flat_map(|it| self.inside(it)) {
             let (size, limit) = (bytes.len() as u64, limits.max_file_size);
-            if inside == "SKILL.md" {
+            if inside == SKILL_FILE {
                 continue;
             }
             if size > limit {

@@ -7,7 +7,7 @@ use std::{
     io::Read as _,
     path::{Path, PathBuf},
     sync::{
-        Mutex, PoisonError,
+        Mutex,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -19,7 +19,7 @@ use super::{
     open::{Entries, FILE, open_file},
     trouble::Trouble,
 };
-use crate::clients::CLIENTS;
+use crate::{clients::CLIENTS, lock::lock, spec::SKILL_FILE};
 
 /// Folders that never contain skills.
 const NEVER: &[&str] =
@@ -73,7 +73,7 @@ impl Repository {
     pub(super) fn enter(&self, folder: &Path, entries: &Entries) {
         let is_file = |it: FileType| matches!(it, FileType::RegularFile | FileType::Unknown);
         let mut names = entries.names.iter();
-        let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inside = lock(&self.inside);
         inside.remove(folder);
         if !names.any(|it| &*it.name == ".gitignore" && is_file(it.kind)) {
             return;
@@ -102,7 +102,7 @@ impl Repository {
 
     /// Whether git ignores a folder: the nearest file with a matching pattern decides.
     fn ignores(&self, path: &Path) -> bool {
-        let inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        let inside = lock(&self.inside);
         let mut folders = path.ancestors().skip(1);
         let matched = folders.find_map(|folder| {
             let within = path.strip_prefix(folder).ok()?;
@@ -130,7 +130,7 @@ pub(super) fn is_link_of_note(root: &Path, folder: &Path, trouble: &Trouble) -> 
     let folder = root.join(folder);
     let is_among_skills = || folder.iter().rev().take(2).any(|it| is_skills(Some(it)));
     match trouble {
-        Trouble::Escapes(real) => is_among_skills() || real.join("SKILL.md").is_file(),
+        Trouble::Escapes(real) => is_among_skills() || real.join(SKILL_FILE).is_file(),
         Trouble::Circle => is_among_skills(),
         Trouble::Io(error) => error.kind() != std::io::ErrorKind::NotFound || is_among_skills(),
         _ => true,

@@ -18,6 +18,7 @@ use super::{
 use crate::{
     finding::{Finding, Severity, rule},
     read::source::{Resource, ResourceKind},
+    spec::SKILL_FILE,
 };
 
 /// Lists the files of a skill, sorted by path, and sums the bytes of those that are too large;
@@ -225,7 +226,7 @@ impl Walk<'_> {
 
 /// Returns the folder of the skill that a real path is, or is inside; `None` if there is none.
 pub fn skill_of(path: &Path) -> Option<&Path> {
-    path.ancestors().find(|it| it.join("SKILL.md").is_file())
+    path.ancestors().find(|it| it.join(SKILL_FILE).is_file())
 }
 
 /// Whether a file is text, if its extension tells.

@@ -9,7 +9,7 @@ use std::{
     mem::MaybeUninit,
     os::{fd::OwnedFd, unix::ffi::OsStrExt as _},
     path::{Component, Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
     time::{Duration, Instant},
 };
 
@@ -20,6 +20,7 @@ use rustix::{
 };
 
 use super::{TouchedFolders, WatchEvent};
+use crate::lock::lock;
 
 /// The quiet period before a change is reported, so that one visit sees all that belongs together.
 const QUIET: Duration = Duration::from_millis(100);
@@ -277,7 +278,7 @@ impl Watcher {
     }
 
     fn watched(&self) -> MutexGuard<'_, WatchTable> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.watched)
     }
 }
 

@@ -1,37 +1,25 @@
 //! Redacts secrets in settings.
 
+use prowess::SettingsFormat;
 use prowess_agent::mask;
 
-use super::client::Format;
+use crate::secret_name;
 
 /// The replacement of a secret.
 const MASK: &str = "[masked]";
 /// Tables whose values may all be secrets.
 const TABLES: &[&str] =
     &["env", "envs", "environment", "headers", "http_headers", "requestheaders"];
-/// Parts of names of secrets, without separators.
-const NAMES: &[&str] = &[
-    "token",
-    "secret",
-    "password",
-    "passwd",
-    "apikey",
-    "accesskey",
-    "privatekey",
-    "authorization",
-    "credential",
-    "cookie",
-];
 /// Endings of names that give the place of a secret, not the secret.
 const PLACES: &[&str] = &["file", "path", "dir", "url", "envvar"];
 
 /// Redacts the secrets in settings, line by line: everything below `env` and headers, values with
 /// names like `token`, and values that look like a secret.
-pub(super) fn redact(text: &str, format: Format) -> String {
+pub(super) fn redact(text: &str, format: SettingsFormat) -> String {
     match format {
-        Format::Json => flow(text, Frame::default()),
-        Format::Toml => toml(text),
-        Format::Yaml => yaml(text),
+        SettingsFormat::Json => flow(text, Frame::default()),
+        SettingsFormat::Toml => toml(text),
+        SettingsFormat::Yaml => yaml(text),
     }
 }
 
@@ -201,9 +189,8 @@ fn is_table(name: &str) -> bool {
 
 /// Returns whether a name is that of a secret.
 fn is_secret(name: &str) -> bool {
-    let plain: String = name.chars().filter(|it| it.is_alphanumeric()).collect();
-    let plain = plain.to_ascii_lowercase();
-    NAMES.iter().any(|it| plain.contains(it)) && !PLACES.iter().any(|it| plain.ends_with(it))
+    let plain = secret_name::plain(name);
+    secret_name::is_secret(&plain) && !PLACES.iter().any(|it| plain.ends_with(it))
 }
 
 #[cfg(test)]
@@ -214,22 +201,22 @@ mod tests {
     fn secrets_are_hidden_and_all_else_stays() {
         for (format, text, shown) in [
             (
-                Format::Json,
+                SettingsFormat::Json,
                 r#"{"mcpServers":{"a":{"command":"x","env":{"TOKEN":"s3cret","N":1},"args":["--api-key","s3cret","--token=s3cret","--port=1"]}},"n":"x"}"#,
                 r#"{"mcpServers":{"a":{"command":"x","env":{"TOKEN":"[masked]","N":[masked]},"args":["--api-key","[masked]","--token=[masked]","--port=1"]}},"n":"x"}"#,
             ),
             (
-                Format::Json,
+                SettingsFormat::Json,
                 "{\"oauth\": {\"accessToken\": \"a\\\"b\", \"list\": [\"x\"]}, // TOKEN\n \"token_file\": \"f\"}",
                 "{\"oauth\": {\"accessToken\": \"[masked]\", \"list\": [\"x\"]}, // TOKEN\n \"token_file\": \"f\"}",
             ),
             (
-                Format::Toml,
+                SettingsFormat::Toml,
                 "[a.env]\nX = \"s3cret\"\n[b]\nkey = 'k'\nenv = { A = \"s3cret\" }\ntoken = \"s3cret\"\n",
                 "[a.env]\nX = \"[masked]\"\n[b]\nkey = 'k'\nenv = { A = \"[masked]\" }\ntoken = \"[masked]\"\n",
             ),
             (
-                Format::Yaml,
+                SettingsFormat::Yaml,
                 "a:\n  envs:\n    X: s3cret\n    Y: |\n      s3cret\n  cmd: x\n  env: {A: s3cret}\n  token: s3cret\n",
                 "a:\n  envs:\n    X: [masked]\n    Y: |\n      [masked]\n  cmd: x\n  env: {A: [masked]}\n  token: [masked]\n",
             ),
@@ -237,7 +224,7 @@ mod tests {
             assert_eq!(redact(text, format), shown);
         }
         for text in ["{\"a", "}]}", "{'x': \\", "[[[{", "\"", "// x"] {
-            for format in [Format::Json, Format::Toml, Format::Yaml] {
+            for format in [SettingsFormat::Json, SettingsFormat::Toml, SettingsFormat::Yaml] {
                 redact(text, format);
             }
         }

@@ -1,0 +1,56 @@
+//! A walk through directories.
+
+use std::{collections::VecDeque, path::PathBuf};
+
+/// How many directories are looked into, where nothing else is said.
+pub(super) const DIRECTORIES: usize = 50_000;
+
+/// A walk through directories and what is below them, the nearest first.
+#[derive(Debug)]
+pub(super) struct DirectoryWalk {
+    open: VecDeque<PathBuf>,
+    left: usize,
+}
+
+impl DirectoryWalk {
+    /// Starts in these directories, for so many in all.
+    pub(super) fn new(roots: impl IntoIterator<Item = PathBuf>, most: usize) -> Self {
+        Self { open: roots.into_iter().collect(), left: most }
+    }
+
+    /// The next directory to look into; none after the last, or after as many as are allowed.
+    pub(super) fn next_directory(&mut self) -> Option<PathBuf> {
+        self.left = self.left.checked_sub(1)?;
+        self.open.pop_front()
+    }
+
+    /// Adds a directory that was found on the way.
+    pub(super) fn enter(&mut self, directory: PathBuf) {
+        self.open.push_back(directory);
+    }
+
+    /// The first directory that was not looked into.
+    pub(super) fn unseen(self) -> Option<PathBuf> {
+        self.open.into_iter().next()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_directories_come_first_and_what_is_left_is_named() {
+        let mut walk = DirectoryWalk::new(["a", "b"].map(PathBuf::from), 3);
+        let mut seen = Vec::new();
+        while let Some(directory) = walk.next_directory() {
+            walk.enter(directory.join("x"));
+            seen.push(directory);
+        }
+        assert_eq!(seen, ["a", "b", "a/x"].map(PathBuf::from));
+        assert_eq!(walk.unseen(), Some(PathBuf::from("b/x")));
+        let mut walk = DirectoryWalk::new([PathBuf::from("a")], 9);
+        while walk.next_directory().is_some() {}
+        assert_eq!(walk.unseen(), None);
+    }
+}
