@@ -180,7 +180,7 @@ impl Conversation {
         if let Some(servers) = self.stack.servers.clone() {
             self.wait(async move { servers.close().await });
         }
-        self.stack.authorizer.records.faults().iter().for_each(|it| printer.warning(it));
+        self.stack.authorizer.take_warnings().iter().for_each(|it| printer.warning(it));
     }
 
     /// Ends it: the last spans are sent, unless somebody has enough, and what could not be recorded
@@ -193,7 +193,7 @@ impl Conversation {
         {
             printer.warning(&error);
         }
-        self.stack.authorizer.records.faults().iter().for_each(|it| printer.warning(it));
+        self.stack.authorizer.take_warnings().iter().for_each(|it| printer.warning(it));
         // Whoever interrupts a question is not going to answer it.
         self.runtime.shutdown_background();
     }

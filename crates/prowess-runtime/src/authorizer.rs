@@ -12,20 +12,23 @@ use prowess_sandbox::{SandboxLevel, ScriptConnection};
 
 use crate::{
     active::Active,
+    approval_store::{Approval, ApprovalKey, ApprovalKind, ApprovalStore},
     approver::{Approver, ApproverReply, Coverage, Question},
+    audit_log::{AuditEntry, AuditLog},
     change::{FileChange, FileState},
     commands::{self, Plan},
     entry::SkillRecord,
     outcome::Outcome,
     policy::Policy,
     protected::lies_in,
-    records::{Approval, AuditEntry, Key, Kind, Records, now},
     refusal::Refusal,
     remote_skill::{RemoteFile, RemoteSkill},
     ruling::{ActionRequest, Ground, Ruling},
     skill_folder::SkillFolder,
     subject::{Subject, file_difference, shortened},
+    timestamp::timestamp,
     tool::Action,
+    warnings::Warnings,
 };
 
 /// Decides whether a wish comes true, and records what was decided.
@@ -35,11 +38,46 @@ pub struct Authorizer {
     pub policy: Policy,
     /// Who is asked.
     pub approver: Arc<dyn Approver>,
-    /// What was decided before.
-    pub records: Records,
+    /// The approvals that people have given.
+    pub approvals: ApprovalStore,
+    /// The log of every decision.
+    pub audit: AuditLog,
+    warnings: Warnings,
 }
 
 impl Authorizer {
+    /// An authorizer that forgets its approvals when the program ends, and logs nothing.
+    pub fn new(policy: Policy, approver: Arc<dyn Approver>) -> Self {
+        Self {
+            policy,
+            approver,
+            approvals: ApprovalStore::in_memory(),
+            audit: AuditLog::disabled(),
+            warnings: Warnings::default(),
+        }
+    }
+
+    /// Saves the approvals and the audit log in a directory.
+    #[must_use]
+    pub fn with_state(self, directory: impl Into<PathBuf>) -> Self {
+        let directory = directory.into();
+        let approvals = ApprovalStore::at(directory.clone());
+        Self { approvals, audit: AuditLog::at(directory), ..self }
+    }
+
+    /// Adds a warning for the person who runs the program.
+    pub fn warn(&self, text: impl Into<String>) {
+        self.warnings.add(text.into());
+    }
+
+    /// Removes and returns all warnings: those of the approvals and of the audit log, then others.
+    pub fn take_warnings(&self) -> Vec<String> {
+        let mut warnings = self.approvals.take_warnings();
+        warnings.extend(self.audit.take_warnings());
+        warnings.extend(self.warnings.take());
+        warnings
+    }
+
     /// Lets a wish pass, or says why not and what to do about it. Whoever is let pass does at once
     /// what was wished, and nothing else. Returns what has changed since it was approved, where
     /// somebody has agreed to that.
@@ -77,7 +115,7 @@ impl Authorizer {
             Ruling::Ask(ground) => (ground, true),
             Ruling::AskIfChanged => (Ground::Setting, false),
         };
-        let old = self.records.approved(&self.key(requested));
+        let old = self.approvals.approved(&self.key(requested));
         // The files of what is only told are not looked at, unless somebody has to agree.
         if !asks && old.is_none() && requested.action.only_looks() {
             return self.allow(requested, None, ground.as_str());
@@ -111,16 +149,16 @@ impl Authorizer {
         subject: Subject,
         ground: Ground,
     ) -> Result<AuthorizedAction, Box<Outcome>> {
-        let _turn = self.records.turn.lock().await;
-        let old = self.records.approved(&self.key(requested));
+        let _turn = self.approvals.turn.lock().await;
+        let old = self.approvals.approved(&self.key(requested));
         let is_approved = old.as_ref().is_some_and(|it| it.digest == subject.digest);
         let is_covered =
-            ground == Ground::Writes && self.records.is_approved_for_session(&every_write());
+            ground == Ground::Writes && self.approvals.is_approved_for_session(&every_write());
         if is_approved || is_covered {
             let passed = self.allow(requested, Some(&subject), "approval")?;
             return Ok(AuthorizedAction { is_agreed: is_personal(ground), ..passed });
         }
-        if self.records.is_refused_for_session(&self.key(requested), &subject) {
+        if self.approvals.is_refused_for_session(&self.key(requested), &subject) {
             let message = format!("approval to {} was not given", what(requested.action));
             let hint =
                 "you have said no to this; you will be asked again in the next session".to_owned();
@@ -138,8 +176,9 @@ impl Authorizer {
     /// logged.
     pub(crate) fn keeps_secret(&self, tool: &str, path: &Path) -> bool {
         let action = Action::Read(path.to_owned());
-        let key = Key::of(&ActionRequest { tool, action: &action, active: &[], given: None });
-        self.policy.keeps_secret(tool, path) && self.records.approved(&key).is_none()
+        let key =
+            ApprovalKey::of(&ActionRequest { tool, action: &action, active: &[], given: None });
+        self.policy.keeps_secret(tool, path) && self.approvals.approved(&key).is_none()
     }
 
     /// Whether the policy lets nobody be told a skill. Nothing is logged.
@@ -191,7 +230,7 @@ impl Authorizer {
         let undisclosed = |skill: &Skill| {
             // Of most skills no file has to be looked at.
             let told = self.told(skill, |key| {
-                let book = book.get_or_init(|| self.records.all());
+                let book = book.get_or_init(|| self.approvals.all());
                 Some(book.iter().rfind(|it| it.key == *key)?.subject.digest.clone())
             });
             if matches!(told, DisclosureRule::Always)
@@ -208,10 +247,14 @@ impl Authorizer {
 
     /// Whether a skill is told to whoever wants it: nobody has to be asked. Nothing is logged.
     pub fn can_disclose(&self, skill: &Skill) -> bool {
-        self.told(skill, |key| Some(self.records.approved(key)?.digest)).holds(skill)
+        self.told(skill, |key| Some(self.approvals.approved(key)?.digest)).holds(skill)
     }
 
-    fn told(&self, skill: &Skill, approved: impl FnOnce(&Key) -> Option<String>) -> DisclosureRule {
+    fn told(
+        &self,
+        skill: &Skill,
+        approved: impl FnOnce(&ApprovalKey) -> Option<String>,
+    ) -> DisclosureRule {
         let action = telling(skill);
         let unless = match self.ruling(&action) {
             Ruling::Allow(_) => return DisclosureRule::Always,
@@ -219,7 +262,7 @@ impl Authorizer {
             Ruling::Ask(_) => DisclosureRule::Never,
             Ruling::AskIfChanged => DisclosureRule::Always,
         };
-        let key = Key::of(&wish_to_tell(&action));
+        let key = ApprovalKey::of(&wish_to_tell(&action));
         approved(&key).map_or(unless, DisclosureRule::As)
     }
 
@@ -247,7 +290,7 @@ impl Authorizer {
     /// nobody ever has. Nothing is logged.
     pub fn approves(&self, skill: &RemoteSkill) -> Option<bool> {
         let action = Action::TakeUp(Box::new(skill.clone()));
-        let old = self.records.approved(&Key::of(&wish_to_tell(&action)));
+        let old = self.approvals.approved(&ApprovalKey::of(&wish_to_tell(&action)));
         old.map(|it| it.digest == Subject::offered(skill).digest)
     }
 
@@ -262,7 +305,7 @@ impl Authorizer {
 
     /// Logs that a wish came true with nothing to hold it.
     pub fn note_unsandboxed(&self, requested: &ActionRequest<'_>) {
-        self.records.note(&AuditEntry {
+        self.audit.record(&AuditEntry {
             tool: requested.tool,
             skill: skill(requested),
             digest: skill_subject(requested).as_ref().map(|it| &*it.digest),
@@ -285,7 +328,7 @@ impl Authorizer {
         }
         what.sort_unstable();
         what.dedup();
-        self.records.note(&AuditEntry {
+        self.audit.record(&AuditEntry {
             tool,
             skill,
             what: &format!("connect to {}", what.join(", ")),
@@ -297,14 +340,14 @@ impl Authorizer {
     }
 
     /// What an approval of a wish is found by: with a network by another than without.
-    fn key(&self, requested: &ActionRequest<'_>) -> Key {
-        let key = Key::of(requested);
+    fn key(&self, requested: &ActionRequest<'_>) -> ApprovalKey {
+        let key = ApprovalKey::of(requested);
         let kind = if self.policy.hosts_of(requested.action).is_empty() {
             key.kind
         } else {
-            Kind::Network
+            ApprovalKind::Network
         };
-        Key { kind, ..key }
+        ApprovalKey { kind, ..key }
     }
 
     async fn ask(
@@ -332,7 +375,7 @@ impl Authorizer {
                 if is_agreed
                     && matches!(requested.action, Action::Start { .. } | Action::Connect { .. })
                 {
-                    self.records.refuse_for_session(self.key(requested), subject.clone());
+                    self.approvals.refuse_for_session(self.key(requested), subject.clone());
                 }
                 let refusal =
                     unapproved(requested, &question, &who, self.policy.hosts_of(requested.action));
@@ -347,13 +390,18 @@ impl Authorizer {
                 self.allow(requested, Some(&subject), &who)?;
                 let key =
                     if ground == Ground::Writes { every_write() } else { self.key(requested) };
-                self.records.approve_for_session(Approval { key, when: now(), by: who, subject });
+                self.approvals.approve_for_session(Approval {
+                    key,
+                    when: timestamp(),
+                    by: who,
+                    subject,
+                });
                 Ok(AuthorizedAction { difference, is_agreed })
             }
             ApproverReply::Always => {
                 self.allow(requested, Some(&subject), &who)?;
                 let key = self.key(requested);
-                self.records.approve(Approval { key, when: now(), by: who, subject });
+                self.approvals.approve(Approval { key, when: timestamp(), by: who, subject });
                 Ok(AuthorizedAction { difference, is_agreed })
             }
         }
@@ -405,7 +453,7 @@ impl Authorizer {
         decision: &str,
         by: &str,
     ) {
-        self.records.note(&AuditEntry {
+        self.audit.record(&AuditEntry {
             tool: requested.tool,
             skill: skill(requested),
             digest: subject.map(|it| &*it.digest),
@@ -518,7 +566,7 @@ fn skill_subject(requested: &ActionRequest<'_>) -> Option<Subject> {
     }
 }
 
-impl Key {
+impl ApprovalKey {
     /// What an approval of a wish is found by.
     fn of(requested: &ActionRequest<'_>) -> Self {
         let folder = requested.action.entry().and_then(|it| it.folder.as_ref());
@@ -526,45 +574,47 @@ impl Key {
         let (kind, name, place) = match requested.action {
             // To tell what stands in it is not to run it.
             Action::Disclose(entry) if entry.manifest.kind != Type::Instruction => {
-                (Kind::Call, format!("{TELLER} {}", entry.manifest.name), place)
+                (ApprovalKind::Call, format!("{TELLER} {}", entry.manifest.name), place)
             }
             Action::Execute(entry) | Action::Disclose(entry) => {
-                (Kind::Skill, entry.manifest.name.to_string(), place)
+                (ApprovalKind::Skill, entry.manifest.name.to_string(), place)
             }
             Action::Start { entry, server, .. } => {
-                (Kind::Server, format!("{}/{server}", entry.manifest.name), place)
+                (ApprovalKind::Server, format!("{}/{server}", entry.manifest.name), place)
             }
             Action::Connect { server, file, .. } => {
-                (Kind::Server, server.clone(), file.to_string_lossy().into_owned())
+                (ApprovalKind::Server, server.clone(), file.to_string_lossy().into_owned())
             }
             // The same URI is another skill at another server.
             Action::TakeUp(skill) => {
                 let by = skill.set_by.as_deref().unwrap_or_default();
                 (
-                    Kind::Skill,
+                    ApprovalKind::Skill,
                     format!("{}:{}", skill.server, skill.name),
                     format!("{} {by}", skill.uri),
                 )
             }
             Action::Read(path) | Action::Resource { path, .. } => {
-                (Kind::Read, "read".to_owned(), path.to_string_lossy().into_owned())
+                (ApprovalKind::Read, "read".to_owned(), path.to_string_lossy().into_owned())
             }
             Action::Fetch { method, url, .. } if !is_get(method) => {
-                (Kind::Send, "send".to_owned(), origin(url))
+                (ApprovalKind::Send, "send".to_owned(), origin(url))
             }
             // By whatever tool.
-            Action::Write(change) => {
-                (Kind::Write, "write".to_owned(), change.path.to_string_lossy().into_owned())
-            }
-            action => (Kind::Call, requested.tool.to_owned(), what(action)),
+            Action::Write(change) => (
+                ApprovalKind::Write,
+                "write".to_owned(),
+                change.path.to_string_lossy().into_owned(),
+            ),
+            action => (ApprovalKind::Call, requested.tool.to_owned(), what(action)),
         };
         Self { kind, name, place }
     }
 }
 
 /// What is approved when every file may be written that is not asked about each time.
-fn every_write() -> Key {
-    Key { kind: Kind::Write, name: "session".to_owned(), place: String::new() }
+fn every_write() -> ApprovalKey {
+    ApprovalKey { kind: ApprovalKind::Write, name: "session".to_owned(), place: String::new() }
 }
 
 impl Authorizer {

@@ -5,6 +5,10 @@
 #![warn(missing_docs)]
 
 mod listing;
+mod warnings;
+mod timestamp;
+mod file_lock;
+mod state_directory;
 mod outcome;
 mod secret;
 mod texts;
@@ -38,7 +42,8 @@ mod remote_skill;
 mod tool;
 mod subject;
 mod approver;
-mod records;
+mod audit_log;
+mod approval_store;
 mod trust;
 mod change_history;
 mod commands;
@@ -70,7 +75,9 @@ pub use crate::store::DiskStep;
 pub use crate::tools::ExecuteSql;
 pub use crate::{
     active::Active,
+    approval_store::{ApprovalStore, RememberedApproval, settings_digest},
     approver::{ApproveAll, Approver, ApproverFuture, ApproverReply, Coverage, DenyAll, Question},
+    audit_log::{AuditEntry, AuditLog},
     authorizer::Authorizer,
     change::{FileChange, FileState},
     change_history::{ChangeHistory, ChangeRecord, UndoError},
@@ -99,7 +106,6 @@ pub use crate::{
         PreparedEnvironment, Recipe, RecipeError, Registries, ScriptEnvironments, SkillRecipes,
     },
     provider::SkillProvider,
-    records::{AuditEntry, Records, RememberedApproval, now as timestamp, settings_digest},
     registry::Registry,
     remote_skill::{RemoteFile, RemoteSkill, RemoteSkills},
     retriever::{RetrievedSkill, Retriever},
@@ -119,6 +125,7 @@ pub use crate::{
     },
     strict_json::strict_json,
     texts::{Texts, texts},
+    timestamp::timestamp,
     tool::{Action, CommandPreview, ReadyFuture, Tool, ToolFuture},
     tool_format::{ToolFormat, plain_schema},
     tool_parameters::{ToolParameter, tool_parameters, unknown_parameters},

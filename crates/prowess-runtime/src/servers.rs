@@ -37,13 +37,13 @@ use serde_json::Value;
 use tokio::{task::spawn_blocking, time::timeout};
 
 use crate::{
+    audit_log::AuditEntry,
     authorizer::Authorizer,
     change_history::ChangeHistory,
     entry::SkillRecord,
     environment::InterpreterSearch,
     outcome::{Outcome, OutcomeStatus},
     preparation::EnvironmentStore,
-    records::AuditEntry,
     remote_skill::{RemoteSkill, RemoteSkills},
     ruling::ActionRequest,
     script,
@@ -403,7 +403,7 @@ impl McpLauncher {
                 };
                 if let Some(said) = changes(watch.as_ref(), server, &self.authorizer, &prefix).await
                 {
-                    self.authorizer.records.warn(said);
+                    self.authorizer.warn(said);
                 }
                 return Err(Box::new(outcome));
             }
@@ -564,7 +564,7 @@ impl McpServer {
     }
 
     /// Ends it: it is told so, and killed when it does not listen. Says how it ended. Which files that others act on have
-    /// changed is among the [warnings](crate::Records::faults) of the records then.
+    /// changed is among the [warnings](Authorizer::take_warnings) of the authorizer then.
     pub async fn stop(self) -> Outcome {
         let Self { source, client, running, watch, patience, .. } = self;
         let closed = timeout(patience.stop, client.close()).await;
@@ -573,7 +573,7 @@ impl McpServer {
                 let ended = running.stop(patience.stop).await;
                 let Source { server, authorizer, prefix, .. } = &source;
                 if let Some(said) = changes(watch.as_ref(), server, authorizer, prefix).await {
-                    authorizer.records.warn(said);
+                    authorizer.warn(said);
                 }
                 ended.into()
             }
@@ -610,7 +610,7 @@ async fn changes(
 ) -> Option<String> {
     let said = watch?.report(server).await?;
     let (decision, by) = ("ran", "server");
-    authorizer.records.note(&AuditEntry {
+    authorizer.audit.record(&AuditEntry {
         tool: prefix,
         what: &said,
         decision,

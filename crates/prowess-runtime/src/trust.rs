@@ -11,7 +11,10 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::records::{NO_WAIT, locked, now};
+use crate::{
+    state_directory::{NO_WAIT, lock_directory},
+    timestamp::timestamp,
+};
 
 /// The file with the folders that a person trusts, and those that they do not. Making one touches nothing.
 #[derive(Debug, Clone)]
@@ -76,7 +79,7 @@ impl TrustFile {
             let why = "the path is not UTF-8, so that the answer cannot be kept";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
-        let entry = TrustEntry { path: path.clone(), trusted, since: now() };
+        let entry = TrustEntry { path: path.clone(), trusted, since: timestamp() };
         self.change(|folders| {
             folders.retain(|it| it.path != entry.path);
             folders.push(entry);
@@ -98,7 +101,7 @@ impl TrustFile {
 
     /// Changes the file whole or not at all, while no other process does.
     fn change(&self, change: impl FnOnce(&mut Vec<TrustEntry>)) -> io::Result<()> {
-        let _lock = locked(&self.directory)?;
+        let _lock = lock_directory(&self.directory)?;
         let mut book = self.read()?;
         change(&mut book.folders);
         // A temporary file is readable by its owner alone, and stays so.

@@ -20,8 +20,8 @@ pub struct Places {
     pub from: Option<PathBuf>,
     /// What `~` stands for.
     pub home: Option<PathBuf>,
-    /// The directory of the records in which approvals of projects' files are looked up.
-    pub records: Option<PathBuf>,
+    /// The state directory, in which approvals of projects' files are looked up.
+    pub state: Option<PathBuf>,
 }
 
 /// A file to be read.

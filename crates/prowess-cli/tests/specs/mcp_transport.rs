@@ -18,7 +18,7 @@ use std::{
 
 use prowess_mcp::{Http, HttpServer, ServeOptions, ServerState, SkillServer};
 use prowess_runtime::{
-    Action, Authorizer, Calls, DenyAll, Outcome, Policy, Records, Tool, ToolFuture, Toolbox,
+    Action, Authorizer, Calls, DenyAll, Outcome, Policy, Tool, ToolFuture, Toolbox,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value as Json, json};
@@ -919,11 +919,7 @@ fn few() -> Http {
 }
 
 fn authorizer() -> Arc<Authorizer> {
-    Arc::new(Authorizer {
-        policy: Policy::default(),
-        approver: Arc::new(DenyAll),
-        records: Records::in_memory(),
-    })
+    Arc::new(Authorizer::new(Policy::default(), Arc::new(DenyAll)))
 }
 
 /// A tool that never comes to an end by itself.

@@ -10,7 +10,7 @@ use prowess_agent::{
     ScriptedModel, Session, SkillScore, TokenUsage, ToolLoop, Trace,
 };
 use prowess_runtime::{
-    Action, Authorizer, DenyAll, Journal, Outcome, OutcomeStatus, Policy, Records, Tool, Toolbox,
+    Action, Authorizer, DenyAll, Journal, Outcome, OutcomeStatus, Policy, Tool, Toolbox,
 };
 use serde_json::{Value as Json, json};
 
@@ -120,11 +120,7 @@ impl Middleware for Shows {
 }
 
 fn toolbox() -> Arc<Toolbox> {
-    let authorizer = Authorizer {
-        policy: Policy::default(),
-        approver: Arc::new(DenyAll),
-        records: Records::in_memory(),
-    };
+    let authorizer = Authorizer::new(Policy::default(), Arc::new(DenyAll));
     Arc::new(Toolbox::new(Arc::new(authorizer)).with(Arc::new(Look)))
 }
 

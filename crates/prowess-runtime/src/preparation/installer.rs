@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     environment::{Ecosystem, InterpreterSearch},
-    records::NO_WAIT,
+    state_directory::NO_WAIT,
     subject::hex,
 };
 

@@ -7,7 +7,7 @@ use std::{
     collections::BTreeSet,
     ffi::{OsStr, OsString},
     fmt,
-    fs::{File, TryLockError},
+    fs::File,
     io::{self, Write as _},
     os::{
         fd::{AsFd as _, BorrowedFd},
@@ -17,8 +17,6 @@ use std::{
         },
     },
     path::{Path, PathBuf},
-    sync::mpsc,
-    thread,
     time::Duration,
 };
 
@@ -31,6 +29,7 @@ use rustix::{
 use sha2::{Digest as _, Sha256};
 
 use super::{Files, StateAfter, StoreError, WriteFailure};
+use crate::file_lock::lock_within;
 
 /// A call that changes the disk, or brings a change to it.
 #[doc(hidden)]
@@ -88,7 +87,7 @@ impl<'s> LockedDirectory<'s> {
         let root = Root::open(path).map_err(|error| unusable(path, error))?;
         let busy = || StoreError::Busy { path: path.to_owned(), waited: patience };
         let own = match state.and_then(|it| own_lock(it, root.path()).ok()) {
-            Some(own) => Some(wait(own, patience).map_err(failed)?.ok_or_else(busy)?),
+            Some(own) => Some(lock_within(own, patience).map_err(failed)?.ok_or_else(busy)?),
             None => None,
         };
         // On the directory itself there is no file that could be deleted while it is held, and none is
@@ -97,8 +96,8 @@ impl<'s> LockedDirectory<'s> {
         let lock = rustix::fs::openat(root.as_fd(), ".", flags, Mode::empty());
         let lock = lock.map_err(|errno| failed(errno.into()))?.into();
         let lock = match &own {
-            None => Some(wait(lock, patience).map_err(failed)?.ok_or_else(busy)?),
-            Some(_) => wait(lock, patience.min(COURTESY)).map_err(failed)?,
+            None => Some(lock_within(lock, patience).map_err(failed)?.ok_or_else(busy)?),
+            Some(_) => lock_within(lock, patience.min(COURTESY)).map_err(failed)?,
         };
         let may_sweep = lock.is_some();
         let locked = Self { root, steps, _locks: [own, lock] };
@@ -297,20 +296,6 @@ fn own_lock(state: &Path, directory: &Path) -> io::Result<File> {
         true => Ok(file),
         false => Err(io::ErrorKind::PermissionDenied.into()),
     }
-}
-
-/// Waits for the lock on a file; nothing when others hold it for too long.
-fn wait(file: File, patience: Duration) -> io::Result<Option<File>> {
-    match file.try_lock() {
-        Ok(()) => return Ok(Some(file)),
-        Err(TryLockError::Error(error)) => return Err(error),
-        Err(TryLockError::WouldBlock) => {}
-    }
-    // Whoever asks the system to wait has its turn; whoever asks again and again may never. When
-    // nobody listens any more, the lock is let go as soon as it is there.
-    let (sender, receiver) = mpsc::channel();
-    thread::Builder::new().spawn(move || sender.send(file.lock().map(|()| file)))?;
-    receiver.recv_timeout(patience).ok().transpose()
 }
 
 /// Makes a directory of the host's own and those above it, and brings them to the disk.

@@ -13,8 +13,8 @@ use std::{
 use prowess::{Library, LiveLibrary};
 use prowess_runtime::{
     Action, ActionRequest, ApproveAll, Approver, Authorizer, DenyAll, ExecutionRequest, Executor,
-    Intent, Launcher, Manager, Outcome, OutcomeStatus, Policy, Records, RunLimits, Sandbox,
-    SandboxLevel, Script, SkillProvider, SkillRecord, ToolCall, ToolResult, Toolbox, skill_tools,
+    Intent, Launcher, Manager, Outcome, OutcomeStatus, Policy, RunLimits, Sandbox, SandboxLevel,
+    Script, SkillProvider, SkillRecord, ToolCall, ToolResult, Toolbox, skill_tools,
 };
 use serde_json::{Map, Value as Json, json};
 
@@ -37,11 +37,7 @@ fn executor(program: &str) -> Executor {
 }
 
 fn manager(provider: Arc<dyn SkillProvider>, approver: impl Approver + 'static) -> Manager {
-    let authorizer = Authorizer {
-        policy: Policy::default(),
-        approver: Arc::new(approver),
-        records: Records::in_memory(),
-    };
+    let authorizer = Authorizer::new(Policy::default(), Arc::new(approver));
     Manager::new(provider, executor(env!("CARGO_BIN_EXE_prowess-launcher")), Arc::new(authorizer))
 }
 
@@ -111,10 +107,8 @@ mod a_script_runs_among_the_files_that_were_approved {
         let text = "---\nname: one\ndescription: a\ntype: script\nrequires_approval: true\n---\n\n\
                     ```sh\nsh \"$SKILL_DIR/helper.sh\"\n```\n";
         let world = World::new().document("one", text).file("skills/one/helper.sh", GOOD);
-        let authorizer = |approver: Arc<dyn Approver>| Authorizer {
-            policy: Policy::default(),
-            approver,
-            records: Records::at(world.path("state")),
+        let authorizer = |approver: Arc<dyn Approver>| {
+            Authorizer::new(Policy::default(), approver).with_state(world.path("state"))
         };
         let library = Arc::new(world.load());
         let yes = authorizer(Arc::new(ApproveAll));

@@ -1,51 +1,46 @@
-//! What was decided: approvals that hold, and a log of every decision.
+//! The approvals: those of the session, and those that are remembered in a directory of the host.
 //!
-//! Both lie in a directory of the host, readable by its owner alone. Nothing that cannot be read is
-//! taken for an approval.
-
-mod audit;
-mod time;
+//! The file is readable by its owner alone. One that cannot be read approves nothing.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    fs::{self, OpenOptions},
     io::{self, Read as _},
-    os::unix::fs::{
-        DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-    },
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
-    thread,
-    time::{Duration, Instant, SystemTime},
 };
 
 use prowess_sandbox::Root;
 use serde::{Deserialize, Serialize};
 
-use crate::subject::Subject;
+use crate::{
+    audit_log::{AuditEntry, AuditLog},
+    state_directory::{NO_WAIT, is_own, lock_directory},
+    subject::Subject,
+    timestamp::timestamp,
+    warnings::Warnings,
+};
 
-pub use self::audit::AuditEntry;
-
-/// What was decided. Making one touches nothing.
+/// The approvals that people have given. Making a store touches nothing.
 #[derive(Debug, Default)]
-pub struct Records {
+pub struct ApprovalStore {
     directory: Option<PathBuf>,
+    /// The remembered approvals of a store without a directory.
     memory: Mutex<Vec<Approval>>,
-    /// What was approved for as long as the program runs.
+    /// The approvals that end with the program.
     session: Mutex<Vec<Approval>>,
-    /// What somebody has said no to, as long as the program runs.
-    refused: Mutex<Vec<(Key, Subject)>>,
-    /// Held by whoever asks somebody, so that nobody is asked two things at once.
+    /// The refusals that end with the program.
+    refused: Mutex<Vec<(ApprovalKey, Subject)>>,
+    /// Locked while a person is asked, so that nobody is asked two things at once.
     pub(crate) turn: tokio::sync::Mutex<()>,
-    faults: Mutex<Vec<String>>,
-    /// What stands in no log.
-    secrets: Vec<String>,
+    warnings: Warnings,
 }
 
 /// Something that was approved, and what exactly.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Approval {
     #[serde(flatten)]
-    pub(crate) key: Key,
+    pub(crate) key: ApprovalKey,
     /// When it was approved.
     pub(crate) when: String,
     /// Who approved it.
@@ -77,9 +72,9 @@ pub struct RememberedApproval {
 
 /// What an approval is found by.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Key {
+pub(crate) struct ApprovalKey {
     /// What kind of thing it is.
-    pub(crate) kind: Kind,
+    pub(crate) kind: ApprovalKind,
     /// Its name: of a skill, of a server behind that of its skill, or of the tool.
     pub(crate) name: String,
     /// The folder of a skill, or what is called for.
@@ -89,7 +84,7 @@ pub(crate) struct Key {
 /// What can be approved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Kind {
+pub(crate) enum ApprovalKind {
     Skill,
     Server,
     Call,
@@ -106,7 +101,7 @@ pub(crate) enum Kind {
     Environment,
 }
 
-impl Kind {
+impl ApprovalKind {
     fn as_str(self) -> &'static str {
         match self {
             Self::Skill => "skill",
@@ -124,7 +119,7 @@ impl Kind {
 
 impl Approval {
     fn remembered(&self) -> RememberedApproval {
-        let Self { key: Key { kind, name, place }, when, by, subject } = self;
+        let Self { key: ApprovalKey { kind, name, place }, when, by, subject } = self;
         let words = [kind.as_str(), name, place].map(str::as_bytes);
         RememberedApproval {
             id: Subject::of_words(words).digest.chars().take(ID).collect(),
@@ -138,16 +133,16 @@ impl Approval {
     }
 }
 
-impl Key {
+impl ApprovalKey {
     #[cfg(feature = "http")]
     fn of_environment(name: &str, key: &str) -> Self {
-        Self { kind: Kind::Environment, name: name.to_owned(), place: key.to_owned() }
+        Self { kind: ApprovalKind::Environment, name: name.to_owned(), place: key.to_owned() }
     }
 
     fn of_settings(file: &Path) -> Self {
         let place = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
         let place = place.to_string_lossy().into_owned();
-        Self { kind: Kind::Settings, name: "settings".to_owned(), place }
+        Self { kind: ApprovalKind::Settings, name: "settings".to_owned(), place }
     }
 }
 
@@ -158,7 +153,7 @@ pub fn settings_digest(bytes: &[u8]) -> String {
 
 /// The file of approvals.
 #[derive(Default, Serialize, Deserialize)]
-struct Book {
+struct ApprovalFile {
     approvals: Vec<Approval>,
 }
 
@@ -166,85 +161,53 @@ struct Book {
 #[cfg(feature = "http")]
 const LOCK_FILE: &str = "lock";
 const BOOK: &str = "approvals.json";
-const LOCK: &str = "lock";
 /// How many characters an approval is revoked by.
 const ID: usize = 8;
 /// How many approvals are kept; the oldest go first.
 const APPROVALS: usize = 500;
-/// How long others may keep us from writing.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// How much all of them keep of what was approved, in bytes; the newest keep theirs.
 const TEXTS: usize = 8 * 1024 * 1024;
 /// What a file of approvals can have at the most.
 const BOOK_SIZE: u64 = 64 * 1024 * 1024;
 
-impl Records {
-    /// Records in a directory; it is made when there is something to record.
+impl ApprovalStore {
+    /// A store in a directory, which is created with the first approval.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
         Self { directory: Some(directory.into()), ..Self::default() }
     }
 
-    /// Records that end with the program; nothing is logged.
+    /// A store that ends with the program.
     pub fn in_memory() -> Self {
         Self::default()
     }
 
-    /// The same, and says why nothing is kept.
-    pub fn without(why: impl Into<String>) -> Self {
-        Self { faults: Mutex::new(vec![why.into()]), ..Self::default() }
-    }
-
-    /// Logs none of these, wherever it stands.
-    #[must_use]
-    pub fn masking(self, secrets: Vec<String>) -> Self {
-        Self { secrets, ..self }
-    }
-
-    /// What could not be recorded or read since this was asked last, and what servers have written that others act on, in
-    /// words.
-    pub fn faults(&self) -> Vec<String> {
-        std::mem::take(&mut *lock(&self.faults))
-    }
-
-    /// Has somebody told when they ask for [`faults`](Self::faults).
-    pub(crate) fn warn(&self, text: String) {
-        self.fault(text);
-    }
-
-    /// Logs a decision.
-    pub fn note(&self, note: &AuditEntry<'_>) {
-        let Some(directory) = &self.directory else { return };
-        let mask = |text: String, secret: &String| text.replace(&**secret, "[masked]");
-        let what = self.secrets.iter().fold(note.what.to_owned(), mask);
-        let note = &AuditEntry { what: &what, ..*note };
-        let noted = locked(directory).and_then(|_lock| audit::append(directory, note));
-        if let Err(error) = noted {
-            self.fault(format!("a decision could not be logged: {error}"));
-        }
+    /// Removes and returns the warnings about approvals that could not be read or saved.
+    pub fn take_warnings(&self) -> Vec<String> {
+        self.warnings.take()
     }
 
     /// What was approved under a key, for the session or for good.
-    pub(crate) fn approved(&self, key: &Key) -> Option<Subject> {
+    pub(crate) fn approved(&self, key: &ApprovalKey) -> Option<Subject> {
         let session = lock(&self.session).iter().rfind(|it| it.key == *key).cloned();
         session.map(|it| it.subject).or_else(|| self.approved_for_good(key))
     }
 
     /// Whether something was approved for as long as the program runs.
-    pub(crate) fn is_approved_for_session(&self, key: &Key) -> bool {
+    pub(crate) fn is_approved_for_session(&self, key: &ApprovalKey) -> bool {
         lock(&self.session).iter().any(|it| it.key == *key)
     }
 
     /// Keeps a no as long as the program runs.
-    pub(crate) fn refuse_for_session(&self, key: Key, subject: Subject) {
+    pub(crate) fn refuse_for_session(&self, key: ApprovalKey, subject: Subject) {
         lock(&self.refused).push((key, subject));
     }
 
     /// Whether somebody has said no to exactly this since the program began.
-    pub(crate) fn is_refused_for_session(&self, key: &Key, subject: &Subject) -> bool {
+    pub(crate) fn is_refused_for_session(&self, key: &ApprovalKey, subject: &Subject) -> bool {
         lock(&self.refused).iter().any(|it| it.0 == *key && it.1.digest == subject.digest)
     }
 
-    fn approved_for_good(&self, key: &Key) -> Option<Subject> {
+    fn approved_for_good(&self, key: &ApprovalKey) -> Option<Subject> {
         self.all().into_iter().rfind(|it| it.key == *key).map(|it| it.subject)
     }
 
@@ -259,7 +222,7 @@ impl Records {
             return enter(&mut lock(&self.memory), approval);
         };
         if let Err(error) = self.change(directory, |all| enter(all, approval)) {
-            self.fault(format!("an approval could not be recorded: {error}"));
+            self.warnings.add(format!("an approval could not be recorded: {error}"));
         }
     }
 
@@ -268,11 +231,12 @@ impl Records {
         self.all().iter().map(Approval::remembered).collect()
     }
 
-    /// Takes back the remembered approvals that are meant, and returns them.
+    /// Removes the remembered approvals that are meant, and returns them.
     pub fn revoke(
         &self,
         is_meant: impl Fn(&RememberedApproval) -> bool,
         by: &str,
+        audit: &AuditLog,
     ) -> io::Result<Vec<RememberedApproval>> {
         let mut revoked = Vec::new();
         let mut revoke = |all: &mut Vec<Approval>| {
@@ -291,7 +255,7 @@ impl Records {
         }
         for RememberedApproval { kind, name, place, .. } in &revoked {
             let what = format!("{kind} {name}: {place}");
-            self.note(&AuditEntry {
+            audit.record(&AuditEntry {
                 tool: "approvals",
                 what: &what,
                 decision: "revoked",
@@ -304,7 +268,7 @@ impl Records {
 
     /// Changes the file of approvals, while nobody else does.
     fn change(&self, directory: &Path, change: impl FnOnce(&mut Vec<Approval>)) -> io::Result<()> {
-        let _lock = locked(directory)?;
+        let _lock = lock_directory(directory)?;
         let mut book = self.open(directory)?;
         change(&mut book.approvals);
         let text = serde_json::to_vec_pretty(&book)?;
@@ -315,35 +279,49 @@ impl Records {
     }
 
     /// Records that the file of a project may set what needs approval, as long as its content stays.
-    pub fn approve_settings(&self, file: &Path, digest: &str, by: &str) {
+    pub fn approve_settings(&self, file: &Path, digest: &str, by: &str, audit: &AuditLog) {
         let subject = Subject { digest: digest.to_owned(), ..Subject::default() };
-        let key = Key::of_settings(file);
+        let key = ApprovalKey::of_settings(file);
         let what = format!("accept the commands and hosts of {}", key.place);
         let (tool, digest, decision) = ("config", Some(digest), "allowed");
-        self.note(&AuditEntry { tool, digest, what: &what, decision, by, ..AuditEntry::default() });
-        self.approve(Approval { key, when: now(), by: by.to_owned(), subject });
+        audit.record(&AuditEntry {
+            tool,
+            digest,
+            what: &what,
+            decision,
+            by,
+            ..AuditEntry::default()
+        });
+        self.approve(Approval { key, when: timestamp(), by: by.to_owned(), subject });
     }
 
     /// Whether the file of a project was approved with just this content.
     pub fn has_approved_settings(&self, file: &Path, digest: &str) -> bool {
-        self.approved(&Key::of_settings(file)).is_some_and(|it| it.digest == digest)
+        self.approved(&ApprovalKey::of_settings(file)).is_some_and(|it| it.digest == digest)
     }
 
     /// Records that packages were installed for somebody, and that they may be used as they are locked.
     #[cfg(feature = "http")]
-    pub(crate) fn approve_environment(&self, name: &str, key: &str, lock: &str, by: &str) {
+    pub(crate) fn approve_environment(
+        &self,
+        name: &str,
+        key: &str,
+        lock: &str,
+        by: &str,
+        audit: &AuditLog,
+    ) {
         let subject = Subject::of_text(LOCK_FILE, lock);
         let digest = Some(&*subject.digest);
         let what = format!("install packages, environment {key}");
         let (tool, skill, decision) = ("prepare", Some(name), "allowed");
-        self.note(&AuditEntry { tool, skill, digest, what: &what, decision, by, sandbox: None });
-        let key = Key::of_environment(name, key);
-        self.approve(Approval { key, when: now(), by: by.to_owned(), subject });
+        audit.record(&AuditEntry { tool, skill, digest, what: &what, decision, by, sandbox: None });
+        let key = ApprovalKey::of_environment(name, key);
+        self.approve(Approval { key, when: timestamp(), by: by.to_owned(), subject });
     }
 
     /// What an environment was approved with: the digest of its lock file, and the file as long as it is kept.
     pub(crate) fn environment(&self, key: &str) -> Option<(String, Option<String>)> {
-        let is_it = |it: &Approval| it.key.kind == Kind::Environment && it.key.place == key;
+        let is_it = |it: &Approval| it.key.kind == ApprovalKind::Environment && it.key.place == key;
         let subject = self.all().into_iter().rfind(is_it)?.subject;
         Some((subject.digest.clone(), subject.into_text()))
     }
@@ -353,69 +331,39 @@ impl Records {
         let Some(directory) = &self.directory else { return lock(&self.memory).clone() };
         let read = match open(directory) {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                locked(directory).and_then(|_lock| self.open(directory))
+                lock_directory(directory).and_then(|_lock| self.open(directory))
             }
             book => book,
         };
         read.map(|it| it.approvals).unwrap_or_else(|error| {
-            self.fault(format!("the approvals could not be read: {error}"));
+            self.warnings.add(format!("the approvals could not be read: {error}"));
             Vec::new()
         })
     }
 
     /// Reads the file of approvals, while nobody writes it. One that makes no sense is set aside,
     /// and nothing is approved.
-    fn open(&self, directory: &Path) -> io::Result<Book> {
+    fn open(&self, directory: &Path) -> io::Result<ApprovalFile> {
         match open(directory) {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 let aside = directory.join(format!("{BOOK}.corrupt"));
                 fs::rename(directory.join(BOOK), &aside)?;
                 let aside = aside.display();
-                self.fault(format!(
+                self.warnings.add(format!(
                     "the approvals were damaged ({error}); they were moved to `{aside}`, and nothing is approved"
                 ));
-                Ok(Book::default())
+                Ok(ApprovalFile::default())
             }
             book => book,
-        }
-    }
-
-    fn fault(&self, text: String) {
-        let mut faults = lock(&self.faults);
-        // Nobody needs the same words a thousand times.
-        if !faults.contains(&text) {
-            faults.push(text);
-        }
-    }
-}
-
-/// Makes the directory and keeps others from writing to it.
-pub(crate) fn locked(directory: &Path) -> io::Result<File> {
-    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    let lock = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .custom_flags(NO_WAIT)
-        .open(directory.join(LOCK))?;
-    let start = Instant::now();
-    loop {
-        match lock.try_lock() {
-            Ok(()) => return Ok(lock),
-            Err(TryLockError::WouldBlock) if start.elapsed() < PATIENCE => {
-                thread::sleep(Duration::from_millis(5));
-            }
-            Err(error) => return Err(error.into()),
         }
     }
 }
 
 /// Reads the file of approvals; `InvalidData` when it makes no sense.
-fn open(directory: &Path) -> io::Result<Book> {
+fn open(directory: &Path) -> io::Result<ApprovalFile> {
     let mut options = OpenOptions::new();
     let file = match options.read(true).custom_flags(NO_WAIT).open(directory.join(BOOK)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Book::default()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(ApprovalFile::default()),
         file => file?,
     };
     let metadata = file.metadata()?;
@@ -434,16 +382,6 @@ fn open(directory: &Path) -> io::Result<Book> {
     serde_json::from_slice(&text).map_err(|it| io::Error::new(io::ErrorKind::InvalidData, it))
 }
 
-/// Whether something belongs to whoever runs this, or to the system, and nobody else can write it.
-pub(crate) fn is_own(metadata: &fs::Metadata, others: u32) -> bool {
-    let own = [rustix::process::geteuid().as_raw(), 0];
-    own.contains(&metadata.uid()) && metadata.mode() & others == 0
-}
-
-/// Never waits for a pipe, and follows no link that somebody has put there.
-pub(crate) const NO_WAIT: i32 =
-    (rustix::fs::OFlags::NONBLOCK.bits() | rustix::fs::OFlags::NOFOLLOW.bits()) as i32;
-
 /// Puts an approval in the place of an older one of the same thing.
 fn enter(approvals: &mut Vec<Approval>, new: Approval) {
     approvals.retain(|old| old.key != new.key);
@@ -457,11 +395,6 @@ fn enter(approvals: &mut Vec<Approval>, new: Approval) {
             old.subject.forget_texts();
         }
     }
-}
-
-/// The time of now, as it is recorded: `2026-11-15T09:30:00Z`.
-pub fn now() -> String {
-    time::text(SystemTime::now())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
