@@ -101,7 +101,7 @@ impl Tool for Work {
         Ok(Action::Write("/work".into()))
     }
 
-    fn call<'a>(&'a self, _: Json) -> ToolFuture<'a> {
+    fn perform<'a>(&'a self, _: Action, _: Json) -> ToolFuture<'a> {
         Box::pin(async { Outcome::ok("It went well. ".repeat(20)) })
     }
 }

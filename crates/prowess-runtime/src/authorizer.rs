@@ -15,6 +15,7 @@ use crate::{
     approval_store::{Approval, ApprovalKey, ApprovalKind, ApprovalStore},
     approver::{Approver, ApproverReply, Coverage, Question},
     audit_log::{AuditEntry, AuditLog},
+    blocking::blocking,
     change::{FileChange, FileState},
     commands::{self, Plan},
     entry::SkillRecord,
@@ -360,10 +361,10 @@ impl Authorizer {
     ) -> Result<AuthorizedAction, Box<Outcome>> {
         let question = self.question(requested, plan, &subject, ground, old.as_ref());
         let who = self.approver.who_answers(&question).to_owned();
-        let before = self.on_disk(requested);
+        let before = self.on_disk(requested).await?;
         let reply = self.approver.ask(&question).await;
         // Somebody may have taken time to answer.
-        if self.on_disk(requested) != before {
+        if self.on_disk(requested).await? != before {
             let message = format!("it changed while you were asked whether to {}", question.what);
             let refusal = Refusal { message, hint: "check it, and try again".to_owned() };
             return Err(self.refuse(requested, Some(&subject), "policy", refusal));
@@ -408,13 +409,20 @@ impl Authorizer {
     }
 
     /// What an approval would be bound to now, whatever was read before.
-    fn on_disk(&self, requested: &ActionRequest<'_>) -> Option<Subject> {
+    async fn on_disk(
+        &self,
+        requested: &ActionRequest<'_>,
+    ) -> Result<Option<Subject>, Box<Outcome>> {
         if let Action::Command { line, directory, .. } = requested.action {
-            return commands::plan(line, directory, &self.policy).ok().map(|it| it.subject());
+            let (line, directory) = (line.clone(), directory.clone());
+            let policy = self.policy.clone();
+            let plan = move || commands::plan(&line, &directory, &policy).map(|it| it.subject());
+            return Ok(blocking(plan).await?.ok());
         }
-        let entry = requested.action.entry()?;
+        let Some(entry) = requested.action.entry() else { return Ok(None) };
         let folder = entry.folder.as_ref().map(SkillFolder::unread);
-        Subject::of(&SkillRecord { folder, ..entry.clone() }).ok()
+        let entry = SkillRecord { folder, ..entry.clone() };
+        blocking(move || Subject::of(&entry).ok()).await
     }
 
     fn allow(

@@ -28,6 +28,7 @@ mod create;
 mod provider;
 mod retriever;
 mod active;
+mod blocking;
 mod content;
 mod change;
 mod markers;
@@ -129,7 +130,7 @@ pub use crate::{
     tool::{Action, CommandPreview, ReadyFuture, Tool, ToolFuture},
     tool_format::{ToolFormat, plain_schema},
     tool_parameters::{ToolParameter, tool_parameters, unknown_parameters},
-    toolbox::{Calls, Toolbox, takes_parameters},
+    toolbox::{Calls, PlannedCall, Toolbox, takes_parameters},
     tools::{
         ExecuteCommand, FileOperations, FindSkills, FoundSkill, FoundSkills, ReadFile,
         ReadSkillFile, RunSkill, SkillTool, UseSkill, skill_tools,

@@ -51,7 +51,9 @@ pub trait Tool: Send + Sync + fmt::Debug {
         &[]
     }
 
-    /// What a call with this input would do; an outcome when the input is not what it takes.
+    /// Returns what a call with this input would do, or an outcome if the input is invalid.
+    ///
+    /// It may read files, so [`PlannedCall`](crate::PlannedCall) calls it where blocking is allowed.
     fn action(&self, input: &Value) -> Result<Action, Box<Outcome>>;
 
     /// Does what has to be done once before it can be called so, however long that takes: it is not part of the call.
@@ -59,13 +61,18 @@ pub trait Tool: Send + Sync + fmt::Debug {
         Box::pin(async {})
     }
 
-    /// Does it.
-    fn call<'a>(&'a self, input: Value) -> ToolFuture<'a>;
+    /// Performs an action that [`action`](Self::action) returned for this input, and no other: the action has with it
+    /// the content that was authorized.
+    fn perform<'a>(&'a self, action: Action, input: Value) -> ToolFuture<'a>;
 
-    /// Does what was let pass, where [`action`](Self::action) has taken along what may have changed since.
-    fn perform<'a>(&'a self, action: Action, input: Value) -> ToolFuture<'a> {
-        drop(action);
-        self.call(input)
+    /// Calls the tool without any authorization. Models call it through a [`Toolbox`](crate::Toolbox).
+    fn call<'a>(&'a self, input: Value) -> ToolFuture<'a> {
+        Box::pin(async move {
+            match self.action(&input) {
+                Ok(action) => self.perform(action, input).await,
+                Err(outcome) => *outcome,
+            }
+        })
     }
 
     /// Whether an outcome of it is what a skill says; a model reads that between markers.

@@ -1,13 +1,15 @@
 //! All tools in one place: what every call is checked for, must pass and is bounded by.
 
+mod input;
+mod planned_call;
+
 use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use prowess::{Manifest, nearest};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::{sync::Semaphore, task::JoinSet, time::timeout};
 
 use crate::{
@@ -15,10 +17,10 @@ use crate::{
     authorizer::{AuthorizedAction, Authorizer},
     outcome::{Outcome, OutcomeStatus, PlanStep, StepOutcome},
     ruling::ActionRequest,
-    schema::{Schema, property, shortened},
     tool::Tool,
-    tool_parameters::{tool_parameters, unknown_parameters},
 };
+
+pub use self::{input::takes_parameters, planned_call::PlannedCall};
 
 /// The tools that can be called, and the gate that a call passes.
 ///
@@ -107,8 +109,18 @@ impl Toolbox {
     /// Does the same with a tool that need not be among its own.
     pub async fn call_tool(&self, tool: &Arc<dyn Tool>, input: Value) -> Outcome {
         let start = Instant::now();
-        let outcome = self.answer(tool, input).await.unwrap_or_else(|it| *it);
-        Outcome { duration: outcome.duration.or_else(|| Some(start.elapsed())), ..outcome }
+        match PlannedCall::new(tool.clone(), input).await {
+            Ok(planned) => self.call_planned(planned).await,
+            Err(outcome) => Outcome { duration: Some(start.elapsed()), ..*outcome },
+        }
+    }
+
+    /// Performs a call that was planned before, once the authorizer lets it pass.
+    pub async fn call_planned(&self, planned: PlannedCall) -> Outcome {
+        let (start, planning) = (Instant::now(), planned.took);
+        let outcome = self.perform(planned).await.unwrap_or_else(|it| *it);
+        let duration = outcome.duration.or_else(|| Some(planning + start.elapsed()));
+        Outcome { duration, ..outcome }
     }
 
     /// Calls the tools of a plan one after the other, each as [`call`](Self::call) does, until one does
@@ -154,15 +166,10 @@ impl Toolbox {
         Outcome { duration: Some(start.elapsed()), ..all }
     }
 
-    async fn answer(&self, tool: &Arc<dyn Tool>, input: Value) -> Result<Outcome, Box<Outcome>> {
+    async fn perform(&self, planned: PlannedCall) -> Result<Outcome, Box<Outcome>> {
+        let PlannedCall { tool, mut action, input, .. } = planned;
         // A policy knows it by the name that it has.
         let name = tool.name();
-        // A tool that breaks down while it is asked is as broken as one that does so at work.
-        let asked = catch_unwind(AssertUnwindSafe(|| {
-            let input = checked(&**tool, input)?;
-            Ok::<_, Box<Outcome>>((tool.action(&input)?, input))
-        }));
-        let (mut action, input) = asked.unwrap_or_else(|_| Err(broken(name)))?;
         let active = Active::current().or_else(|| self.active.clone());
         let manifests = manifests(active.as_deref());
         let requested =
@@ -229,73 +236,6 @@ fn stopped(PlanStep { step, tool, .. }: &PlanStep, outcome: &Outcome) -> String 
 fn manifests(active: Option<&Active>) -> Vec<Manifest> {
     let skills = active.map(Active::skills).unwrap_or_default();
     skills.into_iter().map(|it| it.manifest).collect()
-}
-
-/// An input by the names that the tool uses, if it is what its schema asks for. All that is wrong is
-/// told at once.
-fn checked(tool: &dyn Tool, input: Value) -> Result<Value, Box<Outcome>> {
-    let invalid = |message: String| Box::new(Outcome::bad(OutcomeStatus::Invalid, message));
-    let root = tool.input_schema();
-    let schema = Schema::new(&root)
-        .map_err(|error| invalid(format!("`{}` cannot be called: {error}", tool.name())))?;
-    let input = match input {
-        Value::Object(input) => Value::Object(named(tool, &root, input)),
-        Value::Null => json!({}),
-        other => other,
-    };
-    let mismatches = schema.mismatches(&input);
-    if mismatches.is_empty() {
-        return Ok(input);
-    }
-    let mut all: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
-    // A schema may allow what it does not list; where something else is wrong, that is what was mistyped.
-    let unknown = unknown_parameters(&root, &input);
-    let is_told = |name: &str| mismatches.iter().any(|it| it.parameter == name);
-    let untold = unknown.iter().filter(|it| !is_told(it)).take(MAX_NAMED);
-    all.extend(untold.map(|it| format!("`{}` is not a parameter", shortened(it))));
-    let outcome = invalid(format!("invalid input: {}", all.join("; ")));
-    Err(match takes_parameters(tool.name(), &root, &unknown) {
-        Some(takes) => Box::new(outcome.hint(takes)),
-        None => outcome,
-    })
-}
-
-/// How many parameters are named in one sentence.
-const MAX_NAMED: usize = 12;
-
-/// The parameters that a tool takes, in a sentence, and the one that an unknown name may stand for.
-pub fn takes_parameters(tool: &str, schema: &Value, unknown: &[&str]) -> Option<String> {
-    let parameters = tool_parameters(schema);
-    if parameters.is_empty() {
-        let lists = schema.get("properties").is_some();
-        return (lists && !unknown.is_empty()).then(|| format!("`{tool}` takes no parameters"));
-    }
-    let near = unknown.iter().find_map(|it| nearest(it, parameters.iter().map(|it| &*it.name)));
-    let near = near.map(|it| format!("did you mean `{it}`? ")).unwrap_or_default();
-    let mut named: Vec<String> =
-        parameters.iter().take(MAX_NAMED).map(ToString::to_string).collect();
-    if parameters.len() > MAX_NAMED {
-        named.push(format!("and {} more", parameters.len() - MAX_NAMED));
-    }
-    Some(format!("{near}`{tool}` takes {}", named.join(", ")))
-}
-
-/// Takes aliases for what they stand for, and a null for nothing where the schema knows no null.
-fn named(tool: &dyn Tool, root: &Value, input: Map<String, Value>) -> Map<String, Value> {
-    let mut named = Map::new();
-    for (name, value) in input {
-        let alias = tool.aliases().iter().find(|it| it.0 == name).map(|it| it.1.to_owned());
-        let name = alias.filter(|it| !named.contains_key(it)).unwrap_or(name);
-        let kind = property(root, &name).and_then(|it| it.get("type"));
-        let knows_null = kind.is_none_or(|it| match it {
-            Value::Array(kinds) => kinds.iter().any(|it| it == "null"),
-            kind => kind == "null",
-        });
-        if !value.is_null() || knows_null {
-            named.insert(name, value);
-        }
-    }
-    named
 }
 
 fn broken(name: &str) -> Box<Outcome> {

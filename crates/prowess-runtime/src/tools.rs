@@ -48,12 +48,9 @@ fn input<T: DeserializeOwned>(input: &Value) -> Result<T, Box<Outcome>> {
     })
 }
 
-/// Does something that waits for the disk where nobody else has to wait for it.
+/// Runs the blocking work of a tool on a thread of its own.
 async fn blocking(
     work: impl FnOnce() -> Result<Outcome, Box<Outcome>> + Send + 'static,
 ) -> Outcome {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(outcome) => outcome.unwrap_or_else(|it| *it),
-        Err(error) => Outcome::bad(OutcomeStatus::Failed, error.to_string()),
-    }
+    crate::blocking::blocking(work).await.flatten().unwrap_or_else(|it| *it)
 }

@@ -91,7 +91,7 @@ impl Tool for Sample {
         Ok((self.action)())
     }
 
-    fn call<'a>(&'a self, input: Json) -> prowess_runtime::ToolFuture<'a> {
+    fn perform<'a>(&'a self, _: Action, input: Json) -> prowess_runtime::ToolFuture<'a> {
         Box::pin(async move {
             self.calls.fetch_add(1, Ordering::SeqCst);
             let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;

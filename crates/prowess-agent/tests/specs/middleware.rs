@@ -185,7 +185,7 @@ impl Tool for Sample {
         Ok(self.action.clone())
     }
 
-    fn call<'a>(&'a self, _: Json) -> prowess_runtime::ToolFuture<'a> {
+    fn perform<'a>(&'a self, _: Action, _: Json) -> prowess_runtime::ToolFuture<'a> {
         Box::pin(async move {
             self.calls.fetch_add(1, Ordering::SeqCst);
             (self.does)()

@@ -945,7 +945,7 @@ impl Tool for Slow {
         Ok(Action::Tell)
     }
 
-    fn call<'a>(&'a self, _: Json) -> ToolFuture<'a> {
+    fn perform<'a>(&'a self, _: Action, _: Json) -> ToolFuture<'a> {
         struct Work(Arc<AtomicUsize>);
         impl Drop for Work {
             fn drop(&mut self) {
@@ -981,7 +981,7 @@ impl Tool for Long {
         Ok(Action::Tell)
     }
 
-    fn call<'a>(&'a self, _: Json) -> ToolFuture<'a> {
+    fn perform<'a>(&'a self, _: Action, _: Json) -> ToolFuture<'a> {
         Box::pin(async { Outcome::ok("x".repeat(1 << 25)) })
     }
 }

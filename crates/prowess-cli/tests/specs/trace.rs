@@ -43,7 +43,7 @@ impl Tool for Look {
         Ok(Action::Tell)
     }
 
-    fn call<'a>(&'a self, input: Json) -> prowess_runtime::ToolFuture<'a> {
+    fn perform<'a>(&'a self, _: Action, input: Json) -> prowess_runtime::ToolFuture<'a> {
         Box::pin(async move {
             match input["fail"] == true {
                 true => Outcome::bad(OutcomeStatus::Failed, "cannot see with Bearer s3cr3ttoken"),

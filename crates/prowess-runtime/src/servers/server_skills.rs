@@ -204,15 +204,6 @@ impl Tool for ServerSkills {
         }
     }
 
-    fn call<'a>(&'a self, input: Value) -> ToolFuture<'a> {
-        Box::pin(async move {
-            match self.action(&input) {
-                Ok(action) => self.perform(action, input).await,
-                Err(outcome) => *outcome,
-            }
-        })
-    }
-
     fn perform<'a>(&'a self, action: Action, input: Value) -> ToolFuture<'a> {
         Box::pin(async move {
             let text = |key: &str| input[key].as_str().unwrap_or_default();

@@ -95,7 +95,7 @@ impl Tool for FindSkills {
         input::<Input>(given).map(|_| Action::Tell)
     }
 
-    fn call<'a>(&'a self, given: Value) -> ToolFuture<'a> {
+    fn perform<'a>(&'a self, _: Action, given: Value) -> ToolFuture<'a> {
         let (library, thresholds) = (self.provider.library(), self.thresholds);
         Box::pin(blocking(move || {
             let Input { query } = input(&given)?;

@@ -119,10 +119,6 @@ impl Tool for ReadFile {
         }
     }
 
-    fn call<'a>(&'a self, given: Value) -> ToolFuture<'a> {
-        self.perform(Action::Tell, given)
-    }
-
     fn perform<'a>(&'a self, action: Action, given: Value) -> ToolFuture<'a> {
         let reader = self.0.clone();
         let active = reader.active();

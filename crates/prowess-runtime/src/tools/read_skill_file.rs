@@ -98,15 +98,6 @@ impl Tool for ReadSkillFile {
         Ok(Action::Resource { path: folder.join(path), bytes: bytes.into() })
     }
 
-    fn call<'a>(&'a self, given: Value) -> ToolFuture<'a> {
-        Box::pin(async move {
-            match self.action(&given) {
-                Ok(action) => self.perform(action, given).await,
-                Err(outcome) => *outcome,
-            }
-        })
-    }
-
     fn perform<'a>(&'a self, action: Action, given: Value) -> ToolFuture<'a> {
         Box::pin(blocking(move || {
             let input: Input = input(&given)?;

@@ -49,15 +49,6 @@ impl Tool for UseSkill {
         Ok(Action::Disclose(Box::new(entry)))
     }
 
-    fn call<'a>(&'a self, given: Value) -> ToolFuture<'a> {
-        Box::pin(async move {
-            match self.action(&given) {
-                Ok(action) => self.perform(action, given).await,
-                Err(outcome) => *outcome,
-            }
-        })
-    }
-
     fn perform<'a>(&'a self, action: Action, given: Value) -> ToolFuture<'a> {
         let active = self.active();
         Box::pin(blocking(move || activate(&active, action, &input(&given)?)))

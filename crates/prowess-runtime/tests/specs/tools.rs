@@ -98,7 +98,7 @@ impl Tool for Sample {
         }
     }
 
-    fn call<'a>(&'a self, input: Json) -> ToolFuture<'a> {
+    fn perform<'a>(&'a self, _: Action, input: Json) -> ToolFuture<'a> {
         Box::pin(async move {
             self.calls.fetch_add(1, Ordering::SeqCst);
             let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
