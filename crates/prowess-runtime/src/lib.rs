@@ -58,7 +58,6 @@ mod run_outcome;
 mod preparation;
 mod handover;
 mod executor;
-mod manager;
 mod tools;
 mod servers;
 mod registry;
@@ -95,7 +94,6 @@ pub use crate::{
     executor::{Delivery, ExecuteError, Executor},
     glob::fits,
     journal::Journal,
-    manager::{ExecutionRequest, ExecutionResponse, Intent, Manager, ToolCall, ToolResult},
     markers::{fresh_marker, make_visible, strip_invisible},
     outcome::{Outcome, OutcomeStatus, PlanStep, StepOutcome},
     parameters::{Parameters, ParametersError},
@@ -130,7 +128,9 @@ pub use crate::{
     tool::{Action, CommandPreview, ReadyFuture, Tool, ToolFuture},
     tool_format::{ToolFormat, plain_schema},
     tool_parameters::{ToolParameter, tool_parameters, unknown_parameters},
-    toolbox::{Calls, PlannedCall, Toolbox, takes_parameters},
+    toolbox::{
+        Calls, Intent, IntentOutcome, PlannedCall, SkillCall, ToolResult, Toolbox, takes_parameters,
+    },
     tools::{
         ExecuteCommand, FileOperations, FindSkills, FoundSkill, FoundSkills, ReadFile,
         ReadSkillFile, RunSkill, SkillTool, UseSkill, skill_tools,

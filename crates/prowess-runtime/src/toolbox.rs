@@ -2,6 +2,9 @@
 
 mod input;
 mod planned_call;
+mod skills;
+mod intent;
+mod tool_result;
 
 use std::{
     sync::Arc,
@@ -15,12 +18,21 @@ use tokio::{sync::Semaphore, task::JoinSet, time::timeout};
 use crate::{
     active::Active,
     authorizer::{AuthorizedAction, Authorizer},
+    executor::Executor,
     outcome::{Outcome, OutcomeStatus, PlanStep, StepOutcome},
+    provider::SkillProvider,
     ruling::ActionRequest,
     tool::Tool,
 };
 
-pub use self::{input::takes_parameters, planned_call::PlannedCall};
+use self::skills::CallableSkills;
+pub use self::{
+    input::takes_parameters,
+    intent::{Intent, IntentOutcome},
+    planned_call::PlannedCall,
+    skills::SkillCall,
+    tool_result::ToolResult,
+};
 
 /// The tools that can be called, and the gate that a call passes.
 ///
@@ -31,6 +43,7 @@ pub struct Toolbox {
     authorizer: Arc<Authorizer>,
     active: Option<Arc<Active>>,
     tools: Vec<Arc<dyn Tool>>,
+    skills: Option<CallableSkills>,
     left_out: Vec<String>,
     calls: Calls,
     places: Semaphore,
@@ -58,7 +71,15 @@ impl Toolbox {
     pub fn new(authorizer: Arc<Authorizer>) -> Self {
         let calls = Calls::default();
         let places = Semaphore::new(calls.at_once);
-        Self { authorizer, active: None, tools: Vec::new(), left_out: Vec::new(), calls, places }
+        Self {
+            authorizer,
+            active: None,
+            tools: Vec::new(),
+            skills: None,
+            left_out: Vec::new(),
+            calls,
+            places,
+        }
     }
 
     /// Adds a tool. A name stays with the tool that had it first.
@@ -69,6 +90,12 @@ impl Toolbox {
             false => self.tools.push(tool),
         }
         self
+    }
+
+    /// Makes the skills of a provider callable: a name that no tool has [stands for](prowess::Library::for_tool) a skill.
+    #[must_use]
+    pub fn with_skills(self, provider: Arc<dyn SkillProvider>, executor: Executor) -> Self {
+        Self { skills: Some(CallableSkills::new(provider, executor)), ..self }
     }
 
     /// Has the gate know which skills are active.
@@ -100,9 +127,29 @@ impl Toolbox {
 
     /// Calls a tool, once its input is what it takes and the gate lets it pass.
     pub async fn call(&self, name: &str, input: Value) -> Outcome {
-        match self.find(name) {
-            Some(tool) => self.call_tool(tool, input).await,
-            None => *self.unknown(name),
+        match (self.find(name), self.skill_call(name, &input)) {
+            (Some(tool), _) => self.call_tool(tool, input).await,
+            (None, Some(call)) => self.call_skill(call).await,
+            (None, None) => *self.unknown(name),
+        }
+    }
+
+    /// The selector of the skill that the name of a tool stands for; `None` where no model may use one.
+    pub fn skill_for(&self, tool: &str) -> Option<String> {
+        self.skills.as_ref()?.selector(tool)
+    }
+
+    /// The call of a skill that a call of a tool stands for, with every argument.
+    pub fn skill_call(&self, tool: &str, arguments: &Value) -> Option<SkillCall> {
+        self.skills.as_ref()?.call(tool, arguments)
+    }
+
+    /// Calls a skill as its own tool `skill_<name>`, which need not be among the tools.
+    pub async fn call_skill(&self, SkillCall { skill, parameters }: SkillCall) -> Outcome {
+        let Some(skills) = &self.skills else { return *self.unknown(&skill) };
+        match skills.tool(&skill).await {
+            Ok(tool) => self.call_tool(&tool, Value::Object(parameters)).await,
+            Err(outcome) => *outcome,
         }
     }
 
@@ -216,8 +263,12 @@ impl Toolbox {
 
     fn unknown(&self, name: &str) -> Box<Outcome> {
         let outcome = Outcome::bad(OutcomeStatus::NotFound, format!("there is no tool `{name}`"));
-        Box::new(match nearest(name, self.tools.iter().map(|it| it.name())) {
+        let skills = self.skills.as_ref().map(CallableSkills::names).unwrap_or_default();
+        let bare = name.strip_prefix("skill_").unwrap_or(name);
+        let near = nearest(name, self.tools.iter().map(|it| it.name()));
+        Box::new(match near.or_else(|| nearest(bare, skills.iter().map(String::as_str))) {
             Some(near) => outcome.hint(format!("did you mean `{near}`?")),
+            None if self.tools.is_empty() => outcome,
             None => {
                 let names: Vec<&str> = self.tools.iter().map(|it| it.name()).take(20).collect();
                 outcome.hint(format!("there are {}", names.join(", ")))
