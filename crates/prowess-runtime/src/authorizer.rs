@@ -95,8 +95,11 @@ impl Authorizer {
         requested: &ActionRequest<'_>,
     ) -> Result<AuthorizedAction, Box<Outcome>> {
         let plan = match requested.action {
-            Action::Command { line, directory, .. } => {
-                let plan = commands::plan(line, directory, &self.policy);
+            Action::Command { line, directory, preview } => {
+                let plan = match preview {
+                    Some(preview) => preview.plan.clone(),
+                    None => commands::plan(line, directory, &self.policy),
+                };
                 let mut plan =
                     plan.map_err(|refusal| self.refuse(requested, None, "policy", refusal))?;
                 plan.secrets.retain(|it| self.keeps_secret(requested.tool, it));

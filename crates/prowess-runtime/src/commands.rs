@@ -45,6 +45,8 @@ pub(crate) struct Plan {
     parts: Vec<PlannedProgram>,
     /// Where it runs, without links.
     pub(crate) directory: PathBuf,
+    /// The device and inode of that directory.
+    directory_id: Option<(u64, u64)>,
     /// What of it is not listed, each in one line: somebody has to be asked about it.
     pub(crate) unlisted: Vec<String>,
     /// The files with secrets that it names, without links: somebody has to be asked about them.
@@ -115,7 +117,8 @@ pub(crate) fn plan(line: &str, directory: &Path, policy: &Policy) -> Result<Plan
         );
         return Err(refused(&message, "run git by itself, or with what only filters its output"));
     }
-    let mut plan = Plan { parts, directory, unlisted, secrets, spelled_secrets };
+    let directory_id = directory_id(&directory);
+    let mut plan = Plan { parts, directory, directory_id, unlisted, secrets, spelled_secrets };
     // From what only reads they are hidden.
     if plan.writes() {
         plan.secrets.extend(matched_secrets);
@@ -156,9 +159,8 @@ impl Plan {
     /// What an approval of it is bound to: every word, where it runs, and the very programs.
     pub(crate) fn subject(&self) -> Subject {
         let mut words: Vec<Vec<u8>> = vec![self.directory.as_os_str().as_encoded_bytes().to_vec()];
-        // Another directory may be in its place by now.
-        let identity = std::fs::metadata(&self.directory).map(|it| (it.dev(), it.ino())).ok();
-        words.push(format!("{identity:?}").into_bytes());
+        // Another directory may be in its place when the approval is used.
+        words.push(format!("{:?}", self.directory_id).into_bytes());
         for step in &self.parts {
             words.push(step.sign.into());
             words.push(step.program.identity().into_bytes());
@@ -167,6 +169,12 @@ impl Plan {
         // A link may lead to another one by now.
         words.extend(self.secrets.iter().map(|it| it.as_os_str().as_encoded_bytes().to_vec()));
         Subject::of_words(words.iter().map(|it| &**it))
+    }
+
+    /// Whether its directory and its programs are still the same.
+    pub(crate) fn is_unchanged(&self) -> bool {
+        directory_id(&self.directory) == self.directory_id
+            && self.parts.iter().all(|it| it.program.is_unchanged())
     }
 
     /// What is run: the program itself, or a shell where several are joined or a glob is expanded.
@@ -202,6 +210,10 @@ impl PlannedProgram {
         words.extend(self.arguments.iter().map(|it| it.quoted.clone()));
         format!("{}{}", words.join(" "), self.sign)
     }
+}
+
+fn directory_id(directory: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(directory).map(|it| (it.dev(), it.ino())).ok()
 }
 
 /// The directory without links, if it lies in a root of the policy.

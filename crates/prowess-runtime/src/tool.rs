@@ -12,7 +12,10 @@ use std::{
 use prowess::Definition;
 use serde_json::Value;
 
-use crate::{change::FileChange, entry::SkillRecord, outcome::Outcome, remote_skill::RemoteSkill};
+use crate::{
+    change::FileChange, commands::Plan, entry::SkillRecord, outcome::Outcome, refusal::Refusal,
+    remote_skill::RemoteSkill,
+};
 
 /// What a call comes to, once it is waited for.
 pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
@@ -105,7 +108,7 @@ pub enum Action {
         line: String,
         /// Where it runs.
         directory: PathBuf,
-        /// What the tool has found out about it; nothing where it may not run anyway.
+        /// The command as the tool would run it; `None` if no tool has planned it.
         preview: Option<CommandPreview>,
     },
     /// It reads a file or lists a directory.
@@ -156,11 +159,11 @@ pub enum Action {
     TakeUp(Box<RemoteSkill>),
 }
 
-/// A command as it would run, looked at before anybody is asked about it.
+/// A command as it would run. This plan is authorized, and then it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandPreview {
-    /// What tells it from any other: words, programs and the directory.
-    pub digest: String,
+    /// The plan, or why the command may not run.
+    pub(crate) plan: Result<Plan, Refusal>,
     /// What it could reach, one line each.
     pub reach: Vec<String>,
     /// Whether it would run in a sandbox.

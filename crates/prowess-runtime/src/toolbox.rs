@@ -156,10 +156,27 @@ impl Toolbox {
     /// Does the same with a tool that need not be among its own.
     pub async fn call_tool(&self, tool: &Arc<dyn Tool>, input: Value) -> Outcome {
         let start = Instant::now();
-        match PlannedCall::new(tool.clone(), input).await {
+        match self.plan(tool, input).await {
             Ok(planned) => self.call_planned(planned).await,
             Err(outcome) => Outcome { duration: Some(start.elapsed()), ..*outcome },
         }
+    }
+
+    /// Plans a call by the skills that are active. Nothing is done, and nobody is asked.
+    pub async fn plan(
+        &self,
+        tool: &Arc<dyn Tool>,
+        input: Value,
+    ) -> Result<PlannedCall, Box<Outcome>> {
+        let planned = PlannedCall::new(tool.clone(), input);
+        match self.active() {
+            Some(active) => active.within(planned).await,
+            None => planned.await,
+        }
+    }
+
+    fn active(&self) -> Option<Arc<Active>> {
+        Active::current().or_else(|| self.active.clone())
     }
 
     /// Performs a call that was planned before, once the authorizer lets it pass.
@@ -217,7 +234,7 @@ impl Toolbox {
         let PlannedCall { tool, mut action, input, .. } = planned;
         // A policy knows it by the name that it has.
         let name = tool.name();
-        let active = Active::current().or_else(|| self.active.clone());
+        let active = self.active();
         let manifests = manifests(active.as_deref());
         let requested =
             ActionRequest { tool: name, action: &action, active: &manifests, given: Some(&input) };

@@ -145,7 +145,7 @@ impl ToolLoop {
         let mut reads = Vec::new();
         for call in calls {
             // Planned after all calls before it that change something, so that it sees their changes.
-            let planned = turn.within(plan(turn, call, stop)).await;
+            let planned = turn.within(self.plan(turn, call, stop)).await;
             if planned.as_ref().is_ok_and(only_looks) {
                 reads.push((call, planned));
                 continue;
@@ -239,37 +239,37 @@ impl ToolLoop {
     ) -> Outcome {
         let planned = match planned {
             Some(planned) => planned,
-            None => plan(turn, &call, stop).await,
+            None => self.plan(turn, &call, stop).await,
         };
         match planned {
             Ok(planned) => self.toolbox.call_planned(planned).await,
             Err(outcome) => *outcome,
         }
     }
+
+    /// Reads the input of a call, and asks its tool what the call would do.
+    async fn plan(&self, turn: &Turn, call: &Call, stop: StopReason) -> Plan {
+        let Some(tool) = turn.tool(&call.name) else {
+            return Err(Box::new(unknown(&call.name, &turn.tools())));
+        };
+        match input(call) {
+            // A call that was cut off before its input began has none.
+            Ok(_) if stop == StopReason::Length && call.arguments.trim().is_empty() => {
+                Err(Box::new(cut_off()))
+            }
+            Ok(input) => self.toolbox.plan(&tool, input).await,
+            Err(_) if stop == StopReason::Length => Err(Box::new(cut_off())),
+            Err(error) => {
+                let message = format!("the input is not JSON: {error}");
+                let outcome = Outcome::bad(OutcomeStatus::Invalid, message);
+                Err(Box::new(outcome.hint("call it again with JSON")))
+            }
+        }
+    }
 }
 
 /// A call that can be made, or the outcome of one that cannot.
 type Plan = Result<PlannedCall, Box<Outcome>>;
-
-/// Reads the input of a call, and asks its tool what the call would do.
-async fn plan(turn: &Turn, call: &Call, stop: StopReason) -> Plan {
-    let Some(tool) = turn.tool(&call.name) else {
-        return Err(Box::new(unknown(&call.name, &turn.tools())));
-    };
-    match input(call) {
-        // A call that was cut off before its input began has none.
-        Ok(_) if stop == StopReason::Length && call.arguments.trim().is_empty() => {
-            Err(Box::new(cut_off()))
-        }
-        Ok(input) => PlannedCall::new(tool, input).await,
-        Err(_) if stop == StopReason::Length => Err(Box::new(cut_off())),
-        Err(error) => {
-            let message = format!("the input is not JSON: {error}");
-            let outcome = Outcome::bad(OutcomeStatus::Invalid, message);
-            Err(Box::new(outcome.hint("call it again with JSON")))
-        }
-    }
-}
 
 /// Returns an outcome without invisible characters, and warns if there were some.
 fn without_invisible(turn: &Turn, call: &Call, outcome: &Outcome) -> Outcome {
