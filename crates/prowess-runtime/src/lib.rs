@@ -9,6 +9,7 @@ mod warnings;
 mod timestamp;
 mod file_lock;
 mod state_directory;
+mod tool_output;
 mod outcome;
 mod secret;
 mod texts;
@@ -127,13 +128,14 @@ pub use crate::{
     timestamp::timestamp,
     tool::{Action, CommandPreview, ReadyFuture, Tool, ToolFuture},
     tool_format::{ToolFormat, plain_schema},
+    tool_output::{FoundSkill, FoundSkills, SkillFilePart, ToolOutput},
     tool_parameters::{ToolParameter, tool_parameters, unknown_parameters},
     toolbox::{
         Calls, Intent, IntentOutcome, PlannedCall, SkillCall, ToolResult, Toolbox, takes_parameters,
     },
     tools::{
-        ExecuteCommand, FileOperations, FindSkills, FoundSkill, FoundSkills, ReadFile,
-        ReadSkillFile, RunSkill, SkillTool, UseSkill, skill_tools,
+        ExecuteCommand, FileOperations, FindSkills, ReadFile, ReadSkillFile, RunSkill, SkillTool,
+        UseSkill, skill_tools,
     },
     trust::{TrustEntry, TrustFile},
 };

@@ -323,5 +323,6 @@ fn bounded(outcome: Outcome, most: usize) -> Outcome {
     }
     let end = text.floor_char_boundary(most);
     let left_out = format!("{} of {} bytes", text.len() - end, text.len());
-    Outcome { output: Some(json!({"text": text[..end], "left_out": left_out})), ..outcome }
+    let output = Some(json!({"text": text[..end], "left_out": left_out}));
+    Outcome { output, typed: None, ..outcome }
 }

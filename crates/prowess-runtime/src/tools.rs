@@ -26,7 +26,7 @@ pub use self::http_request::HttpRequest;
 pub use self::{
     execute_command::ExecuteCommand,
     file_operations::FileOperations,
-    find_skills::{FindSkills, FoundSkill, FoundSkills},
+    find_skills::FindSkills,
     read_file::ReadFile,
     read_skill_file::ReadSkillFile,
     run_skill::RunSkill,

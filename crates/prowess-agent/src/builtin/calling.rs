@@ -224,7 +224,7 @@ impl ToolLoop {
         turn.note(EventKind::Returned {
             id: call.id.clone(),
             tool: call.name.clone(),
-            outcome,
+            outcome: Box::new(outcome),
             took: start.elapsed(),
         });
         Ok(())

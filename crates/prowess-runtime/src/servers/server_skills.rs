@@ -16,7 +16,7 @@ use crate::{
     outcome::{Outcome, OutcomeStatus},
     remote_skill::{DOCUMENT, RemoteSkill, RemoteSkills},
     tool::{Action, Tool, ToolFuture},
-    tools::{FoundSkill, FoundSkills},
+    tool_output::{FoundSkill, FoundSkills},
 };
 
 /// The tool `mcp__<server>__skill`: tells, finds and reads the skills of one server that models may

@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use prowess::{Level, Thresholds, brief_line};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{blocking, input, schema};
@@ -13,6 +13,7 @@ use crate::{
     provider::SkillProvider,
     retriever::Retriever,
     tool::{Action, Tool, ToolFuture},
+    tool_output::{FoundSkill, FoundSkills, ToolOutput},
 };
 
 /// The tool `find_skills`.
@@ -30,28 +31,6 @@ pub struct FindSkills {
 struct Input {
     /// The task, in a few words
     query: String,
-}
-
-/// What it gives: the matching skills, best first, and how many there are in all.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct FoundSkills {
-    /// Those that fit, best first; the nearest where none clearly does.
-    pub skills: Vec<FoundSkill>,
-    /// How many there are to be found.
-    pub total: usize,
-}
-
-/// A skill that fits.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct FoundSkill {
-    /// What it is called.
-    pub name: String,
-    /// What it is for, on one line.
-    pub description: String,
-    /// How likely it is to be the right one, from 0 to 1, in hundredths.
-    pub confidence: f64,
-    /// How much of it that is worth: `metadata`, `brief` or `full`.
-    pub level: String,
 }
 
 /// How many skills are told, and how many characters of a description; the specification allows no
@@ -112,7 +91,8 @@ impl Tool for FindSkills {
             if skills.first().is_some_and(|it| it.level != Level::Metadata.as_str()) {
                 skills.retain(|it| it.confidence > 0.0);
             }
-            Ok(Outcome::ok(json!(FoundSkills { skills, total })))
+            let found = FoundSkills { skills, total };
+            Ok(Outcome::ok(json!(found)).with_typed(ToolOutput::FoundSkills(found)))
         }))
     }
 

@@ -26,6 +26,7 @@ use crate::{
     outcome::{Outcome, OutcomeStatus},
     roots::Roots,
     tool::{Action, Tool, ToolFuture},
+    tool_output::ToolOutput,
 };
 
 /// The tool `read_file`. What it has read of skills it keeps for five minutes, unless the file is
@@ -207,9 +208,15 @@ fn tell(found: &ActiveResource, bytes: &[u8], input: &Input) -> Result<Outcome, 
     let part = FileChunk::read(&mut io::Cursor::new(bytes), input.offset, page);
     let part = part.expect("nothing stands between us and our memory");
     let mut answer = about(&input.path, part.answer(bytes.len() as u64));
-    answer["skill"] = found.skill.manifest.name.as_ref().into();
-    answer["resource"] = found.resource.as_ref().into();
-    Ok(Outcome::ok(answer))
+    let (skill, resource) = (&*found.skill.manifest.name, &*found.resource);
+    answer["skill"] = skill.into();
+    answer["resource"] = resource.into();
+    let typed = ToolOutput::ActiveResource {
+        skill: skill.to_owned(),
+        resource: resource.to_owned(),
+        text: answer["content"].as_str().unwrap_or_default().to_owned(),
+    };
+    Ok(Outcome::ok(answer).with_typed(typed))
 }
 
 fn unreadable(path: &str, error: &prowess::ReadError) -> Box<Outcome> {
