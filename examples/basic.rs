@@ -6,7 +6,7 @@ use std::{error::Error, sync::Arc};
 
 use prowess::{Library, Options};
 use prowess_agent::{Agent, ScriptedModel, Session, SkillOptions, Skills, ToolLoop};
-use prowess_runtime::{Authorizer, DenyAll, Policy, Records, Toolbox};
+use prowess_runtime::{Authorizer, DenyAll, Policy, Toolbox};
 use serde_json::json;
 
 #[tokio::main]
@@ -25,11 +25,7 @@ pub async fn run() -> Result<String, Box<dyn Error>> {
         .calls("use_skill", json!({"name": "write-tests"}))
         .says("The branch is reviewed, and I know how to test it.");
 
-    let authorizer = Authorizer {
-        policy: Policy::default(),
-        approver: Arc::new(DenyAll),
-        records: Records::in_memory(),
-    };
+    let authorizer = Authorizer::new(Policy::default(), Arc::new(DenyAll));
     let agent = Agent::new(Arc::new(model))
         .with_system("You are a careful engineer.")
         .with(Skills::new(Some(Arc::new(library)), SkillOptions::default()))

@@ -5,9 +5,7 @@ use std::{error::Error, path::Path, sync::Arc};
 
 use prowess::{Library, Options};
 use prowess_agent::{Agent, Guard, ScriptedModel, Session, SkillOptions, Skills, ToolLoop, When};
-use prowess_runtime::{
-    Active, Authorizer, DenyAll, Policy, ReadFile, Records, Root, Roots, Toolbox,
-};
+use prowess_runtime::{Active, Authorizer, DenyAll, Policy, ReadFile, Root, Roots, Toolbox};
 use serde_json::json;
 
 /// The folder whose files may be read.
@@ -28,8 +26,7 @@ pub async fn run() -> Result<String, Box<dyn Error>> {
     let roots = Arc::new(Roots::new(vec![Root::open(Path::new(NOTES))?]));
     // Whoever asks at a terminal or in a chat goes here; this one is never there to say yes.
     let approver = Arc::new(DenyAll);
-    let (policy, records) = (Policy::default(), Records::in_memory());
-    let authorizer = Authorizer { policy, approver: approver.clone(), records };
+    let authorizer = Authorizer::new(Policy::default(), approver.clone());
     let toolbox = Toolbox::new(Arc::new(authorizer)).with(Arc::new(ReadFile::new(active, roots)));
 
     let read = |model: ScriptedModel| model.calls("read_file", json!({"path": "team.md"}));

@@ -19,7 +19,7 @@ use prowess_agent::{
     Agent, CatchErrors, EventKind, FitContext, Logging, Middleware, Retry, Session, SkillOptions,
     Skills, Spans, Spending, ToolLoop, Trace, Turn,
 };
-use prowess_runtime::{Approvals, Authorizer, DenyAll, Policy, Records, SkillProvider, Toolbox};
+use prowess_runtime::{Approvals, Authorizer, DenyAll, Policy, SkillProvider, Toolbox};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
@@ -117,8 +117,7 @@ impl Middleware for Looker {
 /// Returns an agent with the middleware of the command line, in their order.
 fn with_layers(library: &Arc<Library>, vocabulary: Tokenizer, looker: Looker) -> Agent {
     let policy = Policy { approvals: Approvals::Never, ..Policy::default() };
-    let authorizer =
-        Authorizer { policy, approver: Arc::new(DenyAll), records: Records::in_memory() };
+    let authorizer = Authorizer::new(policy, Arc::new(DenyAll));
     let window = ContextWindow { vocabulary, ..ContextWindow::default() };
     let provider: Arc<dyn SkillProvider> = Arc::new(library.clone());
     let cataloging =

@@ -21,8 +21,8 @@ use prowess_agent::{
     When,
 };
 use prowess_runtime::{
-    Action, Approvals, ApproveAll, Authorizer, DenyAll, Outcome, Policy, Records, SkillProvider,
-    Tool, ToolFuture, Toolbox,
+    Action, Approvals, ApproveAll, Authorizer, DenyAll, Outcome, Policy, SkillProvider, Tool,
+    ToolFuture, Toolbox,
 };
 use serde_json::{Value as Json, json};
 
@@ -101,7 +101,7 @@ impl Tool for Work {
         Ok(Action::Write("/work".into()))
     }
 
-    fn call<'a>(&'a self, _: Json) -> ToolFuture<'a> {
+    fn perform<'a>(&'a self, _: Action, _: Json) -> ToolFuture<'a> {
         Box::pin(async { Outcome::ok("It went well. ".repeat(20)) })
     }
 }
@@ -109,8 +109,7 @@ impl Tool for Work {
 /// Returns an agent with all middleware, which activates a skill in every second call.
 fn agent(library: &Arc<Library>, window: usize, trace: Trace) -> Agent {
     let policy = Policy { approvals: Approvals::Never, ..Policy::default() };
-    let authorizer =
-        Authorizer { policy, approver: Arc::new(DenyAll), records: Records::in_memory() };
+    let authorizer = Authorizer::new(policy, Arc::new(DenyAll));
     let toolbox = Arc::new(Toolbox::new(Arc::new(authorizer)).with(Arc::new(Work)));
     let window = ContextWindow { tokens: window, ..ContextWindow::default() };
     let work = || Call { name: "work".to_owned(), arguments: "{}".to_owned(), ..Call::default() };

@@ -187,7 +187,7 @@ pub enum EventKind {
         /// The tool.
         tool: String,
         /// The outcome of the call.
-        outcome: Outcome,
+        outcome: Box<Outcome>,
         /// The duration.
         #[serde(rename = "took_ms", serialize_with = "milliseconds")]
         took: Duration,

@@ -375,7 +375,7 @@ pub(crate) fn places(global: &Global) -> Places {
     Places {
         only: global.config.as_deref().map(from),
         from: (!global.ignores_project_file).then(|| from(Path::new("."))),
-        records: host::state(),
+        state: host::state(),
         ..host::user_places()
     }
 }

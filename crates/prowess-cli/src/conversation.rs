@@ -184,7 +184,7 @@ impl Conversation {
         if let Some(servers) = self.stack.servers.clone() {
             self.wait(async move { servers.close().await });
         }
-        self.stack.authorizer.records.faults().iter().for_each(|it| printer.warning(it));
+        self.stack.authorizer.take_warnings().iter().for_each(|it| printer.warning(it));
     }
 
     /// Ends the conversation: sends the last spans, unless a signal comes first, and reports events
@@ -197,7 +197,7 @@ impl Conversation {
         {
             printer.warning(&error);
         }
-        self.stack.authorizer.records.faults().iter().for_each(|it| printer.warning(it));
+        self.stack.authorizer.take_warnings().iter().for_each(|it| printer.warning(it));
         // A person who interrupts a question is not going to answer it.
         self.runtime.shutdown_background();
     }

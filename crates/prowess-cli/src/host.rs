@@ -17,9 +17,9 @@ use prowess_agent::RecordingApprover;
 use prowess_cli::settings::{Config, Places, SettingOrigin, duration};
 use prowess_http::{Hosts, Proxies};
 use prowess_runtime::{
-    Approver, Authorizer, ChangeHistory, DenyAll, EnvironmentStore, Executor, InterpreterSearch,
-    Launcher, Logins, McpLauncher, Network, Outcome, OutcomeStatus, Policy, PrepareLimits,
-    Preparer, Proxy, Records, RunLimits, Sandbox,
+    ApprovalStore, Approver, AuditLog, Authorizer, ChangeHistory, DenyAll, EnvironmentStore,
+    Executor, InterpreterSearch, Launcher, Logins, McpLauncher, Network, Outcome, OutcomeStatus,
+    Policy, PrepareLimits, Preparer, Proxy, RunLimits, Sandbox,
 };
 use rustix::process::geteuid;
 use tokio::signal::unix::{SignalKind, signal};
@@ -152,11 +152,12 @@ impl LimitArgs {
         if self.unsandboxed {
             authorizer.policy.script_hosts.clear();
         }
-        if self.root.is_empty() {
-            return authorizer;
+        if !self.root.is_empty() {
+            let roots = self.root.iter();
+            let roots = roots.map(|it| path::absolute(it).unwrap_or_else(|_| it.clone()));
+            authorizer.policy.roots = roots.collect();
         }
-        let roots = self.root.iter().map(|it| path::absolute(it).unwrap_or_else(|_| it.clone()));
-        Authorizer { policy: Policy { roots: roots.collect(), ..authorizer.policy }, ..authorizer }
+        authorizer
     }
 
     fn environment(&self, config: &Config) -> Result<BTreeMap<String, String>, Box<Outcome>> {
@@ -205,8 +206,8 @@ pub(crate) fn interpreters(config: &Config) -> InterpreterSearch {
 /// Returns the store of prepared environments; `None` without a home directory.
 pub(crate) fn environments() -> Option<EnvironmentStore> {
     let state = state().filter(|it| !is_homeless(it))?;
-    let records = Arc::new(Records::at(state));
-    Some(EnvironmentStore::new(environments_folder()?, records))
+    let approvals = Arc::new(ApprovalStore::at(&state));
+    Some(EnvironmentStore::new(environments_folder()?, approvals, Arc::new(AuditLog::at(state))))
 }
 
 fn environments_folder() -> Option<PathBuf> {
@@ -271,18 +272,6 @@ fn network(policy: &Policy) -> Result<Network, Box<Outcome>> {
 
 /// Returns the authorizer that asks this approver.
 pub(crate) fn authorizer(config: &Config, approver: Arc<dyn Approver>) -> Authorizer {
-    let records = match state() {
-        Some(directory) if is_homeless(&directory) => {
-            let home = env::home_dir().unwrap_or_default();
-            let home = home.display();
-            Records::without(format!(
-                "nothing is logged and no approval is saved, because the home directory `{home}` does not exist"
-            ))
-        }
-        Some(directory) => Records::at(directory),
-        None => Records::in_memory(),
-    };
-    let records = records.masking(connection::keys(config.model.key_file.value.as_deref()));
     let cwd = env::current_dir().unwrap_or_default();
     let mut policy = config.policy(&cwd);
     if !names_roots(config) {
@@ -293,7 +282,21 @@ pub(crate) fn authorizer(config: &Config, approver: Arc<dyn Approver>) -> Author
         .filter(|it| DirBuilder::new().recursive(true).mode(0o700).create(it).is_ok());
     policy.withheld.extend(state().into_iter().chain(cache).chain(environments_folder()));
     policy.interpreters = interpreters(config).by_name();
-    Authorizer { policy, approver, records }
+    let mut authorizer = Authorizer::new(policy, approver);
+    match state() {
+        Some(directory) if is_homeless(&directory) => {
+            let home = env::home_dir().unwrap_or_default();
+            let home = home.display();
+            authorizer.warn(format!(
+                "nothing is logged and no approval is saved, because the home directory `{home}` does not exist"
+            ));
+        }
+        Some(directory) => authorizer = authorizer.with_state(directory),
+        None => {}
+    }
+    let keys = connection::keys(config.model.key_file.value.as_deref());
+    authorizer.audit = authorizer.audit.masking(keys);
+    authorizer
 }
 
 /// Returns whether the user has named the directories that tools may use; those that a project

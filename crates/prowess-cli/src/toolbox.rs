@@ -70,7 +70,7 @@ pub(crate) fn toolbox(
     let secrets = connection::known_secrets(&config, files.clone());
     let keys = connection::keys(None).into_iter();
     let keys = keys.chain(files.flat_map(|it| connection::keys(Some(it))));
-    authorizer.records = authorizer.records.masking(keys.collect());
+    authorizer.audit = authorizer.audit.masking(keys.collect());
     let authorizer = Arc::new(authorizer);
     let policy = &authorizer.policy;
     let active = Arc::new(Active::new(provider.clone()));

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use prowess::{Marker, Skill, UsedSkill, visible};
-use prowess_runtime::{Active, FoundSkills, Outcome, OutcomeStatus, ToolFormat, make_visible};
+use prowess_runtime::{
+    Active, FoundSkills, Outcome, OutcomeStatus, SkillFilePart, ToolFormat, ToolOutput,
+    make_visible,
+};
 use rmcp::{
     ErrorData,
     model::{
@@ -11,7 +14,6 @@ use rmcp::{
         ResourceContents, Tool, ToolAnnotations,
     },
 };
-use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use crate::{media_type::media_type, publishable::base, server_state::ServerState, uri};
@@ -51,7 +53,7 @@ pub(crate) async fn call(
     let active = Arc::new(Active::new(Arc::new(library)));
     let outcome = active.within(served.toolbox.call_tool(tool, input)).await;
     let is_skill_text = tool.is_skill_text(&outcome);
-    let result = result(served, tool.name(), skill.as_ref(), &outcome, is_skill_text);
+    let result = result(served, skill.as_ref(), &outcome, is_skill_text);
     Ok(result.into())
 }
 
@@ -74,7 +76,6 @@ fn titled(tool: Tool) -> Tool {
 /// Returns the result of a call, as the model reads it.
 fn result(
     served: &ServerState,
-    tool: &str,
     skill: Option<&Skill>,
     outcome: &Outcome,
     is_skill_text: bool,
@@ -99,16 +100,18 @@ fn result(
     if is_skill_text {
         make_visible(&mut output);
     }
-    match (tool, output) {
-        ("find_skills", output) => {
+    match (outcome.typed.as_deref(), output) {
+        (Some(ToolOutput::FoundSkills(skills)), output) => {
             let mut result =
-                CallToolResult::success(vec![told(list_matches(&output, &served.marker))]);
+                CallToolResult::success(vec![told(list_matches(skills, &served.marker))]);
             result.structured_content = Some(output);
             result
         }
-        ("use_skill", output) => CallToolResult::success(vec![told_by_skill(used(output))]),
-        ("read_skill_file", output) => {
-            CallToolResult::success(read(skill, &output, told, &served.marker))
+        (Some(ToolOutput::UsedSkill(skill)), _) => {
+            CallToolResult::success(vec![told_by_skill(used(skill))])
+        }
+        (Some(ToolOutput::SkillFile(part)), _) => {
+            CallToolResult::success(read(skill, part, told, &served.marker))
         }
         (_, Value::String(text)) => CallToolResult::success(vec![told_by_skill(text)]),
         (_, Value::Null) => CallToolResult::success(vec![told_by_skill(outcome_json(outcome))]),
@@ -133,10 +136,7 @@ pub(crate) fn wrong(outcome: &Outcome) -> String {
 }
 
 /// Returns the matching skills, one per line, and their number.
-fn list_matches(output: &Value, marker: &Marker) -> String {
-    let Ok(FoundSkills { skills, total }) = FoundSkills::deserialize(output) else {
-        return output.to_string();
-    };
+fn list_matches(FoundSkills { skills, total }: &FoundSkills, marker: &Marker) -> String {
     let text = match (skills.first(), total) {
         (_, 0) => return "There are no skills.".to_owned(),
         (None, _) => return format!("No skill fits, of {total} in all. Try other words."),
@@ -153,18 +153,18 @@ fn list_matches(output: &Value, marker: &Marker) -> String {
         };
         lines += &format!("- {} ({percent}%, {}): {}\n", it.name, it.level, it.description);
     }
-    format!("{text}{}\n", marker.fence(&lines))
+    format!("{text}{}\n", marker.fence(&visible(&lines)))
 }
 
 /// Returns the instructions verbatim, without escaping.
-fn used(mut output: Value) -> String {
-    output["status"] = "found".into();
-    let Ok(used) = UsedSkill::deserialize(&output) else { return output.to_string() };
-    match &used {
+fn used(used: &UsedSkill) -> String {
+    let text = used.to_string();
+    let text = visible(&text);
+    match used {
         UsedSkill::Found { resources, .. } if !resources.is_empty() => {
-            format!("{used}\n{READER}\n")
+            format!("{text}\n{READER}\n")
         }
-        used => used.to_string(),
+        _ => text.into_owned(),
     }
 }
 
@@ -172,23 +172,23 @@ fn used(mut output: Value) -> String {
 /// is more.
 fn read(
     skill: Option<&Skill>,
-    output: &Value,
+    part: &SkillFilePart,
     told: impl Fn(String) -> ContentBlock,
     marker: &Marker,
 ) -> Vec<ContentBlock> {
-    let text = |key: &str| output[key].as_str().map(str::to_owned);
-    let mut content = match (text("content"), text("content_base64")) {
-        (Some(text), _) => vec![ContentBlock::text(marker.fence(&text))],
+    let mut content = match (&part.content, &part.content_base64) {
+        (Some(text), _) => vec![ContentBlock::text(marker.fence(&visible(text)))],
         (_, Some(bytes)) => {
-            let path = text("path").unwrap_or_default();
+            let path = visible(&part.path);
             let path = path.strip_prefix("./").unwrap_or(&path);
             let uri = skill.map(|it| uri::below(&base(it), path)).unwrap_or_default();
-            let blob = ResourceContents::blob(bytes, uri);
+            let blob = ResourceContents::blob(bytes.clone(), uri);
             vec![ContentBlock::resource(blob.with_mime_type(media_type(path, false)))]
         }
         _ => Vec::new(),
     };
-    if let (Some(next), size) = (output["next_offset"].as_u64(), &output["size"]) {
+    if let Some(next) = part.next_offset {
+        let size = part.size;
         content.push(told(format!("It has {size} bytes and goes on at `offset` {next}.")));
     }
     content

@@ -40,6 +40,11 @@ impl Active {
         CURRENT.scope(self, future).await
     }
 
+    /// Does the same for work that is not async.
+    pub(crate) fn within_blocking<T>(self: Arc<Self>, work: impl FnOnce() -> T) -> T {
+        CURRENT.sync_scope(self, work)
+    }
+
     /// Returns the skills set by [`within`](Self::within), if any.
     pub(crate) fn current() -> Option<Arc<Self>> {
         CURRENT.try_with(Arc::clone).ok()

@@ -12,20 +12,24 @@ use prowess_sandbox::{SandboxLevel, ScriptConnection};
 
 use crate::{
     active::Active,
+    approval_store::{Approval, ApprovalKey, ApprovalKind, ApprovalStore},
     approver::{Approver, ApproverReply, Coverage, Question},
+    audit_log::{AuditEntry, AuditLog},
+    blocking::blocking,
     change::{FileChange, FileState},
     commands::{self, Plan},
     entry::SkillRecord,
     outcome::Outcome,
     policy::Policy,
     protected::lies_in,
-    records::{Approval, AuditEntry, Key, Kind, Records, now},
     refusal::Refusal,
     remote_skill::{RemoteFile, RemoteSkill},
     ruling::{ActionRequest, Ground, Ruling},
     skill_folder::SkillFolder,
     subject::{Subject, file_difference, shortened},
+    timestamp::timestamp,
     tool::Action,
+    warnings::Warnings,
 };
 
 /// Decides on requested actions, and records the decisions.
@@ -35,11 +39,46 @@ pub struct Authorizer {
     pub policy: Policy,
     /// The approver to ask.
     pub approver: Arc<dyn Approver>,
-    /// The previous decisions.
-    pub records: Records,
+    /// The approvals that people have given.
+    pub approvals: ApprovalStore,
+    /// The log of every decision.
+    pub audit: AuditLog,
+    warnings: Warnings,
 }
 
 impl Authorizer {
+    /// An authorizer that forgets its approvals when the program ends, and logs nothing.
+    pub fn new(policy: Policy, approver: Arc<dyn Approver>) -> Self {
+        Self {
+            policy,
+            approver,
+            approvals: ApprovalStore::in_memory(),
+            audit: AuditLog::disabled(),
+            warnings: Warnings::default(),
+        }
+    }
+
+    /// Saves the approvals and the audit log in a directory.
+    #[must_use]
+    pub fn with_state(self, directory: impl Into<PathBuf>) -> Self {
+        let directory = directory.into();
+        let approvals = ApprovalStore::at(directory.clone());
+        Self { approvals, audit: AuditLog::at(directory), ..self }
+    }
+
+    /// Adds a warning for the person who runs the program.
+    pub fn warn(&self, text: impl Into<String>) {
+        self.warnings.add(text.into());
+    }
+
+    /// Removes and returns all warnings: those of the approvals and of the audit log, then others.
+    pub fn take_warnings(&self) -> Vec<String> {
+        let mut warnings = self.approvals.take_warnings();
+        warnings.extend(self.audit.take_warnings());
+        warnings.extend(self.warnings.take());
+        warnings
+    }
+
     /// Authorizes an action, or returns the reason for the refusal and a hint. The caller must
     /// perform exactly this action at once. Returns the changes since the last approval, if they
     /// were approved now.
@@ -56,8 +95,11 @@ impl Authorizer {
         requested: &ActionRequest<'_>,
     ) -> Result<AuthorizedAction, Box<Outcome>> {
         let plan = match requested.action {
-            Action::Command { line, directory, .. } => {
-                let plan = commands::plan(line, directory, &self.policy);
+            Action::Command { line, directory, preview } => {
+                let plan = match preview {
+                    Some(preview) => preview.plan.clone(),
+                    None => commands::plan(line, directory, &self.policy),
+                };
                 let mut plan =
                     plan.map_err(|refusal| self.refuse(requested, None, "policy", refusal))?;
                 plan.secrets.retain(|it| self.keeps_secret(requested.tool, it));
@@ -77,7 +119,7 @@ impl Authorizer {
             Ruling::Ask(ground) => (ground, true),
             Ruling::AskIfChanged => (Ground::Setting, false),
         };
-        let old = self.records.approved(&self.key(requested));
+        let old = self.approvals.approved(&self.key(requested));
         // The files of a read-only action are not read, unless it requires approval.
         if !asks && old.is_none() && requested.action.only_looks() {
             return self.allow(requested, None, ground.as_str());
@@ -111,16 +153,16 @@ impl Authorizer {
         subject: Subject,
         ground: Ground,
     ) -> Result<AuthorizedAction, Box<Outcome>> {
-        let _turn = self.records.turn.lock().await;
-        let old = self.records.approved(&self.key(requested));
+        let _turn = self.approvals.turn.lock().await;
+        let old = self.approvals.approved(&self.key(requested));
         let is_approved = old.as_ref().is_some_and(|it| it.digest == subject.digest);
         let is_covered =
-            ground == Ground::Writes && self.records.is_approved_for_session(&every_write());
+            ground == Ground::Writes && self.approvals.is_approved_for_session(&every_write());
         if is_approved || is_covered {
             let passed = self.allow(requested, Some(&subject), "approval")?;
             return Ok(AuthorizedAction { is_agreed: is_personal(ground), ..passed });
         }
-        if self.records.is_refused_for_session(&self.key(requested), &subject) {
+        if self.approvals.is_refused_for_session(&self.key(requested), &subject) {
             let message = format!("approval to {} was not given", what(requested.action));
             let hint =
                 "you have said no to this; you will be asked again in the next session".to_owned();
@@ -137,8 +179,9 @@ impl Authorizer {
     /// Whether this tool may only read a file with secrets after approval. Nothing is logged.
     pub(crate) fn keeps_secret(&self, tool: &str, path: &Path) -> bool {
         let action = Action::Read(path.to_owned());
-        let key = Key::of(&ActionRequest { tool, action: &action, active: &[], given: None });
-        self.policy.keeps_secret(tool, path) && self.records.approved(&key).is_none()
+        let key =
+            ApprovalKey::of(&ActionRequest { tool, action: &action, active: &[], given: None });
+        self.policy.keeps_secret(tool, path) && self.approvals.approved(&key).is_none()
     }
 
     /// Whether the policy denies the disclosure of a skill. Nothing is logged.
@@ -190,7 +233,7 @@ impl Authorizer {
         let undisclosed = |skill: &Skill| {
             // For most skills no file has to be read.
             let told = self.told(skill, |key| {
-                let book = book.get_or_init(|| self.records.all());
+                let book = book.get_or_init(|| self.approvals.all());
                 Some(book.iter().rfind(|it| it.key == *key)?.subject.digest.clone())
             });
             if matches!(told, DisclosureRule::Always)
@@ -207,10 +250,14 @@ impl Authorizer {
 
     /// Whether a skill may be disclosed without asking. Nothing is logged.
     pub fn can_disclose(&self, skill: &Skill) -> bool {
-        self.told(skill, |key| Some(self.records.approved(key)?.digest)).holds(skill)
+        self.told(skill, |key| Some(self.approvals.approved(key)?.digest)).holds(skill)
     }
 
-    fn told(&self, skill: &Skill, approved: impl FnOnce(&Key) -> Option<String>) -> DisclosureRule {
+    fn told(
+        &self,
+        skill: &Skill,
+        approved: impl FnOnce(&ApprovalKey) -> Option<String>,
+    ) -> DisclosureRule {
         let action = telling(skill);
         let unless = match self.ruling(&action) {
             Ruling::Allow(_) => return DisclosureRule::Always,
@@ -218,7 +265,7 @@ impl Authorizer {
             Ruling::Ask(_) => DisclosureRule::Never,
             Ruling::AskIfChanged => DisclosureRule::Always,
         };
-        let key = Key::of(&wish_to_tell(&action));
+        let key = ApprovalKey::of(&wish_to_tell(&action));
         approved(&key).map_or(unless, DisclosureRule::As)
     }
 
@@ -246,7 +293,7 @@ impl Authorizer {
     /// Nothing is logged.
     pub fn approves(&self, skill: &RemoteSkill) -> Option<bool> {
         let action = Action::TakeUp(Box::new(skill.clone()));
-        let old = self.records.approved(&Key::of(&wish_to_tell(&action)));
+        let old = self.approvals.approved(&ApprovalKey::of(&wish_to_tell(&action)));
         old.map(|it| it.digest == Subject::offered(skill).digest)
     }
 
@@ -261,7 +308,7 @@ impl Authorizer {
 
     /// Logs that an action was performed without a sandbox.
     pub fn note_unsandboxed(&self, requested: &ActionRequest<'_>) {
-        self.records.note(&AuditEntry {
+        self.audit.record(&AuditEntry {
             tool: requested.tool,
             skill: skill(requested),
             digest: skill_subject(requested).as_ref().map(|it| &*it.digest),
@@ -284,7 +331,7 @@ impl Authorizer {
         }
         what.sort_unstable();
         what.dedup();
-        self.records.note(&AuditEntry {
+        self.audit.record(&AuditEntry {
             tool,
             skill,
             what: &format!("connect to {}", what.join(", ")),
@@ -296,14 +343,14 @@ impl Authorizer {
     }
 
     /// Returns the key of the approval of an action, which depends on network access.
-    fn key(&self, requested: &ActionRequest<'_>) -> Key {
-        let key = Key::of(requested);
+    fn key(&self, requested: &ActionRequest<'_>) -> ApprovalKey {
+        let key = ApprovalKey::of(requested);
         let kind = if self.policy.hosts_of(requested.action).is_empty() {
             key.kind
         } else {
-            Kind::Network
+            ApprovalKind::Network
         };
-        Key { kind, ..key }
+        ApprovalKey { kind, ..key }
     }
 
     async fn ask(
@@ -316,10 +363,10 @@ impl Authorizer {
     ) -> Result<AuthorizedAction, Box<Outcome>> {
         let question = self.question(requested, plan, &subject, ground, old.as_ref());
         let who = self.approver.who_answers(&question).to_owned();
-        let before = self.on_disk(requested);
+        let before = self.on_disk(requested).await?;
         let reply = self.approver.ask(&question).await;
         // It may have changed before the answer.
-        if self.on_disk(requested) != before {
+        if self.on_disk(requested).await? != before {
             let message = format!("it changed while you were asked whether to {}", question.what);
             let refusal = Refusal { message, hint: "check it, and try again".to_owned() };
             return Err(self.refuse(requested, Some(&subject), "policy", refusal));
@@ -331,7 +378,7 @@ impl Authorizer {
                 if is_agreed
                     && matches!(requested.action, Action::Start { .. } | Action::Connect { .. })
                 {
-                    self.records.refuse_for_session(self.key(requested), subject.clone());
+                    self.approvals.refuse_for_session(self.key(requested), subject.clone());
                 }
                 let refusal =
                     unapproved(requested, &question, &who, self.policy.hosts_of(requested.action));
@@ -346,26 +393,38 @@ impl Authorizer {
                 self.allow(requested, Some(&subject), &who)?;
                 let key =
                     if ground == Ground::Writes { every_write() } else { self.key(requested) };
-                self.records.approve_for_session(Approval { key, when: now(), by: who, subject });
+                self.approvals.approve_for_session(Approval {
+                    key,
+                    when: timestamp(),
+                    by: who,
+                    subject,
+                });
                 Ok(AuthorizedAction { difference, is_agreed })
             }
             ApproverReply::Always => {
                 self.allow(requested, Some(&subject), &who)?;
                 let key = self.key(requested);
-                self.records.approve(Approval { key, when: now(), by: who, subject });
+                self.approvals.approve(Approval { key, when: timestamp(), by: who, subject });
                 Ok(AuthorizedAction { difference, is_agreed })
             }
         }
     }
 
     /// Returns the current subject of an approval, regardless of what was read before.
-    fn on_disk(&self, requested: &ActionRequest<'_>) -> Option<Subject> {
+    async fn on_disk(
+        &self,
+        requested: &ActionRequest<'_>,
+    ) -> Result<Option<Subject>, Box<Outcome>> {
         if let Action::Command { line, directory, .. } = requested.action {
-            return commands::plan(line, directory, &self.policy).ok().map(|it| it.subject());
+            let (line, directory) = (line.clone(), directory.clone());
+            let policy = self.policy.clone();
+            let plan = move || commands::plan(&line, &directory, &policy).map(|it| it.subject());
+            return Ok(blocking(plan).await?.ok());
         }
-        let entry = requested.action.entry()?;
+        let Some(entry) = requested.action.entry() else { return Ok(None) };
         let folder = entry.folder.as_ref().map(SkillFolder::unread);
-        Subject::of(&SkillRecord { folder, ..entry.clone() }).ok()
+        let entry = SkillRecord { folder, ..entry.clone() };
+        blocking(move || Subject::of(&entry).ok()).await
     }
 
     fn allow(
@@ -404,7 +463,7 @@ impl Authorizer {
         decision: &str,
         by: &str,
     ) {
-        self.records.note(&AuditEntry {
+        self.audit.record(&AuditEntry {
             tool: requested.tool,
             skill: skill(requested),
             digest: subject.map(|it| &*it.digest),
@@ -517,7 +576,7 @@ fn skill_subject(requested: &ActionRequest<'_>) -> Option<Subject> {
     }
 }
 
-impl Key {
+impl ApprovalKey {
     /// Returns the key of the approval of an action.
     fn of(requested: &ActionRequest<'_>) -> Self {
         let folder = requested.action.entry().and_then(|it| it.folder.as_ref());
@@ -525,45 +584,47 @@ impl Key {
         let (kind, name, place) = match requested.action {
             // Its disclosure is not its execution.
             Action::Disclose(entry) if entry.manifest.kind != Type::Instruction => {
-                (Kind::Call, format!("{TELLER} {}", entry.manifest.name), place)
+                (ApprovalKind::Call, format!("{TELLER} {}", entry.manifest.name), place)
             }
             Action::Execute(entry) | Action::Disclose(entry) => {
-                (Kind::Skill, entry.manifest.name.to_string(), place)
+                (ApprovalKind::Skill, entry.manifest.name.to_string(), place)
             }
             Action::Start { entry, server, .. } => {
-                (Kind::Server, format!("{}/{server}", entry.manifest.name), place)
+                (ApprovalKind::Server, format!("{}/{server}", entry.manifest.name), place)
             }
             Action::Connect { server, file, .. } => {
-                (Kind::Server, server.clone(), file.to_string_lossy().into_owned())
+                (ApprovalKind::Server, server.clone(), file.to_string_lossy().into_owned())
             }
             // The same URI is another skill on another server.
             Action::TakeUp(skill) => {
                 let by = skill.set_by.as_deref().unwrap_or_default();
                 (
-                    Kind::Skill,
+                    ApprovalKind::Skill,
                     format!("{}:{}", skill.server, skill.name),
                     format!("{} {by}", skill.uri),
                 )
             }
             Action::Read(path) | Action::Resource { path, .. } => {
-                (Kind::Read, "read".to_owned(), path.to_string_lossy().into_owned())
+                (ApprovalKind::Read, "read".to_owned(), path.to_string_lossy().into_owned())
             }
             Action::Fetch { method, url, .. } if !is_get(method) => {
-                (Kind::Send, "send".to_owned(), origin(url))
+                (ApprovalKind::Send, "send".to_owned(), origin(url))
             }
             // By any tool.
-            Action::Write(change) => {
-                (Kind::Write, "write".to_owned(), change.path.to_string_lossy().into_owned())
-            }
-            action => (Kind::Call, requested.tool.to_owned(), what(action)),
+            Action::Write(change) => (
+                ApprovalKind::Write,
+                "write".to_owned(),
+                change.path.to_string_lossy().into_owned(),
+            ),
+            action => (ApprovalKind::Call, requested.tool.to_owned(), what(action)),
         };
         Self { kind, name, place }
     }
 }
 
 /// Returns the key of the approval to write all files that are not sensitive.
-fn every_write() -> Key {
-    Key { kind: Kind::Write, name: "session".to_owned(), place: String::new() }
+fn every_write() -> ApprovalKey {
+    ApprovalKey { kind: ApprovalKind::Write, name: "session".to_owned(), place: String::new() }
 }
 
 impl Authorizer {

@@ -18,7 +18,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     digest::digest,
-    records::{NO_WAIT, is_own, locked, now},
+    state_directory::{NO_WAIT, is_own, lock_directory},
+    timestamp::timestamp,
 };
 
 /// The files written by tools, with their previous contents. Creating this touches no files.
@@ -231,7 +232,7 @@ impl ChangeHistory {
 
     /// Saves the content of a file that is about to be removed, and removes the oldest of those.
     fn keep_removed(&self, time: u64, mut file: File) -> io::Result<PathBuf> {
-        let _lock = locked(&self.directory)?;
+        let _lock = lock_directory(&self.directory)?;
         self.own()?;
         let kept = self.directory.join(format!("{time:020}.removed"));
         let mut options = OpenOptions::new();
@@ -287,7 +288,7 @@ impl ChangeHistory {
             mode,
         };
         let facts = Facts {
-            when: now(),
+            when: timestamp(),
             path: path.to_owned(),
             after: digest(after),
             before: before.map(previous),
@@ -301,7 +302,7 @@ impl ChangeHistory {
     /// Saves that a file or folder was renamed in its directory, like [`keep`](Self::keep).
     pub fn keep_rename(&self, from: &Path, to: &Path) -> io::Result<u64> {
         let facts = Facts {
-            when: now(),
+            when: timestamp(),
             path: to.to_owned(),
             after: String::new(),
             before: None,
@@ -313,7 +314,7 @@ impl ChangeHistory {
     }
 
     fn add(&self, facts: &Facts, content: Option<&[u8]>) -> io::Result<u64> {
-        let _lock = locked(&self.directory)?;
+        let _lock = lock_directory(&self.directory)?;
         self.own()?;
         let times = self.times()?;
         let now_nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

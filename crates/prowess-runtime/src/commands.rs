@@ -47,6 +47,8 @@ pub(crate) struct Plan {
     parts: Vec<PlannedProgram>,
     /// Its working directory, with links resolved.
     pub(crate) directory: PathBuf,
+    /// The device and inode of that directory.
+    directory_id: Option<(u64, u64)>,
     /// Its unlisted parts, one line each: they require approval.
     pub(crate) unlisted: Vec<String>,
     /// The files with secrets that it names, with links resolved: they require approval.
@@ -117,7 +119,8 @@ pub(crate) fn plan(line: &str, directory: &Path, policy: &Policy) -> Result<Plan
         );
         return Err(refused(&message, "run git by itself, or pipe its output to filters only"));
     }
-    let mut plan = Plan { parts, directory, unlisted, secrets, spelled_secrets };
+    let directory_id = directory_id(&directory);
+    let mut plan = Plan { parts, directory, directory_id, unlisted, secrets, spelled_secrets };
     // They are hidden from commands that only read.
     if plan.writes() {
         plan.secrets.extend(matched_secrets);
@@ -158,9 +161,8 @@ impl Plan {
     /// Returns the subject of an approval: every word, the directory, and the exact programs.
     pub(crate) fn subject(&self) -> Subject {
         let mut words: Vec<Vec<u8>> = vec![self.directory.as_os_str().as_encoded_bytes().to_vec()];
-        // The directory may have been replaced by another.
-        let identity = std::fs::metadata(&self.directory).map(|it| (it.dev(), it.ino())).ok();
-        words.push(format!("{identity:?}").into_bytes());
+        // Another directory may be in its place when the approval is used.
+        words.push(format!("{:?}", self.directory_id).into_bytes());
         for step in &self.parts {
             words.push(step.sign.into());
             words.push(step.program.identity().into_bytes());
@@ -169,6 +171,12 @@ impl Plan {
         // The target of a link may have changed.
         words.extend(self.secrets.iter().map(|it| it.as_os_str().as_encoded_bytes().to_vec()));
         Subject::of_words(words.iter().map(|it| &**it))
+    }
+
+    /// Whether its directory and its programs are still the same.
+    pub(crate) fn is_unchanged(&self) -> bool {
+        directory_id(&self.directory) == self.directory_id
+            && self.parts.iter().all(|it| it.program.is_unchanged())
     }
 
     /// Returns the arguments to run: the program itself, or a shell if several are joined or a glob
@@ -205,6 +213,10 @@ impl PlannedProgram {
         words.extend(self.arguments.iter().map(|it| it.quoted.clone()));
         format!("{}{}", words.join(" "), self.sign)
     }
+}
+
+fn directory_id(directory: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(directory).map(|it| (it.dev(), it.ino())).ok()
 }
 
 /// Resolves the directory, if it is in a root of the policy.

@@ -807,9 +807,7 @@ impl From<TemplateError> for Early {
 impl From<&ExecuteError> for Outcome {
     fn from(error: &ExecuteError) -> Self {
         match error {
-            ExecuteError::Sandbox(
-                error @ (SandboxError::Unavailable { .. } | SandboxError::Variable { .. }),
-            ) => error.into(),
+            ExecuteError::Sandbox(error) => error.into(),
             ExecuteError::Environment { skill, source } => {
                 let hint = format!("`prowess prepare {skill} --update` prepares it again");
                 Self::error(OutcomeStatus::Refused, source).hint(hint)

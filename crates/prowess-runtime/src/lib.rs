@@ -7,6 +7,11 @@
 
 mod digest;
 mod listing;
+mod warnings;
+mod timestamp;
+mod file_lock;
+mod state_directory;
+mod tool_output;
 mod outcome;
 mod secret;
 mod texts;
@@ -26,6 +31,7 @@ mod create;
 mod provider;
 mod retriever;
 mod active;
+mod blocking;
 mod content;
 mod change;
 mod markers;
@@ -37,13 +43,14 @@ mod sensitive;
 mod policy;
 mod refusal;
 mod remote_skill;
-mod tool;
 mod subject;
-mod approver;
-mod records;
-mod trust;
 mod change_history;
 mod commands;
+mod tool;
+mod approver;
+mod audit_log;
+mod approval_store;
+mod trust;
 mod ruling;
 mod journal;
 mod authorizer;
@@ -54,7 +61,6 @@ mod run_outcome;
 mod preparation;
 mod handover;
 mod executor;
-mod manager;
 mod tools;
 mod servers;
 mod registry;
@@ -72,7 +78,9 @@ pub use crate::store::DiskStep;
 pub use crate::tools::ExecuteSql;
 pub use crate::{
     active::Active,
+    approval_store::{ApprovalStore, RememberedApproval, settings_digest},
     approver::{ApproveAll, Approver, ApproverFuture, ApproverReply, Coverage, DenyAll, Question},
+    audit_log::{AuditEntry, AuditLog},
     authorizer::Authorizer,
     change::{FileChange, FileState},
     change_history::{ChangeHistory, ChangeRecord, UndoError},
@@ -90,7 +98,6 @@ pub use crate::{
     executor::{Delivery, ExecuteError, Executor},
     glob::fits,
     journal::Journal,
-    manager::{ExecutionRequest, ExecutionResponse, Intent, Manager, ToolCall, ToolResult},
     markers::{fresh_marker, make_visible, strip_invisible},
     outcome::{Outcome, OutcomeStatus, PlanStep, StepOutcome},
     parameters::{Parameters, ParametersError},
@@ -102,7 +109,6 @@ pub use crate::{
         PreparedEnvironment, Recipe, RecipeError, Registries, ScriptEnvironments, SkillRecipes,
     },
     provider::SkillProvider,
-    records::{AuditEntry, Records, RememberedApproval, now as timestamp, settings_digest},
     registry::Registry,
     remote_skill::{RemoteFile, RemoteSkill, RemoteSkills},
     retriever::{RetrievedSkill, Retriever},
@@ -122,13 +128,17 @@ pub use crate::{
     },
     strict_json::strict_json,
     texts::{Texts, texts},
+    timestamp::timestamp,
     tool::{Action, CommandPreview, ReadyFuture, Tool, ToolFuture},
     tool_format::{ToolFormat, simplify_schema},
+    tool_output::{FoundSkill, FoundSkills, SkillFilePart, ToolOutput},
     tool_parameters::{ToolParameter, tool_parameters, unknown_parameters},
-    toolbox::{Calls, Toolbox, takes_parameters},
+    toolbox::{
+        Calls, Intent, IntentOutcome, PlannedCall, SkillCall, ToolResult, Toolbox, takes_parameters,
+    },
     tools::{
-        ExecuteCommand, FileOperations, FindSkills, FoundSkill, FoundSkills, ReadFile,
-        ReadSkillFile, RunSkill, SkillTool, UseSkill, skill_tools,
+        ExecuteCommand, FileOperations, FindSkills, ReadFile, ReadSkillFile, RunSkill, SkillTool,
+        UseSkill, skill_tools,
     },
     trust::{TrustEntry, TrustFile},
 };

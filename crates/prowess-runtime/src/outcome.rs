@@ -6,6 +6,8 @@ use prowess_sandbox::{CapturedText, SandboxLevel, ScriptConnection};
 use serde::{Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::{Map, Value};
 
+use crate::tool_output::ToolOutput;
+
 /// The outcome of a call or a run. Fields that do not apply are empty.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
@@ -35,6 +37,9 @@ pub struct Outcome {
     /// The output of a tool, a template or an instruction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
+    /// The output as a type, where hosts render it themselves.
+    #[serde(skip)]
+    pub typed: Option<Box<ToolOutput>>,
     /// The plan of a composite skill.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Vec<PlanStep>>,
@@ -126,6 +131,7 @@ impl Outcome {
             stdout: None,
             stderr: None,
             output: None,
+            typed: None,
             plan: None,
             steps: Vec::new(),
             files: Vec::new(),
@@ -152,6 +158,12 @@ impl Outcome {
     pub fn error(status: OutcomeStatus, error: &dyn Error) -> Self {
         let causes = iter::successors(Some(error), |&it| it.source()).map(|it| it.to_string());
         Self::bad(status, causes.collect::<Vec<_>>().join(": "))
+    }
+
+    /// The same, with its output as a type.
+    #[must_use]
+    pub(crate) fn with_typed(self, output: ToolOutput) -> Self {
+        Self { typed: Some(Box::new(output)), ..self }
     }
 
     /// Adds a hint.

@@ -40,10 +40,10 @@ impl From<&SandboxError> for Outcome {
     /// Converts the error of a script that could not be started.
     fn from(error: &SandboxError) -> Self {
         let status = match error {
-            SandboxError::Unavailable { .. } => OutcomeStatus::Refused,
             SandboxError::Variable { .. } | SandboxError::Path { .. } => OutcomeStatus::Invalid,
             SandboxError::Cancelled => OutcomeStatus::Cancelled,
-            _ => OutcomeStatus::Failed,
+            // Nothing ran: a program that failed is a result, not an error.
+            _ => OutcomeStatus::Refused,
         };
         let cause = error.source();
         let message = cause.map_or_else(|| error.to_string(), |it| format!("{error}: {it}"));

@@ -37,13 +37,13 @@ use serde_json::Value;
 use tokio::{task::spawn_blocking, time::timeout};
 
 use crate::{
+    audit_log::AuditEntry,
     authorizer::Authorizer,
     change_history::ChangeHistory,
     entry::SkillRecord,
     environment::InterpreterSearch,
     outcome::{Outcome, OutcomeStatus},
     preparation::EnvironmentStore,
-    records::AuditEntry,
     remote_skill::{RemoteSkill, RemoteSkills},
     ruling::ActionRequest,
     script,
@@ -404,7 +404,7 @@ impl McpLauncher {
                 };
                 if let Some(said) = changes(watch.as_ref(), server, &self.authorizer, &prefix).await
                 {
-                    self.authorizer.records.warn(said);
+                    self.authorizer.warn(said);
                 }
                 return Err(Box::new(outcome));
             }
@@ -576,7 +576,7 @@ impl McpServer {
                 let ended = running.stop(patience.stop).await;
                 let Source { server, authorizer, prefix, .. } = &source;
                 if let Some(said) = changes(watch.as_ref(), server, authorizer, prefix).await {
-                    authorizer.records.warn(said);
+                    authorizer.warn(said);
                 }
                 ended.into()
             }
@@ -613,7 +613,7 @@ async fn changes(
 ) -> Option<String> {
     let said = watch?.report(server).await?;
     let (decision, by) = ("ran", "server");
-    authorizer.records.note(&AuditEntry {
+    authorizer.audit.record(&AuditEntry {
         tool: prefix,
         what: &said,
         decision,

@@ -12,7 +12,10 @@ use std::{
 use prowess::Definition;
 use serde_json::Value;
 
-use crate::{change::FileChange, entry::SkillRecord, outcome::Outcome, remote_skill::RemoteSkill};
+use crate::{
+    change::FileChange, commands::Plan, entry::SkillRecord, outcome::Outcome, refusal::Refusal,
+    remote_skill::RemoteSkill,
+};
 
 /// The future of an outcome.
 pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
@@ -59,13 +62,18 @@ pub trait Tool: Send + Sync + fmt::Debug {
         Box::pin(async {})
     }
 
-    /// Performs a call.
-    fn call<'a>(&'a self, input: Value) -> ToolFuture<'a>;
+    /// Performs an action that [`action`](Self::action) returned for this input, and no other: the action has with it
+    /// the content that was authorized.
+    fn perform<'a>(&'a self, action: Action, input: Value) -> ToolFuture<'a>;
 
-    /// Performs an authorized action, which has the data that was read by [`action`](Self::action).
-    fn perform<'a>(&'a self, action: Action, input: Value) -> ToolFuture<'a> {
-        drop(action);
-        self.call(input)
+    /// Calls the tool without any authorization. Models call it through a [`Toolbox`](crate::Toolbox).
+    fn call<'a>(&'a self, input: Value) -> ToolFuture<'a> {
+        Box::pin(async move {
+            match self.action(&input) {
+                Ok(action) => self.perform(action, input).await,
+                Err(outcome) => *outcome,
+            }
+        })
     }
 
     /// Whether an outcome is the text of a skill; a model reads that between markers.
@@ -152,8 +160,8 @@ pub enum Action {
 /// A preview of a command, before anybody is asked about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandPreview {
-    /// Its digest: words, programs and the directory.
-    pub digest: String,
+    /// The plan, or why the command may not run.
+    pub(crate) plan: Result<Plan, Refusal>,
     /// The resources that it could access, one per line.
     pub reach: Vec<String>,
     /// Whether it would run in a sandbox.

@@ -1,23 +1,37 @@
 //! All tools in one place: checks, authorizes and bounds every call.
 
+mod input;
+mod planned_call;
+mod skills;
+mod intent;
+mod tool_result;
+
 use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use prowess::{Manifest, did_you_mean, nearest};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::{sync::Semaphore, task::JoinSet, time::timeout};
 
 use crate::{
     active::Active,
     authorizer::{AuthorizedAction, Authorizer},
+    executor::Executor,
     outcome::{Outcome, OutcomeStatus, PlanStep, StepOutcome},
+    provider::SkillProvider,
     ruling::ActionRequest,
-    schema::{Schema, property, shortened},
     tool::Tool,
-    tool_parameters::{tool_parameters, unknown_parameters},
+};
+
+use self::skills::CallableSkills;
+pub use self::{
+    input::takes_parameters,
+    intent::{Intent, IntentOutcome},
+    planned_call::PlannedCall,
+    skills::SkillCall,
+    tool_result::ToolResult,
 };
 
 /// The tools that can be called, and their authorizer.
@@ -29,6 +43,7 @@ pub struct Toolbox {
     authorizer: Arc<Authorizer>,
     active: Option<Arc<Active>>,
     tools: Vec<Arc<dyn Tool>>,
+    skills: Option<CallableSkills>,
     left_out: Vec<String>,
     calls: Calls,
     places: Semaphore,
@@ -56,7 +71,15 @@ impl Toolbox {
     pub fn new(authorizer: Arc<Authorizer>) -> Self {
         let calls = Calls::default();
         let places = Semaphore::new(calls.at_once);
-        Self { authorizer, active: None, tools: Vec::new(), left_out: Vec::new(), calls, places }
+        Self {
+            authorizer,
+            active: None,
+            tools: Vec::new(),
+            skills: None,
+            left_out: Vec::new(),
+            calls,
+            places,
+        }
     }
 
     /// Adds a tool. If a name is taken, the first tool keeps it.
@@ -67,6 +90,12 @@ impl Toolbox {
             false => self.tools.push(tool),
         }
         self
+    }
+
+    /// Makes the skills of a provider callable: a name that no tool has [stands for](prowess::Library::for_tool) a skill.
+    #[must_use]
+    pub fn with_skills(self, provider: Arc<dyn SkillProvider>, executor: Executor) -> Self {
+        Self { skills: Some(CallableSkills::new(provider, executor)), ..self }
     }
 
     /// Passes the active skills to the authorizer.
@@ -98,17 +127,64 @@ impl Toolbox {
 
     /// Calls a tool, if its input is valid and the call is authorized.
     pub async fn call(&self, name: &str, input: Value) -> Outcome {
-        match self.find(name) {
-            Some(tool) => self.call_tool(tool, input).await,
-            None => *self.unknown(name),
+        match (self.find(name), self.skill_call(name, &input)) {
+            (Some(tool), _) => self.call_tool(tool, input).await,
+            (None, Some(call)) => self.call_skill(call).await,
+            (None, None) => *self.unknown(name),
+        }
+    }
+
+    /// The selector of the skill that the name of a tool stands for; `None` where no model may use one.
+    pub fn skill_for(&self, tool: &str) -> Option<String> {
+        self.skills.as_ref()?.selector(tool)
+    }
+
+    /// The call of a skill that a call of a tool stands for, with every argument.
+    pub fn skill_call(&self, tool: &str, arguments: &Value) -> Option<SkillCall> {
+        self.skills.as_ref()?.call(tool, arguments)
+    }
+
+    /// Calls a skill as its own tool `skill_<name>`, which need not be among the tools.
+    pub async fn call_skill(&self, SkillCall { skill, parameters }: SkillCall) -> Outcome {
+        let Some(skills) = &self.skills else { return *self.unknown(&skill) };
+        match skills.tool(&skill).await {
+            Ok(tool) => self.call_tool(&tool, Value::Object(parameters)).await,
+            Err(outcome) => *outcome,
         }
     }
 
     /// Does the same with a tool that need not be in the toolbox.
     pub async fn call_tool(&self, tool: &Arc<dyn Tool>, input: Value) -> Outcome {
         let start = Instant::now();
-        let outcome = self.answer(tool, input).await.unwrap_or_else(|it| *it);
-        Outcome { duration: outcome.duration.or_else(|| Some(start.elapsed())), ..outcome }
+        match self.plan(tool, input).await {
+            Ok(planned) => self.call_planned(planned).await,
+            Err(outcome) => Outcome { duration: Some(start.elapsed()), ..*outcome },
+        }
+    }
+
+    /// Plans a call by the skills that are active. Nothing is done, and nobody is asked.
+    pub async fn plan(
+        &self,
+        tool: &Arc<dyn Tool>,
+        input: Value,
+    ) -> Result<PlannedCall, Box<Outcome>> {
+        let planned = PlannedCall::new(tool.clone(), input);
+        match self.active() {
+            Some(active) => active.within(planned).await,
+            None => planned.await,
+        }
+    }
+
+    fn active(&self) -> Option<Arc<Active>> {
+        Active::current().or_else(|| self.active.clone())
+    }
+
+    /// Performs a call that was planned before, once the authorizer lets it pass.
+    pub async fn call_planned(&self, planned: PlannedCall) -> Outcome {
+        let (start, planning) = (Instant::now(), planned.took);
+        let outcome = self.perform(planned).await.unwrap_or_else(|it| *it);
+        let duration = outcome.duration.or_else(|| Some(planning + start.elapsed()));
+        Outcome { duration, ..outcome }
     }
 
     /// Calls the tools of a plan one after the other, like [`call`](Self::call), until one fails.
@@ -154,16 +230,11 @@ impl Toolbox {
         Outcome { duration: Some(start.elapsed()), ..all }
     }
 
-    async fn answer(&self, tool: &Arc<dyn Tool>, input: Value) -> Result<Outcome, Box<Outcome>> {
+    async fn perform(&self, planned: PlannedCall) -> Result<Outcome, Box<Outcome>> {
+        let PlannedCall { tool, mut action, input, .. } = planned;
         // The policy uses its canonical name.
         let name = tool.name();
-        // A panic in `action` is handled like one in `call`.
-        let asked = catch_unwind(AssertUnwindSafe(|| {
-            let input = checked(&**tool, input)?;
-            Ok::<_, Box<Outcome>>((tool.action(&input)?, input))
-        }));
-        let (mut action, input) = asked.unwrap_or_else(|_| Err(broken(name)))?;
-        let active = Active::current().or_else(|| self.active.clone());
+        let active = self.active();
         let manifests = manifests(active.as_deref());
         let requested =
             ActionRequest { tool: name, action: &action, active: &manifests, given: Some(&input) };
@@ -209,8 +280,12 @@ impl Toolbox {
 
     fn unknown(&self, name: &str) -> Box<Outcome> {
         let outcome = Outcome::bad(OutcomeStatus::NotFound, format!("there is no tool `{name}`"));
-        Box::new(match nearest(name, self.tools.iter().map(|it| it.name())) {
+        let skills = self.skills.as_ref().map(CallableSkills::names).unwrap_or_default();
+        let bare = name.strip_prefix("skill_").unwrap_or(name);
+        let near = nearest(name, self.tools.iter().map(|it| it.name()));
+        Box::new(match near.or_else(|| nearest(bare, skills.iter().map(String::as_str))) {
             Some(near) => outcome.hint(did_you_mean(near)),
+            None if self.tools.is_empty() => outcome,
             None => {
                 let names: Vec<&str> = self.tools.iter().map(|it| it.name()).take(20).collect();
                 outcome.hint(format!("there are {}", names.join(", ")))
@@ -231,74 +306,6 @@ fn manifests(active: Option<&Active>) -> Vec<Manifest> {
     skills.into_iter().map(|it| it.manifest).collect()
 }
 
-/// Checks an input against the schema of a tool, and resolves aliases. All errors are reported at
-/// once.
-fn checked(tool: &dyn Tool, input: Value) -> Result<Value, Box<Outcome>> {
-    let invalid = |message: String| Box::new(Outcome::bad(OutcomeStatus::Invalid, message));
-    let root = tool.input_schema();
-    let schema = Schema::new(&root)
-        .map_err(|error| invalid(format!("`{}` cannot be called: {error}", tool.name())))?;
-    let input = match input {
-        Value::Object(input) => Value::Object(named(tool, &root, input)),
-        Value::Null => json!({}),
-        other => other,
-    };
-    let mismatches = schema.mismatches(&input);
-    if mismatches.is_empty() {
-        return Ok(input);
-    }
-    let mut all: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
-    // A schema may allow unlisted names; if something else is wrong, such a name is probably
-    // misspelled.
-    let unknown = unknown_parameters(&root, &input);
-    let is_told = |name: &str| mismatches.iter().any(|it| it.parameter == name);
-    let untold = unknown.iter().filter(|it| !is_told(it)).take(MAX_NAMED);
-    all.extend(untold.map(|it| format!("`{}` is not a parameter", shortened(it))));
-    let outcome = invalid(format!("invalid input: {}", all.join("; ")));
-    Err(match takes_parameters(tool.name(), &root, &unknown) {
-        Some(takes) => Box::new(outcome.hint(takes)),
-        None => outcome,
-    })
-}
-
-/// The maximum number of parameters in one sentence.
-const MAX_NAMED: usize = 12;
-
-/// Returns a sentence with the parameters of a tool, and the one that an unknown name may mean.
-pub fn takes_parameters(tool: &str, schema: &Value, unknown: &[&str]) -> Option<String> {
-    let parameters = tool_parameters(schema);
-    if parameters.is_empty() {
-        let lists = schema.get("properties").is_some();
-        return (lists && !unknown.is_empty()).then(|| format!("`{tool}` takes no parameters"));
-    }
-    let near = unknown.iter().find_map(|it| nearest(it, parameters.iter().map(|it| &*it.name)));
-    let near = near.map(|it| format!("{} ", did_you_mean(it))).unwrap_or_default();
-    let mut named: Vec<String> =
-        parameters.iter().take(MAX_NAMED).map(ToString::to_string).collect();
-    if parameters.len() > MAX_NAMED {
-        named.push(format!("and {} more", parameters.len() - MAX_NAMED));
-    }
-    Some(format!("{near}`{tool}` takes {}", named.join(", ")))
-}
-
-/// Resolves aliases, and removes a null that the schema does not allow.
-fn named(tool: &dyn Tool, root: &Value, input: Map<String, Value>) -> Map<String, Value> {
-    let mut named = Map::new();
-    for (name, value) in input {
-        let alias = tool.aliases().iter().find(|it| it.0 == name).map(|it| it.1.to_owned());
-        let name = alias.filter(|it| !named.contains_key(it)).unwrap_or(name);
-        let kind = property(root, &name).and_then(|it| it.get("type"));
-        let knows_null = kind.is_none_or(|it| match it {
-            Value::Array(kinds) => kinds.iter().any(|it| it == "null"),
-            kind => kind == "null",
-        });
-        if !value.is_null() || knows_null {
-            named.insert(name, value);
-        }
-    }
-    named
-}
-
 fn broken(name: &str) -> Box<Outcome> {
     let outcome = Outcome::bad(OutcomeStatus::Failed, format!("the tool `{name}` crashed"));
     Box::new(outcome.hint("this is a bug in the tool, not in the input"))
@@ -316,5 +323,6 @@ fn bounded(outcome: Outcome, most: usize) -> Outcome {
     }
     let end = text.floor_char_boundary(most);
     let left_out = format!("{} of {} bytes", text.len() - end, text.len());
-    Outcome { output: Some(json!({"text": text[..end], "left_out": left_out})), ..outcome }
+    let output = Some(json!({"text": text[..end], "left_out": left_out}));
+    Outcome { output, typed: None, ..outcome }
 }

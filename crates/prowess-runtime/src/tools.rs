@@ -26,7 +26,7 @@ pub use self::http_request::HttpRequest;
 pub use self::{
     execute_command::ExecuteCommand,
     file_operations::FileOperations,
-    find_skills::{FindSkills, FoundSkill, FoundSkills},
+    find_skills::FindSkills,
     read_file::ReadFile,
     read_skill_file::ReadSkillFile,
     run_skill::RunSkill,
@@ -52,8 +52,5 @@ fn input<T: DeserializeOwned>(input: &Value) -> Result<T, Box<Outcome>> {
 async fn blocking(
     work: impl FnOnce() -> Result<Outcome, Box<Outcome>> + Send + 'static,
 ) -> Outcome {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(outcome) => outcome.unwrap_or_else(|it| *it),
-        Err(error) => Outcome::bad(OutcomeStatus::Failed, error.to_string()),
-    }
+    crate::blocking::blocking(work).await.flatten().unwrap_or_else(|it| *it)
 }

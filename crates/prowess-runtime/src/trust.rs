@@ -12,7 +12,10 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::records::{NO_WAIT, locked, now};
+use crate::{
+    state_directory::{NO_WAIT, lock_directory},
+    timestamp::timestamp,
+};
 
 /// The file with the folders that a person trusts or does not trust. Creating this touches no
 /// files.
@@ -78,7 +81,7 @@ impl TrustFile {
             let why = "the path is not valid UTF-8, so the decision cannot be saved";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
-        let entry = TrustEntry { path: path.clone(), trusted, since: now() };
+        let entry = TrustEntry { path: path.clone(), trusted, since: timestamp() };
         self.change(|folders| {
             folders.retain(|it| it.path != entry.path);
             folders.push(entry);
@@ -100,7 +103,7 @@ impl TrustFile {
 
     /// Changes the file atomically, under a lock.
     fn change(&self, change: impl FnOnce(&mut Vec<TrustEntry>)) -> io::Result<()> {
-        let _lock = locked(&self.directory)?;
+        let _lock = lock_directory(&self.directory)?;
         let mut book = self.read()?;
         change(&mut book.folders);
         // A temporary file is private, and stays so.

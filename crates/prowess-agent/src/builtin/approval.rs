@@ -4,8 +4,8 @@ use std::{fmt, sync::Arc};
 
 use prowess::Call;
 use prowess_runtime::{
-    Action, Approver, ApproverFuture, ApproverReply as Approved, Outcome, OutcomeStatus, Question,
-    Tool,
+    Action, Approver, ApproverFuture, ApproverReply as Approved, Outcome, OutcomeStatus,
+    PlannedCall, Question, Tool,
 };
 
 use super::calling::input;
@@ -67,7 +67,10 @@ impl Middleware for Approval {
 
     fn tool<'a>(&'a self, turn: &'a Turn, call: Call, next: NextCall<'a>) -> CallFuture<'a> {
         Box::pin(async move {
-            let action = next.tool().and_then(|tool| action(tool, &call));
+            let action = match next.tool() {
+                Some(tool) => action(tool, &call).await,
+                None => None,
+            };
             if action.is_none_or(|action| !(self.before)(&call, &action)) {
                 return next.call(call).await;
             }
@@ -114,8 +117,9 @@ impl Approver for RecordingApprover {
 }
 
 /// Returns the action of a call; `None` if it would have no effect.
-fn action(tool: &Arc<dyn Tool>, call: &Call) -> Option<Action> {
-    tool.action(&input(call).ok()?).ok()
+async fn action(tool: &Arc<dyn Tool>, call: &Call) -> Option<Action> {
+    let planned = PlannedCall::new(tool.clone(), input(call).ok()?).await;
+    planned.ok().map(|it| it.action)
 }
 
 /// Returns the question whether a tool may be called.

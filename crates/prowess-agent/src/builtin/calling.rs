@@ -1,15 +1,15 @@
 //! Tool calling: runs the model's calls until it makes no more.
 
 use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
+    mem,
+    sync::{Arc, Mutex, PoisonError},
     time::Instant,
 };
 
 use futures_util::future::join_all;
 use prowess::{Call, Message, Role, did_you_mean, invisible, nearest, without_middle};
 use prowess_runtime::{
-    Action, Outcome, OutcomeStatus, Tool, Toolbox, strict_json, strip_invisible,
+    Action, Outcome, OutcomeStatus, PlannedCall, Toolbox, strict_json, strip_invisible,
 };
 use serde_json::{Value as Json, json};
 
@@ -142,11 +142,18 @@ impl ToolLoop {
         stop: StopReason,
     ) -> Result<(), SessionError> {
         let (calls, over) = calls.split_at(calls.len().min(self.max_calls));
-        let look = async || calls.iter().map(|it| (it, only_looks(turn, it))).collect::<Vec<_>>();
-        for group in turn.within(look()).await.chunk_by(|a, b| a.1 && b.1) {
-            let made = join_all(group.iter().map(|it| self.call(turn, it.0, stop))).await;
-            made.into_iter().collect::<Result<(), _>>()?;
+        let mut reads = Vec::new();
+        for call in calls {
+            // Planned after all calls before it that change something, so that it sees their changes.
+            let planned = turn.within(self.plan(turn, call, stop)).await;
+            if planned.as_ref().is_ok_and(only_looks) {
+                reads.push((call, planned));
+                continue;
+            }
+            self.call_together(turn, mem::take(&mut reads), stop).await?;
+            self.call(turn, call, planned, stop).await?;
         }
+        self.call_together(turn, reads, stop).await?;
         for call in over {
             let (call_id, most) = (Some(call.id.clone()), self.max_calls);
             let told = format!(
@@ -161,10 +168,22 @@ impl ToolLoop {
         Ok(())
     }
 
+    /// Makes calls that do not depend on each other, concurrently.
+    async fn call_together(
+        &self,
+        turn: &Arc<Turn>,
+        calls: Vec<(&Call, Plan)>,
+        stop: StopReason,
+    ) -> Result<(), SessionError> {
+        let calls = calls.into_iter().map(|(call, planned)| self.call(turn, call, planned, stop));
+        join_all(calls).await.into_iter().collect()
+    }
+
     async fn call(
         &self,
         turn: &Arc<Turn>,
         call: &Call,
+        planned: Plan,
         stop: StopReason,
     ) -> Result<(), SessionError> {
         let start = Instant::now();
@@ -175,8 +194,12 @@ impl ToolLoop {
             input: call.arguments.clone(),
         });
         let tool = turn.tool(&call.name);
-        let last = |call: Call| -> CallFuture<'_> {
-            Box::pin(self.answer(turn, tool.as_ref(), call, stop))
+        let planned = Mutex::new(Some(planned));
+        let last = |made: Call| -> CallFuture<'_> {
+            let planned = planned.lock().unwrap_or_else(PoisonError::into_inner).take();
+            // A middleware may have changed the call, or make it a second time.
+            let planned = planned.filter(|_| made == *call);
+            Box::pin(self.answer(turn, planned, made, stop))
         };
         let next =
             NextCall { middleware: turn.middleware(), turn, tool: tool.as_ref(), last: &last };
@@ -201,7 +224,7 @@ impl ToolLoop {
         turn.note(EventKind::Returned {
             id: call.id.clone(),
             tool: call.name.clone(),
-            outcome,
+            outcome: Box::new(outcome),
             took: start.elapsed(),
         });
         Ok(())
@@ -210,23 +233,43 @@ impl ToolLoop {
     async fn answer(
         &self,
         turn: &Turn,
-        tool: Option<&Arc<dyn Tool>>,
+        planned: Option<Plan>,
         call: Call,
         stop: StopReason,
     ) -> Outcome {
-        let Some(tool) = tool else { return unknown(&call.name, &turn.tools()) };
-        match input(&call) {
+        let planned = match planned {
+            Some(planned) => planned,
+            None => self.plan(turn, &call, stop).await,
+        };
+        match planned {
+            Ok(planned) => self.toolbox.call_planned(planned).await,
+            Err(outcome) => *outcome,
+        }
+    }
+
+    /// Reads the input of a call, and asks its tool what the call would do.
+    async fn plan(&self, turn: &Turn, call: &Call, stop: StopReason) -> Plan {
+        let Some(tool) = turn.tool(&call.name) else {
+            return Err(Box::new(unknown(&call.name, &turn.tools())));
+        };
+        match input(call) {
             // A call that was cut off before its input began has none.
-            Ok(_) if stop == StopReason::Length && call.arguments.trim().is_empty() => cut_off(),
-            Ok(input) => self.toolbox.call_tool(tool, input).await,
-            Err(_) if stop == StopReason::Length => cut_off(),
+            Ok(_) if stop == StopReason::Length && call.arguments.trim().is_empty() => {
+                Err(Box::new(cut_off()))
+            }
+            Ok(input) => self.toolbox.plan(&tool, input).await,
+            Err(_) if stop == StopReason::Length => Err(Box::new(cut_off())),
             Err(error) => {
                 let message = format!("the input is not JSON: {error}");
-                Outcome::bad(OutcomeStatus::Invalid, message).hint("call it again with JSON")
+                let outcome = Outcome::bad(OutcomeStatus::Invalid, message);
+                Err(Box::new(outcome.hint("call it again with JSON")))
             }
         }
     }
 }
+
+/// A call that can be made, or the outcome of one that cannot.
+type Plan = Result<PlannedCall, Box<Outcome>>;
 
 /// Returns an outcome without invisible characters, and warns if there were some.
 fn without_invisible(turn: &Turn, call: &Call, outcome: &Outcome) -> Outcome {
@@ -262,12 +305,8 @@ fn count_invisible(value: &Json) -> usize {
 
 /// Whether a call changes nothing anywhere. Activating a skill does not count: of two such calls
 /// the first must disclose it, so their order matters.
-fn only_looks(turn: &Turn, call: &Call) -> bool {
-    let Some((tool, input)) = turn.tool(&call.name).zip(input(call).ok()) else { return false };
-    // A tool that panics here panics again when it is called, which is reported then.
-    let action = catch_unwind(AssertUnwindSafe(|| tool.action(&input)));
-    let is_it = |action: Action| action.only_looks() && !matches!(action, Action::Disclose(_));
-    action.is_ok_and(|it| it.is_ok_and(is_it))
+fn only_looks(PlannedCall { action, .. }: &PlannedCall) -> bool {
+    action.only_looks() && !matches!(action, Action::Disclose(_))
 }
 
 /// Returns the input of a call; empty arguments mean an empty object.

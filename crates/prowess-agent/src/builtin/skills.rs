@@ -13,11 +13,11 @@ use prowess::{
     Thresholds, Tokenizer, catalog, lock,
 };
 use prowess_runtime::{
-    Active, Authorizer, FindSkills, PermittedSkills, SkillProvider, Tool, UseSkill,
+    Active, Authorizer, FindSkills, PermittedSkills, SkillProvider, Tool, ToolOutput, UseSkill,
 };
 
 use self::{
-    activate::{activate, note_resource},
+    activate::activate,
     look::{EarlierSkill, HistoryMatches, looked_up},
 };
 use crate::{
@@ -135,10 +135,12 @@ impl Middleware for Skills {
         let Some(shown) = kept.lock().of(turn) else { return next.call(call) };
         Box::pin(async move {
             let outcome = next.call(call.clone()).await;
-            match call.name.as_str() {
-                "use_skill" => activate(turn, &kept, &shown, &call, outcome).await,
-                "read_file" => {
-                    note_resource(turn, &outcome);
+            match outcome.typed.as_deref() {
+                Some(ToolOutput::UsedSkill(used)) => {
+                    activate(turn, &kept, &shown, &call, used, &outcome).await
+                }
+                Some(ToolOutput::ActiveResource { skill, resource, text }) => {
+                    turn.note(disclosed(skill, resource, "read_file", text));
                     outcome
                 }
                 _ => outcome,

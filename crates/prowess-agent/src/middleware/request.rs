@@ -72,10 +72,13 @@ pub struct Turn {
     began: Instant,
     steps: AtomicUsize,
     spent: Mutex<BTreeMap<String, TokenUsage>>,
+    /// The names of the skills that are disclosed beyond their description: guards and servers go
+    /// by them.
     active: Mutex<Vec<String>>,
     offered: Mutex<Vec<Arc<dyn Tool>>>,
     told: Mutex<Vec<SkillInHistory>>,
     asked: Mutex<Arc<ChatRequest>>,
+    /// Those of them whose instructions are disclosed in full: tools and authorizer go by them.
     skills: Mutex<Option<Arc<Active>>>,
     middleware: Arc<[Arc<dyn Middleware>]>,
 }

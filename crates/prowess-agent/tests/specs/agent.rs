@@ -22,7 +22,7 @@ use prowess_agent::{
 };
 use prowess_runtime::{
     Action, Active, ApproveAll, Authorizer, Decision, DenyAll, FindSkills, Outcome, OutcomeStatus,
-    PlanStep, Policy, PolicyRule, ReadFile, Records, Root, Roots, Tool, Toolbox,
+    PlanStep, Policy, PolicyRule, ReadFile, Root, Roots, Tool, Toolbox,
 };
 use serde_json::{Value as Json, json};
 
@@ -91,7 +91,7 @@ impl Tool for Sample {
         Ok((self.action)())
     }
 
-    fn call<'a>(&'a self, input: Json) -> prowess_runtime::ToolFuture<'a> {
+    fn perform<'a>(&'a self, _: Action, input: Json) -> prowess_runtime::ToolFuture<'a> {
         Box::pin(async move {
             self.calls.fetch_add(1, Ordering::SeqCst);
             let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
@@ -223,7 +223,7 @@ fn strategy(strategy: Strategy) -> SkillOptions {
 }
 
 pub(crate) fn authorizer(policy: Policy) -> Arc<Authorizer> {
-    Arc::new(Authorizer { policy, approver: Arc::new(DenyAll), records: Records::in_memory() })
+    Arc::new(Authorizer::new(policy, Arc::new(DenyAll)))
 }
 
 /// Returns a policy that allows everything.
@@ -804,9 +804,7 @@ mod the_model_is_shown_the_skills_that_a_request_needs {
         for rule in [named, placed] {
             world.write("skills/deploy/SKILL.md", &needy);
             let policy = Policy { rules: vec![rule], ..Policy::default() };
-            let records = Records::in_memory();
-            let authorizer =
-                Arc::new(Authorizer { policy, approver: Arc::new(ApproveAll), records });
+            let authorizer = Arc::new(Authorizer::new(policy, Arc::new(ApproveAll)));
             let script =
                 ScriptedModel::new().says("a").calls("use_skill", json!({"name": "deploy"}));
             let (agent, model) = agent(script.says("b").says("c").says("d"));

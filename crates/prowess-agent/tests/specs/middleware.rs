@@ -22,7 +22,7 @@ use prowess_agent::{
 };
 use prowess_runtime::{
     Action, Approvals, ApproveAll, Approver, ApproverFuture, ApproverReply, Authorizer, Decision,
-    DenyAll, Outcome, Policy, PolicyRule, Question, Records, SkillProvider, Tool, Toolbox,
+    DenyAll, Outcome, Policy, PolicyRule, Question, SkillProvider, Tool, Toolbox,
 };
 use serde_json::{Value as Json, json};
 
@@ -185,7 +185,7 @@ impl Tool for Sample {
         Ok(self.action.clone())
     }
 
-    fn call<'a>(&'a self, _: Json) -> prowess_runtime::ToolFuture<'a> {
+    fn perform<'a>(&'a self, _: Action, _: Json) -> prowess_runtime::ToolFuture<'a> {
         Box::pin(async move {
             self.calls.fetch_add(1, Ordering::SeqCst);
             (self.does)()
@@ -196,8 +196,7 @@ impl Tool for Sample {
 /// Returns a tool loop over these tools, with an authorizer that allows everything.
 fn calling(tools: &[&Arc<Sample>]) -> ToolLoop {
     let policy = Policy { approvals: Approvals::Never, ..Policy::default() };
-    let records = Records::in_memory();
-    let authorizer = Authorizer { policy, approver: Arc::new(DenyAll), records };
+    let authorizer = Authorizer::new(policy, Arc::new(DenyAll));
     let empty = Toolbox::new(Arc::new(authorizer));
     ToolLoop::new(Arc::new(tools.iter().fold(empty, |box_, it| box_.with((*it).clone()))))
 }
@@ -1323,7 +1322,7 @@ mod somebody_is_asked_before_a_call {
         let rule = PolicyRule { tool: Some("work".to_owned()), ..PolicyRule::new(Decision::Ask) };
         let policy = Policy { rules: vec![rule], ..Policy::default() };
         let approver = Arc::new(RecordingApprover::new(Person::new(ApproverReply::Once)));
-        let authorizer = Authorizer { policy, approver, records: Records::in_memory() };
+        let authorizer = Authorizer::new(policy, approver);
         let toolbox = Toolbox::new(Arc::new(authorizer)).with(tool.clone());
         let (agent, watch) = watched(&model);
         let agent = agent.with(ToolLoop::new(Arc::new(toolbox)));

@@ -12,7 +12,7 @@ use prowess_agent::{
     ModelError, ModelProvider, Session, StopReason, TokenUsage, ToolDefinition, ToolLoop, model,
 };
 use prowess_http::{ClientRequest, HttpClient, HttpError, Timeouts};
-use prowess_runtime::{Active, Authorizer, DenyAll, Journal, Policy, Records, Toolbox, UseSkill};
+use prowess_runtime::{Active, Authorizer, DenyAll, Journal, Policy, Toolbox, UseSkill};
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -382,11 +382,7 @@ mod each_provider_is_asked_in_its_own_words {
     fn a_result_that_is_bad_is_marked_where_a_provider_knows_of_that() {
         let world = World::new().skill("notes", "Takes notes");
         let library: Arc<dyn prowess_runtime::SkillProvider> = Arc::new(Arc::new(world.load()));
-        let authorizer = Authorizer {
-            policy: Policy::default(),
-            approver: Arc::new(DenyAll),
-            records: Records::in_memory(),
-        };
+        let authorizer = Authorizer::new(Policy::default(), Arc::new(DenyAll));
         let tool = UseSkill { active: Arc::new(Active::new(library)) };
         let toolbox = Arc::new(Toolbox::new(Arc::new(authorizer)).with(Arc::new(tool)));
         for provider in ModelProvider::ALL {

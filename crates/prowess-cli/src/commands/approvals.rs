@@ -1,5 +1,5 @@
 use anyhow::{Context as _, Result};
-use prowess_runtime::{Records, RememberedApproval};
+use prowess_runtime::{ApprovalStore, AuditLog, RememberedApproval};
 use serde_json::json;
 
 use super::count;
@@ -25,14 +25,14 @@ pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {
         let fault = CliError::unable("there is no home directory to save approvals in");
         return Err(fault.hint("set `HOME`, or `XDG_STATE_HOME` to an absolute path").into());
     };
-    let records = Records::at(state);
+    let (store, audit) = (ApprovalStore::at(&state), AuditLog::at(state));
     let status = match &args.revoke {
-        None => list(&records.remembered(), printer)?,
-        Some(ids) => revoke(&records, ids, args.all, printer)?,
+        None => list(&store.remembered(), printer)?,
+        Some(ids) => revoke(&store, &audit, ids, args.all, printer)?,
     };
-    match records.faults() {
-        faults if faults.is_empty() => Ok(status),
-        faults => Err(CliError::unable(faults.join("; ")).into()),
+    match [store.take_warnings(), audit.take_warnings()].concat() {
+        warnings if warnings.is_empty() => Ok(status),
+        warnings => Err(CliError::unable(warnings.join("; ")).into()),
     }
 }
 
@@ -77,7 +77,8 @@ fn described(approval: &RememberedApproval) -> String {
 }
 
 fn revoke(
-    records: &Records,
+    store: &ApprovalStore,
+    audit: &AuditLog,
     ids: &[String],
     all: bool,
     printer: &mut Printer,
@@ -88,14 +89,14 @@ fn revoke(
             .hint("`prowess approvals` lists them; `--revoke --all` revokes all")
             .into());
     }
-    let known = records.remembered();
+    let known = store.remembered();
     let is_known = |id: &&String| known.iter().any(|it| it.id == **id);
     if let Some(id) = ids.iter().find(|it| !is_known(it)) {
         let fault = CliError::typed(format!("there is no approval `{id}`"));
         return Err(fault.hint("`prowess approvals` lists them").into());
     }
     let is_meant = |it: &RememberedApproval| all || ids.contains(&it.id);
-    let revoked = records.revoke(is_meant, "approvals --revoke");
+    let revoked = store.revoke(is_meant, "approvals --revoke", audit);
     let revoked = revoked.context("the approvals cannot be changed")?;
     if printer.json {
         printer.document(&json!({ "revoked": revoked }))?;

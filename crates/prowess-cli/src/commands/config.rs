@@ -3,7 +3,7 @@ use std::io::{self, IsTerminal as _};
 use anyhow::Result;
 use prowess::{did_you_mean, nearest};
 use prowess_cli::settings::{Config, SettingOrigin, ShownSetting};
-use prowess_runtime::Records;
+use prowess_runtime::{ApprovalStore, AuditLog};
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -136,11 +136,11 @@ fn approve(config: &Config, yes: bool, printer: &mut Printer) -> Result<ExitStat
         let Some(state) = host::state() else {
             return Err(CliError::unable("there is no directory to keep the approval in").into());
         };
-        let records = Records::at(state);
-        records.approve_settings(&project.path, &project.digest, "config --approve");
-        let faults = records.faults();
-        if !faults.is_empty() {
-            return Err(CliError::unable(faults.join("; ")).into());
+        let (store, audit) = (ApprovalStore::at(&state), AuditLog::at(state));
+        store.approve_settings(&project.path, &project.digest, "config --approve", &audit);
+        let warnings = [audit.take_warnings(), store.take_warnings()].concat();
+        if !warnings.is_empty() {
+            return Err(CliError::unable(warnings.join("; ")).into());
         }
     }
     if printer.json {

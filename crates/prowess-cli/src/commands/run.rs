@@ -191,7 +191,7 @@ pub(crate) fn run(
                     tried = Ok(Ok(outcome));
                     is_plan_shown = true;
                 }
-                kit.authorizer.records.faults().iter().for_each(|it| printer.warning(it));
+                kit.authorizer.take_warnings().iter().for_each(|it| printer.warning(it));
             }
             // A person who interrupts a question is not going to answer it.
             runtime.shutdown_background();
@@ -199,7 +199,7 @@ pub(crate) fn run(
         }
         Err(outcome) => Ok(*outcome),
     };
-    authorizer.records.faults().iter().for_each(|it| printer.warning(it));
+    authorizer.take_warnings().iter().for_each(|it| printer.warning(it));
     let outcome = tried.as_ref().map_or_else(Outcome::from, Outcome::clone);
     let name = skill.map_or(&*args.name, |it| &it.manifest.name);
     show(name, skill, &outcome, is_plan_shown, printer)?;

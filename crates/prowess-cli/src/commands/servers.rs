@@ -87,7 +87,7 @@ pub(crate) fn run(
             None => desk.list(args.label.as_deref(), printer).await,
         }
     });
-    desk.authorizer.records.faults().iter().for_each(|it| printer.warning(it));
+    desk.authorizer.take_warnings().iter().for_each(|it| printer.warning(it));
     status
 }
 

@@ -22,8 +22,8 @@ pub struct Places {
     pub from: Option<PathBuf>,
     /// The home directory, for `~`.
     pub home: Option<PathBuf>,
-    /// The directory of the approvals of projects' files.
-    pub records: Option<PathBuf>,
+    /// The state directory, in which approvals of projects' files are looked up.
+    pub state: Option<PathBuf>,
 }
 
 /// A file to read.

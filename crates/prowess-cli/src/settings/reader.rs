@@ -9,7 +9,7 @@ use std::{
 };
 
 use prowess::{did_you_mean, nearest};
-use prowess_runtime::{Records, settings_digest};
+use prowess_runtime::{ApprovalStore, settings_digest};
 use rustix::fs::{Mode, OFlags};
 use toml_edit::{Document, Item, TableLike};
 
@@ -69,9 +69,9 @@ impl<'h> Reader<'h> {
         })?;
         let is_approved = layer.owner == Owner::Project
             && places
-                .records
+                .state
                 .as_ref()
-                .is_some_and(|it| Records::at(it).has_approved_settings(&path, &digest));
+                .is_some_and(|it| ApprovalStore::at(it).has_approved_settings(&path, &digest));
         Ok(Self {
             path,
             document,

@@ -15,8 +15,8 @@ use prowess::{AllowedTools, Manifest};
 use prowess_runtime::{
     Action, ActionRequest, Approver, ApproverFuture, ApproverReply, Authorizer, ChangeHistory,
     Decision, DenyAll, ExecuteCommand, FileOperations, Launcher, Outcome, OutcomeStatus, Policy,
-    PolicyRule, Question, Records, Root, Roots, RunLimits, Sandbox, SandboxLevel, Tool as _,
-    Toolbox, UndoError, UnlistedCommands,
+    PolicyRule, Question, Root, Roots, RunLimits, Sandbox, SandboxLevel, Tool as _, Toolbox,
+    UndoError, UnlistedCommands,
 };
 use serde_json::{Value as Json, json};
 
@@ -123,8 +123,8 @@ impl Stage<'_> {
 
     fn toolbox(&self, policy: Policy, approver: impl Approver + 'static) -> Toolbox {
         let commands = self.commands(&policy);
-        let records = Records::at(self.0.path("state"));
-        let authorizer = Authorizer { policy, approver: Arc::new(approver), records };
+        let authorizer =
+            Authorizer::new(policy, Arc::new(approver)).with_state(self.0.path("state"));
         Toolbox::new(Arc::new(authorizer)).with(Arc::new(self.files())).with(Arc::new(commands))
     }
 
@@ -492,8 +492,7 @@ mod a_file_is_written_only_after_a_yes {
         for policy in [stage.policy(), Policy { writes: Decision::Allow, ..stage.policy() }] {
             let is_asked = policy.writes == Decision::Ask;
             let commands = stage.commands(&policy);
-            let records = Records::in_memory();
-            let authorizer = Authorizer { policy, approver: Arc::new(DenyAll), records };
+            let authorizer = Authorizer::new(policy, Arc::new(DenyAll));
             let files = stage.files().action(&writing("x", "x")).unwrap();
             let touch = commands.action(&json!({ "command": "touch x" })).unwrap();
             let active = std::slice::from_ref(&listing);
@@ -505,18 +504,14 @@ mod a_file_is_written_only_after_a_yes {
             assert!(!authorize("execute_command", &touch));
         }
         // The default of the library.
-        let authorizer = Authorizer {
-            policy: Policy { roots: vec![stage.root()], ..Policy::default() },
-            approver: Arc::new(DenyAll),
-            records: Records::in_memory(),
-        };
+        let policy = Policy { roots: vec![stage.root()], ..Policy::default() };
+        let mut authorizer = Authorizer::new(policy, Arc::new(DenyAll));
         let action = stage.files().action(&writing("x", "x")).unwrap();
         let requested =
             ActionRequest { tool: "file_operations", action: &action, active: &[], given: None };
         assert!(wait_for(authorizer.authorize(&requested)).is_ok());
         let tool = PolicyRule { tool: Some("*".into()), ..PolicyRule::new(Decision::Allow) };
-        let authorizer =
-            Authorizer { policy: Policy { rules: vec![tool], ..stage.policy() }, ..authorizer };
+        authorizer.policy = Policy { rules: vec![tool], ..stage.policy() };
         assert!(
             wait_for(authorizer.authorize(&requested)).is_ok(),
             "a rule decides before the setting"
@@ -1324,8 +1319,7 @@ mod a_file_with_secrets_is_read_only_after_a_yes {
         let policy = Policy { secret_reads: Decision::Ask, ..stage.policy() };
         let allowed = AllowedTools([Box::from("Read"), "file_operations".into()].into());
         let manifest = Manifest { allowed_tools: allowed, ..Manifest::default() };
-        let authorizer =
-            Authorizer { policy, approver: Arc::new(DenyAll), records: Records::in_memory() };
+        let authorizer = Authorizer::new(policy, Arc::new(DenyAll));
         let action = Action::Read(stage.root().join(".env"));
         let requested = ActionRequest {
             tool: "file_operations",

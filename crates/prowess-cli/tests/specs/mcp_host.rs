@@ -14,8 +14,8 @@ use prowess_agent::{
 use prowess_cli::settings::{Config, Places};
 use prowess_runtime::{
     ApproveAll, Approver, Authorizer, Decision, DenyAll, Launcher, McpLauncher, Outcome,
-    OutcomeStatus, Policy, PolicyRule, Records, RunLimits, Sandbox, SandboxLevel, ServerSetting,
-    Tool, Toolbox,
+    OutcomeStatus, Policy, PolicyRule, RunLimits, Sandbox, SandboxLevel, ServerSetting, Tool,
+    Toolbox,
 };
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
@@ -668,7 +668,7 @@ mod a_model_takes_up_what_somebody_has_approved {
             PolicyRule { skill: Some("docs:denied".to_owned()), ..PolicyRule::new(Decision::Deny) };
         let hosts = Some(vec!["127.0.0.1".to_owned()]);
         let policy = Policy { hosts, rules: vec![denied], ..Policy::default() };
-        let authorizer = Arc::new(Authorizer { policy, approver, records: Records::in_memory() });
+        let authorizer = Arc::new(Authorizer::new(policy, approver));
         let sandbox = Sandbox::new(Launcher::program(program()), SandboxLevel::Landlock);
         let starter = McpLauncher::new(authorizer.clone(), sandbox, RunLimits::default());
         (config.servers.value.0, starter, Toolbox::new(authorizer))

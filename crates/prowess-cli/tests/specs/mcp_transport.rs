@@ -18,7 +18,7 @@ use std::{
 
 use prowess_mcp::{Http, HttpServer, ServeOptions, ServerState, SkillServer};
 use prowess_runtime::{
-    Action, Authorizer, Calls, DenyAll, Outcome, Policy, Records, Tool, ToolFuture, Toolbox,
+    Action, Authorizer, Calls, DenyAll, Outcome, Policy, Tool, ToolFuture, Toolbox,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value as Json, json};
@@ -919,11 +919,7 @@ fn few() -> Http {
 }
 
 fn authorizer() -> Arc<Authorizer> {
-    Arc::new(Authorizer {
-        policy: Policy::default(),
-        approver: Arc::new(DenyAll),
-        records: Records::in_memory(),
-    })
+    Arc::new(Authorizer::new(Policy::default(), Arc::new(DenyAll)))
 }
 
 /// A tool that never ends by itself.
@@ -949,7 +945,7 @@ impl Tool for Slow {
         Ok(Action::Tell)
     }
 
-    fn call<'a>(&'a self, _: Json) -> ToolFuture<'a> {
+    fn perform<'a>(&'a self, _: Action, _: Json) -> ToolFuture<'a> {
         struct Work(Arc<AtomicUsize>);
         impl Drop for Work {
             fn drop(&mut self) {
@@ -985,7 +981,7 @@ impl Tool for Long {
         Ok(Action::Tell)
     }
 
-    fn call<'a>(&'a self, _: Json) -> ToolFuture<'a> {
+    fn perform<'a>(&'a self, _: Action, _: Json) -> ToolFuture<'a> {
         Box::pin(async { Outcome::ok("x".repeat(1 << 25)) })
     }
 }

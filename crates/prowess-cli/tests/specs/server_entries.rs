@@ -12,9 +12,10 @@ use std::{
 
 use prowess_cli::settings::{Config, Places};
 use prowess_runtime::{
-    ApproveAll, Approver, ApproverFuture, ApproverReply, Authorizer, Decision, EnvironmentStore,
-    InterpreterSearch, Launcher, McpLauncher, McpServer, Outcome, OutcomeStatus, Policy, Question,
-    Records, RunLimits, Sandbox, SandboxLevel, ServerSetting, ServerTimeouts,
+    ApprovalStore, ApproveAll, Approver, ApproverFuture, ApproverReply, AuditLog, Authorizer,
+    Decision, EnvironmentStore, InterpreterSearch, Launcher, McpLauncher, McpServer, Outcome,
+    OutcomeStatus, Policy, Question, RunLimits, Sandbox, SandboxLevel, ServerSetting,
+    ServerTimeouts,
 };
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime;
@@ -114,7 +115,7 @@ impl Stage {
         let config = Config::load(&places).unwrap();
         let withheld = vec![self.world.path("home/.local/state/prowess")];
         let policy = Policy { secret_reads: Decision::Ask, withheld, ..config.policy(&project) };
-        let authorizer = Arc::new(Authorizer { policy, approver, records: Records::in_memory() });
+        let authorizer = Arc::new(Authorizer::new(policy, approver));
         let sandbox = Sandbox::new(Launcher::program(program()), SandboxLevel::Landlock);
         let starter =
             McpLauncher::new(authorizer, sandbox.at_most(self.level), RunLimits::default())
@@ -482,11 +483,7 @@ mod a_server_is_given_what_its_entry_names {
         }}});
         world.write("skills/tool/.mcp.json", entry.to_string());
         let (asked, library) = (Arc::new(Asked::default()), world.load());
-        let authorizer = Authorizer {
-            policy: Policy::default(),
-            approver: asked.clone(),
-            records: Records::in_memory(),
-        };
+        let authorizer = Authorizer::new(Policy::default(), asked.clone());
         let sandbox = Sandbox::new(Launcher::program(program()), SandboxLevel::Landlock);
         let starter = McpLauncher::new(Arc::new(authorizer), sandbox, RunLimits::default())
             .with_directory(fs::canonicalize(world.path("project")).unwrap());
@@ -1465,8 +1462,10 @@ mod servers_that_others_wrote_run {
         let mut stage = Stage::new();
         stage.search.path = vec!["/usr/bin".into(), "/bin".into()];
         let [data, state] = &*PREPARED;
-        let records = Arc::new(Records::at(state.join("prowess")));
-        let store = EnvironmentStore::new(data.join("prowess/environments"), records);
+        let state = state.join("prowess");
+        let approvals = Arc::new(ApprovalStore::at(&state));
+        let audit = Arc::new(AuditLog::at(state));
+        let store = EnvironmentStore::new(data.join("prowess/environments"), approvals, audit);
         stage.environments = Some(store);
         let world = &stage.world;
         world.write("home/notes/today.md", "buy milk");

@@ -23,7 +23,7 @@ use prowess_agent::{
 use prowess_runtime::{
     Active, AllowedToolsMode, ApproveAll, Approver, ApproverFuture, ApproverReply, Authorizer,
     Decision, DenyAll, Launcher, McpLauncher, McpServer, Outcome, OutcomeStatus, Policy,
-    PolicyRule, Question, Records, RunLimits, Sandbox, SandboxLevel, ServerTimeouts, SkillProvider,
+    PolicyRule, Question, RunLimits, Sandbox, SandboxLevel, ServerTimeouts, SkillProvider,
     SkillServers, Toolbox, Transport, UseSkill,
 };
 use prowess_sandbox::FeatureCheck;
@@ -344,7 +344,7 @@ mod a_server_starts_only_when_somebody_has_approved_it {
         for mode in [AllowedToolsMode::Preapprove, AllowedToolsMode::Enforce] {
             let policy = Policy { allowed_tools: mode, ..Policy::default() };
             let asked = Arc::new(Asked::new(ApproverReply::No));
-            let starter = starter_by(policy, asked.clone(), Records::in_memory());
+            let starter = starter_by(policy, asked.clone());
             assert_eq!(stage.start_with(&starter).unwrap_err().status, OutcomeStatus::Refused);
             assert_eq!(asked.questions().len(), 1);
         }
@@ -353,7 +353,7 @@ mod a_server_starts_only_when_somebody_has_approved_it {
             let rule =
                 PolicyRule { tool: Some(tool.to_owned()), ..PolicyRule::new(Decision::Deny) };
             let policy = Policy { rules: vec![rule], ..Policy::default() };
-            let starter = starter_by(policy, asked.clone(), Records::in_memory());
+            let starter = starter_by(policy, asked.clone());
             let outcome = stage.start_with(&starter).unwrap_err();
             assert_eq!(outcome.status, OutcomeStatus::Refused);
             assert!(outcome.message.unwrap().contains("a rule with the decision `deny`"));
@@ -365,7 +365,7 @@ mod a_server_starts_only_when_somebody_has_approved_it {
             ..PolicyRule::new(Decision::Allow)
         };
         let policy = Policy { rules: vec![rule], ..Policy::default() };
-        let starter = starter_by(policy, Arc::new(DenyAll), Records::in_memory());
+        let starter = starter_by(policy, Arc::new(DenyAll));
         assert_eq!(stage.start_with(&starter).unwrap_err().status, OutcomeStatus::Refused);
     }
 
@@ -379,11 +379,7 @@ mod a_server_starts_only_when_somebody_has_approved_it {
             ..PolicyRule::new(Decision::Deny)
         };
         let policy = Policy { rules: vec![rule], ..Policy::default() };
-        let authorizer = Arc::new(Authorizer {
-            policy,
-            approver: Arc::new(ApproveAll),
-            records: Records::at(&state),
-        });
+        let authorizer = Arc::new(Authorizer::new(policy, Arc::new(ApproveAll)).with_state(&state));
         let starter = McpLauncher::new(authorizer.clone(), sandbox(), RunLimits::default());
         let server = stage.start_with(&starter).unwrap();
         let toolbox = Toolbox::new(authorizer);
@@ -643,8 +639,7 @@ mod a_server_can_run_somewhere_else {
         let headers = json!({"X-Key": "${KEY}", "X-Plain": "as it is"});
         let stage = Stage::new().file("mcp/far.json", json!({"url": url, "headers": headers}));
         let state = stage.world.path("state");
-        let (policy, records) = (local(), Records::at(&state));
-        let starter = starter_by(policy, asked.clone(), records)
+        let starter = launcher(Authorizer::new(local(), asked.clone()).with_state(&state))
             .with_environment([("KEY".to_owned(), "secret".to_owned())].into());
         stage.start_with(&starter).unwrap();
         let question = asked.questions().remove(0);
@@ -667,7 +662,7 @@ mod a_server_can_run_somewhere_else {
         );
         assert_eq!(heard.header("content-type"), Some("application/json"));
 
-        let nobody = starter_by(local(), Arc::new(DenyAll), Records::in_memory())
+        let nobody = starter_by(local(), Arc::new(DenyAll))
             .with_environment([("KEY".to_owned(), "secret".to_owned())].into());
         let posted = || server.asked().iter().filter(|it| it.line.starts_with("POST")).count();
         let before = posted();
@@ -701,7 +696,7 @@ mod a_server_can_run_somewhere_else {
         ] {
             let stage = Stage::new().file("mcp/x.json", json!({"url": url, "headers": headers}));
             let asked = Arc::new(Asked::new(ApproverReply::Always));
-            let starter = starter_by(policy, asked.clone(), Records::in_memory());
+            let starter = starter_by(policy, asked.clone());
             let outcome = stage.start_with(&starter).unwrap_err();
             assert_eq!(outcome.status, OutcomeStatus::Refused, "{url}: {outcome:?}");
             let message = outcome.message.unwrap();
@@ -1223,7 +1218,7 @@ mod servers_end_with_whom_they_belong_to {
             let library = Arc::new(Library::load(&options).unwrap());
             let model = ScriptedModel::new().says("x");
             let layer = Servers::new(
-                starter_by(Policy::default(), Arc::new(ApproveAll), Records::in_memory()),
+                starter_by(Policy::default(), Arc::new(ApproveAll)),
                 Arc::new(library),
             );
             let agent =
@@ -1295,17 +1290,16 @@ impl Stage {
     }
 
     fn authorizer(&self, approver: Arc<dyn Approver>) -> Arc<Authorizer> {
-        let (policy, records) = (Policy::default(), Records::in_memory());
-        Arc::new(Authorizer { policy, approver, records })
+        Arc::new(Authorizer::new(Policy::default(), approver))
     }
 
     fn starter(&self, approver: Arc<dyn Approver>) -> McpLauncher {
-        starter_by(Policy::default(), approver, Records::in_memory())
+        starter_by(Policy::default(), approver)
     }
 
     /// Like [`starter`](Self::starter), for servers on this machine.
     fn local_starter(&self, approver: Arc<dyn Approver>) -> McpLauncher {
-        starter_by(local(), approver, Records::in_memory())
+        starter_by(local(), approver)
     }
 
     fn start_local(&self) -> Result<McpServer, Box<Outcome>> {
@@ -1411,8 +1405,11 @@ fn sandbox() -> Sandbox {
     Sandbox::new(Launcher::program(program()), SandboxLevel::Landlock)
 }
 
-fn starter_by(policy: Policy, approver: Arc<dyn Approver>, records: Records) -> McpLauncher {
-    let authorizer = Authorizer { policy, approver, records };
+fn starter_by(policy: Policy, approver: Arc<dyn Approver>) -> McpLauncher {
+    launcher(Authorizer::new(policy, approver))
+}
+
+fn launcher(authorizer: Authorizer) -> McpLauncher {
     McpLauncher::new(Arc::new(authorizer), sandbox(), RunLimits::default()).with_patience(PATIENCE)
 }
 

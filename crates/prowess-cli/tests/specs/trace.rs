@@ -10,7 +10,7 @@ use prowess_agent::{
     ScriptedModel, Session, SkillScore, TokenUsage, ToolLoop, Trace,
 };
 use prowess_runtime::{
-    Action, Authorizer, DenyAll, Journal, Outcome, OutcomeStatus, Policy, Records, Tool, Toolbox,
+    Action, Authorizer, DenyAll, Journal, Outcome, OutcomeStatus, Policy, Tool, Toolbox,
 };
 use serde_json::{Value as Json, json};
 
@@ -43,7 +43,7 @@ impl Tool for Look {
         Ok(Action::Tell)
     }
 
-    fn call<'a>(&'a self, input: Json) -> prowess_runtime::ToolFuture<'a> {
+    fn perform<'a>(&'a self, _: Action, input: Json) -> prowess_runtime::ToolFuture<'a> {
         Box::pin(async move {
             match input["fail"] == true {
                 true => Outcome::bad(OutcomeStatus::Failed, "cannot see with Bearer s3cr3ttoken"),
@@ -120,11 +120,7 @@ impl Middleware for Shows {
 }
 
 fn toolbox() -> Arc<Toolbox> {
-    let authorizer = Authorizer {
-        policy: Policy::default(),
-        approver: Arc::new(DenyAll),
-        records: Records::in_memory(),
-    };
+    let authorizer = Authorizer::new(Policy::default(), Arc::new(DenyAll));
     Arc::new(Toolbox::new(Arc::new(authorizer)).with(Arc::new(Look)))
 }
 

@@ -159,6 +159,12 @@ impl Program {
         format!("{}\0{}\0{:?}", self.path.display(), self.real.display(), self.stamp)
     }
 
+    /// Whether the same file is still in its place.
+    pub(super) fn is_unchanged(&self) -> bool {
+        let real = fs::canonicalize(&self.path).is_ok_and(|it| it == self.real);
+        real && fs::metadata(&self.real).is_ok_and(|it| stamp(&it) == self.stamp)
+    }
+
     /// Returns its path, and the target of that.
     pub(super) fn places(&self) -> impl Iterator<Item = &Path> {
         [&*self.path, &*self.real].into_iter()

@@ -20,7 +20,7 @@ use super::{
 use crate::{
     digest::hex,
     environment::{Ecosystem, InterpreterSearch},
-    records::NO_WAIT,
+    state_directory::NO_WAIT,
 };
 
 /// A program that installs packages.

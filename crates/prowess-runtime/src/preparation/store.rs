@@ -23,17 +23,25 @@ use super::{
     recipe::{Recipe, RecipeError},
 };
 use crate::{
+    approval_store::ApprovalStore,
+    audit_log::AuditLog,
     digest::digest,
     environment::{Ecosystem, InterpreterSearch, PackageDeclaration, detect_in},
-    records::{NO_WAIT, Records, is_own, now},
     script::{Script, ScriptError, files},
+    state_directory::{NO_WAIT, is_own},
+    timestamp::timestamp,
 };
 
 /// The store of prepared environments, and of their approvals. Creating this touches no files.
 #[derive(Debug, Clone)]
 pub struct EnvironmentStore {
     root: PathBuf,
-    records: Arc<Records>,
+    approvals: Arc<ApprovalStore>,
+    #[cfg_attr(
+        not(feature = "http"),
+        expect(dead_code, reason = "only what installs packages logs it")
+    )]
+    audit: Arc<AuditLog>,
 }
 
 /// A prepared environment.
@@ -136,9 +144,13 @@ const RECORD_SIZE: u64 = 4 * 1024 * 1024;
 const LOCK_SIZE: u64 = 32 * 1024 * 1024;
 
 impl EnvironmentStore {
-    /// Opens the store in a directory; only environments approved in these records are used.
-    pub fn new(root: impl Into<PathBuf>, records: Arc<Records>) -> Self {
-        Self { root: root.into(), records }
+    /// The environments in a directory, as far as they are approved.
+    pub fn new(
+        root: impl Into<PathBuf>,
+        approvals: Arc<ApprovalStore>,
+        audit: Arc<AuditLog>,
+    ) -> Self {
+        Self { root: root.into(), approvals, audit }
     }
 
     /// Returns their directory.
@@ -183,7 +195,7 @@ impl EnvironmentStore {
         let record: EnvironmentRecord = serde_json::from_str(&text)
             .map_err(|error| changed(&format!("its record is invalid: {error}")))?;
         let lock = read(&folder.join(LOCK), LOCK_SIZE).map_err(io)?;
-        let Some((approved, _)) = self.records.environment(key) else {
+        let Some((approved, _)) = self.approvals.environment(key) else {
             return Err(changed("it is not approved, or the approval was revoked"));
         };
         if approved != digest(&lock) || approved != record.lock {
@@ -197,7 +209,7 @@ impl EnvironmentStore {
 
     /// Returns the approved lock file of a recipe.
     pub(super) fn approved_lock(&self, key: &str) -> Option<String> {
-        let (approved, kept) = self.records.environment(key)?;
+        let (approved, kept) = self.approvals.environment(key)?;
         let kept = kept.or_else(|| read(&self.root.join(key).join(LOCK), LOCK_SIZE).ok())?;
         (digest(&kept) == approved).then_some(kept)
     }
@@ -205,7 +217,7 @@ impl EnvironmentStore {
     /// Records the approval of an environment with this lock file.
     #[cfg(feature = "http")]
     pub(super) fn approve(&self, name: &str, key: &str, lock: &str, by: &str) {
-        self.records.approve_environment(name, key, lock, by);
+        self.approvals.approve_environment(name, key, lock, by, &self.audit);
     }
 
     /// Returns the prepared environments for a script.
@@ -477,7 +489,7 @@ impl EnvironmentRecord {
             install_scripts: false,
             used_by: Vec::new(),
             size: 0,
-            when: now(),
+            when: timestamp(),
         }
     }
 }

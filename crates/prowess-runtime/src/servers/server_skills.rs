@@ -16,7 +16,7 @@ use crate::{
     outcome::{Outcome, OutcomeStatus},
     remote_skill::{DOCUMENT, RemoteSkill, RemoteSkills},
     tool::{Action, Tool, ToolFuture},
-    tools::{FoundSkill, FoundSkills},
+    tool_output::{FoundSkill, FoundSkills},
 };
 
 /// The tool `mcp__<server>__skill`: finds, activates and reads the skills of one server that models
@@ -202,15 +202,6 @@ impl Tool for ServerSkills {
                 Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, message)))
             }
         }
-    }
-
-    fn call<'a>(&'a self, input: Value) -> ToolFuture<'a> {
-        Box::pin(async move {
-            match self.action(&input) {
-                Ok(action) => self.perform(action, input).await,
-                Err(outcome) => *outcome,
-            }
-        })
     }
 
     fn perform<'a>(&'a self, action: Action, input: Value) -> ToolFuture<'a> {

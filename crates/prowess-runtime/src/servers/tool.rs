@@ -183,7 +183,7 @@ impl Tool for ServerTool {
         })
     }
 
-    fn call<'a>(&'a self, input: Value) -> ToolFuture<'a> {
+    fn perform<'a>(&'a self, _: Action, input: Value) -> ToolFuture<'a> {
         Box::pin(self.ask(input))
     }
 }

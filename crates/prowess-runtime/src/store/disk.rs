@@ -7,7 +7,7 @@ use std::{
     collections::BTreeSet,
     ffi::{OsStr, OsString},
     fmt,
-    fs::{File, TryLockError},
+    fs::File,
     io::{self, Write as _},
     os::{
         fd::{AsFd as _, BorrowedFd},
@@ -17,8 +17,6 @@ use std::{
         },
     },
     path::{Path, PathBuf},
-    sync::mpsc,
-    thread,
     time::Duration,
 };
 
@@ -30,7 +28,7 @@ use rustix::{
 };
 
 use super::{Files, StateAfter, StoreError, WriteFailure};
-use crate::digest::digest;
+use crate::{digest::digest, file_lock::lock_within};
 
 /// An operation that changes the disk, or syncs it.
 #[doc(hidden)]
@@ -88,7 +86,7 @@ impl<'s> LockedDirectory<'s> {
         let root = Root::open(path).map_err(|error| unusable(path, error))?;
         let busy = || StoreError::Busy { path: path.to_owned(), waited: patience };
         let own = match state.and_then(|it| own_lock(it, root.path()).ok()) {
-            Some(own) => Some(wait(own, patience).map_err(failed)?.ok_or_else(busy)?),
+            Some(own) => Some(lock_within(own, patience).map_err(failed)?.ok_or_else(busy)?),
             None => None,
         };
         // A lock on the directory itself needs no file, which could be deleted while locked, or
@@ -97,8 +95,8 @@ impl<'s> LockedDirectory<'s> {
         let lock = rustix::fs::openat(root.as_fd(), ".", flags, Mode::empty());
         let lock = lock.map_err(|errno| failed(errno.into()))?.into();
         let lock = match &own {
-            None => Some(wait(lock, patience).map_err(failed)?.ok_or_else(busy)?),
-            Some(_) => wait(lock, patience.min(COURTESY)).map_err(failed)?,
+            None => Some(lock_within(lock, patience).map_err(failed)?.ok_or_else(busy)?),
+            Some(_) => lock_within(lock, patience.min(COURTESY)).map_err(failed)?,
         };
         let may_sweep = lock.is_some();
         let locked = Self { root, steps, _locks: [own, lock] };
@@ -294,20 +292,6 @@ fn own_lock(state: &Path, directory: &Path) -> io::Result<File> {
         true => Ok(file),
         false => Err(io::ErrorKind::PermissionDenied.into()),
     }
-}
-
-/// Waits for the lock on a file; `None` after the timeout.
-fn wait(file: File, patience: Duration) -> io::Result<Option<File>> {
-    match file.try_lock() {
-        Ok(()) => return Ok(Some(file)),
-        Err(TryLockError::Error(error)) => return Err(error),
-        Err(TryLockError::WouldBlock) => {}
-    }
-    // A blocking lock is queued by the system, whereas polling may starve. After the timeout, the
-    // thread releases the lock as soon as it gets it.
-    let (sender, receiver) = mpsc::channel();
-    thread::Builder::new().spawn(move || sender.send(file.lock().map(|()| file)))?;
-    receiver.recv_timeout(patience).ok().transpose()
 }
 
 /// Creates a directory of the host and its parents, and syncs them.

@@ -3,7 +3,7 @@
 use std::{
     borrow::Cow,
     collections::BTreeSet,
-    env, fs, io,
+    env, fs, io, mem,
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
     time::Duration,
@@ -19,6 +19,7 @@ use super::{input, schema};
 use crate::{
     active::Active,
     authorizer::Authorizer,
+    blocking::blocking,
     commands::{self, GitDirs, Guard, Plan, Withheld},
     outcome::{Outcome, OutcomeStatus},
     policy::{Approvals, Decision, Policy, PolicyRule},
@@ -28,7 +29,7 @@ use crate::{
 };
 
 /// The tool `execute_command`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct ExecuteCommand {
     policy: Policy,
     sandbox: Sandbox,
@@ -162,17 +163,26 @@ impl ExecuteCommand {
         }
     }
 
-    /// Returns the preview of a command; `None` if it may not run.
-    fn preview(&self, input: &Input) -> Option<CommandPreview> {
-        let plan = commands::plan(&input.command, &self.place(input), &self.policy).ok()?;
-        let digest = plan.subject().digest;
+    /// Plans a command by the policy in force now.
+    fn preview(&self, input: &Input) -> CommandPreview {
+        let policy = self.policy(&self.roots());
+        let plan = commands::plan(&input.command, &self.place(input), &policy);
         // A listed command is not asked about, unless the policy always asks.
-        let is_asked = !plan.unlisted.is_empty()
-            || !plan.secrets.is_empty()
-            || self.policy.approvals == Approvals::Always;
-        let reach = if is_asked { self.reach(&plan) } else { Vec::new() };
-        let is_sandboxed = self.sandbox.confines();
-        Some(CommandPreview { digest, reach, is_sandboxed, is_agreed: false })
+        let is_asked = plan.as_ref().is_ok_and(|it| {
+            !it.unlisted.is_empty()
+                || !it.secrets.is_empty()
+                || self.policy.approvals == Approvals::Always
+        });
+        let reach = match &plan {
+            Ok(plan) if is_asked => self.reach(plan),
+            _ => Vec::new(),
+        };
+        CommandPreview { plan, reach, is_sandboxed: self.sandbox.confines(), is_agreed: false }
+    }
+
+    /// The roots of the policy that exist, without links.
+    fn roots(&self) -> Vec<PathBuf> {
+        self.policy.roots.iter().filter_map(|it| fs::canonicalize(it).ok()).collect()
     }
 
     /// Returns the resources that a command could access, one per line.
@@ -200,49 +210,62 @@ impl ExecuteCommand {
         vec![directory, level, files]
     }
 
-    async fn run(
-        &self,
-        input: Input,
-        passed: Option<CommandPreview>,
-    ) -> Result<Outcome, Box<Outcome>> {
-        let limits = self.limits(&input)?;
-        let roots = self.policy.roots.iter().filter_map(|it| fs::canonicalize(it).ok());
-        let roots: Vec<PathBuf> = roots.collect();
-        let policy = self.policy(&roots);
-        let plan = commands::plan(&input.command, &self.place(&input), &policy)?;
-        match &passed {
-            Some(passed) if plan.subject().digest != passed.digest => {
-                let message = "the directory or the program changed while you were asked";
-                return Err(Outcome::bad(OutcomeStatus::Refused, message).hint("try again").into());
-            }
-            None if !plan.unlisted.is_empty() => {
-                let message = plan.unlisted.join(", and ");
-                return Err(Outcome::bad(OutcomeStatus::Refused, message).into());
-            }
-            None if let Some(secret) = plan.secrets.iter().find(|it| self.keeps_secret(it)) => {
-                let message = format!("it names `{}`, which may contain secrets", secret.display());
-                return Err(Outcome::bad(OutcomeStatus::Refused, message).into());
-            }
-            _ => {}
+    /// Refuses a command that somebody would have to be asked about.
+    fn unasked(&self, action: Action) -> Result<CommandPreview, Box<Outcome>> {
+        let preview = planned(action)?;
+        let plan = preview.plan.clone()?;
+        let refused = |message: String| Box::new(Outcome::bad(OutcomeStatus::Refused, message));
+        if !plan.unlisted.is_empty() {
+            return Err(refused(plan.unlisted.join(", and ")));
         }
-        let kept = if plan.has_git() { GitDirs::default() } else { GitDirs::new(&roots) };
+        match plan.secrets.iter().find(|it| self.keeps_secret(it)) {
+            Some(secret) => {
+                let secret = secret.display();
+                Err(refused(format!("it names `{secret}`, which may contain secrets")))
+            }
+            None => Ok(preview),
+        }
+    }
+
+    async fn run(&self, preview: CommandPreview, given: &Value) -> Result<Outcome, Box<Outcome>> {
+        let limits = self.limits(&input(given)?)?;
+        let tool = self.clone();
+        let prepared = blocking(move || tool.prepare(preview, limits)).await.flatten()?;
+        let result = self.sandbox.run(prepared.job).await.map_err(Outcome::from)?;
+        let (mut outcome, checks) = (Outcome::from(result), prepared.checks);
+        blocking(move || {
+            checks.finish(&mut outcome);
+            outcome
+        })
+        .await
+    }
+
+    /// Finds the files that a planned command may see and change. Walks the roots.
+    fn prepare(
+        &self,
+        preview: CommandPreview,
+        limits: RunLimits,
+    ) -> Result<PreparedCommand, Box<Outcome>> {
+        let CommandPreview { plan, is_agreed, .. } = preview;
+        let plan = plan?;
+        if !plan.is_unchanged() {
+            let message = "the directory or the program changed while you were asked";
+            return Err(Outcome::bad(OutcomeStatus::Refused, message).hint("try again").into());
+        }
+        let roots = self.roots();
+        let policy = self.policy(&roots);
+        let git = if plan.has_git() { GitDirs::default() } else { GitDirs::new(&roots) };
         let mut withheld = Withheld::new(&policy);
-        let is_agreed = passed.is_some_and(|it| it.is_agreed);
-        let hidden = self.hidden_secrets(&plan, is_agreed, &roots);
-        withheld.paths.extend(hidden.0.iter().cloned());
+        let (hidden, unseen_secrets) = self.hidden_secrets(&plan, is_agreed, &roots);
+        withheld.paths.extend(hidden.iter().cloned());
         let guard = plan.writes().then(|| {
-            let protected = self.policy.protected.iter().map(|it| ResolvedPath::of(it));
-            let mut named: Vec<PathBuf> =
-                protected.flat_map(|it| it.links.into_iter().chain([it.end])).collect();
-            named.append(&mut withheld.ways);
-            let trees: BTreeSet<&Path> = roots.iter().flat_map(|it| it.ancestors()).collect();
-            named.extend(trees.into_iter().flat_map(repository::named));
+            let named = self.protected(&roots, mem::take(&mut withheld.ways));
             // A person has approved its effects; files that git writes belong to the repository.
             let is_seen = plan.has_git() || is_agreed;
             Guard::new(&roots, &plan.directory, named, !is_seen, self.trash.clone())
         });
         let there = guard.iter().flat_map(Guard::there);
-        let there = there.filter(|it| !kept.has(it)).map(Path::to_owned);
+        let there = there.filter(|it| !git.has(it)).map(Path::to_owned);
         let interpreters = || policy.interpreters.values();
         let is_inside = |it: &PathBuf| roots.iter().any(|root| it.starts_with(root));
         let own = interpreters().flat_map(|it| it.reads.iter()).filter(|it| !is_inside(it));
@@ -261,31 +284,76 @@ impl ExecuteCommand {
                 format!("there is no directory to run it in: {error}"),
             )
         })?;
+        let unseen = [
+            ("`.git`", git.unseen),
+            ("what is denied", withheld.unseen),
+            ("what holds secrets", unseen_secrets),
+        ];
         let job = Job {
             directory: Some(plan.directory.clone()),
             reads,
             writes,
             path,
-            hidden: kept.paths,
+            hidden: git.paths,
             withheld: withheld.paths.into_iter().collect(),
             chunks: self.chunks.clone(),
             ..Job::new(plan.argv(), work, limits)
         };
-        let result = self.sandbox.run(job).await.map_err(Outcome::from)?;
-        let mut outcome = Outcome::from(result);
+        Ok(PreparedCommand { job, checks: AfterRun { unseen, hidden, guard } })
+    }
+
+    /// The files that no command may change, wherever they are.
+    fn protected(&self, roots: &[PathBuf], withheld: Vec<PathBuf>) -> Vec<PathBuf> {
+        let protected = self.policy.protected.iter().map(|it| ResolvedPath::of(it));
+        let mut named: Vec<PathBuf> =
+            protected.flat_map(|it| it.links.into_iter().chain([it.end])).collect();
+        named.extend(withheld);
+        let trees: BTreeSet<&Path> = roots.iter().flat_map(|it| it.ancestors()).collect();
+        named.extend(trees.into_iter().flat_map(repository::named));
+        named
+    }
+}
+
+/// A command that is ready to run.
+struct PreparedCommand {
+    job: Job,
+    checks: AfterRun,
+}
+
+/// The checks and repairs after a command has run.
+struct AfterRun {
+    /// What was looked for, with the first directory that was not searched any more.
+    unseen: [(&'static str, Option<PathBuf>); 3],
+    /// The files with secrets that the command did not see.
+    hidden: Vec<PathBuf>,
+    guard: Option<Guard>,
+}
+
+impl AfterRun {
+    /// Restores protected files, and notes in the outcome what the command was denied.
+    fn finish(self, outcome: &mut Outcome) {
         outcome.files.clear();
-        let unseen = |what: &str, it: &Path| {
-            format!("{what} was not looked for in `{}` and what comes after it", it.display())
-        };
-        outcome.denied.extend(kept.unseen.as_deref().map(|it| unseen("`.git`", it)));
-        outcome.denied.extend(withheld.unseen.as_deref().map(|it| unseen("what is denied", it)));
-        outcome.denied.extend(hidden.1.as_deref().map(|it| unseen("what holds secrets", it)));
-        outcome.denied.extend(without(&hidden.0));
-        if let Some(guard) = guard {
-            outcome.denied.extend(guard.unseen().map(|it| unseen("what others act on", it)));
-            guard.put_right_after(&mut outcome);
+        for (what, place) in self.unseen {
+            outcome.denied.extend(place.map(|it| unseen(what, &it)));
         }
-        Ok(outcome)
+        outcome.denied.extend(without(&self.hidden));
+        if let Some(guard) = self.guard {
+            outcome.denied.extend(guard.unseen().map(|it| unseen("what others act on", it)));
+            guard.put_right_after(outcome);
+        }
+    }
+}
+
+/// Says where a search of the roots ended early.
+fn unseen(what: &str, place: &Path) -> String {
+    format!("{what} was not looked for in `{}` and what comes after it", place.display())
+}
+
+/// The planned command of an action.
+fn planned(action: Action) -> Result<CommandPreview, Box<Outcome>> {
+    match action {
+        Action::Command { preview: Some(preview), .. } => Ok(preview),
+        _ => Err(Outcome::bad(OutcomeStatus::Invalid, "the command was not planned").into()),
     }
 }
 
@@ -318,24 +386,23 @@ impl Tool for ExecuteCommand {
     fn action(&self, given: &Value) -> Result<Action, Box<Outcome>> {
         let input: Input = input(given)?;
         self.limits(&input)?;
-        let preview = self.preview(&input);
+        let preview = Some(self.preview(&input));
         Ok(Action::Command { directory: self.place(&input), line: input.command, preview })
     }
 
-    fn call<'a>(&'a self, given: Value) -> ToolFuture<'a> {
+    fn perform<'a>(&'a self, action: Action, given: Value) -> ToolFuture<'a> {
         Box::pin(async move {
-            match input(&given) {
-                Ok(input) => self.run(input, None).await.unwrap_or_else(|it| *it),
+            match planned(action) {
+                Ok(preview) => self.run(preview, &given).await.unwrap_or_else(|it| *it),
                 Err(outcome) => *outcome,
             }
         })
     }
 
-    fn perform<'a>(&'a self, action: Action, given: Value) -> ToolFuture<'a> {
+    fn call<'a>(&'a self, given: Value) -> ToolFuture<'a> {
         Box::pin(async move {
-            let Action::Command { preview, .. } = action else { return self.call(given).await };
-            match input(&given) {
-                Ok(input) => self.run(input, preview).await.unwrap_or_else(|it| *it),
+            match self.action(&given).and_then(|it| self.unasked(it)) {
+                Ok(preview) => self.run(preview, &given).await.unwrap_or_else(|it| *it),
                 Err(outcome) => *outcome,
             }
         })

@@ -64,7 +64,7 @@ impl Tool for ExecuteSql {
         Ok(Action::Query(input::<Input>(given)?.sql))
     }
 
-    fn call<'a>(&'a self, given: Value) -> ToolFuture<'a> {
+    fn perform<'a>(&'a self, _: Action, given: Value) -> ToolFuture<'a> {
         Box::pin(async move {
             let Input { sql, params } = match input(&given) {
                 Ok(input) => input,

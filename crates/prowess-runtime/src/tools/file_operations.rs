@@ -125,22 +125,12 @@ impl Tool for FileOperations {
         })
     }
 
-    fn call<'a>(&'a self, given: Value) -> ToolFuture<'a> {
-        self.answer(None, given)
-    }
-
+    /// A file is only written if it has the content that it had when the write was authorized.
     fn perform<'a>(&'a self, action: Action, given: Value) -> ToolFuture<'a> {
-        self.answer(Some(action), given)
-    }
-}
-
-impl FileOperations {
-    /// Performs the operation; a file is only written if it is unchanged since the authorization.
-    fn answer<'a>(&'a self, action: Option<Action>, given: Value) -> ToolFuture<'a> {
         let (roots, history) = (self.roots.clone(), self.history.clone());
         let (before, passed) = match action {
-            Some(Action::Write(change)) => (change.before.digest(), None),
-            Some(Action::Read(path)) => (None, Some(path)),
+            Action::Write(change) => (change.before.digest(), None),
+            Action::Read(path) => (None, Some(path)),
             _ => (None, None),
         };
         Box::pin(blocking(move || {

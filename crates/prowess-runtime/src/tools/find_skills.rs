@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use prowess::{Level, Thresholds, brief_line, spec::MAX_DESCRIPTION};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{blocking, input, schema};
@@ -13,6 +13,7 @@ use crate::{
     provider::SkillProvider,
     retriever::Retriever,
     tool::{Action, Tool, ToolFuture},
+    tool_output::{FoundSkill, FoundSkills, ToolOutput},
 };
 
 /// The tool `find_skills`.
@@ -30,28 +31,6 @@ pub struct FindSkills {
 struct Input {
     /// The task, in a few words
     query: String,
-}
-
-/// The output: the matching skills, best first, and the total number of skills.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct FoundSkills {
-    /// The matches, best first; the nearest ones if none is good.
-    pub skills: Vec<FoundSkill>,
-    /// The total number of skills.
-    pub total: usize,
-}
-
-/// A matching skill.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct FoundSkill {
-    /// Its name.
-    pub name: String,
-    /// Its description, in one line.
-    pub description: String,
-    /// The probability that it is the right one, from 0 to 1, rounded to hundredths.
-    pub confidence: f64,
-    /// The level for this confidence: `metadata`, `brief` or `full`.
-    pub level: String,
 }
 
 /// The maximum number of skills, and of characters of a description, as in the specification.
@@ -93,7 +72,7 @@ impl Tool for FindSkills {
         input::<Input>(given).map(|_| Action::Tell)
     }
 
-    fn call<'a>(&'a self, given: Value) -> ToolFuture<'a> {
+    fn perform<'a>(&'a self, _: Action, given: Value) -> ToolFuture<'a> {
         let (library, thresholds) = (self.provider.library(), self.thresholds);
         Box::pin(blocking(move || {
             let Input { query } = input(&given)?;
@@ -110,7 +89,8 @@ impl Tool for FindSkills {
             if skills.first().is_some_and(|it| it.level != Level::Metadata.as_str()) {
                 skills.retain(|it| it.confidence > 0.0);
             }
-            Ok(Outcome::ok(json!(FoundSkills { skills, total })))
+            let found = FoundSkills { skills, total };
+            Ok(Outcome::ok(json!(found)).with_typed(ToolOutput::FoundSkills(found)))
         }))
     }
 

@@ -170,7 +170,7 @@ impl Tool for HttpRequest {
         Ok(Action::Fetch { method: method.to_string(), url: url.into(), body })
     }
 
-    fn call<'a>(&'a self, given: Value) -> ToolFuture<'a> {
+    fn perform<'a>(&'a self, _: Action, given: Value) -> ToolFuture<'a> {
         Box::pin(async move {
             let request = match self.request(&given) {
                 Ok(request) => request,

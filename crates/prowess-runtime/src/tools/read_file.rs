@@ -26,6 +26,7 @@ use crate::{
     outcome::{Outcome, OutcomeStatus},
     roots::Roots,
     tool::{Action, Tool, ToolFuture},
+    tool_output::ToolOutput,
 };
 
 /// The tool `read_file`. Files of skills are cached for five minutes, unless they are edited.
@@ -118,10 +119,6 @@ impl Tool for ReadFile {
         }
     }
 
-    fn call<'a>(&'a self, given: Value) -> ToolFuture<'a> {
-        self.perform(Action::Tell, given)
-    }
-
     fn perform<'a>(&'a self, action: Action, given: Value) -> ToolFuture<'a> {
         let reader = self.0.clone();
         let active = reader.active();
@@ -210,9 +207,15 @@ fn tell(found: &ActiveResource, bytes: &[u8], input: &Input) -> Result<Outcome, 
     let part = FileChunk::read(&mut io::Cursor::new(bytes), input.offset, page);
     let part = part.expect("nothing stands between us and our memory");
     let mut answer = about(&input.path, part.answer(bytes.len() as u64));
-    answer["skill"] = found.skill.manifest.name.as_ref().into();
-    answer["resource"] = found.resource.as_ref().into();
-    Ok(Outcome::ok(answer))
+    let (skill, resource) = (&*found.skill.manifest.name, &*found.resource);
+    answer["skill"] = skill.into();
+    answer["resource"] = resource.into();
+    let typed = ToolOutput::ActiveResource {
+        skill: skill.to_owned(),
+        resource: resource.to_owned(),
+        text: answer["content"].as_str().unwrap_or_default().to_owned(),
+    };
+    Ok(Outcome::ok(answer).with_typed(typed))
 }
 
 fn unreadable(path: &str, error: &prowess::ReadError) -> Box<Outcome> {

@@ -19,6 +19,7 @@ use crate::{
     content::FileChunk,
     outcome::{Outcome, OutcomeStatus},
     tool::{Action, Tool, ToolFuture},
+    tool_output::{SkillFilePart, ToolOutput},
 };
 
 /// The tool `read_skill_file`, for agents without other access to the files of a skill.
@@ -95,15 +96,6 @@ impl Tool for ReadSkillFile {
         Ok(Action::Resource { path: folder.join(path), bytes: bytes.into() })
     }
 
-    fn call<'a>(&'a self, given: Value) -> ToolFuture<'a> {
-        Box::pin(async move {
-            match self.action(&given) {
-                Ok(action) => self.perform(action, given).await,
-                Err(outcome) => *outcome,
-            }
-        })
-    }
-
     fn perform<'a>(&'a self, action: Action, given: Value) -> ToolFuture<'a> {
         Box::pin(blocking(move || {
             let input: Input = input(&given)?;
@@ -113,7 +105,9 @@ impl Tool for ReadSkillFile {
             let page = page(input.limit)?;
             let part = FileChunk::read(&mut io::Cursor::new(&bytes), input.offset, page);
             let part = part.expect("nothing stands between us and our memory");
-            Ok(Outcome::ok(about(&input.path, part.answer(bytes.len() as u64))))
+            let output = about(&input.path, part.answer(bytes.len() as u64));
+            let part = SkillFilePart::deserialize(&output).expect("it has the fields of a part");
+            Ok(Outcome::ok(output).with_typed(ToolOutput::SkillFile(part)))
         }))
     }
 

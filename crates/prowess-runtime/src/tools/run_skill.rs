@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use super::{input, schema, use_skill::unknown};
 use crate::{
     active::Active,
+    blocking::blocking,
     entry::SkillRecord,
     executor::{Delivery, Executor},
     outcome::{Outcome, OutcomeStatus},
@@ -79,15 +80,6 @@ impl Tool for RunSkill {
         Ok(Action::Execute(Box::new(entry)))
     }
 
-    fn call<'a>(&'a self, given: Value) -> ToolFuture<'a> {
-        Box::pin(async move {
-            match self.action(&given) {
-                Ok(action) => self.perform(action, given).await,
-                Err(outcome) => *outcome,
-            }
-        })
-    }
-
     fn perform<'a>(&'a self, action: Action, given: Value) -> ToolFuture<'a> {
         Box::pin(async move { self.run(action, &given).await.unwrap_or_else(|it| *it) })
     }
@@ -95,10 +87,7 @@ impl Tool for RunSkill {
     fn get_ready<'a>(&'a self, _act: &'a Action, given: &'a Value) -> ReadyFuture<'a> {
         Box::pin(async move {
             let Ok(Input { name, script: Some(path), .. }) = input(given) else { return };
-            let library = self.library();
-            if let Ok(skill) = self.skill(&library, &name)
-                && let Ok(script) = script(skill, &path)
-            {
+            if let Ok((skill, script)) = self.script(&name, &path).await {
                 self.executor.get_ready(&script, skill.absolute_folder().as_deref()).await;
             }
         })
@@ -116,9 +105,7 @@ impl RunSkill {
             return Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, "nothing else is executed")));
         };
         let Some(path) = path else { return Ok(self.executor.execute(&entry, parameters).await) };
-        let library = self.library();
-        let skill = self.skill(&library, &name)?;
-        let script = script(skill, &path)?;
+        let (skill, script) = self.script(&name, &path).await?;
         // The authorized script is the one that runs.
         if Subject::of(&script.entry).ok() != Subject::of(&entry).ok() {
             let message = format!("`{path}` changed while it was asked whether it may run");
@@ -138,6 +125,13 @@ impl RunSkill {
                 Some("the files it wrote are gone; only what it prints is kept".to_owned());
         }
         Ok(outcome)
+    }
+
+    /// Reads a script again, on a thread that may block.
+    async fn script(&self, name: &str, path: &str) -> Result<(Skill, Script), Box<Outcome>> {
+        let skill = self.skill(&self.library(), name)?.clone();
+        let path = path.to_owned();
+        blocking(move || script(&skill, &path).map(|script| (skill, script))).await.flatten()
     }
 
     fn library(&self) -> Arc<Library> {

@@ -95,14 +95,10 @@ impl Tool for SkillTool {
         Ok(Action::of(entry))
     }
 
-    fn call<'a>(&'a self, input: Value) -> ToolFuture<'a> {
-        self.run(Cow::Borrowed(&self.entry), input)
-    }
-
     fn perform<'a>(&'a self, action: Action, input: Value) -> ToolFuture<'a> {
         match action {
             Action::Execute(entry) => self.run(Cow::Owned(*entry), input),
-            _ => self.call(input),
+            _ => self.run(Cow::Borrowed(&self.entry), input),
         }
     }
 

@@ -12,6 +12,7 @@ use crate::{
     outcome::{Outcome, OutcomeStatus},
     skill_folder::SkillFolder,
     tool::{Action, Tool, ToolFuture},
+    tool_output::ToolOutput,
 };
 
 /// The tool `use_skill`.
@@ -48,15 +49,6 @@ impl Tool for UseSkill {
         let entry =
             SkillRecord::for_disclosure(skill).map_err(|error| unreadable(&name, &error))?;
         Ok(Action::Disclose(Box::new(entry)))
-    }
-
-    fn call<'a>(&'a self, given: Value) -> ToolFuture<'a> {
-        Box::pin(async move {
-            match self.action(&given) {
-                Ok(action) => self.perform(action, given).await,
-                Err(outcome) => *outcome,
-            }
-        })
     }
 
     fn perform<'a>(&'a self, action: Action, given: Value) -> ToolFuture<'a> {
@@ -97,13 +89,16 @@ fn activate(
     let used = UsedSkill::of(&skill.holding(content));
     let used = used.map_err(|error| unreadable(&input.name, &error))?;
     active.activate(&input.name);
-    match used {
-        UsedSkill::Found { name, folder, instructions, resources } => Ok(Outcome::ok(json!({
-            "name": name,
-            "folder": folder,
-            "instructions": instructions,
-            "resources": resources,
-        }))),
+    match &used {
+        UsedSkill::Found { name, folder, instructions, resources } => {
+            let output = json!({
+                "name": name,
+                "folder": folder,
+                "instructions": instructions,
+                "resources": resources,
+            });
+            Ok(Outcome::ok(output).with_typed(ToolOutput::UsedSkill(used)))
+        }
         UsedSkill::NotFound { .. } => Err(Box::new(unknown(active, &input.name))),
     }
 }

@@ -12,7 +12,7 @@ use std::{
 
 use prowess_runtime::{
     ActionRequest, Authorizer, Chunk, Decision, DenyAll, ExecuteCommand, Launcher, Outcome,
-    OutcomeStatus, Policy, PolicyRule, Records, RunLimits, Sandbox, SandboxLevel, Tool as _,
+    OutcomeStatus, Policy, PolicyRule, RunLimits, Sandbox, SandboxLevel, Tool as _,
 };
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
@@ -1243,8 +1243,7 @@ impl Stage {
     /// Authorizes the call and performs it; both refuse the same.
     fn call_with(&self, input: Json) -> Outcome {
         let tool = self.tool();
-        let records = Records::in_memory();
-        let authorizer = Authorizer { policy: self.policy(), approver: Arc::new(DenyAll), records };
+        let authorizer = Authorizer::new(self.policy(), Arc::new(DenyAll));
         runtime().block_on(async {
             let called = tool.call(input.clone()).await;
             if let Ok(action) = tool.action(&input) {

@@ -12,9 +12,9 @@ use std::{
 
 use prowess::{Library, LiveLibrary};
 use prowess_runtime::{
-    Action, ActionRequest, ApproveAll, Approver, Authorizer, DenyAll, ExecutionRequest, Executor,
-    Intent, Launcher, Manager, Outcome, OutcomeStatus, Policy, Records, RunLimits, Sandbox,
-    SandboxLevel, Script, SkillProvider, SkillRecord, ToolCall, ToolResult, Toolbox, skill_tools,
+    Action, ActionRequest, ApproveAll, Approver, Authorizer, DenyAll, Executor, Intent, Launcher,
+    Outcome, OutcomeStatus, Policy, RunLimits, Sandbox, SandboxLevel, Script, SkillProvider,
+    SkillRecord, ToolResult, Toolbox, skill_tools,
 };
 use serde_json::{Map, Value as Json, json};
 
@@ -36,13 +36,11 @@ fn executor(program: &str) -> Executor {
     Executor::new(sandbox, RunLimits::default())
 }
 
-fn manager(provider: Arc<dyn SkillProvider>, approver: impl Approver + 'static) -> Manager {
-    let authorizer = Authorizer {
-        policy: Policy::default(),
-        approver: Arc::new(approver),
-        records: Records::in_memory(),
-    };
-    Manager::new(provider, executor(env!("CARGO_BIN_EXE_prowess_launcher")), Arc::new(authorizer))
+/// Returns a toolbox without tools that calls the skills of a provider.
+fn toolbox(provider: Arc<dyn SkillProvider>, approver: impl Approver + 'static) -> Toolbox {
+    let authorizer = Authorizer::new(Policy::default(), Arc::new(approver));
+    let executor = executor(env!("CARGO_BIN_EXE_prowess_launcher"));
+    Toolbox::new(Arc::new(authorizer)).with_skills(provider, executor)
 }
 
 fn wait_for<T>(future: impl Future<Output = T>) -> T {
@@ -111,10 +109,8 @@ mod a_script_runs_among_the_files_that_were_approved {
         let text = "---\nname: one\ndescription: a\ntype: script\nrequires_approval: true\n---\n\n\
                     ```sh\nsh \"$SKILL_DIR/helper.sh\"\n```\n";
         let world = World::new().document("one", text).file("skills/one/helper.sh", GOOD);
-        let authorizer = |approver: Arc<dyn Approver>| Authorizer {
-            policy: Policy::default(),
-            approver,
-            records: Records::at(world.path("state")),
+        let authorizer = |approver: Arc<dyn Approver>| {
+            Authorizer::new(Policy::default(), approver).with_state(world.path("state"))
         };
         let library = Arc::new(world.load());
         let yes = authorizer(Arc::new(ApproveAll));
@@ -148,7 +144,7 @@ mod a_script_runs_among_the_files_that_were_approved {
         let toolbox = skill_tools(&library, &[], &executor)
             .into_iter()
             .fold(Toolbox::new(authorizer.clone()), |toolbox, tool| toolbox.with(tool));
-        let manager = Manager::new(Arc::new(library.clone()), executor.clone(), authorizer.clone());
+        let toolbox = toolbox.with_skills(Arc::new(library.clone()), executor.clone());
         let helper = world.path("skills/one/helper.sh");
         let is_over = AtomicBool::new(false);
         let exchange = || {
@@ -169,11 +165,7 @@ mod a_script_runs_among_the_files_that_were_approved {
             for number in 0..150 {
                 let outcome = match number % 3 {
                     0 => wait_for(toolbox.call("skill_one", json!({}))),
-                    1 => {
-                        let parameters = Map::new();
-                        let request = ExecutionRequest { skill: "one".to_owned(), parameters };
-                        wait_for(manager.execute(request)).outcome
-                    }
+                    1 => wait_for(toolbox.call("one", json!({}))),
                     _ => wait_for(async {
                         let Ok(script) = Script::of(library.get("one").unwrap(), "helper.sh")
                         else {
@@ -206,10 +198,6 @@ mod a_script_runs_among_the_files_that_were_approved {
 mod tools_that_are_skills_are_executed {
     use super::*;
 
-    fn call(name: &str, arguments: Json) -> ToolCall {
-        ToolCall { name: name.to_owned(), arguments }
-    }
-
     fn greeting() -> World {
         let body = "```template\nHello {{.name}}\n```";
         typed(World::new(), "template", "say-hello", body)
@@ -219,46 +207,47 @@ mod tools_that_are_skills_are_executed {
     fn p_08_a_tool_name_maps_to_its_skill_or_to_nothing() {
         let world = greeting();
         let live_library = Arc::new(LiveLibrary::start(&world.options()).unwrap());
-        let manager = manager(live_library.clone(), DenyAll);
+        let toolbox = toolbox(live_library.clone(), DenyAll);
         for name in ["say-hello", "skill_say-hello", "SKILL_SAY_HELLO", "Say_Hello"] {
-            assert_eq!(manager.skill(name).as_deref(), Some("say-hello"), "{name}");
+            assert_eq!(toolbox.skill_for(name).as_deref(), Some("say-hello"), "{name}");
         }
         for name in ["", "skill_", "say", "skill_say-hello-too"] {
-            assert_eq!(manager.skill(name), None, "{name}");
+            assert_eq!(toolbox.skill_for(name), None, "{name}");
         }
-        assert_eq!(manager.skill("later"), None);
+        assert_eq!(toolbox.skill_for("later"), None);
         let world = world.skill("later", "a");
         live_library.reload().unwrap();
-        assert_eq!(manager.skill("later").as_deref(), Some("later"));
+        assert_eq!(toolbox.skill_for("later").as_deref(), Some("later"));
         fs::remove_dir_all(world.path("skills/later")).unwrap();
         live_library.reload().unwrap();
-        assert_eq!(manager.skill("later"), None);
+        assert_eq!(toolbox.skill_for("later"), None);
     }
 
     #[test]
     fn p_09_a_tool_call_becomes_a_request_with_every_argument() {
         let world = greeting();
-        let manager = manager(Arc::new(Arc::new(world.load())), DenyAll);
+        let toolbox = toolbox(Arc::new(Arc::new(world.load())), DenyAll);
         let given = json!({"name": "Ada", "list": [1, null, {"a": -0.5}], "empty": ""});
         let text = given.to_string();
         for arguments in [given.clone(), json!(text)] {
-            let request = manager.request(&call("SKILL_SAY_HELLO", arguments)).unwrap();
+            let request = toolbox.skill_call("SKILL_SAY_HELLO", &arguments).unwrap();
             assert_eq!(request.skill, "say-hello");
             assert_eq!(Json::from(request.parameters), given);
         }
-        let request = manager.request(&call("say-hello", json!(null))).unwrap();
+        let request = toolbox.skill_call("say-hello", &json!(null)).unwrap();
         assert!(request.parameters.is_empty());
-        let request = manager.request(&call("say-hello", json!(["a"]))).unwrap();
+        let request = toolbox.skill_call("say-hello", &json!(["a"])).unwrap();
         assert_eq!(Json::from(request.parameters), json!({"input": ["a"]}));
-        assert_eq!(manager.request(&call("unknown", given)), None);
+        assert_eq!(toolbox.skill_call("unknown", &given), None);
     }
 
     #[test]
     fn p_10_a_response_becomes_a_tool_result() {
         let world = script(greeting(), "prints", "echo out; echo err >&2; exit \"$PARAM_CODE\"");
         let world = typed(world, "composite", "plans", "```json\n{\"tool\": \"a\"}\n```");
-        let manager = manager(Arc::new(Arc::new(world.load())), DenyAll);
-        let result = |name: &str, arguments: Json| wait_for(manager.call(&call(name, arguments)));
+        let toolbox = toolbox(Arc::new(Arc::new(world.load())), DenyAll);
+        let result =
+            |name: &str, arguments: Json| ToolResult::from(wait_for(toolbox.call(name, arguments)));
         let ok = |content: Json| ToolResult { is_error: false, content };
         assert_eq!(result("say-hello", json!({"name": "Ada"})), ok(json!("Hello Ada\n")));
         let plan = json!([{"step": 1, "tool": "a", "params": {}}]);
@@ -280,12 +269,12 @@ mod tools_that_are_skills_are_executed {
         let text = "---\nname: say-hello\ndescription: Greet somebody by name with a friendly hello\n\
                     type: template\n---\n\n```template\nHello {{.name}}\n```\n";
         let world = World::new().document("say-hello", text).skill("deploy", "Ship the program");
-        let manager = manager(Arc::new(Arc::new(world.load())), DenyAll);
+        let toolbox = toolbox(Arc::new(Arc::new(world.load())), DenyAll);
         for intent in ["skill_say_hello", "please say hello to somebody"] {
             let parameters = Map::from_iter([("name".to_owned(), json!("Ada"))]);
-            let how = Intent { parameters, ..Intent::default() };
-            let response = wait_for(manager.execute_by_intent(intent, how));
-            assert_eq!(response.outcome, Outcome::ok("Hello Ada\n"), "{intent}");
+            let intent = Intent { parameters, ..Intent::new(intent) };
+            let response = wait_for(toolbox.call_by_intent(intent));
+            assert_eq!(response.outcome.output, Some(json!("Hello Ada\n")));
             assert_eq!(response.skill.as_deref(), Some("say-hello"));
             assert!(response.confidence.unwrap() >= 0.7);
         }
@@ -294,10 +283,9 @@ mod tools_that_are_skills_are_executed {
     #[test]
     fn p_14_executing_by_intent_needs_the_least_confidence() {
         let world = greeting().skill("deploy", "Ship the program to the staging servers");
-        let manager = manager(Arc::new(Arc::new(world.load())), DenyAll);
+        let toolbox = toolbox(Arc::new(Arc::new(world.load())), DenyAll);
         let run = |intent: &str, min_confidence: f64| {
-            let how = Intent { min_confidence, ..Intent::default() };
-            wait_for(manager.execute_by_intent(intent, how))
+            wait_for(toolbox.call_by_intent(Intent { min_confidence, ..Intent::new(intent) }))
         };
         let vague = run("program", 0.0);
         assert!(vague.outcome.is_ok(), "{vague:?}");
@@ -321,11 +309,11 @@ mod tools_that_are_skills_are_executed {
                     ```template\nran\n```\n";
         let world = World::new().document("one", text);
         let library: Arc<Library> = Arc::new(world.load());
-        let result = |manager: &Manager| wait_for(manager.call(&call("one", json!({}))));
-        let refused = result(&manager(Arc::new(library.clone()), DenyAll));
+        let result = |toolbox: Toolbox| ToolResult::from(wait_for(toolbox.call("one", json!({}))));
+        let refused = result(toolbox(Arc::new(library.clone()), DenyAll));
         assert!(refused.is_error);
         assert_eq!(refused.content["status"], "refused");
-        let approved = result(&manager(Arc::new(library), ApproveAll));
+        let approved = result(toolbox(Arc::new(library), ApproveAll));
         assert_eq!(approved, ToolResult { is_error: false, content: json!("ran\n") });
     }
 }

@@ -11,7 +11,7 @@ use prowess::{AllowedTools, Library, Manifest, Type};
 use prowess_runtime::{
     Action, ActionRequest, Active, AllowedToolsMode, Approvals, ApproveAll, Approver,
     ApproverFuture, ApproverReply, Authorizer, Decision, DenyAll, Outcome, OutcomeStatus, Policy,
-    PolicyRule, Question, ReadFile, Records, Roots, SkillRecord, Tool, UseSkill,
+    PolicyRule, Question, ReadFile, Roots, SkillRecord, Tool, UseSkill,
 };
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
@@ -743,7 +743,7 @@ mod decisions_are_recorded {
             fs::write(&book, text).unwrap();
             let authorizer = stage.authorizer(Policy::default(), DenyAll);
             authorizer.refusal("skill_deploy", &action);
-            let faults = authorizer.0.records.faults();
+            let faults = authorizer.0.take_warnings();
             assert!(faults.iter().any(|it| it.contains("approvals.json.corrupt")), "{faults:?}");
             assert_eq!(
                 fs::read(stage.state().join("approvals.json.corrupt")).unwrap(),
@@ -778,7 +778,7 @@ mod decisions_are_recorded {
         let action = stage.skill("deploy", "echo hi", true);
         let authorizer = stage.authorizer(Policy::default(), ApproveAll);
         authorizer.passes("skill_deploy", &action);
-        let faults = authorizer.0.records.faults();
+        let faults = authorizer.0.take_warnings();
         assert!(faults.iter().any(|it| it.contains("could not be logged")), "{faults:?}");
         assert!(faults.iter().any(|it| it.contains("could not be recorded")), "{faults:?}");
         stage.authorizer(Policy::default(), DenyAll).refusal("skill_deploy", &action);
@@ -833,8 +833,7 @@ impl Stage {
     }
 
     fn authorizer(&self, policy: Policy, approver: impl Approver + 'static) -> Gated {
-        let records = Records::at(self.state());
-        Gated(Authorizer { policy, approver: Arc::new(approver), records })
+        Gated(Authorizer::new(policy, Arc::new(approver)).with_state(self.state()))
     }
 
     fn asking(&self, policy: Policy, reply: ApproverReply) -> (Gated, Arc<Mutex<Vec<Question>>>) {

@@ -41,7 +41,7 @@ impl Tool for Plain {
         Ok(Action::Tell)
     }
 
-    fn call<'a>(&'a self, _input: Json) -> ToolFuture<'a> {
+    fn perform<'a>(&'a self, _: Action, _input: Json) -> ToolFuture<'a> {
         Box::pin(async { Outcome::ok("nothing") })
     }
 }

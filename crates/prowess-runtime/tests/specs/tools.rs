@@ -11,7 +11,7 @@ use std::{
 
 use prowess_runtime::{
     Action, Active, Authorizer, Calls, Decision, DenyAll, Outcome, OutcomeStatus, Policy,
-    PolicyRule, ReadFile, Records, Root, Roots, Tool, ToolFormat, ToolFuture, Toolbox, UseSkill,
+    PolicyRule, ReadFile, Root, Roots, Tool, ToolFormat, ToolFuture, Toolbox, UseSkill,
 };
 use serde_json::{Value as Json, json};
 
@@ -98,7 +98,7 @@ impl Tool for Sample {
         }
     }
 
-    fn call<'a>(&'a self, input: Json) -> ToolFuture<'a> {
+    fn perform<'a>(&'a self, _: Action, input: Json) -> ToolFuture<'a> {
         Box::pin(async move {
             self.calls.fetch_add(1, Ordering::SeqCst);
             let running = self.running.fetch_add(1, Ordering::SeqCst) + 1;
@@ -119,7 +119,7 @@ impl Tool for Sample {
 }
 
 fn authorizer(policy: Policy) -> Arc<Authorizer> {
-    Arc::new(Authorizer { policy, approver: Arc::new(DenyAll), records: Records::in_memory() })
+    Arc::new(Authorizer::new(policy, Arc::new(DenyAll)))
 }
 
 fn toolbox(tools: impl IntoIterator<Item = Arc<Sample>>) -> Toolbox {

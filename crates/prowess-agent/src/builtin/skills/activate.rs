@@ -7,7 +7,6 @@ use prowess::{
     UsedSkill, invisible,
 };
 use prowess_runtime::Outcome;
-use serde_json::{Value as Json, json};
 
 use super::{SkillState, TurnSkills, disclosed};
 use crate::{
@@ -21,10 +20,10 @@ pub(super) async fn activate(
     kept: &SkillState,
     shown: &Arc<TurnSkills>,
     call: &Call,
-    outcome: Outcome,
+    used: &UsedSkill,
+    outcome: &Outcome,
 ) -> Outcome {
-    let Some(used) = used(&outcome) else { return outcome };
-    let UsedSkill::Found { name, instructions, .. } = &used else { return outcome };
+    let UsedSkill::Found { name, instructions, .. } = used else { return outcome.clone() };
     let input = serde_json::from_str::<UseSkillInput>(&call.arguments).map(|it| it.name);
     let skill = shown.library.get(input.as_ref().unwrap_or(name));
     let address = skill.map_or_else(|| name.clone(), |it| shown.library.address(it));
@@ -36,7 +35,7 @@ pub(super) async fn activate(
         }
         state.taken.1.take(&address, instructions)
     };
-    let said = |text: String| Outcome { output: Some(text.into()), ..outcome.clone() };
+    let said = |text: String| Outcome { output: Some(text.into()), typed: None, ..outcome.clone() };
     if let Some(place) = place_in_prompt(turn, shown, name, instructions) {
         return said(format!(
             "The skill `{name}` is already active: its instructions are {place}."
@@ -67,13 +66,6 @@ pub(super) async fn activate(
     said(text)
 }
 
-/// Returns the result of `use_skill`, if it succeeded.
-fn used(outcome: &Outcome) -> Option<UsedSkill> {
-    let mut output = outcome.output.clone().filter(|_| outcome.is_ok())?;
-    output.as_object_mut()?.insert("status".to_owned(), json!("found"));
-    serde_json::from_value(output).ok()
-}
-
 /// Returns the place of a skill's instructions in the last prompt, if they are there.
 fn place_in_prompt(
     turn: &Turn,
@@ -99,13 +91,4 @@ fn place_in_prompt(
         Role::System => "in the system prompt",
         _ => "above",
     })
-}
-
-/// Reports that a file of a skill was read.
-pub(super) fn note_resource(turn: &Turn, outcome: &Outcome) {
-    let Some(output) = outcome.output.as_ref().filter(|_| outcome.is_ok()) else { return };
-    if let (Some(skill), Some(resource)) = (output["skill"].as_str(), output["resource"].as_str()) {
-        let text = output.get("content").and_then(Json::as_str).unwrap_or_default();
-        turn.note(disclosed(skill, resource, "read_file", text));
-    }
 }

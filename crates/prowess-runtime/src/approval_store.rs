@@ -1,51 +1,46 @@
 //! Records of decisions: current approvals, and an audit log.
 //!
-//! Both are in a private directory of the host. Anything unreadable is never treated as an
-//! approval.
-
-mod audit;
-mod time;
+//! The file is readable by its owner alone. One that cannot be read approves nothing.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    fs::{self, OpenOptions},
     io::{self, Read as _},
-    os::unix::fs::{
-        DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
-    },
+    os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
-    thread,
-    time::{Duration, Instant, SystemTime},
 };
 
 use prowess_sandbox::Root;
 use serde::{Deserialize, Serialize};
 
-use crate::subject::Subject;
-
-pub use self::audit::AuditEntry;
+use crate::{
+    audit_log::{AuditEntry, AuditLog},
+    state_directory::{NO_WAIT, is_own, lock_directory},
+    subject::Subject,
+    timestamp::timestamp,
+    warnings::Warnings,
+};
 
 /// Records of decisions. Creating this touches no files.
 #[derive(Debug, Default)]
-pub struct Records {
+pub struct ApprovalStore {
     directory: Option<PathBuf>,
+    /// The remembered approvals of a store without a directory.
     memory: Mutex<Vec<Approval>>,
     /// The approvals for as long as the program runs.
     session: Mutex<Vec<Approval>>,
-    /// The refusals for as long as the program runs.
-    refused: Mutex<Vec<(Key, Subject)>>,
-    /// Locked during a question, so that nobody is asked two things at once.
+    /// The refusals that end with the program.
+    refused: Mutex<Vec<(ApprovalKey, Subject)>>,
+    /// Locked while a person is asked, so that nobody is asked two things at once.
     pub(crate) turn: tokio::sync::Mutex<()>,
-    faults: Mutex<Vec<String>>,
-    /// Texts that must not appear in the log.
-    secrets: Vec<String>,
+    warnings: Warnings,
 }
 
 /// An approval of a subject.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Approval {
     #[serde(flatten)]
-    pub(crate) key: Key,
+    pub(crate) key: ApprovalKey,
     /// The time of the approval.
     pub(crate) when: String,
     /// Who approved it.
@@ -78,9 +73,9 @@ pub struct RememberedApproval {
 
 /// The key of an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Key {
+pub(crate) struct ApprovalKey {
     /// The kind of approval.
-    pub(crate) kind: Kind,
+    pub(crate) kind: ApprovalKind,
     /// Its name: of a skill, of a server after that of its skill, or of the tool.
     pub(crate) name: String,
     /// The folder of a skill, or the call.
@@ -90,7 +85,7 @@ pub(crate) struct Key {
 /// The kinds of approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Kind {
+pub(crate) enum ApprovalKind {
     Skill,
     Server,
     Call,
@@ -107,7 +102,7 @@ pub(crate) enum Kind {
     Environment,
 }
 
-impl Kind {
+impl ApprovalKind {
     fn as_str(self) -> &'static str {
         match self {
             Self::Skill => "skill",
@@ -125,7 +120,7 @@ impl Kind {
 
 impl Approval {
     fn remembered(&self) -> RememberedApproval {
-        let Self { key: Key { kind, name, place }, when, by, subject } = self;
+        let Self { key: ApprovalKey { kind, name, place }, when, by, subject } = self;
         let words = [kind.as_str(), name, place].map(str::as_bytes);
         RememberedApproval {
             id: Subject::of_words(words).digest.chars().take(ID).collect(),
@@ -139,16 +134,16 @@ impl Approval {
     }
 }
 
-impl Key {
+impl ApprovalKey {
     #[cfg(feature = "http")]
     fn of_environment(name: &str, key: &str) -> Self {
-        Self { kind: Kind::Environment, name: name.to_owned(), place: key.to_owned() }
+        Self { kind: ApprovalKind::Environment, name: name.to_owned(), place: key.to_owned() }
     }
 
     fn of_settings(file: &Path) -> Self {
         let place = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
         let place = place.to_string_lossy().into_owned();
-        Self { kind: Kind::Settings, name: "settings".to_owned(), place }
+        Self { kind: ApprovalKind::Settings, name: "settings".to_owned(), place }
     }
 }
 
@@ -159,7 +154,7 @@ pub fn settings_digest(bytes: &[u8]) -> String {
 
 /// The file of approvals.
 #[derive(Default, Serialize, Deserialize)]
-struct Book {
+struct ApprovalFile {
     approvals: Vec<Approval>,
 }
 
@@ -167,20 +162,17 @@ struct Book {
 #[cfg(feature = "http")]
 const LOCK_FILE: &str = "lock";
 const BOOK: &str = "approvals.json";
-const LOCK: &str = "lock";
 /// The length of the ID of an approval.
 const ID: usize = 8;
 /// The maximum number of approvals; the oldest are removed first.
 const APPROVALS: usize = 500;
-/// The timeout for other writers.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// The maximum total size of the saved texts, in bytes; the newest are kept.
 const TEXTS: usize = 8 * 1024 * 1024;
 /// The maximum size of the file of approvals.
 const BOOK_SIZE: u64 = 64 * 1024 * 1024;
 
-impl Records {
-    /// Keeps records in a directory, which is created by the first record.
+impl ApprovalStore {
+    /// A store in a directory, which is created with the first approval.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
         Self { directory: Some(directory.into()), ..Self::default() }
     }
@@ -190,62 +182,33 @@ impl Records {
         Self::default()
     }
 
-    /// Does the same, and reports why nothing is saved.
-    pub fn without(why: impl Into<String>) -> Self {
-        Self { faults: Mutex::new(vec![why.into()]), ..Self::default() }
-    }
-
-    /// Masks these texts in the log.
-    #[must_use]
-    pub fn masking(self, secrets: Vec<String>) -> Self {
-        Self { secrets, ..self }
-    }
-
-    /// Returns the failures to record or read since the last call, and warnings about files that
-    /// servers have written.
-    pub fn faults(&self) -> Vec<String> {
-        std::mem::take(&mut *lock(&self.faults))
-    }
-
-    /// Adds a warning to [`faults`](Self::faults).
-    pub(crate) fn warn(&self, text: String) {
-        self.fault(text);
-    }
-
-    /// Logs a decision.
-    pub fn note(&self, note: &AuditEntry<'_>) {
-        let Some(directory) = &self.directory else { return };
-        let mask = |text: String, secret: &String| text.replace(&**secret, "[masked]");
-        let what = self.secrets.iter().fold(note.what.to_owned(), mask);
-        let note = &AuditEntry { what: &what, ..*note };
-        let noted = locked(directory).and_then(|_lock| audit::append(directory, note));
-        if let Err(error) = noted {
-            self.fault(format!("a decision could not be logged: {error}"));
-        }
+    /// Removes and returns the warnings about approvals that could not be read or saved.
+    pub fn take_warnings(&self) -> Vec<String> {
+        self.warnings.take()
     }
 
     /// Returns the approved subject of a key, for the session or permanently.
-    pub(crate) fn approved(&self, key: &Key) -> Option<Subject> {
+    pub(crate) fn approved(&self, key: &ApprovalKey) -> Option<Subject> {
         let session = lock(&self.session).iter().rfind(|it| it.key == *key).cloned();
         session.map(|it| it.subject).or_else(|| self.approved_for_good(key))
     }
 
     /// Whether a key was approved for as long as the program runs.
-    pub(crate) fn is_approved_for_session(&self, key: &Key) -> bool {
+    pub(crate) fn is_approved_for_session(&self, key: &ApprovalKey) -> bool {
         lock(&self.session).iter().any(|it| it.key == *key)
     }
 
     /// Remembers a refusal as long as the program runs.
-    pub(crate) fn refuse_for_session(&self, key: Key, subject: Subject) {
+    pub(crate) fn refuse_for_session(&self, key: ApprovalKey, subject: Subject) {
         lock(&self.refused).push((key, subject));
     }
 
     /// Whether this exact subject was refused since the program started.
-    pub(crate) fn is_refused_for_session(&self, key: &Key, subject: &Subject) -> bool {
+    pub(crate) fn is_refused_for_session(&self, key: &ApprovalKey, subject: &Subject) -> bool {
         lock(&self.refused).iter().any(|it| it.0 == *key && it.1.digest == subject.digest)
     }
 
-    fn approved_for_good(&self, key: &Key) -> Option<Subject> {
+    fn approved_for_good(&self, key: &ApprovalKey) -> Option<Subject> {
         self.all().into_iter().rfind(|it| it.key == *key).map(|it| it.subject)
     }
 
@@ -260,7 +223,7 @@ impl Records {
             return enter(&mut lock(&self.memory), approval);
         };
         if let Err(error) = self.change(directory, |all| enter(all, approval)) {
-            self.fault(format!("an approval could not be recorded: {error}"));
+            self.warnings.add(format!("an approval could not be recorded: {error}"));
         }
     }
 
@@ -274,6 +237,7 @@ impl Records {
         &self,
         is_meant: impl Fn(&RememberedApproval) -> bool,
         by: &str,
+        audit: &AuditLog,
     ) -> io::Result<Vec<RememberedApproval>> {
         let mut revoked = Vec::new();
         let mut revoke = |all: &mut Vec<Approval>| {
@@ -292,7 +256,7 @@ impl Records {
         }
         for RememberedApproval { kind, name, place, .. } in &revoked {
             let what = format!("{kind} {name}: {place}");
-            self.note(&AuditEntry {
+            audit.record(&AuditEntry {
                 tool: "approvals",
                 what: &what,
                 decision: "revoked",
@@ -305,7 +269,7 @@ impl Records {
 
     /// Changes the file of approvals under a lock.
     fn change(&self, directory: &Path, change: impl FnOnce(&mut Vec<Approval>)) -> io::Result<()> {
-        let _lock = locked(directory)?;
+        let _lock = lock_directory(directory)?;
         let mut book = self.open(directory)?;
         change(&mut book.approvals);
         let text = serde_json::to_vec_pretty(&book)?;
@@ -316,36 +280,50 @@ impl Records {
     }
 
     /// Approves a project's settings file, as long as its content is unchanged.
-    pub fn approve_settings(&self, file: &Path, digest: &str, by: &str) {
+    pub fn approve_settings(&self, file: &Path, digest: &str, by: &str, audit: &AuditLog) {
         let subject = Subject { digest: digest.to_owned(), ..Subject::default() };
-        let key = Key::of_settings(file);
+        let key = ApprovalKey::of_settings(file);
         let what = format!("accept the commands and hosts of {}", key.place);
         let (tool, digest, decision) = ("config", Some(digest), "allowed");
-        self.note(&AuditEntry { tool, digest, what: &what, decision, by, ..AuditEntry::default() });
-        self.approve(Approval { key, when: now(), by: by.to_owned(), subject });
+        audit.record(&AuditEntry {
+            tool,
+            digest,
+            what: &what,
+            decision,
+            by,
+            ..AuditEntry::default()
+        });
+        self.approve(Approval { key, when: timestamp(), by: by.to_owned(), subject });
     }
 
     /// Whether a project's settings file was approved with this exact content.
     pub fn has_approved_settings(&self, file: &Path, digest: &str) -> bool {
-        self.approved(&Key::of_settings(file)).is_some_and(|it| it.digest == digest)
+        self.approved(&ApprovalKey::of_settings(file)).is_some_and(|it| it.digest == digest)
     }
 
     /// Approves the installation of packages, and their use with this lock file.
     #[cfg(feature = "http")]
-    pub(crate) fn approve_environment(&self, name: &str, key: &str, lock: &str, by: &str) {
+    pub(crate) fn approve_environment(
+        &self,
+        name: &str,
+        key: &str,
+        lock: &str,
+        by: &str,
+        audit: &AuditLog,
+    ) {
         let subject = Subject::of_text(LOCK_FILE, lock);
         let digest = Some(&*subject.digest);
         let what = format!("install packages, environment {key}");
         let (tool, skill, decision) = ("prepare", Some(name), "allowed");
-        self.note(&AuditEntry { tool, skill, digest, what: &what, decision, by, sandbox: None });
-        let key = Key::of_environment(name, key);
-        self.approve(Approval { key, when: now(), by: by.to_owned(), subject });
+        audit.record(&AuditEntry { tool, skill, digest, what: &what, decision, by, sandbox: None });
+        let key = ApprovalKey::of_environment(name, key);
+        self.approve(Approval { key, when: timestamp(), by: by.to_owned(), subject });
     }
 
     /// Returns the approval of an environment: the digest of its lock file, and the file if it is
     /// still saved.
     pub(crate) fn environment(&self, key: &str) -> Option<(String, Option<String>)> {
-        let is_it = |it: &Approval| it.key.kind == Kind::Environment && it.key.place == key;
+        let is_it = |it: &Approval| it.key.kind == ApprovalKind::Environment && it.key.place == key;
         let subject = self.all().into_iter().rfind(is_it)?.subject;
         Some((subject.digest.clone(), subject.into_text()))
     }
@@ -355,69 +333,39 @@ impl Records {
         let Some(directory) = &self.directory else { return lock(&self.memory).clone() };
         let read = match open(directory) {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                locked(directory).and_then(|_lock| self.open(directory))
+                lock_directory(directory).and_then(|_lock| self.open(directory))
             }
             book => book,
         };
         read.map(|it| it.approvals).unwrap_or_else(|error| {
-            self.fault(format!("the approvals could not be read: {error}"));
+            self.warnings.add(format!("the approvals could not be read: {error}"));
             Vec::new()
         })
     }
 
     /// Reads the file of approvals under a lock. A corrupt one is set aside, and nothing is
     /// approved.
-    fn open(&self, directory: &Path) -> io::Result<Book> {
+    fn open(&self, directory: &Path) -> io::Result<ApprovalFile> {
         match open(directory) {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 let aside = directory.join(format!("{BOOK}.corrupt"));
                 fs::rename(directory.join(BOOK), &aside)?;
                 let aside = aside.display();
-                self.fault(format!(
+                self.warnings.add(format!(
                     "the approvals were damaged ({error}); they were moved to `{aside}`, and nothing is approved"
                 ));
-                Ok(Book::default())
+                Ok(ApprovalFile::default())
             }
             book => book,
-        }
-    }
-
-    fn fault(&self, text: String) {
-        let mut faults = lock(&self.faults);
-        // Each warning is shown once.
-        if !faults.contains(&text) {
-            faults.push(text);
-        }
-    }
-}
-
-/// Creates the directory and locks it against other writers.
-pub(crate) fn locked(directory: &Path) -> io::Result<File> {
-    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    let lock = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .custom_flags(NO_WAIT)
-        .open(directory.join(LOCK))?;
-    let start = Instant::now();
-    loop {
-        match lock.try_lock() {
-            Ok(()) => return Ok(lock),
-            Err(TryLockError::WouldBlock) if start.elapsed() < PATIENCE => {
-                thread::sleep(Duration::from_millis(5));
-            }
-            Err(error) => return Err(error.into()),
         }
     }
 }
 
 /// Reads the file of approvals; `InvalidData` if it is corrupt.
-fn open(directory: &Path) -> io::Result<Book> {
+fn open(directory: &Path) -> io::Result<ApprovalFile> {
     let mut options = OpenOptions::new();
     let file = match options.read(true).custom_flags(NO_WAIT).open(directory.join(BOOK)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Book::default()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(ApprovalFile::default()),
         file => file?,
     };
     let metadata = file.metadata()?;
@@ -436,16 +384,6 @@ fn open(directory: &Path) -> io::Result<Book> {
     serde_json::from_slice(&text).map_err(|it| io::Error::new(io::ErrorKind::InvalidData, it))
 }
 
-/// Whether a file belongs to the current user or the system, and nobody else can write it.
-pub(crate) fn is_own(metadata: &fs::Metadata, others: u32) -> bool {
-    let own = [rustix::process::geteuid().as_raw(), 0];
-    own.contains(&metadata.uid()) && metadata.mode() & others == 0
-}
-
-/// Never blocks on a pipe, and does not follow links.
-pub(crate) const NO_WAIT: i32 =
-    (rustix::fs::OFlags::NONBLOCK.bits() | rustix::fs::OFlags::NOFOLLOW.bits()) as i32;
-
 /// Adds an approval, replacing an older one with the same key.
 fn enter(approvals: &mut Vec<Approval>, new: Approval) {
     approvals.retain(|old| old.key != new.key);
@@ -459,11 +397,6 @@ fn enter(approvals: &mut Vec<Approval>, new: Approval) {
             old.subject.forget_texts();
         }
     }
-}
-
-/// Returns the current time, as recorded: `2026-11-15T09:30:00Z`.
-pub fn now() -> String {
-    time::text(SystemTime::now())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -2,8 +2,12 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Formats a time in UTC, as `2026-11-15T09:30:00Z`.
-pub(super) fn text(time: SystemTime) -> String {
+/// The current time in UTC, such as `2026-11-15T09:30:00Z`.
+pub fn timestamp() -> String {
+    text(SystemTime::now())
+}
+
+fn text(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |it| it.as_secs());
     let (year, month, day) = date(seconds / 86_400);
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);

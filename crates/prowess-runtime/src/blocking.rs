@@ -1,0 +1,18 @@
+//! Work that waits for the disk, away from the threads that run async tasks.
+
+use crate::{
+    active::Active,
+    outcome::{Outcome, OutcomeStatus},
+};
+
+/// Runs blocking work on a thread of its own, with the same active skills. A panic is a failed outcome.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Box<Outcome>> {
+    let active = Active::current();
+    let task = tokio::task::spawn_blocking(move || match active {
+        Some(active) => active.within_blocking(work),
+        None => work(),
+    });
+    task.await.map_err(|error| Outcome::bad(OutcomeStatus::Failed, error.to_string()).into())
+}

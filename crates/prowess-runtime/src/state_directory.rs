@@ -1,0 +1,34 @@
+//! The directory in which a host saves its state: approvals, the audit log, trust and the change history.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io,
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
+    path::Path,
+    time::Duration,
+};
+
+use crate::file_lock::lock_within;
+
+const LOCK: &str = "lock";
+/// How long to wait for another process to release the directory.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Flags that open a file without waiting for a pipe and without following a link.
+pub(crate) const NO_WAIT: i32 =
+    (rustix::fs::OFlags::NONBLOCK.bits() | rustix::fs::OFlags::NOFOLLOW.bits()) as i32;
+
+/// Creates the directory, and locks it against other writers while the returned file is open.
+pub(crate) fn lock_directory(directory: &Path) -> io::Result<File> {
+    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600).custom_flags(NO_WAIT);
+    let file = options.open(directory.join(LOCK))?;
+    lock_within(file, LOCK_TIMEOUT)?.ok_or_else(|| io::ErrorKind::WouldBlock.into())
+}
+
+/// Whether a file belongs to the current user or to root, and has none of the permissions `others`.
+pub(crate) fn is_own(metadata: &fs::Metadata, others: u32) -> bool {
+    let own = [rustix::process::geteuid().as_raw(), 0];
+    own.contains(&metadata.uid()) && metadata.mode() & others == 0
+}

@@ -1,0 +1,28 @@
+//! An outcome as the result of a tool.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::outcome::{Outcome, OutcomeStatus};
+
+/// The result of a call in two fields, for hosts that send it to a model themselves.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ToolResult {
+    /// Whether the call failed.
+    pub is_error: bool,
+    /// The plan, output or standard output of a call that succeeded, the whole outcome of one that failed.
+    pub content: Value,
+}
+
+impl From<Outcome> for ToolResult {
+    fn from(outcome: Outcome) -> Self {
+        let is_error = !outcome.is_ok();
+        let content = match outcome {
+            Outcome { status: OutcomeStatus::Ok, plan: Some(plan), .. } => json!(plan),
+            Outcome { status: OutcomeStatus::Ok, output: Some(output), .. } => output,
+            Outcome { status: OutcomeStatus::Ok, stdout: Some(stdout), .. } => json!(stdout.text),
+            outcome => json!(outcome),
+        };
+        Self { is_error, content }
+    }
+}
