@@ -16,10 +16,11 @@ use prowess::{Cache, Library};
 use prowess_agent::RecordingApprover;
 use prowess_cli::settings::{Config, Places, SettingOrigin, duration};
 use prowess_http::{Hosts, Proxies};
+use prowess_mcp::client::{Logins, McpLauncher};
 use prowess_runtime::{
     Approver, Authorizer, ChangeHistory, DenyAll, EnvironmentStore, Executor, InterpreterSearch,
-    Launcher, Logins, McpLauncher, Network, Outcome, OutcomeStatus, Policy, PrepareLimits,
-    Preparer, Proxy, Records, RunLimits, Sandbox,
+    Launcher, Network, Outcome, OutcomeStatus, Policy, PrepareLimits, Preparer, Proxy, Records,
+    RunLimits, Sandbox,
 };
 use rustix::process::geteuid;
 use tokio::signal::unix::{SignalKind, signal};

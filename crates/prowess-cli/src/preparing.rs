@@ -2,9 +2,10 @@
 
 use std::{collections::HashSet, mem, path::PathBuf, time::Duration};
 
+use prowess_mcp::client::{McpLauncher, McpServer, ServerSetting, Transport};
 use prowess_runtime::{
-    Chunk, EnvironmentRecord, McpLauncher, McpServer, Outcome, PrepareError, PrepareOptions,
-    PreparedEnvironment, Preparer, Recipe, ServerSetting, Transport,
+    Chunk, EnvironmentRecord, Outcome, PrepareError, PrepareOptions, PreparedEnvironment, Preparer,
+    Recipe,
 };
 use tokio::{
     signal::unix::{SignalKind, signal},

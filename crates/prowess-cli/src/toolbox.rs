@@ -11,10 +11,11 @@ use std::{
 use anyhow::{Context as _, Result};
 use prowess_agent::RecordingApprover;
 use prowess_cli::settings::{Address, Config, SettingOrigin};
+use prowess_mcp::client::McpLauncher;
 use prowess_runtime::{
     Active, Authorizer, Calls, ExecuteCommand, ExecuteSql, FileOperations, HttpRequest, Launcher,
-    McpLauncher, Outcome, Policy, ReadFile, Root, Roots, RunLimits, RunSkill, SkillProvider, Tool,
-    Toolbox, UseSkill, skill_tools,
+    Outcome, Policy, ReadFile, Root, Roots, RunLimits, RunSkill, SkillProvider, Tool, Toolbox,
+    UseSkill, skill_tools,
 };
 use prowess_sql::{Access, Privileges, SqlLimits, limit_sqlite_memory};
 

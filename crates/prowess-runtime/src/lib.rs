@@ -42,6 +42,8 @@ mod records;
 mod trust;
 mod change_history;
 mod commands;
+mod program_files;
+mod write_watch;
 mod ruling;
 mod journal;
 mod authorizer;
@@ -54,7 +56,6 @@ mod handover;
 mod executor;
 mod manager;
 mod tools;
-mod servers;
 mod registry;
 mod toolbox;
 mod tool_format;
@@ -74,6 +75,7 @@ pub use crate::{
     authorizer::Authorizer,
     change::{FileChange, FileState},
     change_history::{ChangeHistory, ChangeRecord, UndoError},
+    commands::system_program,
     create::{CreateError, check_record},
     definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
     entry::{SkillRecord, SkillRecordError},
@@ -98,21 +100,20 @@ pub use crate::{
         EnvironmentError, EnvironmentRecord, EnvironmentStore, LockedPackage, PackageManager,
         PreparedEnvironment, Recipe, RecipeError, Registries, ScriptEnvironments, SkillRecipes,
     },
+    program_files::{Author, FileRules, ProgramFiles},
+    protected::is_protected,
     provider::SkillProvider,
     records::{AuditEntry, Records, RememberedApproval, now as timestamp, settings_digest},
     registry::Registry,
-    remote_skill::{RemoteFile, RemoteSkill, RemoteSkills},
+    remote_skill::{RemoteFile, RemoteSkill, RemoteSkills, one_line},
     retriever::{RetrievedSkill, Retriever},
     roots::Roots,
     ruling::ActionRequest,
     schema::{Mismatch, SchemaError, check_schema},
-    script::{Script, ScriptError},
+    script::{Script, ScriptError, skill_files},
     secret::{KnownSecret, is_secret_value, secret_in},
-    servers::{
-        McpLauncher, McpServer, McpServerConfig, OauthSettings, PackageCommand, ServerAddress,
-        ServerProgram, ServerSetting, ServerSkills, ServerTimeouts, SkillServers, Transport,
-    },
-    skill_folder::{FolderError, SkillFolder},
+    sensitive::holds_secrets,
+    skill_folder::{FolderError, SkillFile, SkillFolder, give_folder},
     store::{
         FileStore, Files, MemoryStore, StateAfter, Store, StoreContents, StoreError, WriteFailure,
         deleted_from,
@@ -128,11 +129,11 @@ pub use crate::{
         ReadSkillFile, RunSkill, SkillTool, UseSkill, skill_tools,
     },
     trust::{TrustEntry, TrustFile},
+    write_watch::WriteWatch,
 };
 #[cfg(feature = "http")]
 pub use crate::{
     preparation::{PrepareError, PrepareLimits, PrepareOptions, Preparer},
     proxy::{HostRemedy, Proxy, ProxyLimits},
-    servers::{LoginError, LoginPrompt, LoginRequest, LoginState, Logins},
     tools::HttpRequest,
 };

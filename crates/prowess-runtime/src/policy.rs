@@ -204,7 +204,7 @@ impl Policy {
     }
 
     /// Why a file may hold secrets, whether anybody is asked about it or not.
-    pub(crate) fn known_secret(&self, path: &Path) -> Option<&'static str> {
+    pub fn known_secret(&self, path: &Path) -> Option<&'static str> {
         secret(&self.inside(path))
     }
 

@@ -110,8 +110,8 @@ pub(crate) const PROTECTED: &[&str] = &[
     ".ssh",
 ];
 
-/// Whether a path is one of them or lies in one, in any case a file system may ignore.
-pub(crate) fn is_protected(path: &Path) -> bool {
+/// Whether a path is a protected file or folder, or is inside one; upper and lower case are the same.
+pub fn is_protected(path: &Path) -> bool {
     path.ancestors().any(|it| place(it).is_some())
 }
 

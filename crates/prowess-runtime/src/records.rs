@@ -206,8 +206,8 @@ impl Records {
         std::mem::take(&mut *lock(&self.faults))
     }
 
-    /// Has somebody told when they ask for [`faults`](Self::faults).
-    pub(crate) fn warn(&self, text: String) {
+    /// Adds a warning to [`faults`](Self::faults).
+    pub fn warn(&self, text: String) {
         self.fault(text);
     }
 

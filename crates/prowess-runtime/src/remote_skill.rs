@@ -55,7 +55,7 @@ pub struct RemoteSkills {
 }
 
 /// What every skill has.
-pub(crate) const DOCUMENT: &str = "SKILL.md";
+const DOCUMENT: &str = RemoteSkill::DOCUMENT;
 /// How many files a skill may have, and how many bytes all of them.
 const FILES: usize = 512;
 const BYTES: u64 = 16 * 1024 * 1024;
@@ -67,8 +67,8 @@ const FRONTMATTER: usize = 64 * 1024;
 const SHOWN: usize = 200;
 
 impl RemoteSkills {
-    /// Looks at what a server lists.
-    pub(crate) fn of(server: &str, set_by: Option<&str>, listed: &[Value], has_more: bool) -> Self {
+    /// Reads what a server lists. `set_by` is the file of a project that sets the server, if one does.
+    pub fn of(server: &str, set_by: Option<&str>, listed: &[Value], has_more: bool) -> Self {
         let mut all = Self { has_more, ..Self::default() };
         let mut times: BTreeMap<&str, usize> = BTreeMap::new();
         for uri in listed.iter().filter_map(|it| it["uri"].as_str()) {
@@ -95,7 +95,7 @@ impl RemoteSkills {
     }
 
     /// Puts another entry of a skill in the place of the one that was listed.
-    pub(crate) fn replace(&mut self, skill: RemoteSkill) {
+    pub fn replace(&mut self, skill: RemoteSkill) {
         match self.skills.iter_mut().find(|it| it.uri == skill.uri) {
             Some(old) => *old = RemoteSkill { address: old.address.clone(), ..skill },
             None => self.skills.push(skill),
@@ -116,8 +116,11 @@ impl RemoteSkills {
 }
 
 impl RemoteSkill {
-    /// Reads an entry, or says what is wrong with it.
-    pub(crate) fn read(server: &str, set_by: Option<&str>, entry: &Value) -> Result<Self, String> {
+    /// The path of the file that every skill has.
+    pub const DOCUMENT: &str = "SKILL.md";
+
+    /// Reads an entry of a server's list, or says what is wrong with it.
+    pub fn read(server: &str, set_by: Option<&str>, entry: &Value) -> Result<Self, String> {
         let uri = entry["uri"].as_str().ok_or("its URI is no text")?;
         let parts = parts(uri)?;
         let [.., folder, document] = &parts[..] else {
@@ -169,7 +172,7 @@ impl RemoteSkill {
     }
 
     /// Whether a `SKILL.md` says of itself what the entry says of it; else, in what it does not.
-    pub(crate) fn verify(&self, document: &[u8]) -> Result<(), String> {
+    pub fn verify(&self, document: &[u8]) -> Result<(), String> {
         let written = frontmatter_json(document).map_err(|error| error.to_string())?;
         let keys: BTreeSet<&String> = written.keys().chain(self.frontmatter.keys()).collect();
         let is_other = |key: &&String| match (written.get(*key), self.frontmatter.get(*key)) {
@@ -185,7 +188,7 @@ impl RemoteSkill {
 
 impl RemoteFile {
     /// Whether these are its bytes; else, in what they are not.
-    pub(crate) fn verify(&self, bytes: &[u8]) -> Result<(), String> {
+    pub fn verify(&self, bytes: &[u8]) -> Result<(), String> {
         let size = bytes.len() as u64;
         if size != self.size {
             return Err(format!("it has {size} bytes, and {} were listed", self.size));
@@ -288,7 +291,7 @@ fn is_same(one: &Value, other: &Value) -> bool {
 }
 
 /// A text in one line, with nothing in it that is not seen.
-pub(crate) fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     let words = text.split_whitespace().map(|it| it.chars().filter(is_seen).collect::<String>());
     words.filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" ")
 }

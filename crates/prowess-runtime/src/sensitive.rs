@@ -236,8 +236,8 @@ pub(crate) fn secret(path: &Path) -> Option<&'static str> {
     named(SECRETS, &name)
 }
 
-/// Whether a folder is known to hold folders with secrets, such as `.config`.
-pub(crate) fn holds_secrets(folder: &Path) -> bool {
+/// Whether a folder is known to contain folders with secrets, such as `.config`.
+pub fn holds_secrets(folder: &Path) -> bool {
     let text = format!("/{}", folder.to_string_lossy().to_lowercase());
     SECRET_FOLDERS.iter().any(|it| {
         let above = Path::new(it).ancestors().skip(1).filter_map(Path::to_str);

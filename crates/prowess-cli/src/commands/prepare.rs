@@ -6,9 +6,9 @@ use std::{
 use anyhow::{Context as _, Result};
 use prowess::Skill;
 use prowess_cli::settings::Config;
+use prowess_mcp::client::{McpServerConfig, SkillServers, Transport};
 use prowess_runtime::{
-    EnvironmentRecord, EnvironmentStore, Launcher, McpServerConfig, Recipe, RecipeError,
-    ScriptError, SkillRecipes, SkillServers, Transport,
+    EnvironmentRecord, EnvironmentStore, Launcher, Recipe, RecipeError, ScriptError, SkillRecipes,
 };
 use serde_json::json;
 

@@ -7,9 +7,8 @@ use std::{
 };
 
 use prowess::{ContextWindow, Directory, Matching, Strategy};
-use prowess_runtime::{
-    AllowedToolsMode, Approvals, Decision, Policy, ServerSetting, UnlistedCommands,
-};
+use prowess_mcp::client::ServerSetting;
+use prowess_runtime::{AllowedToolsMode, Approvals, Decision, Policy, UnlistedCommands};
 use prowess_sandbox::{RunLimits, SandboxLevel};
 
 use super::{

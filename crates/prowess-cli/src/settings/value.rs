@@ -8,10 +8,8 @@ use std::{
 };
 
 use prowess::{DEEPEST, Directory, PRESETS, Preset, Scope, Strategy, nearest, preset};
-use prowess_runtime::{
-    AllowedToolsMode, Approvals, Decision, McpServerConfig, OauthSettings, ServerSetting,
-    Transport, UnlistedCommands,
-};
+use prowess_mcp::client::{McpServerConfig, OauthSettings, ServerSetting, Transport};
+use prowess_runtime::{AllowedToolsMode, Approvals, Decision, UnlistedCommands};
 use prowess_sandbox::SandboxLevel;
 use serde_json::{Value as Json, json};
 use toml_edit::{Item, Value as Toml};

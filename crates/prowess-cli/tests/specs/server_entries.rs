@@ -11,10 +11,11 @@ use std::{
 };
 
 use prowess_cli::settings::{Config, Places};
+use prowess_mcp::client::{McpLauncher, McpServer, ServerSetting, ServerTimeouts};
 use prowess_runtime::{
     ApproveAll, Approver, ApproverFuture, ApproverReply, Authorizer, Decision, EnvironmentStore,
-    InterpreterSearch, Launcher, McpLauncher, McpServer, Outcome, OutcomeStatus, Policy, Question,
-    Records, RunLimits, Sandbox, SandboxLevel, ServerSetting, ServerTimeouts,
+    InterpreterSearch, Launcher, Outcome, OutcomeStatus, Policy, Question, Records, RunLimits,
+    Sandbox, SandboxLevel,
 };
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime;

@@ -113,10 +113,7 @@ impl InterpreterSearch {
 
     /// Finds a program by its name, with all that it has to read: an interpreter as [`find`](Self::find) does, and any
     /// other one on `PATH`. Nothing where that is the system's own, or is not there.
-    pub(crate) fn program(
-        &self,
-        name: &str,
-    ) -> Result<Option<InstalledInterpreter>, InterpreterError> {
+    pub fn program(&self, name: &str) -> Result<Option<InstalledInterpreter>, InterpreterError> {
         let found = self.find(name)?;
         if found.is_some() && self.is_interpreter(name) {
             return Ok(found);
@@ -128,7 +125,7 @@ impl InterpreterSearch {
 
     /// The program at a path, with all that it has to read: the interpreter that its first line names, and the virtual
     /// environment or the `node_modules` that it is a part of.
-    pub(crate) fn program_at(&self, path: &Path) -> Option<InstalledInterpreter> {
+    pub fn program_at(&self, path: &Path) -> Option<InstalledInterpreter> {
         let name = path.file_name()?.to_str()?;
         if !is_executable(path) {
             return None;

@@ -16,6 +16,7 @@ use std::{
 use prowess::Skill;
 use prowess_sandbox::{Root, Work, remove_folder};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::{
@@ -25,7 +26,7 @@ use super::{
 use crate::{
     environment::{Ecosystem, InterpreterSearch, PackageDeclaration, detect_in},
     records::{NO_WAIT, Records, is_own, now},
-    script::{Script, ScriptError, files},
+    script::{Script, ScriptError, skill_files},
     subject::hex,
 };
 
@@ -127,6 +128,8 @@ pub struct SkillRecipes {
     pub errors: Vec<RecipeError>,
 }
 
+/// The most bytes that are read of a `package.json`.
+const MAX_DOCUMENT: u64 = 4 * 1024 * 1024;
 pub(super) const TREE: &str = "tree";
 pub(super) const ARTIFACTS: &str = "artifacts";
 pub(super) const LOCK: &str = "lock";
@@ -148,7 +151,7 @@ impl EnvironmentStore {
 
     /// The first of these directories that holds environments or lies among them, without links: whoever writes there could
     /// change what others run.
-    pub(crate) fn reached_by<'p>(&self, writes: &'p [PathBuf]) -> Option<&'p PathBuf> {
+    pub fn reached_by<'p>(&self, writes: &'p [PathBuf]) -> Option<&'p PathBuf> {
         let real = |it: &Path| fs::canonicalize(it).unwrap_or_else(|_| it.to_owned());
         let root = real(&self.root);
         writes.iter().find(|it| {
@@ -423,7 +426,7 @@ fn base(program: &OsStr) -> &str {
 impl SkillRecipes {
     /// Reads the recipes of a skill's environments from its files as they are now.
     pub fn of(skill: &Skill, search: &InterpreterSearch) -> Result<Self, ScriptError> {
-        let files = files(skill)?;
+        let files = skill_files(skill)?;
         let needs = detect_in(&skill.manifest, &files);
         let mut all = Self { recipes: Vec::new(), errors: Vec::new() };
         for (at, environment) in needs.environments.iter().enumerate() {
@@ -451,6 +454,30 @@ impl PreparedEnvironment {
     pub fn program(&self, name: &str) -> Option<PathBuf> {
         let is_name = !name.is_empty() && !name.contains('/') && name != "..";
         Some(self.bin().join(name)).filter(|it| is_name && it.is_file())
+    }
+
+    /// The program that a package of npm brings: its only one, or that of its name. Says why not, if there is none.
+    pub fn program_of_package(&self, package: &str) -> Result<String, String> {
+        let at = package.rfind('@').filter(|it| *it > 0);
+        let name = at.map_or(package, |it| &package[..it]);
+        let unscoped = name.rsplit('/').next().unwrap_or(name);
+        let document = self.tree.join("node_modules").join(name).join("package.json");
+        let document = read(&document, MAX_DOCUMENT).ok();
+        let document = document.and_then(|it| serde_json::from_str(&it).ok());
+        let programs = match document.unwrap_or(Value::Null).get_mut("bin").map(Value::take) {
+            Some(Value::String(_)) => vec![unscoped.to_owned()],
+            Some(Value::Object(programs)) => programs.into_iter().map(|it| it.0).collect(),
+            _ => Vec::new(),
+        };
+        match &programs[..] {
+            [only] => Ok(only.clone()),
+            all if all.iter().any(|it| it == unscoped) => Ok(unscoped.to_owned()),
+            [] => Err(format!("`{package}` brings no program")),
+            all => Err(format!(
+                "`{package}` brings several programs: name one of `{}`",
+                all.join("`, `")
+            )),
+        }
     }
 }
 
@@ -485,7 +512,7 @@ pub(super) fn digest(text: &str) -> String {
 }
 
 /// Reads an ordinary file of ours.
-pub(crate) fn read(path: &Path, most: u64) -> io::Result<String> {
+pub(super) fn read(path: &Path, most: u64) -> io::Result<String> {
     use std::io::Read as _;
     let file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(path)?;
     if !file.metadata()?.is_file() {

@@ -9,7 +9,8 @@ use std::{
 };
 
 use anyhow::Result;
-use prowess_runtime::{LoginPrompt, LoginRequest, Outcome};
+use prowess_mcp::client::{LoginPrompt, LoginRequest};
+use prowess_runtime::Outcome;
 use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
