@@ -13,7 +13,7 @@ const PARTICIPLES: &[&str] = &[
     "Taken", "Told", "Written",
 ];
 /// The files that export the types of a crate, or of a public module.
-const PUBLIC: &[&str] = &["lib.rs", "client.rs", "server.rs"];
+const PUBLIC: &[&str] = &["lib.rs", "config.rs", "client.rs", "server.rs"];
 /// How many rows the glossary may have.
 const ROWS: usize = 60;
 

@@ -2,7 +2,10 @@
 
 use std::{collections::HashSet, mem, path::PathBuf, time::Duration};
 
-use prowess_mcp::client::{McpLauncher, McpServer, ServerSetting, Transport};
+use prowess_mcp::{
+    client::{McpLauncher, McpServer},
+    config::{ServerSetting, Transport},
+};
 use prowess_runtime::{
     Chunk, EnvironmentRecord, Outcome, PrepareError, PrepareOptions, PreparedEnvironment, Preparer,
     Recipe,

@@ -6,10 +6,6 @@
 //! modules are in the order in which an entry passes through them, and each uses only those before it.
 
 mod name;
-mod oauth_settings;
-mod package_command;
-mod description;
-mod setting;
 mod expand;
 mod refusal;
 mod failure;
@@ -36,11 +32,7 @@ mod start;
 #[cfg(feature = "http")]
 pub use crate::client::oauth::{LoginError, LoginPrompt, LoginRequest, LoginState, Logins};
 pub use crate::client::{
-    description::{McpServerConfig, ServerAddress, ServerProgram, SkillServers, Transport},
     launcher::{McpLauncher, ServerTimeouts},
     mcp_server::McpServer,
-    oauth_settings::OauthSettings,
-    package_command::PackageCommand,
     server_skills::ServerSkills,
-    setting::ServerSetting,
 };

@@ -8,7 +8,10 @@ use std::{
 };
 
 use prowess::{Level, Library, Manifest, Message, Skill, Thresholds, brief_line};
-use prowess_mcp::client::{McpLauncher, McpServer, McpServerConfig, ServerSetting, ServerSkills};
+use prowess_mcp::{
+    client::{McpLauncher, McpServer, ServerSkills},
+    config::{McpServerConfig, ServerSetting},
+};
 use prowess_runtime::{Outcome, OutcomeStatus, RemoteSkill, SkillProvider, Tool};
 use tokio::sync::Mutex as AsyncMutex;
 

@@ -6,7 +6,7 @@ use std::{
 use anyhow::{Context as _, Result};
 use prowess::Skill;
 use prowess_cli::settings::Config;
-use prowess_mcp::client::{McpServerConfig, SkillServers, Transport};
+use prowess_mcp::config::{McpServerConfig, SkillServers, Transport};
 use prowess_runtime::{
     EnvironmentRecord, EnvironmentStore, Launcher, Recipe, RecipeError, ScriptError, SkillRecipes,
 };

@@ -6,7 +6,10 @@ use anyhow::{Context as _, Result};
 use prowess::{Library, nearest};
 use prowess_agent::mask;
 use prowess_cli::settings::{Config, IgnoredSetting};
-use prowess_mcp::client::{McpLauncher, McpServer, ServerSetting};
+use prowess_mcp::{
+    client::{McpLauncher, McpServer},
+    config::ServerSetting,
+};
 use prowess_runtime::{
     Action, ActionRequest, Authorizer, Launcher, Outcome, OutcomeStatus, Preparer, RemoteSkill,
     RemoteSkills, Tool,

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use prowess::{Library, Skill, nearest};
 use prowess_cli::settings::Config;
-use prowess_mcp::client::ServerSetting;
+use prowess_mcp::config::ServerSetting;
 use prowess_runtime::{
     Launcher, Outcome, OutcomeStatus, SkillProvider, Toolbox, fresh_marker, make_visible,
     strict_json, takes_parameters, unknown_parameters,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use prowess::{ContextWindow, Directory, Matching, Strategy};
-use prowess_mcp::client::ServerSetting;
+use prowess_mcp::config::ServerSetting;
 use prowess_runtime::{AllowedToolsMode, Approvals, Decision, Policy, UnlistedCommands};
 use prowess_sandbox::{RunLimits, SandboxLevel};
 

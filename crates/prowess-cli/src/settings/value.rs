@@ -8,7 +8,7 @@ use std::{
 };
 
 use prowess::{DEEPEST, Directory, PRESETS, Preset, Scope, Strategy, nearest, preset};
-use prowess_mcp::client::{McpServerConfig, OauthSettings, ServerSetting, Transport};
+use prowess_mcp::config::{McpServerConfig, OauthSettings, ServerSetting, Transport};
 use prowess_runtime::{AllowedToolsMode, Approvals, Decision, UnlistedCommands};
 use prowess_sandbox::SandboxLevel;
 use serde_json::{Value as Json, json};

@@ -12,7 +12,7 @@ use prowess_agent::{
     Agent, EventKind, Middleware, ScriptedModel, Servers, Session, ToolLoop, Turn,
 };
 use prowess_cli::settings::{Config, Places};
-use prowess_mcp::client::{McpLauncher, ServerSetting};
+use prowess_mcp::{client::McpLauncher, config::ServerSetting};
 use prowess_runtime::{
     ApproveAll, Approver, Authorizer, Decision, DenyAll, Launcher, Outcome, OutcomeStatus, Policy,
     PolicyRule, Records, RunLimits, Sandbox, SandboxLevel, Tool, Toolbox,

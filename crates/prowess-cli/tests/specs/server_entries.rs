@@ -11,7 +11,10 @@ use std::{
 };
 
 use prowess_cli::settings::{Config, Places};
-use prowess_mcp::client::{McpLauncher, McpServer, ServerSetting, ServerTimeouts};
+use prowess_mcp::{
+    client::{McpLauncher, McpServer, ServerTimeouts},
+    config::ServerSetting,
+};
 use prowess_runtime::{
     ApproveAll, Approver, ApproverFuture, ApproverReply, Authorizer, Decision, EnvironmentStore,
     InterpreterSearch, Launcher, Outcome, OutcomeStatus, Policy, Question, Records, RunLimits,

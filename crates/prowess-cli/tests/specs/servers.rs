@@ -20,7 +20,10 @@ use prowess_agent::{
     Agent, CallFuture, EventKind, Middleware, Next, NextCall, Request, ResponseFuture,
     ScriptedModel, Servers, Session, ToolLoop, Turn,
 };
-use prowess_mcp::client::{McpLauncher, McpServer, ServerTimeouts, SkillServers, Transport};
+use prowess_mcp::{
+    client::{McpLauncher, McpServer, ServerTimeouts},
+    config::{SkillServers, Transport},
+};
 use prowess_runtime::{
     Active, AllowedToolsMode, ApproveAll, Approver, ApproverFuture, ApproverReply, Authorizer,
     Decision, DenyAll, Launcher, Outcome, OutcomeStatus, Policy, PolicyRule, Question, Records,

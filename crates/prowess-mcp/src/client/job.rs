@@ -20,12 +20,12 @@ use prowess_runtime::{HostRemedy, Proxy};
 use prowess_sandbox::{Job, Network, Work, is_of_system};
 
 use super::{
-    description::{McpServerConfig, ServerProgram},
     expand::PlaceholderValues,
     launcher::McpLauncher,
-    package_command::{PackageCommand, ProjectCommand},
     refusal::{invalid, missing, refusal, refused, unknown},
-    setting::ServerSetting,
+};
+use crate::config::{
+    McpServerConfig, PackageCommand, ProjectCommand, ServerProgram, ServerSetting,
 };
 
 /// What an entry says, with all that it refers to.

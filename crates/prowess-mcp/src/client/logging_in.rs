@@ -3,14 +3,13 @@
 use prowess_runtime::Outcome;
 
 use super::{
-    description::{McpServerConfig, ServerAddress, Transport},
     expand::PlaceholderValues,
     launcher::McpLauncher,
     oauth::{Bearer, LoginError, LoginJob, LoginRequest, LoginState, Logins},
     refusal::unknown,
     remote::Remote,
-    setting::ServerSetting,
 };
+use crate::config::{McpServerConfig, ServerAddress, ServerSetting, Transport};
 
 impl McpLauncher {
     /// Sends the tokens of these logins to the servers that they were given out for.

@@ -2,16 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use crate::config::plain;
+
 /// How long the name of a tool can be, for the strictest of providers.
 const LENGTH: usize = 64;
-
-/// A name of letters, digits, `_` and `-`; empty if there is none in it.
-pub(super) fn plain(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
-    let words = text.split(|c| !is_plain(c)).filter(|it| !it.is_empty());
-    let plain = words.collect::<Vec<_>>().join("_");
-    if plain.contains(|c: char| c.is_ascii_alphanumeric()) { plain } else { String::new() }
-}
 
 /// What a server is called among the tools: `mcp__<server>`. It leaves room for those of its tools.
 pub(super) fn server(name: &str) -> String {
@@ -38,10 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_plain_short_and_unlike_each_other() {
-        assert_eq!(plain("a b/../c"), "a_b_c");
-        assert_eq!(plain("__x__"), "x");
-        assert_eq!(plain("-ä-"), "");
+    fn names_are_short_and_unlike_each_other() {
         let files = server("my files");
         assert_eq!(files, "mcp__my_files");
         let mut taken = BTreeSet::new();

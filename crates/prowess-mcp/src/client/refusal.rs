@@ -2,7 +2,7 @@
 
 use prowess_runtime::{Outcome, OutcomeStatus};
 
-use super::description::McpServerConfig;
+use crate::config::McpServerConfig;
 
 /// Refuses something, with what to do about it.
 pub(super) fn refusal(message: impl Into<String>, hint: impl Into<String>) -> Box<Outcome> {

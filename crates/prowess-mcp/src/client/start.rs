@@ -18,17 +18,16 @@ use super::refusal::refused;
 use super::{
     cause::Circumstances,
     connection::{Connection, Line},
-    description::{McpServerConfig, ServerAddress, SkillServers, Transport},
     ending::{Process, explained},
     failure::Failure,
     launcher::McpLauncher,
     mcp_server::{McpServer, Offer, TOOLS, changes},
     name,
-    setting::ServerSetting,
     source::Source,
 };
 #[cfg(feature = "http")]
 use super::{expand::PlaceholderValues, refusal::unknown, remote::Remote};
+use crate::config::{McpServerConfig, ServerAddress, ServerSetting, SkillServers, Transport};
 
 /// A program that was started for a server.
 struct ServerProcess {

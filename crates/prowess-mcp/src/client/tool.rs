@@ -14,6 +14,7 @@ use super::{
     name,
     source::{Source, shortened},
 };
+use crate::config::plain;
 
 /// A tool of a server that a skill brought.
 #[derive(Debug)]
@@ -68,7 +69,7 @@ impl ServerTool {
         room: &mut usize,
         taken: &mut BTreeSet<String>,
     ) -> Result<Self, String> {
-        if name::plain(&listed.name).is_empty() {
+        if plain(&listed.name).is_empty() {
             return Err("its name has neither letters nor digits".to_owned());
         }
         let mut schema = Map::clone(&listed.input_schema);

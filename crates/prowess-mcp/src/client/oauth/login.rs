@@ -22,7 +22,7 @@ use super::{
     token::{self, Tokens},
     token_file::{LoginState, StoredLogin},
 };
-use crate::client::oauth_settings::OauthSettings;
+use crate::config::OauthSettings;
 
 /// What a person has to do to log in.
 #[derive(Debug)]

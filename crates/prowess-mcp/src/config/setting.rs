@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::description::McpServerConfig;
+use crate::config::description::McpServerConfig;
 
 /// A server, under the label that somebody here gave it.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,7 +24,8 @@ impl ServerSetting {
         }
     }
 
-    pub(super) fn file(&self) -> Option<PathBuf> {
+    /// The file where it is set.
+    pub fn file(&self) -> Option<PathBuf> {
         self.place.as_ref().map(|it| it.0.clone())
     }
 }

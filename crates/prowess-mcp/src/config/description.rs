@@ -7,7 +7,7 @@ use prowess_sandbox::{Links, Root, RootError};
 use rustix::fs::FileType;
 use serde_json::{Map, Value};
 
-use super::{name::plain, oauth_settings::OauthSettings, package_command::PackageCommand};
+use super::{oauth_settings::OauthSettings, package_command::PackageCommand};
 
 /// A server that a skill describes. What it says is taken as it is written: nothing is filled in yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -206,7 +206,7 @@ impl McpServerConfig {
     }
 
     /// What would run or be asked, for whoever is asked: every variable and word as it is written.
-    pub(super) fn line(&self) -> String {
+    pub fn line(&self) -> String {
         match &self.transport {
             Transport::Program(program) => program.line(),
             Transport::Http(address) => address.line(),
@@ -381,5 +381,25 @@ fn read(root: &Root, path: &str) -> Option<Result<Vec<u8>, String>> {
             Some(Err(format!("it has more than {BYTES} bytes")))
         }
         Ok(bytes) => Some(Ok(bytes)),
+    }
+}
+
+/// A name of letters, digits, `_` and `-`; empty if there is none in it.
+pub(crate) fn plain(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let words = text.split(|c| !is_plain(c)).filter(|it| !it.is_empty());
+    let plain = words.collect::<Vec<_>>().join("_");
+    if plain.contains(|c: char| c.is_ascii_alphanumeric()) { plain } else { String::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_plain() {
+        assert_eq!(plain("a b/../c"), "a_b_c");
+        assert_eq!(plain("__x__"), "x");
+        assert_eq!(plain("-ä-"), "");
     }
 }

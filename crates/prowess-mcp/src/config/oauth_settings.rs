@@ -63,7 +63,7 @@ impl OauthSettings {
     }
 
     /// What stands in the settings, for whoever is asked about them.
-    pub(super) fn line(&self) -> String {
+    pub fn line(&self) -> String {
         let pairs = [
             ("client_id", &self.client_id),
             ("client_secret", &self.client_secret),

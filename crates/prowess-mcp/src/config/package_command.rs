@@ -21,12 +21,13 @@ pub struct PackageCommand {
 
 /// A command that runs in the virtual environment of a project, as `uv run` does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ProjectCommand {
+pub struct ProjectCommand {
     /// The directory of the project; where the command begins if it is not named.
-    pub(super) directory: String,
+    pub directory: String,
     /// The program of the environment.
-    pub(super) program: String,
-    pub(super) arguments: Vec<String>,
+    pub program: String,
+    /// The arguments of the program.
+    pub arguments: Vec<String>,
 }
 
 /// A program that fetches packages.
@@ -154,7 +155,7 @@ impl PackageCommand {
     }
 
     /// Its program in the environment with its packages; why not, if there is none.
-    pub(super) fn program_in(&self, environment: &PreparedEnvironment) -> Result<PathBuf, String> {
+    pub fn program_in(&self, environment: &PreparedEnvironment) -> Result<PathBuf, String> {
         let package = self.packages.first().map(String::as_str).unwrap_or_default();
         let name = match &self.program {
             Some(name) => name.clone(),
@@ -167,7 +168,7 @@ impl PackageCommand {
 
 impl ProjectCommand {
     /// Reads `uv run`. Nothing if it is another command; why not, if it is one in a way that is not known here.
-    pub(super) fn of(command: &str, arguments: &[String]) -> Option<Result<Self, String>> {
+    pub fn of(command: &str, arguments: &[String]) -> Option<Result<Self, String>> {
         let program = command.rsplit('/').next().unwrap_or(command);
         let is_run = program == "uv" && arguments.iter().any(|it| it == "run");
         let has_packages = PackageCommand::of(command, arguments).is_some();
