@@ -35,7 +35,6 @@
 #![warn(missing_docs)]
 
 mod model;
-mod mask;
 mod event;
 mod session;
 mod error;
@@ -58,7 +57,6 @@ pub use crate::{
     },
     error::TurnError,
     event::{Event, EventKind, PromptSource, SkillScore},
-    mask::{KnownSecrets, Masking, mask},
     middleware::{
         CallFuture, Middleware, Next, NextCall, ResponseFuture,
         request::{Context, Request, SkillInHistory, Turn},

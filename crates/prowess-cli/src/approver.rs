@@ -15,7 +15,9 @@ use prowess_runtime::{
     ApproveAll, Approver, ApproverFuture, ApproverReply, Coverage, DenyAll, Question,
 };
 
-use crate::{pending, printer, safe};
+#[cfg(feature = "agent")]
+use crate::pending;
+use crate::{printer, safe};
 
 /// Whoever can be asked: the flag, the person at the terminal, or nobody. What the flag does not
 /// answer is asked at the terminal.
@@ -36,6 +38,7 @@ pub(crate) fn noting_approver(yes: bool) -> Arc<dyn Approver> {
 }
 
 /// Whether it is told already that this was refused because nobody could be asked.
+#[cfg(feature = "agent")]
 pub(crate) fn is_noted(message: &str) -> bool {
     let noted = NOTED.lock().unwrap_or_else(PoisonError::into_inner);
     noted.iter().any(|what| message.contains(&**what))
@@ -82,6 +85,7 @@ impl Approver for Person {
         let (one, shown, choices) = (self.0.clone(), shown(question), choices(question));
         let coverage = question.coverage.clone();
         Box::pin(async move {
+            #[cfg(feature = "agent")]
             pending::all_shown().await;
             let waiting = AnswerWait::default();
             let is_over = waiting.0.clone();

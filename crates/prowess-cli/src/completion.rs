@@ -17,12 +17,14 @@ use prowess_runtime::{Launcher, SkillProvider};
 use crate::{
     arguments::{Arguments, Global},
     commands::doctor,
-    connection, context,
+    context,
     host::LimitArgs,
     printer::Printer,
-    safe, sessions as kept,
+    safe,
     toolbox::{Caller, toolbox},
 };
+#[cfg(feature = "agent")]
+use crate::{connection, sessions as kept};
 
 /// The variable by which a shell asks.
 pub(crate) const ASKED: &str = "PROWESS_COMPLETE";
@@ -65,6 +67,7 @@ pub(crate) fn resources() -> ArgValueCandidates {
 }
 
 /// The sessions that are kept.
+#[cfg(feature = "agent")]
 pub(crate) fn sessions() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         kept::past().iter().filter_map(|it| offer(&it.name, &it.begins)).collect()
@@ -119,18 +122,31 @@ pub(crate) fn tools() -> ArgValueCandidates {
 pub(crate) fn models() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let set = config().and_then(|it| it.model.name.value);
-        let usual = connection::usual_models().filter(|it| set.as_deref() != Some(it.0));
+        let usual = usual_models().into_iter().filter(|it| set.as_deref() != Some(it.0));
         let set = set.as_deref().and_then(|it| offer(it, "the one that is set"));
         set.into_iter().chain(usual.filter_map(|it| offer(it.0, it.1))).collect()
     })
 }
 
+#[cfg(feature = "agent")]
+fn usual_models() -> Vec<(&'static str, &'static str)> {
+    connection::usual_models().collect()
+}
+
+/// This build knows no providers of models.
+#[cfg(not(feature = "agent"))]
+fn usual_models() -> Vec<(&'static str, &'static str)> {
+    Vec::new()
+}
+
 /// The ways to speak to models.
+#[cfg(feature = "agent")]
 pub(crate) fn providers() -> ArgValueCandidates {
     named(connection::providers().map(|it| (it, "")))
 }
 
 /// The servers that are set.
+#[cfg(any(feature = "http", feature = "mcp"))]
 pub(crate) fn servers() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let servers = config().map(|it| it.servers.value.0).unwrap_or_default();

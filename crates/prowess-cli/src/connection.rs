@@ -1,7 +1,7 @@
 //! Which model is asked, where, and what lets one in: from what was typed, the environment and settings.
 
 use std::{
-    env, fs,
+    fs,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -9,12 +9,11 @@ use std::{
 
 use prowess::{Call, Message, Role, nearest};
 use prowess_agent::{
-    ApiKey, ChatResponse, KnownSecrets, Model, ModelConnection, ModelProvider, ScriptedModel,
-    StopReason, model,
+    ApiKey, ChatResponse, Model, ModelConnection, ModelProvider, ScriptedModel, StopReason, model,
 };
 use prowess_cli::settings::{Config, ModelSettings};
 use prowess_http::Timeouts;
-use prowess_runtime::{KnownSecret, is_secret_value, percent_decoded};
+use prowess_runtime::KnownSecrets;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
@@ -25,6 +24,7 @@ use crate::{
     host::{self, time},
     key_file::key_of_file,
     printer::Printer,
+    secrets::variable,
 };
 
 /// Which model is asked, as it is typed.
@@ -52,9 +52,6 @@ pub(crate) struct ModelArgs {
     #[arg(long)]
     pub(crate) no_stream: bool,
 }
-
-/// The shortest text that is taken for a key where it stands in something else.
-const SHORTEST_KEY: usize = 8;
 
 /// How a model is spoken to, also one that is none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -326,48 +323,6 @@ fn is_set_for(provider: ModelProvider, set: &ModelSettings) -> bool {
     }
 }
 
-/// The keys that are known: those of the environment, and that of a file. What is so short that it may
-/// be anything is none.
-pub(crate) fn keys(file: Option<&Path>) -> Vec<String> {
-    let variables = ModelProvider::ALL
-        .into_iter()
-        .flat_map(|it| it.row().key_variables)
-        .filter_map(|it| variable(it));
-    let of_file = file.and_then(|it| key_of_file(it).ok());
-    let keys = variables.chain(of_file).map(|it| it.trim().to_owned());
-    keys.filter(|it| it.len() >= SHORTEST_KEY).collect()
-}
-
-/// What is in a variable of such a name is a secret.
-const SECRET_NAMES: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIALS"];
-
-/// The secrets that nothing sends to a server: what variables hold that are called so, these files of keys,
-/// and the password of the database.
-pub(crate) fn known_secrets<'f>(
-    config: &Config,
-    files: impl Iterator<Item = &'f Path>,
-) -> Vec<KnownSecret> {
-    let is_secret = |name: &str| {
-        let name = name.to_ascii_uppercase();
-        SECRET_NAMES.iter().any(|it| name.ends_with(it))
-    };
-    let variables = env::vars_os().filter_map(|(name, value)| {
-        let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
-        is_secret(&name).then_some((name, value))
-    });
-    let files = files.filter_map(|it| Some((it.display().to_string(), key_of_file(it).ok()?)));
-    let address = config.sql.url.value.as_ref();
-    let password = address.and_then(|it| {
-        let (_, behind) = it.as_str().split_once("://")?;
-        let (user, _) = behind.rsplit_once('@')?;
-        Some(("sql.url".to_owned(), percent_decoded(user.split_once(':')?.1).ok()?))
-    });
-    let all = variables.chain(files).chain(password);
-    let secrets = all.map(|(name, value)| KnownSecret { name, value: value.trim().to_owned() });
-    // A file that a variable names is no secret itself.
-    secrets.filter(|it| is_secret_value(&it.value) && !it.value.starts_with('/')).collect()
-}
-
 /// The key that a file holds.
 fn key(path: &Path) -> Result<String, CliError> {
     key_of_file(path).map(|it| it.trim().to_owned()).map_err(|error| {
@@ -379,11 +334,6 @@ fn key(path: &Path) -> Result<String, CliError> {
             None => fault,
         }
     })
-}
-
-/// A variable of the environment; an empty one is none.
-fn variable(name: &str) -> Option<String> {
-    env::var(name).ok().filter(|it| !it.trim().is_empty())
 }
 
 /// The models that are asked where nobody names one, with who has them.

@@ -177,6 +177,7 @@ impl Conversation {
 
     /// Ends the servers that can write files, unless somebody has enough, and says what they wrote that others act on.
     pub(crate) fn close_servers(&mut self, printer: &mut Printer) {
+        #[cfg(feature = "mcp")]
         if let Some(servers) = self.stack.servers.clone() {
             self.wait(async move { servers.close().await });
         }

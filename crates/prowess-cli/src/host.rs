@@ -13,25 +13,35 @@ use std::{
 
 use clap::ValueHint;
 use prowess::{Cache, Library};
+#[cfg(feature = "agent")]
 use prowess_agent::RecordingApprover;
 use prowess_cli::settings::{Config, Places, SettingOrigin, duration};
-use prowess_http::{Hosts, Proxies};
-use prowess_mcp::client::{Logins, McpLauncher};
+#[cfg(feature = "http")]
+use prowess_http::Hosts;
+#[cfg(any(feature = "agent", feature = "http"))]
+use prowess_http::Proxies;
+#[cfg(all(feature = "http", feature = "mcp"))]
+use prowess_mcp::client::Logins;
+#[cfg(feature = "mcp")]
+use prowess_mcp::client::McpLauncher;
 use prowess_runtime::{
     Approver, Authorizer, ChangeHistory, DenyAll, EnvironmentStore, Executor, InterpreterSearch,
-    Launcher, Network, Outcome, OutcomeStatus, Policy, PrepareLimits, Preparer, Proxy, Records,
-    RunLimits, Sandbox,
+    Launcher, Network, Outcome, OutcomeStatus, Policy, Records, RunLimits, Sandbox,
 };
+#[cfg(feature = "http")]
+use prowess_runtime::{PrepareLimits, Preparer, Proxy};
 use rustix::process::geteuid;
 use tokio::signal::unix::{SignalKind, signal};
 
+#[cfg(any(feature = "agent", feature = "http"))]
+use crate::cli_error::CliError;
+#[cfg(feature = "http")]
+use crate::registries;
 use crate::{
     approver::approver,
     arguments::{directory, existing},
-    cli_error::CliError,
-    connection,
     printer::Printer,
-    registries, trust,
+    secrets, trust,
 };
 
 /// How something is run, as it is typed.
@@ -94,6 +104,7 @@ impl LimitArgs {
     }
 
     /// Says which of these are not for servers, and what is instead.
+    #[cfg(feature = "mcp")]
     pub(crate) fn warn_about_servers(&self, printer: &mut Printer) {
         if self.unsandboxed {
             printer.warning("`--unsandboxed` is not for servers: they always run in the sandbox");
@@ -104,6 +115,7 @@ impl LimitArgs {
     }
 
     /// What starts the servers that skills bring.
+    #[cfg(feature = "mcp")]
     pub(crate) fn starter(
         &self,
         config: &Config,
@@ -119,6 +131,7 @@ impl LimitArgs {
             .with_history(history())
             .with_directory(here)
             .with_settings_file(user_places().user_file());
+        #[cfg(feature = "http")]
         let starter = match logins() {
             Some(logins) => starter.with_logins(logins),
             None => starter,
@@ -147,8 +160,7 @@ impl LimitArgs {
 
     /// What decides whether something is run.
     pub(crate) fn authorizer(&self, config: &Config) -> Authorizer {
-        let mut authorizer =
-            authorizer(config, Arc::new(RecordingApprover::new(approver(self.yes))));
+        let mut authorizer = authorizer(config, recording(approver(self.yes)));
         // Without a sandbox there is no proxy, and every host can be reached.
         if self.unsandboxed {
             authorizer.policy.script_hosts.clear();
@@ -177,6 +189,18 @@ impl LimitArgs {
         environment.extend(set.filter_map(|name| Some((name.clone(), env::var(name).ok()?))));
         Ok(environment)
     }
+}
+
+/// An approver whose questions and answers are events of the turn, where an agent asks.
+#[cfg(feature = "agent")]
+pub(crate) fn recording(approver: Arc<dyn Approver>) -> Arc<dyn Approver> {
+    Arc::new(RecordingApprover::new(approver))
+}
+
+/// The approver as it is: this build has no agent.
+#[cfg(not(feature = "agent"))]
+pub(crate) fn recording(approver: Arc<dyn Approver>) -> Arc<dyn Approver> {
+    approver
 }
 
 /// Where the interpreters of scripts are looked for. What lies in a project counts once it is trusted.
@@ -216,6 +240,7 @@ fn environments_folder() -> Option<PathBuf> {
 }
 
 /// The proxies that `HTTPS_PROXY` and its kin name.
+#[cfg(any(feature = "agent", feature = "http"))]
 pub(crate) fn proxies() -> Result<Proxies, CliError> {
     Proxies::from_variables(|name| env::var(name).ok()).map_err(|error| {
         let hint = "set it to a URL such as `http://proxy.example:3128`, or unset it";
@@ -224,6 +249,7 @@ pub(crate) fn proxies() -> Result<Proxies, CliError> {
 }
 
 /// What prepares environments; nothing where there is no home.
+#[cfg(feature = "http")]
 pub(crate) fn preparer(config: &Config, launcher: Launcher, proxies: Proxies) -> Option<Preparer> {
     let settings = &config.prepare;
     let limits = PrepareLimits {
@@ -242,7 +268,14 @@ pub(crate) fn preparer(config: &Config, launcher: Launcher, proxies: Proxies) ->
     })
 }
 
+/// An executor that installs nothing, because this build has no network.
+#[cfg(not(feature = "http"))]
+pub(crate) fn preparing(executor: Executor, _: &Config, _: Launcher, _: &Authorizer) -> Executor {
+    executor
+}
+
 /// An executor that offers to install what the scripts lack that a model calls.
+#[cfg(feature = "http")]
 pub(crate) fn preparing(
     executor: Executor,
     config: &Config,
@@ -258,7 +291,21 @@ pub(crate) fn preparing(
     }
 }
 
+/// No network: this build has none.
+#[cfg(not(feature = "http"))]
+fn network(policy: &Policy) -> Result<Network, Box<Outcome>> {
+    if policy.script_hosts.is_empty() {
+        return Ok(Network::None);
+    }
+    let message = format!(
+        "`policy.script_hosts` cannot be used: {}",
+        crate::features::lacking("network", "http")
+    );
+    Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, message)))
+}
+
 /// The network that scripts reach: the hosts that the policy lists, and no others.
+#[cfg(feature = "http")]
 fn network(policy: &Policy) -> Result<Network, Box<Outcome>> {
     if policy.script_hosts.is_empty() {
         return Ok(Network::None);
@@ -283,7 +330,7 @@ pub(crate) fn authorizer(config: &Config, approver: Arc<dyn Approver>) -> Author
         Some(directory) => Records::at(directory),
         None => Records::in_memory(),
     };
-    let records = records.masking(connection::keys(config.model.key_file.value.as_deref()));
+    let records = records.masking(secrets::keys(config.model.key_file.value.as_deref()));
     let cwd = env::current_dir().unwrap_or_default();
     let mut policy = config.policy(&cwd);
     if !names_roots(config) {
@@ -320,6 +367,7 @@ pub(crate) fn history() -> Option<ChangeHistory> {
     Some(ChangeHistory::at(state.join("changes")))
 }
 
+#[cfg(all(feature = "http", feature = "mcp"))]
 /// Where logins to servers are kept; nothing where there is no home. No script or command can read them, as nothing
 /// of the state can be read.
 fn logins() -> Option<Logins> {

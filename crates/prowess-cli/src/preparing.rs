@@ -2,13 +2,8 @@
 
 use std::{collections::HashSet, mem, path::PathBuf, time::Duration};
 
-use prowess_mcp::{
-    client::{McpLauncher, McpServer},
-    config::{ServerSetting, Transport},
-};
 use prowess_runtime::{
-    Chunk, EnvironmentRecord, Outcome, PrepareError, PrepareOptions, PreparedEnvironment, Preparer,
-    Recipe,
+    Chunk, EnvironmentRecord, PrepareError, PrepareOptions, PreparedEnvironment, Preparer, Recipe,
 };
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -150,40 +145,6 @@ pub(crate) async fn prepare(
             Ok(PrepareResult::Failed(ExitStatus::Failure))
         }
     }
-}
-
-/// Starts a server that is set. With `yes`, its packages are installed if they are not there.
-pub(crate) async fn connect(
-    starter: &McpLauncher,
-    set: &ServerSetting,
-    preparer: Option<&Preparer>,
-    yes: bool,
-    printer: &mut Printer,
-) -> anyhow::Result<Result<McpServer, Box<Outcome>>> {
-    let outcome = match starter.connect(set).await {
-        Err(outcome) if yes => outcome,
-        connected => return Ok(connected),
-    };
-    let Some((preparer, recipe)) = preparer.and_then(|it| Some((it, lacking(it, set)?))) else {
-        return Ok(Err(outcome));
-    };
-    let choice = PrepareChoice { yes, is_server: true, ..PrepareChoice::default() };
-    let name = &set.description.name;
-    Ok(match prepare(preparer, &recipe, name, None, choice, printer).await? {
-        PrepareResult::Done(environment) => {
-            printer.note(&summary(name, &environment.record));
-            starter.connect(set).await
-        }
-        _ => Err(outcome),
-    })
-}
-
-/// The packages that a server fetches, unless they are installed.
-fn lacking(preparer: &Preparer, set: &ServerSetting) -> Option<Recipe> {
-    let Transport::Program(program) = &set.description.transport else { return None };
-    let command = program.packages()?.ok()?;
-    let recipe = command.recipe(&preparer.search).ok()?;
-    matches!(preparer.store.find(&recipe), Ok(None)).then_some(recipe)
 }
 
 /// The lines that an installer prints, each once.

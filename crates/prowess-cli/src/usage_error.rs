@@ -8,7 +8,7 @@ use clap::{
 };
 use prowess::nearest;
 
-use crate::{arguments::Arguments, cli_error::CliError, context::quoted};
+use crate::{arguments::Arguments, cli_error::CliError, context::quoted, features};
 
 /// What other programs can do with skills and this one cannot yet: the word for it, what that is, and what to do
 /// instead.
@@ -42,6 +42,9 @@ pub(crate) fn fault(error: &Error, words: &[String]) -> CliError {
     match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let typed = first(ContextKind::InvalidSubcommand);
+            if let Some(message) = features::missing(&typed) {
+                return CliError::unable(message).hint("install a build that has it");
+            }
             if let Some((_, what, instead)) = ABSENT.iter().find(|it| it.0 == typed) {
                 return CliError::unable(format!("`{name}` cannot {what} yet")).hint(*instead);
             }

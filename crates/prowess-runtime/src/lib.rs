@@ -1,12 +1,13 @@
 //! What touches the world: skills are stored, registered, allowed or refused, and run.
 //!
 //! The modules are in the order a skill passes through them, and each uses only those before it.
-//! Nothing here talks to a model or writes a prompt. Whatever a script or tool came to is an [`Outcome`], also when it failed.
+//! Nothing here talks to a model or to an MCP server, or writes a prompt. Whatever a script or tool came to is an [`Outcome`], also when it failed.
 #![warn(missing_docs)]
 
 mod listing;
 mod outcome;
 mod secret;
+mod mask;
 mod texts;
 mod skill_folder;
 mod environment;
@@ -91,6 +92,7 @@ pub use crate::{
     journal::Journal,
     manager::{ExecutionRequest, ExecutionResponse, Intent, Manager, ToolCall, ToolResult},
     markers::{fresh_marker, make_visible, strip_invisible},
+    mask::{KnownSecrets, Masking, mask, mask_json},
     outcome::{Outcome, OutcomeStatus, PlanStep, StepOutcome},
     parameters::{Parameters, ParametersError},
     percent::percent_decoded,

@@ -22,6 +22,7 @@ use crate::{
     preparing::{self, PrepareChoice, PrepareResult},
     printer::Printer,
     safe,
+    server_label::server_of_label,
 };
 
 /// Install the packages that the scripts and servers of a skill need
@@ -179,7 +180,7 @@ fn of_skill(skill: &Skill, config: &Config) -> Result<PrepareTarget, ScriptError
 
 /// What a server needs that is set.
 fn of_server(label: &str, config: &Config) -> Result<PrepareTarget, CliError> {
-    let server = super::servers::find(config, label)?;
+    let server = server_of_label(config, label)?;
     let mut wanted =
         PrepareTarget { name: label.to_owned(), key: "server", ..PrepareTarget::default() };
     wanted.add(&server.description, config);

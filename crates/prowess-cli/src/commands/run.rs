@@ -12,6 +12,7 @@ use anyhow::Context as _;
 use clap::ValueHint;
 use prowess::{Definition, Library, Manifest, ResourceKind, Skill, Type, nearest};
 use prowess_cli::settings::Config;
+#[cfg(feature = "http")]
 use prowess_http::{Hosts, HostsError};
 use prowess_runtime::{
     Action, ActionRequest, Active, ApproverReply, Authorizer, Chunk, Coverage, Delivery,
@@ -27,6 +28,8 @@ use tokio::{
 };
 
 use super::{count, not_in_use, noticed, tool};
+#[cfg(feature = "http")]
+use crate::preparing::{self, PrepareChoice, PrepareResult};
 use crate::{
     ExitStatus,
     approver::approver,
@@ -36,7 +39,6 @@ use crate::{
     host::{self, LimitArgs},
     input,
     needs::SkillNeeds,
-    preparing::{self, PrepareChoice, PrepareResult},
     printer::Printer,
     safe::{self, Pieces},
     toolbox::{self, Caller, Kit},
@@ -243,6 +245,7 @@ impl Args {
 
 /// Installs the packages that a script lacks, if somebody can be asked and agrees. Returns how to end where somebody
 /// declined, or agreed and they could not be installed; where nobody can be asked, the script runs without them.
+#[cfg(feature = "http")]
 async fn offer(
     script: &Script,
     folder: Option<PathBuf>,
@@ -278,6 +281,19 @@ async fn offer(
         PrepareResult::NotOffered(_) => None,
         PrepareResult::Failed(status) => Some(status),
     })
+}
+
+/// Installs nothing: this build has no network.
+#[cfg(not(feature = "http"))]
+async fn offer(
+    _: &Script,
+    _: Option<PathBuf>,
+    _: &Config,
+    _: Launcher,
+    _: &Args,
+    _: &mut Printer,
+) -> anyhow::Result<Option<ExitStatus>> {
+    Ok(None)
 }
 
 /// Shows a plan, asks whether to run it, and does; nothing where nobody could be asked.
@@ -472,7 +488,14 @@ impl Task {
     }
 }
 
+/// Refuses every host that `--net` names: this build has no network.
+#[cfg(not(feature = "http"))]
+fn host(_: &str) -> Result<String, String> {
+    Err(crate::features::lacking("network", "http"))
+}
+
 /// A host that `--net` names.
+#[cfg(feature = "http")]
 fn host(text: &str) -> Result<String, HostsError> {
     Hosts::for_scripts([text]).map(|_| text.to_owned())
 }

@@ -880,8 +880,27 @@ fn entry<T: Value>(it: &T) -> String {
 }
 
 /// Whether a pattern of hosts leads nowhere but to the internet.
+#[cfg(feature = "http")]
 fn is_public(pattern: &str) -> bool {
     prowess_http::is_public_pattern(pattern)
+}
+
+/// Whether one pattern of hosts covers another.
+#[cfg(feature = "http")]
+fn covers_host(wide: &str, narrow: &str) -> bool {
+    prowess_http::pattern_covers(wide, narrow)
+}
+
+/// Without network no pattern is public: a project cannot add any.
+#[cfg(not(feature = "http"))]
+fn is_public(_: &str) -> bool {
+    false
+}
+
+/// Without network a pattern covers only itself.
+#[cfg(not(feature = "http"))]
+fn covers_host(wide: &str, narrow: &str) -> bool {
+    wide == narrow
 }
 
 /// Whether a list has just this.
@@ -902,7 +921,7 @@ fn covers(key: &str, wide: &Json, narrow: &Json) -> bool {
             is_inside(Path::new(narrow), &fs::canonicalize(wide).unwrap_or(wide.to_owned()))
         }
         (Some(wide), Some(narrow)) if ["policy.hosts", "policy.script_hosts"].contains(&key) => {
-            prowess_http::pattern_covers(wide, narrow)
+            covers_host(wide, narrow)
         }
         _ => wide == narrow,
     }

@@ -14,12 +14,13 @@ use prowess_runtime::Outcome;
 use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::{Desk, find};
+use super::Desk;
 use crate::{
     ExitStatus, completion,
     host::LimitArgs,
     printer::{self, Printer},
     safe,
+    server_label::server_of_label,
 };
 
 /// Log in to a server by OAuth, in a browser or with a code
@@ -74,7 +75,7 @@ impl Logout {
 
 impl Desk {
     pub(super) async fn login(&self, args: &Login, printer: &mut Printer) -> Result<ExitStatus> {
-        let set = find(&self.config, &args.label)?;
+        let set = server_of_label(&self.config, &args.label)?;
         let label = &set.description.name;
         // Until there is something to paste, others may ask for a line.
         let (start, lines) = pasted();
@@ -104,7 +105,7 @@ impl Desk {
     }
 
     pub(super) async fn logout(&self, args: &Logout, printer: &mut Printer) -> Result<ExitStatus> {
-        let set = find(&self.config, &args.label)?;
+        let set = server_of_label(&self.config, &args.label)?;
         let label = &set.description.name;
         let is_removed = match self.starter.logout(set).await {
             Ok(is_removed) => is_removed,

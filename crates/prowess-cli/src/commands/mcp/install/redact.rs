@@ -1,6 +1,6 @@
 //! Settings as they are shown: without what is secret in them.
 
-use prowess_agent::mask;
+use prowess_runtime::mask;
 
 use super::client::Format;
 

@@ -2,12 +2,13 @@
 
 use std::{borrow::Cow, fmt, iter::zip, sync::LazyLock};
 
-use prowess_runtime::is_secret_value;
 use regex::{Captures, Regex, RegexSet};
 use serde_json::Value as Json;
 
+use crate::secret::is_secret_value;
+
 /// The replacement for a secret.
-pub(crate) const MASK: &str = "[masked]";
+const MASK: &str = "[masked]";
 
 /// A pattern of secrets. The groups `before` and `after` stay; `secret` is replaced.
 struct Shape {
@@ -116,7 +117,7 @@ impl KnownSecrets {
     }
 
     /// Returns a line of JSON with these secrets masked, also in their JSON-escaped form.
-    pub(crate) fn mask_line<'t>(&self, line: &'t str) -> Cow<'t, str> {
+    pub fn mask_line<'t>(&self, line: &'t str) -> Cow<'t, str> {
         let mut masked = self.replace(line, MASK);
         for secret in &self.values {
             let quoted = Json::from(secret.as_str()).to_string();
@@ -129,7 +130,7 @@ impl KnownSecrets {
     }
 
     /// Returns a text with these secrets replaced by `by`.
-    pub(crate) fn replace<'t>(&self, text: &'t str, by: &str) -> Cow<'t, str> {
+    pub fn replace<'t>(&self, text: &'t str, by: &str) -> Cow<'t, str> {
         let mut masked = Cow::Borrowed(text);
         for secret in self.values.iter().filter(|it| text.contains(it.as_str())) {
             masked = masked.replace(secret.as_str(), by).into();
@@ -229,7 +230,7 @@ impl Masking {
 }
 
 /// Applies [`mask`] to every text in a JSON value.
-pub(crate) fn mask_json(json: &mut Json) {
+pub fn mask_json(json: &mut Json) {
     static NAME: LazyLock<Regex> = LazyLock::new(|| {
         let pattern = format!(
             "(?i)^(?:[a-z0-9_-]*(?:{NAMES})|(?:proxy-)?authorization|(?:set-)?cookie|x-[a-z-]*(?:key|token))$"
