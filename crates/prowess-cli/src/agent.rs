@@ -143,7 +143,7 @@ impl AgentArgs {
         for trace in [traced, shown].into_iter().flatten() {
             agent = agent.with(trace);
         }
-        let mut agent = agent
+        let agent = agent
             .with(Spans::new("prowess"))
             .with(Logging::default())
             .with(CatchErrors::new())
@@ -161,9 +161,10 @@ impl AgentArgs {
             Arc::new(Servers::new(kit.starter, provider.clone()).with_set(set))
         });
         #[cfg(feature = "mcp")]
-        if let Some(servers) = &servers {
-            agent = agent.with_shared(servers.clone());
-        }
+        let agent = match &servers {
+            Some(servers) => agent.with_shared(servers.clone()),
+            None => agent,
+        };
         let agent = agent
             .with(spending)
             .with(FitContext::new(window).with_summaries(None))
