@@ -372,7 +372,9 @@ impl ClientHandler for Handler {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _};
+
+    use super::{super::message::PROBE, *};
 
     /// The other end of a program that holds back its answer to the first request until it has been
     /// asked for something else, and then answers in order. With `knows` it speaks 2026-07-28 alone.
