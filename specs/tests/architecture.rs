@@ -26,8 +26,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "prowess",
         ],
     ),
-    ("prowess-agent", &["prowess-http", "prowess", "prowess-runtime"]),
-    ("prowess-mcp", &["prowess", "prowess-runtime"]),
+    ("prowess-mcp", &["prowess-sandbox", "prowess-http", "prowess", "prowess-runtime"]),
+    ("prowess-agent", &["prowess-http", "prowess", "prowess-runtime", "prowess-mcp"]),
     // Only tests use it, and it may use the crates they test.
     ("prowess-testing", &["prowess-http", "prowess", "prowess-agent"]),
     (
@@ -64,6 +64,10 @@ const ORDERED: &[&str] = &[
     "prowess-agent",
 ];
 
+/// The modules of crates whose own modules are in that order.
+const ORDERED_MODULES: &[(&str, &str)] =
+    &[("prowess-mcp", "config"), ("prowess-mcp", "client"), ("prowess-mcp", "server")];
+
 #[test]
 fn every_crate_uses_only_what_it_may() {
     for crate_name in crates() {
@@ -93,15 +97,32 @@ fn the_leaf_crates_know_nothing_of_skills() {
 #[test]
 fn each_module_uses_only_those_listed_before_it() {
     for crate_name in ORDERED {
-        let order = modules(crate_name);
-        assert!(order.len() > 2, "`{crate_name}` has the modules {order:?}");
-        let place = |module: &str| order.iter().position(|it| it == module);
-        for (module, uses) in module_uses(crate_name) {
-            // An unlisted module replaces another on other systems.
-            let Some(own) = place(&module) else { continue };
-            let later = uses.iter().find(|it| place(it) > Some(own));
-            assert_eq!(later, None, "`{module}` of `{crate_name}` uses a module listed behind it");
-        }
+        let order = modules(crate_name, "lib.rs");
+        assert_order(crate_name, &order, module_uses(crate_name));
+    }
+    for (crate_name, module) in ORDERED_MODULES {
+        let order = modules(crate_name, &format!("{module}.rs"));
+        let uses = uses_within(crate_name, module);
+        assert_order(&format!("{crate_name}::{module}"), &order, uses);
+    }
+}
+
+#[test]
+fn neither_side_of_mcp_uses_the_other() {
+    let uses = module_uses("prowess-mcp");
+    assert!(!uses["server"].contains("client"));
+    assert!(!uses["client"].contains("server"));
+}
+
+/// Fails if a module uses one that is listed behind it.
+fn assert_order(of: &str, order: &[String], uses: BTreeMap<String, BTreeSet<String>>) {
+    assert!(order.len() > 2, "`{of}` has the modules {order:?}");
+    let place = |module: &str| order.iter().position(|it| it == module);
+    for (module, uses) in uses {
+        // An unlisted module replaces another on other systems.
+        let Some(own) = place(&module) else { continue };
+        let later = uses.iter().find(|it| place(it) > Some(own));
+        assert_eq!(later, None, "`{module}` of `{of}` uses a module listed behind it");
     }
 }
 
@@ -253,10 +274,10 @@ pub(crate) fn code_of(crate_name: &str) -> Vec<(PathBuf, String)> {
     files
 }
 
-/// Returns the modules of a crate in the order of its `lib.rs`.
-fn modules(crate_name: &str) -> Vec<String> {
+/// The modules that a file of a crate lists, in that order.
+fn modules(crate_name: &str, file: &str) -> Vec<String> {
     let files = code_of(crate_name);
-    let (_, code) = files.iter().find(|it| it.0 == Path::new("lib.rs")).unwrap();
+    let (_, code) = files.iter().find(|it| it.0 == Path::new(file)).unwrap();
     let module = |line: &str| {
         let line = line.strip_prefix("pub ").unwrap_or(line);
         Some(line.strip_prefix("mod ")?.strip_suffix(';')?.to_owned())
@@ -268,19 +289,40 @@ fn modules(crate_name: &str) -> Vec<String> {
 fn module_uses(crate_name: &str) -> BTreeMap<String, BTreeSet<String>> {
     let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (path, code) in code_of(crate_name).into_iter().filter(|it| it.0 != Path::new("lib.rs")) {
-        let module = path.iter().next().unwrap().to_str().unwrap();
-        let module = module.strip_suffix(".rs").unwrap_or(module).to_owned();
-        let mut used = names_below_crate(&code);
+        let module = first_name(&path);
+        let mut used = names_below(&code, "crate::");
         used.remove(&module);
         uses.entry(module).or_default().extend(used);
     }
     uses
 }
 
-/// Returns the first names in paths such as `crate::a::B` and `crate::{a::B, c::{D, E}}`.
-fn names_below_crate(code: &str) -> BTreeSet<String> {
+/// The modules in a module of a crate, each with those beside it that it uses.
+fn uses_within(crate_name: &str, module: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (path, code) in code_of(crate_name) {
+        let Ok(path) = path.strip_prefix(module) else { continue };
+        let own = first_name(path);
+        let mut used = names_below(&code, &format!("crate::{module}::"));
+        if path.components().count() == 1 {
+            used.extend(names_below(&code, "super::"));
+        }
+        used.remove(&own);
+        uses.entry(own).or_default().extend(used);
+    }
+    uses
+}
+
+/// The first name of a path, without an ending.
+fn first_name(path: &Path) -> String {
+    let name = path.iter().next().unwrap().to_str().unwrap();
+    name.strip_suffix(".rs").unwrap_or(name).to_owned()
+}
+
+/// The first names in paths such as `crate::a::B` and `crate::{a::B, c::{D, E}}`, behind such a prefix.
+fn names_below(code: &str, prefix: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    for path in code.split("crate::").skip(1) {
+    for path in code.split(prefix).skip(1) {
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
         let first = |it: &str| it.trim().split(|c| !is_word(c)).next().unwrap_or("").to_owned();
         let Some(list) = path.strip_prefix('{') else {
@@ -309,9 +351,9 @@ fn names_below_crate(code: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn names_below_the_crate_are_found() {
+fn names_behind_a_prefix_are_found() {
     let code = "use crate::{\n    a::{B, b},\n    c,\n    d::E,\n};\nuse crate::f::G;\ncrate::h()";
-    let names: Vec<String> = names_below_crate(code).into_iter().collect();
+    let names: Vec<String> = names_below(code, "crate::").into_iter().collect();
     assert_eq!(names, ["a", "c", "d", "f", "h"]);
 }
 

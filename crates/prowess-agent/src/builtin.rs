@@ -10,6 +10,7 @@ mod folder;
 mod guard;
 mod approval;
 mod calling;
+#[cfg(feature = "mcp")]
 mod servers;
 mod last;
 mod spending;
@@ -17,6 +18,8 @@ mod summary;
 mod fit;
 mod retry;
 
+#[cfg(feature = "mcp")]
+pub use self::servers::Servers;
 pub use self::{
     approval::{Approval, RecordingApprover},
     boundary::CatchErrors,
@@ -27,7 +30,6 @@ pub use self::{
     logging::Logging,
     retrieval::{ContextDocument, DocumentSource, Retrieval, RetrievalFuture},
     retry::Retry,
-    servers::Servers,
     skills::{SkillOptions, Skills},
     spans::Spans,
     spending::{Budget, Price, Spending},

@@ -35,7 +35,6 @@
 #![warn(missing_docs)]
 
 mod model;
-mod mask;
 mod event;
 mod session;
 mod error;
@@ -47,16 +46,17 @@ mod page;
 mod trace;
 mod otlp;
 
+#[cfg(feature = "mcp")]
+pub use crate::builtin::Servers;
 pub use crate::{
     agent::{Agent, AgentAnswer},
     builtin::{
         Approval, Budget, CatchErrors, ContextDocument, DocumentSource, FitContext, Folder, Guard,
-        Logging, Price, RecordingApprover, Retrieval, RetrievalFuture, Retry, Servers,
-        SkillOptions, Skills, Spans, Spending, ToolLoop, Trace, When,
+        Logging, Price, RecordingApprover, Retrieval, RetrievalFuture, Retry, SkillOptions, Skills,
+        Spans, Spending, ToolLoop, Trace, When,
     },
     error::TurnError,
     event::{Event, EventKind, PromptSource, SkillScore},
-    mask::{KnownSecrets, Masking, mask},
     middleware::{
         CallFuture, Middleware, Next, NextCall, ResponseFuture,
         request::{Context, Request, SkillInHistory, Turn},

@@ -20,6 +20,7 @@ use std::{
 
 use prowess::lock;
 use prowess_http::{ClientRequest, HttpClient, Timeouts};
+use prowess_runtime::mask;
 use serde_json::{Value as Json, json};
 use tracing::{
     Event, Level, Metadata, Subscriber,
@@ -27,7 +28,7 @@ use tracing::{
     span::{Attributes, Id, Record},
 };
 
-use crate::{builtin::SPANS_TARGET, mask::mask};
+use crate::builtin::SPANS_TARGET;
 
 /// The collector that spans are sent to.
 #[derive(Clone)]

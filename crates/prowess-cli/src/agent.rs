@@ -10,12 +10,14 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use prowess::{Cataloging, ContextWindow, Matching, Tokenizer, lock};
+#[cfg(feature = "mcp")]
+use prowess_agent::Servers;
 use prowess_agent::{
-    Agent, Budget, CatchErrors, ChatRequest, Delta, FitContext, KnownSecrets, Logging, Model,
-    ModelError, ModelFuture, Price, Retry, Servers, SkillOptions, Skills, Spans, Spending,
-    ToolLoop, Trace,
+    Agent, Budget, CatchErrors, ChatRequest, Delta, FitContext, Logging, Model, ModelError,
+    ModelFuture, Price, Retry, SkillOptions, Skills, Spans, Spending, ToolLoop, Trace,
 };
 use prowess_cli::settings::{Config, Ratio};
+use prowess_runtime::KnownSecrets;
 use prowess_runtime::{Authorizer, Journal, Launcher, SkillProvider, timestamp};
 use serde_json::Value as Json;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -81,6 +83,7 @@ pub(crate) struct Stack {
     pub(crate) provider: Arc<dyn SkillProvider>,
     pub(crate) authorizer: Arc<Authorizer>,
     /// Starts MCP servers; `None` for a dry run.
+    #[cfg(feature = "mcp")]
     pub(crate) servers: Option<Arc<Servers>>,
     pub(crate) events: UnboundedReceiver<UiEvent>,
     pub(crate) window: ContextWindow,
@@ -112,7 +115,7 @@ impl AgentArgs {
         let provider = context::provider(global, printer)?;
         let own = [&self.naming.key_file, &self.trace, &session];
         let withheld: Vec<PathBuf> = own.into_iter().flatten().cloned().collect();
-        let Kit { toolbox, authorizer, starter } = toolbox::toolbox(
+        let kit = toolbox::toolbox(
             Caller::Model,
             &self.running,
             &provider,
@@ -121,6 +124,7 @@ impl AgentArgs {
             launcher,
             printer,
         )?;
+        let Kit { toolbox, authorizer, .. } = kit;
         let window = self.window(model.name(), &config);
         let skills = Skills::new(Some(provider.clone()), self.showing(&config, &window))
             .with_gate(authorizer.clone());
@@ -139,25 +143,42 @@ impl AgentArgs {
         for trace in [traced, shown].into_iter().flatten() {
             agent = agent.with(trace);
         }
-        let mut agent = agent
+        let agent = agent
             .with(Spans::new("prowess"))
             .with(Logging::default())
             .with(CatchErrors::new())
             .with(skills)
             .with(calling);
+        #[cfg(not(feature = "mcp"))]
+        if view != View::Dry && !config.servers.value.0.is_empty() {
+            let why = crate::features::lacking("MCP", "mcp");
+            printer.warning(&format!("the configured servers are not started: {why}"));
+        }
         // A dry run starts nothing.
+        #[cfg(feature = "mcp")]
         let servers = (view != View::Dry).then(|| {
             let set = config.servers.value.0.clone();
-            Arc::new(Servers::new(starter, provider.clone()).with_set(set))
+            Arc::new(Servers::new(kit.starter, provider.clone()).with_set(set))
         });
-        if let Some(servers) = &servers {
-            agent = agent.with_shared(servers.clone());
-        }
+        #[cfg(feature = "mcp")]
+        let agent = match &servers {
+            Some(servers) => agent.with_shared(servers.clone()),
+            None => agent,
+        };
         let agent = agent
             .with(spending)
             .with(FitContext::new(window).with_summaries(None))
             .with(Retry::default());
-        Ok(Stack { agent, provider, authorizer, servers, events, window, secrets })
+        Ok(Stack {
+            agent,
+            provider,
+            authorizer,
+            #[cfg(feature = "mcp")]
+            servers,
+            events,
+            window,
+            secrets,
+        })
     }
 
     fn window(&self, model: &str, config: &Config) -> ContextWindow {

@@ -16,7 +16,9 @@ use prowess_runtime::{
     ApproveAll, Approver, ApproverFuture, ApproverReply, Coverage, DenyAll, Question,
 };
 
-use crate::{pending, printer, safe};
+#[cfg(feature = "agent")]
+use crate::pending;
+use crate::{printer, safe};
 
 /// Returns the approver: the flag, the person at the terminal, or nobody. The person is asked what
 /// the flag does not cover.
@@ -37,6 +39,7 @@ pub(crate) fn noting_approver(yes: bool) -> Arc<dyn Approver> {
 }
 
 /// Returns whether it was already reported that this was refused because nobody could be asked.
+#[cfg(feature = "agent")]
 pub(crate) fn is_noted(message: &str) -> bool {
     let noted = lock(&NOTED);
     noted.iter().any(|what| message.contains(&**what))
@@ -83,6 +86,7 @@ impl Approver for Person {
         let (one, shown, choices) = (self.0.clone(), question_text(question), choices(question));
         let coverage = question.coverage.clone();
         Box::pin(async move {
+            #[cfg(feature = "agent")]
             pending::all_shown().await;
             let waiting = AnswerWait::default();
             let is_over = waiting.0.clone();

@@ -9,11 +9,17 @@ use clap::{
 use prowess::{Profile, Strategy};
 use prowess_cli::settings::{Bytes, Depth, Ratio, bytes};
 
+#[cfg(feature = "http")]
+use crate::commands::prepare;
+#[cfg(feature = "agent")]
+use crate::commands::{ask, chat, sessions, trace};
+#[cfg(feature = "mcp")]
+use crate::commands::{mcp, servers};
 use crate::{
     commands::{
-        approvals, ask, catalog, chat, check, completions, config, create, disable, doctor, enable,
-        find, init, lab, list, man, mcp, migrate, new, prepare, prompt, read, remove, rule, run,
-        sandbox, servers, sessions, show, tool, tools, trace, trust, undo,
+        approvals, catalog, check, completions, config, create, disable, doctor, enable, find,
+        init, lab, list, man, migrate, new, prompt, read, remove, rule, run, sandbox, show, tool,
+        tools, trust, undo,
     },
     completion,
     config_cache::ConfigCache,
@@ -91,9 +97,13 @@ pub(crate) enum Command {
     Show(show::Args),
     Read(read::Args),
     Prompt(prompt::Args),
+    #[cfg(feature = "agent")]
     Ask(ask::Args),
+    #[cfg(feature = "agent")]
     Chat(chat::Args),
+    #[cfg(feature = "agent")]
     Sessions(sessions::Args),
+    #[cfg(feature = "mcp")]
     #[command(visible_alias = "serve")]
     Mcp(mcp::Args),
     Catalog(catalog::Args),
@@ -108,10 +118,13 @@ pub(crate) enum Command {
     Config(config::Args),
     Init(init::Args),
     Run(run::Args),
+    #[cfg(feature = "http")]
     Prepare(prepare::Args),
     Tool(tool::Args),
     Tools(tools::Args),
+    #[cfg(feature = "mcp")]
     Servers(servers::Args),
+    #[cfg(feature = "agent")]
     Trace(trace::Args),
     Trust(trust::Args),
     Approvals(approvals::Args),

@@ -11,9 +11,13 @@ pub(crate) mod lab;
 pub(crate) mod show;
 pub(crate) mod read;
 pub(crate) mod prompt;
+#[cfg(feature = "agent")]
 pub(crate) mod ask;
+#[cfg(feature = "agent")]
 pub(crate) mod chat;
+#[cfg(feature = "agent")]
 pub(crate) mod sessions;
+#[cfg(feature = "mcp")]
 pub(crate) mod mcp;
 pub(crate) mod catalog;
 pub(crate) mod new;
@@ -25,10 +29,13 @@ pub(crate) mod undo;
 pub(crate) mod migrate;
 pub(crate) mod config;
 pub(crate) mod run;
+#[cfg(feature = "http")]
 pub(crate) mod prepare;
 pub(crate) mod tool;
 pub(crate) mod tools;
+#[cfg(feature = "mcp")]
 pub(crate) mod servers;
+#[cfg(feature = "agent")]
 pub(crate) mod trace;
 pub(crate) mod trust;
 pub(crate) mod approvals;
@@ -79,9 +86,13 @@ pub(crate) fn run(
         Command::Show(args) => show::run(args, global, printer),
         Command::Read(args) => read::run(args, global, printer),
         Command::Prompt(args) => prompt::run(args, global, printer),
+        #[cfg(feature = "agent")]
         Command::Ask(args) => ask::run(args, global, launcher, printer),
+        #[cfg(feature = "agent")]
         Command::Chat(args) => chat::run(args, global, launcher, printer),
+        #[cfg(feature = "agent")]
         Command::Sessions(args) => sessions::run(args, printer),
+        #[cfg(feature = "mcp")]
         Command::Mcp(args) => mcp::run(args, global, launcher, printer),
         Command::Catalog(args) => catalog::run(args, global, printer),
         Command::New(args) => new::run(args, global, printer),
@@ -94,10 +105,13 @@ pub(crate) fn run(
         Command::Config(args) => config::run(args, global, printer),
         Command::Init(args) => init::run(args, global, printer),
         Command::Run(args) => run::run(args, global, launcher, printer),
+        #[cfg(feature = "http")]
         Command::Prepare(args) => prepare::run(args, global, launcher, printer),
         Command::Tool(args) => tool::run(args, global, launcher, printer),
         Command::Tools(args) => tools::run(args, global, launcher, printer),
+        #[cfg(feature = "mcp")]
         Command::Servers(args) => servers::run(args, global, launcher, printer),
+        #[cfg(feature = "agent")]
         Command::Trace(args) => trace::run(args, printer),
         Command::Trust(args) => trust::run(args, printer),
         Command::Approvals(args) => approvals::run(args, printer),
@@ -255,6 +269,7 @@ fn not_in_use(manifest: &Manifest) -> Box<Outcome> {
 /// The readers of a page.
 enum Readers {
     /// The owner alone, because the page contains a conversation.
+    #[cfg(feature = "agent")]
     Owner,
     /// Everyone that the user's umask allows.
     Usual,
@@ -270,6 +285,7 @@ fn write_page(path: &Path, page: &str, readers: Readers) -> Result<()> {
     }
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
     let mode = match readers {
+        #[cfg(feature = "agent")]
         Readers::Owner => 0o600,
         Readers::Usual => 0o666,
     };

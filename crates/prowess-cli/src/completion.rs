@@ -17,12 +17,14 @@ use prowess_runtime::{Launcher, SkillProvider};
 use crate::{
     arguments::{Arguments, Global},
     commands::doctor,
-    connection, context,
+    context,
     host::LimitArgs,
     printer::Printer,
-    safe, sessions as session_files,
+    safe,
     toolbox::{Caller, toolbox},
 };
+#[cfg(feature = "agent")]
+use crate::{connection, sessions as session_files};
 
 /// The variable by which a shell asks for completions.
 pub(crate) const ASKED: &str = "PROWESS_COMPLETE";
@@ -66,6 +68,7 @@ pub(crate) fn resources() -> ArgValueCandidates {
 }
 
 /// Completes the saved sessions.
+#[cfg(feature = "agent")]
 pub(crate) fn sessions() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         session_files::saved_sessions()
@@ -123,18 +126,31 @@ pub(crate) fn tools() -> ArgValueCandidates {
 pub(crate) fn models() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let set = config().and_then(|it| it.model.name.value);
-        let usual = connection::usual_models().filter(|it| set.as_deref() != Some(it.0));
+        let usual = usual_models().into_iter().filter(|it| set.as_deref() != Some(it.0));
         let set = set.as_deref().and_then(|it| offer(it, "the configured model"));
         set.into_iter().chain(usual.filter_map(|it| offer(it.0, it.1))).collect()
     })
 }
 
+#[cfg(feature = "agent")]
+fn usual_models() -> Vec<(&'static str, &'static str)> {
+    connection::usual_models().collect()
+}
+
+/// This build knows no providers of models.
+#[cfg(not(feature = "agent"))]
+fn usual_models() -> Vec<(&'static str, &'static str)> {
+    Vec::new()
+}
+
 /// Completes the providers.
+#[cfg(feature = "agent")]
 pub(crate) fn providers() -> ArgValueCandidates {
     named(connection::providers().map(|it| (it, "")))
 }
 
 /// Completes the configured servers.
+#[cfg(any(feature = "http", feature = "mcp"))]
 pub(crate) fn servers() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let servers = config().map(|it| it.servers.value.0).unwrap_or_default();

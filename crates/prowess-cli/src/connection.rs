@@ -2,7 +2,7 @@
 //! settings.
 
 use std::{
-    env, fs,
+    fs,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -10,12 +10,11 @@ use std::{
 
 use prowess::{Call, Message, Role, name_hint};
 use prowess_agent::{
-    ApiKey, ChatResponse, KnownSecrets, Model, ModelConnection, ModelProvider, ScriptedModel,
-    StopReason, model,
+    ApiKey, ChatResponse, Model, ModelConnection, ModelProvider, ScriptedModel, StopReason, model,
 };
 use prowess_cli::settings::{Config, ModelSettings};
 use prowess_http::Timeouts;
-use prowess_runtime::{KnownSecret, is_secret_value, percent_decoded};
+use prowess_runtime::KnownSecrets;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
@@ -26,6 +25,7 @@ use crate::{
     host::{self, time},
     key_file::key_of_file,
     printer::Printer,
+    secrets::variable,
 };
 
 /// The options that choose a model.
@@ -53,9 +53,6 @@ pub(crate) struct ModelArgs {
     #[arg(long)]
     pub(crate) no_stream: bool,
 }
-
-/// The shortest text that is treated as a key inside other text.
-const SHORTEST_KEY: usize = 8;
 
 /// The protocol of a model, real or scripted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -329,48 +326,6 @@ fn is_set_for(provider: ModelProvider, set: &ModelSettings) -> bool {
     }
 }
 
-/// Returns the known keys: those of the environment, and that of a file. Values short enough to
-/// occur by chance do not count.
-pub(crate) fn keys(file: Option<&Path>) -> Vec<String> {
-    let variables = ModelProvider::ALL
-        .into_iter()
-        .flat_map(|it| it.row().key_variables)
-        .filter_map(|it| variable(it));
-    let of_file = file.and_then(|it| key_of_file(it).ok());
-    let keys = variables.chain(of_file).map(|it| it.trim().to_owned());
-    keys.filter(|it| it.len() >= SHORTEST_KEY).collect()
-}
-
-/// A variable with one of these words in its name contains a secret.
-const SECRET_NAMES: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIALS"];
-
-/// Returns the secrets that are never sent to a server: variables named like secrets, these key
-/// files, and the password of the database.
-pub(crate) fn known_secrets<'f>(
-    config: &Config,
-    files: impl Iterator<Item = &'f Path>,
-) -> Vec<KnownSecret> {
-    let is_secret = |name: &str| {
-        let name = name.to_ascii_uppercase();
-        SECRET_NAMES.iter().any(|it| name.ends_with(it))
-    };
-    let variables = env::vars_os().filter_map(|(name, value)| {
-        let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
-        is_secret(&name).then_some((name, value))
-    });
-    let files = files.filter_map(|it| Some((it.display().to_string(), key_of_file(it).ok()?)));
-    let address = config.sql.url.value.as_ref();
-    let password = address.and_then(|it| {
-        let (_, behind) = it.as_str().split_once("://")?;
-        let (user, _) = behind.rsplit_once('@')?;
-        Some(("sql.url".to_owned(), percent_decoded(user.split_once(':')?.1).ok()?))
-    });
-    let all = variables.chain(files).chain(password);
-    let secrets = all.map(|(name, value)| KnownSecret { name, value: value.trim().to_owned() });
-    // A path to a file is not a secret itself.
-    secrets.filter(|it| is_secret_value(&it.value) && !it.value.starts_with('/')).collect()
-}
-
 /// Reads the key in a file.
 fn key(path: &Path) -> Result<String, CliError> {
     key_of_file(path).map(|it| it.trim().to_owned()).map_err(|error| {
@@ -382,11 +337,6 @@ fn key(path: &Path) -> Result<String, CliError> {
             None => fault,
         }
     })
-}
-
-/// Returns a variable of the environment, unless it is empty.
-fn variable(name: &str) -> Option<String> {
-    env::var(name).ok().filter(|it| !it.trim().is_empty())
 }
 
 /// Returns the default models, each with its provider.

@@ -19,7 +19,9 @@ use prowess::{
     matches, name_hint, nearest, preset, spec::SKILL_FILE,
 };
 use prowess_cli::settings::{Config, IgnoredSetting, Places, Presets, SettingOrigin};
-use prowess_runtime::{FileStore, SkillProvider, SkillRecord, deleted_from};
+#[cfg(feature = "agent")]
+use prowess_runtime::SkillProvider;
+use prowess_runtime::{FileStore, SkillRecord, deleted_from};
 
 use crate::{
     arguments::{Global, ProfileName},
@@ -88,6 +90,7 @@ pub(crate) fn live_library(
 }
 
 /// Returns the skill provider of a conversation: a live library, if it is to be watched.
+#[cfg(feature = "agent")]
 pub(crate) fn provider(global: &Global, printer: &mut Printer) -> Result<Arc<dyn SkillProvider>> {
     if config(global)?.skill.watch.value {
         let live_library = live_library(global, true, printer)?;

@@ -181,6 +181,7 @@ impl Conversation {
     /// Ends the servers that can write files, unless a signal comes first, and reports which files
     /// they wrote that other programs act on.
     pub(crate) fn close_servers(&mut self, printer: &mut Printer) {
+        #[cfg(feature = "mcp")]
         if let Some(servers) = self.stack.servers.clone() {
             self.wait(async move { servers.close().await });
         }

@@ -281,12 +281,18 @@ pub(crate) fn add(command: Command) -> Command {
     EXAMPLES.iter().fold(command, |command, (path, examples)| {
         let text = text(examples);
         match path.split_once(' ') {
+            _ if !is_there(&command, path) => command,
             Some((above, below)) => command.mut_subcommand(above, |it| {
                 it.mut_subcommand(below, |it| it.after_long_help(text))
             }),
             None => command.mut_subcommand(path, |it| it.after_long_help(text)),
         }
     })
+}
+
+/// Whether this build has a command.
+fn is_there(command: &Command, path: &str) -> bool {
+    path.split(' ').try_fold(command, |it, name| it.find_subcommand(name)).is_some()
 }
 
 fn text(examples: &[(&str, &str)]) -> String {

@@ -13,24 +13,36 @@ use std::{
 
 use clap::ValueHint;
 use prowess::{Cache, Library};
+#[cfg(feature = "agent")]
 use prowess_agent::RecordingApprover;
 use prowess_cli::settings::{Config, Places, SettingOrigin, duration};
-use prowess_http::{Hosts, Proxies};
+#[cfg(feature = "http")]
+use prowess_http::Hosts;
+#[cfg(any(feature = "agent", feature = "http"))]
+use prowess_http::Proxies;
+#[cfg(all(feature = "http", feature = "mcp"))]
+use prowess_mcp::client::Logins;
+#[cfg(feature = "mcp")]
+use prowess_mcp::client::McpLauncher;
 use prowess_runtime::{
     ApprovalStore, Approver, AuditLog, Authorizer, ChangeHistory, DenyAll, EnvironmentStore,
-    Executor, InterpreterSearch, Launcher, Logins, McpLauncher, Network, Outcome, OutcomeStatus,
-    Policy, PrepareLimits, Preparer, Proxy, RunLimits, Sandbox,
+    Executor, InterpreterSearch, Launcher, Network, Outcome, OutcomeStatus, Policy, RunLimits,
+    Sandbox,
 };
+#[cfg(feature = "http")]
+use prowess_runtime::{PrepareLimits, Preparer, Proxy};
 use rustix::process::geteuid;
 use tokio::signal::unix::{SignalKind, signal};
 
+#[cfg(any(feature = "agent", feature = "http"))]
+use crate::cli_error::CliError;
+#[cfg(feature = "http")]
+use crate::registries;
 use crate::{
     approver::approver,
     arguments::{directory, existing},
-    cli_error::CliError,
-    connection,
     printer::Printer,
-    registries, trust,
+    secrets, trust,
 };
 
 /// The options of a run.
@@ -93,6 +105,7 @@ impl LimitArgs {
     }
 
     /// Warns about options that do not apply to servers, and names the setting that does.
+    #[cfg(feature = "mcp")]
     pub(crate) fn warn_about_servers(&self, printer: &mut Printer) {
         if self.unsandboxed {
             printer.warning("`--unsandboxed` is not for servers: they always run in the sandbox");
@@ -103,6 +116,7 @@ impl LimitArgs {
     }
 
     /// Returns the launcher of the MCP servers of skills.
+    #[cfg(feature = "mcp")]
     pub(crate) fn starter(
         &self,
         config: &Config,
@@ -118,6 +132,7 @@ impl LimitArgs {
             .with_history(history())
             .with_directory(here)
             .with_settings_file(user_places().user_file());
+        #[cfg(feature = "http")]
         let starter = match logins() {
             Some(logins) => starter.with_logins(logins),
             None => starter,
@@ -146,8 +161,7 @@ impl LimitArgs {
 
     /// Returns the authorizer of runs.
     pub(crate) fn authorizer(&self, config: &Config) -> Authorizer {
-        let mut authorizer =
-            authorizer(config, Arc::new(RecordingApprover::new(approver(self.yes))));
+        let mut authorizer = authorizer(config, recording(approver(self.yes)));
         // Without a sandbox there is no proxy, and every host can be reached.
         if self.unsandboxed {
             authorizer.policy.script_hosts.clear();
@@ -177,6 +191,18 @@ impl LimitArgs {
         environment.extend(set.filter_map(|name| Some((name.clone(), env::var(name).ok()?))));
         Ok(environment)
     }
+}
+
+/// An approver whose questions and answers are events of the turn, where an agent asks.
+#[cfg(feature = "agent")]
+pub(crate) fn recording(approver: Arc<dyn Approver>) -> Arc<dyn Approver> {
+    Arc::new(RecordingApprover::new(approver))
+}
+
+/// The approver as it is: this build has no agent.
+#[cfg(not(feature = "agent"))]
+pub(crate) fn recording(approver: Arc<dyn Approver>) -> Arc<dyn Approver> {
+    approver
 }
 
 /// Returns the search for script interpreters. Those of a project are used once it is trusted.
@@ -216,6 +242,7 @@ fn environments_folder() -> Option<PathBuf> {
 }
 
 /// Returns the proxies of `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`.
+#[cfg(any(feature = "agent", feature = "http"))]
 pub(crate) fn proxies() -> Result<Proxies, CliError> {
     Proxies::from_variables(|name| env::var(name).ok()).map_err(|error| {
         let hint = "set it to a URL such as `http://proxy.example:3128`, or unset it";
@@ -224,6 +251,7 @@ pub(crate) fn proxies() -> Result<Proxies, CliError> {
 }
 
 /// Returns the preparer of environments; `None` without a home directory.
+#[cfg(feature = "http")]
 pub(crate) fn preparer(config: &Config, launcher: Launcher, proxies: Proxies) -> Option<Preparer> {
     let settings = &config.prepare;
     let limits = PrepareLimits {
@@ -242,7 +270,14 @@ pub(crate) fn preparer(config: &Config, launcher: Launcher, proxies: Proxies) ->
     })
 }
 
+/// An executor that installs nothing, because this build has no network.
+#[cfg(not(feature = "http"))]
+pub(crate) fn preparing(executor: Executor, _: &Config, _: Launcher, _: &Authorizer) -> Executor {
+    executor
+}
+
 /// Makes an executor offer to install missing packages of the scripts that a model calls.
+#[cfg(feature = "http")]
 pub(crate) fn preparing(
     executor: Executor,
     config: &Config,
@@ -258,7 +293,21 @@ pub(crate) fn preparing(
     }
 }
 
+/// No network: this build has none.
+#[cfg(not(feature = "http"))]
+fn network(policy: &Policy) -> Result<Network, Box<Outcome>> {
+    if policy.script_hosts.is_empty() {
+        return Ok(Network::None);
+    }
+    let message = format!(
+        "`policy.script_hosts` cannot be used: {}",
+        crate::features::lacking("network", "http")
+    );
+    Err(Box::new(Outcome::bad(OutcomeStatus::Invalid, message)))
+}
+
 /// Returns the network of scripts: the hosts that the policy lists, and no others.
+#[cfg(feature = "http")]
 fn network(policy: &Policy) -> Result<Network, Box<Outcome>> {
     if policy.script_hosts.is_empty() {
         return Ok(Network::None);
@@ -294,7 +343,7 @@ pub(crate) fn authorizer(config: &Config, approver: Arc<dyn Approver>) -> Author
         Some(directory) => authorizer = authorizer.with_state(directory),
         None => {}
     }
-    let keys = connection::keys(config.model.key_file.value.as_deref());
+    let keys = secrets::keys(config.model.key_file.value.as_deref());
     authorizer.audit = authorizer.audit.masking(keys);
     authorizer
 }
@@ -322,6 +371,7 @@ pub(crate) fn history() -> Option<ChangeHistory> {
     Some(ChangeHistory::at(state.join("changes")))
 }
 
+#[cfg(all(feature = "http", feature = "mcp"))]
 /// Returns the store of logins to servers; `None` without a home directory. It is in the state
 /// directory, which no script or command can read.
 fn logins() -> Option<Logins> {

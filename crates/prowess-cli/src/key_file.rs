@@ -32,6 +32,7 @@ pub(crate) enum KeyFileError {
 
 impl KeyFileError {
     /// Returns a hint.
+    #[cfg(any(feature = "agent", feature = "mcp"))]
     pub(crate) fn hint(&self, path: &Path) -> Option<String> {
         let path = path.display();
         match self {

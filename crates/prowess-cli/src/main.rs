@@ -1,5 +1,6 @@
 //! The program `prowess`: one command a file, one printer, no logic of its own.
 
+mod features;
 mod arguments;
 mod usage_error;
 mod examples;
@@ -14,18 +15,31 @@ mod input;
 mod key_file;
 mod suggest;
 mod cli_error;
+mod secrets;
+#[cfg(feature = "agent")]
 mod connection;
+#[cfg(feature = "agent")]
 mod sessions;
+#[cfg(feature = "agent")]
 mod pending;
 mod approver;
+#[cfg(feature = "http")]
 mod registries;
 mod host;
+#[cfg(feature = "http")]
 mod preparing;
+#[cfg(any(feature = "http", feature = "mcp"))]
+mod server_label;
+#[cfg(feature = "mcp")]
+mod connecting;
 mod trust;
 mod tool_text;
 mod toolbox;
+#[cfg(feature = "agent")]
 mod agent;
+#[cfg(feature = "agent")]
 mod event_renderer;
+#[cfg(feature = "agent")]
 mod conversation;
 mod printer;
 mod safe;
@@ -36,6 +50,7 @@ mod report;
 mod readable;
 mod markdown;
 mod page;
+#[cfg(feature = "agent")]
 mod telemetry;
 mod migrate;
 mod commands;

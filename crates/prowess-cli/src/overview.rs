@@ -44,8 +44,13 @@ fn groups(command: &Command, width: usize) -> String {
     let room = GROUPS.iter().flat_map(|it| it.1).map(|it| it.len()).max().unwrap_or(0);
     let mut text = String::new();
     for (what, names) in GROUPS {
+        let is_there = |it: &&&str| command.find_subcommand(it).is_some();
+        let names: Vec<&&str> = names.iter().filter(is_there).collect();
+        if names.is_empty() {
+            continue;
+        }
         let _ = writeln!(text, "{header}{what}:{header:#}");
-        for name in *names {
+        for name in names {
             let about = command.find_subcommand(name).and_then(Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
             let lines = wrapped(&about, width.saturating_sub(room + 4), "");
@@ -60,6 +65,7 @@ fn groups(command: &Command, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::features;
 
     #[test]
     fn every_command_stands_in_one_group() {
@@ -67,6 +73,7 @@ mod tests {
         command.build();
         let mut there: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
         let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|it| it.1).copied().collect();
+        grouped.retain(|it| features::missing(it).is_none());
         there.sort_unstable();
         grouped.sort_unstable();
         assert_eq!(grouped, there);

@@ -3,8 +3,7 @@
 use std::{collections::HashSet, mem, path::PathBuf, time::Duration};
 
 use prowess_runtime::{
-    Chunk, EnvironmentRecord, McpLauncher, McpServer, Outcome, PrepareError, PrepareOptions,
-    PreparedEnvironment, Preparer, Recipe, ServerSetting, Transport,
+    Chunk, EnvironmentRecord, PrepareError, PrepareOptions, PreparedEnvironment, Preparer, Recipe,
 };
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -146,41 +145,6 @@ pub(crate) async fn prepare(
             Ok(PrepareResult::Failed(ExitStatus::Failure))
         }
     }
-}
-
-/// Starts a configured server. With `yes`, installs its missing packages first.
-pub(crate) async fn connect(
-    starter: &McpLauncher,
-    set: &ServerSetting,
-    preparer: Option<&Preparer>,
-    yes: bool,
-    printer: &mut Printer,
-) -> anyhow::Result<Result<McpServer, Box<Outcome>>> {
-    let outcome = match starter.connect(set).await {
-        Err(outcome) if yes => outcome,
-        connected => return Ok(connected),
-    };
-    let Some((preparer, recipe)) = preparer.and_then(|it| Some((it, missing_packages(it, set)?)))
-    else {
-        return Ok(Err(outcome));
-    };
-    let choice = PrepareChoice { yes, is_server: true, ..PrepareChoice::default() };
-    let name = &set.description.name;
-    Ok(match prepare(preparer, &recipe, name, None, choice, printer).await? {
-        PrepareResult::Done(environment) => {
-            printer.note(&summary(name, &environment.record));
-            starter.connect(set).await
-        }
-        _ => Err(outcome),
-    })
-}
-
-/// Returns the packages that a server fetches, unless they are installed.
-fn missing_packages(preparer: &Preparer, set: &ServerSetting) -> Option<Recipe> {
-    let Transport::Program(program) = &set.description.transport else { return None };
-    let command = program.packages()?.ok()?;
-    let recipe = command.recipe(&preparer.search).ok()?;
-    matches!(preparer.store.find(&recipe), Ok(None)).then_some(recipe)
 }
 
 /// Filters the output of an installer: each line once.

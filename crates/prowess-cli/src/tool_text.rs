@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use prowess_runtime::{Tool, ToolParameter, tool_parameters};
+#[cfg(feature = "mcp")]
 use serde_json::{Value as Json, json};
 
 use crate::{markdown::wrapped, printer::Printer, safe};
@@ -38,6 +39,7 @@ pub(crate) fn print(
 }
 
 /// Returns a tool as JSON, with its whole input schema.
+#[cfg(feature = "mcp")]
 pub(crate) fn document(tool: &dyn Tool) -> Json {
     json!({
         "name": tool.name(),

@@ -1,29 +1,34 @@
 //! The toolbox, made from settings and the command line.
 
-use std::{
-    borrow::Cow,
-    env,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+#[cfg(feature = "sql")]
+use std::{borrow::Cow, path::Path};
+use std::{env, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result};
-use prowess_agent::RecordingApprover;
+#[cfg(feature = "sql")]
 use prowess_cli::settings::{Address, Config, SettingOrigin};
+#[cfg(feature = "mcp")]
+use prowess_mcp::client::McpLauncher;
+#[cfg(feature = "sql")]
+use prowess_runtime::ExecuteSql;
+#[cfg(feature = "http")]
+use prowess_runtime::HttpRequest;
+#[cfg(feature = "sql")]
+use prowess_runtime::RunLimits;
 use prowess_runtime::{
-    Active, Authorizer, Calls, ExecuteCommand, ExecuteSql, FileOperations, HttpRequest, Launcher,
-    McpLauncher, Outcome, Policy, ReadFile, Root, Roots, RunLimits, RunSkill, SkillProvider, Tool,
-    Toolbox, UseSkill, skill_tools,
+    Active, Authorizer, Calls, ExecuteCommand, FileOperations, Launcher, Outcome, Policy, ReadFile,
+    Root, Roots, RunSkill, SkillProvider, Tool, Toolbox, UseSkill, skill_tools,
 };
+#[cfg(feature = "sql")]
 use prowess_sql::{Access, Privileges, SqlLimits, limit_sqlite_memory};
 
 use crate::{
     approver::noting_approver,
     arguments::Global,
-    connection, context,
+    context,
     host::{self, LimitArgs, history, state},
     printer::Printer,
+    secrets,
 };
 
 /// The time that a call may take to notice that it timed out.
@@ -44,6 +49,7 @@ pub(crate) struct Kit {
     pub(crate) toolbox: Toolbox,
     pub(crate) authorizer: Arc<Authorizer>,
     /// Starts the MCP servers of skills.
+    #[cfg(feature = "mcp")]
     pub(crate) starter: McpLauncher,
 }
 
@@ -61,15 +67,16 @@ pub(crate) fn toolbox(
     let config = context::config(global)?;
     let mut authorizer = running.authorizer(&config);
     if caller == Caller::Model {
-        authorizer.approver = Arc::new(RecordingApprover::new(noting_approver(running.yes)));
+        authorizer.approver = host::recording(noting_approver(running.yes));
     }
     authorizer.policy.withheld.extend_from_slice(withheld);
     // The key file is among them; a file with anything else is not a key file.
     let files = withheld.iter().map(PathBuf::as_path);
     let files = files.chain(config.model.key_file.value.as_deref());
-    let secrets = connection::known_secrets(&config, files.clone());
-    let keys = connection::keys(None).into_iter();
-    let keys = keys.chain(files.flat_map(|it| connection::keys(Some(it))));
+    #[cfg(feature = "http")]
+    let known_secrets = secrets::known_secrets(&config, files.clone());
+    let keys = secrets::keys(None).into_iter();
+    let keys = keys.chain(files.flat_map(|it| secrets::keys(Some(it))));
     authorizer.audit = authorizer.audit.masking(keys.collect());
     let authorizer = Arc::new(authorizer);
     let policy = &authorizer.policy;
@@ -84,6 +91,7 @@ pub(crate) fn toolbox(
     let failed = |it: Box<Outcome>| anyhow::Error::msg(it.message.unwrap_or_default());
     let executor = running.executor(&config, policy, launcher.clone()).map_err(failed)?;
     let executor = host::preparing(executor, &config, launcher, &authorizer);
+    #[cfg(feature = "mcp")]
     let starter = running.starter(&config, authorizer.clone(), sandbox.clone()).map_err(failed)?;
     let commands = ExecuteCommand::new(policy.clone(), sandbox, limits, directory);
     let commands = commands.with_gate(authorizer.clone());
@@ -103,10 +111,19 @@ pub(crate) fn toolbox(
         Some(state) => commands.with_trash(state.join("trash")),
         None => commands,
     }));
-    let hosts = policy.request_hosts().context("`policy.hosts` cannot be used")?;
-    tools.push(Arc::new(HttpRequest::new(hosts, limits).with_secrets(secrets)));
+    #[cfg(feature = "http")]
+    {
+        let hosts = policy.request_hosts().context("`policy.hosts` cannot be used")?;
+        tools.push(Arc::new(HttpRequest::new(hosts, limits).with_secrets(known_secrets)));
+    }
+    #[cfg(feature = "sql")]
     if caller == Caller::Person || config.sql.url.value.is_some() {
         tools.push(Arc::new(execute_sql(&config, limits)?));
+    }
+    #[cfg(not(feature = "sql"))]
+    if config.sql.url.value.is_some() {
+        let why = crate::features::lacking("SQL", "sql");
+        printer.warning(&format!("`sql.url` is not used: {why}"));
     }
     if caller == Caller::Person {
         let skills = || skill_tools(&provider.library(), &tools, &executor);
@@ -115,7 +132,12 @@ pub(crate) fn toolbox(
     let calls = Calls { timeout: limits.timeout + GRACE, ..Calls::default() };
     let toolbox = Toolbox::new(authorizer.clone()).with_calls(calls).with_active(active);
     let toolbox = tools.into_iter().fold(toolbox, Toolbox::with);
-    Ok(Kit { toolbox, authorizer, starter })
+    Ok(Kit {
+        toolbox,
+        authorizer,
+        #[cfg(feature = "mcp")]
+        starter,
+    })
 }
 
 /// Returns the directories that files are confined to; those that do not exist are reported and
@@ -132,6 +154,7 @@ fn roots(policy: &Policy, printer: &mut Printer) -> Roots {
 }
 
 /// Returns the tool for the configured database.
+#[cfg(feature = "sql")]
 fn execute_sql(config: &Config, limits: RunLimits) -> Result<ExecuteSql> {
     let access = if config.sql.write.value { Access::Write } else { Access::Read };
     let privileges =
@@ -152,6 +175,7 @@ fn execute_sql(config: &Config, limits: RunLimits) -> Result<ExecuteSql> {
 }
 
 /// Resolves the file of a database address from the folder of the settings file.
+#[cfg(feature = "sql")]
 fn resolve_database<'a>(address: &'a str, folder: Option<&Path>) -> Cow<'a, str> {
     let file = address.strip_prefix("sqlite:").map(|it| it.strip_prefix("//").unwrap_or(it));
     match (file, folder) {

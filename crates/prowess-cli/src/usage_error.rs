@@ -8,7 +8,7 @@ use clap::{
 };
 use prowess::{did_you_mean, nearest};
 
-use crate::{arguments::Arguments, cli_error::CliError, context::quoted};
+use crate::{arguments::Arguments, cli_error::CliError, context::quoted, features};
 
 /// Commands that other programs have and this one does not: the word, its meaning, and what to do
 /// instead.
@@ -42,6 +42,9 @@ pub(crate) fn fault(error: &Error, words: &[String]) -> CliError {
     match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let typed = first(ContextKind::InvalidSubcommand);
+            if let Some(message) = features::missing(&typed) {
+                return CliError::unable(message).hint("install a build that has it");
+            }
             if let Some((_, what, instead)) = ABSENT.iter().find(|it| it.0 == typed) {
                 return CliError::unable(format!("`{name}` cannot {what} yet")).hint(*instead);
             }

@@ -1,35 +1,17 @@
-//! Skills and tools over the Model Context Protocol, for any client and a library of any size.
+//! Both sides of the Model Context Protocol.
 //!
-//! The modules are in the order in which a client meets them. Nothing here decides what a skill is,
-//! which one matches or which actions are allowed: `prowess` and `prowess-runtime` do, and this
+//! - [`config`]: the entries of MCP servers, as skills and settings write them.
+//! - `client`: starts these servers in the sandbox, or connects to them over HTTP. Their tools are
+//!   called like any others, and they may offer skills.
+//! - `server`: serves skills and tools to any client, from a library of any size.
+//!
+//! Client and server are features of these names, and neither uses the other. Nothing here decides what a skill
+//! is, which one matches or which actions are allowed: `prowess` and `prowess-runtime` do, and this
 //! crate translates it into the protocol.
 #![warn(missing_docs)]
 
-mod instructions;
-mod server_state;
-mod uri;
-mod paging;
-mod publishable;
-mod entry;
-mod media_type;
-mod tools;
-mod prompts;
-mod discovery;
-mod resources;
-mod completion;
-mod directory;
-mod watch;
-mod frame;
-mod extension;
-mod server;
-mod stdio;
-mod admission;
-mod sessions;
-mod http;
-
-pub use crate::{
-    http::{Http, HttpServer},
-    server::SkillServer,
-    server_state::{ServeOptions, ServerState},
-    stdio::{ServeError, serve_stdio},
-};
+pub mod config;
+#[cfg(feature = "client")]
+pub mod client;
+#[cfg(feature = "server")]
+pub mod server;

@@ -36,9 +36,9 @@ pub(crate) use self::{
     withheld::Withheld,
 };
 
-/// Returns the path of a program of the system.
-pub(crate) fn program(name: &str) -> Result<PathBuf, Refusal> {
-    Program::of_system(name).map(|it| it.path)
+/// The path of a program of the system, by its name.
+pub fn system_program(name: &str) -> Option<PathBuf> {
+    Program::of_system(name).map(|it| it.path).ok()
 }
 
 /// A command that may run.

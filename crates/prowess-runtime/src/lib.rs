@@ -14,6 +14,7 @@ mod state_directory;
 mod tool_output;
 mod outcome;
 mod secret;
+mod mask;
 mod texts;
 mod skill_folder;
 mod environment;
@@ -46,11 +47,13 @@ mod remote_skill;
 mod subject;
 mod change_history;
 mod commands;
+mod program_files;
 mod tool;
 mod approver;
 mod audit_log;
 mod approval_store;
 mod trust;
+mod write_watch;
 mod ruling;
 mod journal;
 mod authorizer;
@@ -62,7 +65,6 @@ mod preparation;
 mod handover;
 mod executor;
 mod tools;
-mod servers;
 mod registry;
 mod toolbox;
 mod tool_format;
@@ -84,6 +86,7 @@ pub use crate::{
     authorizer::Authorizer,
     change::{FileChange, FileState},
     change_history::{ChangeHistory, ChangeRecord, UndoError},
+    commands::system_program,
     create::{CreateError, check_record},
     definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
     digest::hex,
@@ -99,6 +102,7 @@ pub use crate::{
     glob::fits,
     journal::Journal,
     markers::{fresh_marker, make_visible, strip_invisible},
+    mask::{KnownSecrets, Masking, mask, mask_json},
     outcome::{Outcome, OutcomeStatus, PlanStep, StepOutcome},
     parameters::{Parameters, ParametersError},
     percent::percent_decoded,
@@ -108,20 +112,19 @@ pub use crate::{
         EnvironmentError, EnvironmentRecord, EnvironmentStore, LockedPackage, PackageManager,
         PreparedEnvironment, Recipe, RecipeError, Registries, ScriptEnvironments, SkillRecipes,
     },
+    program_files::{Author, FileRules, ProgramFiles},
+    protected::is_protected,
     provider::SkillProvider,
     registry::Registry,
-    remote_skill::{RemoteFile, RemoteSkill, RemoteSkills},
+    remote_skill::{RemoteFile, RemoteSkill, RemoteSkills, one_line},
     retriever::{RetrievedSkill, Retriever},
     roots::Roots,
     ruling::ActionRequest,
     schema::{Mismatch, SchemaError, check_schema},
-    script::{Script, ScriptError},
+    script::{Script, ScriptError, skill_files},
     secret::{KnownSecret, is_secret_value, secret_in},
-    servers::{
-        McpLauncher, McpServer, McpServerConfig, OauthSettings, PackageCommand, ServerAddress,
-        ServerProgram, ServerSetting, ServerSkills, ServerTimeouts, SkillServers, Transport,
-    },
-    skill_folder::{FolderError, SkillFolder},
+    sensitive::holds_secrets,
+    skill_folder::{FolderError, SkillFile, SkillFolder, give_folder},
     store::{
         FileStore, Files, MemoryStore, StateAfter, Store, StoreContents, StoreError, WriteFailure,
         deleted_from,
@@ -141,11 +144,11 @@ pub use crate::{
         UseSkill, skill_tools,
     },
     trust::{TrustEntry, TrustFile},
+    write_watch::WriteWatch,
 };
 #[cfg(feature = "http")]
 pub use crate::{
     preparation::{PrepareError, PrepareLimits, PrepareOptions, Preparer},
     proxy::{HostRemedy, Proxy, ProxyLimits},
-    servers::{LoginError, LoginPrompt, LoginRequest, LoginState, Logins},
     tools::HttpRequest,
 };

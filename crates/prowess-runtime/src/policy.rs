@@ -203,7 +203,7 @@ impl Policy {
     }
 
     /// Returns the reason why a file may contain secrets, whether it is asked about or not.
-    pub(crate) fn known_secret(&self, path: &Path) -> Option<&'static str> {
+    pub fn known_secret(&self, path: &Path) -> Option<&'static str> {
         secret(&self.inside(path))
     }
 

@@ -16,7 +16,6 @@ mod build;
 
 #[cfg(feature = "http")]
 pub use self::build::{PrepareError, PrepareLimits, PrepareOptions, Preparer};
-pub(crate) use self::store::read as read_ordinary;
 pub use self::{
     installer::PackageManager,
     recipe::{Recipe, RecipeError},

@@ -89,8 +89,8 @@ const PROTECTED: &[&str] = &[
     ".ssh",
 ];
 
-/// Whether a path is protected or inside of a protected one, ignoring case.
-pub(crate) fn is_protected(path: &Path) -> bool {
+/// Whether a path is a protected file or folder, or is inside one; upper and lower case are the same.
+pub fn is_protected(path: &Path) -> bool {
     path.ancestors().any(|it| place(it).is_some())
 }
 

@@ -153,6 +153,12 @@ impl Proxy {
         Self { remedy, ..self }
     }
 
+    /// Serves one run only, and lists its connections before it ends.
+    #[must_use]
+    pub fn for_one_run(self) -> Self {
+        self.with_log(Arc::default())
+    }
+
     /// Lists the connections of its only run in a log that can be read before it ends.
     #[must_use]
     pub(crate) fn with_log(self, log: Arc<Log>) -> Self {

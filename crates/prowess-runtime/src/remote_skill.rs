@@ -57,7 +57,7 @@ pub struct RemoteSkills {
 }
 
 /// The file that every skill has.
-pub(crate) const DOCUMENT: &str = SKILL_FILE;
+const DOCUMENT: &str = SKILL_FILE;
 /// The maximum number of files of a skill, and their maximum total size.
 const FILES: usize = 512;
 const BYTES: u64 = 16 * 1024 * 1024;
@@ -68,8 +68,8 @@ const FRONTMATTER: usize = 64 * 1024;
 const SHOWN: usize = 200;
 
 impl RemoteSkills {
-    /// Parses the list of a server.
-    pub(crate) fn of(server: &str, set_by: Option<&str>, listed: &[Value], has_more: bool) -> Self {
+    /// Reads what a server lists. `set_by` is the file of a project that sets the server, if one does.
+    pub fn of(server: &str, set_by: Option<&str>, listed: &[Value], has_more: bool) -> Self {
         let mut all = Self { has_more, ..Self::default() };
         let mut times: BTreeMap<&str, usize> = BTreeMap::new();
         for uri in listed.iter().filter_map(|it| it["uri"].as_str()) {
@@ -96,7 +96,7 @@ impl RemoteSkills {
     }
 
     /// Replaces the listed entry of a skill.
-    pub(crate) fn replace(&mut self, skill: RemoteSkill) {
+    pub fn replace(&mut self, skill: RemoteSkill) {
         match self.skills.iter_mut().find(|it| it.uri == skill.uri) {
             Some(old) => *old = RemoteSkill { address: old.address.clone(), ..skill },
             None => self.skills.push(skill),
@@ -117,8 +117,11 @@ impl RemoteSkills {
 }
 
 impl RemoteSkill {
-    /// Parses an entry, or returns what is wrong with it.
-    pub(crate) fn read(server: &str, set_by: Option<&str>, entry: &Value) -> Result<Self, String> {
+    /// The path of the file that every skill has.
+    pub const DOCUMENT: &str = "SKILL.md";
+
+    /// Reads an entry of a server's list, or says what is wrong with it.
+    pub fn read(server: &str, set_by: Option<&str>, entry: &Value) -> Result<Self, String> {
         let uri = entry["uri"].as_str().ok_or("its URI is not a string")?;
         let parts = parts(uri)?;
         let [.., folder, document] = &parts[..] else {
@@ -138,8 +141,9 @@ impl RemoteSkill {
         }
         let fits = |it: &&str| !it.trim().is_empty() && it.chars().count() <= MAX_DESCRIPTION;
         let description = text("description").filter(fits);
-        let description = description
-            .ok_or(format!("its description is not a string of 1 to {MAX_DESCRIPTION} characters"))?;
+        let description = description.ok_or(format!(
+            "its description is not a string of 1 to {MAX_DESCRIPTION} characters"
+        ))?;
         Ok(Self {
             address: format!("{server}:{name}"),
             server: server.to_owned(),
@@ -170,7 +174,7 @@ impl RemoteSkill {
     }
 
     /// Verifies that a `SKILL.md` matches the entry; returns the difference otherwise.
-    pub(crate) fn verify(&self, document: &[u8]) -> Result<(), String> {
+    pub fn verify(&self, document: &[u8]) -> Result<(), String> {
         let written = frontmatter_json(document).map_err(|error| error.to_string())?;
         let keys: BTreeSet<&String> = written.keys().chain(self.frontmatter.keys()).collect();
         let is_other = |key: &&String| match (written.get(*key), self.frontmatter.get(*key)) {
@@ -186,7 +190,7 @@ impl RemoteSkill {
 
 impl RemoteFile {
     /// Verifies its bytes; returns the difference otherwise.
-    pub(crate) fn verify(&self, bytes: &[u8]) -> Result<(), String> {
+    pub fn verify(&self, bytes: &[u8]) -> Result<(), String> {
         let size = bytes.len() as u64;
         if size != self.size {
             return Err(format!("it has {size} bytes, but {} were listed", self.size));
@@ -289,7 +293,7 @@ fn is_same(one: &Value, other: &Value) -> bool {
 }
 
 /// Returns a text as one line, without invisible characters.
-pub(crate) fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     let words = text.split_whitespace().map(|it| it.chars().filter(is_seen).collect::<String>());
     words.filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" ")
 }

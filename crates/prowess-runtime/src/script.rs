@@ -82,7 +82,7 @@ impl Script {
         };
         let interpreter = interpreter.command.into_iter().map(OsString::from).collect();
         let folder = skill.absolute_folder().map(SkillFolder::from);
-        let mut files = files(skill)?;
+        let mut files = skill_files(skill)?;
         // The bytes that were read are those that run, even if the file has changed since.
         let bytes = text.clone().into_bytes();
         match files.iter_mut().find(|it| it.path == path) {
@@ -100,7 +100,7 @@ impl Script {
                 files.push(SkillFile { path: path.clone(), kind: FileKind::Plain(MODE), bytes });
             }
         }
-        let folder = folder.map(|it| it.with(files.clone()));
+        let folder = folder.map(|it| it.with_files(files.clone()));
         let name = skill.manifest.name.to_string();
         let manifest = Manifest {
             name: format!("{name}/{path}").into(),
@@ -165,7 +165,7 @@ fn refuse_foreign_link(folder: &Path, path: &str) -> Result<(), ScriptError> {
 }
 
 /// Reads all current files of a skill.
-pub(crate) fn files(skill: &Skill) -> Result<Vec<SkillFile>, ScriptError> {
+pub fn skill_files(skill: &Skill) -> Result<Vec<SkillFile>, ScriptError> {
     match skill.absolute_folder() {
         Some(folder) => Ok(SkillFolder::from(folder).files()?.to_vec()),
         None => memory_files(skill),

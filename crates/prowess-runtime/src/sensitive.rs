@@ -239,7 +239,7 @@ pub(crate) fn secret(path: &Path) -> Option<&'static str> {
 }
 
 /// Whether a folder is known to contain folders with secrets, such as `.config`.
-pub(crate) fn holds_secrets(folder: &Path) -> bool {
+pub fn holds_secrets(folder: &Path) -> bool {
     let text = format!("/{}", folder.to_string_lossy().to_lowercase());
     SECRET_FOLDERS.iter().any(|it| {
         let above = Path::new(it).ancestors().skip(1).filter_map(Path::to_str);

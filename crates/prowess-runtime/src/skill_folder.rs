@@ -27,7 +27,7 @@ pub struct SkillFolder {
 
 /// A file of a skill, as it was read.
 #[derive(Debug, Clone)]
-pub(crate) struct SkillFile {
+pub struct SkillFile {
     /// Its path within the folder.
     pub(crate) path: String,
     pub(crate) kind: FileKind,
@@ -44,6 +44,18 @@ pub(crate) enum FileKind {
     Other(FileType),
 }
 
+impl SkillFile {
+    /// Its path within the folder of the skill.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Whether it is an ordinary file, not a link or a device.
+    pub fn is_plain(&self) -> bool {
+        matches!(self.kind, FileKind::Plain(_))
+    }
+}
+
 impl FileKind {
     /// Whether it is executable.
     pub(crate) fn is_executable(self) -> bool {
@@ -51,8 +63,8 @@ impl FileKind {
     }
 }
 
-/// Writes the files of a skill to a folder of this name for a run; returns its path.
-pub(crate) fn give_folder(work: &Work, name: &str, files: &[SkillFile]) -> io::Result<PathBuf> {
+/// Copies the files of a skill into the work directory of a run, as a folder of this name; returns the folder.
+pub fn give_folder(work: &Work, name: &str, files: &[SkillFile]) -> io::Result<PathBuf> {
     let folder = work.given_path(name);
     DirBuilder::new().mode(0o700).create(&folder)?;
     for file in files {
@@ -131,11 +143,12 @@ impl SkillFolder {
                 files.push(SkillFile { path, kind, bytes });
             }
         }
-        Ok(self.with(files))
+        Ok(self.with_files(files))
     }
 
-    /// Replaces the files.
-    pub(crate) fn with(&self, files: Vec<SkillFile>) -> Self {
+    /// The same folder, with these files instead of those on disk.
+    #[must_use]
+    pub fn with_files(&self, files: Vec<SkillFile>) -> Self {
         Self { path: self.path.clone(), files: Some(Arc::new(files)) }
     }
 

@@ -8,10 +8,11 @@ use std::{
 };
 
 use prowess::{Level, Library, Manifest, Message, Skill, Thresholds, brief_line, lock};
-use prowess_runtime::{
-    McpLauncher, McpServer, McpServerConfig, Outcome, OutcomeStatus, RemoteSkill, ServerSetting,
-    ServerSkills, SkillProvider, Tool,
+use prowess_mcp::{
+    client::{McpLauncher, McpServer, ServerSkills},
+    config::{McpServerConfig, ServerSetting},
 };
+use prowess_runtime::{Outcome, OutcomeStatus, RemoteSkill, SkillProvider, Tool};
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::{

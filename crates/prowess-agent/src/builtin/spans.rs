@@ -6,13 +6,12 @@ use std::{
 };
 
 use prowess::{Call, lock};
-use prowess_runtime::OutcomeStatus;
+use prowess_runtime::{OutcomeStatus, mask};
 use serde_json::json;
 use tracing::{Instrument as _, Span, field::Empty};
 
 use crate::{
     event::EventKind,
-    mask::mask,
     middleware::request::{Request, Turn},
     middleware::{CallFuture, Middleware, Next, NextCall, ResponseFuture},
     model::{StopReason, TokenUsage},

@@ -10,13 +10,12 @@ use std::{
 };
 
 use prowess::{Message, lock};
-use prowess_runtime::Journal;
+use prowess_runtime::{Journal, KnownSecrets, mask, mask_json};
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
     event::{Event, EventKind, PromptSource},
-    mask::{KnownSecrets, mask, mask_json},
     middleware::{Middleware, request::Turn},
     model::{ChatRequest, ToolDefinition},
 };

@@ -2,9 +2,10 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use prowess_runtime::KnownSecrets;
 use serde_json::Value as Json;
 
-use crate::{mask::KnownSecrets, model::ModelError};
+use crate::model::ModelError;
 
 /// An error answer of a provider.
 #[derive(Debug, Default)]

@@ -1,5 +1,6 @@
 mod json;
 mod show;
+#[cfg(feature = "agent")]
 mod page;
 
 use std::{
@@ -13,12 +14,14 @@ use anyhow::{Context as _, Result, bail};
 use prowess::{Evaluation, Finding, Lab, Library, Skill, Study};
 use prowess_cli::settings::Ratio;
 
+#[cfg(feature = "agent")]
+use self::page::page;
 use super::{Readers, write_page};
 use crate::{
     ExitStatus,
     arguments::{Global, share},
     cli_error::CliError,
-    completion, context, host,
+    completion, context, features, host,
     printer::{LONG, Printer},
 };
 
@@ -55,6 +58,12 @@ pub(crate) struct Args {
     html: Option<PathBuf>,
 }
 
+/// The page of a report is empty in a build without the feature `agent`, which refuses to write one.
+#[cfg(not(feature = "agent"))]
+fn page(_: &Report<'_>) -> String {
+    String::new()
+}
+
 /// All results.
 struct Report<'lib> {
     lab: Lab<'lib>,
@@ -66,6 +75,9 @@ struct Report<'lib> {
 }
 
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
+    if args.html.is_some() && cfg!(not(feature = "agent")) {
+        return Err(CliError::unable(features::lacking("HTML page", "agent")).into());
+    }
     let is_printed = args.html.as_deref() == Some(Path::new("-"));
     if is_printed && printer.json {
         let fault = CliError::unable("`--html -` prints the page, and `--json` a document");
@@ -96,7 +108,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         let about = if let [one] = chosen[..] { Some(one) } else { None };
         trials.extend(lab.trials(bytes, path, about));
     }
-    let evaluation = lab.evaluate(trials.trials, &mut progress_callback("trying requests", printer));
+    let evaluation =
+        lab.evaluate(trials.trials, &mut progress_callback("trying requests", printer));
     printer.progress_ends();
 
     let least = args.min_pass.map_or(1.0, Ratio::get);
@@ -104,10 +117,10 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let file = args.html.as_deref().filter(|_| !is_printed);
     if let Some(path) = file {
         let cannot = || format!("cannot write `{}`", path.display());
-        write_page(path, &page::page(&report), Readers::Usual).with_context(cannot)?;
+        write_page(path, &page(&report), Readers::Usual).with_context(cannot)?;
     }
     if is_printed {
-        printer.raw(page::page(&report).as_bytes())?;
+        printer.raw(page(&report).as_bytes())?;
     } else if printer.json {
         printer.document(&json::document(&report, usize::MAX))?;
     } else {

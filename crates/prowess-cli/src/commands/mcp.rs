@@ -4,7 +4,7 @@ mod serving;
 use std::sync::Arc;
 
 use anyhow::Result;
-use prowess_mcp::{ServeOptions, ServerState, SkillServer};
+use prowess_mcp::server::{ServeOptions, ServerState, SkillServer};
 use prowess_runtime::{
     Active, Calls, DenyAll, FindSkills, Launcher, Outcome, PermittedSkills, ReadSkillFile,
     RunSkill, Toolbox, UseSkill,

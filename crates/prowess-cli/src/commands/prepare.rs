@@ -6,9 +6,9 @@ use std::{
 use anyhow::{Context as _, Result};
 use prowess::Skill;
 use prowess_cli::settings::Config;
+use prowess_mcp::config::{McpServerConfig, SkillServers, Transport};
 use prowess_runtime::{
-    EnvironmentRecord, EnvironmentStore, Launcher, McpServerConfig, Recipe, RecipeError,
-    ScriptError, SkillRecipes, SkillServers, Transport,
+    EnvironmentRecord, EnvironmentStore, Launcher, Recipe, RecipeError, ScriptError, SkillRecipes,
 };
 use serde_json::json;
 
@@ -22,6 +22,7 @@ use crate::{
     preparing::{self, PrepareChoice, PrepareResult},
     printer::Printer,
     safe,
+    server_label::server_of_label,
 };
 
 /// Install the packages that the scripts and servers of a skill need
@@ -179,7 +180,7 @@ fn of_skill(skill: &Skill, config: &Config) -> Result<PrepareTarget, ScriptError
 
 /// Returns the needs of a configured server.
 fn of_server(label: &str, config: &Config) -> Result<PrepareTarget, CliError> {
-    let server = super::servers::find(config, label)?;
+    let server = server_of_label(config, label)?;
     let mut wanted =
         PrepareTarget { name: label.to_owned(), key: "server", ..PrepareTarget::default() };
     wanted.add(&server.description, config);

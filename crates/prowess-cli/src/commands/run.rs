@@ -12,6 +12,7 @@ use anyhow::Context as _;
 use clap::ValueHint;
 use prowess::{Definition, Library, Manifest, ResourceKind, Skill, Type, did_you_mean, nearest};
 use prowess_cli::settings::Config;
+#[cfg(feature = "http")]
 use prowess_http::{Hosts, HostsError};
 use prowess_runtime::{
     Action, ActionRequest, Active, ApproverReply, Authorizer, Chunk, Coverage, Delivery,
@@ -27,6 +28,8 @@ use tokio::{
 };
 
 use super::{count, not_in_use, tool, warn_about_fields};
+#[cfg(feature = "http")]
+use crate::preparing::{self, PrepareChoice, PrepareResult};
 use crate::{
     ExitStatus,
     approver::approver,
@@ -37,7 +40,6 @@ use crate::{
     host::{self, LimitArgs},
     input,
     needs::SkillNeeds,
-    preparing::{self, PrepareChoice, PrepareResult},
     printer::Printer,
     safe::{self, Pieces},
     toolbox::{self, Caller, Kit},
@@ -247,6 +249,7 @@ impl Args {
 
 /// Installs the missing packages of a script, if somebody can be asked and agrees. Returns the exit
 /// status if that was declined or failed; if nobody can be asked, the script runs without them.
+#[cfg(feature = "http")]
 async fn offer(
     script: &Script,
     folder: Option<PathBuf>,
@@ -282,6 +285,19 @@ async fn offer(
         PrepareResult::NotOffered(_) => None,
         PrepareResult::Failed(status) => Some(status),
     })
+}
+
+/// Installs nothing: this build has no network.
+#[cfg(not(feature = "http"))]
+async fn offer(
+    _: &Script,
+    _: Option<PathBuf>,
+    _: &Config,
+    _: Launcher,
+    _: &Args,
+    _: &mut Printer,
+) -> anyhow::Result<Option<ExitStatus>> {
+    Ok(None)
 }
 
 /// Prints a plan, asks whether to run it, and does; `None` if nobody could be asked.
@@ -477,7 +493,14 @@ impl Task {
     }
 }
 
+/// Refuses every host that `--net` names: this build has no network.
+#[cfg(not(feature = "http"))]
+fn host(_: &str) -> Result<String, String> {
+    Err(crate::features::lacking("network", "http"))
+}
+
 /// Parses a host of `--net`.
+#[cfg(feature = "http")]
 fn host(text: &str) -> Result<String, HostsError> {
     Hosts::for_scripts([text]).map(|_| text.to_owned())
 }

@@ -1,14 +1,18 @@
+#[cfg(feature = "http")]
 mod login;
 
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use prowess::{Library, did_you_mean, nearest, spec::SKILL_FILE};
-use prowess_agent::mask;
-use prowess_cli::settings::{Config, IgnoredSetting};
+use prowess_cli::settings::Config;
+use prowess_mcp::{
+    client::{McpLauncher, McpServer},
+    config::ServerSetting,
+};
 use prowess_runtime::{
-    Action, ActionRequest, Authorizer, Launcher, McpLauncher, McpServer, Outcome, OutcomeStatus,
-    Preparer, RemoteSkill, RemoteSkills, ServerSetting, Tool,
+    Action, ActionRequest, Authorizer, Launcher, Outcome, OutcomeStatus, RemoteSkill, RemoteSkills,
+    Tool, mask,
 };
 use serde_json::{Value as Json, json};
 
@@ -16,11 +20,14 @@ use crate::{
     ExitStatus,
     arguments::Global,
     cli_error::CliError,
-    completion, context,
-    host::{self, LimitArgs},
-    preparing,
+    completion,
+    connecting::{Installer, connect},
+    context,
+    host::LimitArgs,
     printer::Printer,
-    safe, tool_text,
+    safe,
+    server_label::server_of_label,
+    tool_text,
 };
 
 /// List the configured MCP servers, their tools and the skills they offer
@@ -39,7 +46,9 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum ServersCommand {
     Show(Show),
+    #[cfg(feature = "http")]
     Login(login::Login),
+    #[cfg(feature = "http")]
     Logout(login::Logout),
 }
 
@@ -63,26 +72,30 @@ pub(crate) fn run(
 ) -> Result<ExitStatus> {
     let running = match &args.what {
         Some(ServersCommand::Show(show)) => &show.running,
+        #[cfg(feature = "http")]
         Some(ServersCommand::Login(login)) => &login.running(),
+        #[cfg(feature = "http")]
         Some(ServersCommand::Logout(logout)) => &logout.running(),
         None => &args.running,
     };
     let config = context::config(global)?;
     running.warn_about_servers(printer);
-    let preparer = host::preparer(&config, launcher.clone(), host::proxies()?);
+    let installer = Installer::new(&config, launcher.clone())?;
     let authorizer = Arc::new(running.authorizer(&config));
     let sandbox = running.sandbox(&config, launcher);
     let failed = |it: Box<Outcome>| anyhow::Error::msg(it.message.unwrap_or_default());
     let starter = running.starter(&config, authorizer.clone(), sandbox).map_err(failed)?;
     let library = context::library_behind(global, printer)?;
-    let desk = Desk { config, authorizer, starter, library, preparer, yes: running.yes };
+    let desk = Desk { config, authorizer, starter, library, installer, yes: running.yes };
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("cannot start the async runtime")?;
     let status = runtime.block_on(async {
         match &args.what {
             Some(ServersCommand::Show(show)) => desk.show(show, printer).await,
+            #[cfg(feature = "http")]
             Some(ServersCommand::Login(login)) => desk.login(login, printer).await,
+            #[cfg(feature = "http")]
             Some(ServersCommand::Logout(logout)) => desk.logout(logout, printer).await,
             None => desk.list(args.label.as_deref(), printer).await,
         }
@@ -98,7 +111,7 @@ struct Desk {
     starter: McpLauncher,
     library: Library,
     /// Installs the packages of servers.
-    preparer: Option<Preparer>,
+    installer: Installer,
     /// Whether `--yes` was given.
     yes: bool,
 }
@@ -122,7 +135,7 @@ struct ServerList {
 impl Desk {
     async fn list(&self, label: Option<&str>, printer: &mut Printer) -> Result<ExitStatus> {
         let set = match label {
-            Some(label) => vec![find(&self.config, label)?],
+            Some(label) => vec![server_of_label(&self.config, label)?],
             None => self.config.servers.value.0.iter().collect(),
         };
         let mut status = ExitStatus::Success;
@@ -157,7 +170,7 @@ impl Desk {
             let hint = "name both the server and the skill: `prowess servers show LABEL:NAME`";
             return Err(fault.hint(hint).into());
         };
-        let set = find(&self.config, label)?;
+        let set = server_of_label(&self.config, label)?;
         let shown = match self.connect(set, printer).await? {
             Ok(server) => {
                 let shown = self.read(&server, name, show).await;
@@ -234,7 +247,7 @@ impl Desk {
         set: &ServerSetting,
         printer: &mut Printer,
     ) -> Result<Result<McpServer, Box<Outcome>>> {
-        preparing::connect(&self.starter, set, self.preparer.as_ref(), self.yes, printer).await
+        connect(&self.starter, set, &self.installer, self.yes, printer).await
     }
 
     async fn visit(
@@ -262,8 +275,8 @@ impl Desk {
     ) -> Result<()> {
         let label = &set.description.name;
         let origin = printer.dim(&safe::line(&set.origin()));
-        let login = self.starter.login_state(set).map(|it| {
-            let said = format!("  (logged in at {})", safe::line(&it.issuer));
+        let login = self.login_state(set)["issuer"].as_str().map(|it| {
+            let said = format!("  (logged in at {})", safe::line(it));
             printer.dim(&said)
         });
         let login = login.unwrap_or_default();
@@ -308,6 +321,18 @@ impl Desk {
         Ok(())
     }
 
+    /// The login to a server as it is in JSON, if there is one.
+    #[cfg(feature = "http")]
+    fn login_state(&self, set: &ServerSetting) -> Json {
+        json!(self.starter.login_state(set))
+    }
+
+    /// No login: this build connects to no address.
+    #[cfg(not(feature = "http"))]
+    fn login_state(&self, _: &ServerSetting) -> Json {
+        Json::Null
+    }
+
     fn document(
         &self,
         set: &ServerSetting,
@@ -316,7 +341,7 @@ impl Desk {
         let mut document = json!({
             "label": set.description.name,
             "origin": set.origin(),
-            "login": self.starter.login_state(set),
+            "login": self.login_state(set),
         });
         match visited {
             Ok(ServerContents { tools, left_out, skills }) => {
@@ -365,34 +390,6 @@ impl Desk {
     fn collides(&self, skill: &RemoteSkill) -> bool {
         self.library.get(&skill.name).is_some()
     }
-}
-
-/// Returns the server of a label.
-pub(super) fn find<'c>(config: &'c Config, label: &str) -> Result<&'c ServerSetting, CliError> {
-    let servers = &config.servers.value.0;
-    let found = servers.iter().find(|it| it.description.name == label);
-    found.ok_or_else(|| {
-        let is_it = |it: &&IgnoredSetting| {
-            it.key == "servers" && it.entries.iter().any(|entry| entry == label)
-        };
-        if let Some(ignored) = config.ignored.iter().find(is_it) {
-            let IgnoredSetting { origin, reason, .. } = ignored;
-            let fault =
-                CliError::typed(format!("the server `{label}` ({origin}) is ignored: {reason}"));
-            return match host::user_places().user_file() {
-                Some(file) => {
-                    let file = file.display();
-                    fault.hint(format!("move `[servers.{label}]` to your own file (`{file}`)"))
-                }
-                None => fault,
-            };
-        }
-        let fault = CliError::typed(format!("there is no server `{label}`"));
-        match nearest(label, servers.iter().map(|it| &*it.description.name)) {
-            Some(near) => fault.hint(did_you_mean(near)),
-            None => fault.hint("`prowess servers` lists the configured servers"),
-        }
-    })
 }
 
 /// Returns the width of a column.

@@ -1,21 +1,28 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use prowess::{Library, Skill, did_you_mean, nearest};
+#[cfg(feature = "mcp")]
+use prowess::nearest;
+use prowess::{Library, Skill, did_you_mean};
+#[cfg(feature = "mcp")]
 use prowess_cli::settings::Config;
+#[cfg(feature = "mcp")]
+use prowess_mcp::config::ServerSetting;
 use prowess_runtime::{
-    Launcher, Outcome, OutcomeStatus, ServerSetting, SkillProvider, Toolbox, fresh_marker,
-    make_visible, strict_json, takes_parameters, unknown_parameters,
+    Launcher, Outcome, OutcomeStatus, SkillProvider, Toolbox, fresh_marker, make_visible,
+    strict_json, takes_parameters, unknown_parameters,
 };
 use serde_json::{Value, json};
 
 use super::{not_in_use, run::parameters, warn_about_fields};
+#[cfg(feature = "mcp")]
+use crate::connecting::{Installer, connect};
 use crate::{
     ExitStatus,
     arguments::Global,
     completion, context,
-    host::{self, LimitArgs},
-    input, preparing,
+    host::LimitArgs,
+    input,
     printer::Printer,
     readable::{is_text_and_structured, readable},
     toolbox::{self, Caller, Kit},
@@ -156,9 +163,11 @@ fn call(
         false => context::library_behind(global, printer)?,
     });
     let provider: Arc<dyn SkillProvider> = Arc::new(library.clone());
-    let preparer = host::preparer(&config, launcher.clone(), host::proxies()?);
-    let Kit { mut toolbox, authorizer, starter } =
+    #[cfg(feature = "mcp")]
+    let installer = Installer::new(&config, launcher.clone())?;
+    let kit =
         toolbox::toolbox(Caller::Person, &args.running, &provider, global, &[], launcher, printer)?;
+    let Kit { toolbox, authorizer, .. } = kit;
     if args.name.get(..6).is_some_and(|it| it.eq_ignore_ascii_case("skill_")) {
         let skill = library.for_tool(&args.name).or_else(|| disabled_skill(&library, &args.name));
         skill.iter().for_each(|it| warn_about_fields(&library, it, printer));
@@ -171,24 +180,33 @@ fn call(
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.context("cannot start the async runtime")?;
-    let mut server = None;
-    if toolbox.find(&args.name).is_none() && args.name.starts_with("mcp__") {
-        let Some(set) = server_of(&config, &args.name) else {
-            return Ok((no_server(&config, &args.name), false));
-        };
-        args.running.warn_about_servers(printer);
-        let yes = args.running.yes;
-        let connected = preparing::connect(&starter, set, preparer.as_ref(), yes, printer);
-        match runtime.block_on(connected)? {
-            Ok(started) => {
-                toolbox = started.tools().into_iter().fold(toolbox, Toolbox::with);
-                server = Some(started);
-            }
-            Err(outcome) => return Ok((*outcome, false)),
-        }
+    let is_of_server = toolbox.find(&args.name).is_none() && args.name.starts_with("mcp__");
+    #[cfg(not(feature = "mcp"))]
+    if is_of_server {
+        let why = crate::features::lacking("MCP", "mcp");
+        return Ok((Outcome::bad(OutcomeStatus::NotFound, why), false));
     }
+    #[cfg(feature = "mcp")]
+    let (toolbox, server) = match is_of_server {
+        true => {
+            let Some(set) = server_of(&config, &args.name) else {
+                return Ok((no_server(&config, &args.name), false));
+            };
+            args.running.warn_about_servers(printer);
+            let yes = args.running.yes;
+            let connected = connect(&kit.starter, set, &installer, yes, printer);
+            match runtime.block_on(connected)? {
+                Ok(server) => {
+                    (server.tools().into_iter().fold(toolbox, Toolbox::with), Some(server))
+                }
+                Err(outcome) => return Ok((*outcome, false)),
+            }
+        }
+        false => (toolbox, None),
+    };
     let outcome = runtime.block_on(async {
         let outcome = call_with_input(args, input, &toolbox, printer).await;
+        #[cfg(feature = "mcp")]
         if let Some(server) = server {
             server.stop().await;
         }
@@ -240,6 +258,7 @@ async fn call_with_input(
 }
 
 /// Returns the configured server whose tools have names like this one.
+#[cfg(feature = "mcp")]
 fn server_of<'c>(config: &'c Config, tool: &str) -> Option<&'c ServerSetting> {
     let is_its = |it: &&ServerSetting| {
         tool.strip_prefix("mcp__")
@@ -249,6 +268,7 @@ fn server_of<'c>(config: &'c Config, tool: &str) -> Option<&'c ServerSetting> {
     config.servers.value.0.iter().find(is_its)
 }
 
+#[cfg(feature = "mcp")]
 fn no_server(config: &Config, tool: &str) -> Outcome {
     let message = format!("there is no tool `{tool}`: no configured server provides it");
     let labels = config.servers.value.0.iter().map(|it| &*it.description.name);

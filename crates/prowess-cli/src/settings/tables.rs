@@ -7,8 +7,9 @@ use std::{
 };
 
 use prowess::{ContextWindow, Directory, Matching, Strategy, Thresholds};
+use prowess_mcp::config::ServerSetting;
 use prowess_runtime::{
-    AllowedToolsMode, Approvals, Decision, Policy, PrepareLimits, ServerSetting, UnlistedCommands,
+    AllowedToolsMode, Approvals, Decision, Policy, PrepareLimits, UnlistedCommands,
 };
 use prowess_sandbox::{RunLimits, SandboxLevel};
 

@@ -10,10 +10,8 @@ use std::{
 use prowess::{
     DEEPEST, Directory, PRESETS, Preset, Scope, Strategy, did_you_mean, name_hint, nearest, preset,
 };
-use prowess_runtime::{
-    AllowedToolsMode, Approvals, Decision, McpServerConfig, OauthSettings, ServerSetting,
-    Transport, UnlistedCommands,
-};
+use prowess_mcp::config::{McpServerConfig, OauthSettings, ServerSetting, Transport};
+use prowess_runtime::{AllowedToolsMode, Approvals, Decision, UnlistedCommands};
 use prowess_sandbox::SandboxLevel;
 use serde_json::{Value as Json, json};
 use toml_edit::{Item, Value as Toml};
@@ -881,8 +879,27 @@ fn entry<T: Value>(it: &T) -> String {
 }
 
 /// Returns whether a pattern of hosts matches public addresses only.
+#[cfg(feature = "http")]
 fn is_public(pattern: &str) -> bool {
     prowess_http::is_public_pattern(pattern)
+}
+
+/// Whether one pattern of hosts covers another.
+#[cfg(feature = "http")]
+fn covers_host(wide: &str, narrow: &str) -> bool {
+    prowess_http::pattern_covers(wide, narrow)
+}
+
+/// Without network no pattern is public: a project cannot add any.
+#[cfg(not(feature = "http"))]
+fn is_public(_: &str) -> bool {
+    false
+}
+
+/// Without network a pattern covers only itself.
+#[cfg(not(feature = "http"))]
+fn covers_host(wide: &str, narrow: &str) -> bool {
+    wide == narrow
 }
 
 /// Returns whether a list contains an entry.
@@ -903,7 +920,7 @@ fn covers(key: &str, wide: &Json, narrow: &Json) -> bool {
             is_inside(Path::new(narrow), &fs::canonicalize(wide).unwrap_or(wide.to_owned()))
         }
         (Some(wide), Some(narrow)) if ["policy.hosts", "policy.script_hosts"].contains(&key) => {
-            prowess_http::pattern_covers(wide, narrow)
+            covers_host(wide, narrow)
         }
         _ => wide == narrow,
     }

@@ -12,10 +12,10 @@ use prowess_agent::{
     Agent, EventKind, Middleware, ScriptedModel, Servers, Session, ToolLoop, Turn,
 };
 use prowess_cli::settings::{Config, Places};
+use prowess_mcp::{client::McpLauncher, config::ServerSetting};
 use prowess_runtime::{
-    ApproveAll, Approver, Authorizer, Decision, DenyAll, Launcher, McpLauncher, Outcome,
-    OutcomeStatus, Policy, PolicyRule, RunLimits, Sandbox, SandboxLevel, ServerSetting, Tool,
-    Toolbox,
+    ApproveAll, Approver, Authorizer, Decision, DenyAll, Launcher, Outcome, OutcomeStatus, Policy,
+    PolicyRule, RunLimits, Sandbox, SandboxLevel, Tool, Toolbox,
 };
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};

@@ -16,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prowess_mcp::{Http, HttpServer, ServeOptions, ServerState, SkillServer};
+use prowess_mcp::server::{Http, HttpServer, ServeOptions, ServerState, SkillServer};
 use prowess_runtime::{
     Action, Authorizer, Calls, DenyAll, Outcome, Policy, Tool, ToolFuture, Toolbox,
 };

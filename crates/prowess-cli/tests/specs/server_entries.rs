@@ -11,11 +11,14 @@ use std::{
 };
 
 use prowess_cli::settings::{Config, Places};
+use prowess_mcp::{
+    client::{McpLauncher, McpServer, ServerTimeouts},
+    config::ServerSetting,
+};
 use prowess_runtime::{
     ApprovalStore, ApproveAll, Approver, ApproverFuture, ApproverReply, AuditLog, Authorizer,
-    Decision, EnvironmentStore, InterpreterSearch, Launcher, McpLauncher, McpServer, Outcome,
-    OutcomeStatus, Policy, Question, RunLimits, Sandbox, SandboxLevel, ServerSetting,
-    ServerTimeouts,
+    Decision, EnvironmentStore, InterpreterSearch, Launcher, Outcome, OutcomeStatus, Policy,
+    Question, RunLimits, Sandbox, SandboxLevel,
 };
 use serde_json::{Value as Json, json};
 use tokio::runtime::Runtime;

@@ -20,11 +20,14 @@ use prowess_agent::{
     Agent, CallFuture, EventKind, Middleware, Next, NextCall, Request, ResponseFuture,
     ScriptedModel, Servers, Session, ToolLoop, Turn,
 };
+use prowess_mcp::{
+    client::{McpLauncher, McpServer, ServerTimeouts},
+    config::{SkillServers, Transport},
+};
 use prowess_runtime::{
     Active, AllowedToolsMode, ApproveAll, Approver, ApproverFuture, ApproverReply, Authorizer,
-    Decision, DenyAll, Launcher, McpLauncher, McpServer, Outcome, OutcomeStatus, Policy,
-    PolicyRule, Question, RunLimits, Sandbox, SandboxLevel, ServerTimeouts, SkillProvider,
-    SkillServers, Toolbox, Transport, UseSkill,
+    Decision, DenyAll, Launcher, Outcome, OutcomeStatus, Policy, PolicyRule, Question, RunLimits,
+    Sandbox, SandboxLevel, SkillProvider, Toolbox, UseSkill,
 };
 use prowess_sandbox::FeatureCheck;
 use serde_json::{Value as Json, json};

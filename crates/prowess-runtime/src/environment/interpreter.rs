@@ -118,10 +118,7 @@ impl InterpreterSearch {
     /// Finds a program by its name, with all paths that it has to read: an interpreter like
     /// [`find`](Self::find), any other on `PATH`. `None` if that is the system's own, or there is
     /// none.
-    pub(crate) fn program(
-        &self,
-        name: &str,
-    ) -> Result<Option<InstalledInterpreter>, InterpreterError> {
+    pub fn program(&self, name: &str) -> Result<Option<InstalledInterpreter>, InterpreterError> {
         let found = self.find(name)?;
         if found.is_some() && self.is_interpreter(name) {
             return Ok(found);
@@ -133,7 +130,7 @@ impl InterpreterSearch {
 
     /// Returns the program at a path, with all paths that it has to read: the interpreter in its
     /// shebang, and the virtual environment or the `node_modules` that it belongs to.
-    pub(crate) fn program_at(&self, path: &Path) -> Option<InstalledInterpreter> {
+    pub fn program_at(&self, path: &Path) -> Option<InstalledInterpreter> {
         let name = path.file_name()?.to_str()?;
         if !is_executable(path) {
             return None;

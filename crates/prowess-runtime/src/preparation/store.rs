@@ -17,6 +17,7 @@ use std::{
 use prowess::Skill;
 use prowess_sandbox::{Root, Work, remove_folder};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{
     installer::PackageManager,
@@ -27,7 +28,7 @@ use crate::{
     audit_log::AuditLog,
     digest::digest,
     environment::{Ecosystem, InterpreterSearch, PackageDeclaration, detect_in},
-    script::{Script, ScriptError, files},
+    script::{Script, ScriptError, skill_files},
     state_directory::{NO_WAIT, is_own},
     timestamp::timestamp,
 };
@@ -135,6 +136,8 @@ pub struct SkillRecipes {
     pub errors: Vec<RecipeError>,
 }
 
+/// The most bytes that are read of a `package.json`.
+const MAX_DOCUMENT: u64 = 4 * 1024 * 1024;
 pub(super) const TREE: &str = "tree";
 pub(super) const ARTIFACTS: &str = "artifacts";
 pub(super) const LOCK: &str = "lock";
@@ -160,7 +163,7 @@ impl EnvironmentStore {
 
     /// Returns the first of these directories, with links resolved, that contains the store or is
     /// inside it: write access to it would allow changing the packages that others run.
-    pub(crate) fn reached_by<'p>(&self, writes: &'p [PathBuf]) -> Option<&'p PathBuf> {
+    pub fn reached_by<'p>(&self, writes: &'p [PathBuf]) -> Option<&'p PathBuf> {
         let real = |it: &Path| fs::canonicalize(it).unwrap_or_else(|_| it.to_owned());
         let root = real(&self.root);
         writes.iter().find(|it| {
@@ -437,7 +440,7 @@ fn base(program: &OsStr) -> &str {
 impl SkillRecipes {
     /// Reads the recipes of a skill's environments from its files as they are now.
     pub fn of(skill: &Skill, search: &InterpreterSearch) -> Result<Self, ScriptError> {
-        let files = files(skill)?;
+        let files = skill_files(skill)?;
         let needs = detect_in(&skill.manifest, &files);
         let mut all = Self { recipes: Vec::new(), errors: Vec::new() };
         for (at, environment) in needs.environments.iter().enumerate() {
@@ -465,6 +468,30 @@ impl PreparedEnvironment {
     pub fn program(&self, name: &str) -> Option<PathBuf> {
         let is_name = !name.is_empty() && !name.contains('/') && name != "..";
         Some(self.bin().join(name)).filter(|it| is_name && it.is_file())
+    }
+
+    /// The program that a package of npm brings: its only one, or that of its name. Says why not, if there is none.
+    pub fn program_of_package(&self, package: &str) -> Result<String, String> {
+        let at = package.rfind('@').filter(|it| *it > 0);
+        let name = at.map_or(package, |it| &package[..it]);
+        let unscoped = name.rsplit('/').next().unwrap_or(name);
+        let document = self.tree.join("node_modules").join(name).join("package.json");
+        let document = read(&document, MAX_DOCUMENT).ok();
+        let document = document.and_then(|it| serde_json::from_str(&it).ok());
+        let programs = match document.unwrap_or(Value::Null).get_mut("bin").map(Value::take) {
+            Some(Value::String(_)) => vec![unscoped.to_owned()],
+            Some(Value::Object(programs)) => programs.into_iter().map(|it| it.0).collect(),
+            _ => Vec::new(),
+        };
+        match &programs[..] {
+            [only] => Ok(only.clone()),
+            all if all.iter().any(|it| it == unscoped) => Ok(unscoped.to_owned()),
+            [] => Err(format!("`{package}` brings no program")),
+            all => Err(format!(
+                "`{package}` brings several programs: name one of `{}`",
+                all.join("`, `")
+            )),
+        }
     }
 }
 
@@ -495,7 +522,7 @@ impl EnvironmentRecord {
 }
 
 /// Reads a regular file of at most `most` bytes.
-pub(crate) fn read(path: &Path, most: u64) -> io::Result<String> {
+pub(super) fn read(path: &Path, most: u64) -> io::Result<String> {
     use std::io::Read as _;
     let file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(path)?;
     if !file.metadata()?.is_file() {

@@ -916,7 +916,12 @@ pub static CLIENTS: &[Client] = &[
         }),
         ..PLAIN
     },
-    simple_client("kode", "Kode", &[at(".kode/skills"), at("~/.kode/skills")], &[".kode", "~/.kode"]),
+    simple_client(
+        "kode",
+        "Kode",
+        &[at(".kode/skills"), at("~/.kode/skills")],
+        &[".kode", "~/.kode"],
+    ),
     simple_client(
         "lingma",
         "Lingma",
@@ -981,7 +986,12 @@ pub static CLIENTS: &[Client] = &[
         protected: &[".trae"],
         ..PLAIN
     },
-    simple_client("zcode", "ZCode", &[at(".zcode/skills"), at("~/.zcode/skills")], &[".zcode", "~/.zcode"]),
+    simple_client(
+        "zcode",
+        "ZCode",
+        &[at(".zcode/skills"), at("~/.zcode/skills")],
+        &[".zcode", "~/.zcode"],
+    ),
     simple_client(
         "zencoder",
         "Zencoder",

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::Result;
-use prowess_mcp::{Http, HttpServer, ServeError, SkillServer, serve_stdio};
+use prowess_mcp::server::{Http, HttpServer, ServeError, SkillServer, serve_stdio};
 use prowess_runtime::hex;
 use rustix::{
     process::{Resource, Rlimit, getrlimit, setrlimit},

@@ -9,16 +9,18 @@ use std::{
 };
 
 use anyhow::Result;
-use prowess_runtime::{LoginPrompt, LoginRequest, Outcome};
+use prowess_mcp::client::{LoginPrompt, LoginRequest};
+use prowess_runtime::Outcome;
 use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::{Desk, find};
+use super::Desk;
 use crate::{
     ExitStatus, completion,
     host::LimitArgs,
     printer::{self, Printer},
     safe,
+    server_label::server_of_label,
 };
 
 /// Log in to a server by OAuth, in a browser or with a code
@@ -73,7 +75,7 @@ impl Logout {
 
 impl Desk {
     pub(super) async fn login(&self, args: &Login, printer: &mut Printer) -> Result<ExitStatus> {
-        let set = find(&self.config, &args.label)?;
+        let set = server_of_label(&self.config, &args.label)?;
         let label = &set.description.name;
         // Standard input is left to other questions until something is to be pasted.
         let (start, lines) = read_pasted_lines();
@@ -103,7 +105,7 @@ impl Desk {
     }
 
     pub(super) async fn logout(&self, args: &Logout, printer: &mut Printer) -> Result<ExitStatus> {
-        let set = find(&self.config, &args.label)?;
+        let set = server_of_label(&self.config, &args.label)?;
         let label = &set.description.name;
         let is_removed = match self.starter.logout(set).await {
             Ok(is_removed) => is_removed,

@@ -1,7 +1,7 @@
 //! Redacts secrets in settings.
 
 use prowess::SettingsFormat;
-use prowess_agent::mask;
+use prowess_runtime::mask;
 
 use crate::secret_name;
 

@@ -1,0 +1,88 @@
+//! Connects to the servers of the settings, and installs their packages where that is approved ahead.
+
+use anyhow::Result;
+use prowess_cli::settings::Config;
+#[cfg(feature = "http")]
+use prowess_mcp::config::Transport;
+use prowess_mcp::{
+    client::{McpLauncher, McpServer},
+    config::ServerSetting,
+};
+use prowess_runtime::{Launcher, Outcome};
+#[cfg(feature = "http")]
+use prowess_runtime::{Preparer, Recipe};
+
+use crate::printer::Printer;
+#[cfg(feature = "http")]
+use crate::{
+    host,
+    preparing::{PrepareChoice, PrepareResult, prepare, summary},
+};
+
+/// Installs the packages of servers. Without network, nothing is installed.
+pub(crate) struct Installer {
+    #[cfg(feature = "http")]
+    preparer: Option<Preparer>,
+}
+
+impl Installer {
+    /// Makes an installer from the settings.
+    #[cfg(feature = "http")]
+    pub(crate) fn new(config: &Config, launcher: Launcher) -> Result<Self> {
+        Ok(Self { preparer: host::preparer(config, launcher, host::proxies()?) })
+    }
+
+    /// Makes one that installs nothing.
+    #[cfg(not(feature = "http"))]
+    pub(crate) fn new(_: &Config, _: Launcher) -> Result<Self> {
+        Ok(Self {})
+    }
+
+    /// Installs what a server lacks; says whether there is something new.
+    #[cfg(feature = "http")]
+    async fn install(&self, set: &ServerSetting, printer: &mut Printer) -> Result<bool> {
+        let lacking = self.preparer.as_ref().and_then(|it| Some((it, lacking(it, set)?)));
+        let Some((preparer, recipe)) = lacking else { return Ok(false) };
+        let choice = PrepareChoice { yes: true, is_server: true, ..PrepareChoice::default() };
+        let name = &set.description.name;
+        match prepare(preparer, &recipe, name, None, choice, printer).await? {
+            PrepareResult::Done(environment) => {
+                printer.note(&summary(name, &environment.record));
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    #[cfg(not(feature = "http"))]
+    async fn install(&self, _: &ServerSetting, _: &mut Printer) -> Result<bool> {
+        Ok(false)
+    }
+}
+
+/// Starts a server that is set. With `yes`, its packages are installed if they are not there.
+pub(crate) async fn connect(
+    starter: &McpLauncher,
+    set: &ServerSetting,
+    installer: &Installer,
+    yes: bool,
+    printer: &mut Printer,
+) -> Result<Result<McpServer, Box<Outcome>>> {
+    let outcome = match starter.connect(set).await {
+        Err(outcome) if yes => outcome,
+        connected => return Ok(connected),
+    };
+    match installer.install(set, printer).await? {
+        true => Ok(starter.connect(set).await),
+        false => Ok(Err(outcome)),
+    }
+}
+
+/// The packages that a server fetches, unless they are installed.
+#[cfg(feature = "http")]
+fn lacking(preparer: &Preparer, set: &ServerSetting) -> Option<Recipe> {
+    let Transport::Program(program) = &set.description.transport else { return None };
+    let command = program.packages()?.ok()?;
+    let recipe = command.recipe(&preparer.search).ok()?;
+    matches!(preparer.store.find(&recipe), Ok(None)).then_some(recipe)
+}

@@ -1,0 +1,24 @@
+//! The parts of this program that a build can leave out.
+
+/// The commands that need a feature: whether it is there, its name, and what it supports.
+const COMMANDS: &[(&str, bool, &str, &str)] = &[
+    ("ask", cfg!(feature = "agent"), "agent", "model"),
+    ("chat", cfg!(feature = "agent"), "agent", "model"),
+    ("sessions", cfg!(feature = "agent"), "agent", "model"),
+    ("trace", cfg!(feature = "agent"), "agent", "model"),
+    ("mcp", cfg!(feature = "mcp"), "mcp", "MCP"),
+    ("serve", cfg!(feature = "mcp"), "mcp", "MCP"),
+    ("servers", cfg!(feature = "mcp"), "mcp", "MCP"),
+    ("prepare", cfg!(feature = "http"), "http", "network"),
+];
+
+/// Says why a command is not there, if this build leaves it out.
+pub(crate) fn missing(command: &str) -> Option<String> {
+    let (.., feature, what) = COMMANDS.iter().find(|it| it.0 == command && !it.1)?;
+    Some(lacking(what, feature))
+}
+
+/// Says that a feature was left out.
+pub(crate) fn lacking(what: &str, feature: &str) -> String {
+    format!("this build has no {what} support (feature `{feature}`)")
+}

@@ -1,0 +1,75 @@
+//! The secrets that the program knows: keys of models, and what variables and settings have.
+
+use std::{env, path::Path};
+
+#[cfg(feature = "agent")]
+use prowess_agent::ModelProvider;
+#[cfg(feature = "http")]
+use prowess_cli::settings::Config;
+#[cfg(feature = "http")]
+use prowess_runtime::{KnownSecret, is_secret_value, percent_decoded};
+
+use crate::key_file::key_of_file;
+
+/// The shortest text that is taken for a key where it stands in something else.
+const SHORTEST_KEY: usize = 8;
+
+/// The keys that are known: those of the environment, and that of a file. What is so short that it may
+/// be anything is none.
+pub(crate) fn keys(file: Option<&Path>) -> Vec<String> {
+    let variables = key_variables().into_iter().filter_map(|it| variable(&it));
+    let of_file = file.and_then(|it| key_of_file(it).ok());
+    let keys = variables.chain(of_file).map(|it| it.trim().to_owned());
+    keys.filter(|it| it.len() >= SHORTEST_KEY).collect()
+}
+
+/// The variables that have keys of models.
+#[cfg(feature = "agent")]
+fn key_variables() -> Vec<String> {
+    let rows = ModelProvider::ALL.into_iter().map(ModelProvider::row);
+    rows.flat_map(|it| it.key_variables).map(|it| (*it).to_owned()).collect()
+}
+
+/// The variables that have keys: this build does not know the providers of models.
+#[cfg(not(feature = "agent"))]
+fn key_variables() -> Vec<String> {
+    let names = env::vars_os().filter_map(|it| it.0.into_string().ok());
+    names.filter(|it| it.ends_with("_API_KEY")).collect()
+}
+
+/// A variable of the environment; an empty one is none.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|it| !it.trim().is_empty())
+}
+
+/// What is in a variable of such a name is a secret.
+#[cfg(feature = "http")]
+const SECRET_NAMES: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIALS"];
+
+/// The secrets that nothing sends to a server: what variables hold that are called so, these files of keys,
+/// and the password of the database.
+#[cfg(feature = "http")]
+pub(crate) fn known_secrets<'f>(
+    config: &Config,
+    files: impl Iterator<Item = &'f Path>,
+) -> Vec<KnownSecret> {
+    let is_secret = |name: &str| {
+        let name = name.to_ascii_uppercase();
+        SECRET_NAMES.iter().any(|it| name.ends_with(it))
+    };
+    let variables = env::vars_os().filter_map(|(name, value)| {
+        let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
+        is_secret(&name).then_some((name, value))
+    });
+    let files = files.filter_map(|it| Some((it.display().to_string(), key_of_file(it).ok()?)));
+    let address = config.sql.url.value.as_ref();
+    let password = address.and_then(|it| {
+        let (_, behind) = it.as_str().split_once("://")?;
+        let (user, _) = behind.rsplit_once('@')?;
+        Some(("sql.url".to_owned(), percent_decoded(user.split_once(':')?.1).ok()?))
+    });
+    let all = variables.chain(files).chain(password);
+    let secrets = all.map(|(name, value)| KnownSecret { name, value: value.trim().to_owned() });
+    // A file that a variable names is no secret itself.
+    secrets.filter(|it| is_secret_value(&it.value) && !it.value.starts_with('/')).collect()
+}

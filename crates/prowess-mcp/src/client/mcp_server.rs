@@ -1,0 +1,195 @@
+//! A server that runs: its tools and skills, and its end.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering};
+
+use prowess_runtime::{
+    AuditEntry, Authorizer, Outcome, OutcomeStatus, RemoteSkill, RemoteSkills, Tool, WriteWatch,
+};
+use prowess_sandbox::RunningProgram;
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::{
+    connection::{Connection, ToolDescription},
+    ending::explained,
+    launcher::ServerTimeouts,
+    server_skills::ServerSkills,
+    source::Source,
+    tool,
+};
+
+/// A server that runs. Soon after this is dropped nobody of it is alive, and one behind an address has
+/// been told.
+#[derive(Debug)]
+pub struct McpServer {
+    pub(super) source: Source,
+    pub(super) connection: Connection,
+    /// Its program, if it is one of ours.
+    pub(super) running: Option<RunningProgram>,
+    /// What it could write that others act on, if it can write at all.
+    pub(super) watch: Option<WriteWatch>,
+    pub(super) patience: ServerTimeouts,
+    pub(super) offer: Mutex<Offer>,
+}
+
+/// What a server has.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Offer {
+    tools: Vec<Arc<dyn Tool>>,
+    left_out: Vec<String>,
+}
+
+/// How many tools of a server are taken.
+pub(super) const TOOLS: usize = 128;
+
+impl McpServer {
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.source.server
+    }
+
+    /// The skill that brought it; nothing if somebody has set it.
+    pub fn skill(&self) -> Option<&str> {
+        self.source.skill.as_deref()
+    }
+
+    /// Whether it offers skills. One that a skill brought is not asked for more.
+    pub fn offers_skills(&self) -> bool {
+        self.skill().is_none() && self.connection.offers_skills()
+    }
+
+    /// The skills that it offers now. Nothing of them is read.
+    pub async fn skills(&self) -> Result<RemoteSkills, Box<Outcome>> {
+        match self.offers_skills() {
+            true => self.source.skills().await,
+            false => Ok(RemoteSkills::default()),
+        }
+    }
+
+    /// Whether it has said since it was last asked that its skills are others now.
+    pub fn has_other_skills(&self) -> bool {
+        self.offers_skills() && self.connection.has_other_skills()
+    }
+
+    /// A skill by its URI, also one that is not listed.
+    pub async fn skill_at(&self, uri: &str) -> Result<RemoteSkill, Box<Outcome>> {
+        self.source.skill(uri).await
+    }
+
+    /// The `SKILL.md` of a skill, if it is what was listed, down to every field. Nobody is asked.
+    pub async fn document(&self, skill: &RemoteSkill) -> Result<String, Box<Outcome>> {
+        self.source.document(skill).await
+    }
+
+    /// A file of a skill by its path, if it is what was listed. Nobody is asked.
+    pub async fn file(&self, skill: &RemoteSkill, path: &str) -> Result<Vec<u8>, Box<Outcome>> {
+        self.source.file(skill, path).await
+    }
+
+    /// The tool by which a model takes up these skills, as far as a model may.
+    pub fn skill_tool(&self, skills: RemoteSkills) -> Arc<ServerSkills> {
+        Arc::new(ServerSkills::new(self.source.clone(), skills))
+    }
+
+    /// Its tools.
+    pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        self.offer().tools.clone()
+    }
+
+    /// What of its tools was left out, and why.
+    pub fn left_out(&self) -> Vec<String> {
+        self.offer().left_out.clone()
+    }
+
+    /// Whether it can still be asked.
+    pub fn is_alive(&self) -> bool {
+        !self.running.as_ref().is_some_and(RunningProgram::is_over) && !self.connection.is_closed()
+    }
+
+    /// Why it cannot be asked any more.
+    pub async fn fault(&self) -> Outcome {
+        explained(self.name(), self.connection.failure(), self.source.process.as_ref()).await
+    }
+
+    /// Asks for its tools again, if it has said that there are others; says whether there are.
+    pub async fn refresh(&self) -> bool {
+        if !self.connection.has_news() {
+            return false;
+        }
+        let Ok(Ok(listed)) = timeout(self.patience.start, self.connection.tools(TOOLS)).await
+        else {
+            return false;
+        };
+        *self.offer() = Offer::of(&self.source, listed);
+        true
+    }
+
+    /// Whether it can write files of its user.
+    pub fn can_write(&self) -> bool {
+        self.watch.is_some()
+    }
+
+    /// Says which files that others act on have changed where it can write, if one of its tools was called since this was
+    /// asked last. Each change is told once, and logged.
+    pub async fn changes(&self) -> Option<String> {
+        let Source { server, authorizer, prefix, was_called, .. } = &self.source;
+        let watch = self.watch.as_ref().filter(|_| was_called.swap(false, Ordering::Relaxed));
+        changes(watch, server, authorizer, prefix).await
+    }
+
+    /// Ends it: it is told so, and killed when it does not listen. Says how it ended. Which files that others act on have
+    /// changed is then among the [warnings](prowess_runtime::Authorizer::take_warnings).
+    pub async fn stop(self) -> Outcome {
+        let Self { source, connection, running, watch, patience, .. } = self;
+        let closed = timeout(patience.stop, connection.close()).await;
+        match running {
+            Some(running) => {
+                let ended = running.stop(patience.stop).await;
+                let Source { server, authorizer, prefix, .. } = &source;
+                if let Some(said) = changes(watch.as_ref(), server, authorizer, prefix).await {
+                    authorizer.warn(said);
+                }
+                ended.into()
+            }
+            None if closed.is_ok() => Outcome::ok(Value::Null),
+            None => Outcome::bad(OutcomeStatus::TimedOut, "it did not confirm the end"),
+        }
+    }
+
+    fn offer(&self) -> MutexGuard<'_, Offer> {
+        self.offer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Offer {
+    pub(super) fn of(source: &Source, (listed, has_more): (Vec<ToolDescription>, bool)) -> Self {
+        let count = listed.len();
+        let (tools, mut left_out) = tool::tools(source, listed);
+        if has_more && count == TOOLS {
+            left_out.push(format!("of its tools the first {TOOLS} are taken"));
+        } else if has_more {
+            left_out.push(format!("its list of tools does not end; the first {count} were taken"));
+        }
+        let tools = tools.into_iter().map(|it| Arc::new(it) as Arc<dyn Tool>).collect();
+        Self { tools, left_out }
+    }
+}
+
+/// Which files that others act on have changed where a server can write; that is logged.
+pub(super) async fn changes(
+    watch: Option<&WriteWatch>,
+    server: &str,
+    authorizer: &Authorizer,
+    prefix: &str,
+) -> Option<String> {
+    let said = watch?.report(server).await?;
+    let (decision, by) = ("ran", "server");
+    authorizer.audit.record(&AuditEntry {
+        tool: prefix,
+        what: &said,
+        decision,
+        by,
+        ..AuditEntry::default()
+    });
+    Some(said)
+}

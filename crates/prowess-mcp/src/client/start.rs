@@ -1,0 +1,310 @@
+//! Starts a server, or connects to it: once the authorizer allows it, in the sandbox or over HTTP.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+};
+
+use prowess::{Definition, Manifest, Skill, Type};
+use prowess_runtime::{
+    Action, ActionRequest, Outcome, OutcomeStatus, SkillFile, SkillFolder, SkillRecord, WriteWatch,
+    skill_files,
+};
+use prowess_sandbox::{Job, RunningProgram};
+use tokio::{task::spawn_blocking, time::timeout};
+
+#[cfg(not(feature = "http"))]
+use super::refusal::refused;
+use super::{
+    cause::Circumstances,
+    connection::{Connection, Line},
+    ending::{Process, explained},
+    failure::Failure,
+    launcher::McpLauncher,
+    mcp_server::{McpServer, Offer, TOOLS, changes},
+    name,
+    source::Source,
+};
+#[cfg(feature = "http")]
+use super::{expand::PlaceholderValues, refusal::unknown, remote::Remote};
+use crate::config::{McpServerConfig, ServerAddress, ServerSetting, SkillServers, Transport};
+
+/// A program that was started for a server.
+struct ServerProcess {
+    running: RunningProgram,
+    process: Process,
+    watch: Option<WriteWatch>,
+}
+
+/// Who wants a server: a skill, or a file of a project; else a person.
+struct By {
+    skill: Option<String>,
+    file: Option<PathBuf>,
+}
+
+impl McpLauncher {
+    /// The servers that a skill describes.
+    pub async fn described(&self, skill: &Skill) -> SkillServers {
+        let skill = skill.clone();
+        spawn_blocking(move || SkillServers::by(&skill)).await.unwrap_or_default()
+    }
+
+    /// Starts a server of a skill, once the gate lets it pass. Among the tools it goes by `name`, so that
+    /// servers of two skills can be told from each other.
+    pub async fn start(
+        &self,
+        skill: &Skill,
+        description: &McpServerConfig,
+        name: &str,
+        active: &[Manifest],
+    ) -> Result<McpServer, Box<Outcome>> {
+        let prefix = name::server(name);
+        let server = &description.name;
+        // What is read now is what runs, whatever lies there by then.
+        let files = files(skill).await?;
+        // Nobody is asked about what cannot be.
+        let url = match &description.transport {
+            Transport::Program(program) => {
+                let (own, description) = (self.clone(), description.clone());
+                let (program, files) = (program.clone(), files.clone());
+                blocking(move || own.job(&description, &program, &files)).await?;
+                None
+            }
+            Transport::Http(address) => {
+                self.line(description, address, false)?;
+                Some(address.url.clone())
+            }
+        };
+        let entry = Box::new(entry(skill, description, files.clone()));
+        let action = Action::Start { entry, server: server.clone(), url };
+        self.authorizer
+            .authorize(&ActionRequest { tool: &prefix, action: &action, active, given: None })
+            .await?;
+        let entry = format!("the entry of `{server}` in the skill");
+        let (started, line) = match &description.transport {
+            Transport::Program(program) => {
+                let (own, description, program) =
+                    (self.clone(), description.clone(), program.clone());
+                let job = move || own.watched(own.job(&description, &program, &files)?);
+                self.launch(blocking(job).await?, entry, None, None)?
+            }
+            Transport::Http(address) => (None, self.line(description, address, false)?),
+        };
+        let by = By { skill: Some(skill.manifest.name.to_string()), file: None };
+        self.begin(description, prefix, by, started, line).await
+    }
+
+    /// Asks the gate about a server that a file of a project sets, and gives that file.
+    pub(super) async fn authorize(
+        &self,
+        set: &ServerSetting,
+    ) -> Result<Option<PathBuf>, Box<Outcome>> {
+        let ServerSetting { description, .. } = set;
+        let prefix = name::server(&description.name);
+        let file = (!set.is_trusted).then(|| set.file()).flatten();
+        // Nobody is asked about what cannot be.
+        let url = match &description.transport {
+            Transport::Program(program) if file.is_some() => {
+                let (own, set, program) = (self.clone(), set.clone(), program.clone());
+                blocking(move || own.job_set(&set, &program)).await?;
+                None
+            }
+            Transport::Program(_) => None,
+            Transport::Http(address) => {
+                self.line(description, address, true)?;
+                Some(address.url.clone())
+            }
+        };
+        if let Some(file) = &file {
+            let (server, line) = (description.name.clone(), description.line());
+            let action = Action::Connect { server, line, file: file.clone(), url };
+            self.authorizer
+                .authorize(&ActionRequest {
+                    tool: &prefix,
+                    action: &action,
+                    active: &[],
+                    given: None,
+                })
+                .await?;
+        }
+        Ok(file)
+    }
+
+    /// Starts a server that somebody has set, or connects to it. The gate is asked about one that a
+    /// file of a project sets.
+    pub async fn connect(&self, set: &ServerSetting) -> Result<McpServer, Box<Outcome>> {
+        let ServerSetting { description, .. } = set;
+        let prefix = name::server(&description.name);
+        let file = self.authorize(set).await?;
+        let (started, line) = match &description.transport {
+            Transport::Program(program) => {
+                let source = set.file();
+                let (own, set, program) = (self.clone(), set.clone(), program.clone());
+                let job = move || own.watched(own.job_set(&set, &program)?);
+                let job = blocking(job).await?;
+                let project = file.as_deref().and_then(Path::parent);
+                let project = project.map(|it| (it.to_owned(), self.elsewhere(description)));
+                let entry = format!("`[servers.{}]`", description.name);
+                self.launch(job, entry, source, project)?
+            }
+            Transport::Http(address) => (None, self.line(description, address, true)?),
+        };
+        self.begin(description, prefix, By { skill: None, file }, started, line).await
+    }
+
+    /// A job with what tells of the files that others act on, as they are before it starts.
+    fn watched(&self, job: Job) -> Result<(Job, Option<WriteWatch>), Box<Outcome>> {
+        let watch = WriteWatch::new(&job.writes, self.history.clone());
+        Ok((job, watch))
+    }
+
+    /// Starts the program of a server; `entry` says in words where the keys are that give it more, and
+    /// `project` which directory they cannot lead out of, with what to do instead.
+    fn launch(
+        &self,
+        (job, watch): (Job, Option<WriteWatch>),
+        entry: String,
+        file: Option<PathBuf>,
+        project: Option<(PathBuf, String)>,
+    ) -> Result<(Option<ServerProcess>, Line), Box<Outcome>> {
+        let home = self.interpreters.home.as_deref();
+        let settings = self.settings_file.as_deref();
+        let given =
+            Circumstances::of(&job, entry, project, &self.authorizer.policy, home, settings);
+        let given = Arc::new(given.in_file(file));
+        let (running, stream) = self.sandbox.start(job).map_err(Outcome::from)?;
+        let process = Process { ending: running.ending(), given };
+        Ok((Some(ServerProcess { running, process, watch }), Line::Stream(stream)))
+    }
+
+    /// Speaks with a server for the first time.
+    async fn begin(
+        &self,
+        description: &McpServerConfig,
+        prefix: String,
+        by: By,
+        started: Option<ServerProcess>,
+        line: Line,
+    ) -> Result<McpServer, Box<Outcome>> {
+        let server = &description.name;
+        let watch = started.as_ref().and_then(|it| it.watch.clone());
+        let (running, process) = started.map(|it| (it.running, it.process)).unzip();
+        let begun = async {
+            let connection = Connection::connect(line, self.patience.discovery).await?;
+            let listed = connection.tools(TOOLS).await?;
+            Ok::<_, Failure>((connection, listed))
+        };
+        let (connection, listed) = match timeout(self.patience.start, begun).await {
+            Ok(Ok(begun)) => begun,
+            failed => {
+                let outcome = match failed {
+                    Ok(Err(failure)) => explained(server, failure, process.as_ref()).await,
+                    _ => {
+                        let seconds = self.patience.start.as_secs_f64();
+                        let message =
+                            format!("the server `{server}` was not ready after {seconds} s");
+                        Outcome::bad(OutcomeStatus::TimedOut, message)
+                    }
+                };
+                // What it has printed is known once it has ended.
+                let outcome = match (running, process, &outcome.stderr) {
+                    (Some(running), Some(process), None) => {
+                        let ended = running.stop(self.patience.stop).await;
+                        let Outcome { stderr, network, denied, .. } = ended.into();
+                        process.given.explain(Outcome { stderr, network, denied, ..outcome })
+                    }
+                    _ => outcome,
+                };
+                if let Some(said) = changes(watch.as_ref(), server, &self.authorizer, &prefix).await
+                {
+                    self.authorizer.warn(said);
+                }
+                return Err(Box::new(outcome));
+            }
+        };
+        let source = Source {
+            server: server.clone(),
+            prefix,
+            skill: by.skill,
+            set_by: by.file.map(|it| it.to_string_lossy().into_owned()),
+            caller: connection.caller(),
+            authorizer: self.authorizer.clone(),
+            process,
+            patience: self.patience.call,
+            was_called: Arc::default(),
+        };
+        let offer = Mutex::new(Offer::of(&source, listed));
+        Ok(McpServer { source, connection, running, watch, patience: self.patience, offer })
+    }
+
+    /// The way to a server behind an address, as far as it may be gone.
+    #[cfg(feature = "http")]
+    fn line(
+        &self,
+        description: &McpServerConfig,
+        address: &ServerAddress,
+        is_set: bool,
+    ) -> Result<Line, Box<Outcome>> {
+        let mut remote = self.remote(description, address)?;
+        if is_set {
+            // Whoever set it may have logged in. Where no token may be sent, none is.
+            remote.bearer = self.bearer(description, address, &remote).ok().map(Arc::new);
+        }
+        Ok(Line::Remote(Box::new(remote)))
+    }
+
+    #[cfg(feature = "http")]
+    pub(super) fn remote(
+        &self,
+        description: &McpServerConfig,
+        address: &ServerAddress,
+    ) -> Result<Remote, Box<Outcome>> {
+        let known = PlaceholderValues { folder: None, variables: &self.environment };
+        let expand = |text: &String| known.expand(text).map_err(|name| unknown(description, &name));
+        let headers = address.headers.iter().map(|(name, it)| Ok((name.clone(), expand(it)?)));
+        let headers = headers.collect::<Result<_, Box<Outcome>>>()?;
+        let hosts = self
+            .authorizer
+            .policy
+            .request_hosts()
+            .map_err(|error| Outcome::error(OutcomeStatus::Invalid, &error))?;
+        let remote = Remote::new(hosts, self.patience.start, expand(&address.url)?, headers);
+        remote.map_err(|it| it.outcome(&description.name).into())
+    }
+
+    #[cfg(not(feature = "http"))]
+    fn line(
+        &self,
+        description: &McpServerConfig,
+        _: &ServerAddress,
+        _: bool,
+    ) -> Result<Line, Box<Outcome>> {
+        Err(refused(description, "nothing is asked over HTTP by this program"))
+    }
+}
+
+/// What has to be approved: the command line, and every file of the skill as it was read.
+fn entry(skill: &Skill, description: &McpServerConfig, files: Vec<SkillFile>) -> SkillRecord {
+    SkillRecord {
+        manifest: Manifest { kind: Type::Script, ..skill.manifest.clone() },
+        definition: Definition::Script { script: description.line() },
+        parameters: None,
+        folder: skill.absolute_folder().map(|it| SkillFolder::from(it).with_files(files)),
+    }
+}
+
+/// Does what looks at many files.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Box<Outcome>> + Send + 'static,
+) -> Result<T, Box<Outcome>> {
+    match spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => Err(Box::new(Outcome::error(OutcomeStatus::Failed, &error))),
+    }
+}
+
+async fn files(skill: &Skill) -> Result<Vec<SkillFile>, Box<Outcome>> {
+    let skill = skill.clone();
+    let files = move || skill_files(&skill).map_err(|error| Box::new(Outcome::from(&error)));
+    blocking(files).await
+}

@@ -1,0 +1,72 @@
+//! Completion of arguments and paths as a user types.
+
+use prowess::{Library, Skill, is_plain_name, spec::SKILL_FILE};
+use rmcp::{
+    ErrorData,
+    model::{CompleteRequestParams, CompleteResult, CompletionInfo, Reference},
+};
+
+use crate::server::{prompts, publishable::listed, resources::TEMPLATE, server_state::ServerState};
+
+/// Completes the argument of a prompt, or the path in the URI of a skill.
+pub(crate) fn complete(
+    served: &ServerState,
+    request: CompleteRequestParams,
+) -> Result<CompleteResult, ErrorData> {
+    let invalid = |message: String| ErrorData::invalid_params(message, None);
+    let library = served.library();
+    let (argument, typed) = (&*request.argument.name, &*request.argument.value);
+    let all = match &request.r#ref {
+        Reference::Prompt(prompt) => {
+            let skill = prompts::find(&library, &prompt.name)?;
+            let names = prompts::arguments(skill);
+            let at = names.iter().position(|it| *it == argument).ok_or_else(|| {
+                invalid(format!("the prompt `{}` has no argument `{argument}`", prompt.name))
+            })?;
+            choices(skill, at).into_iter().filter(|it| it.starts_with(typed)).collect()
+        }
+        Reference::Resource(template) if template.uri == TEMPLATE && argument == "path" => {
+            paths(&library, typed)
+        }
+        _ => {
+            return Err(invalid(format!(
+                "only prompts and the `path` of `{TEMPLATE}` are completed"
+            )));
+        }
+    };
+    Ok(CompleteResult::new(first(all)))
+}
+
+/// Returns the choices of an `argument-hint` at this position: `[staging|production]` has two, and
+/// so has `<where: staging|production>`.
+fn choices(skill: &Skill, at: usize) -> Vec<String> {
+    let hint = skill.manifest.dialect().argument_hint.as_deref().unwrap_or_default();
+    let places: Vec<&str> = match hint.contains(['[', '<']) {
+        true => {
+            hint.split(['[', '<']).skip(1).filter_map(|it| it.split([']', '>']).next()).collect()
+        }
+        false => hint.split_whitespace().collect(),
+    };
+    let place = places.into_iter().filter(|it| !it.is_empty()).nth(at).unwrap_or_default();
+    let offered = place.rsplit(':').next().filter(|it| it.contains('|')).unwrap_or_default();
+    offered.split('|').map(|it| it.trim().to_owned()).filter(|it| !it.is_empty()).collect()
+}
+
+/// Returns the paths of skills that begin with the typed text, or whose skill's name does.
+fn paths(library: &Library, typed: &str) -> Vec<String> {
+    let skills = listed(library).filter(|it| is_plain_name(&it.manifest.name));
+    let fits = |skill: &Skill| {
+        let (scope, name) = (skill.origin.scope, &skill.manifest.name);
+        let path = format!("{scope}/{name}/{SKILL_FILE}");
+        (path.starts_with(typed) || name.starts_with(typed)).then_some(path)
+    };
+    skills.filter_map(fits).collect()
+}
+
+/// Returns the first of them, and their number.
+fn first(mut all: Vec<String>) -> CompletionInfo {
+    let (total, more) = (all.len(), all.len() > CompletionInfo::MAX_VALUES);
+    all.truncate(CompletionInfo::MAX_VALUES);
+    let total = u32::try_from(total).ok();
+    CompletionInfo::with_pagination(all, total, more).unwrap_or_default()
+}

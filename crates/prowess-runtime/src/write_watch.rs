@@ -1,0 +1,98 @@
+//! Watches protected files where a server can write: changes are reported, and can be undone.
+//!
+//! A server runs as long as a session, while its user keeps working: the author of a change is
+//! unknown, so nothing is restored without being asked for.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use prowess::visible;
+use tokio::task::spawn_blocking;
+
+use crate::{
+    change_history::ChangeHistory,
+    commands::{ProtectedChange, ProtectedFiles},
+    repository,
+};
+
+/// Reports changes of protected files where a server can write.
+#[derive(Debug, Clone)]
+pub struct WriteWatch {
+    files: Arc<Mutex<ProtectedFiles>>,
+    history: Option<ChangeHistory>,
+}
+
+/// The maximum number of named files.
+const NAMED: usize = 5;
+/// The maximum number of files saved for `undo` at a time, of existing and of new ones: the history
+/// is shared with all changes by people and tools.
+const KEPT_LOSSES: usize = 100;
+const KEPT_NEW: usize = 20;
+
+impl WriteWatch {
+    /// Notes the state of these files now. `None` if nothing can be written.
+    pub fn new(writes: &[PathBuf], history: Option<ChangeHistory>) -> Option<Self> {
+        let writes: BTreeSet<PathBuf> =
+            writes.iter().filter_map(|it| fs::canonicalize(it).ok()).collect();
+        let is_top = |it: &&PathBuf| !it.ancestors().skip(1).any(|above| writes.contains(above));
+        let tops: Vec<PathBuf> = writes.iter().filter(is_top).cloned().collect();
+        let above: BTreeSet<&Path> = tops.iter().flat_map(|it| it.ancestors()).collect();
+        let named = above.into_iter().flat_map(repository::named).collect();
+        (!tops.is_empty()).then(|| {
+            let files = ProtectedFiles::new(tops, named);
+            Self { files: Arc::new(Mutex::new(files)), history }
+        })
+    }
+
+    /// The changes since the last report, in words.
+    pub async fn report(&self, server: &str) -> Option<String> {
+        let (own, server) = (self.clone(), server.to_owned());
+        spawn_blocking(move || own.look(&server)).await.ok().flatten()
+    }
+
+    fn look(&self, server: &str) -> Option<String> {
+        let mut changes = self.files.lock().unwrap_or_else(PoisonError::into_inner).changes();
+        if changes.is_empty() {
+            return None;
+        }
+        // Existing files come first: only these can be lost.
+        changes.sort_by_key(|it| !it.is_loss());
+        let named = changes.iter().take(NAMED).map(|it| {
+            let shown = |it: &Path| visible(&it.to_string_lossy()).replace('`', "'");
+            let by = it.led_by.as_ref().map(|it| format!(", `{}` leads to it", shown(it)));
+            format!("`{}` ({}{})", shown(&it.path), it.what, by.unwrap_or_default())
+        });
+        let more = changes.len().saturating_sub(NAMED);
+        let named: Vec<String> =
+            named.chain((more > 0).then(|| format!("and {more} more"))).collect();
+        let remedy = match self.keep(&changes) {
+            Some((group, kept)) if kept == changes.len() => {
+                format!("`prowess undo {group}` undoes that")
+            }
+            Some((group, kept)) => {
+                let all = changes.len();
+                format!("`prowess undo {group}` undoes {kept} of {all}; look at the others")
+            }
+            None => "look at each before anything acts on it".to_owned(),
+        };
+        let named = named.join(", ");
+        Some(format!(
+            "agents, editors or git act on files that have changed where the server `{server}` can write: {named}; {remedy}"
+        ))
+    }
+
+    /// Saves them for `undo` as far as possible, and returns the ID of their group, and their
+    /// number.
+    fn keep(&self, changes: &[ProtectedChange]) -> Option<(String, usize)> {
+        let history = self.history.clone()?.of_one_command();
+        let (losses, new): (Vec<_>, Vec<_>) = changes.iter().partition(|it| it.is_loss());
+        let some = losses.into_iter().take(KEPT_LOSSES).chain(new.into_iter().take(KEPT_NEW));
+        let kept = some.filter_map(|it| it.keep(&history)).count();
+        let group = history.group().filter(|_| kept > 0)?;
+        Some((group.to_owned(), kept))
+    }
+}
