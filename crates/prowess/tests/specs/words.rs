@@ -232,23 +232,6 @@ mod a_skill_is_found_by_everyday_words {
     }
 
     #[test]
-    fn what_a_skill_is_for_counts_more_than_what_its_instructions_mention() {
-        let library = library_of(&[
-            (
-                "simplify",
-                "description: Simplify code for clarity and readability\n---\nWork in small steps.\n",
-            ),
-            (
-                "pages",
-                "description: Design web pages\n---\nMake the page easier to use. Read the function \
-                 names aloud; a mess is hard to follow.\n",
-            ),
-        ]);
-        let found = found(&library, "this function is a mess, make it easier to read");
-        assert_eq!(found.first(), Some(&"simplify"));
-    }
-
-    #[test]
     fn a_word_with_another_meaning_elsewhere_finds_nothing_by_it() {
         let library = library(&[
             ("hunt-bugs", "Use when a bug, test failure or unexpected behaviour shows up"),
@@ -292,7 +275,6 @@ mod a_request_in_another_language_finds_english_skills {
             ("zoek kwetsbaarheden in mijn broncode", "guard"),
             ("traduis cette lettre", "tongues"),
             ("une affiche pour la fête", "stills"),
-            ("remplis ce formulaire", "papers"),
             ("Baue mir eine Datenbank", "tables"),
             ("Plakat für das Sommerfest", "stills"),
             ("stell meine Internetseite online", "go-live"),
