@@ -19,7 +19,7 @@ use crate::{
     options::Options,
     pool::Pool,
     random::Random,
-    retrieval::{Data, Request, id},
+    retrieval::{Data, Request, Skill, id},
 };
 
 /// The number of folds.
@@ -42,7 +42,8 @@ const RESTRAINT: f64 = 1e-4;
 const KINSHIP: f64 = 1e-3;
 /// The only weight that may be negative: that of the length of the body, in long requests. If more
 /// of anything else could harm, a short request would be answered strangely.
-const AGAINST: usize = WIDTH - 1;
+const AGAINST: usize = FEATURES.len() + LENGTH;
+const LENGTH: usize = 16;
 
 /// Weights for requests of one word, then for long ones.
 const WIDTH: usize = 2 * FEATURES.len();
@@ -62,17 +63,24 @@ pub(crate) fn fit(what: &str, options: &Options<'_>) -> Result<()> {
 
 /// Returns the frequencies of the stems of the skills, as a table.
 fn background(data: &Data) -> Result<String> {
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for skill in &data.skills {
-        let text = [&*skill.name, &skill.description, &skill.body].join(" ");
-        for stem in fitting::english_stems(&text) {
-            *counts.entry(stem).or_default() += 1;
+    // In how many skills each stem is anywhere, and in how many in name or description.
+    let mut counts: BTreeMap<String, [usize; 2]> = BTreeMap::new();
+    for Skill { name, description, body, .. } in &data.skills {
+        let described = fitting::english_stems(&format!("{name} {description}"));
+        for stem in fitting::english_stems(body).union(&described) {
+            let counts = counts.entry(stem.clone()).or_default();
+            counts[0] += 1;
+            counts[1] += usize::from(described.contains(stem));
         }
     }
-    let all = data.skills.len();
+    let all = data.skills.len() as f64;
+    let rarity = |count: f64| (all / count).ln() * 10.0;
     let mut table = String::new();
-    for (stem, count) in counts.iter().filter(|it| it.1 * COMMON >= all) {
-        writeln!(table, "{stem} {:.0}", (all as f64 / *count as f64).ln() * 10.0)?;
+    for (stem, [anywhere, described]) in &counts {
+        if anywhere * COMMON >= data.skills.len() {
+            let (anywhere, described) = (*anywhere as f64, *described as f64 + 0.5);
+            writeln!(table, "{stem} {:.0} {:.0}", rarity(anywhere), rarity(described))?;
+        }
     }
     Ok(table)
 }

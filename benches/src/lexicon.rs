@@ -18,6 +18,7 @@ use crate::options::Options;
 
 /// The most words of a phrase that count.
 const LONGEST: usize = 4;
+const LONGEST_TRANSLATED: usize = 6;
 
 /// Reads every `.txt` in a folder and writes the table.
 pub(crate) fn lexicon(options: &Options<'_>) -> Result<()> {
@@ -39,19 +40,28 @@ fn packed(folder: &Path) -> Result<String> {
     for path in &paths {
         for (number, line) in (1..).zip(fs::read_to_string(path)?.lines()) {
             let place = || format!("`{}`, line {number}", path.display());
-            table.read(line).with_context(place)?;
+            table.read(line, is_language(path)).with_context(place)?;
         }
     }
     Ok(table.packed())
 }
 
-/// Phrases with the words that are close to them and those that are not, all of them stems.
+/// Whether a file is of a language other than English.
+fn is_language(path: &Path) -> bool {
+    path.file_stem().is_some_and(|it| it.len() == 2)
+}
+
+/// Phrases with the words that are close to them and those that are not, all of them stems; those
+/// of English, and those of other languages.
 #[derive(Debug, Default)]
-struct Table(BTreeMap<String, [Vec<String>; 2]>);
+struct Table {
+    english: BTreeMap<String, [Vec<String>; 2]>,
+    translated: BTreeMap<String, [Vec<String>; 2]>,
+}
 
 impl Table {
     /// Adds the entries of a line.
-    fn read(&mut self, line: &str) -> Result<()> {
+    fn read(&mut self, line: &str, is_translated: bool) -> Result<()> {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
             return Ok(());
@@ -60,7 +70,7 @@ impl Table {
             let (close, loose) = words.split_once('|').unwrap_or((words, ""));
             ensure!(!words.trim().is_empty(), "nothing stands behind `>`");
             for said in said.split(',') {
-                self.add(said, close, loose)?;
+                self.add(said, close, loose, is_translated)?;
             }
             return Ok(());
         }
@@ -70,22 +80,27 @@ impl Table {
         }
         for one in &same {
             let others: Vec<&str> = same.iter().filter(|it| *it != one).copied().collect();
-            self.add(one, &others.join(" "), "")?;
+            self.add(one, &others.join(" "), "", is_translated)?;
         }
         Ok(())
     }
 
-    fn add(&mut self, said: &str, close: &str, loose: &str) -> Result<()> {
+    fn add(&mut self, said: &str, close: &str, loose: &str, is_translated: bool) -> Result<()> {
         let stems = fitting::phrase(said);
+        let longest = if is_translated { LONGEST_TRANSLATED } else { LONGEST };
         ensure!(!stems.is_empty(), "`{}` has no words that say anything", said.trim());
-        ensure!(stems.len() <= LONGEST, "`{}` has more than {LONGEST} words", said.trim());
-        let key = stems.join(" ");
-        let own = self.0.entry(key).or_default();
+        ensure!(stems.len() <= longest, "`{}` has more than {longest} words", said.trim());
+        // A word that is also English is not translated: nothing tells which language it is of.
+        if is_translated && stems.len() == 1 && fitting::is_english(&stems[0]) {
+            return Ok(());
+        }
+        let table = if is_translated { &mut self.translated } else { &mut self.english };
+        let own = table.entry(stems.join(" ")).or_default();
         for (at, words) in [close, loose].into_iter().enumerate() {
             for word in words.split_whitespace() {
                 let parts = fitting::phrase(word);
                 // Each part of a compound word is weaker evidence.
-                let at = if parts.len() > 1 { 1 } else { at };
+                let at = if parts.len() > 1 && !is_translated { 1 } else { at };
                 for part in parts {
                     let is_known = stems.contains(&part) || own.iter().any(|it| it.contains(&part));
                     if !is_known {
@@ -100,10 +115,13 @@ impl Table {
     /// Returns the table as sorted lines.
     fn packed(&self) -> String {
         let mut lines = Vec::new();
-        for (said, [close, loose]) in
-            self.0.iter().filter(|it| it.1.iter().any(|it| !it.is_empty()))
-        {
-            let mut line = format!("{said}\t{}", close.join(" "));
+        let translated = self.translated.iter().filter(|it| !self.english.contains_key(it.0));
+        let all = self.english.iter().map(|it| (it, "")).chain(translated.map(|it| (it, "=")));
+        for ((said, [close, loose]), mark) in all {
+            if close.is_empty() && loose.is_empty() {
+                continue;
+            }
+            let mut line = format!("{said}\t{mark}{}", close.join(" "));
             if !loose.is_empty() {
                 let _ = write!(line, "|{}", loose.join(" "));
             }
@@ -131,7 +149,7 @@ mod tests {
     fn lines_become_sorted_stems() {
         let mut table = Table::default();
         let lines = ["# decks", "", "slide deck, decks > presentations | themes", "jpg = jpeg"];
-        lines.iter().for_each(|line| table.read(line).unwrap());
+        lines.iter().for_each(|line| table.read(line, false).unwrap());
         let packed = table.packed();
         assert!(packed.is_ascii() && packed.lines().is_sorted(), "{packed}");
         assert_eq!(packed.lines().count(), 4);
@@ -140,7 +158,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_line_is_said() {
-        let error = |line: &str| Table::default().read(line).unwrap_err().to_string();
+        let error = |line: &str| Table::default().read(line, false).unwrap_err().to_string();
         assert_eq!(error("deck presentation"), "neither `>` nor `=` in `deck presentation`");
         assert_eq!(error("deck >"), "nothing stands behind `>`");
         assert_eq!(error("the > presentation"), "`the` has no words that say anything");

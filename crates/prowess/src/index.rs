@@ -16,7 +16,7 @@ mod packed;
 mod inverted;
 mod build;
 mod names;
-mod background;
+pub(crate) mod background;
 mod lexicon;
 pub(crate) mod query;
 pub(crate) mod search;

@@ -5,13 +5,18 @@ use std::{collections::HashMap, hash::BuildHasherDefault, sync::LazyLock};
 use super::words::{AsIs, hash};
 
 /// Sorted phrases, each with the words that skills use for it: `deck slide` TAB `present
-/// powerpoint|theme`, all of them stems, the closest before the bar. Written by `prowess-benches
-/// lexicon` from `lexicon/*.txt`.
+/// powerpoint|theme`, all of them stems, the closest before the bar; behind a `=` if the phrase is
+/// of another language. Written by `prowess-benches lexicon` from `lexicon/*.txt`.
 const TABLE: &str = include_str!("lexicon.tsv");
 
 /// The weight of a close word relative to the one in the request, and that of a related one.
-const CLOSE: f32 = 0.8;
+const CLOSE: f32 = 0.9;
 const LOOSE: f32 = 0.4;
+/// The weight of the first word of a translation; the others are close words.
+const TRANSLATED: f32 = 1.0;
+
+/// The mark before the words of a translation.
+const TRANSLATION: char = '=';
 
 /// The maximum number of words between those of a phrase: `put my site online`.
 const APART: usize = 2;
@@ -38,11 +43,22 @@ pub(crate) struct Phrase {
 impl Phrase {
     /// Returns the stems that skills use instead, each with its relative weight.
     pub(crate) fn other_words(&self) -> impl Iterator<Item = (&'static str, f32)> {
-        let (close, loose) = self.words.split_once('|').unwrap_or((self.words, ""));
+        let translated = self.words.strip_prefix(TRANSLATION);
+        let words = translated.unwrap_or(self.words);
+        let (close, loose) = words.split_once('|').unwrap_or((words, ""));
         let each = |words: &'static str, counts: f32| {
             words.split(' ').filter(|it| !it.is_empty()).map(move |it| (it, counts))
         };
-        each(close, CLOSE).chain(each(loose, LOOSE))
+        let (first, close) = match translated {
+            Some(_) => close.split_once(' ').unwrap_or((close, "")),
+            None => ("", close),
+        };
+        each(first, TRANSLATED).chain(each(close, CLOSE)).chain(each(loose, LOOSE))
+    }
+
+    /// Whether it is of a language other than English.
+    pub(crate) fn is_translated(&self) -> bool {
+        self.words.starts_with(TRANSLATION)
     }
 }
 

@@ -4,6 +4,7 @@ use super::{
     background,
     inverted::Index,
     lexicon,
+    said::sentences,
     words::{self, Term},
 };
 
@@ -14,6 +15,8 @@ pub(crate) const MOST: usize = 32;
 pub(crate) const MOST_OTHERS: usize = 64;
 /// The number of words of a request for which replacements are looked up.
 const READ_CLOSELY: usize = 128;
+/// The maximum number of sentences that are compared: the first and the last ones.
+pub(crate) const SENTENCES: usize = 16;
 /// The number of bytes of a request that are read from its start, and from its end: the question is
 /// before or after pasted text.
 const READ: usize = 8 * 1024;
@@ -34,10 +37,14 @@ pub(crate) struct Query {
     pub(crate) words: Vec<Option<u8>>,
     /// Replacements for words of the request.
     pub(crate) others: Vec<OtherWord>,
+    /// Its sentences, if it has several.
+    pub(crate) sentences: Vec<Sentence>,
     /// The total weight of the words.
     pub(crate) total: f32,
     /// The total weight of the words that occur in no skill at all.
     pub(crate) unknown: f32,
+    /// Their total weight in descriptions.
+    pub(crate) unknown_described: f32,
     /// Whether it has only stop words, such as `hello there`: then only a name can match.
     pub(crate) says_nothing: bool,
 }
@@ -49,8 +56,19 @@ pub(crate) struct QueryTerm {
     pub(crate) id: u32,
     /// Its weight.
     pub(crate) weight: f32,
+    /// Its weight in a name or a description.
+    pub(crate) described: f32,
     /// Whether it is an extra term, as `frontend` for `front-end`.
     pub(crate) is_extra: bool,
+}
+
+/// A sentence of a request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sentence {
+    /// Its words, by their positions in the terms, as bits.
+    pub(crate) terms: u32,
+    /// Their total weight in descriptions, and anywhere.
+    pub(crate) weights: [f32; 2],
 }
 
 /// The id of a word that no skill has.
@@ -84,7 +102,12 @@ impl Query {
     ) -> Self {
         let said = read_with(request, index, &near);
         let replaceable = replaceable(&said, index);
-        let has_other = |term: Term| replaceable.iter().any(|it| it.said.contains(&term));
+        let has_other = |term: Term| {
+            replaceable.iter().any(|it| it.said.contains(&term) && !it.others.is_empty())
+        };
+        let translated = |term: Term| {
+            replaceable.iter().find(|it| it.said.contains(&term)).and_then(|it| it.translated)
+        };
         let mut query = Self { says_nothing: said.iter().all(|it| it.is_stop), ..Self::default() };
         let mut terms: Vec<(Term, QueryTerm)> = Vec::new();
         let mut missing: Vec<Term> = Vec::new();
@@ -102,14 +125,22 @@ impl Query {
                     .map_or((None, &*word.text, 1.0), |(id, meant)| (Some(id), meant, MISTYPED)),
             };
             let count = id.map_or(0, |id| index.count(id));
-            let weight = factor * background::weight(&words::stem(meant), count, index.len());
+            let stem = words::stem(meant);
+            let weight = factor * background::weight(&stem, count, index.len());
+            let described = factor * background::weight_described(&stem);
+            // A word of another language counts as much as its translation.
+            let [weight, described] = translated(word.term).unwrap_or([weight, described]);
             match id {
                 Some(id) => {
-                    terms.push((word.term, QueryTerm { id, weight, is_extra: word.is_extra }));
+                    terms.push((
+                        word.term,
+                        QueryTerm { id, weight, described, is_extra: word.is_extra },
+                    ));
                 }
                 None if !missing.contains(&word.term) && missing.len() < MOST => {
                     missing.push(word.term);
                     query.unknown += weight;
+                    query.unknown_described += described;
                 }
                 None => {}
             }
@@ -125,6 +156,7 @@ impl Query {
         let place = |term: Term| terms.iter().position(|it| it.0 == term).map(|at| at as u8);
         query.words = said.iter().filter(|it| !it.is_extra).map(|it| place(it.term)).collect();
         query.others = others(&replaceable, &terms);
+        query.sentences = sentences_of(request, &terms);
         query.terms = terms.into_iter().map(|it| it.1).collect();
         query.total = query.terms.iter().filter(|it| !it.is_extra).map(|it| it.weight).sum();
         query
@@ -227,6 +259,8 @@ pub(crate) fn phrases(said: &[Word]) -> impl Iterator<Item = (Vec<&Word>, lexico
 /// Words of a request that skills may have replacements for.
 struct Replaceable {
     said: Vec<Term>,
+    /// The weights of each of these words, anywhere and in descriptions, if they are translated.
+    translated: Option<[f32; 2]>,
     /// The replacements.
     others: Vec<Replacement>,
 }
@@ -248,19 +282,52 @@ fn replaceable(said: &[Word], index: &Index) -> Vec<Replaceable> {
             let weight = background::weight(stem, index.count(id), index.len());
             Some(Replacement { id, weight, counts })
         });
-        let said = said.into_iter().map(|it| it.term).collect();
-        Replaceable { said, others: others.collect() }
+        let others: Vec<Replacement> = others.collect();
+        let said: Vec<Term> = said.into_iter().map(|it| it.term).collect();
+        let translated = phrase.is_translated().then(|| {
+            let stems = || phrase.other_words().map(|it| it.0);
+            let described = stems().map(background::weight_described).fold(0.0, f32::max);
+            let of_first =
+                || stems().next().map_or(0.0, |it| background::weight(it, 0, index.len()));
+            let weight =
+                others.iter().map(|it| it.weight).reduce(f32::max).unwrap_or_else(of_first);
+            [weight, described].map(|it| it / said.len() as f32)
+        });
+        Replaceable { said, translated, others }
     });
-    found.filter(|it| !it.others.is_empty()).collect()
+    found.filter(|it| !it.others.is_empty() || it.translated.is_some()).collect()
+}
+
+/// Returns the sentences of a request, if it has several: the first ones and the last ones.
+fn sentences_of(request: &str, terms: &[(Term, QueryTerm)]) -> Vec<Sentence> {
+    let head = &request[..request.floor_char_boundary(READ)];
+    let mut found = Vec::new();
+    for text in sentences(head) {
+        let mut bits = 0_u32;
+        words::each_word(text, |term, _| {
+            if let Some(at) = terms.iter().position(|it| it.0 == term && !it.1.is_extra) {
+                bits |= 1 << at;
+            }
+        });
+        let own = || terms.iter().enumerate().filter(|it| bits & (1 << it.0) != 0).map(|it| it.1.1);
+        let weights = [own().map(|it| it.described).sum(), own().map(|it| it.weight).sum()];
+        if bits != 0 {
+            found.push(Sentence { terms: bits, weights });
+        }
+    }
+    if found.len() > SENTENCES {
+        found.drain(SENTENCES / 2..found.len() - SENTENCES / 2);
+    }
+    if found.len() < 2 { Vec::new() } else { found }
 }
 
 /// Returns the replacements for the terms of a query.
 fn others(replaceable: &[Replaceable], terms: &[(Term, QueryTerm)]) -> Vec<OtherWord> {
     let mut others: Vec<OtherWord> = Vec::new();
-    for Replaceable { said, others: own } in replaceable {
+    for Replaceable { said, others: own, .. } in replaceable {
         let places = || (0..terms.len()).filter(|at| said.contains(&terms[*at].0));
         let instead_of = places().fold(0, |bits, at| bits | 1 << at);
-        let said: f32 = places().map(|at| terms[at].1.weight).sum();
+        let said = places().map(|at| terms[at].1.weight).fold(0.0, f32::max);
         for Replacement { id, weight, counts } in own.iter().filter(|_| instead_of != 0) {
             let is_known =
                 terms.iter().any(|it| it.1.id == *id) || others.iter().any(|it| it.id == *id);

@@ -5,12 +5,12 @@ use std::cell::RefCell;
 use super::{
     document::{BODY, DESCRIPTION, NAME, PARTS, saturated, weight},
     inverted::{Index, RUN, Sieve, Words},
-    query::{MOST, MOST_OTHERS, NOWHERE, Query},
+    query::{MOST, MOST_OTHERS, NOWHERE, Query, SENTENCES},
     weights::{LONG, SHORT},
 };
 
 /// The ranking features; each is about from 0 to 1. The weights are in the same order.
-pub const FEATURES: [&str; 17] = [
+pub const FEATURES: [&str; 22] = [
     "score of the first look",
     "impact in name, description and tags",
     "impact in the body",
@@ -28,6 +28,11 @@ pub const FEATURES: [&str; 17] = [
     "any two near each other anywhere",
     "best passage",
     "length of the body",
+    "words of the request itself in name, description and tags",
+    "most telling word in name, description and tags",
+    "words found at the start of the description",
+    "best sentence in name, description and tags",
+    "best sentence anywhere",
 ];
 
 /// The positions of the features that confidence uses as well.
@@ -41,6 +46,8 @@ pub(crate) type Features = [f32; FEATURES.len()];
 
 /// The maximum distance, in words, of two words that are near each other.
 const NEAR: u32 = 6;
+/// The number of words at the start of a description, which often say what a skill does.
+const START: u32 = 14;
 /// The number of words in a passage, for each part.
 const PASSAGE: [u32; PARTS] = [0, 20, 0, 50];
 
@@ -142,6 +149,10 @@ fn look(
         [saturated(meta), saturated(body), anywhere, in_meta, in_name]
     };
     let mut sums = [0.0_f32; 5];
+    let mut described = Described::default();
+    let mut sentences = [[0.0_f32; 2]; SENTENCES];
+    let start = desk.hits[DESCRIPTION].iter().take_while(|it| it.0 < START);
+    let start = start.fold(0_u32, |bits, it| bits | 1 << it.1);
     for (at, wanted) in query.terms.iter().enumerate().filter(|it| !it.1.is_extra) {
         let mut best = found(at);
         for (other, it) in (query.terms.len()..).zip(&query.others) {
@@ -150,10 +161,19 @@ fn look(
                 best = std::array::from_fn(|at| best[at].max(instead[at]));
             }
         }
+        let is_at_start = start & (1 << at) != 0;
+        described.add(wanted.described, found(at)[3], best[3], is_at_start);
+        for (sentence, sums) in query.sentences.iter().zip(&mut sentences) {
+            if sentence.terms & (1 << at) != 0 {
+                sums[0] += wanted.described * best[3];
+                sums[1] += wanted.weight * best[2];
+            }
+        }
         let share = wanted.weight / total;
         sums.iter_mut().zip(best).for_each(|(sum, found)| *sum += share * found);
     }
     let [meta_impact, body_impact, anywhere, in_meta, in_name] = sums;
+    let all = (described.all + query.unknown_described).max(1e-6);
     let score = score / total;
     let [_, description, _, body] = &desk.hits;
     let [next, near, any] = pairs.together(query, description);
@@ -178,8 +198,51 @@ fn look(
         any.max(body_any) / total,
         passages[0].max(passages[1]),
         (lengths[BODY] as f32).ln_1p() / 7.0,
+        described.own / all,
+        described.most / described.highest.max(1e-6),
+        described.at_start / all,
+        best_sentence(query, described.found / all, &sentences, 0),
+        best_sentence(query, anywhere, &sentences, 1),
     ]
 }
+
+/// How much of a request is found in name, description and tags, by the weights of words there.
+#[derive(Default)]
+struct Described {
+    /// The total weight of the words.
+    all: f32,
+    /// The weight of those found, or a replacement for them.
+    found: f32,
+    /// The weight of those found themselves.
+    own: f32,
+    /// The highest weight of a word, and of one that is found.
+    highest: f32,
+    most: f32,
+    /// The weight of those at the start of the description.
+    at_start: f32,
+}
+
+impl Described {
+    /// Adds a word; `own` and `found` are the shares of it and of the best replacement.
+    fn add(&mut self, weight: f32, own: f32, found: f32, is_at_start: bool) {
+        self.all += weight;
+        self.found += weight * found;
+        self.own += weight * own;
+        self.highest = self.highest.max(weight);
+        self.most = self.most.max(weight * found);
+        self.at_start += if is_at_start { weight } else { 0.0 };
+    }
+}
+
+/// Returns the share of the best sentence that was found; that of the request if it is only one.
+fn best_sentence(query: &Query, whole: f32, sums: &[[f32; 2]; SENTENCES], at: usize) -> f32 {
+    let shares =
+        query.sentences.iter().zip(sums).map(|(it, sums)| sums[at] / it.weights[at].max(LEAST));
+    shares.fold(whole, f32::max)
+}
+
+/// The weight of a sentence that says enough to be compared with others.
+const LEAST: f32 = 8.0;
 
 /// Returns the share of a name that was found, weighted by the rarity of its words.
 fn name_found(index: &Index, name: impl Iterator<Item = u32>, query: &Query, desk: &Desk) -> f32 {

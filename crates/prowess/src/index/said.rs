@@ -22,7 +22,7 @@ pub(crate) fn said_for(description: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Splits a text after `. `, `; `, `! `, `? ` and line ends.
-fn sentences(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let bytes = rest.as_bytes();

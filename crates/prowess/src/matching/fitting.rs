@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::index::{CLOSELY, RankedDocument, Tier, confidence, rank, search, words};
+use crate::index::{CLOSELY, RankedDocument, Tier, background, confidence, rank, search, words};
 use crate::library::Library;
 
 pub use crate::index::{confidence::SIGNALS, rank::FEATURES};
@@ -57,6 +57,11 @@ pub fn phrase(text: &str) -> Vec<String> {
     let mut stems = Vec::new();
     words::each_word(text, |_, word| stems.push(words::stem(word).into_owned()));
     stems
+}
+
+/// Whether a stem is of an English word.
+pub fn is_english(stem: &str) -> bool {
+    stem.is_ascii() && background::is_english(stem)
 }
 
 /// Returns the distinct stems of a text.

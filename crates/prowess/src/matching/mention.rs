@@ -13,6 +13,13 @@ const LONGEST_NAME: usize = 4;
 /// Words before the name of an existing skill.
 const THERE: [&str; 12] =
     ["the", "my", "our", "your", "this", "that", "use", "using", "with", "run", "via", "and"];
+/// The beginnings of error messages.
+const ERRORS: [&str; 6] = ["Error:", "error:", "Exception:", "Traceback", "warning:", "ERROR "];
+/// The endings of file names.
+const FILES: [&str; 24] = [
+    "md", "py", "ts", "tsx", "jsx", "mjs", "json", "yaml", "yml", "toml", "txt", "sh", "rs", "go",
+    "java", "rb", "php", "html", "css", "csv", "lock", "log", "zip", "git",
+];
 /// Separators between the words of a name.
 const JOINTS: [char; 4] = ['-', '_', ' ', '.'];
 
@@ -163,11 +170,49 @@ pub(crate) fn named(library: &Library, written: &[String]) -> Vec<u32> {
     named
 }
 
-/// Returns the words of a request as written, in lower case.
+/// Returns the words of a request as written, in lower case, except for those in code, paths and
+/// error messages: a name there is not meant as one.
 pub(crate) fn written(request: &str) -> Vec<String> {
     let mut written = Vec::new();
     let start = &request[..request.floor_char_boundary(16 * 1024)];
-    words::chunks(start, |chunk| written.push(chunk.to_lowercase()));
+    let mut is_fenced = false;
+    for line in start.lines() {
+        let is_fence = line.trim_start().starts_with("```");
+        is_fenced ^= is_fence;
+        if is_fence || is_fenced {
+            continue;
+        }
+        for word in without_quotes(&line[..error_at(line)]).split_whitespace() {
+            if !is_path(word) {
+                words::chunks(word, |chunk| written.push(chunk.to_lowercase()));
+            }
+        }
+    }
     written.truncate(MOST_WRITTEN);
     written
+}
+
+/// Returns the position in a line at which an error message begins.
+fn error_at(line: &str) -> usize {
+    let starts = ERRORS.iter().filter_map(|it| line.find(it));
+    starts.min().unwrap_or(line.len())
+}
+
+/// Returns a line without the passages in quotes and backticks that have several words; one word
+/// may well be a name.
+fn without_quotes(line: &str) -> String {
+    let mut rest = String::with_capacity(line.len());
+    for (at, passage) in line.split(['"', '`']).enumerate() {
+        let is_quoted = at % 2 == 1 && passage.split_whitespace().nth(LONGEST_NAME).is_some();
+        rest.push_str(if is_quoted { "" } else { passage });
+        rest.push(' ');
+    }
+    rest
+}
+
+/// Whether a word is a path, a URL, a repository or the name of a file.
+fn is_path(word: &str) -> bool {
+    let word = word.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '/' | '\\' | '~'));
+    let has_slash = word.trim_start_matches('/').contains(['/', '\\']);
+    has_slash || word.rsplit_once('.').is_some_and(|(_, it)| FILES.contains(&it))
 }

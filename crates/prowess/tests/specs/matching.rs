@@ -188,6 +188,27 @@ mod for_the_same_words_a_name_comes_before_a_description {
     }
 
     #[test]
+    fn a_name_in_a_path_in_code_or_in_an_error_message_is_none() {
+        let library = house();
+        for said in [
+            "in src/bake-bread/index.ts",
+            "of https://example.com/bake-bread",
+            "from owner/bake-bread",
+            "as in bake-bread.md",
+            "\n```\nbake-bread --now\n```\n",
+            "after \"the job bake-bread has not been done\"",
+            "\nError: bake-bread not found",
+        ] {
+            let request = format!("tune the strings of the piano {said}");
+            assert_eq!(found(&library, &request).first(), Some(&"tune-piano"), "{request}");
+        }
+        for said in ["with bake-bread", "with `bake-bread`", "(bake-bread)"] {
+            let request = format!("tune the strings of the piano {said}");
+            assert_eq!(found(&library, &request).first(), Some(&"bake-bread"), "{request}");
+        }
+    }
+
+    #[test]
     fn a_name_as_it_is_written_comes_before_one_of_the_same_stem() {
         let same = "Draws mermaid diagrams";
         let library = library(&[("mermaid-diagramming", same), ("mermaid-diagrams", same)]);

@@ -246,6 +246,78 @@ mod a_skill_is_found_by_everyday_words {
     }
 }
 
+mod a_request_in_another_language_finds_english_skills {
+    use super::*;
+
+    #[test]
+    fn what_people_say_in_their_language_finds_what_english_skills_call_it() {
+        let library = library(&[
+            ("decks", "Create and edit presentations and slides"),
+            ("sheets", "Work with spreadsheets: formulas, cleaning of data, charts"),
+            ("papers", "Merge, split and fill in PDF files, extract text from scans"),
+            ("stills", "Design posters and other still art"),
+            ("go-live", "Deploy applications and websites to hosting"),
+            ("hunt-bugs", "Use when a bug or unexpected behaviour shows up, for debugging"),
+            ("guard", "Find security vulnerabilities in code"),
+            ("tongues", "Translate texts and check the translation"),
+            ("posts", "Write articles and blog posts"),
+            ("tables", "Design a database and write SQL queries"),
+            ("budgets", "Invoices, taxes and accounting for small companies"),
+            ("films", "Cut videos and add subtitles"),
+        ]);
+        for (request, name) in [
+            ("أنشئ عرض تقديمي", "decks"),
+            ("ابحث عن الثغرات", "guard"),
+            ("帮我做一个演示文稿", "decks"),
+            ("把网站部署上线", "go-live"),
+            ("给视频加字幕", "films"),
+            ("maak een affiche", "stills"),
+            ("zoek kwetsbaarheden in mijn broncode", "guard"),
+            ("traduis cette lettre", "tongues"),
+            ("une affiche pour la fête", "stills"),
+            ("Baue mir eine Datenbank", "tables"),
+            ("Plakat für das Sommerfest", "stills"),
+            ("stell meine Internetseite online", "go-live"),
+            ("मेरी वेबसाइट प्रकाशित करें", "go-live"),
+            ("prepara le diapositive", "decks"),
+            ("aggiungi i sottotitoli al filmato", "films"),
+            ("ポスターを作って", "stills"),
+            ("データベースを設計したい", "tables"),
+            ("보안 취약점을 찾아 주세요", "guard"),
+            ("슬라이드 만들어 줘", "decks"),
+            ("zrób prezentację o kotach", "decks"),
+            ("przetłumacz ten list", "tongues"),
+            ("escreva um artigo", "posts"),
+            ("faça uma planilha", "sheets"),
+            ("сделай презентацию", "decks"),
+            ("найди уязвимости", "guard"),
+            ("добавь субтитры к видео", "films"),
+            ("publica mi página web", "go-live"),
+            ("traduce este texto", "tongues"),
+            ("una factura para mi cliente", "budgets"),
+            ("web sitemi yayınla", "go-live"),
+            ("bir sunum hazırla", "decks"),
+            ("зроби таблицю", "sheets"),
+            ("напиши допис", "posts"),
+        ] {
+            assert_eq!(found(&library, request).first(), Some(&name), "{request}");
+        }
+    }
+
+    #[test]
+    fn a_word_that_is_also_english_keeps_its_english_meaning() {
+        let library = library(&[
+            ("rooms", "Runs a chat with many rooms"),
+            ("marks", "Explains the brand of a company"),
+            ("buttons", "Lists the actions of a menu"),
+            ("cats", "Feeds the cat and trades stocks"),
+        ]);
+        for (request, name) in [("chat", "rooms"), ("our brand", "marks"), ("actions", "buttons")] {
+            assert_eq!(found(&library, request).first(), Some(&name), "{request}");
+        }
+    }
+}
+
 mod a_skill_is_found_in_the_language_that_it_is_written_in {
     use super::*;
 
