@@ -42,7 +42,7 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|it| !it.trim().is_empty())
 }
 
-/// What is in a variable of such a name is a secret.
+/// Endings of the names of variables whose values are secrets.
 #[cfg(feature = "http")]
 const SECRET_NAMES: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIALS"];
 

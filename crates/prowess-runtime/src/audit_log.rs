@@ -69,16 +69,16 @@ pub struct AuditEntry<'a> {
     /// The skill that would run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skill: Option<&'a str>,
-    /// What exactly it is.
+    /// The digest of the content that was decided on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<&'a str>,
-    /// What would be done, in one line.
+    /// The action, in one line.
     pub what: &'a str,
     /// `allowed`, `refused`, `ran` or `revoked`.
     pub decision: &'a str,
     /// Who decided: a rule, a setting, an approval, a person, a flag.
     pub by: &'a str,
-    /// What held it, where that is known.
+    /// The sandbox level, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<SandboxLevel>,
 }

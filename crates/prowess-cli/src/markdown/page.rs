@@ -376,7 +376,7 @@ impl Container {
         }
     }
 
-    /// What comes before a line: the marker of an item once, and the indentation as long as that is not too deep.
+    /// The prefix of a line: the marker of an item once, and the indentation as long as that is not too deep.
     fn prefix(&mut self, is_indented: bool, colored: bool) -> String {
         match &mut self.kind {
             ContainerKind::Quote if is_indented => painted("│", DIM, colored) + " ",

@@ -13,7 +13,7 @@ pub(super) enum Failure {
     Flood,
     /// It says that it cannot.
     Said(String),
-    /// What it says is not MCP.
+    /// Its output is not MCP.
     Nonsense(String),
     /// There is no way to it.
     Trouble(Trouble),
@@ -28,7 +28,7 @@ pub(super) struct Trouble {
 }
 
 impl Trouble {
-    /// What came of asking that server.
+    /// The result of a request to a server.
     pub(super) fn outcome(self, server: &str) -> Outcome {
         let Self { status, message, hint } = self;
         let outcome =

@@ -26,13 +26,13 @@ pub struct McpServer {
     pub(super) connection: Connection,
     /// Its program, if it is one of ours.
     pub(super) running: Option<RunningProgram>,
-    /// What it could write that others act on, if it can write at all.
+    /// A record of the files that others act on, if the server can write.
     pub(super) watch: Option<WriteWatch>,
     pub(super) patience: ServerTimeouts,
     pub(super) offer: Mutex<Offer>,
 }
 
-/// What a server has.
+/// The tools of a server, and those that were left out.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Offer {
     tools: Vec<Arc<dyn Tool>>,
@@ -43,7 +43,7 @@ pub(super) struct Offer {
 pub(super) const TOOLS: usize = 128;
 
 impl McpServer {
-    /// What it is called.
+    /// The name of the server.
     pub fn name(&self) -> &str {
         &self.source.server
     }
@@ -96,7 +96,7 @@ impl McpServer {
         self.offer().tools.clone()
     }
 
-    /// What of its tools was left out, and why.
+    /// The tools that were left out, with reasons.
     pub fn left_out(&self) -> Vec<String> {
         self.offer().left_out.clone()
     }

@@ -9,7 +9,7 @@ use rmcp::service::ServiceError;
 
 use super::failure::{Failure, Trouble};
 
-/// What is noticed while a server speaks.
+/// Events observed on the connection to a server.
 #[derive(Debug)]
 pub(super) struct TrafficMonitor {
     /// How much it may still say.
@@ -17,7 +17,7 @@ pub(super) struct TrafficMonitor {
     is_flooded: AtomicBool,
     pub(super) has_news: AtomicBool,
     pub(super) has_other_skills: AtomicBool,
-    /// What was in the way since the last question.
+    /// The problems since the last request.
     trouble: Mutex<Option<Trouble>>,
 }
 

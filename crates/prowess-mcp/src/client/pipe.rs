@@ -121,7 +121,7 @@ where
     }
 }
 
-/// What a server says, as long as it is not too much.
+/// The output of a server, up to a limit.
 pub(super) struct BoundedReader<R> {
     pub(super) read: R,
     pub(super) monitor: Arc<TrafficMonitor>,

@@ -17,9 +17,9 @@ use super::{
 /// Where tools come from.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
-    /// What the server is called.
+    /// The name of the server.
     pub(super) server: String,
-    /// What it is called among the tools.
+    /// The name that prefixes its tools.
     pub(super) prefix: String,
     /// The skill that brought it; nothing if somebody has set it.
     pub(super) skill: Option<String>,
@@ -27,7 +27,7 @@ pub(super) struct Source {
     pub(super) set_by: Option<String>,
     pub(super) caller: Caller,
     pub(super) authorizer: Arc<Authorizer>,
-    /// What runs, if it is a program of ours.
+    /// The process, if the server is a local program.
     pub(super) process: Option<Process>,
     /// How long a call may take.
     pub(super) patience: Duration,

@@ -283,7 +283,7 @@ impl McpLauncher {
     }
 }
 
-/// What has to be approved: the command line, and every file of the skill as it was read.
+/// The content to approve: the command line, and every file of the skill as it was read.
 fn entry(skill: &Skill, description: &McpServerConfig, files: Vec<SkillFile>) -> SkillRecord {
     SkillRecord {
         manifest: Manifest { kind: Type::Script, ..skill.manifest.clone() },

@@ -11,7 +11,7 @@ pub(super) struct GitCommand {
     pub(super) names_only: NamesOnly,
 }
 
-/// What a subcommand does.
+/// The effect of a subcommand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum GitEffect {
     /// Changes the repository.

@@ -322,7 +322,7 @@ struct PreparedCommand {
 
 /// The checks and repairs after a command has run.
 struct AfterRun {
-    /// What was looked for, with the first directory that was not searched any more.
+    /// The search that was cut short, with the first directory that was not searched any more.
     unseen: [(&'static str, Option<PathBuf>); 3],
     /// The files with secrets that the command did not see.
     hidden: Vec<PathBuf>,
