@@ -24,7 +24,7 @@ fn the_summary_lists_every_page_of_the_book_once() {
 #[test]
 fn every_link_of_the_documentation_leads_to_a_file() {
     let mut pages = BTreeSet::new();
-    collect_pages(&root(), Path::new("docs"), &mut pages);
+    collect_pages(root(), Path::new("docs"), &mut pages);
     for page in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"] {
         pages.insert(page.into());
     }

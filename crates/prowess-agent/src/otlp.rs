@@ -164,11 +164,12 @@ impl Collector {
         let headers = set("OTEL_EXPORTER_OTLP_TRACES_HEADERS").or_else(|| set(HEADERS));
         let headers =
             headers.iter().flat_map(|it| it.split(',')).filter(|it| !it.trim().is_empty());
-        let pair = |it: &str| {
-            let (name, value) = it.split_once('=')?;
-            Some((name.trim().to_lowercase(), decoded(value.trim())))
-        };
-        let headers: Option<Vec<_>> = headers.map(pair).collect();
+        let headers: Option<Vec<_>> = headers
+            .map(|it: &str| {
+                let (name, value) = it.split_once('=')?;
+                Some((name.trim().to_lowercase(), decoded(value.trim())))
+            })
+            .collect();
         let wanted = "a list of `name=value`";
         let headers = headers.ok_or(CollectorError { variable: HEADERS, wanted })?;
         let timeout = set("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT").or_else(|| set(TIMEOUT));
@@ -285,8 +286,10 @@ impl Subscriber for Otlp {
     fn new_span(&self, span: &Attributes<'_>) -> Id {
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         let own = self.unique(number, 0);
-        let contextual = || span.is_contextual().then(current).flatten();
-        let parent = span.parent().map(Id::into_u64).or_else(contextual);
+        let parent = span
+            .parent()
+            .map(Id::into_u64)
+            .or_else(|| span.is_contextual().then(current).flatten());
         let mut fields = Fields::default();
         span.record(&mut fields);
         let mut spans = self.spans();
@@ -320,8 +323,13 @@ impl Subscriber for Otlp {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        let contextual = || event.is_contextual().then(current).flatten();
-        let Some(parent) = event.parent().map(Id::into_u64).or_else(contextual) else { return };
+        let Some(parent) = event
+            .parent()
+            .map(Id::into_u64)
+            .or_else(|| event.is_contextual().then(current).flatten())
+        else {
+            return;
+        };
         let mut fields = Fields::default();
         event.record(&mut fields);
         let name = fields.0.remove("message").unwrap_or_else(|| json!(event.metadata().name()));

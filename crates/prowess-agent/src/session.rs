@@ -275,8 +275,9 @@ impl State {
     fn read(lines: &[String]) -> Result<(Option<String>, Self), SessionError> {
         let (mut own_id, mut state) = (None, Self::default());
         for (number, text) in lines.iter().enumerate() {
-            let failed = |source| SessionError::Line { line: number + 1, source };
-            match serde_json::from_str(text).map_err(failed)? {
+            match serde_json::from_str(text)
+                .map_err(|source| SessionError::Line { line: number + 1, source })?
+            {
                 Line::Session { version, .. } if version > VERSION => {
                     return Err(SessionError::Version { version });
                 }

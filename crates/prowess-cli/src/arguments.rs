@@ -295,8 +295,10 @@ fn why_not(error: &io::Error) -> &'static str {
 
 /// Parses a folder depth.
 fn depth(text: &str) -> Result<Depth, String> {
-    let wanted = || format!("must be from 1 to {}", Depth::DEEPEST.get());
-    text.parse().ok().and_then(Depth::new).ok_or_else(wanted)
+    text.parse()
+        .ok()
+        .and_then(Depth::new)
+        .ok_or_else(|| format!("must be from 1 to {}", Depth::DEEPEST.get()))
 }
 
 /// Parses a size, such as `500KB`, `10MiB` or a number of bytes.

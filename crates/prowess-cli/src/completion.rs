@@ -186,8 +186,9 @@ fn command() -> Command {
 }
 
 fn hide_flags(command: Command) -> Command {
-    let hide = |it: clap::Arg| if it.is_positional() { it } else { it.hide(true) };
-    command.mut_args(hide).mut_subcommands(hide_flags)
+    command
+        .mut_args(|it: clap::Arg| if it.is_positional() { it } else { it.hide(true) })
+        .mut_subcommands(hide_flags)
 }
 
 fn skills_that(is_meant: impl Fn(&Manifest) -> bool) -> Vec<CompletionCandidate> {

@@ -170,23 +170,25 @@ impl ModelArgs {
         }
         let name = self.model.as_ref().or(set.name.value.as_ref());
         let by_name = name.and_then(|it| {
-            let is_its = |provider: &ModelProvider| {
+            ModelProvider::ALL.into_iter().find(|provider: &ModelProvider| {
                 provider.row().model_prefix.is_some_and(|prefix| it.starts_with(prefix))
-            };
-            ModelProvider::ALL.into_iter().find(is_its)
+            })
         });
         let has_address = set.base_url.value.is_some() || variable("OPENAI_BASE_URL").is_some();
         let by_address = has_address.then_some(ModelProvider::OpenAi);
-        let has_key = |it: &ModelProvider| {
-            let row = it.row();
-            row.is_chosen_by_key && row.key_variables.iter().any(|it| variable(it).is_some())
-        };
-        let by_key = || ModelProvider::ALL.into_iter().find(has_key);
-        let by_file = || {
-            let has_file = self.key_file.is_some() || set.key_file.value.is_some();
-            has_file.then_some(ModelProvider::OpenAi)
-        };
-        let provider = by_address.or(by_name).or_else(by_key).or_else(by_file);
+        let provider = by_address
+            .or(by_name)
+            .or_else(|| {
+                ModelProvider::ALL.into_iter().find(|it: &ModelProvider| {
+                    let row = it.row();
+                    row.is_chosen_by_key
+                        && row.key_variables.iter().any(|it| variable(it).is_some())
+                })
+            })
+            .or_else(|| {
+                let has_file = self.key_file.is_some() || set.key_file.value.is_some();
+                has_file.then_some(ModelProvider::OpenAi)
+            });
         Ok(provider.map(Speech::With))
     }
 
@@ -277,13 +279,16 @@ struct LineCall {
 
 impl Line {
     fn reply(self) -> ChatResponse {
-        let call = |it: LineCall| Call {
-            name: it.name,
-            arguments: if it.input.is_null() { String::new() } else { it.input.to_string() },
-            ..Call::default()
-        };
         let stop = if self.calls.is_empty() { StopReason::Done } else { StopReason::Calls };
-        let calls = self.calls.into_iter().map(call).collect();
+        let calls = self
+            .calls
+            .into_iter()
+            .map(|it: LineCall| Call {
+                name: it.name,
+                arguments: if it.input.is_null() { String::new() } else { it.input.to_string() },
+                ..Call::default()
+            })
+            .collect();
         let message = Message { calls, ..Message::new(Role::Assistant, self.says) };
         ChatResponse { message, stop, ..ChatResponse::default() }
     }

@@ -110,7 +110,8 @@ fn note_polling(why: &str, printer: &mut Printer) {
 /// Notes the same as soon as polling begins.
 fn note_polling_later(live_library: &Arc<LiveLibrary>, mut printer: Printer) {
     let live_library = Arc::downgrade(live_library);
-    let wait = move || {
+    // Without a thread the note is left out.
+    let _ = thread::Builder::new().spawn(move || {
         while let Some(live_library) = live_library.upgrade() {
             let patience = Duration::from_secs(60 * 60);
             if let Watching::Polling(why) =
@@ -120,9 +121,7 @@ fn note_polling_later(live_library: &Arc<LiveLibrary>, mut printer: Printer) {
                 return note_polling(&why, &mut printer);
             }
         }
-    };
-    // Without a thread the note is left out.
-    let _ = thread::Builder::new().spawn(wait);
+    });
 }
 
 /// Loads the library, or the one skill that a path names, wherever it is. Returns the selector of
@@ -177,14 +176,20 @@ pub(crate) fn library_for_counting(global: &Global) -> Result<Library> {
 /// Returns the options with paths added to the directories of `--dir`; a `SKILL.md` stands for its
 /// folder.
 pub(crate) fn with_paths(global: &Global, paths: &[PathBuf]) -> Global {
-    let folder = |it: &PathBuf| match resolve(&Directory::new(it), global).is_file() {
-        true if it.ends_with(SKILL_FILE) => match it.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
-            _ => PathBuf::from("."),
-        },
-        _ => it.clone(),
-    };
-    let dir = global.dir.iter().cloned().chain(paths.iter().map(folder)).collect();
+    let dir = global
+        .dir
+        .iter()
+        .cloned()
+        .chain(paths.iter().map(
+            |it: &PathBuf| match resolve(&Directory::new(it), global).is_file() {
+                true if it.ends_with(SKILL_FILE) => match it.parent() {
+                    Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+                    _ => PathBuf::from("."),
+                },
+                _ => it.clone(),
+            },
+        ))
+        .collect();
     Global { dir, ..global.clone() }
 }
 
@@ -214,12 +219,13 @@ pub(crate) fn directories(config: &Config, global: &Global) -> Vec<Directory> {
 /// the working directory up.
 fn here(global: &Global) -> Vec<Directory> {
     let Ok((surroundings, _)) = surroundings(global, None) else { return Vec::new() };
-    let shortened = |it: Directory| match it.path.strip_prefix(&surroundings.cwd) {
-        Ok(path) if it.scope == Scope::Project => Directory { path: path.to_owned(), ..it },
-        _ => it,
-    };
     let directories = surroundings.here().into_iter().filter(|it| it.path.is_dir());
-    directories.map(shortened).collect()
+    directories
+        .map(|it: Directory| match it.path.strip_prefix(&surroundings.cwd) {
+            Ok(path) if it.scope == Scope::Project => Directory { path: path.to_owned(), ..it },
+            _ => it,
+        })
+        .collect()
 }
 
 /// Notes where skills come from if no directory is configured.
@@ -229,8 +235,10 @@ fn note_sources(config: &Config, options: &Options, library: &Library, printer: 
         printer.note(&format!("skills are switched off by `skill.enabled` ({})", enabled.origin));
         return;
     }
-    let is_at_home = |it: &Directory| it.path.starts_with("~");
-    if options.home.is_none() && (!is_named(config) || options.directories.iter().any(is_at_home)) {
+    if options.home.is_none()
+        && (!is_named(config)
+            || options.directories.iter().any(|it: &Directory| it.path.starts_with("~")))
+    {
         printer
             .warning("`HOME` is not set to an absolute path, so your own skills are not searched");
     }
@@ -279,11 +287,14 @@ pub(crate) fn count_in_plugins(repository: &Path) -> usize {
 pub(crate) fn listed(directories: &[Directory], home: Option<&Path>) -> String {
     /// The number of directories listed.
     const NAMED: usize = 4;
-    let shown = |it: &Directory| match home.and_then(|home| it.path.strip_prefix(home).ok()) {
-        Some(path) => format!("`~/{}`", path.display()),
-        None => format!("`{}`", it.path.display()),
-    };
-    let mut names: Vec<String> = directories.iter().take(NAMED).map(shown).collect();
+    let mut names: Vec<String> = directories
+        .iter()
+        .take(NAMED)
+        .map(|it: &Directory| match home.and_then(|home| it.path.strip_prefix(home).ok()) {
+            Some(path) => format!("`~/{}`", path.display()),
+            None => format!("`{}`", it.path.display()),
+        })
+        .collect();
     if directories.len() > NAMED {
         names.push(format!("{} more", directories.len() - NAMED));
     }
@@ -296,11 +307,10 @@ pub(crate) fn listed(directories: &[Directory], home: Option<&Path>) -> String {
 /// Fails if none of the directories on the command line exists.
 pub(crate) fn find_typed(global: &Global) -> Result<(), CliError> {
     let resolved = |it: &PathBuf| resolve(&Directory::new(it), global);
-    let is_missing = |it: &PathBuf| !resolved(it).exists();
     let Some(first) = global.dir.first().filter(|_| global.preset.is_empty()) else {
         return Ok(());
     };
-    if !global.dir.iter().all(is_missing) {
+    if !global.dir.iter().all(|it: &PathBuf| !resolved(it).exists()) {
         return Ok(());
     }
     let fault = CliError::unable(format!("there is no directory `{}`", first.display()));
@@ -498,8 +508,7 @@ pub(crate) fn shelf(global: &Global, printer: &mut Printer) -> Result<Option<Tar
     let config = config(global)?;
     note_ignored_settings(&config, printer);
     let directory = config.directories().into_iter().next();
-    let set = |it: Directory| open(resolve(&it, global), it.scope);
-    directory.map(set).transpose()
+    directory.map(|it: Directory| open(resolve(&it, global), it.scope)).transpose()
 }
 
 /// Returns the store to write to; if none is configured, the first existing client directory of
@@ -537,8 +546,10 @@ pub(crate) fn folder_of_skill(library: &Library, name: &str) -> Option<PathBuf> 
     // A skill that could not be loaded has a finding, and a folder of its name.
     let broken = || {
         let folders = library.findings().iter().filter_map(|it| it.path.parent());
-        let is_it = |it: &&Path| it.file_name().is_some_and(|it| it == name) && it.is_dir();
-        folders.filter(is_it).map(Path::to_owned).next()
+        folders
+            .filter(|it: &&Path| it.file_name().is_some_and(|it| it == name) && it.is_dir())
+            .map(Path::to_owned)
+            .next()
     };
     folder.or_else(broken)
 }
@@ -557,11 +568,10 @@ pub(crate) fn shelf_of_removed(
 ) -> Result<TargetStore> {
     let searched = searched(&config(global)?, global);
     let within = |store: &Path| {
-        let inside = |(real, typed): &(PathBuf, PathBuf)| {
+        searched.iter().find_map(|(real, typed): &(PathBuf, PathBuf)| {
             let rest = store.strip_prefix(real).ok()?;
             Some(if rest.as_os_str().is_empty() { typed.clone() } else { typed.join(rest) })
-        };
-        searched.iter().find_map(inside)
+        })
     };
     let is_searched = |store: &Path| within(store).is_some();
     let is_typed = !global.dir.is_empty() || !global.preset.is_empty();
@@ -619,8 +629,9 @@ pub(crate) fn typed(global: &Global) -> String {
 
 /// Quotes a word for a shell.
 pub(crate) fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || "/._-~:@%+=,".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
+    match !word.is_empty()
+        && word.chars().all(|c: char| c.is_alphanumeric() || "/._-~:@%+=,".contains(c))
+    {
         true => word.to_owned(),
         false => format!("'{}'", word.replace('\'', "'\\''")),
     }
@@ -698,12 +709,15 @@ pub(crate) fn note_left_out(library: &Library, printer: &mut Printer) {
     /// The number of skills named.
     const NAMED: usize = 3;
     let left_out = library.left_out();
-    let named = |path: &Arc<Path>| {
-        let folder = path.parent().and_then(Path::file_name).unwrap_or(path.as_os_str());
-        let why = library.reason(path).map(|it| format!(" ({})", it.message));
-        format!("`{}`{}", folder.to_string_lossy(), why.unwrap_or_default())
-    };
-    let mut names: Vec<String> = left_out.iter().take(NAMED).map(named).collect();
+    let mut names: Vec<String> = left_out
+        .iter()
+        .take(NAMED)
+        .map(|path: &Arc<Path>| {
+            let folder = path.parent().and_then(Path::file_name).unwrap_or(path.as_os_str());
+            let why = library.reason(path).map(|it| format!(" ({})", it.message));
+            format!("`{}`{}", folder.to_string_lossy(), why.unwrap_or_default())
+        })
+        .collect();
     if left_out.len() > NAMED {
         names.push(format!("{} more", left_out.len() - NAMED));
     }

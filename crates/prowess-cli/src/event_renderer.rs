@@ -368,8 +368,11 @@ impl EventRenderer {
 
     /// Returns a refusal, with its whole reason unless that was printed already.
     fn refusal(&mut self, outcome: &Outcome) -> String {
-        let is_new = |it: &&String| !is_noted(it) && self.refusals.insert((*it).clone());
-        match outcome.message.as_ref().filter(is_new) {
+        match outcome
+            .message
+            .as_ref()
+            .filter(|it: &&String| !is_noted(it) && self.refusals.insert((*it).clone()))
+        {
             Some(message) => format!("refused ({})", safe::cut(&safe::line(message), REASON)),
             None => "refused".to_owned(),
         }

@@ -430,11 +430,12 @@ fn base_directory(variable: &str, in_home: &str) -> Option<PathBuf> {
 /// directory.
 pub(crate) fn cache() -> Option<Cache> {
     let folder = cache_folder()?;
-    let is_private = |it: Metadata| {
-        it.is_dir() && it.uid() == geteuid().as_raw() && it.permissions().mode() & 0o022 == 0
-    };
-    let is_safe = fs::symlink_metadata(&folder)
-        .map_or_else(|error| error.kind() == io::ErrorKind::NotFound, is_private);
+    let is_safe = fs::symlink_metadata(&folder).map_or_else(
+        |error| error.kind() == io::ErrorKind::NotFound,
+        |it: Metadata| {
+            it.is_dir() && it.uid() == geteuid().as_raw() && it.permissions().mode() & 0o022 == 0
+        },
+    );
     is_safe.then(|| Cache::new(folder))
 }
 

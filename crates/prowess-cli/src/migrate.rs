@@ -168,8 +168,9 @@ fn migrate(folder: &Path, limits: &SizeLimits) -> Result<MigratedSkill, MigrateE
         }
         file => file.map_err(read)?,
     };
-    let failed = |source| read(RootError::Io { path: MANIFEST.into(), source });
-    let Some(bytes) = carry::read(file, most).map_err(failed)? else {
+    let Some(bytes) = carry::read(file, most)
+        .map_err(|source| read(RootError::Io { path: MANIFEST.into(), source }))?
+    else {
         return Err(MigrateError::TooLarge { path: path(), most });
     };
     let plugin =

@@ -80,10 +80,9 @@ impl SkillNeeds {
             interpreters.filter_map(|it| it.command.first().map(|it| base(it))).collect();
         words.extend(programs.into_iter().map(str::to_owned));
         for environment in &self.needs.environments {
-            let version = |it: &VersionNeed| {
+            words.extend(environment.versions.iter().map(|it: &VersionNeed| {
                 format!("{} {} ({})", environment.ecosystem.as_str(), it.requirement, it.place)
-            };
-            words.extend(environment.versions.iter().map(version));
+            }));
             words.extend(packages(environment));
         }
         let programs = self.needs.programs.iter().map(|it| {
@@ -114,8 +113,10 @@ impl SkillNeeds {
 
     /// Returns the command that installs the missing programs, if it is known.
     pub(crate) fn install_programs(&self) -> Option<String> {
-        let is_program = |it: &&Missing| it.kind == MissingKind::Program && !it.is_optional;
-        let missing = self.missing.iter().filter(is_program);
+        let missing = self
+            .missing
+            .iter()
+            .filter(|it: &&Missing| it.kind == MissingKind::Program && !it.is_optional);
         let names: Vec<&str> = missing.flat_map(|it| it.name.split(" or ").take(1)).collect();
         install_system_programs(&names)
     }
@@ -128,8 +129,11 @@ impl SkillNeeds {
 
     /// Returns a hint with the command that installs the missing packages.
     pub(crate) fn hint(&self, name: &str) -> Option<String> {
-        let is_package = |it: &&Missing| it.kind == MissingKind::Package && !it.is_optional;
-        let mut packages = self.missing.iter().filter(is_package).peekable();
+        let mut packages = self
+            .missing
+            .iter()
+            .filter(|it: &&Missing| it.kind == MissingKind::Package && !it.is_optional)
+            .peekable();
         packages.peek()?;
         let flag = if packages.all(|it| it.is_guessed) { " --guessed" } else { "" };
         Some(format!("`prowess prepare {}{flag}` installs packages", safe::line(name)))
@@ -142,11 +146,13 @@ fn prepared(skill: &Skill, interpreters: &InterpreterSearch) -> BTreeMap<usize, 
     let store = host::environments().filter(|it| !it.is_empty());
     let Some(store) = store else { return BTreeMap::new() };
     let recipes = SkillRecipes::of(skill, interpreters).map(|it| it.recipes).unwrap_or_default();
-    let found = |(at, recipe): (usize, Recipe)| {
-        let found = store.find(&recipe).ok().flatten()?;
-        Some((at, found.record.not_installed))
-    };
-    recipes.into_iter().filter_map(found).collect()
+    recipes
+        .into_iter()
+        .filter_map(|(at, recipe): (usize, Recipe)| {
+            let found = store.find(&recipe).ok().flatten()?;
+            Some((at, found.record.not_installed))
+        })
+        .collect()
 }
 
 /// Returns the required packages of an environment, each with its place.

@@ -44,8 +44,8 @@ fn groups(command: &Command, width: usize) -> String {
     let room = GROUPS.iter().flat_map(|it| it.1).map(|it| it.len()).max().unwrap_or(0);
     let mut text = String::new();
     for (what, names) in GROUPS {
-        let is_there = |it: &&&str| command.find_subcommand(it).is_some();
-        let names: Vec<&&str> = names.iter().filter(is_there).collect();
+        let names: Vec<&&str> =
+            names.iter().filter(|it: &&&str| command.find_subcommand(it).is_some()).collect();
         if names.is_empty() {
             continue;
         }

@@ -174,8 +174,10 @@ impl DistinctLines {
     }
 
     fn distinct(&mut self, lines: &str) -> String {
-        let is_new = |line: &&str| line.trim().is_empty() || self.seen.insert(without_tries(line));
-        lines.split_inclusive('\n').filter(is_new).collect()
+        lines
+            .split_inclusive('\n')
+            .filter(|line: &&str| line.trim().is_empty() || self.seen.insert(without_tries(line)))
+            .collect()
     }
 }
 

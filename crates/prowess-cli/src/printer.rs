@@ -315,16 +315,15 @@ impl Printer {
         let (done, is_done) = mpsc::channel::<()>();
         thread::scope(|scope| {
             let observed = progress.clone();
-            let show = move || {
+            // Without a thread the work is done without progress.
+            let _ = thread::Builder::new().spawn_scoped(scope, move || {
                 let mut wait = LONG;
                 while is_done.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
                     self.progress_bar(what, observed.counts());
                     wait = REDRAW;
                 }
                 self.progress_ends();
-            };
-            // Without a thread the work is done without progress.
-            let _ = thread::Builder::new().spawn_scoped(scope, show);
+            });
             let _done = done;
             progress.observe(work)
         })
@@ -491,8 +490,7 @@ pub(crate) fn placed(finding: &Finding) -> String {
 /// Returns the width of a terminal, or that of `COLUMNS`.
 fn width(terminal: impl AsFd) -> Option<usize> {
     let said = env::var("COLUMNS").ok().and_then(|it| it.parse().ok()).filter(|it| *it > 0);
-    let seen = || terminal_size_of(terminal).map(|it| it.0.0.into());
-    said.or_else(seen).map(|it: usize| it.max(20))
+    said.or_else(|| terminal_size_of(terminal).map(|it| it.0.0.into())).map(|it: usize| it.max(20))
 }
 
 /// Wraps a text to a width, and indents all lines but the first. Text in backticks is to be copied,

@@ -45,14 +45,14 @@ fn brief(value: &Value) -> String {
             items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
         }
         // One line each, which makes them a block.
-        Value::Array(items) if items.iter().all(Value::is_object) => {
-            let line = |item: &Value| {
+        Value::Array(items) if items.iter().all(Value::is_object) => items
+            .iter()
+            .map(|item: &Value| {
                 let values: Vec<String> =
                     item.as_object().into_iter().flat_map(|it| it.values()).map(cell).collect();
                 format!("{}\n", values.join("  "))
-            };
-            items.iter().map(line).collect()
-        }
+            })
+            .collect(),
         _ => value.to_string(),
     }
 }
@@ -64,14 +64,16 @@ fn table(columns: &[Value], rows: &[Value]) -> String {
     let widths: Vec<usize> = (0..columns.len())
         .map(|at| lines.iter().filter_map(|it| Some(it.get(at)?.width())).max().unwrap_or(0))
         .collect();
-    let line = |cells: &Vec<String>| {
-        let cells = cells.iter().zip(&widths);
-        let padded = cells.map(|(cell, width)| {
-            format!("{cell}{}", " ".repeat(width.saturating_sub(cell.width())))
-        });
-        format!("{}\n", padded.collect::<Vec<_>>().join("  ").trim_end())
-    };
-    lines.iter().map(line).collect()
+    lines
+        .iter()
+        .map(|cells: &Vec<String>| {
+            let cells = cells.iter().zip(&widths);
+            let padded = cells.map(|(cell, width)| {
+                format!("{cell}{}", " ".repeat(width.saturating_sub(cell.width())))
+            });
+            format!("{}\n", padded.collect::<Vec<_>>().join("  ").trim_end())
+        })
+        .collect()
 }
 
 /// Formats a value on one line.

@@ -105,26 +105,27 @@ fn skills(skills: &[PlacedSkill], width: usize, colored: bool) -> Vec<String> {
     let widest = names.iter().map(|it| it.width()).max().unwrap_or(0).max("Skills".len());
     // The columns around the name take 28.
     let room = widest.min(width - 28);
-    let line = |(skill, name): (&PlacedSkill, &String)| {
-        let name = safe::cut(name, room);
-        let pad = " ".repeat(room - name.width());
-        let level = skill.level.as_str();
-        let fate = match skill.left_out {
-            Some(FitStep::KeepRecent) => "squeezed".to_owned(),
-            Some(_) => "evicted".to_owned(),
-            None if skill.level < skill.wanted && width - room > 42 => {
-                format!("{level} instead of {}", skill.wanted.as_str())
-            }
-            None => level.to_owned(),
-        };
-        let fate = if skill.left_out.is_some() { painted(&fate, DIM, colored) } else { fate };
-        let (tokens, priority) = (thousands(skill.tokens), skill.priority.as_str());
-        format!("  {name}{pad} {tokens:>6} {priority:<8} {fate}")
-    };
     let pad = " ".repeat(room - "Skills".len() + 2);
     let head = painted(&format!("{pad} tokens priority level"), DIM, colored);
     let head = format!("{}{head}", painted("Skills", NAME, colored));
-    std::iter::once(head).chain(skills.iter().zip(&names).map(line)).collect()
+    std::iter::once(head)
+        .chain(skills.iter().zip(&names).map(|(skill, name): (&PlacedSkill, &String)| {
+            let name = safe::cut(name, room);
+            let pad = " ".repeat(room - name.width());
+            let level = skill.level.as_str();
+            let fate = match skill.left_out {
+                Some(FitStep::KeepRecent) => "squeezed".to_owned(),
+                Some(_) => "evicted".to_owned(),
+                None if skill.level < skill.wanted && width - room > 42 => {
+                    format!("{level} instead of {}", skill.wanted.as_str())
+                }
+                None => level.to_owned(),
+            };
+            let fate = if skill.left_out.is_some() { painted(&fate, DIM, colored) } else { fate };
+            let (tokens, priority) = (thousands(skill.tokens), skill.priority.as_str());
+            format!("  {name}{pad} {tokens:>6} {priority:<8} {fate}")
+        }))
+        .collect()
 }
 
 /// Returns one line per fit step: its name, the tokens before and after, and its effect, which is

@@ -67,12 +67,11 @@ impl Pieces {
     /// replaced.
     pub(crate) fn text(&mut self, bytes: &[u8]) -> String {
         self.0.extend_from_slice(bytes);
-        let is_unfinished = |&length: &usize| {
+        let left = (1..4).find(|&length: &usize| {
             let end = self.0.len().checked_sub(length).map(|it| &self.0[it..]);
             let read = end.map(str::from_utf8);
             matches!(read, Some(Err(error)) if error.valid_up_to() == 0 && error.error_len().is_none())
-        };
-        let left = (1..4).find(is_unfinished).unwrap_or(0);
+        }).unwrap_or(0);
         let rest = self.0.split_off(self.0.len() - left);
         let whole = std::mem::replace(&mut self.0, rest);
         String::from_utf8_lossy(&whole).into_owned()

@@ -14,10 +14,9 @@ pub(crate) fn server_of_label<'c>(
     let servers = &config.servers.value.0;
     let found = servers.iter().find(|it| it.description.name == label);
     found.ok_or_else(|| {
-        let is_it = |it: &&IgnoredSetting| {
+        if let Some(ignored) = config.ignored.iter().find(|it: &&IgnoredSetting| {
             it.key == "servers" && it.entries.iter().any(|entry| entry == label)
-        };
-        if let Some(ignored) = config.ignored.iter().find(is_it) {
+        }) {
             let IgnoredSetting { origin, reason, .. } = ignored;
             let fault =
                 CliError::typed(format!("the server `{label}` ({origin}) is ignored: {reason}"));

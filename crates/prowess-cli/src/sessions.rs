@@ -233,11 +233,10 @@ fn path(name: &str) -> Result<PathBuf> {
     if name.contains('/') || name.ends_with(ENDING) {
         return Ok(PathBuf::from(name));
     }
-    let is_fine = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if name.is_empty()
         || name.len() > LONGEST
         || name.starts_with('.')
-        || !name.chars().all(is_fine)
+        || !name.chars().all(|c: char| c.is_ascii_alphanumeric() || "-_.".contains(c))
     {
         let fault = CliError::typed(format!("`{name}` is not a valid session name"));
         return Err(fault.hint(format!("use up to {LONGEST} letters, digits, `-`, `_` and `.`, or a path that contains `/` or ends in `{ENDING}`")).into());
@@ -263,13 +262,20 @@ fn last_changed(name: &str) -> Option<SystemTime> {
 
 /// Returns all saved sessions, the newest first.
 pub(crate) fn saved_sessions() -> Vec<SavedSession> {
-    let past = |name: String| {
-        let path = path(&name).ok()?;
-        let metadata = fs::metadata(&path).ok()?;
-        let changed = metadata.modified().ok()?;
-        Some(SavedSession { begins: first_request(&path), changed, bytes: metadata.len(), name })
-    };
-    let mut all: Vec<SavedSession> = session_names().into_iter().filter_map(past).collect();
+    let mut all: Vec<SavedSession> = session_names()
+        .into_iter()
+        .filter_map(|name: String| {
+            let path = path(&name).ok()?;
+            let metadata = fs::metadata(&path).ok()?;
+            let changed = metadata.modified().ok()?;
+            Some(SavedSession {
+                begins: first_request(&path),
+                changed,
+                bytes: metadata.len(),
+                name,
+            })
+        })
+        .collect();
     all.sort_by_key(|it| Reverse(it.changed));
     all
 }

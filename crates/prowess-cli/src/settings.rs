@@ -290,19 +290,22 @@ impl Config {
     /// Returns every setting, in the order of the tables.
     pub fn settings(&self) -> Vec<ShownSetting> {
         let (mut own, mut defaults) = (self.clone(), Self::default());
-        let shown = |(row, default): (Row<'_>, Row<'_>)| ShownSetting {
-            key: row.facts.key,
-            value: row.slot.show(),
-            text: row.slot.text(),
-            origin: row.slot.origin().clone(),
-            default: default.slot.text(),
-            kind: row.slot.wanted(),
-            about: row.facts.about,
-            example: row.facts.example,
-            project: row.facts.right,
-            flag: row.facts.flag,
-        };
-        own.rows().into_iter().zip(defaults.rows()).map(shown).collect()
+        own.rows()
+            .into_iter()
+            .zip(defaults.rows())
+            .map(|(row, default): (Row<'_>, Row<'_>)| ShownSetting {
+                key: row.facts.key,
+                value: row.slot.show(),
+                text: row.slot.text(),
+                origin: row.slot.origin().clone(),
+                default: default.slot.text(),
+                kind: row.slot.wanted(),
+                about: row.facts.about,
+                example: row.facts.example,
+                project: row.facts.right,
+                flag: row.facts.flag,
+            })
+            .collect()
     }
 
     /// Returns the problem of a listed command that would allow every program, which a list is
@@ -310,7 +313,7 @@ impl Config {
     fn unlistable(&self) -> Option<ConfigProblem> {
         let commands = &self.policy.commands;
         let (path, line) = commands.origin.place()?;
-        let told = |entry: &String| {
+        let (message, hint) = commands.value.iter().find_map(|entry: &String| {
             let mut words = spelt(entry).split_ascii_whitespace();
             let name = words.next().unwrap_or_default();
             if name.is_empty() || name.contains(['*', '?', '[']) {
@@ -321,8 +324,7 @@ impl Config {
             let hint = "only at the end it matches anything; `\"git log\"` means `git log` followed by anything";
             let message = || format!("`{entry}` in `policy.commands` has a `*` before its end");
             words.any(|it| it == "*").then(|| (message(), hint))
-        };
-        let (message, hint) = commands.value.iter().find_map(told)?;
+        })?;
         Some(ConfigProblem {
             line: Some(line),
             hint: Some(hint.to_owned()),

@@ -82,9 +82,12 @@ impl fmt::Display for SkillCount {
 
 /// Returns the files of skills that are copies of others. A file reached by two paths is one skill.
 fn copies(library: &Library) -> impl Iterator<Item = &Path> {
-    let is_copy = |it: &&Finding| it.rule.code == "same-content";
-    let copies: Vec<&Path> =
-        library.findings().iter().filter(is_copy).map(|it| &*it.path).collect();
+    let copies: Vec<&Path> = library
+        .findings()
+        .iter()
+        .filter(|it: &&Finding| it.rule.code == "same-content")
+        .map(|it| &*it.path)
+        .collect();
     let used: HashSet<PathBuf> = match copies.is_empty() {
         true => HashSet::new(),
         false => library.all().map(|it: &Skill| real(&it.origin.path)).collect(),

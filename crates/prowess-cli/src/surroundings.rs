@@ -58,8 +58,10 @@ pub(crate) fn short(path: &Path, from: &Path, home: Option<&Path>) -> String {
 fn project_of(folder: &Path) -> Option<PathBuf> {
     let spots = CLIENTS.iter().flat_map(|it| it.spots).filter(|it| it.is_in_project());
     let project = |path: &'static str| {
-        let has = |it: &&Path| folder.starts_with(it.join(path));
-        Some((folder.ancestors().skip(1).find(has)?, path.len()))
+        Some((
+            folder.ancestors().skip(1).find(|it: &&Path| folder.starts_with(it.join(path)))?,
+            path.len(),
+        ))
     };
     // `skills` is a directory of its own, and the end of many others.
     let found = spots.filter_map(|it| project(it.path)).max_by_key(|it| it.1);

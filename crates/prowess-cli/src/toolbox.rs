@@ -163,10 +163,15 @@ fn execute_sql(config: &Config, limits: RunLimits) -> Result<ExecuteSql> {
         SettingOrigin::File { path, .. } => path.parent(),
         _ => None,
     };
-    let open = |url: &Address| {
-        prowess_sql::open(&resolve_database(url.as_str(), folder), access, privileges)
-    };
-    let database = config.sql.url.value.as_ref().map(open).transpose();
+    let database = config
+        .sql
+        .url
+        .value
+        .as_ref()
+        .map(|url: &Address| {
+            prowess_sql::open(&resolve_database(url.as_str(), folder), access, privileges)
+        })
+        .transpose();
     let database = database.context("`sql.url` cannot be used")?;
     limit_sqlite_memory(limits.memory);
     let limits =

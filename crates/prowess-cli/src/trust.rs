@@ -52,12 +52,15 @@ pub(crate) fn acting_as<'a>(
         .iter()
         .map(|it| real(&context::resolve(&it.0, global)))
         .collect();
-    let is_of_project = |name: &str| {
+    let manner = if names.any(|name: &str| {
         let skill = library.get(name).or_else(|| library.for_tool(name));
         let path = skill.map(|it| real(&it.origin.path));
         path.is_some_and(|it| directories.iter().any(|dir| it.starts_with(dir)))
+    }) {
+        Manner::Ask
+    } else {
+        Manner::Quiet
     };
-    let manner = if names.any(is_of_project) { Manner::Ask } else { Manner::Quiet };
     Ok(without_untrusted(config, global, manner, printer))
 }
 
@@ -135,8 +138,8 @@ pub(crate) fn note_untrusted(config: &Config, global: &Global, printer: &mut Pri
 pub(crate) fn is_needed(directory: &Path, global: &Global) -> bool {
     let Ok(config) = context::config(global) else { return false };
     context::directories_of_project(&config, global).into_iter().any(|(it, folder)| {
-        let here = || project_of(global.cwd.as_deref().unwrap_or(Path::new(".")));
-        let folder = folder.unwrap_or_else(here);
+        let folder =
+            folder.unwrap_or_else(|| project_of(global.cwd.as_deref().unwrap_or(Path::new("."))));
         let folder = fs::canonicalize(&folder).unwrap_or(folder);
         let decision = || file().and_then(|it| it.decision(&folder).ok().flatten());
         context::resolve(&it, global) == directory && !is_home(&folder) && decision() != Some(true)
@@ -161,12 +164,14 @@ pub(crate) fn project_of(folder: &Path) -> PathBuf {
     // Anybody can make a repository of a directory such as `/tmp`.
     let owner = |it: &Path| fs::metadata(it).map(|it| it.uid()).ok();
     let is_open = |it: &Path| fs::metadata(it).is_ok_and(|it| it.mode() & 0o002 != 0);
-    let is_own = |it: &&Path| {
-        let owners = [owner(it), owner(&it.join(".git"))];
-        !holds_home(it) && !is_open(it) && owners.iter().all(|it| *it == owner(&folder))
-    };
     let repository = folder.ancestors().find(|it| it.join(".git").exists());
-    repository.filter(is_own).unwrap_or(&folder).to_owned()
+    repository
+        .filter(|it: &&Path| {
+            let owners = [owner(it), owner(&it.join(".git"))];
+            !holds_home(it) && !is_open(it) && owners.iter().all(|it| *it == owner(&folder))
+        })
+        .unwrap_or(&folder)
+        .to_owned()
 }
 
 /// Returns whether a settings file named on the command line belongs to a project, not to the user:
@@ -255,12 +260,15 @@ fn ask(folder: &Path, directories: &[PathBuf]) -> Option<bool> {
 
 /// Lists directories, relative to their project.
 fn listed(directories: &[PathBuf], folder: &Path) -> String {
-    let short = |it: &PathBuf| {
-        let real = fs::canonicalize(it).unwrap_or_else(|_| it.clone());
-        let within = real.strip_prefix(folder).unwrap_or(it);
-        format!("`{}`", within.display())
-    };
-    directories.iter().map(short).collect::<Vec<_>>().join(", ")
+    directories
+        .iter()
+        .map(|it: &PathBuf| {
+            let real = fs::canonicalize(it).unwrap_or_else(|_| it.clone());
+            let within = real.strip_prefix(folder).unwrap_or(it);
+            format!("`{}`", within.display())
+        })
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn is_home(folder: &Path) -> bool {

@@ -258,9 +258,10 @@ impl HttpClient {
             _ => None,
         };
         if let Some(proxy) = self.proxy(url) {
-            let error = |source| HttpError::Proxy { proxy: proxy.name(), source };
             let stream = self.through(proxy, url).await?;
-            return Connection::over(stream, tls).await.map_err(error);
+            return Connection::over(stream, tls)
+                .await
+                .map_err(|source| HttpError::Proxy { proxy: proxy.name(), source });
         }
         let addresses = self.addresses(url).await?;
         let connection = Connection::new(&addresses, tls).await;
@@ -304,13 +305,15 @@ impl HttpClient {
         };
         let found = self.resolver.resolve(name).await;
         let found = found.map_err(|source| HttpError::Resolve { host: name.to_owned(), source })?;
-        let checked = |address| {
-            if let Some((hosts, admission)) = admission {
-                hosts.allow(name, address, port, admission).map_err(refused)?;
-            }
-            Ok(SocketAddr::new(address, port))
-        };
-        found.into_iter().map(checked).collect()
+        found
+            .into_iter()
+            .map(|address| {
+                if let Some((hosts, admission)) = admission {
+                    hosts.allow(name, address, port, admission).map_err(refused)?;
+                }
+                Ok(SocketAddr::new(address, port))
+            })
+            .collect()
     }
 
     /// Returns the addresses that a host may resolve to; `None` if there is no restriction.
@@ -349,11 +352,15 @@ impl StreamedResponse {
         loop {
             let frame = deadline.wait(&self.host, self.body.frame()).await?;
             let Some(frame) = frame else { return Ok(None) };
-            let broken = |source: hyper::Error| HttpError::Broken {
-                host: self.host.clone(),
-                source: source.into(),
+            let Ok(bytes) = frame
+                .map_err(|source: hyper::Error| HttpError::Broken {
+                    host: self.host.clone(),
+                    source: source.into(),
+                })?
+                .into_data()
+            else {
+                continue;
             };
-            let Ok(bytes) = frame.map_err(broken)?.into_data() else { continue };
             if bytes.is_empty() {
                 continue;
             }
@@ -387,8 +394,9 @@ impl Deadline {
     }
 
     async fn wait<T>(self, host: &str, future: impl Future<Output = T>) -> Result<T, HttpError> {
-        let timeout = |_| HttpError::Timeout { host: host.to_owned(), after: self.after };
-        timeout_at(self.at, future).await.map_err(timeout)
+        timeout_at(self.at, future)
+            .await
+            .map_err(|_| HttpError::Timeout { host: host.to_owned(), after: self.after })
     }
 }
 

@@ -147,8 +147,9 @@ impl Fetcher {
             "https" => Some((self.trust.config(), server_name(url)?)),
             _ => None,
         };
-        let failed = |source| FetchError::Connect { host: host(url), source };
-        let mut connection = Connection::new(&addresses, tls).await.map_err(failed)?;
+        let mut connection = Connection::new(&addresses, tls)
+            .await
+            .map_err(|source| FetchError::Connect { host: host(url), source })?;
         let sent = timeout(request.idle, connection.send(sendable)).await;
         let response = sent.map_err(|_| request.idled())?;
         let response = response.map_err(|source| FetchError::Answer { host: host(url), source })?;

@@ -90,8 +90,10 @@ impl Hosts {
     /// Allows the hosts of these patterns.
     pub fn new<P: AsRef<str>>(patterns: impl IntoIterator<Item = P>) -> Result<Self, HostsError> {
         let bad = |text: &str| HostsError { pattern: text.to_owned() };
-        let pattern = |text: P| Pattern::new(text.as_ref()).ok_or_else(|| bad(text.as_ref()));
-        let patterns = patterns.into_iter().map(pattern).collect::<Result<_, _>>()?;
+        let patterns = patterns
+            .into_iter()
+            .map(|text: P| Pattern::new(text.as_ref()).ok_or_else(|| bad(text.as_ref())))
+            .collect::<Result<_, _>>()?;
         Ok(Self { patterns: Some(patterns), leads: AddressScope::Anywhere })
     }
 
@@ -136,11 +138,13 @@ impl Hosts {
         if found.is_empty() {
             return Err(failed(io::ErrorKind::NotFound.into()));
         }
-        let checked = |address: IpAddr| {
-            self.allow(name, address, port, admission)?;
-            Ok(SocketAddr::new(address, port))
-        };
-        found.into_iter().map(checked).collect()
+        found
+            .into_iter()
+            .map(|address: IpAddr| {
+                self.allow(name, address, port, admission)?;
+                Ok(SocketAddr::new(address, port))
+            })
+            .collect()
     }
 
     /// Whether the port of a URL is listed for its host.
@@ -168,8 +172,11 @@ impl Hosts {
         }
         let name = plain(&host);
         let only_public = self.leads == AddressScope::Internet;
-        let is_named = |it: &&Pattern| matches!(it.meaning, Meaning::Name(_)) && !only_public;
-        if METADATA.contains(&&*name) && !meant.iter().any(is_named) {
+        if METADATA.contains(&&*name)
+            && !meant
+                .iter()
+                .any(|it: &&Pattern| matches!(it.meaning, Meaning::Name(_)) && !only_public)
+        {
             return Err(refused());
         }
         let internet = match self.leads {
@@ -229,8 +236,11 @@ pub fn pattern_covers(wide: &str, narrow: &str) -> bool {
 pub fn is_public_pattern(pattern: &str) -> bool {
     let Some(Pattern { meaning, port }) = Pattern::new(pattern) else { return false };
     let is_internal = |name: &str| {
-        let is_below = |it: &&str| name.strip_suffix(*it).is_some_and(|it| it.ends_with('.'));
-        !name.contains('.') || METADATA.contains(&name) || INTERNAL.iter().any(is_below)
+        !name.contains('.')
+            || METADATA.contains(&name)
+            || INTERNAL
+                .iter()
+                .any(|it: &&str| name.strip_suffix(*it).is_some_and(|it| it.ends_with('.')))
     };
     let is_public = match meaning {
         Meaning::Internet => true,

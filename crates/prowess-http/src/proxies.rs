@@ -293,8 +293,9 @@ mod tests {
     /// Returns the proxy for each URL.
     fn of(variables: &[(&str, &str)], urls: &[&str]) -> Vec<Option<String>> {
         let proxies = proxies(variables).unwrap();
-        let of = |url: &&str| proxies.of(&Url::parse(url).unwrap()).map(ProxyAddress::name);
-        urls.iter().map(of).collect()
+        urls.iter()
+            .map(|url: &&str| proxies.of(&Url::parse(url).unwrap()).map(ProxyAddress::name))
+            .collect()
     }
 
     #[test]

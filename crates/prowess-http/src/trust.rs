@@ -38,18 +38,20 @@ impl Trust {
 
     /// Returns the TLS configuration. Sessions are not resumed.
     pub(crate) fn config(&self) -> Arc<ClientConfig> {
-        let make = || {
-            let mut trusted = RootCertStore::empty();
-            trusted.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            trusted.add_parsable_certificates(self.own.iter().cloned());
-            let mut config = ClientConfig::builder_with_provider(ring::default_provider().into())
-                .with_safe_default_protocol_versions()
-                .expect("the provider knows the versions of TLS that are in use")
-                .with_root_certificates(trusted)
-                .with_no_client_auth();
-            config.resumption = Resumption::disabled();
-            Arc::new(config)
-        };
-        self.config.get_or_init(make).clone()
+        self.config
+            .get_or_init(|| {
+                let mut trusted = RootCertStore::empty();
+                trusted.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+                trusted.add_parsable_certificates(self.own.iter().cloned());
+                let mut config =
+                    ClientConfig::builder_with_provider(ring::default_provider().into())
+                        .with_safe_default_protocol_versions()
+                        .expect("the provider knows the versions of TLS that are in use")
+                        .with_root_certificates(trusted)
+                        .with_no_client_auth();
+                config.resumption = Resumption::disabled();
+                Arc::new(config)
+            })
+            .clone()
     }
 }

@@ -73,15 +73,17 @@ impl Active {
     /// Returns the active skills that still exist and are enabled.
     pub fn skills(&self) -> Vec<Skill> {
         let library = self.library();
-        let find = |activated: &ActiveSkill| {
-            let is_it = |skill: &&Skill| skill.origin.path == activated.path;
-            let named = library.get(&activated.name).filter(is_it);
-            named
-                .or_else(|| library.all().find(is_it))
-                .filter(|it| it.manifest.is_active())
-                .cloned()
-        };
-        self.lock().iter().filter_map(find).collect()
+        self.lock()
+            .iter()
+            .filter_map(|activated: &ActiveSkill| {
+                let is_it = |skill: &&Skill| skill.origin.path == activated.path;
+                let named = library.get(&activated.name).filter(is_it);
+                named
+                    .or_else(|| library.all().find(is_it))
+                    .filter(|it| it.manifest.is_active())
+                    .cloned()
+            })
+            .collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<ActiveSkill>> {

@@ -323,8 +323,11 @@ impl ApprovalStore {
     /// Returns the approval of an environment: the digest of its lock file, and the file if it is
     /// still saved.
     pub(crate) fn environment(&self, key: &str) -> Option<(String, Option<String>)> {
-        let is_it = |it: &Approval| it.key.kind == ApprovalKind::Environment && it.key.place == key;
-        let subject = self.all().into_iter().rfind(is_it)?.subject;
+        let subject = self
+            .all()
+            .into_iter()
+            .rfind(|it: &Approval| it.key.kind == ApprovalKind::Environment && it.key.place == key)?
+            .subject;
         Some((subject.digest.clone(), subject.into_text()))
     }
 

@@ -418,8 +418,11 @@ impl Authorizer {
         if let Action::Command { line, directory, .. } = requested.action {
             let (line, directory) = (line.clone(), directory.clone());
             let policy = self.policy.clone();
-            let plan = move || commands::plan(&line, &directory, &policy).map(|it| it.subject());
-            return Ok(blocking(plan).await?.ok());
+            return Ok(blocking(move || {
+                commands::plan(&line, &directory, &policy).map(|it| it.subject())
+            })
+            .await?
+            .ok());
         }
         let Some(entry) = requested.action.entry() else { return Ok(None) };
         let folder = entry.folder.as_ref().map(SkillFolder::unread);
@@ -806,13 +809,16 @@ fn given(requested: &ActionRequest<'_>) -> Option<String> {
         return None;
     }
     let text = serde_json::to_string_pretty(given).ok()?;
-    let cut = |line: &str| match line.char_indices().nth(GIVEN.1) {
-        Some((at, _)) => {
-            format!("{}… and {} more characters", &line[..at], line[at..].chars().count())
-        }
-        None => line.to_owned(),
-    };
-    let mut lines: Vec<String> = text.lines().take(GIVEN.0).map(cut).collect();
+    let mut lines: Vec<String> = text
+        .lines()
+        .take(GIVEN.0)
+        .map(|line: &str| match line.char_indices().nth(GIVEN.1) {
+            Some((at, _)) => {
+                format!("{}… and {} more characters", &line[..at], line[at..].chars().count())
+            }
+            None => line.to_owned(),
+        })
+        .collect();
     let more = text.lines().count() - lines.len();
     lines.extend((more > 0).then(|| format!("… and {more} more lines")));
     Some(lines.join("\n"))
@@ -820,8 +826,12 @@ fn given(requested: &ActionRequest<'_>) -> Option<String> {
 
 /// Lists the files of a remote skill for its approval, without reading them.
 fn listed(skill: &RemoteSkill) -> String {
-    let file = |it: &RemoteFile| format!("{}  {} bytes  {}\n", it.path, it.size, it.digest);
-    let files: String = skill.files.iter().take(SHOWN).map(file).collect();
+    let files: String = skill
+        .files
+        .iter()
+        .take(SHOWN)
+        .map(|it: &RemoteFile| format!("{}  {} bytes  {}\n", it.path, it.size, it.digest))
+        .collect();
     let more = match skill.files.len().saturating_sub(SHOWN) {
         0 => String::new(),
         more => format!("… and {more} more files\n"),
@@ -904,8 +914,10 @@ fn unasked(requested: &ActionRequest<'_>, question: &Question) -> String {
 /// Returns the hint for the approval of an action: a command, if it is safe to copy.
 fn approving(requested: &ActionRequest<'_>) -> String {
     let is_plain = |it: &str| {
-        let is_letter = |it: u8| it.is_ascii_alphanumeric() || b"-_.".contains(&it);
-        it.split('/').all(|it| !it.starts_with('-') && it.bytes().all(is_letter))
+        it.split('/').all(|it| {
+            !it.starts_with('-')
+                && it.bytes().all(|it: u8| it.is_ascii_alphanumeric() || b"-_.".contains(&it))
+        })
     };
     if let Action::TakeUp(skill) = requested.action
         && skill.address.split(':').all(is_plain)
@@ -929,8 +941,9 @@ fn approving(requested: &ActionRequest<'_>) -> String {
 
 /// Adds the hosts of a script to such a command.
 fn with_hosts(command: String, hosts: &[String]) -> String {
-    let is_letter = |it: u8| it.is_ascii_alphanumeric() || b"-.:".contains(&it);
-    let are_plain = hosts.iter().all(|it| it.bytes().all(is_letter));
+    let are_plain = hosts
+        .iter()
+        .all(|it| it.bytes().all(|it: u8| it.is_ascii_alphanumeric() || b"-.:".contains(&it)));
     match command.strip_suffix(" --yes") {
         Some(start) if !hosts.is_empty() && are_plain => {
             format!("{start} --net {} --yes", hosts.join(","))

@@ -282,16 +282,15 @@ impl ChangeHistory {
         after: &[u8],
         new_folders: usize,
     ) -> io::Result<u64> {
-        let previous = |(bytes, mode): (&[u8], u32)| Previous {
-            size: bytes.len() as u64,
-            sha256: digest(bytes),
-            mode,
-        };
         let facts = Facts {
             when: timestamp(),
             path: path.to_owned(),
             after: digest(after),
-            before: before.map(previous),
+            before: before.map(|(bytes, mode): (&[u8], u32)| Previous {
+                size: bytes.len() as u64,
+                sha256: digest(bytes),
+                mode,
+            }),
             group: self.group.clone(),
             renamed_from: None,
             new_folders,
@@ -345,12 +344,13 @@ impl ChangeHistory {
             entries => entries?,
         };
         self.own()?;
-        let time = |entry: io::Result<fs::DirEntry>| {
-            let name = entry.ok()?.file_name().into_string().ok()?;
-            let digits = name.strip_suffix(".json").filter(|it| it.len() == 20)?;
-            digits.parse().ok().filter(|it: &u64| *it < u64::MAX / 2)
-        };
-        let mut times: Vec<u64> = entries.filter_map(time).collect();
+        let mut times: Vec<u64> = entries
+            .filter_map(|entry: io::Result<fs::DirEntry>| {
+                let name = entry.ok()?.file_name().into_string().ok()?;
+                let digits = name.strip_suffix(".json").filter(|it| it.len() == 20)?;
+                digits.parse().ok().filter(|it: &u64| *it < u64::MAX / 2)
+            })
+            .collect();
         times.sort_unstable();
         Ok(times)
     }

@@ -382,8 +382,10 @@ fn allowed(
         let named = |it: &Argument| secrets::named_secrets(it, context.directory, policy);
         context.spelled_secrets.extend(words[1..spelled].iter().flat_map(named));
         context.secrets.extend(rest.iter().flat_map(named));
-        let matched = |it: &Argument| secrets::matched_secrets(it, context.directory, policy);
-        context.matched_secrets.extend(rest.iter().flat_map(matched));
+        context.matched_secrets.extend(
+            rest.iter()
+                .flat_map(|it: &Argument| secrets::matched_secrets(it, context.directory, policy)),
+        );
     }
     // `find` only looks for files, it does not read them.
     let reads = program.names().all(|it| it != "find");
@@ -427,9 +429,12 @@ fn allowed(
 }
 
 fn unlisted(name: &str, policy: &Policy) -> Refusal {
-    let starts = |it: &&String| it.split_ascii_whitespace().next() == Some(name);
-    let near: Vec<String> =
-        policy.commands.iter().filter(starts).map(|it| format!("`{it}`")).collect();
+    let near: Vec<String> = policy
+        .commands
+        .iter()
+        .filter(|it: &&String| it.split_ascii_whitespace().next() == Some(name))
+        .map(|it| format!("`{it}`"))
+        .collect();
     let hint = match near.is_empty() {
         true => allowed_commands(policy),
         false => format!("only {} of `{name}` may run", near.join(", ")),

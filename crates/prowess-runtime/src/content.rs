@@ -100,11 +100,13 @@ fn fitting(bytes: &[u8], told: u64) -> u64 {
         _ => 1,
     };
     let mut sum = 0;
-    let fits = |byte: &&u8| {
-        sum += told_as(byte);
-        sum <= told
-    };
-    bytes.iter().take_while(fits).count() as u64
+    bytes
+        .iter()
+        .take_while(|byte: &&u8| {
+            sum += told_as(byte);
+            sum <= told
+        })
+        .count() as u64
 }
 
 /// Returns the end of the last whole character, if the bytes are text.

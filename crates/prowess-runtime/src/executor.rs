@@ -297,8 +297,7 @@ impl Executor {
             Definition::Composite { steps } => {
                 let parameters = self.check(entry, parameters).await?;
                 let steps = steps.clone();
-                let plan = move || Ok::<_, TemplateError>(plan(&steps, &parameters));
-                self.bounded(plan).await
+                self.bounded(move || Ok::<_, TemplateError>(plan(&steps, &parameters))).await
             }
             Definition::Template { template } => {
                 let schema = entry.parameters.as_ref().map(closed);
@@ -307,8 +306,8 @@ impl Executor {
                 let (name, text) = (skill.to_string(), template.clone());
                 let data = Value::from(parameters.values().clone());
                 let given = data.clone();
-                let render = move || Template::named(&name, &text)?.render(&data);
-                let rendered: String = self.bounded(render).await?;
+                let rendered: String =
+                    self.bounded(move || Template::named(&name, &text)?.render(&data)).await?;
                 let lacking = lacking(template, &rendered, &given);
                 match lacking {
                     Some(message) if is_declared => {

@@ -69,17 +69,19 @@ impl Handover {
                 None => files.push(path),
             }
         }
-        let look = |it: &Path| match files.iter().find(|file| file.starts_with(it)) {
-            Some(file) => Some(file.as_path() != it),
-            None => self.root.path().join(it).metadata().ok().map(|it| it.is_dir()),
-        };
         let (git, files): (Vec<PathBuf>, Vec<PathBuf>) = files.iter().cloned().partition(|it| {
-            is_of_repository(it, look) || is_named_by_settings(&self.root.path().join(it))
+            is_of_repository(it, |it: &Path| match files.iter().find(|file| file.starts_with(it)) {
+                Some(file) => Some(file.as_path() != it),
+                None => self.root.path().join(it).metadata().ok().map(|it| it.is_dir()),
+            }) || is_named_by_settings(&self.root.path().join(it))
         });
         let why = "git would treat it as part of a repository, and run commands from it";
         outcome.left_out.extend(git.iter().map(|it| format!("{}: {why}", it.display())));
-        let place = |it: &PathBuf| self.root.path().join(it);
-        if let Some(there) = files.iter().map(place).find(|it| it.symlink_metadata().is_ok()) {
+        if let Some(there) = files
+            .iter()
+            .map(|it: &PathBuf| self.root.path().join(it))
+            .find(|it| it.symlink_metadata().is_ok())
+        {
             let message = format!("`{}` already exists, so no file was copied", there.display());
             let bad = Outcome::bad(OutcomeStatus::Failed, message);
             return failed(outcome, bad.hint("choose another directory, or move it away"));

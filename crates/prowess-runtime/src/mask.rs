@@ -202,11 +202,16 @@ impl Masking {
 
     /// Returns the end of the text that may be the beginning of a known secret.
     fn open(&self) -> &str {
-        let begins = |secret: &String| {
-            let ends = secret.char_indices().map(|it| it.0).rev();
-            ends.into_iter().find(|at| self.text.ends_with(&secret[..*at])).unwrap_or(0)
-        };
-        let most = self.secrets.values.iter().map(begins).max().unwrap_or(0);
+        let most = self
+            .secrets
+            .values
+            .iter()
+            .map(|secret: &String| {
+                let ends = secret.char_indices().map(|it| it.0).rev();
+                ends.into_iter().find(|at| self.text.ends_with(&secret[..*at])).unwrap_or(0)
+            })
+            .max()
+            .unwrap_or(0);
         &self.text[self.text.len() - most..]
     }
 

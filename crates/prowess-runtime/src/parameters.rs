@@ -86,13 +86,14 @@ impl Parameters {
 
     /// Adds the members of a JSON object.
     pub fn add_json(&mut self, json: &str) -> Result<(), Mismatch> {
-        let bad = |error: serde_json::Error| match serde_json::from_str(json) {
-            Err(error) if is_deep(&error) => mismatch("", "this is nested too deeply"),
-            Err(error) => mismatch("", &format!("{WANTED}, but this is not JSON: {error}")),
-            Ok(Value::Object(_)) => mismatch("", &error.to_string()),
-            Ok(other) => mismatch("", &format!("{WANTED}, but this is {}", kind(&other))),
-        };
-        let Members(members) = serde_json::from_str(json).map_err(bad)?;
+        let Members(members) = serde_json::from_str(json).map_err(|error: serde_json::Error| {
+            match serde_json::from_str(json) {
+                Err(error) if is_deep(&error) => mismatch("", "this is nested too deeply"),
+                Err(error) => mismatch("", &format!("{WANTED}, but this is not JSON: {error}")),
+                Ok(Value::Object(_)) => mismatch("", &error.to_string()),
+                Ok(other) => mismatch("", &format!("{WANTED}, but this is {}", kind(&other))),
+            }
+        })?;
         for (name, text) in members {
             let value = strict_json(text.get()).map_err(|error| match is_deep(&error) {
                 true => mismatch(&name, TOO_DEEP),
@@ -135,11 +136,17 @@ impl Parameters {
 
     /// Returns all of them as a JSON object, with every number as written.
     pub(crate) fn json(&self) -> String {
-        let member = |(name, value): (&String, &Value)| {
-            let value = self.texts.get(name).cloned().unwrap_or_else(|| value.to_string());
-            format!("{}:{value}", Value::from(name.as_str()))
-        };
-        format!("{{{}}}", self.values.iter().map(member).collect::<Vec<_>>().join(","))
+        format!(
+            "{{{}}}",
+            self.values
+                .iter()
+                .map(|(name, value): (&String, &Value)| {
+                    let value = self.texts.get(name).cloned().unwrap_or_else(|| value.to_string());
+                    format!("{}:{value}", Value::from(name.as_str()))
+                })
+                .collect::<Vec<_>>()
+                .join(",")
+        )
     }
 
     /// Returns each of them as an environment variable `PARAM_<NAME>`: typed text unchanged,
@@ -412,8 +419,9 @@ mod tests {
 
     #[test]
     fn what_is_too_large_for_a_variable_stands_in_the_file() {
-        let large = |letter: &str| format!("{letter}={}", letter.repeat(MAX_VARIABLE - 10));
-        let pairs: Vec<String> = ["a", "b", "c", "d", "e"].map(large).into();
+        let pairs: Vec<String> = ["a", "b", "c", "d", "e"]
+            .map(|letter: &str| format!("{letter}={}", letter.repeat(MAX_VARIABLE - 10)))
+            .into();
         let mut pairs: Vec<&str> = pairs.iter().map(String::as_str).collect();
         let larger = format!("f={}", "f".repeat(MAX_VARIABLE));
         pairs.push(&larger);

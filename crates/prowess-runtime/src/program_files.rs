@@ -130,18 +130,20 @@ impl FileRules<'_> {
 
     /// Returns the paths in a key of the entry.
     fn said(&self, key: &str, paths: &[String]) -> Result<Vec<PathBuf>, String> {
-        let said = |path: &String| {
-            let path = self.base.join(self.expanded(path));
-            let path: PathBuf = path.components().collect();
-            match fs::canonicalize(&path) {
-                Err(error) => Err(format!("`{key}` names `{}`: {error}", path.display())),
-                Ok(real) if !self.is_within(&real) => {
-                    Err(format!("`{key}` leads out of the project: `{}`", path.display()))
+        paths
+            .iter()
+            .map(|path: &String| {
+                let path = self.base.join(self.expanded(path));
+                let path: PathBuf = path.components().collect();
+                match fs::canonicalize(&path) {
+                    Err(error) => Err(format!("`{key}` names `{}`: {error}", path.display())),
+                    Ok(real) if !self.is_within(&real) => {
+                        Err(format!("`{key}` leads out of the project: `{}`", path.display()))
+                    }
+                    Ok(_) => Ok(path),
                 }
-                Ok(_) => Ok(path),
-            }
-        };
-        paths.iter().map(said).collect()
+            })
+            .collect()
     }
 
     /// Adds the paths in arguments: folders, and scripts with their packages.
@@ -219,8 +221,9 @@ impl FileRules<'_> {
         }
         let above =
             || real.ancestors().skip(1).take_while(|it| self.is_within(it) && !self.is_wide(it));
-        let is_top = |it: &&Path| PACKAGES.iter().any(|name| it.join(name).exists());
-        let package = above().find(is_top).or_else(|| above().next());
+        let package = above()
+            .find(|it: &&Path| PACKAGES.iter().any(|name| it.join(name).exists()))
+            .or_else(|| above().next());
         let modules = above().map(|it| it.join("node_modules")).filter(|it| it.is_dir());
         package.map(Path::to_owned).into_iter().chain(modules).collect()
     }

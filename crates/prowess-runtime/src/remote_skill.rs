@@ -139,8 +139,8 @@ impl RemoteSkill {
         if folder != name {
             return Err(format!("its name is `{name}`, but its URI says `{}`", excerpt(folder)));
         }
-        let fits = |it: &&str| !it.trim().is_empty() && it.chars().count() <= MAX_DESCRIPTION;
-        let description = text("description").filter(fits);
+        let description = text("description")
+            .filter(|it: &&str| !it.trim().is_empty() && it.chars().count() <= MAX_DESCRIPTION);
         let description = description.ok_or(format!(
             "its description is not a string of 1 to {MAX_DESCRIPTION} characters"
         ))?;
@@ -177,11 +177,12 @@ impl RemoteSkill {
     pub fn verify(&self, document: &[u8]) -> Result<(), String> {
         let written = frontmatter_json(document).map_err(|error| error.to_string())?;
         let keys: BTreeSet<&String> = written.keys().chain(self.frontmatter.keys()).collect();
-        let is_other = |key: &&String| match (written.get(*key), self.frontmatter.get(*key)) {
-            (Some(one), Some(other)) => !is_same(one, other),
-            _ => true,
-        };
-        match keys.into_iter().find(is_other) {
+        match keys.into_iter().find(|key: &&String| {
+            match (written.get(*key), self.frontmatter.get(*key)) {
+                (Some(one), Some(other)) => !is_same(one, other),
+                _ => true,
+            }
+        }) {
             Some(key) => Err(format!("its `{}` differs from the listed one", excerpt(key))),
             None => Ok(()),
         }
@@ -232,16 +233,16 @@ fn files(base: &str, listed: &Value) -> Result<Vec<RemoteFile>, String> {
             .ok_or_else(|| format!("its files have more than {BYTES} bytes"))?;
         files.push(RemoteFile { uri: uri.to_owned(), path, digest, size });
     }
-    let is_document = |it: &RemoteFile| it.uri.strip_prefix(base) == Some(DOCUMENT);
-    match files.iter().any(is_document) {
+    match files.iter().any(|it: &RemoteFile| it.uri.strip_prefix(base) == Some(DOCUMENT)) {
         true => Ok(files),
         false => Err("its `SKILL.md` is not among its files".to_owned()),
     }
 }
 
 fn is_digest(text: &str) -> bool {
-    let is_digit = |it: u8| matches!(it, b'0'..=b'9' | b'a'..=b'f');
-    text.strip_prefix("sha256:").is_some_and(|it| it.len() == 64 && it.bytes().all(is_digit))
+    text.strip_prefix("sha256:").is_some_and(|it| {
+        it.len() == 64 && it.bytes().all(|it: u8| matches!(it, b'0'..=b'9' | b'a'..=b'f'))
+    })
 }
 
 /// Returns the decoded components of a URI after its scheme. None leads up, or is anything but a
@@ -251,12 +252,12 @@ fn parts(uri: &str) -> Result<Vec<String>, String> {
         return Err(format!("its URI has more than {URI} bytes"));
     }
     let (scheme, rest) = uri.split_once("://").ok_or("its URI has no scheme")?;
-    let is_sign = |it: u8| it.is_ascii_alphanumeric() || b"+-.".contains(&it);
-    if !scheme.starts_with(|c: char| c.is_ascii_alphabetic()) || !scheme.bytes().all(is_sign) {
+    if !scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        || !scheme.bytes().all(|it: u8| it.is_ascii_alphanumeric() || b"+-.".contains(&it))
+    {
         return Err("its URI has no scheme".to_owned());
     }
-    let is_plain = |c: char| is_seen(&c) && !c.is_whitespace() && !"?#\\".contains(c);
-    if !rest.chars().all(is_plain) {
+    if !rest.chars().all(|c: char| is_seen(&c) && !c.is_whitespace() && !"?#\\".contains(c)) {
         return Err("its URI has characters that are not allowed".to_owned());
     }
     // Other schemes may have an empty host.
@@ -283,10 +284,10 @@ fn is_same(one: &Value, other: &Value) -> bool {
                 && one.iter().zip(other).all(|(one, other)| is_same(one, other))
         }
         (Value::Object(one), Value::Object(other)) => {
-            let has = |(key, value): (&String, &Value)| {
-                other.get(key).is_some_and(|it| is_same(value, it))
-            };
-            one.len() == other.len() && one.iter().all(has)
+            one.len() == other.len()
+                && one.iter().all(|(key, value): (&String, &Value)| {
+                    other.get(key).is_some_and(|it| is_same(value, it))
+                })
         }
         _ => one == other,
     }

@@ -37,7 +37,6 @@ pub(crate) fn is_repository(directory: &Path) -> bool {
 /// and `refs`.
 pub(crate) fn acted_on(directory: &Path) -> Vec<PathBuf> {
     let has = |it: &str| directory.join(it).exists();
-    let is_settings = |it: &PathBuf| !it.ends_with("config") || !it.is_dir();
     let names: &[&str] = if is_repository(directory) {
         &["HEAD", "config", "hooks"]
     } else if has("objects") && has("refs") {
@@ -47,7 +46,11 @@ pub(crate) fn acted_on(directory: &Path) -> Vec<PathBuf> {
     } else {
         &[]
     };
-    names.iter().map(|it| directory.join(it)).filter(is_settings).collect()
+    names
+        .iter()
+        .map(|it| directory.join(it))
+        .filter(|it: &PathBuf| !it.ends_with("config") || !it.is_dir())
+        .collect()
 }
 
 /// Whether writing a file would make it part of a repository, or settings of one. `look` returns

@@ -75,8 +75,9 @@ impl Roots {
             let message = format!("`{path}` is protected: it controls what an agent may do");
             return Err(Outcome::bad(OutcomeStatus::Refused, message).into());
         }
-        let look = |it: &Path| it.metadata().ok().map(|it| it.is_dir());
-        if is_of_repository(&there, look) || is_named_by_settings(&there) {
+        if is_of_repository(&there, |it: &Path| it.metadata().ok().map(|it| it.is_dir()))
+            || is_named_by_settings(&there)
+        {
             let message = format!("`{path}` is protected: git would read it as settings");
             return Err(Outcome::bad(OutcomeStatus::Refused, message).into());
         }

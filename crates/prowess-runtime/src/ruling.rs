@@ -177,8 +177,10 @@ impl Policy {
         ground: Ground,
     ) -> Option<Ruling> {
         let is_never = self.approvals == Approvals::Never;
-        let names_it = |it: &&PolicyRule| it.decision == Decision::Allow && it.path.is_some();
-        let mut allowing = self.rules.iter().filter(names_it);
+        let mut allowing = self
+            .rules
+            .iter()
+            .filter(|it: &&PolicyRule| it.decision == Decision::Allow && it.path.is_some());
         match (ruled, denied) {
             (Some(Decision::Allow), _) if allowing.any(|it| self.matches(it, requested, None)) => {
                 None
@@ -269,10 +271,9 @@ impl Policy {
                 })
             }
             Action::Read(_) | Action::Write(_) => fitting.into_iter().any(|it| {
-                let lies = |pattern: &str| {
+                it.argument.is_none_or(|pattern: &str| {
                     requested.action.path().is_some_and(|it| self.path_matches(it, pattern, All))
-                };
-                it.argument.is_none_or(lies)
+                })
             }),
             Action::Execute(entry) => fitting
                 .into_iter()
@@ -298,9 +299,6 @@ impl Policy {
         plan: Option<&Plan>,
     ) -> bool {
         let all = if rule.decision == Decision::Allow { All } else { Any };
-        let tool = |it: &String| {
-            fits(it, requested.tool) || Grant::read(it).names(requested.tool, requested.action)
-        };
         let active = |it: &String| requested.active.iter().any(|manifest| fits(it, &manifest.name));
         let skill = |it: &String| match requested.action {
             // A permission for one skill does not extend to another.
@@ -313,11 +311,6 @@ impl Policy {
             Action::TakeUp(skill) => fits(it, &skill.address) || (all == Any && active(it)),
             _ => active(it),
         };
-        let command = |it: &String| match plan {
-            Some(plan) if all == All => plan.parts().all(|argv| begins(argv, it)),
-            Some(plan) => plan.parts().any(|argv| begins(argv, it)),
-            None => false,
-        };
         let path = |it: &String| match requested.action {
             Action::Read(_) | Action::Write(_) | Action::Resource { .. } => {
                 requested.action.path().is_some_and(|path| self.path_matches(path, it, all))
@@ -329,9 +322,14 @@ impl Policy {
             }
             _ => false,
         };
-        rule.tool.as_ref().is_none_or(tool)
-            && rule.skill.as_ref().is_none_or(skill)
-            && rule.command.as_ref().is_none_or(command)
+        rule.tool.as_ref().is_none_or(|it: &String| {
+            fits(it, requested.tool) || Grant::read(it).names(requested.tool, requested.action)
+        }) && rule.skill.as_ref().is_none_or(skill)
+            && rule.command.as_ref().is_none_or(|it: &String| match plan {
+                Some(plan) if all == All => plan.parts().all(|argv| begins(argv, it)),
+                Some(plan) => plan.parts().any(|argv| begins(argv, it)),
+                None => false,
+            })
             && rule.path.as_ref().is_none_or(path)
     }
 }

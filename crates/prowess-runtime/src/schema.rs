@@ -147,17 +147,18 @@ impl SchemaCheck<'_> {
     fn says_text(&self, schema: &Value, name: &str) -> Option<bool> {
         let schema = self.next(schema)?;
         let listed = || schema.get("properties")?.get(name);
-        let alike = || {
-            let fits = |pattern: &str| {
-                let own = json!({ "pattern": pattern });
-                Schema::new(&own).is_ok_and(|it| it.validator.is_valid(&Value::from(name)))
-            };
-            let patterns = schema.get("patternProperties")?.as_object()?;
-            let mut patterns = patterns.iter().take(MAX_PATTERNS);
-            patterns.find(|it| fits(it.0)).map(|it| it.1)
-        };
-        let other = || schema.get("additionalProperties").filter(|it| it.is_object());
-        let own = listed().or_else(alike).or_else(other).map(|it| self.is_text(it));
+        let own = listed()
+            .or_else(|| {
+                let fits = |pattern: &str| {
+                    let own = json!({ "pattern": pattern });
+                    Schema::new(&own).is_ok_and(|it| it.validator.is_valid(&Value::from(name)))
+                };
+                let patterns = schema.get("patternProperties")?.as_object()?;
+                let mut patterns = patterns.iter().take(MAX_PATTERNS);
+                patterns.find(|it| fits(it.0)).map(|it| it.1)
+            })
+            .or_else(|| schema.get("additionalProperties").filter(|it| it.is_object()))
+            .map(|it| self.is_text(it));
         let said = |key: &str| -> Vec<bool> {
             parts(schema, key).filter_map(|it| self.says_text(it, name)).collect()
         };
@@ -379,11 +380,17 @@ fn mismatch(error: ValidationError<'_>) -> Vec<Mismatch> {
 
 /// Returns the possible values, if each choice is a single one.
 fn consts(choices: &[Vec<ValidationError<'_>>]) -> Option<Vec<String>> {
-    let value = |error: &ValidationError<'_>| match error.kind() {
-        ValidationErrorKind::Constant { expected_value } => Some(expected_value.to_string()),
-        _ => None,
-    };
-    choices.iter().map(|it| it.iter().find_map(value)).collect()
+    choices
+        .iter()
+        .map(|it| {
+            it.iter().find_map(|error: &ValidationError<'_>| match error.kind() {
+                ValidationErrorKind::Constant { expected_value } => {
+                    Some(expected_value.to_string())
+                }
+                _ => None,
+            })
+        })
+        .collect()
 }
 
 /// Returns the place of an error: `items[0].name`.

@@ -128,15 +128,14 @@ impl Script {
     /// in a module.
     pub(crate) fn module(&self) -> Option<String> {
         let Definition::Script { script } = &self.entry.definition else { return None };
-        let is_relative = |line: &str| {
-            line.trim_start()
-                .strip_prefix("from ")
-                .is_some_and(|it| it.trim_start().starts_with('.'))
-        };
         let path = self.path.strip_suffix(".py")?;
         let is_name =
             |it: &str| !it.is_empty() && it.chars().all(|it| it.is_alphanumeric() || it == '_');
-        let is_module = script.lines().any(is_relative) && path.split('/').all(is_name);
+        let is_module = script.lines().any(|line: &str| {
+            line.trim_start()
+                .strip_prefix("from ")
+                .is_some_and(|it| it.trim_start().starts_with('.'))
+        }) && path.split('/').all(is_name);
         is_module.then(|| path.replace('/', "."))
     }
 

@@ -250,8 +250,7 @@ pub fn holds_secrets(folder: &Path) -> bool {
 /// Returns the reason to guard a file while an unapproved command runs: it may contain secrets, or
 /// agents and programs act on it. `None` for other files, and for those of dependencies.
 pub(crate) fn guarded(path: &Path) -> Option<&'static str> {
-    let is_brought = |it: &OsStr| DEPENDENCIES.iter().any(|own| it == *own);
-    if path.iter().any(is_brought) {
+    if path.iter().any(|it: &OsStr| DEPENDENCIES.iter().any(|own| it == *own)) {
         return None;
     }
     secret(path).or_else(|| acted_on(path))
@@ -260,8 +259,8 @@ pub(crate) fn guarded(path: &Path) -> Option<&'static str> {
 /// Returns the reason why a file should not be written unnoticed: agents and programs act on it.
 pub(crate) fn acted_on(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_string_lossy().to_lowercase();
-    let of_agents = || is_in_any(path, AGENT_FOLDERS).then_some("agents follow its instructions");
-    named(ACTED_ON, &name).or_else(of_agents)
+    named(ACTED_ON, &name)
+        .or_else(|| is_in_any(path, AGENT_FOLDERS).then_some("agents follow its instructions"))
 }
 
 /// Returns the reason to ask each time a file is written; `None` if it is not sensitive.

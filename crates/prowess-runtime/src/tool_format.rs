@@ -20,9 +20,11 @@ impl ToolFormat {
     /// Formats a tool; `None` if its name is unsupported, or its input is not an object.
     pub fn format(self, tool: &dyn Tool) -> Option<Value> {
         let (name, description) = (tool.name(), tool.description());
-        let is_letter = |it: u8| it.is_ascii_alphanumeric() || it == b'_' || it == b'-';
         let most = if self == Self::OpenAi { 64 } else { 128 };
-        if name.is_empty() || name.len() > most || !name.bytes().all(is_letter) {
+        if name.is_empty()
+            || name.len() > most
+            || !name.bytes().all(|it: u8| it.is_ascii_alphanumeric() || it == b'_' || it == b'-')
+        {
             return None;
         }
         let schema = simplify_schema(tool.input_schema());
@@ -182,14 +184,16 @@ fn strict(schema: &Value) -> Option<Value> {
             let required = schema.get("required").and_then(Value::as_array);
             let is_required =
                 |name: &str| required.is_some_and(|it| it.iter().any(|it| it == name));
-            let property = |(name, schema): (&String, &Value)| {
-                let schema = strict(schema)?;
-                let schema = if is_required(name) { schema } else { nullable(schema) };
-                Some((name.clone(), schema))
-            };
             let names: Vec<&String> = properties.keys().collect();
             made.insert("required".to_owned(), json!(names));
-            let properties: Option<Map<String, Value>> = properties.iter().map(property).collect();
+            let properties: Option<Map<String, Value>> = properties
+                .iter()
+                .map(|(name, schema): (&String, &Value)| {
+                    let schema = strict(schema)?;
+                    let schema = if is_required(name) { schema } else { nullable(schema) };
+                    Some((name.clone(), schema))
+                })
+                .collect();
             made.insert("properties".to_owned(), properties?.into());
             made.insert("additionalProperties".to_owned(), false.into());
         }

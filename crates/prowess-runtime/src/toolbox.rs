@@ -271,11 +271,10 @@ impl Toolbox {
 
     /// Returns the tool of a name; if there is none, the only one that matches ignoring case.
     pub fn find(&self, name: &str) -> Option<&Arc<dyn Tool>> {
-        let alike = || {
+        self.tools.iter().find(|it| it.name() == name).or_else(|| {
             let mut alike = self.tools.iter().filter(|it| it.name().eq_ignore_ascii_case(name));
             alike.next().filter(|_| alike.next().is_none())
-        };
-        self.tools.iter().find(|it| it.name() == name).or_else(alike)
+        })
     }
 
     fn unknown(&self, name: &str) -> Box<Outcome> {

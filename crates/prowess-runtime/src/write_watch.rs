@@ -38,8 +38,11 @@ impl WriteWatch {
     pub fn new(writes: &[PathBuf], history: Option<ChangeHistory>) -> Option<Self> {
         let writes: BTreeSet<PathBuf> =
             writes.iter().filter_map(|it| fs::canonicalize(it).ok()).collect();
-        let is_top = |it: &&PathBuf| !it.ancestors().skip(1).any(|above| writes.contains(above));
-        let tops: Vec<PathBuf> = writes.iter().filter(is_top).cloned().collect();
+        let tops: Vec<PathBuf> = writes
+            .iter()
+            .filter(|it: &&PathBuf| !it.ancestors().skip(1).any(|above| writes.contains(above)))
+            .cloned()
+            .collect();
         let above: BTreeSet<&Path> = tops.iter().flat_map(|it| it.ancestors()).collect();
         let named = above.into_iter().flat_map(repository::named).collect();
         (!tops.is_empty()).then(|| {

@@ -68,8 +68,12 @@ impl ControlGroup {
             (Version::Two, [group, ..]) => Ok(GroupEntry::Made(group.as_fd())),
             _ => {
                 let tasks = [&self.memory, &self.pids].map(|it| it.join("tasks"));
-                let open = |it: &PathBuf| OpenOptions::new().write(true).open(it);
-                Ok(GroupEntry::Written(tasks.iter().map(open).collect::<io::Result<_>>()?))
+                Ok(GroupEntry::Written(
+                    tasks
+                        .iter()
+                        .map(|it: &PathBuf| OpenOptions::new().write(true).open(it))
+                        .collect::<io::Result<_>>()?,
+                ))
             }
         }
     }

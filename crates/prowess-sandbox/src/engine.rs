@@ -117,7 +117,6 @@ impl Engine {
             return Err(SandboxError::Start { what: "run nothing".to_owned(), source });
         }
         let directory = job.directory.as_deref().unwrap_or(job.work.path());
-        let nowhere = |source| SandboxError::Path { path: directory.to_owned(), source };
         let real = |paths: &[PathBuf]| {
             paths.iter().map(|it| resolve_given(it)).collect::<Result<Vec<_>, _>>()
         };
@@ -135,7 +134,9 @@ impl Engine {
             links: links.collect(),
             argv: job.argv.clone(),
             env: job.env.clone().into_iter().chain(job.python_path()).collect(),
-            directory: path::absolute(directory).map_err(nowhere)?.into(),
+            directory: path::absolute(directory)
+                .map_err(|source| SandboxError::Path { path: directory.to_owned(), source })?
+                .into(),
             interactive: false,
             has_stdin: job.stdin.is_some(),
             path: job.path.iter().map(Into::into).collect(),
@@ -165,19 +166,18 @@ impl Engine {
         let (mut command, control) = self.launcher.command()?;
         command.stdout(stdout.map_or_else(Stdio::piped, Stdio::from)).stderr(Stdio::piped());
         let mut child = tokio::process::Command::from(command).spawn()?;
-        let missing = || io::Error::from(io::ErrorKind::BrokenPipe);
         let stdout: Box<dyn AsyncRead + Send + Unpin> = match child.stdout.take() {
             Some(stdout) => Box::new(stdout),
             None => Box::new(tokio::io::empty()),
         };
-        let stderr = child.stderr.take().ok_or_else(missing)?;
+        let stderr =
+            child.stderr.take().ok_or_else(|| io::Error::from(io::ErrorKind::BrokenPipe))?;
         control.set_nonblocking(true)?;
         let mut control = UnixStream::from_std(control)?;
         control.write_all(&framed(order)?).await?;
         let stdin = stdin.map(Stdin::pass_on).transpose()?;
         if let Some((theirs, _)) = &stdin {
-            let send = || send_descriptor(&control, theirs);
-            control.async_io(Interest::WRITABLE, send).await?;
+            control.async_io(Interest::WRITABLE, || send_descriptor(&control, theirs)).await?;
         }
         let _passing_on = stdin.map(|it| it.1);
         let (mut reader, mut writer) = control.split();
@@ -214,19 +214,22 @@ async fn reply(
 async fn length(stream: &UnixStream) -> io::Result<(u32, Option<OwnedFd>)> {
     let (mut length, mut read, mut socket) = ([0; 4], 0, None);
     while read < length.len() {
-        let receive = || {
-            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-            let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-            let mut parts = [io::IoSliceMut::new(&mut length[read..])];
-            let received = recvmsg(stream, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
-            for message in ancillary.drain() {
-                if let RecvAncillaryMessage::ScmRights(mut fds) = message {
-                    socket = fds.next().or(socket.take());
+        match stream
+            .async_io(Interest::READABLE, || {
+                let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+                let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+                let mut parts = [io::IoSliceMut::new(&mut length[read..])];
+                let received =
+                    recvmsg(stream, &mut parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+                for message in ancillary.drain() {
+                    if let RecvAncillaryMessage::ScmRights(mut fds) = message {
+                        socket = fds.next().or(socket.take());
+                    }
                 }
-            }
-            Ok(received.bytes)
-        };
-        match stream.async_io(Interest::READABLE, receive).await? {
+                Ok(received.bytes)
+            })
+            .await?
+        {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
             count => read += count,
         }

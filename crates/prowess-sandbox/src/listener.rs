@@ -125,8 +125,7 @@ impl CallListener {
 
     /// Connects a socket to the address that a script may reach; `None` if another is meant.
     fn connect(&self, call: &Notification) -> Option<Answer> {
-        let is_waiting = || sys::is_waiting(self.fd.as_fd(), call.id);
-        match connect::connect(call, self.proxy?, is_waiting) {
+        match connect::connect(call, self.proxy?, || sys::is_waiting(self.fd.as_fd(), call.id)) {
             Ok(()) => Some(Answer::Done),
             Err(Errno::PERM) => None,
             Err(errno) => Some(Answer::Fail(errno.raw_os_error())),

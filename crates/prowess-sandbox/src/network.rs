@@ -79,8 +79,11 @@ impl Network {
             Self::None => Vec::new(),
             Self::Proxy(proxy) => {
                 let (connections, _) = proxy.session().connections();
-                let unused = |it: &ScriptConnection| it.bytes_sent + it.bytes_received == 0;
-                connections.into_iter().filter(unused).filter_map(|it| it.refused).collect()
+                connections
+                    .into_iter()
+                    .filter(|it: &ScriptConnection| it.bytes_sent + it.bytes_received == 0)
+                    .filter_map(|it| it.refused)
+                    .collect()
             }
         }
     }

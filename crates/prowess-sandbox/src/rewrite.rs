@@ -33,7 +33,7 @@ impl Root {
         let (folder, name) = self.folder_and_name(path)?;
         let mut error = RewriteError::Changed;
         let mut is_done = false;
-        let is_wanted = |old: Option<File>| {
+        let is_written = folder.write_if(&name, after, |old: Option<File>| {
             let Some(old) = old else { return Ok(false) };
             let access =
                 rustix::fs::accessat(folder.as_fd(), &name, Access::WRITE_OK, AtFlags::empty());
@@ -46,8 +46,7 @@ impl Root {
             old.take(most + 1).read_to_end(&mut now)?;
             is_done = now == after;
             Ok(now == before)
-        };
-        let is_written = folder.write_if(&name, after, is_wanted)?;
+        })?;
         if is_written || is_done { Ok(()) } else { Err(error) }
     }
 
@@ -63,8 +62,7 @@ impl Root {
 
     /// Returns the folder of a path, and its name there.
     fn folder_and_name(&self, path: &Path) -> Result<(Self, PathBuf), RootError> {
-        let outside = || RootError::Outside { path: path.to_owned() };
-        let name = path.file_name().ok_or_else(outside)?;
+        let name = path.file_name().ok_or_else(|| RootError::Outside { path: path.to_owned() })?;
         let folder = self.directory(path.parent().unwrap_or(Path::new("")), Links::Never)?;
         Ok((folder, name.into()))
     }

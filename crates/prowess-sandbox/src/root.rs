@@ -255,8 +255,7 @@ impl Root {
             Err(Errno::NOENT) => None,
             Err(errno) => return Err(refused(path, errno)),
         };
-        let io = |source| RootError::Io { path: path.to_owned(), source };
-        if !is_wanted(old).map_err(io)? {
+        if !is_wanted(old).map_err(|source| RootError::Io { path: path.to_owned(), source })? {
             return Ok(false);
         }
         draft.keep().map(|()| true)
@@ -264,8 +263,7 @@ impl Root {
 
     /// Returns the directory of a file, created if necessary, and the file's name.
     fn parent<'p>(&self, path: &'p Path) -> Result<(Self, &'p OsStr), RootError> {
-        let outside = || RootError::Outside { path: path.to_owned() };
-        let name = path.file_name().ok_or_else(outside)?;
+        let name = path.file_name().ok_or_else(|| RootError::Outside { path: path.to_owned() })?;
         Ok((self.make_directory(path.parent().unwrap_or(Path::new("")))?, name))
     }
 

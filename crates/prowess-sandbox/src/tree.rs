@@ -71,8 +71,7 @@ pub(crate) fn kill() {
 
 /// Returns the number of processes and threads of these.
 pub(crate) fn tasks(processes: &[Pid]) -> u64 {
-    let threads = |pid: &Pid| field(&status(&folder(*pid))?, "Threads:");
-    processes.iter().filter_map(threads).sum()
+    processes.iter().filter_map(|pid: &Pid| field(&status(&folder(*pid))?, "Threads:")).sum()
 }
 
 /// Returns the number of processes and threads of a user.

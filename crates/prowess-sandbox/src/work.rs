@@ -72,14 +72,15 @@ impl Work {
     /// killed, or the machine went down.
     pub fn remove_abandoned(directory: &Path) {
         let own = rustix::process::getuid().as_raw();
-        let is_left = |entry: &DirEntry| {
-            let ours = entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes());
-            let left = |it: Metadata| it.modified().ok()?.elapsed().ok();
-            ours && entry
-                .metadata()
-                .is_ok_and(|it| it.uid() == own && left(it).is_some_and(|it| it > LEFT))
-        };
-        for entry in fs::read_dir(directory).into_iter().flatten().flatten().filter(is_left) {
+        for entry in
+            fs::read_dir(directory).into_iter().flatten().flatten().filter(|entry: &DirEntry| {
+                let ours = entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes());
+                let left = |it: Metadata| it.modified().ok()?.elapsed().ok();
+                ours && entry
+                    .metadata()
+                    .is_ok_and(|it| it.uid() == own && left(it).is_some_and(|it| it > LEFT))
+            })
+        {
             if hold(&entry.path(), FlockOperation::NonBlockingLockExclusive).is_ok() {
                 let _ = remove_folder(&entry.path());
             }

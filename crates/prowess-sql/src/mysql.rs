@@ -246,8 +246,8 @@ async fn ordinary(connection: &mut MySqlConnection, statement: &Statement) -> Re
 fn names(sql: &str, function: &str) -> bool {
     let function: Vec<char> = function.chars().collect();
     let sql: Vec<char> = sql.chars().collect();
-    let same = |it: &[char]| it.iter().copied().zip(function.iter().copied()).all(is_same);
-    sql.windows(function.len().max(1)).any(same)
+    sql.windows(function.len().max(1))
+        .any(|it: &[char]| it.iter().copied().zip(function.iter().copied()).all(is_same))
 }
 
 async fn is_mariadb(connection: &mut MySqlConnection) -> Result<bool, sqlx::Error> {
@@ -327,8 +327,11 @@ async fn rows(
                     // Only now the types of placeholders are known.
                     collect.columns(columns(row.columns()));
                 }
-                let value = |(at, column)| value(&row, at, column, collect);
-                let values = row.columns().iter().enumerate().map(value);
+                let values = row
+                    .columns()
+                    .iter()
+                    .enumerate()
+                    .map(|(at, column)| value(&row, at, column, collect));
                 let values = values.collect::<Result<_, _>>()?;
                 collect.row(values);
             }

@@ -400,12 +400,15 @@ async fn sent(
     let query = sqlx::query(AssertSqlSafe(format!("SELECT {}", casts.join(", "))));
     let query = texts(parameters, plan).into_iter().fold(query, Query::bind);
     let row = connection.fetch_one(query).await?;
-    let sent = |(at, kind): (usize, &PgTypeInfo)| {
-        let value = row.try_get_raw(at)?;
-        let bytes = value.as_bytes().ok().map(<[u8]>::to_vec);
-        Ok(BoundParameter { kind: kind.clone(), bytes })
-    };
-    types.iter().enumerate().map(sent).collect()
+    types
+        .iter()
+        .enumerate()
+        .map(|(at, kind): (usize, &PgTypeInfo)| {
+            let value = row.try_get_raw(at)?;
+            let bytes = value.as_bytes().ok().map(<[u8]>::to_vec);
+            Ok(BoundParameter { kind: kind.clone(), bytes })
+        })
+        .collect()
 }
 
 /// Returns the names of types in a statement.
@@ -435,13 +438,19 @@ fn text(value: &Value, kind: &PgTypeInfo) -> Option<String> {
 
 /// Formats a list as a PostgreSQL array.
 fn array(items: &[Value]) -> String {
-    let item = |value: &Value| match value {
-        Value::Null => "NULL".to_owned(),
-        Value::Array(items) => array(items),
-        Value::String(it) => quoted(it),
-        _ => quoted(&value.to_string()),
-    };
-    format!("{{{}}}", items.iter().map(item).collect::<Vec<_>>().join(","))
+    format!(
+        "{{{}}}",
+        items
+            .iter()
+            .map(|value: &Value| match value {
+                Value::Null => "NULL".to_owned(),
+                Value::Array(items) => array(items),
+                Value::String(it) => quoted(it),
+                _ => quoted(&value.to_string()),
+            })
+            .collect::<Vec<_>>()
+            .join(",")
+    )
 }
 
 fn quoted(text: &str) -> String {
@@ -483,11 +492,14 @@ async fn rows(
         match step {
             Either::Left(done) => collect.affected(done.rows_affected()),
             Either::Right(row) if collect.wants_more() => {
-                let value = |(at, column)| match plan.written {
-                    true => read(&row, at, column, &mut collect),
-                    false => simple(&row, at, column, &mut collect),
-                };
-                let values = columns.iter().enumerate().map(value).collect::<Result<_, _>>()?;
+                let values = columns
+                    .iter()
+                    .enumerate()
+                    .map(|(at, column)| match plan.written {
+                        true => read(&row, at, column, &mut collect),
+                        false => simple(&row, at, column, &mut collect),
+                    })
+                    .collect::<Result<_, _>>()?;
                 collect.row(values);
             }
             Either::Right(_) => break,

@@ -203,32 +203,35 @@ fn bind<'q>(
 }
 
 fn columns(columns: &[SqliteColumn]) -> Vec<Column> {
-    let column = |it: &SqliteColumn| Column {
-        name: it.name().to_owned(),
-        kind: if it.type_info().is_null() {
-            "any".to_owned()
-        } else {
-            it.type_info().name().to_lowercase()
-        },
-    };
-    columns.iter().map(column).collect()
+    columns
+        .iter()
+        .map(|it: &SqliteColumn| Column {
+            name: it.name().to_owned(),
+            kind: if it.type_info().is_null() {
+                "any".to_owned()
+            } else {
+                it.type_info().name().to_lowercase()
+            },
+        })
+        .collect()
 }
 
 /// Returns the values of a row, each by its own type: a column of SQLite does not guarantee one.
 fn values(row: &SqliteRow, collect: &mut TableBuilder) -> Result<Vec<Value>, sqlx::Error> {
-    let value = |at: usize| {
-        let value = row.try_get_raw(at)?;
-        if value.is_null() {
-            return Ok(Value::Null);
-        }
-        Ok(match value.type_info().name() {
-            "INTEGER" => row.try_get_unchecked::<i64, _>(at)?.into(),
-            "REAL" => number(row.try_get_unchecked(at)?),
-            "BLOB" => collect.bytes(row.try_get_unchecked(at)?),
-            _ => collect.text(&String::from_utf8_lossy(row.try_get_unchecked(at)?)),
+    (0..row.len())
+        .map(|at: usize| {
+            let value = row.try_get_raw(at)?;
+            if value.is_null() {
+                return Ok(Value::Null);
+            }
+            Ok(match value.type_info().name() {
+                "INTEGER" => row.try_get_unchecked::<i64, _>(at)?.into(),
+                "REAL" => number(row.try_get_unchecked(at)?),
+                "BLOB" => collect.bytes(row.try_get_unchecked(at)?),
+                _ => collect.text(&String::from_utf8_lossy(row.try_get_unchecked(at)?)),
+            })
         })
-    };
-    (0..row.len()).map(value).collect()
+        .collect()
 }
 
 /// Returns a number, as a word if JSON cannot represent it.

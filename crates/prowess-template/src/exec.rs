@@ -324,8 +324,8 @@ impl<'v> Run<'v> {
         let own = &self.variables[self.base..];
         let found = own.iter().rposition(|it| it.0 == variable.id);
         self.step((own.len() - found.unwrap_or(0)) / 16)?;
-        let missing = || Stop::fault(format!("undefined variable: {}", variable.name));
-        Ok(self.base + found.ok_or_else(missing)?)
+        Ok(self.base
+            + found.ok_or_else(|| Stop::fault(format!("undefined variable: {}", variable.name)))?)
     }
 
     pub(crate) fn step(&mut self, count: usize) -> Result<(), Stop> {

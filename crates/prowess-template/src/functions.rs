@@ -74,13 +74,15 @@ impl Function {
 
     /// Returns the number of bytes of text that it reads.
     pub(crate) fn reads(&self, values: &[Value<'_>]) -> usize {
-        let length = |it: &Value<'_>| match &it.content {
-            Content::Text(text) => text.len(),
-            _ => 0,
-        };
         match self.body {
             Body::First(_) | Body::Call | Body::Value(_) => 0,
-            Body::Reading(_) | Body::Text(_) | Body::Format => values.iter().map(length).sum(),
+            Body::Reading(_) | Body::Text(_) | Body::Format => values
+                .iter()
+                .map(|it: &Value<'_>| match &it.content {
+                    Content::Text(text) => text.len(),
+                    _ => 0,
+                })
+                .sum(),
         }
     }
 }

@@ -218,8 +218,8 @@ impl<'t> Lexer<'t> {
 
     /// Whether a name may end here.
     fn at_terminator(&self) -> bool {
-        let is_end = |c| is_space(c) || matches!(c, '.' | ',' | '|' | ':' | ')' | '(');
-        self.peek().is_none_or(is_end) || self.rest().starts_with(RIGHT)
+        self.peek().is_none_or(|c| is_space(c) || matches!(c, '.' | ',' | '|' | ':' | ')' | '('))
+            || self.rest().starts_with(RIGHT)
     }
 
     /// Reads the rest of a number after its first character. The parser checks whether it is valid.

@@ -32,11 +32,13 @@ pub(crate) fn character(text: &str) -> Result<Number, String> {
 
 /// Parses two parts with a sign between them, the second with an `i`.
 pub(crate) fn complex(text: &str) -> Result<Number, String> {
-    let sign = |(at, c): (usize, char)| {
-        let exponent = text[..at].ends_with(['e', 'E', 'p', 'P']);
-        (matches!(c, '+' | '-') && at > 0 && !exponent).then_some(at)
-    };
-    let middle = text.char_indices().find_map(sign).unwrap_or(0);
+    let middle = text
+        .char_indices()
+        .find_map(|(at, c): (usize, char)| {
+            let exponent = text[..at].ends_with(['e', 'E', 'p', 'P']);
+            (matches!(c, '+' | '-') && at > 0 && !exponent).then_some(at)
+        })
+        .unwrap_or(0);
     let (real, imaginary) = text.split_at(middle);
     let imaginary = imaginary.strip_suffix('i').unwrap_or(imaginary);
     // Go checks the form of both parts before it parses either.

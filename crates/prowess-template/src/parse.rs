@@ -254,8 +254,11 @@ impl<'t> Parser<'t> {
 
     /// Stores the parsed tree. Of two with the same name, an empty one gives way to the other.
     fn finish(&mut self) -> ParseResult<()> {
-        let blank = |it: &Operation| matches!(it, Operation::Text(text) if text.trim().is_empty());
-        let is_empty = |operations: &[Operation]| operations.iter().all(blank);
+        let is_empty = |operations: &[Operation]| {
+            operations
+                .iter()
+                .all(|it: &Operation| matches!(it, Operation::Text(text) if text.trim().is_empty()))
+        };
         let Draft { name, operations, .. } = &mut self.draft;
         match self.done.get(name) {
             Some(other) if !is_empty(other) && is_empty(operations) => {}

@@ -60,11 +60,13 @@ fn context_after(text: &[u8]) -> Place {
 }
 
 fn in_double_quotes(value: &[u8]) -> Vec<u8> {
-    let piece = |it: &u8| match b"\\\"$`".contains(it) {
-        true => vec![b'\\', *it],
-        false => vec![*it],
-    };
-    value.iter().flat_map(piece).collect()
+    value
+        .iter()
+        .flat_map(|it: &u8| match b"\\\"$`".contains(it) {
+            true => vec![b'\\', *it],
+            false => vec![*it],
+        })
+        .collect()
 }
 
 /// Returns a value with every quote replaced.

@@ -565,13 +565,17 @@ fn chat_events(reply: &Reply, number: usize) -> Vec<String> {
 }
 
 fn chat_whole(reply: &Reply, number: usize) -> Json {
-    let call = |(index, (name, input)): (usize, &(String, String))| {
-        json!({
-            "id": format!("call_{number}_{index}"), "type": "function",
-            "function": {"name": name, "arguments": input},
+    let calls: Vec<Json> = reply
+        .calls
+        .iter()
+        .enumerate()
+        .map(|(index, (name, input)): (usize, &(String, String))| {
+            json!({
+                "id": format!("call_{number}_{index}"), "type": "function",
+                "function": {"name": name, "arguments": input},
+            })
         })
-    };
-    let calls: Vec<Json> = reply.calls.iter().enumerate().map(call).collect();
+        .collect();
     let mut message = json!({"role": "assistant", "content": reply.text, "refusal": null});
     if !calls.is_empty() {
         message["tool_calls"] = calls.into();
@@ -667,11 +671,14 @@ fn responses_events(reply: &Reply, number: usize) -> Vec<String> {
     let whole = responses_whole(reply, number);
     let kind = format!("response.{}", whole["status"].as_str().unwrap());
     events.push(json!({"type": kind, "response": whole}));
-    let numbered = |(number, mut event): (usize, Json)| {
-        event["sequence_number"] = number.into();
-        named(event)
-    };
-    events.into_iter().enumerate().map(numbered).collect()
+    events
+        .into_iter()
+        .enumerate()
+        .map(|(number, mut event): (usize, Json)| {
+            event["sequence_number"] = number.into();
+            named(event)
+        })
+        .collect()
 }
 
 /// Returns the blocks of a reply, in order.

@@ -223,8 +223,13 @@ pub struct Names {
 
 impl Names {
     pub fn new(answers: &[&[&str]]) -> Arc<Self> {
-        let parse = |it: &&[&str]| it.iter().map(|it| it.parse().unwrap()).collect();
-        Arc::new(Self { answers: answers.iter().map(parse).collect(), asked: Mutex::default() })
+        Arc::new(Self {
+            answers: answers
+                .iter()
+                .map(|it: &&[&str]| it.iter().map(|it| it.parse().unwrap()).collect())
+                .collect(),
+            asked: Mutex::default(),
+        })
     }
 
     /// Returns the names that it was asked for.

@@ -110,8 +110,8 @@ pub fn examine(
     others: &[Directory],
 ) -> Checkup {
     let mut look = Look::new(clients, surroundings, others);
-    let examined = |it: &Candidate| ExaminedSkill::new(it, surroundings);
-    let mut skills: Vec<ExaminedSkill> = look.candidates.iter().map(examined).collect();
+    let mut skills: Vec<ExaminedSkill> =
+        look.candidates.iter().map(|it: &Candidate| ExaminedSkill::new(it, surroundings)).collect();
     let copies = look.copies();
     let mut crowded = Vec::new();
     for client in clients {

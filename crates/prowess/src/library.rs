@@ -117,14 +117,16 @@ impl Library {
             let (scope, bare) = name.split_once(':')?;
             self.all_named(bare).iter().find(|it| it.origin.scope.as_str() == scope)
         };
-        let by_path = || {
-            let wanted = without_current_dirs(Path::new(name));
-            let paths = |it: &Skill| {
-                [without_current_dirs(&it.origin.path), without_current_dirs(it.folder())]
-            };
-            self.skills.iter().find(|it| paths(it).contains(&wanted))
-        };
-        qualified().or_else(|| self.get_exact(name)).or_else(by_path).map(|it| &**it)
+        qualified()
+            .or_else(|| self.get_exact(name))
+            .or_else(|| {
+                let wanted = without_current_dirs(Path::new(name));
+                let paths = |it: &Skill| {
+                    [without_current_dirs(&it.origin.path), without_current_dirs(it.folder())]
+                };
+                self.skills.iter().find(|it| paths(it).contains(&wanted))
+            })
+            .map(|it| &**it)
     }
 
     /// Returns the active skill for the name of a tool: the skill's own name before any other

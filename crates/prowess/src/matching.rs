@@ -69,8 +69,9 @@ pub fn matches_among<'lib>(
     let written = mention::written(request);
     let named = mention::named(library, &written);
     let also = [&mentioned[..], &named, &meant.nearest].concat();
-    let is_wanted = |document: u32| wanted(&library.skills[document as usize]);
-    let found = search::search(&searchable.index, &query, CLOSELY, &also, is_wanted);
+    let found = search::search(&searchable.index, &query, CLOSELY, &also, |document: u32| {
+        wanted(&library.skills[document as usize])
+    });
     let features = rank::features(&searchable.index, &query, &found);
     let long = query.long();
     let tier = |document: u32, features: &Features| {

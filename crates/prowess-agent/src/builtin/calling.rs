@@ -390,11 +390,14 @@ fn cut(json: &mut Json, most: usize) {
         }
         Json::Array(items) => {
             let (count, mut room) = (items.len(), most);
-            let fits = |it: &&Json| {
-                let length = it.to_string().len() + 1;
-                room.checked_sub(length).inspect(|it| room = *it).is_some()
-            };
-            let kept = items.iter().take_while(fits).count().max(1);
+            let kept = items
+                .iter()
+                .take_while(|it: &&Json| {
+                    let length = it.to_string().len() + 1;
+                    room.checked_sub(length).inspect(|it| room = *it).is_some()
+                })
+                .count()
+                .max(1);
             items.truncate(kept);
             items.iter_mut().for_each(|it| cut(it, most));
             if kept < count {

@@ -159,10 +159,11 @@ impl FitContext {
         let mut fitted = loop {
             summaries.begin();
             let fitted = {
-                let mark = |place: usize, message: &mut Message| {
-                    message.rest.insert(PLACE.to_owned(), json!(place));
-                };
-                let prompt = request.filled_by(is_marked.then_some(mark));
+                let prompt = request.filled_by(is_marked.then_some(
+                    |place: usize, message: &mut Message| {
+                        message.rest.insert(PLACE.to_owned(), json!(place));
+                    },
+                ));
                 let mut counts = lock(&counted.0);
                 fit_again(window, prompt, &summaries, &mut counts)?
             };

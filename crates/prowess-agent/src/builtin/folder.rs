@@ -59,12 +59,13 @@ impl Folder {
         let is_meant =
             |it: &&Match<'_>| it.tier == Tier::Evidence && it.confidence >= self.threshold;
         let found = found.iter().filter(is_meant);
-        let document = |it: &Match<'_>| {
-            let number: usize = it.skill.manifest.name.strip_prefix(NAME)?.parse().ok()?;
-            let FileSection { path, heading, text } = self.parts.get(number)?.clone();
-            Some(ContextDocument { path, heading, text, confidence: it.confidence })
-        };
-        found.filter_map(document).collect()
+        found
+            .filter_map(|it: &Match<'_>| {
+                let number: usize = it.skill.manifest.name.strip_prefix(NAME)?.parse().ok()?;
+                let FileSection { path, heading, text } = self.parts.get(number)?.clone();
+                Some(ContextDocument { path, heading, text, confidence: it.confidence })
+            })
+            .collect()
     }
 }
 

@@ -152,8 +152,10 @@ impl Servers {
                 .map(|it| Member::new(ServerToStart::Set(it.clone()), it.description.name.clone()));
             household.members.extend(set);
         }
-        let is_gone = |it: &mut Member| !it.wanted.is_there(&library);
-        let gone: Vec<Member> = household.members.extract_if(.., is_gone).collect();
+        let gone: Vec<Member> = household
+            .members
+            .extract_if(.., |it: &mut Member| !it.wanted.is_there(&library))
+            .collect();
         for mut member in gone {
             if let ServerToStart::Brought { path, .. } = &member.wanted {
                 household.seen.remove(path);
@@ -233,11 +235,14 @@ impl Household {
         let fits = |confidence: f64| thresholds.level(confidence) != Level::Metadata;
         let mut found: Vec<_> = found.filter(|it| fits(it.2)).collect();
         found.sort_by(|one, other| other.2.total_cmp(&one.2));
-        let line = |(tool, skill, _): (&str, RemoteSkill, f64)| {
-            let description = brief_line(&skill.description, MAX_DESCRIPTION);
-            format!("- `{}`, by `{tool}`: {description}\n", skill.address)
-        };
-        let lines: String = found.into_iter().take(FITTING).map(line).collect();
+        let lines: String = found
+            .into_iter()
+            .take(FITTING)
+            .map(|(tool, skill, _): (&str, RemoteSkill, f64)| {
+                let description = brief_line(&skill.description, MAX_DESCRIPTION);
+                format!("- `{}`, by `{tool}`: {description}\n", skill.address)
+            })
+            .collect();
         if lines.is_empty() {
             return None;
         }

@@ -95,10 +95,9 @@ impl Skills {
     /// that it would ask about.
     #[must_use]
     pub fn with_gate(self, authorizer: Arc<Authorizer>) -> Self {
-        let permitted = |it| -> Arc<dyn SkillProvider> {
+        let provider = self.provider.map(|it| -> Arc<dyn SkillProvider> {
             Arc::new(PermittedSkills::new(it, authorizer.clone()))
-        };
-        let provider = self.provider.map(permitted);
+        });
         Self {
             tools: tools(provider.as_ref(), self.how.thresholds),
             provider,

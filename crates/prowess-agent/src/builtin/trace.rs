@@ -92,8 +92,7 @@ impl Trace {
     #[must_use]
     pub fn without(self, secrets: KnownSecrets) -> Self {
         let sink = self.sink;
-        let masked = move |line: &str| sink(&secrets.mask_line(line));
-        Self { sink: Box::new(masked), ..self }
+        Self { sink: Box::new(move |line: &str| sink(&secrets.mask_line(line))), ..self }
     }
 
     fn write(&self, turn: &Turn, event: &Event<'_>) -> io::Result<()> {
@@ -139,10 +138,13 @@ impl Trace {
         *last = RequestDigests { ask: ask.clone(), ids: ids.clone(), sources: sources.clone() };
         drop(last);
         let messages = ids;
-        let say = |it: &ToolDefinition| {
-            self.write_once(tool_id(it), said, || masked(json!({"tool": it})))
-        };
-        let tools = ask.tools.iter().map(say).collect::<io::Result<Vec<Id>>>()?;
+        let tools = ask
+            .tools
+            .iter()
+            .map(|it: &ToolDefinition| {
+                self.write_once(tool_id(it), said, || masked(json!({"tool": it})))
+            })
+            .collect::<io::Result<Vec<Id>>>()?;
         let told = told.entry(turn_of(event)).or_default();
         let same = told.iter().zip(&messages).take_while(|(old, new)| old == new).count();
         self.line(json!({
@@ -258,11 +260,13 @@ fn message_json(message: &Message, parts: &[MessagePiece<'_>]) -> Json {
         json["rest"] = json!(message.rest);
     }
     json = masked(json);
-    let part = |it: &MessagePiece<'_>| match &it.id {
-        Some(id) => json!({"from": mask(it.from), "said": hex(id)}),
-        None => json!({"from": mask(it.from), "text": mask(it.text)}),
-    };
-    json["parts"] = parts.iter().map(part).collect();
+    json["parts"] = parts
+        .iter()
+        .map(|it: &MessagePiece<'_>| match &it.id {
+            Some(id) => json!({"from": mask(it.from), "said": hex(id)}),
+            None => json!({"from": mask(it.from), "text": mask(it.text)}),
+        })
+        .collect();
     json
 }
 

@@ -45,8 +45,7 @@ impl Protocol for Anthropic {
             remember(body["system"].get_mut(0));
         }
         if !ask.tools.is_empty() {
-            let tool = |it: &ToolDefinition| json!({"name": it.name, "description": it.description, "input_schema": parameters(it)});
-            body["tools"] = ask.tools.iter().map(tool).collect();
+            body["tools"] = ask.tools.iter().map(|it: &ToolDefinition| json!({"name": it.name, "description": it.description, "input_schema": parameters(it)})).collect();
             remember(body["tools"].as_array_mut().and_then(|it| it.last_mut()));
         }
         let mut turns = turns(messages, by);
@@ -117,13 +116,15 @@ fn turns(messages: &[Message], by: &str) -> Vec<Json> {
     if turns.first().is_none_or(|it| it.0 == "assistant") {
         turns.insert(0, ("user", vec![json!({"type": "text", "text": BEGIN})]));
     }
-    let turn = |(role, mut blocks): (&str, Vec<Json>)| {
-        if role == "user" {
-            blocks.sort_by_key(|it| it["type"] != "tool_result");
-        }
-        json!({"role": role, "content": blocks})
-    };
-    turns.into_iter().map(turn).collect()
+    turns
+        .into_iter()
+        .map(|(role, mut blocks): (&str, Vec<Json>)| {
+            if role == "user" {
+                blocks.sort_by_key(|it| it["type"] != "tool_result");
+            }
+            json!({"role": role, "content": blocks})
+        })
+        .collect()
 }
 
 fn blocks(message: &Message, by: &str) -> Vec<Json> {
@@ -156,8 +157,9 @@ fn blocks(message: &Message, by: &str) -> Vec<Json> {
             }
             vec![result]
         }
-        Role::System | Role::User => {
-            let block = |content| match content {
+        Role::System | Role::User => contents(message)
+            .into_iter()
+            .filter_map(|content| match content {
                 Content::Text(it) => text(it),
                 Content::Image(kind, data) => Some(json!({"type": "image", "source": {
                     "type": "base64", "media_type": kind, "data": data,
@@ -165,16 +167,14 @@ fn blocks(message: &Message, by: &str) -> Vec<Json> {
                 Content::Link(url) => {
                     Some(json!({"type": "image", "source": {"type": "url", "url": url}}))
                 }
-            };
-            contents(message).into_iter().filter_map(block).collect()
-        }
+            })
+            .collect(),
     }
 }
 
 /// Returns an id with accepted characters only; other providers use dots and colons.
 fn id(id: &str) -> String {
-    let taken = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-    id.chars().map(taken).collect()
+    id.chars().map(|c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
 }
 
 fn take_block(place: u64, block: &Json, draft: &mut Draft<'_>) {

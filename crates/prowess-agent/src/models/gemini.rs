@@ -25,13 +25,15 @@ const FOREIGN: &str = "skip_thought_signature_validator";
 
 impl Protocol for Gemini {
     fn path(&self, model: &str, stream: bool) -> (&'static str, String) {
-        let encode = |byte: u8| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'/' => {
-                char::from(byte).to_string()
-            }
-            _ => format!("%{byte:02X}"),
-        };
-        let encoded: String = model.bytes().map(encode).collect();
+        let encoded: String = model
+            .bytes()
+            .map(|byte: u8| match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'/' => {
+                    char::from(byte).to_string()
+                }
+                _ => format!("%{byte:02X}"),
+            })
+            .collect();
         let place = if encoded.contains('/') { "" } else { "models/" };
         let verb = if stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
         ("/v1beta", format!("/{place}{encoded}:{verb}"))

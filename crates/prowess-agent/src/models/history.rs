@@ -44,8 +44,12 @@ pub(super) const BEGIN: &str = "(the conversation goes on)";
 /// names, and a session that contains one would be rejected forever.
 pub(super) fn without_invalid_names(ask: &ChatRequest) -> Cow<'_, ChatRequest> {
     let is_offered = |call: &Call| ask.tools.iter().any(|it| it.name == call.name);
-    let is_taken = |call: &Call| is_offered(call) || name(&call.name) == call.name;
-    if ask.messages.iter().flat_map(|it| &it.calls).all(is_taken) {
+    if ask
+        .messages
+        .iter()
+        .flat_map(|it| &it.calls)
+        .all(|call: &Call| is_offered(call) || name(&call.name) == call.name)
+    {
         return Cow::Borrowed(ask);
     }
     let mut taken = ask.clone();
@@ -56,8 +60,12 @@ pub(super) fn without_invalid_names(ask: &ChatRequest) -> Cow<'_, ChatRequest> {
 
 /// Returns a name with only the characters that every provider accepts.
 fn name(name: &str) -> String {
-    let taken = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-    match name.chars().take(MAX_NAME).map(taken).collect::<String>() {
+    match name
+        .chars()
+        .take(MAX_NAME)
+        .map(|c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
+        .collect::<String>()
+    {
         name if name.is_empty() => NAMELESS.to_owned(),
         name => name,
     }

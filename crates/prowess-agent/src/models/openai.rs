@@ -205,8 +205,12 @@ fn stored_field<'d>(
     name: &str,
     empty: fn() -> Json,
 ) -> Option<&'d mut Json> {
-    let none = || Piece { what: DraftPiece::Opaque(json!({})), ..Piece::default() };
-    match &mut draft.pieces.entry(THOUGHTS).or_insert_with(none).what {
+    match &mut draft
+        .pieces
+        .entry(THOUGHTS)
+        .or_insert_with(|| Piece { what: DraftPiece::Opaque(json!({})), ..Piece::default() })
+        .what
+    {
         DraftPiece::Opaque(Json::Object(kept)) => Some(kept.entry(name).or_insert_with(empty)),
         _ => None,
     }
@@ -214,10 +218,15 @@ fn stored_field<'d>(
 
 /// Appends a piece of a reasoning detail to the previous piece, if both belong to the same detail.
 fn add_detail(kept: &mut Vec<Json>, detail: &Json) {
-    let is_more = |it: &&mut Json| {
-        it["type"] == detail["type"] && it["index"] == detail["index"] && !detail["index"].is_null()
-    };
-    let Some(last) = kept.last_mut().filter(is_more).and_then(Json::as_object_mut) else {
+    let Some(last) = kept
+        .last_mut()
+        .filter(|it: &&mut Json| {
+            it["type"] == detail["type"]
+                && it["index"] == detail["index"]
+                && !detail["index"].is_null()
+        })
+        .and_then(Json::as_object_mut)
+    else {
         return kept.push(detail.clone());
     };
     for (name, value) in detail.as_object().into_iter().flatten() {

@@ -110,9 +110,11 @@ impl Trouble {
         // Gemini wraps it in a list; most put it into a field, some as a plain string.
         let json = json.get(0).unwrap_or(json);
         let error = json.get("error").filter(|it| !it.is_null()).unwrap_or(json);
-        let text = |it: &Json| it.as_str().map(str::to_owned);
         let message = [error, &error["message"], &error["detail"], &error["msg"]];
-        let message = message.into_iter().find_map(text).unwrap_or_else(|| failed(error));
+        let message = message
+            .into_iter()
+            .find_map(|it: &Json| it.as_str().map(str::to_owned))
+            .unwrap_or_else(|| failed(error));
         let details = error["details"].as_array().map_or(&[][..], Vec::as_slice);
         let reasons = details.iter().map(|it| &it["reason"]);
         let reason = &error["incomplete_details"]["reason"];

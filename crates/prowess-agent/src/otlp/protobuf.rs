@@ -107,8 +107,10 @@ impl Message {
     /// Writes an id that is given in hexadecimal.
     fn id(&mut self, field: u64, id: &Json) {
         let hex = id.as_str().unwrap_or_default();
-        let byte = |at: usize| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok();
-        let bytes: Option<Vec<u8>> = (0..hex.len()).step_by(2).map(byte).collect();
+        let bytes: Option<Vec<u8>> = (0..hex.len())
+            .step_by(2)
+            .map(|at: usize| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok())
+            .collect();
         if let Some(bytes) = bytes.filter(|it| !it.is_empty()) {
             self.bytes(field, &bytes);
         }

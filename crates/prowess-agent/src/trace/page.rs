@@ -34,8 +34,10 @@ impl RecordedTrace {
     pub fn page(&self) -> String {
         let summary = self.summary();
         let mut json = serde_json::to_value(self).unwrap_or_default();
-        let fits = |cut: &usize| size(&json, *cut) <= MAX_DATA;
-        let cut = CUTS.into_iter().find(fits).unwrap_or(CUTS[CUTS.len() - 1]);
+        let cut = CUTS
+            .into_iter()
+            .find(|cut: &usize| size(&json, *cut) <= MAX_DATA)
+            .unwrap_or(CUTS[CUTS.len() - 1]);
         shorten(&mut json, cut);
         PAGE.html(&Data { summary: &summary, trace: &json, cut })
     }

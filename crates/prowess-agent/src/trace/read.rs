@@ -379,19 +379,22 @@ fn costs(said: &Json) -> Vec<(String, usize)> {
     let Some(parts) = said["parts"].as_array() else {
         return vec![("tools".to_owned(), count(&said.to_string()))];
     };
-    let part = |part: &Json| {
-        let from = part["from"].as_str().unwrap_or_default();
-        let name = match from.split_once(':') {
-            Some(("skill", _)) => from,
-            Some(("tool", _)) => "history",
-            Some(_) => "context",
-            None if ["system", "catalog", "context"].contains(&from) => from,
-            None => "history",
-        };
-        (name.to_owned(), count(part["text"].as_str().unwrap_or_default()))
-    };
     let calls = said.get("calls").map(|it| ("history".to_owned(), count(&it.to_string())));
-    parts.iter().map(part).chain(calls).collect()
+    parts
+        .iter()
+        .map(|part: &Json| {
+            let from = part["from"].as_str().unwrap_or_default();
+            let name = match from.split_once(':') {
+                Some(("skill", _)) => from,
+                Some(("tool", _)) => "history",
+                Some(_) => "context",
+                None if ["system", "catalog", "context"].contains(&from) => from,
+                None => "history",
+            };
+            (name.to_owned(), count(part["text"].as_str().unwrap_or_default()))
+        })
+        .chain(calls)
+        .collect()
 }
 
 pub(super) fn at(event: &Json) -> u64 {

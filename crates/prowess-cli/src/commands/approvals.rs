@@ -95,8 +95,11 @@ fn revoke(
         let fault = CliError::typed(format!("there is no approval `{id}`"));
         return Err(fault.hint("`prowess approvals` lists them").into());
     }
-    let is_meant = |it: &RememberedApproval| all || ids.contains(&it.id);
-    let revoked = store.revoke(is_meant, "approvals --revoke", audit);
+    let revoked = store.revoke(
+        |it: &RememberedApproval| all || ids.contains(&it.id),
+        "approvals --revoke",
+        audit,
+    );
     let revoked = revoked.context("the approvals cannot be changed")?;
     if printer.json {
         printer.document(&json!({ "revoked": revoked }))?;

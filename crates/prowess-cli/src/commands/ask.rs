@@ -231,13 +231,12 @@ impl DryRunReport<'_> {
     fn json(&self) -> Json {
         let (messages, tools) = (self.messages(), self.tools());
         let of_tools: usize = tools.iter().map(|it| it.1).sum();
-        let tool = |(name, tokens): (&str, usize)| json!({ "name": name, "tokens": tokens });
         json!({
             "provider": self.model.provider(),
             "model": self.model.name(),
             "body": self.model.model.as_ref().map_or_else(|| json!(self.ask), |it| it.body(self.ask)),
             "tokens": { "messages": messages, "tools": of_tools, "total": messages + of_tools },
-            "tools": tools.into_iter().map(tool).collect::<Vec<_>>(),
+            "tools": tools.into_iter().map(|(name, tokens): (&str, usize)| json!({ "name": name, "tokens": tokens })).collect::<Vec<_>>(),
             "skills": self.scores,
         })
     }

@@ -232,13 +232,15 @@ impl Chat {
         let skills: Vec<&Manifest> = skills.filter(|it| it.is_active()).collect();
         let widest = skills.iter().map(|it| it.name.len()).max().unwrap_or(0);
         let room = printer.width.unwrap_or(usize::MAX).saturating_sub(widest + 2).max(20);
-        let line = |skill: &&Manifest| {
-            let padded = format!("{:widest$}", safe::line(&skill.name));
-            let is_standing = standing.contains(&&*skill.name);
-            let name = if is_standing { printer.name(&padded) } else { padded };
-            format!("{name}  {}", safe::cut(&safe::line(&skill.description), room))
-        };
-        skills.iter().map(line).collect()
+        skills
+            .iter()
+            .map(|skill: &&Manifest| {
+                let padded = format!("{:widest$}", safe::line(&skill.name));
+                let is_standing = standing.contains(&&*skill.name);
+                let name = if is_standing { printer.name(&padded) } else { padded };
+                format!("{name}  {}", safe::cut(&safe::line(&skill.description), room))
+            })
+            .collect()
     }
 
     fn why(&self) -> Vec<String> {
@@ -320,8 +322,8 @@ pub(super) fn unknown<'c>(
 /// Returns the name of the command or skill at the start of a line; `None` for a path.
 pub(super) fn command(text: &str) -> Option<&str> {
     let name = text.strip_prefix('/')?.split(char::is_whitespace).next()?;
-    let is_fine = |c: char| c.is_alphanumeric() || "-_:.".contains(c);
-    (!name.is_empty() && name.chars().all(is_fine)).then_some(name)
+    (!name.is_empty() && name.chars().all(|c: char| c.is_alphanumeric() || "-_:.".contains(c)))
+        .then_some(name)
 }
 
 fn can_be_invoked(manifest: &Manifest) -> bool {

@@ -109,8 +109,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             if let Some(fixed) = &fixed {
                 fix::show(&args.fix, fixed, printer)?;
             }
-            let render = |it: &Finding, printer: &Printer| snippet::render(it, printer) + "\n";
-            show(&checked, &args.fix, true, printer, render)?;
+            show(&checked, &args.fix, true, printer, |it: &Finding, printer: &Printer| {
+                snippet::render(it, printer) + "\n"
+            })?;
             fix::offer(&args.fix, &checked, profile, &limits, printer);
         }
         Format::Json => {
@@ -149,15 +150,18 @@ fn paths(
 ) -> Result<Vec<Directory>> {
     let resolve = |it: Directory| Directory { path: context::resolve(&it, global), ..it };
     if !args.paths.is_empty() {
-        let meant = |it: &PathBuf| {
-            let directory = resolve(Directory::repository(it));
-            let name = it.to_str().filter(|it| !context::is_path(it));
-            match name.filter(|_| directory.path.symlink_metadata().is_err()) {
-                Some(name) => named(name, &directory.path, config, global, printer),
-                None => Ok(directory),
-            }
-        };
-        return args.paths.iter().map(meant).collect();
+        return args
+            .paths
+            .iter()
+            .map(|it: &PathBuf| {
+                let directory = resolve(Directory::repository(it));
+                let name = it.to_str().filter(|it| !context::is_path(it));
+                match name.filter(|_| directory.path.symlink_metadata().is_err()) {
+                    Some(name) => named(name, &directory.path, config, global, printer),
+                    None => Ok(directory),
+                }
+            })
+            .collect();
     }
     let directories = context::directories(config, global).into_iter().map(resolve);
     let (there, missing): (Vec<_>, Vec<_>) = directories.partition(|it| it.path.exists());
@@ -216,8 +220,12 @@ fn add_dangers(checked: &mut CheckResult, profile: Profile) {
             excerpt: excerpt.map(Into::into),
             ..Finding::new(rule, severity, path, message, hint)
         };
-        let before = |it: &Finding| (&it.path, it.line) <= (path, finding.line);
-        checked.findings.insert(checked.findings.partition_point(before), finding);
+        checked.findings.insert(
+            checked
+                .findings
+                .partition_point(|it: &Finding| (&it.path, it.line) <= (path, finding.line)),
+            finding,
+        );
     }
 }
 

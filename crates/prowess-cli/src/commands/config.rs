@@ -60,11 +60,13 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     }
     context::note_ignored_settings(&config, printer);
     let all = config.settings();
-    let wanted = |it: &&ShownSetting| match args.key.as_deref() {
-        None => true,
-        Some(key) => it.key == key || it.key.split('.').next() == Some(key),
-    };
-    let settings: Vec<&ShownSetting> = all.iter().filter(wanted).collect();
+    let settings: Vec<&ShownSetting> = all
+        .iter()
+        .filter(|it: &&ShownSetting| match args.key.as_deref() {
+            None => true,
+            Some(key) => it.key == key || it.key.split('.').next() == Some(key),
+        })
+        .collect();
     if let (true, Some(key)) = (settings.is_empty(), &args.key) {
         printer.fault(&format!("there is no setting `{key}`"));
         printer.hint(&near(key, &all));
@@ -186,8 +188,8 @@ fn near(key: &str, all: &[ShownSetting]) -> String {
     let same: Vec<String> =
         all.iter().filter(|it| name(it)).map(|it| format!("`{}`", it.key)).collect();
     let table = nearest(key, all.iter().filter_map(|it| it.key.split('.').next()));
-    let keys = || nearest(key, all.iter().map(|it| it.key));
-    match table.filter(|_| !key.contains('.')).or_else(keys) {
+    match table.filter(|_| !key.contains('.')).or_else(|| nearest(key, all.iter().map(|it| it.key)))
+    {
         _ if !same.is_empty() => format!("did you mean {}?", same.join(" or ")),
         Some(near) => did_you_mean(near),
         None => "`prowess config` lists all settings".to_owned(),

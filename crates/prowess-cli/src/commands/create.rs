@@ -209,8 +209,9 @@ fn file(path: &Path, global: &Global) -> Result<String> {
 
 fn text(from: impl Read, shown: &str) -> Result<String> {
     let mut bytes = Vec::new();
-    let cannot = || format!("cannot read `{shown}`");
-    from.take(MAX_SIZE + 1).read_to_end(&mut bytes).with_context(cannot)?;
+    from.take(MAX_SIZE + 1)
+        .read_to_end(&mut bytes)
+        .with_context(|| format!("cannot read `{shown}`"))?;
     if bytes.len() as u64 > MAX_SIZE {
         bail!("`{shown}` has more than {MAX_SIZE} bytes");
     }

@@ -80,8 +80,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         // A skill that the judged clients do not see may be in the directory of another.
         others.extend(surroundings.here().into_iter().filter(|it| it.path.exists()));
     }
-    let examine = || examine(&clients, &surroundings, &others);
-    let checkup = printer.during("examining skills", examine);
+    let checkup = printer.during("examining skills", || examine(&clients, &surroundings, &others));
     let chosen = match name {
         Some(name) => chosen(&checkup, name, folder.as_deref())?,
         None => checkup.skills.iter().collect(),
@@ -211,11 +210,10 @@ fn no_client(name: &str) -> CliError {
     // The maker's name for it, as somebody would type it.
     let labels: Vec<String> =
         CLIENTS.iter().map(|it| it.label.to_lowercase().replace(' ', "-")).collect();
-    let by_label = || {
+    match nearest(name, known()).or_else(|| {
         let near = nearest(name, labels.iter().map(String::as_str))?;
         known().nth(labels.iter().position(|it| it == near)?)
-    };
-    match nearest(name, known()).or_else(by_label) {
+    }) {
         Some(near) => fault.hint(did_you_mean(near)),
         None => fault.hint(format!("there are {}", known().collect::<Vec<_>>().join(", "))),
     }

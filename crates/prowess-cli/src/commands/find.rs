@@ -305,18 +305,19 @@ impl<'a> Finder<'a> {
 
     /// Searches all enabled skills, including shadowed ones.
     fn find(&self, query: &str) -> Vec<FoundMatch<'a>> {
-        let in_use = |skill: &Skill| skill.manifest.is_active();
-        matches_by(self.library, query, self.strategy, self.top, in_use)
-            .into_iter()
-            .filter(|it| it.confidence >= self.threshold)
-            .map(|fit| {
-                let confidence = (fit.confidence * 1e4).round() / 1e4;
-                let level = self.thresholds.level(confidence).as_str();
-                let why = self.args.why.then(|| why(self.library, query, fit.skill));
-                let is_below = fit.tier != Tier::Mentioned && fit.confidence < self.activation;
-                FoundMatch { fit, confidence, level, is_below, why }
-            })
-            .collect()
+        matches_by(self.library, query, self.strategy, self.top, |skill: &Skill| {
+            skill.manifest.is_active()
+        })
+        .into_iter()
+        .filter(|it| it.confidence >= self.threshold)
+        .map(|fit| {
+            let confidence = (fit.confidence * 1e4).round() / 1e4;
+            let level = self.thresholds.level(confidence).as_str();
+            let why = self.args.why.then(|| why(self.library, query, fit.skill));
+            let is_below = fit.tier != Tier::Mentioned && fit.confidence < self.activation;
+            FoundMatch { fit, confidence, level, is_below, why }
+        })
+        .collect()
     }
 
     /// Leaves out matches far weaker than a strong best match, unless `--top` is given.
@@ -420,12 +421,6 @@ fn reasons(found: &FoundMatch<'_>, width: usize) -> Vec<String> {
 }
 
 fn answer_json<'a>(found: &'a [FoundMatch<'_>], unknown: &'a [Unknown]) -> AnswerJson<'a> {
-    let reason = |it: &'a Reason| ReasonJson {
-        word: &it.word,
-        other_word: it.other_word.as_deref(),
-        fields: it.fields.iter().map(|it| it.as_str()).collect(),
-        share: (it.share * 1e4).round() / 1e4,
-    };
     let matches = found.iter().map(|it| MatchJson {
         name: &it.fit.skill.manifest.name,
         confidence: it.confidence,
@@ -435,7 +430,16 @@ fn answer_json<'a>(found: &'a [FoundMatch<'_>], unknown: &'a [Unknown]) -> Answe
         tier: it.fit.tier.as_str(),
         hidden_by: it.fit.skill.hidden_by.as_ref().map(|it| it.to_string_lossy()),
         user_only: it.fit.skill.manifest.hides_from_model(),
-        why: it.why.as_ref().map(|it| it.iter().map(reason).collect()),
+        why: it.why.as_ref().map(|it| {
+            it.iter()
+                .map(|it: &'a Reason| ReasonJson {
+                    word: &it.word,
+                    other_word: it.other_word.as_deref(),
+                    fields: it.fields.iter().map(|it| it.as_str()).collect(),
+                    share: (it.share * 1e4).round() / 1e4,
+                })
+                .collect()
+        }),
     });
     let unknown =
         unknown.iter().map(|it| UnknownJson { name: &it.name, nearest: it.nearest.as_deref() });

@@ -116,8 +116,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let report = Report { lab, study, evaluation, findings: trials.findings, least };
     let file = args.html.as_deref().filter(|_| !is_printed);
     if let Some(path) = file {
-        let cannot = || format!("cannot write `{}`", path.display());
-        write_page(path, &page(&report), Readers::Usual).with_context(cannot)?;
+        write_page(path, &page(&report), Readers::Usual)
+            .with_context(|| format!("cannot write `{}`", path.display()))?;
     }
     if is_printed {
         printer.raw(page(&report).as_bytes())?;
@@ -142,8 +142,10 @@ impl Report<'_> {
 
 /// Returns the named skills.
 fn chosen<'lib>(library: &'lib Library, names: &[&String]) -> Result<Vec<&'lib Skill>> {
-    let find = |name: &&String| library.get(name).ok_or_else(|| context::no_skill(library, name));
-    Ok(names.iter().map(find).collect::<Result<_, _>>()?)
+    Ok(names
+        .iter()
+        .map(|name: &&String| library.get(name).ok_or_else(|| context::no_skill(library, name)))
+        .collect::<Result<_, _>>()?)
 }
 
 /// Returns a callback that prints progress once the work has taken a while.
@@ -158,14 +160,13 @@ fn progress_callback(what: &str, printer: &mut Printer) -> impl FnMut(usize, usi
 
 /// Reads a file of requests, or stdin for `-`.
 fn read(path: &Path) -> Result<Vec<u8>> {
-    let cannot = || format!("cannot read `{}`", path.display());
     let mut bytes = Vec::new();
     let read = if path == Path::new("-") {
         io::stdin().lock().take(MAX + 1).read_to_end(&mut bytes)
     } else {
         File::open(path).and_then(|it| it.take(MAX + 1).read_to_end(&mut bytes))
     };
-    if read.with_context(cannot)? as u64 > MAX {
+    if read.with_context(|| format!("cannot read `{}`", path.display()))? as u64 > MAX {
         bail!("`{}` is larger than 256 MiB", path.display());
     }
     Ok(bytes)

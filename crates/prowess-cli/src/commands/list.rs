@@ -61,8 +61,10 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         return follow::follow(args, global, printer);
     }
     let library = context::leak(context::library(global, printer)?);
-    let tagged = |skill: &&Skill| args.tag.as_ref().is_none_or(|tag| skill.manifest.has_tag(tag));
-    let skills: Vec<&Skill> = library.all().filter(tagged).collect();
+    let skills: Vec<&Skill> = library
+        .all()
+        .filter(|skill: &&Skill| args.tag.as_ref().is_none_or(|tag| skill.manifest.has_tag(tag)))
+        .collect();
     if printer.json {
         printer.document(&ListJson::new(library, &skills))?;
     } else if args.short {
@@ -79,8 +81,13 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
 
 /// Fails with a hint if the words are not directories but may mean a skill.
 fn find_name(paths: &[PathBuf], global: &Global) -> Result<(), CliError> {
-    let word = |it: &PathBuf| it.to_str().filter(|it| !context::is_path(it)).map(quoted);
-    let Some(words) = paths.iter().map(word).collect::<Option<Vec<_>>>() else { return Ok(()) };
+    let Some(words) = paths
+        .iter()
+        .map(|it: &PathBuf| it.to_str().filter(|it| !context::is_path(it)).map(quoted))
+        .collect::<Option<Vec<_>>>()
+    else {
+        return Ok(());
+    };
     let resolved = |it: &PathBuf| context::resolve(&Directory::new(it), global);
     let Some(first) = paths.first().filter(|_| !paths.iter().any(|it| resolved(it).exists()))
     else {
@@ -169,11 +176,13 @@ fn skill_json(skill: &Skill, address: String) -> SkillJson<'_> {
 }
 
 fn table(library: &Library, skills: &[&Skill], printer: &mut Printer) -> Result<()> {
-    let named = |skill: &&Skill| {
-        let name = safe::line(&library.address(skill)).into_owned();
-        (name.width(), name)
-    };
-    let names: Vec<(usize, String)> = skills.iter().map(named).collect();
+    let names: Vec<(usize, String)> = skills
+        .iter()
+        .map(|skill: &&Skill| {
+            let name = safe::line(&library.address(skill)).into_owned();
+            (name.width(), name)
+        })
+        .collect();
     let most = printer.width.map_or(WIDEST, |it| (it / 3).clamp(LEAST, WIDEST));
     let widest = names.iter().map(|it| it.0).max().unwrap_or(0).min(most);
     for (skill, (width, name)) in skills.iter().zip(names) {
@@ -230,8 +239,11 @@ fn summary(
         words.push_str(&format!(", {} more findings (-v shows them)", worth.len() - most));
     }
     printer.note(&words);
-    let is_heavier = |it: &Cow<'_, Finding>| it.rule.severity(Profile::Spec) > Some(it.severity);
-    if worth.iter().take(most).any(is_heavier) {
+    if worth
+        .iter()
+        .take(most)
+        .any(|it: &Cow<'_, Finding>| it.rule.severity(Profile::Spec) > Some(it.severity))
+    {
         printer.note("`list` reports what loads; `prowess check` applies the specification, and reports some of these as errors");
     }
     let is_empty = library.all().next().is_none() && library.left_out().is_empty();

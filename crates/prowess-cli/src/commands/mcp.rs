@@ -115,9 +115,9 @@ pub(crate) fn run(
         .with(Arc::new(ReadSkillFile { active: active.clone(), authorizer: authorizer.clone() }));
     if args.run {
         let running = LimitArgs::default();
-        let failed = |it: Box<Outcome>| anyhow::Error::msg(it.message.unwrap_or_default());
-        let executor =
-            running.executor(&config, &authorizer.policy, launcher.clone()).map_err(failed)?;
+        let executor = running
+            .executor(&config, &authorizer.policy, launcher.clone())
+            .map_err(|it: Box<Outcome>| anyhow::Error::msg(it.message.unwrap_or_default()))?;
         let executor = host::preparing(executor, &config, launcher, &authorizer);
         let timeout = running.limits(&config).timeout + GRACE;
         let calls = Calls { timeout, ..Calls::default() };

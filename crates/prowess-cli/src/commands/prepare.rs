@@ -229,11 +229,14 @@ fn list(store: &EnvironmentStore, printer: &mut Printer) -> Result<ExitStatus> {
         return Ok(ExitStatus::Success);
     }
     for (record, used) in &all {
-        let named = |(name, folder): &(String, Option<PathBuf>)| match folder {
-            Some(_) => safe::line(name).into_owned(),
-            None => format!("server {}", safe::line(name)),
-        };
-        let names: Vec<_> = record.used_by.iter().map(named).collect();
+        let names: Vec<_> = record
+            .used_by
+            .iter()
+            .map(|(name, folder): &(String, Option<PathBuf>)| match folder {
+                Some(_) => safe::line(name).into_owned(),
+                None => format!("server {}", safe::line(name)),
+            })
+            .collect();
         let packages = count(record.packages.len(), "package");
         let (key, manager) = (printer.dim(&record.key), record.manager);
         let (size, age) = (preparing::bytes(record.size), age(*used));

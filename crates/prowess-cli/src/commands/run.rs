@@ -342,19 +342,23 @@ async fn carry_out(
             return Ok(Some(Outcome { plan, ..outcome.hint("nothing was run") }));
         }
         let mut printed = Ok(());
-        let watch = |step: &PlanStep, outcome: Option<&Outcome>| match outcome {
-            _ if printer.json => {}
-            None => printer.note(&format!("step {} of {}: {}", step.step, plan.len(), step.tool)),
-            Some(outcome) => {
-                let outcome = printer.outcome(outcome);
-                let told =
-                    tool::print_output(&outcome, false, printer).and_then(|()| printer.flush());
-                printed = std::mem::replace(&mut printed, Ok(())).and(told);
-                printer.refused(&outcome);
-                printer.network(&outcome);
-            }
-        };
-        let outcome = kit.toolbox.run_plan(plan, watch).await;
+        let outcome = kit
+            .toolbox
+            .run_plan(plan, |step: &PlanStep, outcome: Option<&Outcome>| match outcome {
+                _ if printer.json => {}
+                None => {
+                    printer.note(&format!("step {} of {}: {}", step.step, plan.len(), step.tool));
+                }
+                Some(outcome) => {
+                    let outcome = printer.outcome(outcome);
+                    let told =
+                        tool::print_output(&outcome, false, printer).and_then(|()| printer.flush());
+                    printed = std::mem::replace(&mut printed, Ok(())).and(told);
+                    printer.refused(&outcome);
+                    printer.network(&outcome);
+                }
+            })
+            .await;
         printed?;
         Ok(Some(outcome))
     };
@@ -551,16 +555,19 @@ fn file_of<'s>(skill: &'s Skill, typed: &str) -> Option<&'s str> {
     let typed = typed.strip_prefix("./").unwrap_or(typed);
     let scripts = || skill.resources().iter().filter(|it| it.kind == ResourceKind::Script);
     let exact = scripts().find(|it| *it.path == *typed);
-    let by_name = || scripts().find(|it| it.path.rsplit('/').next() == Some(typed));
-    exact.or_else(by_name).map(|it| &*it.path)
+    exact
+        .or_else(|| scripts().find(|it| it.path.rsplit('/').next() == Some(typed)))
+        .map(|it| &*it.path)
 }
 
 /// Returns the scripts of a skill to suggest, those that its instructions mention first.
 fn suggested_scripts(skill: &Skill) -> Vec<&str> {
     let text = skill.instructions().unwrap_or_default();
     let scripts = skill.resources().iter().filter(|it| it.kind == ResourceKind::Script);
-    let is_run = |it: &&str| it.rsplit('/').next() != Some("__init__.py");
-    let mut scripts: Vec<&str> = scripts.map(|it| &*it.path).filter(is_run).collect();
+    let mut scripts: Vec<&str> = scripts
+        .map(|it| &*it.path)
+        .filter(|it: &&str| it.rsplit('/').next() != Some("__init__.py"))
+        .collect();
     scripts.sort_by_cached_key(|it| mention(&text, it).unwrap_or(usize::MAX));
     scripts
 }
@@ -780,8 +787,9 @@ fn advise(
         let files = files.join("`, `");
         printer.note(&format!("`{files}`{more} was written to a temporary directory and discarded; `--output DIR` or `--write DIR` keeps files"));
     }
-    let is_read = |it: &&Skill| it.manifest.kind == Type::Instruction && args.script.is_none();
-    let read = skill.filter(is_read).filter(|_| outcome.is_ok());
+    let read = skill
+        .filter(|it: &&Skill| it.manifest.kind == Type::Instruction && args.script.is_none())
+        .filter(|_| outcome.is_ok());
     let scripts = read.map(suggested_scripts).unwrap_or_default();
     if let Some(first) = scripts.first() {
         let (name, path) = (quoted(&args.name), quoted(first));

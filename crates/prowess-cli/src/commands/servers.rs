@@ -83,8 +83,9 @@ pub(crate) fn run(
     let installer = Installer::new(&config, launcher.clone())?;
     let authorizer = Arc::new(running.authorizer(&config));
     let sandbox = running.sandbox(&config, launcher);
-    let failed = |it: Box<Outcome>| anyhow::Error::msg(it.message.unwrap_or_default());
-    let starter = running.starter(&config, authorizer.clone(), sandbox).map_err(failed)?;
+    let starter = running
+        .starter(&config, authorizer.clone(), sandbox)
+        .map_err(|it: Box<Outcome>| anyhow::Error::msg(it.message.unwrap_or_default()))?;
     let library = context::library_behind(global, printer)?;
     let desk = Desk { config, authorizer, starter, library, installer, yes: running.yes };
     let runtime =

@@ -76,8 +76,8 @@ pub(crate) fn run(global: &Global, printer: &mut Printer) -> Result<ExitStatus> 
     let detected = installed(&surroundings);
     let is_detected = !detected.is_empty();
     let clients = if is_detected { detected } else { CLIENTS.iter().collect() };
-    let examine = || examine(&clients, &surroundings, &others);
-    let mut checkup = printer.during("examining skills", examine);
+    let mut checkup =
+        printer.during("examining skills", || examine(&clients, &surroundings, &others));
     let named = SummaryScope::of(global)?;
     named.narrow(&mut checkup);
     let here = env::current_dir().unwrap_or_default();

@@ -113,13 +113,10 @@ impl Input<'_> {
     fn text(&self, key: &str) -> Option<String> {
         match self {
             Self::Json(input) => input[key].as_str().map(str::to_owned),
-            Self::Pairs(pairs) => {
-                let value = |it: &String| {
-                    let (name, value) = it.split_once('=')?;
-                    (name == key).then(|| value.to_owned())
-                };
-                pairs.iter().find_map(value)
-            }
+            Self::Pairs(pairs) => pairs.iter().find_map(|it: &String| {
+                let (name, value) = it.split_once('=')?;
+                (name == key).then(|| value.to_owned())
+            }),
         }
     }
 }
@@ -260,12 +257,11 @@ async fn call_with_input(
 /// Returns the configured server whose tools have names like this one.
 #[cfg(feature = "mcp")]
 fn server_of<'c>(config: &'c Config, tool: &str) -> Option<&'c ServerSetting> {
-    let is_its = |it: &&ServerSetting| {
+    config.servers.value.0.iter().find(|it: &&ServerSetting| {
         tool.strip_prefix("mcp__")
             .and_then(|rest| rest.strip_prefix(&*it.description.name))
             .is_some_and(|rest| rest.starts_with("__"))
-    };
-    config.servers.value.0.iter().find(is_its)
+    })
 }
 
 #[cfg(feature = "mcp")]

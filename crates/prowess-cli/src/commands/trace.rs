@@ -46,8 +46,11 @@ pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {
         return Ok(ExitStatus::Success);
     }
     let page = traced.page();
-    let beside = || args.file.with_added_extension("html");
-    match args.output.clone().or_else(|| printer.is_terminal.then(beside)) {
+    match args
+        .output
+        .clone()
+        .or_else(|| printer.is_terminal.then(|| args.file.with_added_extension("html")))
+    {
         Some(output) => {
             let shown = output.display();
             write(&output, &args.file, &page).with_context(|| format!("cannot write `{shown}`"))?;

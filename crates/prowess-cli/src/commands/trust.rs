@@ -62,8 +62,8 @@ pub(crate) fn run(args: &Args, printer: &mut Printer) -> Result<ExitStatus> {
 }
 
 fn list(file: &TrustFile, printer: &mut Printer) -> Result<ExitStatus> {
-    let cannot = || format!("cannot read `{}`", file.path().display());
-    let entries = file.entries().with_context(cannot)?;
+    let entries =
+        file.entries().with_context(|| format!("cannot read `{}`", file.path().display()))?;
     if printer.json {
         printer.document(&json!({ "folders": entries }))?;
         return Ok(ExitStatus::Success);

@@ -138,22 +138,27 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     };
     let renaming =
         args.name.as_deref().map(|it| of_renaming(it, &skills, &changes)).unwrap_or_default();
-    let is_last = |it: &&ChangeRecord| change.is_none_or(|change| change.time() <= it.time);
     let newer = |it: &&Change| change.is_some_and(|change| it.time() > change.time());
     let passed_over = changes.iter().filter(is_here).filter(newer).filter_map(Change::file);
     let mut skipped = SkippedFiles(args.skip.then(|| passed_over.collect()));
     let status = match (change, &history) {
-        (_, Some(history)) if renaming.first().is_some_and(is_last) => match &*renaming {
-            [record] => restore(history, record, None, &skipped, printer),
-            records => restore_all(history, records, &mut skipped, printer),
-        },
+        (_, Some(history))
+            if renaming.first().is_some_and(|it: &&ChangeRecord| {
+                change.is_none_or(|change| change.time() <= it.time)
+            }) =>
+        {
+            match &*renaming {
+                [record] => restore(history, record, None, &skipped, printer),
+                records => restore_all(history, records, &mut skipped, printer),
+            }
+        }
         (Some(Change::File(record)), Some(history))
             if is_whole(args.name.as_deref(), record) && is_of_many(record, &changes) =>
         {
-            let is_of_it = |it: &&ChangeRecord| it.group == record.group;
             let files = changes.iter().filter_map(Change::file);
             // A file that cannot be undone yet may be once its folder is renamed back.
-            let group: Vec<_> = files.filter(is_of_it).collect();
+            let group: Vec<_> =
+                files.filter(|it: &&ChangeRecord| it.group == record.group).collect();
             restore_all(history, &group, &mut skipped, printer)
         }
         (Some(Change::File(record)), Some(history)) => {
@@ -255,8 +260,12 @@ fn is_whole(name: Option<&str>, record: &ChangeRecord) -> bool {
 
 /// Returns whether one command wrote this file and others.
 fn is_of_many(record: &ChangeRecord, changes: &[Change]) -> bool {
-    let is_of_it = |it: &&Change| matches!(it, Change::File(it) if it.group == record.group);
-    record.group.is_some() && changes.iter().filter(is_of_it).count() > 1
+    record.group.is_some()
+        && changes
+            .iter()
+            .filter(|it: &&Change| matches!(it, Change::File(it) if it.group == record.group))
+            .count()
+            > 1
 }
 
 /// Returns the removal of the skill of a name, otherwise the last change of a file, the one of an
@@ -290,11 +299,12 @@ fn of_renaming<'a>(name: &str, skills: &[PathBuf], changes: &'a [Change]) -> Vec
         (is_meant(&it.path) || is_meant(before)).then_some((it, before))
     });
     let Some((renaming, before)) = renaming else { return Vec::new() };
-    let is_of_it = |it: &&ChangeRecord| {
-        let is_with_it = it.group.is_some() && it.group == renaming.group;
-        it.time == renaming.time || (is_with_it && it.path.starts_with(before))
-    };
-    files().filter(is_of_it).collect()
+    files()
+        .filter(|it: &&ChangeRecord| {
+            let is_with_it = it.group.is_some() && it.group == renaming.group;
+            it.time == renaming.time || (is_with_it && it.path.starts_with(before))
+        })
+        .collect()
 }
 
 fn lies_in_any(path: &Path, folders: &[PathBuf]) -> bool {

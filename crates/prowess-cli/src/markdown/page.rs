@@ -211,8 +211,7 @@ impl Page {
             }
             TagEnd::Item => {
                 self.end_text();
-                let is_unprinted = |it: &Container| matches!(&it.kind, ContainerKind::Item { marker, .. } if !marker.is_empty());
-                if self.containers.last().is_some_and(is_unprinted) {
+                if self.containers.last().is_some_and(|it: &Container| matches!(&it.kind, ContainerKind::Item { marker, .. } if !marker.is_empty())) {
                     self.line("");
                 }
                 self.containers.pop();

@@ -120,11 +120,12 @@ fn push_span(lines: &mut Vec<StyledLine>, text: &str, style: Style, width: usize
 /// The length of the longest beginning that has room.
 fn prefix(text: &str, room: usize) -> usize {
     let mut used = 0;
-    let too_wide = |it: &(usize, char)| {
-        used += it.1.width().unwrap_or(0);
-        used > room
-    };
-    text.char_indices().find(too_wide).map_or(text.len(), |it| it.0)
+    text.char_indices()
+        .find(|it: &(usize, char)| {
+            used += it.1.width().unwrap_or(0);
+            used > room
+        })
+        .map_or(text.len(), |it| it.0)
 }
 
 impl StyledLine {

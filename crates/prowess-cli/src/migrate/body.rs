@@ -49,8 +49,11 @@ pub(super) fn body(plugin: &Plugin, files: &Files, lost: &[LostItem]) -> String 
         body.line(
             "## Not carried over\n\nThis skill was converted from a plugin. It does not include:",
         );
-        let item = |it: &LostItem| format!("- {}: {}\n", one_line(&it.what), one_line(&it.why));
-        let mut items: String = lost.iter().take(SHOWN).map(item).collect();
+        let mut items: String = lost
+            .iter()
+            .take(SHOWN)
+            .map(|it: &LostItem| format!("- {}: {}\n", one_line(&it.what), one_line(&it.why)))
+            .collect();
         if lost.len() > SHOWN {
             let _ = writeln!(items, "- {} more", lost.len() - SHOWN);
         }
@@ -101,16 +104,25 @@ impl Body {
             return;
         }
         self.line(title);
-        let item = |it: &Parameter| {
-            let kind = it.kind.as_ref().map(|it| format!(" ({})", one_line(it)));
-            let required = if it.required { ", required" } else { "" };
-            let default = it.default.as_ref().map(|it| format!("; `{}` unless set", one_line(it)));
-            let description = one_line(&it.description);
-            let colon = if description.is_empty() { "" } else { ": " };
-            let (kind, default) = (kind.unwrap_or_default(), default.unwrap_or_default());
-            format!("- `{}`{kind}{required}{colon}{description}{default}\n", one_line(&it.name))
-        };
-        self.line(parameters.iter().map(item).collect::<String>().trim_end());
+        self.line(
+            parameters
+                .iter()
+                .map(|it: &Parameter| {
+                    let kind = it.kind.as_ref().map(|it| format!(" ({})", one_line(it)));
+                    let required = if it.required { ", required" } else { "" };
+                    let default =
+                        it.default.as_ref().map(|it| format!("; `{}` unless set", one_line(it)));
+                    let description = one_line(&it.description);
+                    let colon = if description.is_empty() { "" } else { ": " };
+                    let (kind, default) = (kind.unwrap_or_default(), default.unwrap_or_default());
+                    format!(
+                        "- `{}`{kind}{required}{colon}{description}{default}\n",
+                        one_line(&it.name)
+                    )
+                })
+                .collect::<String>()
+                .trim_end(),
+        );
     }
 
     fn run(&mut self, plugin: &Plugin, files: &Files) {

@@ -132,8 +132,9 @@ fn manifest(root: &Root, name: &str) -> Result<Option<Map<String, Json>>, Unread
         }
         Err(error) => return Err(UnreadableManifest::Root(error)),
     };
-    let failed = |source| UnreadableManifest::Root(RootError::Io { path: name.into(), source });
-    let bytes = carry::read(file, MAX_MANIFEST).map_err(failed)?.unwrap_or_default();
+    let bytes = carry::read(file, MAX_MANIFEST)
+        .map_err(|source| UnreadableManifest::Root(RootError::Io { path: name.into(), source }))?
+        .unwrap_or_default();
     let found: Map<String, Json> =
         serde_json::from_slice(&bytes).map_err(UnreadableManifest::Json)?;
     // Other programs have a `plugin.json` too.
@@ -159,11 +160,14 @@ fn skill_folders(root: &Root, manifests: &[(&str, Map<String, Json>)]) -> Vec<Pa
         let own = Json::Object(manifest.clone());
         places.extend(named(&own));
         let plugins = manifest.get("plugins").and_then(Json::as_array).into_iter().flatten();
-        let is_here = |it: &&Json| {
-            let source = it.get("source").and_then(Json::as_str).and_then(relative);
-            *name == MARKETPLACE && source.is_some_and(|it| it.as_os_str().is_empty())
-        };
-        places.extend(plugins.filter(is_here).flat_map(named));
+        places.extend(
+            plugins
+                .filter(|it: &&Json| {
+                    let source = it.get("source").and_then(Json::as_str).and_then(relative);
+                    *name == MARKETPLACE && source.is_some_and(|it| it.as_os_str().is_empty())
+                })
+                .flat_map(named),
+        );
     }
     let has_document = |it: &Path| root.file(&it.join(SKILL_FILE), Links::Never).is_ok();
     let mut folders: Vec<PathBuf> = Vec::new();

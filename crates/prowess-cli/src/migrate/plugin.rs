@@ -364,12 +364,14 @@ impl Plugin {
     /// Returns its description, otherwise those of its commands.
     pub(super) fn description(&self) -> String {
         let own = self.description.as_deref().filter(|it| !it.trim().is_empty());
-        let commands = || {
-            let first = self.commands.iter().map(|it| it.description.lines().next().unwrap_or(""));
-            Some(first.collect::<Vec<_>>().join(" ")).filter(|it| !it.trim().is_empty())
-        };
-        let title = || self.display_name.clone().or_else(|| self.name.clone());
-        own.map(str::to_owned).or_else(commands).or_else(title).unwrap_or_default()
+        own.map(str::to_owned)
+            .or_else(|| {
+                let first =
+                    self.commands.iter().map(|it| it.description.lines().next().unwrap_or(""));
+                Some(first.collect::<Vec<_>>().join(" ")).filter(|it| !it.trim().is_empty())
+            })
+            .or_else(|| self.display_name.clone().or_else(|| self.name.clone()))
+            .unwrap_or_default()
     }
 
     /// Returns the schema of its parameters, if it has only one command.
@@ -425,9 +427,10 @@ impl Plugin {
     pub(super) fn programs(&self) -> impl Iterator<Item = &str> {
         let words = self.command.as_deref().unwrap_or_default().split_whitespace();
         let words = words.map(|it| it.trim_matches(['"', '\'', ';']));
-        let is_path = |it: &&str| !it.starts_with('-') && it.contains(['/', '\\', '.']);
         let started = words.skip(1).chain(self.main.as_deref());
-        started.map(|it| it.strip_prefix("./").unwrap_or(it)).filter(is_path)
+        started
+            .map(|it| it.strip_prefix("./").unwrap_or(it))
+            .filter(|it: &&str| !it.starts_with('-') && it.contains(['/', '\\', '.']))
     }
 }
 
@@ -440,9 +443,12 @@ fn text_of(parts: &mut Map<String, Json>, key: &str) -> Option<String> {
 
 /// Returns a text without control characters; a number is formatted.
 fn text(value: &Json) -> Option<String> {
-    let plain = |c: char| if c.is_control() && !matches!(c, '\n' | '\t') { ' ' } else { c };
     match value {
-        Json::String(text) => Some(text.chars().map(plain).collect()),
+        Json::String(text) => Some(
+            text.chars()
+                .map(|c: char| if c.is_control() && !matches!(c, '\n' | '\t') { ' ' } else { c })
+                .collect(),
+        ),
         Json::Number(number) => Some(number.to_string()),
         _ => None,
     }

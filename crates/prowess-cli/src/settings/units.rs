@@ -64,9 +64,9 @@ mod tests {
 
     #[test]
     fn times_have_a_unit_or_are_seconds() {
-        let read = |text| duration(text).map(|it| it.as_millis());
         assert_eq!(
-            ["30", "30s", "5m", "1.5 h", "500ms"].map(read),
+            ["30", "30s", "5m", "1.5 h", "500ms"]
+                .map(|text| duration(text).map(|it| it.as_millis())),
             [Some(30_000), Some(30_000), Some(300_000), Some(5_400_000), Some(500)]
         );
         for text in ["", "s", "-1s", "0", "1 day", "1e9", "nan", "inf", "9999999h", "1.2.3s"] {

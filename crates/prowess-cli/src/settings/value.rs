@@ -363,11 +363,17 @@ fn in_toml(value: &Json) -> String {
                 !key.is_empty()
                     && key.bytes().all(|it| it.is_ascii_alphanumeric() || b"_-".contains(&it))
             };
-            let pair = |(key, value): (&String, &Json)| {
-                let key = if is_bare(key) { key.clone() } else { json!(key).to_string() };
-                format!("{key} = {}", in_toml(value))
-            };
-            format!("{{ {} }}", pairs.iter().map(pair).collect::<Vec<_>>().join(", "))
+            format!(
+                "{{ {} }}",
+                pairs
+                    .iter()
+                    .map(|(key, value): (&String, &Json)| {
+                        let key = if is_bare(key) { key.clone() } else { json!(key).to_string() };
+                        format!("{key} = {}", in_toml(value))
+                    })
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            )
         }
         value => value.to_string(),
     }
@@ -852,11 +858,10 @@ impl<T: Value + Clone> Value for Vec<T> {
     /// Limits the hosts of a project to public ones; any list of skills or directories is narrower
     /// than none.
     fn narrowest(self, key: &str) -> Portion<Self> {
-        let is_allowed = |it: &T| match key {
+        let (kept, dropped): (Self, Self) = self.into_iter().partition(|it: &T| match key {
             "policy.hosts" => it.show().as_str().is_some_and(is_public),
             _ => ["skill.include", "policy.roots"].contains(&key),
-        };
-        let (kept, dropped): (Self, Self) = self.into_iter().partition(is_allowed);
+        });
         let left_out = dropped.iter().map(|it| (entry(it), None)).collect();
         Portion { value: Some(kept), left_out }
     }
@@ -1062,14 +1067,18 @@ impl Value for ServerSettings {
             Some((address, _)) => format!("{address}?***"),
             None => without_password(url),
         };
-        let shown = |it: &ServerSetting| {
-            let what = match &it.description.transport {
-                Transport::Program(program) => json!({ "command": program.command }),
-                Transport::Http(address) => json!({ "url": without_query(&address.url) }),
-            };
-            (it.description.name.clone(), what)
-        };
-        Json::Object(self.0.iter().map(shown).collect())
+        Json::Object(
+            self.0
+                .iter()
+                .map(|it: &ServerSetting| {
+                    let what = match &it.description.transport {
+                        Transport::Program(program) => json!({ "command": program.command }),
+                        Transport::Http(address) => json!({ "url": without_query(&address.url) }),
+                    };
+                    (it.description.name.clone(), what)
+                })
+                .collect(),
+        )
     }
 
     /// Keeps the server of a label that the user has set.
@@ -1122,8 +1131,10 @@ fn server(
     item: &Item,
     reader: &Reader<'_>,
 ) -> Result<Option<McpServerConfig>, Unusable> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
-    if label.is_empty() || label.len() > 32 || !label.chars().all(is_plain) {
+    if label.is_empty()
+        || label.len() > 32
+        || !label.chars().all(|c: char| c.is_ascii_alphanumeric() || c == '-')
+    {
         return Err("a label has letters, digits and `-`, at most 32".into());
     }
     // `user:name` is a skill of the user.

@@ -194,11 +194,12 @@ impl Circumstances {
     /// Suggests the hosts that the proxy has refused.
     fn refused_hosts(&self, outcome: &Outcome) -> Option<String> {
         let refused = outcome.network.iter().filter(|it| it.refused.is_some());
-        let at = |it: &ScriptConnection| match it.port {
-            0 | 80 | 443 => host(&it.host),
-            port => host(&it.host).map(|it| format!("{it}:{port}")),
-        };
-        let hosts: BTreeSet<String> = refused.filter_map(at).collect();
+        let hosts: BTreeSet<String> = refused
+            .filter_map(|it: &ScriptConnection| match it.port {
+                0 | 80 | 443 => host(&it.host),
+                port => host(&it.host).map(|it| format!("{it}:{port}")),
+            })
+            .collect();
         let hosts: Vec<String> = hosts.into_iter().take(HOSTS).collect();
         (!hosts.is_empty()).then(|| self.add_hosts(&hosts))
     }
@@ -270,8 +271,9 @@ impl Circumstances {
             });
         }
         let real = fs::canonicalize(path).ok()?;
-        let has = |it: &PathBuf| real.starts_with(it);
-        if is_of_system(&real) || self.reads.iter().chain(&self.writes).any(has) {
+        if is_of_system(&real)
+            || self.reads.iter().chain(&self.writes).any(|it: &PathBuf| real.starts_with(it))
+        {
             return None;
         }
         let shown = self.shown(path);
@@ -367,15 +369,14 @@ impl Circumstances {
         if !UNSET.iter().any(|it| line.contains(it)) {
             return None;
         }
-        let is_name = |it: &&str| {
+        let mut words = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let name = words.find(|it: &&str| {
             it.len() > 4
                 && it.len() < 64
                 && it.contains('_')
                 && it.starts_with(|c: char| c.is_ascii_uppercase())
                 && it.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
-        };
-        let mut words = line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-        let name = words.find(is_name)?;
+        })?;
         Some(format!(
             "it asks for the variable `{name}`: add `env = {{ {name} = \"${{{name}}}\" }}` in {}, and `{name}` to `policy.environment`",
             self.entry
@@ -399,10 +400,11 @@ fn paths(line: &str) -> Vec<&str> {
     let is_bare = |c: char| !c.is_whitespace() && !"'\"`,;:()[]".contains(c);
     let quoted = ['\'', '"', '`'].into_iter().flat_map(|sign| line.split(sign).skip(1).step_by(2));
     let bare = line.split(|c: char| !is_bare(c) || c == '=').filter(|it| it.starts_with('/'));
-    let is_plain = |it: &&str| !it.contains(|c: char| c.is_control() || "\"`\\$".contains(c));
-    let is_path = |it: &&str| (2..=NAME).contains(&it.len()) && it.contains('/');
     let paths = quoted.chain(bare.map(|it| it.trim_end_matches('.')));
-    paths.filter(is_path).filter(is_plain).collect()
+    paths
+        .filter(|it: &&str| (2..=NAME).contains(&it.len()) && it.contains('/'))
+        .filter(|it: &&str| !it.contains(|c: char| c.is_control() || "\"`\\$".contains(c)))
+        .collect()
 }
 
 /// Returns a host if its name or address is valid in a list.

@@ -159,9 +159,9 @@ impl McpLauncher {
         }
         let mut path = command.path;
         if command.is_without_node {
-            let failed = |error| Box::new(Outcome::error(OutcomeStatus::Failed, &error));
             for name in NODE {
-                work.give(&format!("absent/{name}"), ABSENT.as_bytes()).map_err(failed)?;
+                work.give(&format!("absent/{name}"), ABSENT.as_bytes())
+                    .map_err(|error| Box::new(Outcome::error(OutcomeStatus::Failed, &error)))?;
             }
             // After the programs of its own packages, before all others.
             path.insert(1, work.given_path("absent"));
@@ -288,7 +288,6 @@ impl McpLauncher {
             }
             None => {}
         }
-        let failed = |error| Box::new(Outcome::error(OutcomeStatus::Invalid, &error));
         let (program, reads) = if command.contains('/') {
             let home = self.interpreters.home.as_deref();
             let path = Directory::new(command).resolve(Some(base), home);
@@ -298,10 +297,11 @@ impl McpLauncher {
             let found = self.interpreters.program_at(&path);
             // A project cannot give access to the files around a program elsewhere.
             let is_foreign = path.parent().is_some_and(|it| author.is_outside(it));
-            let needs_more = |it: &InstalledInterpreter| {
-                it.reads.iter().any(|it| *it != path && !is_of_system(it))
-            };
-            if is_foreign && found.as_ref().is_some_and(needs_more) {
+            if is_foreign
+                && found.as_ref().is_some_and(|it: &InstalledInterpreter| {
+                    it.reads.iter().any(|it| *it != path && !is_of_system(it))
+                })
+            {
                 return Err(self.outside(description, &path));
             }
             let found = found.filter(|_| !is_foreign);
@@ -319,7 +319,11 @@ impl McpLauncher {
             }
             (path, reads)
         } else {
-            match self.interpreters.program(command).map_err(failed)? {
+            match self
+                .interpreters
+                .program(command)
+                .map_err(|error| Box::new(Outcome::error(OutcomeStatus::Invalid, &error)))?
+            {
                 Some(found) => (found.program, found.reads),
                 None => {
                     let found = system_program(command);
@@ -426,11 +430,10 @@ fn own_program(
     folder: &Path,
     files: &[SkillFile],
 ) -> Result<PathBuf, Box<Outcome>> {
-    let is_there = |path: &PathBuf| {
+    match inside(command, folder).filter(|path: &PathBuf| {
         let own = path.strip_prefix(folder).unwrap_or(path);
         files.iter().filter(|it| it.is_plain()).any(|it| Path::new(it.path()) == own)
-    };
-    match inside(command, folder).filter(is_there) {
+    }) {
         Some(path) => Ok(path),
         None => Err(refused(description, &format!("the skill has no program `{command}`"))),
     }

@@ -303,14 +303,17 @@ impl RemoteRequest {
             }
             Ok(Some((Bytes::from(bytes), (incoming, monitor))))
         });
-        let readable = |event: Sse| {
-            let data = event.data.map(|it| match without_meta(it.as_bytes()) {
-                Cow::Borrowed(_) => it,
-                Cow::Owned(bytes) => String::from_utf8_lossy(&bytes).trim_end().to_owned(),
-            });
-            Sse { data, ..event }
-        };
-        SseStream::from_bytes_stream(bytes).map(move |it| it.map(readable)).boxed()
+        SseStream::from_bytes_stream(bytes)
+            .map(move |it| {
+                it.map(|event: Sse| {
+                    let data = event.data.map(|it| match without_meta(it.as_bytes()) {
+                        Cow::Borrowed(_) => it,
+                        Cow::Owned(bytes) => String::from_utf8_lossy(&bytes).trim_end().to_owned(),
+                    });
+                    Sse { data, ..event }
+                })
+            })
+            .boxed()
     }
 
     fn fail(&self, trouble: Trouble) -> RemoteError {

@@ -90,13 +90,16 @@ impl ServerSkills {
     /// Finds the skills for a task.
     fn found(&self, query: &str) -> Outcome {
         let thresholds = Thresholds::default();
-        let skill = |(skill, confidence): (RemoteSkill, f64)| FoundSkill {
-            name: skill.address,
-            description: skill.description,
-            confidence: (confidence * 100.0).round() / 100.0,
-            level: thresholds.level(confidence).as_str().to_owned(),
-        };
-        let skills = self.matches(query, FOUND).into_iter().map(skill).collect();
+        let skills = self
+            .matches(query, FOUND)
+            .into_iter()
+            .map(|(skill, confidence): (RemoteSkill, f64)| FoundSkill {
+                name: skill.address,
+                description: skill.description,
+                confidence: (confidence * 100.0).round() / 100.0,
+                level: thresholds.level(confidence).as_str().to_owned(),
+            })
+            .collect();
         Outcome::ok(json!(FoundSkills { skills, total: self.offered().skills().len() }))
     }
 

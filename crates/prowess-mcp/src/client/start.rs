@@ -85,8 +85,12 @@ impl McpLauncher {
             Transport::Program(program) => {
                 let (own, description, program) =
                     (self.clone(), description.clone(), program.clone());
-                let job = move || own.watched(own.job(&description, &program, &files)?);
-                self.launch(blocking(job).await?, entry, None, None)?
+                self.launch(
+                    blocking(move || own.watched(own.job(&description, &program, &files)?)).await?,
+                    entry,
+                    None,
+                    None,
+                )?
             }
             Transport::Http(address) => (None, self.line(description, address, false)?),
         };
@@ -305,6 +309,5 @@ async fn blocking<T: Send + 'static>(
 
 async fn files(skill: &Skill) -> Result<Vec<SkillFile>, Box<Outcome>> {
     let skill = skill.clone();
-    let files = move || skill_files(&skill).map_err(|error| Box::new(Outcome::from(&error)));
-    blocking(files).await
+    blocking(move || skill_files(&skill).map_err(|error| Box::new(Outcome::from(&error)))).await
 }

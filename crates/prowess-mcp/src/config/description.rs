@@ -249,18 +249,24 @@ impl ServerProgram {
 
     fn line(&self) -> String {
         let quoted = |it: &str| {
-            let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,@%+".contains(c);
-            if !it.is_empty() && it.chars().all(is_plain) {
+            if !it.is_empty()
+                && it.chars().all(|c: char| c.is_ascii_alphanumeric() || "_-./=:,@%+".contains(c))
+            {
                 return it.to_owned();
             }
             // A line break would look like another command.
             if it.contains(char::is_control) {
                 let escaped = it.replace('\\', r"\\").replace('\'', r"\'");
-                let shown = |c: char| match c {
-                    c if c.is_control() => c.escape_default().to_string(),
-                    c => c.to_string(),
-                };
-                return format!("$'{}'", escaped.chars().map(shown).collect::<String>());
+                return format!(
+                    "$'{}'",
+                    escaped
+                        .chars()
+                        .map(|c: char| match c {
+                            c if c.is_control() => c.escape_default().to_string(),
+                            c => c.to_string(),
+                        })
+                        .collect::<String>()
+                );
             }
             format!("'{}'", it.replace('\'', r"'\''"))
         };
@@ -329,8 +335,11 @@ fn list(server: &Map<String, Value>, key: &str) -> Result<Vec<String>, String> {
 fn texts(server: &Map<String, Value>, key: &str) -> Result<BTreeMap<String, String>, String> {
     let Some(value) = server.get(key) else { return Ok(BTreeMap::new()) };
     let values = value.as_object().filter(|it| it.len() <= WORDS);
-    let pair = |(name, value): (&String, &Value)| Some((name.clone(), word(value)?));
-    let pairs = values.and_then(|it| it.iter().map(pair).collect());
+    let pairs = values.and_then(|it| {
+        it.iter()
+            .map(|(name, value): (&String, &Value)| Some((name.clone(), word(value)?)))
+            .collect()
+    });
     pairs.ok_or_else(|| format!("`{key}` is not an object of texts"))
 }
 
@@ -342,8 +351,11 @@ fn word(value: &Value) -> Option<String> {
 /// error.
 fn documents(skill: &Skill) -> Vec<(String, Result<Vec<u8>, String>)> {
     let Some(folder) = skill.absolute_folder() else {
-        let is_one = |it: &&str| *it == FILE || within(it);
-        let paths = skill.resources().iter().map(|it| &*it.path).filter(is_one);
+        let paths = skill
+            .resources()
+            .iter()
+            .map(|it| &*it.path)
+            .filter(|it: &&str| *it == FILE || within(it));
         let read = |it: &str| skill.read(it).map_err(|error| error.to_string());
         return paths.map(|it| (it.to_owned(), read(it))).collect();
     };
@@ -372,8 +384,9 @@ fn within(path: &str) -> bool {
 fn read(root: &Root, path: &str) -> Option<Result<Vec<u8>, String>> {
     let bytes = root.file(Path::new(path), Links::Never).and_then(|file| {
         let mut bytes = Vec::new();
-        let failed = |source| RootError::Io { path: path.into(), source };
-        file.take(BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+        file.take(BYTES + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|source| RootError::Io { path: path.into(), source })?;
         Ok(bytes)
     });
     match bytes {

@@ -282,14 +282,15 @@ fn node_package(text: &str) -> Result<String, String> {
     };
     let (name, version) = rest.split_once('@').map_or((rest, None), |it| (it.0, Some(it.1)));
     let is_name = |it: &str| {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.~".contains(c);
-        it.starts_with(|c: char| c.is_ascii_alphanumeric()) && it.chars().all(is_plain)
+        it.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && it.chars().all(|c: char| c.is_ascii_alphanumeric() || "-_.~".contains(c))
     };
-    let is_version = |it: &str| {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._+^~<>=*| ".contains(c);
-        !it.is_empty() && it.chars().all(is_plain)
-    };
-    let is_package = scope.is_none_or(is_name) && is_name(name) && version.is_none_or(is_version);
+    let is_package = scope.is_none_or(is_name)
+        && is_name(name)
+        && version.is_none_or(|it: &str| {
+            !it.is_empty()
+                && it.chars().all(|c: char| c.is_ascii_alphanumeric() || "-._+^~<>=*| ".contains(c))
+        });
     if is_package && text.len() <= LENGTH { Ok(text.to_owned()) } else { Err(foreign(text)) }
 }
 
@@ -300,16 +301,15 @@ fn python_package(text: &str) -> Result<String, String> {
     let mut rest = &text[name.len()..];
     let mut package = name.to_owned();
     if let Some((extras, behind)) = rest.strip_prefix('[').and_then(|it| it.split_once(']')) {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_., ".contains(c);
-        if !extras.chars().all(is_plain) {
+        if !extras.chars().all(|c: char| c.is_ascii_alphanumeric() || "-_., ".contains(c)) {
             return Err(foreign(text));
         }
         package = format!("{name}[{extras}]");
         rest = behind;
     }
     let is_version = |it: &str| {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._+!*".contains(c);
-        !it.is_empty() && it.chars().all(is_plain)
+        !it.is_empty()
+            && it.chars().all(|c: char| c.is_ascii_alphanumeric() || "-._+!*".contains(c))
     };
     let starts = name.starts_with(|c: char| c.is_ascii_alphanumeric());
     let package = match rest.strip_prefix('@') {
@@ -317,13 +317,13 @@ fn python_package(text: &str) -> Result<String, String> {
         _ if rest.is_empty() => Some(package),
         Some("latest") => Some(package),
         Some(version) => is_version(version).then(|| format!("{package}=={version}")),
-        None => {
-            let is_bound = |it: &str| {
+        None => rest
+            .split(',')
+            .all(|it: &str| {
                 let version = it.trim().trim_start_matches(['<', '>', '=', '!', '~']);
                 version.len() < it.trim().len() && is_version(version.trim())
-            };
-            rest.split(',').all(is_bound).then(|| format!("{package}{rest}"))
-        }
+            })
+            .then(|| format!("{package}{rest}")),
     };
     package.ok_or_else(|| foreign(text))
 }

@@ -55,12 +55,13 @@ fn choices(skill: &Skill, at: usize) -> Vec<String> {
 /// Returns the paths of skills that begin with the typed text, or whose skill's name does.
 fn paths(library: &Library, typed: &str) -> Vec<String> {
     let skills = listed(library).filter(|it| is_plain_name(&it.manifest.name));
-    let fits = |skill: &Skill| {
-        let (scope, name) = (skill.origin.scope, &skill.manifest.name);
-        let path = format!("{scope}/{name}/{SKILL_FILE}");
-        (path.starts_with(typed) || name.starts_with(typed)).then_some(path)
-    };
-    skills.filter_map(fits).collect()
+    skills
+        .filter_map(|skill: &Skill| {
+            let (scope, name) = (skill.origin.scope, &skill.manifest.name);
+            let path = format!("{scope}/{name}/{SKILL_FILE}");
+            (path.starts_with(typed) || name.starts_with(typed)).then_some(path)
+        })
+        .collect()
 }
 
 /// Returns the first of them, and their number.

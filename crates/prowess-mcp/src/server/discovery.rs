@@ -22,18 +22,19 @@ const SCHEMA: &str = "https://schemas.agentskills.io/discovery/0.2.0/schema.json
 /// Readers of the index offer all of it to a model, so skills for users only are left out.
 pub(crate) fn index(served: &ServerState) -> Value {
     let library = served.library();
-    let entry = |skill: &Skill| {
-        let carried = PublishableSkill::new(skill, served.toolbox.authorizer()).ok()?;
-        let entry = SkillListing::document(&carried, &base(skill));
-        Some(json!({
-            "name": &*skill.manifest.name,
-            "type": "skill-md",
-            "description": brief_line(&skill.manifest.description, MAX_DESCRIPTION),
-            "url": entry.uri,
-            "digest": entry.digest,
-        }))
-    };
-    let skills = listed(&library).filter(|it| !it.manifest.hides_from_model()).filter_map(entry);
+    let skills = listed(&library).filter(|it| !it.manifest.hides_from_model()).filter_map(
+        |skill: &Skill| {
+            let carried = PublishableSkill::new(skill, served.toolbox.authorizer()).ok()?;
+            let entry = SkillListing::document(&carried, &base(skill));
+            Some(json!({
+                "name": &*skill.manifest.name,
+                "type": "skill-md",
+                "description": brief_line(&skill.manifest.description, MAX_DESCRIPTION),
+                "url": entry.uri,
+                "digest": entry.digest,
+            }))
+        },
+    );
     json!({ "$schema": SCHEMA, "skills": skills.collect::<Vec<_>>() })
 }
 

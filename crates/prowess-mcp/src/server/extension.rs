@@ -66,8 +66,9 @@ pub(crate) async fn answer(
         }
         _ => return Err(no_method(&method)),
     };
-    let is_new = |it: ProtocolVersion| it.as_str() >= ProtocolVersion::V_2026_07_28.as_str();
-    if version.is_some_and(is_new) {
+    if version
+        .is_some_and(|it: ProtocolVersion| it.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
+    {
         result["resultType"] = "complete".into();
         // Files may change at any moment, so results must not be cached.
         result["ttlMs"] = 0.into();

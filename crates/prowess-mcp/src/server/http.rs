@@ -172,10 +172,13 @@ impl Door {
             .disable_allowed_hosts()
             .with_json_response(true)
             .with_max_request_body_bytes(frame::LONGEST);
-        let each = move || Ok(server.for_another());
         Self {
             admission: Admission::new(address, &http.hosts, &http.origins, http.token.as_deref()),
-            service: StreamableHttpService::new(each, manager.clone(), config),
+            service: StreamableHttpService::new(
+                move || Ok(server.for_another()),
+                manager.clone(),
+                config,
+            ),
             manager,
             address,
             table: SessionTable::new(http.sessions, http.sessions_per_client),

@@ -91,11 +91,13 @@ fn prompt(skill: &Skill) -> Prompt {
     let manifest = &skill.manifest;
     let hint = manifest.dialect().argument_hint.as_deref();
     let hint = hint.map(|it| brief_line(it, MAX_DESCRIPTION)).filter(|it| !it.is_empty());
-    let argument = |name: &str| {
-        let argument = PromptArgument::new(name).with_required(false);
-        hint.iter().fold(argument, |it, hint| it.with_description(hint))
-    };
-    let arguments = arguments(skill).into_iter().map(argument).collect();
+    let arguments = arguments(skill)
+        .into_iter()
+        .map(|name: &str| {
+            let argument = PromptArgument::new(name).with_required(false);
+            hint.iter().fold(argument, |it, hint| it.with_description(hint))
+        })
+        .collect();
     let description = brief_line(&manifest.description, MAX_DESCRIPTION);
     Prompt::new(&*manifest.name, Some(description), Some(arguments))
 }
@@ -107,11 +109,13 @@ fn argument_line(skill: &Skill, given: &JsonObject) -> Result<String, String> {
         let known = names.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ");
         return Err(format!("there is no argument `{unknown}`, only {known}"));
     }
-    let value = |name: &&str| match given.get(*name) {
-        None => Ok(""),
-        Some(value) => value.as_str().ok_or_else(|| format!("`{name}` must be a string")),
-    };
-    let values = names.iter().map(value).collect::<Result<Vec<_>, _>>()?;
+    let values = names
+        .iter()
+        .map(|name: &&str| match given.get(*name) {
+            None => Ok(""),
+            Some(value) => value.as_str().ok_or_else(|| format!("`{name}` must be a string")),
+        })
+        .collect::<Result<Vec<_>, _>>()?;
     if names == [ARGUMENTS] {
         return Ok(values.concat());
     }
@@ -121,8 +125,9 @@ fn argument_line(skill: &Skill, given: &JsonObject) -> Result<String, String> {
 
 /// Quotes a value so that a shell would read it as one word.
 fn quoted(value: &str) -> String {
-    let is_word = |c: char| !c.is_whitespace() && !matches!(c, '"' | '\'' | '\\');
-    if !value.is_empty() && value.chars().all(is_word) {
+    if !value.is_empty()
+        && value.chars().all(|c: char| !c.is_whitespace() && !matches!(c, '"' | '\'' | '\\'))
+    {
         return value.to_owned();
     }
     let escape = |c| iter::repeat_n('\\', usize::from(matches!(c, '"' | '\\'))).chain([c]);

@@ -107,8 +107,10 @@ fn conforms(frontmatter: &Map<String, Value>) -> Result<(), NotPublishable> {
     if !frontmatter.get("compatibility").is_none_or(|it| is_text(it, MAX_COMPATIBILITY)) {
         return Err(NotPublishable::Compatibility);
     }
-    let is_texts = |it: &Value| it.as_object().is_some_and(|it| it.values().all(Value::is_string));
-    if !frontmatter.get("metadata").is_none_or(is_texts) {
+    if !frontmatter
+        .get("metadata")
+        .is_none_or(|it: &Value| it.as_object().is_some_and(|it| it.values().all(Value::is_string)))
+    {
         return Err(NotPublishable::Metadata);
     }
     Ok(())
@@ -165,11 +167,10 @@ impl<'lib> Place<'lib> {
             let skill = in_scope(library, scope).find(|it| *it.manifest.name == **name)?;
             Some(Self::Skill { skill, base: base(skill), path: path.join("/") })
         };
-        let short = || {
+        scoped().or_else(|| {
             let skill = listed(library).find(|it| *it.manifest.name == **first)?;
             Some(Self::Skill { skill, base: uri::top(first), path: rest.join("/") })
-        };
-        scoped().or_else(short)
+        })
     }
 }
 

@@ -87,21 +87,23 @@ impl SessionTable {
         }
         let own = counts.get(&peer).copied().unwrap_or(0);
         let idle = |only: Option<Peer>, least: Duration| {
-            let may = |(id, session): &(&String, &Session)| {
-                !id.starts_with(PLACE)
-                    && only.is_none_or(|own| session.peer == own)
-                    && !session.is_open()
-                    && session.heard.elapsed() >= least
-            };
-            sessions.iter().filter(may).min_by_key(|it| it.1.heard).map(|it| it.0.clone())
+            sessions
+                .iter()
+                .filter(|(id, session): &(&String, &Session)| {
+                    !id.starts_with(PLACE)
+                        && only.is_none_or(|own| session.peer == own)
+                        && !session.is_open()
+                        && session.heard.elapsed() >= least
+                })
+                .min_by_key(|it| it.1.heard)
+                .map(|it| it.0.clone())
         };
         let ended = if own >= self.most_of_one {
             Some(idle(Some(peer), IDLE)?)
         } else if sessions.len() >= self.most {
             // The client with the most sessions loses one to a client that has fewer.
             let largest = counts.iter().max_by_key(|it| it.1).filter(|it| *it.1 > own + 1);
-            let of_largest = || idle(Some(*largest?.0), Duration::ZERO);
-            Some(idle(None, IDLE).or_else(of_largest)?)
+            Some(idle(None, IDLE).or_else(|| idle(Some(*largest?.0), Duration::ZERO))?)
         } else {
             None
         };

@@ -176,8 +176,10 @@ impl ServerHandler for SkillServer {
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         self.with_resources("resources/read")?;
-        let read = move |served: &ServerState| resources::read(served, &request.uri);
-        self.served.work(read).await.map(ReadResourceResponse::Complete)
+        self.served
+            .work(move |served: &ServerState| resources::read(served, &request.uri))
+            .await
+            .map(ReadResourceResponse::Complete)
     }
 
     async fn on_custom_request(

@@ -192,8 +192,11 @@ impl Watch {
         let found = self.subscribed_uris().into_iter().map(|it| (stamp(served, &it).ok(), it));
         let found: BTreeMap<String, Option<u64>> = found.map(|(stamp, uri)| (uri, stamp)).collect();
         let last = std::mem::replace(&mut *lock(&self.seen), found.clone());
-        let is_other = |(uri, stamp): &(String, Option<u64>)| last.get(uri) != Some(stamp);
-        let updated = found.into_iter().filter(is_other).map(|it| it.0).collect();
+        let updated = found
+            .into_iter()
+            .filter(|(uri, stamp): &(String, Option<u64>)| last.get(uri) != Some(stamp))
+            .map(|it| it.0)
+            .collect();
         let ServeOptions { prompts, resources, .. } = served.telling;
         Change {
             resources,
@@ -260,7 +263,8 @@ impl Drop for WatchHandle {
 fn libraries(served: &Arc<ServerState>, mut last: Arc<Library>) -> Receiver<Arc<Library>> {
     let (sender, libraries) = channel(last.clone());
     let provider = served.provider.clone();
-    let wait = move || {
+    // If the system cannot start a thread, there are no notifications.
+    let _ = thread::Builder::new().name("prowess-news".to_owned()).spawn(move || {
         while !sender.is_closed() {
             let next = provider.wait(&last, TICK);
             if !Arc::ptr_eq(&last, &next) {
@@ -268,9 +272,7 @@ fn libraries(served: &Arc<ServerState>, mut last: Arc<Library>) -> Receiver<Arc<
                 sender.send_replace(last.clone());
             }
         }
-    };
-    // If the system cannot start a thread, there are no notifications.
-    let _ = thread::Builder::new().name("prowess-news".to_owned()).spawn(wait);
+    });
     libraries
 }
 

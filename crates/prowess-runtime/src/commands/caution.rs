@@ -353,35 +353,35 @@ pub(super) fn check(
         RiskScope::Git => Ok(()),
         RiskScope::Awk => scripts::awk(rest).map_err(|it| bad(&it)),
         RiskScope::Sed => scripts::sed(rest).map_err(|it| bad(&it)),
-        RiskScope::Find => {
-            let runs = |it: &Argument| matches!(&*it.text, "-exec" | "-execdir" | "-ok" | "-okdir");
-            rest.split(runs).skip(1).try_for_each(|behind| {
+        RiskScope::Find => rest
+            .split(|it: &Argument| matches!(&*it.text, "-exec" | "-execdir" | "-ok" | "-okdir"))
+            .skip(1)
+            .try_for_each(|behind| {
                 let end = behind.iter().position(|it| matches!(&*it.text, ";" | "+"));
                 match &behind[..end.unwrap_or(0)] {
                     [] => Err(bad("-exec")),
                     wrapped => inner(wrapped),
                 }
-            })
-        }
+            }),
         RiskScope::Uniq => {
-            let takes_word = |it: &Argument| matches!(&*it.text, "-f" | "-s" | "-w");
-            let mut operands = operands(rest, takes_word).enumerate();
+            let mut operands =
+                operands(rest, |it: &Argument| matches!(&*it.text, "-f" | "-s" | "-w")).enumerate();
             match operands.find(|(at, it)| *at > 0 || it.is_glob) {
                 Some((_, written)) => Err(bad(&written.text)),
                 None => Ok(()),
             }
         }
         RiskScope::Date => {
-            let takes_word = |it: &Argument| {
-                matches!(&*it.text, "--date" | "--file" | "--reference")
-                    || it.text.starts_with('-') && it.text.ends_with(['d', 'f', 'r'])
-            };
             let sets = |it: &&Argument| {
                 let cluster = it.text.strip_prefix('-').filter(|it| !it.starts_with('-'));
                 let flags = cluster.and_then(|it| it.split(['I', 'd', 'f', 'r']).next());
                 flags.is_some_and(|it| it.contains('s'))
             };
-            let mut operands = operands(rest, takes_word).filter(|it| !it.text.starts_with('+'));
+            let mut operands = operands(rest, |it: &Argument| {
+                matches!(&*it.text, "--date" | "--file" | "--reference")
+                    || it.text.starts_with('-') && it.text.ends_with(['d', 'f', 'r'])
+            })
+            .filter(|it| !it.text.starts_with('+'));
             match operands.next().or_else(|| rest.iter().find(sets)) {
                 Some(it) => Err(refused(&format!("`{}` sets the clock", it.text), HINT)),
                 None => Ok(()),
@@ -396,10 +396,12 @@ fn operands(
     takes_word: impl Fn(&Argument) -> bool,
 ) -> impl Iterator<Item = &Argument> {
     let before = std::iter::once(None).chain(rest.iter().map(Some));
-    let is_operand = move |(own, before): &(&Argument, Option<&Argument>)| {
-        !own.text.starts_with('-') && !before.is_some_and(&takes_word)
-    };
-    rest.iter().zip(before).filter(is_operand).map(|it| it.0)
+    rest.iter()
+        .zip(before)
+        .filter(move |(own, before): &(&Argument, Option<&Argument>)| {
+            !own.text.starts_with('-') && !before.is_some_and(&takes_word)
+        })
+        .map(|it| it.0)
 }
 
 /// Checks the words before the script of an interpreter, and that there is one.

@@ -73,9 +73,10 @@ pub(super) fn harden(words: Vec<Argument>, directory: &Path) -> Result<Vec<Argum
 /// Whether a word leads into a `.git` directory, which may contain tokens.
 pub(super) fn is_inside(word: &Argument, directory: &Path) -> bool {
     if word.is_glob {
-        let start = |it: &str| it.split(['*', '?', '[']).next().unwrap_or_default().to_owned();
         let hidden = word.text.split(['/', '=']).filter(|it| it.starts_with('.') && it.len() > 1);
-        return hidden.map(start).any(|it| ".git".starts_with(&it));
+        return hidden
+            .map(|it: &str| it.split(['*', '?', '[']).next().unwrap_or_default().to_owned())
+            .any(|it| ".git".starts_with(&it));
     }
     let path = match word.text.split_once('=') {
         Some((option, _)) if option.starts_with("--exclude") => return false,

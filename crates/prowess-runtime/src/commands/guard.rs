@@ -346,8 +346,9 @@ impl Guard {
             }
             if is_left(path, Some(file)) {
                 let is_gone = now.is_none();
-                let said = || format!("`{}` was removed{}", path.display(), led_by(path));
-                repair.left.extend(is_gone.then(said));
+                repair.left.extend(
+                    is_gone.then(|| format!("`{}` was removed{}", path.display(), led_by(path))),
+                );
                 continue;
             }
             repair.said.push(match restore(path, file) {
@@ -489,8 +490,7 @@ impl GuardedFiles {
     /// Whether a path is protected only because of a new link: its previous content is unknown, and
     /// the link itself is reported.
     fn is_newly_led(&self, path: &Path, after: &Self) -> bool {
-        let is_led = |it: &Path| self.led.contains_key(it);
-        after.led_by(path).is_some() && !path.ancestors().any(is_led)
+        after.led_by(path).is_some() && !path.ancestors().any(|it: &Path| self.led.contains_key(it))
     }
 
     /// Checks the previously known files as well, regardless of the limits.

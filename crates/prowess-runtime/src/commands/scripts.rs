@@ -77,9 +77,10 @@ fn sed_program(program: &str) -> Result<(), String> {
                 let pattern = &rest[2..];
                 let replacement = skip_past(pattern, sign).ok_or_else(bad)?;
                 let flags = skip_past(replacement, sign).ok_or_else(bad)?;
-                let is_flag = |c: char| c.is_ascii_digit() || matches!(c, 'g' | 'p' | 'i' | 'I');
-                rest = end_command(flags.trim_start_matches(is_flag))
-                    .ok_or_else(|| flags.to_owned())?;
+                rest = end_command(flags.trim_start_matches(|c: char| {
+                    c.is_ascii_digit() || matches!(c, 'g' | 'p' | 'i' | 'I')
+                }))
+                .ok_or_else(|| flags.to_owned())?;
             }
             _ => return Err(bad()),
         }

@@ -30,9 +30,12 @@ pub(super) fn tells_content(name: &str) -> bool {
 /// Returns the files with secrets that a word names: as a whole, after an option, or in code.
 pub(super) fn named_secrets(word: &Argument, directory: &Path, policy: &Policy) -> Vec<PathBuf> {
     let text = &*word.text;
-    let is_sign = |c: char| c.is_whitespace() || "'\"`()<>[]{};|&=,:@$+".contains(c);
     let glued = text.strip_prefix('-').and_then(|it| it.get(1..));
-    let texts = text.split(is_sign).chain([text]).chain(glued).filter(|it| !it.is_empty());
+    let texts = text
+        .split(|c: char| c.is_whitespace() || "'\"`()<>[]{};|&=,:@$+".contains(c))
+        .chain([text])
+        .chain(glued)
+        .filter(|it| !it.is_empty());
     let mut named: Vec<PathBuf> =
         texts.filter_map(|it| secret(&directory.join(it), policy)).collect();
     named.dedup();
@@ -41,7 +44,6 @@ pub(super) fn named_secrets(word: &Argument, directory: &Path, policy: &Policy) 
 
 /// Returns the files with secrets that a glob expands to.
 pub(super) fn matched_secrets(word: &Argument, directory: &Path, policy: &Policy) -> Vec<PathBuf> {
-    let is_sign = |c: char| matches!(c, '*' | '?' | '[');
     if !word.is_glob {
         return Vec::new();
     }
@@ -49,7 +51,7 @@ pub(super) fn matched_secrets(word: &Argument, directory: &Path, policy: &Policy
         vec![if word.text.starts_with('/') { "/".into() } else { directory.to_owned() }];
     for pattern in word.text.split('/').filter(|it| !it.is_empty()) {
         let fitting = |directory: PathBuf| -> Vec<PathBuf> {
-            if !pattern.contains(is_sign) {
+            if !pattern.contains(['*', '?', '[']) {
                 return vec![directory.join(pattern)];
             }
             // Brackets may match any character.

@@ -42,8 +42,11 @@ impl Withheld {
         }
         // The contents of a denied folder are denied with it.
         let is_below = |it: &str| it.strip_suffix("/*").is_some_and(|it| denied.contains(&it));
-        let is_open = |it: &&str| it.contains(['*', '?']) && !is_below(it);
-        let open: Vec<&str> = denied.iter().copied().filter(is_open).collect();
+        let open: Vec<&str> = denied
+            .iter()
+            .copied()
+            .filter(|it: &&str| it.contains(['*', '?']) && !is_below(it))
+            .collect();
         if !open.is_empty() {
             withheld.search(&open, policy);
         }
@@ -56,11 +59,14 @@ impl Withheld {
         let roots: Vec<(&PathBuf, PathBuf)> =
             policy.roots.iter().filter_map(|it| Some((it, real(it)?))).collect();
         let is_denied = |path: &Path| {
-            let inside = |(named, real): &(&PathBuf, PathBuf)| {
-                let rest = path.strip_prefix(real).ok()?;
-                Some([rest.to_owned(), named.join(rest)])
-            };
-            let readings = roots.iter().filter_map(inside).flatten().chain([path.to_owned()]);
+            let readings = roots
+                .iter()
+                .filter_map(|(named, real): &(&PathBuf, PathBuf)| {
+                    let rest = path.strip_prefix(real).ok()?;
+                    Some([rest.to_owned(), named.join(rest)])
+                })
+                .flatten()
+                .chain([path.to_owned()]);
             let mut texts = readings.map(|it| it.to_string_lossy().into_owned());
             texts.any(|text| patterns.iter().any(|it| fits(it, &text)))
         };

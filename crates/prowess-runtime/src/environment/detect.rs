@@ -161,15 +161,17 @@ impl<'a> Detection<'a> {
     fn nearest(&mut self, ecosystem: Ecosystem, path: &str) -> Option<Rc<EnvironmentNeeds>> {
         let files = self.files;
         upward(folder_of(path)).find_map(|folder| {
-            let read = || {
-                let declared = match ecosystem {
-                    Ecosystem::Python => python::declared(files, folder),
-                    Ecosystem::Node => node::declared(files, folder),
-                    Ecosystem::Deno => node::declared_for_deno(files, folder),
-                };
-                declared.map(Rc::new)
-            };
-            self.declared.entry((ecosystem, folder.to_owned())).or_insert_with(read).clone()
+            self.declared
+                .entry((ecosystem, folder.to_owned()))
+                .or_insert_with(|| {
+                    let declared = match ecosystem {
+                        Ecosystem::Python => python::declared(files, folder),
+                        Ecosystem::Node => node::declared(files, folder),
+                        Ecosystem::Deno => node::declared_for_deno(files, folder),
+                    };
+                    declared.map(Rc::new)
+                })
+                .clone()
         })
     }
 
@@ -217,15 +219,18 @@ impl<'a> Detection<'a> {
         if found.is_empty() && versions.is_empty() {
             return None;
         }
-        let is_same = |it: &EnvironmentNeeds| {
-            it.declared == PackageDeclaration::Imports && it.ecosystem == ecosystem
-        };
         let environments = &mut self.needs.environments;
-        let at = environments.iter().position(is_same).unwrap_or_else(|| {
-            let needs = EnvironmentNeeds::new(ecosystem, PackageDeclaration::Imports, &source.path);
-            environments.push(needs);
-            environments.len() - 1
-        });
+        let at = environments
+            .iter()
+            .position(|it: &EnvironmentNeeds| {
+                it.declared == PackageDeclaration::Imports && it.ecosystem == ecosystem
+            })
+            .unwrap_or_else(|| {
+                let needs =
+                    EnvironmentNeeds::new(ecosystem, PackageDeclaration::Imports, &source.path);
+                environments.push(needs);
+                environments.len() - 1
+            });
         add_versions(&mut environments[at], versions);
         for package in found {
             self.add_imported(at, package, source);

@@ -357,10 +357,11 @@ fn is_shared(prefix: &Path, home: Option<&Path>) -> bool {
 /// Returns the program itself, and its libraries, by their names.
 fn parts(program: &Path, prefix: &Path) -> Vec<PathBuf> {
     let libraries = fs::read_dir(prefix.join("lib")).into_iter().flatten().flatten();
-    let is_own = |name: &str| {
-        name.starts_with("python3") || name.starts_with("libpython3") || name == "node_modules"
-    };
-    let own = libraries.filter(|it| it.file_name().to_str().is_some_and(is_own));
+    let own = libraries.filter(|it| {
+        it.file_name().to_str().is_some_and(|name: &str| {
+            name.starts_with("python3") || name.starts_with("libpython3") || name == "node_modules"
+        })
+    });
     [program.to_owned()].into_iter().chain(own.map(|it| it.path())).collect()
 }
 

@@ -175,8 +175,10 @@ fn handles_failure(tokens: &[Token<'_>], open: usize) -> bool {
     let Some((handler, _)) = rest.find(|it| it.1.text == "{") else { return false };
     let end = closing(tokens, handler).unwrap_or(tokens.len());
     let handler = &tokens[handler..end];
-    let is_exit = |it: &[Token<'_>]| it[0].text == "process" && it[2].text == "exit";
-    !handler.iter().any(|it| it.text == "throw") && !handler.windows(3).any(is_exit)
+    !handler.iter().any(|it| it.text == "throw")
+        && !handler
+            .windows(3)
+            .any(|it: &[Token<'_>]| it[0].text == "process" && it[2].text == "exit")
 }
 
 /// Returns the brace that closes the one at this token; searches at most some thousand tokens.
@@ -272,8 +274,9 @@ pub(super) fn tokens(text: &str) -> Vec<Token<'_>> {
                 }
             }
             c if c.is_alphanumeric() || c == '_' || c == '$' => {
-                let is_end = |c: char| !c.is_alphanumeric() && c != '_' && c != '$';
-                length = rest.find(is_end).unwrap_or(rest.len());
+                length = rest
+                    .find(|c: char| !c.is_alphanumeric() && c != '_' && c != '$')
+                    .unwrap_or(rest.len());
                 let kind = if c.is_ascii_digit() { TokenKind::Value } else { TokenKind::Word };
                 found = Some((kind, &rest[..length]));
             }
@@ -353,12 +356,14 @@ mod tests {
     use super::*;
 
     fn seen(text: &str) -> Vec<String> {
-        let shown = |it: JsImport| {
-            let optional = if it.is_optional { "?" } else { "" };
-            let types = if it.is_type { " (types)" } else { "" };
-            format!("{}:{}{optional}{types}", it.line, it.specifier)
-        };
-        js_imports(text, 100).into_iter().map(shown).collect()
+        js_imports(text, 100)
+            .into_iter()
+            .map(|it: JsImport| {
+                let optional = if it.is_optional { "?" } else { "" };
+                let types = if it.is_type { " (types)" } else { "" };
+                format!("{}:{}{optional}{types}", it.line, it.specifier)
+            })
+            .collect()
     }
 
     #[test]

@@ -263,8 +263,12 @@ impl EnvironmentNeeds {
     /// Returns the part of the environment that one script imports; `None` if a file declares the
     /// packages, or the script imports all of them.
     pub fn of_script(&self, path: &str) -> Option<Self> {
-        let is_its = |it: &&PackageNeed| it.scripts.iter().any(|it| it == path);
-        let packages: Vec<PackageNeed> = self.packages.iter().filter(is_its).cloned().collect();
+        let packages: Vec<PackageNeed> = self
+            .packages
+            .iter()
+            .filter(|it: &&PackageNeed| it.scripts.iter().any(|it| it == path))
+            .cloned()
+            .collect();
         let is_part =
             self.declared == PackageDeclaration::Imports && packages.len() < self.packages.len();
         is_part.then(|| Self { packages, ..self.clone() })

@@ -120,8 +120,10 @@ pub(super) fn parse_specifier(specifier: &str, place: Place) -> Option<PackageNe
 
 /// Whether npm would accept a name.
 fn is_name(name: &str) -> bool {
-    let is_sign = |c: char| c.is_ascii_alphanumeric() || "-_.~@/".contains(c);
-    !name.is_empty() && name.len() <= 214 && name.chars().all(is_sign) && !name.starts_with('.')
+    !name.is_empty()
+        && name.len() <= 214
+        && name.chars().all(|c: char| c.is_ascii_alphanumeric() || "-_.~@/".contains(c))
+        && !name.starts_with('.')
 }
 
 /// Returns the source of a package with this version.

@@ -342,10 +342,9 @@ fn add_variable(name: &str, is_optional: bool, line: usize, needs: &mut Needs) {
 
 /// Whether this is the name of a program, rather than a path or an option.
 fn is_program(name: &str) -> bool {
-    let is_sign = |c: char| c.is_ascii_alphanumeric() || "-_.+@".contains(c);
     !name.is_empty()
         && name.len() <= MAX_NAME
-        && name.chars().all(is_sign)
+        && name.chars().all(|c: char| c.is_ascii_alphanumeric() || "-_.+@".contains(c))
         && !name.starts_with(['-', '.'])
 }
 
@@ -474,10 +473,9 @@ fn version_behind(words: &[&str], at: usize) -> Option<String> {
 
 /// Whether a word can only be the name of a variable: `OPENAI_API_KEY`.
 fn is_variable(word: &str) -> bool {
-    let is_sign = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     word.contains('_')
         && word.len() >= 5
-        && word.chars().all(is_sign)
+        && word.chars().all(|c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
         && !word.starts_with('_')
         && !word.ends_with('_')
 }
@@ -490,10 +488,11 @@ fn line_of(document: &str, start: &str) -> usize {
 /// Converts JSON to a frontmatter value.
 fn from_json(json: Json) -> Value<'static> {
     match json {
-        Json::Object(map) => {
-            let field = |(key, value): (String, Json)| Field::new(key, from_json(value));
-            Value::Map(map.into_iter().map(field).collect())
-        }
+        Json::Object(map) => Value::Map(
+            map.into_iter()
+                .map(|(key, value): (String, Json)| Field::new(key, from_json(value)))
+                .collect(),
+        ),
         Json::Array(items) => Value::List(items.into_iter().map(from_json).collect()),
         Json::String(text) => text_value(text),
         Json::Bool(it) => text_value(it.to_string()),
@@ -513,16 +512,20 @@ mod tests {
     fn recognized(text: &str) -> String {
         let mut needs = Needs::default();
         in_words(text, 3, &mut needs);
-        let program = |it: &ProgramNeed| {
-            let optional = if it.is_optional { "?" } else { "" };
-            format!(
-                "{}{}{optional}",
-                it.any_of.join("|"),
-                it.version.as_deref().unwrap_or_default()
-            )
-        };
         let variables = needs.variables.iter().map(|it| format!("${}", it.name));
-        let all: Vec<String> = needs.programs.iter().map(program).chain(variables).collect();
+        let all: Vec<String> = needs
+            .programs
+            .iter()
+            .map(|it: &ProgramNeed| {
+                let optional = if it.is_optional { "?" } else { "" };
+                format!(
+                    "{}{}{optional}",
+                    it.any_of.join("|"),
+                    it.version.as_deref().unwrap_or_default()
+                )
+            })
+            .chain(variables)
+            .collect();
         all.join(" ")
     }
 

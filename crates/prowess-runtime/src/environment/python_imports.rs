@@ -45,11 +45,10 @@ pub(super) fn python_imports(text: &str, most: usize) -> Vec<PythonImport> {
 
 /// Whether a script has a `__main__` guard.
 pub(super) fn has_main(text: &str) -> bool {
-    let is_guard = |it: &str| {
+    text.lines().any(|it: &str| {
         let it = it.trim_start();
         it.starts_with("if") && it.contains("__name__") && it.contains("__main__")
-    };
-    text.lines().any(is_guard)
+    })
 }
 
 struct Block {

@@ -102,14 +102,15 @@ enum Piece<'t> {
 
 /// Returns the programs that calls of these functions start, and those that a list begins with.
 fn in_code<'t>(pieces: &[(Piece<'t>, usize)], starts: &[&str]) -> Vec<(&'t str, usize)> {
-    let code = |at: usize| match pieces.get(at) {
-        Some((Piece::Code(text), _)) => text,
-        _ => "",
-    };
     let mut found = Vec::new();
     for (at, (piece, line)) in pieces.iter().enumerate() {
         let Piece::Text(text) = piece else { continue };
-        let before = |back: usize| at.checked_sub(back).map_or("", code);
+        let before = |back: usize| {
+            at.checked_sub(back).map_or("", |at: usize| match pieces.get(at) {
+                Some((Piece::Code(text), _)) => text,
+                _ => "",
+            })
+        };
         let opens = usize::from(matches!(before(1), "[" | "("));
         // `run("x y")`, `run(["x", "y"])`, `run(f"x {y}")`
         let called = [1, 2, 3].into_iter().any(|back| {
@@ -186,10 +187,12 @@ mod tests {
     use super::*;
 
     fn seen(text: &str, runtime: Runtime) -> Vec<String> {
-        let shown = |it: StartedProgram| {
-            format!("{}:{}{}", it.line, it.name, if it.is_optional { "?" } else { "" })
-        };
-        started_programs(text, runtime).into_iter().map(shown).collect()
+        started_programs(text, runtime)
+            .into_iter()
+            .map(|it: StartedProgram| {
+                format!("{}:{}{}", it.line, it.name, if it.is_optional { "?" } else { "" })
+            })
+            .collect()
     }
 
     #[test]

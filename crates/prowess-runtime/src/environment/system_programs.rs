@@ -162,24 +162,31 @@ pub fn program_not_found(printed: &str) -> Option<&str> {
             };
             before.or_else(by_dash)?.rsplit(": ").next()
         };
-        let by_node = || {
-            let (before, _) = line.split_once(" ENOENT")?;
-            before.rsplit_once("spawn ").or_else(|| before.rsplit_once("spawnSync ")).map(|it| it.1)
-        };
         // The message may also be about a file.
         let by_python = || {
             let (_, rest) = line.split_once("No such file or directory: ")?;
             let name = rest.trim().trim_matches(['\'', '"']);
             system_packages(name).map(|_| name)
         };
-        by_library.or_else(by_shell).or_else(by_node).or_else(by_python).filter(|it| is_name(it))
+        by_library
+            .or_else(by_shell)
+            .or_else(|| {
+                let (before, _) = line.split_once(" ENOENT")?;
+                before
+                    .rsplit_once("spawn ")
+                    .or_else(|| before.rsplit_once("spawnSync "))
+                    .map(|it| it.1)
+            })
+            .or_else(by_python)
+            .filter(|it| is_name(it))
     })
 }
 
 /// Whether a text can be the name of a program.
 fn is_name(text: &str) -> bool {
-    let is_sign = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
-    (1..=MAX_NAME).contains(&text.len()) && text.chars().all(is_sign) && !text.starts_with('-')
+    (1..=MAX_NAME).contains(&text.len())
+        && text.chars().all(|c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c))
+        && !text.starts_with('-')
 }
 
 #[cfg(test)]

@@ -128,14 +128,16 @@ fn pick(folder: &Path, wanted: &[String]) -> Option<PathBuf> {
             return None;
         }
         let plain = wanted.strip_prefix('v').unwrap_or(wanted);
-        let called = |it: &&String| it.strip_prefix('v').unwrap_or(it) == plain;
         let is_number = plain.starts_with(|it: char| it.is_ascii_digit());
         let begins = |it: &&String| match is_number {
             true => numbers(it).starts_with(&numbers(plain)),
             // An alias that cannot be resolved here: the newest.
             false => !numbers(it).is_empty(),
         };
-        let found = names.iter().find(called).or_else(|| names.iter().rev().find(begins))?;
+        let found = names
+            .iter()
+            .find(|it: &&String| it.strip_prefix('v').unwrap_or(it) == plain)
+            .or_else(|| names.iter().rev().find(begins))?;
         Some(folder.join(found))
     })
 }

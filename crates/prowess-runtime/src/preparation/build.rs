@@ -166,12 +166,13 @@ impl Preparer {
             Some(false) => options.update |= options.with_guessed && !recipe.guessed.is_empty(),
             None => {}
         }
-        let is_enough = |it: &PreparedEnvironment| {
-            (it.record.not_installed.is_empty() || !options.with_guessed)
-                && (it.record.install_scripts || !options.install_scripts)
-        };
         let is_anew = options.update || options.offline;
-        let there = |store: &EnvironmentStore| store.find(recipe).ok().flatten().filter(is_enough);
+        let there = |store: &EnvironmentStore| {
+            store.find(recipe).ok().flatten().filter(|it: &PreparedEnvironment| {
+                (it.record.not_installed.is_empty() || !options.with_guessed)
+                    && (it.record.install_scripts || !options.install_scripts)
+            })
+        };
         if let Some(found) = there(&self.store).filter(|_| !is_anew) {
             return Ok(self.share(found, &options)?);
         }
@@ -496,12 +497,13 @@ fn reason(output: &str) -> Option<&str> {
         return Some("there is no space left on the disk");
     }
     let lines = || output.lines().map(str::trim).filter(|it| !it.is_empty());
-    let is_error = |it: &&str| {
-        let it = it.to_ascii_lowercase();
-        ["error", "npm error", "×", " err_"].iter().any(|sign| it.starts_with(sign))
-            || it.contains("error: ")
-    };
-    lines().find(is_error).or_else(|| lines().next_back())
+    lines()
+        .find(|it: &&str| {
+            let it = it.to_ascii_lowercase();
+            ["error", "npm error", "×", " err_"].iter().any(|sign| it.starts_with(sign))
+                || it.contains("error: ")
+        })
+        .or_else(|| lines().next_back())
 }
 
 fn no_installer(recipe: &Recipe) -> PrepareError {
@@ -519,8 +521,11 @@ fn refuse_links(out: &Path) -> Result<(), String> {
     let tree = out.join(TREE);
     let own = [out.to_owned(), tree.clone(), out.join(ARTIFACTS)];
     let inside = ["bin", "node_modules", "node_modules/.bin"].map(|it| tree.join(it));
-    let is_link = |it: &&PathBuf| fs::symlink_metadata(it).is_ok_and(|it| !it.is_dir());
-    match own.iter().chain(&inside).find(is_link) {
+    match own
+        .iter()
+        .chain(&inside)
+        .find(|it: &&PathBuf| fs::symlink_metadata(it).is_ok_and(|it| !it.is_dir()))
+    {
         Some(link) => Err(format!("`{}` is not a folder", link.display())),
         None => Ok(()),
     }

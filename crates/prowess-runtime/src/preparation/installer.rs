@@ -207,8 +207,10 @@ impl Installer {
             .filter(|it| it.ecosystem == recipe.ecosystem)
             .filter_map(|it| Self::found(it, recipe, search))
             .collect();
-        let reads_lock = |it: &Self| it.facts.locks.iter().any(|it| recipe.lock_file(it).is_some());
-        let at = able.iter().position(reads_lock).unwrap_or(0);
+        let at = able
+            .iter()
+            .position(|it: &Self| it.facts.locks.iter().any(|it| recipe.lock_file(it).is_some()))
+            .unwrap_or(0);
         able.into_iter().nth(at)
     }
 

@@ -195,14 +195,14 @@ impl Recipe {
     pub(super) fn is_locked_with_guesses(&self, lock: &str) -> bool {
         let plain = |text: &str| text.to_ascii_lowercase().replace(['_', '.'], "-");
         let lock = plain(lock);
-        let is_locked = |requirement: &String| {
-            let end = requirement.find(|c: char| "=<>!~;[ @".contains(c) && c != '@');
-            let name = plain(&requirement[..end.unwrap_or(requirement.len())]);
-            lock.contains(&format!("{name}=="))
-                || lock.contains(&format!("node-modules/{name}\""))
-                || lock.contains(&format!("{name}@"))
-        };
-        !self.guessed.is_empty() && self.guessed.iter().all(is_locked)
+        !self.guessed.is_empty()
+            && self.guessed.iter().all(|requirement: &String| {
+                let end = requirement.find(|c: char| "=<>!~;[ @".contains(c) && c != '@');
+                let name = plain(&requirement[..end.unwrap_or(requirement.len())]);
+                lock.contains(&format!("{name}=="))
+                    || lock.contains(&format!("node-modules/{name}\""))
+                    || lock.contains(&format!("{name}@"))
+            })
     }
 
     /// Returns the requirements to install, with the guesses or without.

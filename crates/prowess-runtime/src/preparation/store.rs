@@ -498,9 +498,12 @@ impl PreparedEnvironment {
 impl EnvironmentRecord {
     /// Whether all that it was prepared for are gone, or it was not used for longer than `age`.
     pub fn is_unused(&self, used: SystemTime, age: Duration) -> bool {
-        let is_gone = |it: &(String, Option<PathBuf>)| it.1.as_ref().is_some_and(|it| !it.exists());
         let is_old = used.elapsed().is_ok_and(|it| it > age);
-        is_old || (!self.used_by.is_empty() && self.used_by.iter().all(is_gone))
+        is_old
+            || (!self.used_by.is_empty()
+                && self.used_by.iter().all(|it: &(String, Option<PathBuf>)| {
+                    it.1.as_ref().is_some_and(|it| !it.exists())
+                }))
     }
 
     pub(super) fn new(recipe: &Recipe, manager: PackageManager) -> Self {

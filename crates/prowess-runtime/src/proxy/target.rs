@@ -19,8 +19,9 @@ impl Target {
             Some((host, port)) if !port.ends_with(']') => (host, digits(port)?),
             _ => (text, usual?),
         };
-        let plain = |it: u8| it.is_ascii_alphanumeric() || b"-._:[]".contains(&it);
-        if port == 0 || !host.bytes().all(plain) {
+        if port == 0
+            || !host.bytes().all(|it: u8| it.is_ascii_alphanumeric() || b"-._:[]".contains(&it))
+        {
             return None;
         }
         let host = match Host::parse(host.strip_suffix('.').unwrap_or(host)).ok()? {

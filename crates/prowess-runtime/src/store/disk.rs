@@ -223,11 +223,10 @@ impl<'s> LockedDirectory<'s> {
     /// Removes leftovers of writers that died; if that fails, they stay hidden.
     fn sweep(&self) {
         let Ok(names) = names(self.root.as_fd()) else { return };
-        let is_ours = |name: &&OsString| {
+        for name in names.iter().filter(|name: &&OsString| {
             let digits = name.as_bytes().strip_prefix(STAGING.as_bytes());
             digits.is_some_and(|it| it.len() == 16 && it.iter().all(u8::is_ascii_hexdigit))
-        };
-        for name in names.iter().filter(is_ours) {
+        }) {
             let _ = self.remove(self.root.as_fd(), name, 0);
         }
     }

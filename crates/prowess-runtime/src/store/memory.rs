@@ -89,8 +89,11 @@ impl Store for MemoryStore {
 
     fn undo(&self, name: Option<&str>) -> Result<String, StoreError> {
         let mut state = self.state();
-        let is_it = |it: &(String, Files)| name.is_none_or(|name| it.0 == name);
-        let Some(at) = state.trash.iter().rposition(is_it) else {
+        let Some(at) = state
+            .trash
+            .iter()
+            .rposition(|it: &(String, Files)| name.is_none_or(|name| it.0 == name))
+        else {
             return Err(StoreError::NothingToUndo { name: name.map(str::to_owned) });
         };
         if let Err(StoreError::AlreadyThere { name, folder }) = state.absent(&state.trash[at].0) {
@@ -107,8 +110,9 @@ impl Store for MemoryStore {
 impl State {
     fn files(&mut self, name: &str) -> Result<&mut Files, StoreError> {
         let nearest = nearest(name, self.skills.keys().map(String::as_str)).map(str::to_owned);
-        let missing = || StoreError::NoSuchSkill { name: name.to_owned(), nearest };
-        self.skills.get_mut(name).ok_or_else(missing)
+        self.skills
+            .get_mut(name)
+            .ok_or_else(|| StoreError::NoSuchSkill { name: name.to_owned(), nearest })
     }
 
     fn absent(&self, name: &str) -> Result<(), StoreError> {

@@ -282,22 +282,26 @@ impl Thrown {
             return names(&self.root).unwrap_or_default();
         };
         let Ok(trash) = Root::open(trash) else { return BTreeSet::new() };
-        let own = |it: &String| origin(&trash, it).is_some_and(|it| it == store);
-        let kept = entries(&trash).unwrap_or_default().into_iter().filter(own);
-        let name = |it: String| {
+        let kept = entries(&trash)
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|it: &String| origin(&trash, it).is_some_and(|it| it == store));
+        kept.filter_map(|it: String| {
             let called = skill_name(&trash, &Path::new(&it).join(SKILL));
             called.or_else(|| Some(parse_entry_name(&it)?.1.to_owned()))
-        };
-        kept.filter_map(name).collect()
+        })
+        .collect()
     }
 }
 
 /// Returns the names of the skills in the trash, each once.
 fn names(trash: &Root) -> Result<BTreeSet<String>, StoreError> {
-    let name = |it: &String| {
-        skill_name(trash, Path::new(it)).or_else(|| Some(parse_entry_name(it)?.1.to_owned()))
-    };
-    Ok(entries(trash)?.iter().filter_map(name).collect())
+    Ok(entries(trash)?
+        .iter()
+        .filter_map(|it: &String| {
+            skill_name(trash, Path::new(it)).or_else(|| Some(parse_entry_name(it)?.1.to_owned()))
+        })
+        .collect())
 }
 
 /// Lists the trash, the oldest first; foreign files are ignored.

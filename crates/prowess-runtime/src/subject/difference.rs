@@ -106,8 +106,11 @@ pub(super) fn listed(files: &Files) -> Option<String> {
 
 /// Returns the texts that may name other files: the document of a skill, and executables.
 fn referring_texts(files: &Files) -> Vec<&str> {
-    let tells = |(path, part): &(&String, &FileDigest)| part.rank(path, &[]) < 2;
-    files.iter().filter(tells).filter_map(|it| it.1.text.as_deref()).collect()
+    files
+        .iter()
+        .filter(|(path, part): &(&String, &FileDigest)| part.rank(path, &[]) < 2)
+        .filter_map(|it| it.1.text.as_deref())
+        .collect()
 }
 
 impl FileDigest {

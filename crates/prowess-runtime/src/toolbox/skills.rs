@@ -112,8 +112,9 @@ impl KnownTools {
 }
 
 fn best(library: &Library, request: &str) -> Option<(String, f64)> {
-    let is_candidate = |it: &Skill| it.hidden_by.is_none() && it.manifest.is_for_models();
-    let found = matches_among(library, request, 1, is_candidate);
+    let found = matches_among(library, request, 1, |it: &Skill| {
+        it.hidden_by.is_none() && it.manifest.is_for_models()
+    });
     found.first().map(|it| (library.address(it.skill), it.confidence))
 }
 

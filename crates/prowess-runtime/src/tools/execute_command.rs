@@ -97,16 +97,15 @@ impl ExecuteCommand {
     fn policy(&self, roots: &[PathBuf]) -> Policy {
         let mut policy = self.policy.clone();
         if let (Some(authorizer), Some(active)) = (&self.authorizer, Active::current()) {
-            let is_near = |folder: &Path| {
-                roots.iter().any(|it| folder.starts_with(it) || it.starts_with(folder))
-            };
             // Names of folders must not act as patterns.
             let pattern = |it: &Path| it.to_string_lossy().replace('*', "?");
             let deny = |it: &Path| PolicyRule {
                 path: Some(pattern(it)),
                 ..PolicyRule::new(Decision::Deny)
             };
-            let undisclosed = authorizer.undisclosed(&active, is_near);
+            let undisclosed = authorizer.undisclosed(&active, |folder: &Path| {
+                roots.iter().any(|it| folder.starts_with(it) || it.starts_with(folder))
+            });
             policy.rules.extend(undisclosed.iter().map(|it| deny(&it.1)));
         }
         policy

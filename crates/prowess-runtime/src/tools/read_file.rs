@@ -180,8 +180,11 @@ impl Reader {
     fn bytes(&self, found: &ActiveResource) -> Result<Arc<[u8]>, prowess::ReadError> {
         let key = (found.skill.origin.path.clone(), found.resource.clone());
         let (now, stamp) = ((self.clock)(), found.stamp());
-        let is_good = |it: &&CachedFile| it.stamp == stamp && now < it.made + LIFETIME;
-        if let Some(kept) = self.kept().get(&key).filter(is_good) {
+        if let Some(kept) = self
+            .kept()
+            .get(&key)
+            .filter(|it: &&CachedFile| it.stamp == stamp && now < it.made + LIFETIME)
+        {
             return Ok(kept.bytes.clone());
         }
         let bytes: Arc<[u8]> = found.skill.read(&found.resource)?.into();
@@ -258,13 +261,15 @@ const MEANINGS: [Meaning; 4] = [
 /// Returns the resources that a path means in one way.
 fn all(skills: &[Skill], path: &str, means: Meaning) -> Vec<ActiveResource> {
     let path = path.trim_start_matches("./");
-    let found = |skill: &Skill| {
-        let meant = skill.resources().iter().filter(|it| means(skill, &it.path, path));
-        let found =
-            meant.map(|it| ActiveResource { skill: skill.clone(), resource: it.path.clone() });
-        found.collect::<Vec<_>>()
-    };
-    skills.iter().flat_map(found).collect()
+    skills
+        .iter()
+        .flat_map(|skill: &Skill| {
+            let meant = skill.resources().iter().filter(|it| means(skill, &it.path, path));
+            let found =
+                meant.map(|it| ActiveResource { skill: skill.clone(), resource: it.path.clone() });
+            found.collect::<Vec<_>>()
+        })
+        .collect()
 }
 
 impl ActiveResource {

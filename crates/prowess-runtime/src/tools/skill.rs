@@ -57,14 +57,19 @@ pub fn skill_tools(
 /// Returns the name of a skill's tool: `skill_<name>`, with unsupported characters replaced, and
 /// with a number if that is taken.
 fn tool_name(skill: &str, taken: &BTreeSet<String>) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
-    let whole: String = "skill_".chars().chain(skill.chars().map(plain)).collect();
-    let numbered = |number: usize| {
+    let whole: String = "skill_"
+        .chars()
+        .chain(
+            skill
+                .chars()
+                .map(|c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }),
+        )
+        .collect();
+    let mut names = (1..).map(|number: usize| {
         let number = if number == 1 { String::new() } else { format!("_{number}") };
         let cut = whole.len().min(LONGEST - number.len());
         format!("{}{number}", &whole[..cut])
-    };
-    let mut names = (1..).map(numbered);
+    });
     names.find(|it| !taken.contains(it)).expect("there are more numbers than tools")
 }
 
@@ -85,8 +90,11 @@ impl Tool for SkillTool {
     }
 
     fn input_schema(&self) -> Value {
-        let any = || json!({ "type": "object", "properties": {} });
-        self.entry.parameters.clone().filter(Value::is_object).unwrap_or_else(any)
+        self.entry
+            .parameters
+            .clone()
+            .filter(Value::is_object)
+            .unwrap_or_else(|| json!({ "type": "object", "properties": {} }))
     }
 
     fn action(&self, input: &Value) -> Result<Action, Box<Outcome>> {

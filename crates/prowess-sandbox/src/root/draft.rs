@@ -99,8 +99,9 @@ pub(super) fn sweep(directory: &OwnedFd, name: &OsStr) {
         let draft = OsStr::from_bytes(entry.file_name().to_bytes());
         let text = draft.to_string_lossy();
         let random = text.strip_prefix(&start).and_then(|it| it.strip_suffix(end));
-        let is_digit = |it: u8| matches!(it, b'0'..=b'9' | b'a'..=b'f');
-        if !random.is_some_and(|it| it.len() == 16 && it.bytes().all(is_digit)) {
+        if !random.is_some_and(|it| {
+            it.len() == 16 && it.bytes().all(|it: u8| matches!(it, b'0'..=b'9' | b'a'..=b'f'))
+        }) {
             continue;
         }
         let Ok(file) = open_name(directory.as_fd(), draft, FILE) else { continue };

@@ -319,8 +319,9 @@ impl Walker {
 
     /// Checks the command after the options of a wrapper.
     fn wrapped(&mut self, name: &str, arguments: &[Field], input: &Stream) -> Walk {
-        let only_looks = |it: &Field| matches!(&*it.text, "-v" | "-V");
-        if name == "command" && arguments.first().is_some_and(only_looks) {
+        if name == "command"
+            && arguments.first().is_some_and(|it: &Field| matches!(&*it.text, "-v" | "-V"))
+        {
             return Ok(Stream::default());
         }
         let is_own = |it: &Field| {
@@ -407,21 +408,19 @@ impl Walker {
         arguments: &[Field],
         input: &Stream,
     ) -> Walk<()> {
-        let is_code = |it: &Field| {
+        if let Some(at) = arguments.iter().position(|it: &Field| {
             let flags = it.text.strip_prefix('-').filter(|it| !it.starts_with('-'));
             flags.is_some_and(|it| it.ends_with(|c| letters.contains(c))) || it.text == "--eval"
-        };
-        if let Some(at) = arguments.iter().position(is_code) {
+        }) {
             let Some(code) = arguments.get(at + 1) else { return Ok(()) };
             if code.is_foreign {
                 return Err(self.hazard(HazardKind::PipeToShell, fields));
             }
             return scan::text(&code.text, self.line);
         }
-        let is_module = |it: &Field| it.text.starts_with("-m");
         let file = arguments.iter().find(|it| !it.text.starts_with('-') || it.text == "-");
         let stream = match file {
-            None if arguments.iter().any(is_module) => return Ok(()),
+            None if arguments.iter().any(|it: &Field| it.text.starts_with("-m")) => return Ok(()),
             Some(file) => self.opened(Some(file), input),
             None => input.clone(),
         };
@@ -497,8 +496,10 @@ impl Walker {
         if place.is_some() && texts.contains(&"-delete") {
             return Err(self.hazard(HazardKind::Delete, fields));
         }
-        let runs = |it: &Field| matches!(&*it.text, "-exec" | "-execdir" | "-ok" | "-okdir");
-        for behind in arguments.split(runs).skip(1) {
+        for behind in arguments
+            .split(|it: &Field| matches!(&*it.text, "-exec" | "-execdir" | "-ok" | "-okdir"))
+            .skip(1)
+        {
             let found = place.clone().unwrap_or_else(|| UNKNOWN.to_string());
             let command = behind.iter().take_while(|it| !matches!(&*it.text, ";" | "+"));
             let mut command: Vec<Field> = command.cloned().collect();
@@ -532,11 +533,10 @@ impl Walker {
     }
 
     fn write(&mut self, fields: &[Field], arguments: &[Field]) -> Walk<()> {
-        let names_disk = |it: &Field| {
+        if arguments.iter().any(|it: &Field| {
             let path = it.text.split_once('=').map_or(&*it.text, |it| it.1);
             rules::is_disk(&self.absolute(path))
-        };
-        if arguments.iter().any(names_disk) {
+        }) {
             return Err(self.hazard(HazardKind::DeviceWrite, fields));
         }
         Ok(())

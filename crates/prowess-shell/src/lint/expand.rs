@@ -214,8 +214,14 @@ impl Walker {
                     return Ok(Value::unknown());
                 };
                 let length = length.and_then(Result::ok).unwrap_or(usize::MAX);
-                let cut = |it: &String| it.chars().skip(from).take(length).collect();
-                Ok(Value { texts: value.texts.iter().map(cut).collect(), ..value })
+                Ok(Value {
+                    texts: value
+                        .texts
+                        .iter()
+                        .map(|it: &String| it.chars().skip(from).take(length).collect())
+                        .collect(),
+                    ..value
+                })
             }
             _ => {
                 other(self)?;

@@ -57,8 +57,8 @@ fn segment_hazard(name: &str, arguments: &[&str], has_foreign: bool) -> Option<H
             let (is_recursive, operands) = rules::removal(arguments.iter().copied());
             let home =
                 |it: &&str| matches!(*it, "~" | "~/" | "~/*" | "$HOME" | "$HOME/" | "$HOME/*");
-            let is_vital = |it: &&str| rules::is_vital(it) || home(it);
-            (is_recursive && operands.iter().any(is_vital)).then_some(HazardKind::Delete)
+            (is_recursive && operands.iter().any(|it: &&str| rules::is_vital(it) || home(it)))
+                .then_some(HazardKind::Delete)
         }
         "dd" => arguments
             .iter()

@@ -154,14 +154,14 @@ impl Fix {
         let count = |findings: &[Finding]| -> usize {
             findings.iter().filter(|it| self.clears(it)).map(weight).sum()
         };
-        let is_known = |finding: &Finding| {
-            let mut behind = FIXES.iter().skip_while(|it| !self.is_for(it.rule));
-            before.iter().any(|it| std::ptr::eq(it.rule, finding.rule))
-                || behind.any(|it| it.clears(finding))
-                || ADVICE.iter().any(|it| std::ptr::eq(*it, finding.rule))
-        };
         count(after) < count(before)
-            && (self.is_for(&rule::YAML_REPAIRED) || after.iter().all(is_known))
+            && (self.is_for(&rule::YAML_REPAIRED)
+                || after.iter().all(|finding: &Finding| {
+                    let mut behind = FIXES.iter().skip_while(|it| !self.is_for(it.rule));
+                    before.iter().any(|it| std::ptr::eq(it.rule, finding.rule))
+                        || behind.any(|it| it.clears(finding))
+                        || ADVICE.iter().any(|it| std::ptr::eq(*it, finding.rule))
+                }))
     }
 }
 
@@ -190,8 +190,9 @@ fn without_mark(bytes: &[u8]) -> Option<Vec<u8>> {
 /// the author's editor wrote it.
 fn with_lf(bytes: &[u8]) -> Option<Vec<u8>> {
     let is_cr = |it: &u8| *it == b'\r';
-    let ended = || bytes.iter().map(|it| if is_cr(it) { b'\n' } else { *it }).collect();
-    decode(bytes).lone_cr.then(ended)
+    decode(bytes)
+        .lone_cr
+        .then(|| bytes.iter().map(|it| if is_cr(it) { b'\n' } else { *it }).collect())
 }
 
 /// Edits the text of a `SKILL.md`; trailing bytes that are not valid UTF-8 are kept.
@@ -244,9 +245,9 @@ fn with_known_fields(text: &str, fields: &[Field<'_>]) -> Option<String> {
 
 /// Whether a key is the name of a field, and not prose with a colon in it, a number or similar.
 fn is_word(key: &str) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     let scalar = Scalar { text: key.into(), style: Style::Plain };
-    key.chars().all(is_part) && scalar.kind() == Kind::Text
+    key.chars().all(|c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        && scalar.kind() == Kind::Text
 }
 
 fn with_texts(text: &str, fields: &[Field<'_>]) -> Option<String> {

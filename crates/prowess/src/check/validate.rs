@@ -117,8 +117,8 @@ pub fn check_directories(
         meant.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
     let allowed: Arc<[PathBuf]> = roots.into();
     let folders = folders.into_iter().zip(directories).map(|(folder, directory)| {
-        let failed = |error| opened(&folder, error);
-        Folder::open(directory, folder.clone(), allowed.clone(), limits).map_err(failed)
+        Folder::open(directory, folder.clone(), allowed.clone(), limits)
+            .map_err(|error| opened(&folder, error))
     });
     let mut folders = folders.collect::<Result<Vec<_>, _>>()?;
     // The same folder under another name contains nothing new.
@@ -152,12 +152,14 @@ pub fn check_sources(
     let skills = made.len() + left_out.len();
     let mut findings = neighbours(&made, profile);
     let scripts = made.iter_mut().filter_map(|it| it.script.take()).collect();
-    let file = |it: &CheckedSkill| CheckedFile {
-        path: it.path.to_path_buf(),
-        real: it.real.as_deref().map(Path::to_owned),
-        linked: it.linked,
-    };
-    let mut files: Vec<CheckedFile> = made.iter().map(file).collect();
+    let mut files: Vec<CheckedFile> = made
+        .iter()
+        .map(|it: &CheckedSkill| CheckedFile {
+            path: it.path.to_path_buf(),
+            real: it.real.as_deref().map(Path::to_owned),
+            linked: it.linked,
+        })
+        .collect();
     files.sort_by(|a, b| a.path.cmp(&b.path));
     findings.extend(made.into_iter().flat_map(|it| it.findings));
     findings.extend(gathered.findings.into_iter().filter_map(|it| weighed(it, profile)));

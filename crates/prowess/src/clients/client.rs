@@ -108,8 +108,11 @@ impl Client {
 
     /// Whether there is a fact about a symptom, whatever its number.
     pub(crate) fn knows(&self, symptom: Symptom) -> bool {
-        let is_it = |it: &Symptom| std::mem::discriminant(it) == std::mem::discriminant(&symptom);
-        self.facts.iter().any(|fact| fact.symptoms.iter().any(is_it))
+        self.facts.iter().any(|fact| {
+            fact.symptoms
+                .iter()
+                .any(|it: &Symptom| std::mem::discriminant(it) == std::mem::discriminant(&symptom))
+        })
     }
 }
 

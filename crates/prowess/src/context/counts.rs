@@ -31,7 +31,9 @@ impl Counts {
         }
         let key = (hash(text.as_bytes()), text.len(), vocabulary);
         let before = self.before.get(&key);
-        let count = || before.copied().unwrap_or_else(|| vocabulary.count(text));
-        *self.known.entry(key).or_insert_with(count)
+        *self
+            .known
+            .entry(key)
+            .or_insert_with(|| before.copied().unwrap_or_else(|| vocabulary.count(text)))
     }
 }

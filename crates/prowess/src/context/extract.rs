@@ -40,8 +40,10 @@ impl Summarise for Extract {
         for (at, message) in messages.iter().enumerate() {
             read(at, message, &mut sentences);
         }
-        let is_users = |it: &&mut Sentence<'_>| it.who == "user" || it.text.starts_with("user: ");
-        if let Some(first) = sentences.iter_mut().find(is_users) {
+        if let Some(first) = sentences
+            .iter_mut()
+            .find(|it: &&mut Sentence<'_>| it.who == "user" || it.text.starts_with("user: "))
+        {
             first.score += 10;
         }
         let mut order: Vec<usize> = (0..sentences.len()).collect();
@@ -142,12 +144,14 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
 fn sentences(line: &str) -> impl Iterator<Item = &str> {
     let mut rest = line.trim();
     std::iter::from_fn(move || {
-        let ends = |(at, c): (usize, char)| {
-            let after = at + c.len_utf8();
-            let is_end = matches!(c, '.' | '!' | '?') && rest[after..].starts_with(' ');
-            (is_end || matches!(c, '。' | '！' | '？')).then_some(after)
-        };
-        let end = rest.char_indices().find_map(ends).unwrap_or(rest.len());
+        let end = rest
+            .char_indices()
+            .find_map(|(at, c): (usize, char)| {
+                let after = at + c.len_utf8();
+                let is_end = matches!(c, '.' | '!' | '?') && rest[after..].starts_with(' ');
+                (is_end || matches!(c, '。' | '！' | '？')).then_some(after)
+            })
+            .unwrap_or(rest.len());
         let (sentence, behind) = rest.split_at(end);
         rest = behind.trim_start();
         (!sentence.is_empty()).then_some(sentence)

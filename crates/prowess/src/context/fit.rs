@@ -203,11 +203,16 @@ impl Prompt {
     pub fn whole(mut self) -> Vec<Message> {
         self.skills.sort_by_key(|it| it.priority);
         let marker = self.marker.as_ref();
-        let block = |it: &Offer| it.block(it.contents.first().map_or("", |it| &it.1), marker);
         let explanation = marker.map(Marker::explanation).unwrap_or_default();
         let parts = [self.system, explanation, self.catalog].into_iter();
         let parts = parts.filter(|it| !it.is_empty());
-        let parts: Vec<String> = parts.chain(self.skills.iter().map(block)).collect();
+        let parts: Vec<String> = parts
+            .chain(
+                self.skills
+                    .iter()
+                    .map(|it: &Offer| it.block(it.contents.first().map_or("", |it| &it.1), marker)),
+            )
+            .collect();
         let mut messages = Arc::unwrap_or_clone(self.history);
         mend(&mut messages);
         if !parts.is_empty() {

@@ -98,11 +98,14 @@ impl From<Role> for &'static str {
 
 /// Returns the text of parts, one per line.
 pub(super) fn text_of(parts: &[Json]) -> String {
-    let text = |part: &Json| match part["text"].as_str() {
-        Some(text) => text.to_owned(),
-        None => format!("[{}]", part["type"].as_str().unwrap_or("part")),
-    };
-    parts.iter().map(text).collect::<Vec<_>>().join("\n")
+    parts
+        .iter()
+        .map(|part: &Json| match part["text"].as_str() {
+            Some(text) => text.to_owned(),
+            None => format!("[{}]", part["type"].as_str().unwrap_or("part")),
+        })
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 #[derive(Serialize, Deserialize)]

@@ -220,8 +220,9 @@ impl Cataloging<'_> {
             } else if allowed < least {
                 (Cow::Borrowed(&*own.0), true)
             } else {
-                let cost = |it: &str| count(&self.line(entry, it)).saturating_sub(own.1);
-                let fitting = longest(&entry.description, allowed, cost);
+                let fitting = longest(&entry.description, allowed, |it: &str| {
+                    count(&self.line(entry, it)).saturating_sub(own.1)
+                });
                 (Cow::Owned(self.line(entry, &fitting)), true)
             };
             lines.push((order[number], line, is_cut));

@@ -86,11 +86,14 @@ fn files(skill: &Skill) -> String {
     let mut text = format!("\nFiles of this skill, in `{}`:\n", one_line(&folder(skill)));
     let lines = folded(resources.iter().map(|it| &*it.path));
     for (name, count) in lines.iter().take(MAX_FILES) {
-        let is_it = |it: &&Resource| match count {
-            1 => *it.path == **name,
-            _ => pattern(&it.path).as_deref() == Some(name),
-        };
-        let size: u64 = resources.iter().filter(is_it).map(|it| it.size).sum();
+        let size: u64 = resources
+            .iter()
+            .filter(|it: &&Resource| match count {
+                1 => *it.path == **name,
+                _ => pattern(&it.path).as_deref() == Some(name),
+            })
+            .map(|it| it.size)
+            .sum();
         let (name, kind) = (one_line(name), ResourceKind::of(name).as_str());
         text.push_str(&match count {
             1 => format!("- {name} ({kind}, {size} bytes)\n"),

@@ -96,8 +96,11 @@ impl Candidate {
     /// Returns the name of its folder, on the path by which a client finds it.
     pub(super) fn folder(&self, leaf: Option<&Leaf<'_>>) -> String {
         let within = leaf.and_then(|it| it.within.file_name().or_else(|| it.root.file_name()));
-        let own = || self.path.parent().and_then(Path::file_name);
-        within.or_else(own).unwrap_or_default().to_string_lossy().into_owned()
+        within
+            .or_else(|| self.path.parent().and_then(Path::file_name))
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned()
     }
 
     pub(super) fn new(
@@ -209,8 +212,8 @@ fn status(fields: &[Field<'_>]) -> Status {
         _ => &[],
     };
     let mut own = fields.iter().chain(nested).filter(|it| it.key == "status");
-    let word = |it: &Field<'_>| Status::from_word(&it.value.as_text()?.trim().to_lowercase());
-    own.find_map(word).unwrap_or_default()
+    own.find_map(|it: &Field<'_>| Status::from_word(&it.value.as_text()?.trim().to_lowercase()))
+        .unwrap_or_default()
 }
 
 /// Whether a `metadata` is anything but a map of strings.

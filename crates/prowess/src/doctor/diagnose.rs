@@ -25,8 +25,11 @@ pub(super) fn diagnose(
     surroundings: &Surroundings,
 ) -> Vec<Diagnosis> {
     if client.is_told_where() {
-        let judged = |it: &Candidate| Diagnosis::new(client, None, judge(client, it, None));
-        return look.candidates.iter().map(judged).collect();
+        return look
+            .candidates
+            .iter()
+            .map(|it: &Candidate| Diagnosis::new(client, None, judge(client, it, None)))
+            .collect();
     }
     let directories: Vec<(usize, PathBuf)> = client
         .spots

@@ -93,11 +93,10 @@ impl Location {
                 if *verdict <= Verdict::Asks || *verdict == Verdict::Unknown && note.is_none() {
                     continue;
                 }
-                let is_same = |it: &&mut SkillTrouble<'_>| {
+                match troubles[first..].iter_mut().find(|it: &&mut SkillTrouble<'_>| {
                     let symptom = |it: Option<&VerdictReason>| it.and_then(|it| it.symptom);
                     it.verdict == *verdict && symptom(it.note) == symptom(note)
-                };
-                match troubles[first..].iter_mut().find(is_same) {
+                }) {
                     Some(trouble) => trouble.clients.push(client),
                     None => {
                         let (verdict, clients) = (*verdict, vec![*client]);

@@ -203,19 +203,20 @@ impl Look {
     /// Returns the directories that contain skills; `places` maps each candidate to its index among
     /// the skills of a checkup.
     pub(super) fn locations(&self, surroundings: &Surroundings, places: &[usize]) -> Vec<Location> {
-        let location = |(number, sprigs): (usize, &Vec<Sprig>)| {
-            let directory = self.folders[number].path().to_owned();
-            let paths = self.numbers.iter().filter(|it| *it.1 == number).map(|it| it.0.clone());
-            let mut aliases: Vec<PathBuf> = paths.filter(|it| *it != directory).collect();
-            aliases.sort();
-            let mut skills: Vec<usize> = sprigs.iter().map(|it| places[it.candidate]).collect();
-            skills.sort_unstable();
-            skills.dedup();
-            let in_project = surroundings.has_project(&directory);
-            Location { directory, aliases, in_project, skills }
-        };
         let full = self.sprigs.iter().enumerate().filter(|it| !it.1.is_empty());
-        let mut locations: Vec<Location> = full.map(location).collect();
+        let mut locations: Vec<Location> = full
+            .map(|(number, sprigs): (usize, &Vec<Sprig>)| {
+                let directory = self.folders[number].path().to_owned();
+                let paths = self.numbers.iter().filter(|it| *it.1 == number).map(|it| it.0.clone());
+                let mut aliases: Vec<PathBuf> = paths.filter(|it| *it != directory).collect();
+                aliases.sort();
+                let mut skills: Vec<usize> = sprigs.iter().map(|it| places[it.candidate]).collect();
+                skills.sort_unstable();
+                skills.dedup();
+                let in_project = surroundings.has_project(&directory);
+                Location { directory, aliases, in_project, skills }
+            })
+            .collect();
         locations.sort_by(|a, b| {
             let key = |it: &Location| (!it.in_project, it.directory.clone());
             key(a).cmp(&key(b))

@@ -8,11 +8,16 @@ use crate::clients::{Clash, Client, Verdict};
 /// For a client that does not find a skill, substitutes a copy of it that it finds.
 pub(super) fn adopt(copies: &[Vec<usize>], diagnoses: &mut [Diagnosis]) {
     for copies in copies {
-        let is_taken = |it: &&usize| {
-            let Diagnosis { verdict, path, .. } = &diagnoses[**it];
-            path.is_some() && *verdict < Verdict::Shadowed
+        let Some(taken) = copies
+            .iter()
+            .find(|it: &&usize| {
+                let Diagnosis { verdict, path, .. } = &diagnoses[**it];
+                path.is_some() && *verdict < Verdict::Shadowed
+            })
+            .copied()
+        else {
+            continue;
         };
-        let Some(taken) = copies.iter().find(is_taken).copied() else { continue };
         let Diagnosis { client, verdict, .. } = diagnoses[taken];
         let path = diagnoses[taken].path.clone();
         let shown = path.as_deref().unwrap_or(Path::new("")).display();

@@ -259,11 +259,13 @@ fn share<'a>(
     }
     let (_, _, to) = best?;
     let clients: Vec<&'static Client> = strangers.into_iter().filter(|it| looks(it, &to)).collect();
-    let is_missed = |it: &&ExaminedSkill| {
-        let own = it.diagnoses.iter().filter(|it| it.is_elsewhere());
-        own.into_iter().any(|it| clients.iter().any(|client| client.name == it.client.name))
-    };
-    let skills = location.skills(checkup).filter(is_missed).count();
+    let skills = location
+        .skills(checkup)
+        .filter(|it: &&ExaminedSkill| {
+            let own = it.diagnoses.iter().filter(|it| it.is_elsewhere());
+            own.into_iter().any(|it| clients.iter().any(|client| client.name == it.client.name))
+        })
+        .count();
     let is_by_link = clients.iter().all(|it| it.follows_links(location.in_project));
     let urgency = Urgency { kind: Help::Share, weight: skills * clients.len() };
     let from = &*location.directory;

@@ -32,8 +32,10 @@ impl Surroundings {
         if let Some((usual, name, rest)) = spot.variable() {
             let rest = rest.trim_start_matches('/');
             let base = self.variables.get(name).cloned().or_else(|| self.at_home(usual));
-            let join = |it: PathBuf| if rest.is_empty() { it } else { it.join(rest) };
-            return base.into_iter().map(join).collect();
+            return base
+                .into_iter()
+                .map(|it: PathBuf| if rest.is_empty() { it } else { it.join(rest) })
+                .collect();
         }
         if !spot.is_in_project() {
             return self.at_home(spot.path).into_iter().collect();
@@ -58,8 +60,7 @@ impl Surroundings {
         let mut project: Vec<PathBuf> = project.filter(|it| !is_users.contains(it)).collect();
         // The number of levels from the working directory up to the folder that contains it.
         let height = |it: &PathBuf| {
-            let above = |folder: &&Path| !it.starts_with(folder);
-            self.cwd.ancestors().take_while(above).count()
+            self.cwd.ancestors().take_while(|folder: &&Path| !it.starts_with(folder)).count()
         };
         project.sort_by_key(|it| height(it));
         let mut seen = HashSet::new();

@@ -214,20 +214,20 @@ pub(super) fn misnamed(name: &str, folder: &str) -> Option<NameToChange> {
 impl Form {
     fn fits(self, name: &str) -> bool {
         let words = |name: &str, separates: &[char]| {
-            let is_word = |it: &str| {
-                let plain = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit();
-                !it.is_empty() && it.bytes().all(plain)
-            };
-            name.split(separates).all(is_word)
+            name.split(separates).all(|it: &str| {
+                !it.is_empty()
+                    && it.bytes().all(|it: u8| it.is_ascii_lowercase() || it.is_ascii_digit())
+            })
         };
         match self {
             Self::Words => words(name, &['-']),
             Self::AnyCase => words(&name.to_ascii_lowercase(), &['-']),
             Self::Dotted => words(name, &['-', '.']),
             Self::Spaced => {
-                let is_plain = |it: u8| it.is_ascii_alphanumeric() || b"-_.: ".contains(&it);
                 name.starts_with(|it: char| it.is_ascii_alphanumeric())
-                    && name.bytes().all(is_plain)
+                    && name
+                        .bytes()
+                        .all(|it: u8| it.is_ascii_alphanumeric() || b"-_.: ".contains(&it))
             }
             Self::NoSlash => !name.contains('/'),
         }

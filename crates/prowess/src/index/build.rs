@@ -76,8 +76,11 @@ impl Index {
             })
         };
         let known: Vec<_> = worked.iter_mut().flat_map(|it| mem::take(&mut it.known)).collect();
-        let is_same = |it: &IndexedDocument| old.keys().get(it.at) == Some(&it.key);
-        if count > 0 && known.len() == count && old.len() == count && known.iter().all(is_same) {
+        if count > 0
+            && known.len() == count
+            && old.len() == count
+            && known.iter().all(|it: &IndexedDocument| old.keys().get(it.at) == Some(&it.key))
+        {
             return None;
         }
         if !known.is_empty() {

@@ -139,10 +139,12 @@ impl Meanings {
             (it.term, background::weight(&words::stem(&it.text), count, index.len()))
         });
         let direction = embedder.direction(own);
-        let near = |meaning: &[i8]| {
-            meaning.iter().zip(&direction).map(|(a, b)| f32::from(*a) * b).sum::<f32>() / 127.0
-        };
-        self.numbers.chunks_exact(self.dimensions).map(near).collect()
+        self.numbers
+            .chunks_exact(self.dimensions)
+            .map(|meaning: &[i8]| {
+                meaning.iter().zip(&direction).map(|(a, b)| f32::from(*a) * b).sum::<f32>() / 127.0
+            })
+            .collect()
     }
 }
 

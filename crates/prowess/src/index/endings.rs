@@ -129,8 +129,10 @@ const ARABIC: [&str; 14] =
 /// change their inside as well.
 fn arabic(word: &str) -> Cow<'_, str> {
     let count = |word: &str| word.chars().count();
-    let before = |it: &&str| word.strip_prefix(*it).filter(|rest| count(rest) >= 3);
-    let rest = ARABIC_BEFORE.iter().find_map(before).unwrap_or(word);
+    let rest = ARABIC_BEFORE
+        .iter()
+        .find_map(|it: &&str| word.strip_prefix(*it).filter(|rest| count(rest) >= 3))
+        .unwrap_or(word);
     let rest = without(rest, &ARABIC, 3);
     let mut root: String = rest.chars().filter(|c| !"اويء".contains(*c)).collect();
     while count(&root) > 3 && root.starts_with(['م', 'ت', 'ن', 'ب', 'ل']) {

@@ -363,8 +363,10 @@ mod tests {
                 found.extend((sieve.has(id) && id == wanted).then_some(at));
                 at += 1;
             }
-            let is_it = |at: &usize| ids[*at] == wanted;
-            assert_eq!(found, (0..ids.len()).filter(is_it).collect::<Vec<_>>());
+            assert_eq!(
+                found,
+                (0..ids.len()).filter(|at: &usize| ids[*at] == wanted).collect::<Vec<_>>()
+            );
             sieve.remove(wanted);
             assert!(!sieve.has(wanted));
         }

@@ -166,8 +166,9 @@ impl Searchable {
 
     /// Returns the word of a name that a mistyped word was meant to be.
     fn near(&self, word: &str) -> Option<&str> {
-        let names = || Names::new(self.skills.iter().map(|it| &*it.manifest.name));
-        self.names.get_or_init(names).near(word)
+        self.names
+            .get_or_init(|| Names::new(self.skills.iter().map(|it| &*it.manifest.name)))
+            .near(word)
     }
 
     /// Compares the meaning of a request with that of every skill; empty without embeddings.

@@ -83,11 +83,14 @@ impl<'lib> Lab<'lib> {
             skill: all[at].0,
             likeness: likeness.into(),
         };
-        let family = |it: &(f32, usize, usize)| NearDuplicates {
-            whole: false,
-            members: vec![member(it.1, it.0), member(it.2, it.0)],
-        };
-        pairs.iter().take(CLOSEST).map(family).collect()
+        pairs
+            .iter()
+            .take(CLOSEST)
+            .map(|it: &(f32, usize, usize)| NearDuplicates {
+                whole: false,
+                members: vec![member(it.1, it.0), member(it.2, it.0)],
+            })
+            .collect()
     }
 
     /// Moves the skill to the front that matches requests meant for the first.
@@ -184,11 +187,13 @@ impl Text {
         ids.sort_unstable();
         ids.dedup();
         let skills = index.len() as f32;
-        let word = |id| {
-            let count = index.count(id).max(1);
-            Word { count, id, weight: (skills / count as f32).ln_1p() }
-        };
-        let mut words: Vec<Word> = ids.into_iter().map(word).collect();
+        let mut words: Vec<Word> = ids
+            .into_iter()
+            .map(|id| {
+                let count = index.count(id).max(1);
+                Word { count, id, weight: (skills / count as f32).ln_1p() }
+            })
+            .collect();
         words.sort_unstable_by(Word::order);
         let topics = words.iter().filter(|it| name.contains(&it.id)).copied().collect();
         let total = words.iter().map(|it| it.weight).sum();
@@ -197,8 +202,12 @@ impl Text {
 
     /// Returns the share of words in common, from 0 to 1.
     fn shared(&self, other: &Self) -> f32 {
-        let is_both = |it: &&Word| other.words.binary_search_by(|own| own.order(it)).is_ok();
-        let both: f32 = self.words.iter().filter(is_both).map(|it| it.weight).sum();
+        let both: f32 = self
+            .words
+            .iter()
+            .filter(|it: &&Word| other.words.binary_search_by(|own| own.order(it)).is_ok())
+            .map(|it| it.weight)
+            .sum();
         let all = self.total + other.total - both;
         if all > 0.0 { both / all } else { 0.0 }
     }

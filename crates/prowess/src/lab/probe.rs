@@ -67,8 +67,9 @@ impl Probes {
         let is_name = |it: &&str| self.name.contains('-') && bare(it).to_lowercase() == self.name;
         let words = text.split_whitespace().filter(|it| !is_name(it)).skip_while(|it| is_lead(it));
         let request = words.take(LONGEST).collect::<Vec<_>>().join(" ");
-        let edges = |c: char| !c.is_alphanumeric() && !matches!(c, '#' | '+' | ')' | '%');
-        request.trim_matches(edges).to_owned()
+        request
+            .trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '#' | '+' | ')' | '%'))
+            .to_owned()
     }
 }
 
@@ -104,11 +105,12 @@ fn quoted(sentence: &str) -> impl Iterator<Item = &str> {
 /// Returns the parts of a sentence that can be requests by themselves; all of it if none can, as in
 /// a list of single words.
 fn asked(sentence: &str) -> Vec<&str> {
-    let says_enough = |part: &&str| {
-        let words: Vec<&str> = part.split_whitespace().skip_while(|it| is_lead(it)).collect();
-        count_informative(&words.join(" ")) >= LEAST
-    };
-    let parts: Vec<&str> = parts(sentence).filter(says_enough).collect();
+    let parts: Vec<&str> = parts(sentence)
+        .filter(|part: &&str| {
+            let words: Vec<&str> = part.split_whitespace().skip_while(|it| is_lead(it)).collect();
+            count_informative(&words.join(" ")) >= LEAST
+        })
+        .collect();
     if parts.is_empty() { vec![sentence] } else { parts }
 }
 

@@ -65,12 +65,11 @@ impl Requests {
             path.extension()
                 .is_some_and(|own| endings.iter().any(|it| own.eq_ignore_ascii_case(it)))
         };
-        let is_request = |cell: &str| is(&REQUEST, cell);
         let read = match text.trim_start().chars().next() {
             None => Err((None, "it is empty".to_owned())),
             Some('{' | '[') => json(text),
             Some(_) if is_called(&["yaml", "yml"]) => yaml(text),
-            Some(_) => match Table::read(text, is_request) {
+            Some(_) => match Table::read(text, |cell: &str| is(&REQUEST, cell)) {
                 Some(table) => Ok(csv(table)),
                 None if is_called(&["csv", "tsv"]) => {
                     Err((Some(1), "no column is called `query` or `prompt`".to_owned()))
@@ -93,8 +92,10 @@ impl Requests {
 impl RequestEntry {
     /// Returns the text of the request.
     pub(super) fn request(&self) -> Option<&str> {
-        let field = || REQUEST.iter().find_map(|it| self.field(&[it])?.as_str());
-        self.json.as_str().or_else(field).filter(|it| !it.trim().is_empty())
+        self.json
+            .as_str()
+            .or_else(|| REQUEST.iter().find_map(|it| self.field(&[it])?.as_str()))
+            .filter(|it| !it.trim().is_empty())
     }
 
     /// Returns the first field that has one of these names.
@@ -183,12 +184,13 @@ fn entries_with_lines(text: &str, lists: Vec<(Vec<&RawValue>, Option<bool>)>) ->
     let ends: Vec<usize> = text.match_indices('\n').map(|it| it.0).collect();
     let raws =
         lists.into_iter().flat_map(|(list, should)| list.into_iter().map(move |it| (it, should)));
-    let entry = |(raw, should): (&RawValue, _)| {
-        let at = raw.get().as_ptr().addr().saturating_sub(text.as_ptr().addr());
-        let line = ends.partition_point(|it| *it < at) + 1;
-        RequestEntry { json: serde_json::from_str(raw.get()).unwrap_or_default(), line, should }
-    };
-    let mut entries: Vec<RequestEntry> = raws.map(entry).collect();
+    let mut entries: Vec<RequestEntry> = raws
+        .map(|(raw, should): (&RawValue, _)| {
+            let at = raw.get().as_ptr().addr().saturating_sub(text.as_ptr().addr());
+            let line = ends.partition_point(|it| *it < at) + 1;
+            RequestEntry { json: serde_json::from_str(raw.get()).unwrap_or_default(), line, should }
+        })
+        .collect();
     entries.sort_by_key(|it| it.line);
     entries
 }
@@ -208,14 +210,22 @@ fn csv(table: Table) -> Requests {
         "false" | "no" | "0" if is(&SHOULD, name) => Some(false.into()),
         _ => Some(cell.into()),
     };
-    let entry = |(line, cells): (usize, Vec<String>)| {
-        let fields = table.header.iter().zip(cells);
-        let fields = fields.filter_map(|(name, cell)| Some((name.clone(), value(name, cell)?)));
-        RequestEntry { json: Json::Object(fields.collect::<Map<_, _>>()), line, should: None }
-    };
     let open = table.open.map(|line| (Some(line), "a quote is not closed".to_owned()));
     Requests {
-        entries: table.rows.into_iter().map(entry).collect(),
+        entries: table
+            .rows
+            .into_iter()
+            .map(|(line, cells): (usize, Vec<String>)| {
+                let fields = table.header.iter().zip(cells);
+                let fields =
+                    fields.filter_map(|(name, cell)| Some((name.clone(), value(name, cell)?)));
+                RequestEntry {
+                    json: Json::Object(fields.collect::<Map<_, _>>()),
+                    line,
+                    should: None,
+                }
+            })
+            .collect(),
         skill: None,
         faults: open.into_iter().collect(),
     }
@@ -227,13 +237,12 @@ fn yaml(text: &str) -> Result<Requests, Fault> {
     let is_list = text.trim_start().starts_with("- ");
     let text = if is_list { format!("evals:\n{text}") } else { text.to_owned() };
     let above = usize::from(is_list);
-    let fault = |(line, what): (usize, String)| {
+    let fields = parse::yaml_map(&text).map_err(|(line, what): (usize, String)| {
         (
             Some(line.saturating_sub(above).max(1)),
             format!("it is not YAML that can be read: {what}"),
         )
-    };
-    let fields = parse::yaml_map(&text).map_err(fault)?;
+    })?;
     let mut requests = Requests::default();
     let mut has_list = false;
     for field in &fields {

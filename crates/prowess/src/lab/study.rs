@@ -121,9 +121,15 @@ impl<'lib> Lab<'lib> {
         });
         let won = |it: &StudiedSkill<'_>| it.won * 1000 / it.probes.len().max(1);
         skills.sort_by_cached_key(|it| (it.standing, won(it)));
-        let is_asked_about = |it: &NearDuplicates<'_>| it.members.iter().any(|it| wanted(it.skill));
         let closest = self.closest(&wanted);
-        Study { skills, families: families.into_iter().filter(is_asked_about).collect(), closest }
+        Study {
+            skills,
+            families: families
+                .into_iter()
+                .filter(|it: &NearDuplicates<'_>| it.members.iter().any(|it| wanted(it.skill)))
+                .collect(),
+            closest,
+        }
     }
 
     fn studied(&self, skill: &'lib Skill) -> StudiedSkill<'lib> {
@@ -149,12 +155,14 @@ impl<'lib> Lab<'lib> {
         let requests = probes(&skill.manifest).into_iter();
         studied.probes = requests.map(|it| self.probe(skill, it)).collect();
         studied.competitors = self.competitors(skill, &studied.probes);
-        let is_found = |it: &Probe<'_>| {
+        studied.won = studied
+            .probes
+            .iter()
+            .filter(|it: &&Probe<'_>| it.rank == Some(1) && it.confidence >= self.threshold)
+            .count();
+        studied.standing = if !studied.probes.iter().any(|it: &Probe<'_>| {
             it.rank.is_some_and(|it| it <= FOUND_WITHIN) && it.confidence >= self.threshold
-        };
-        let is_won = |it: &&Probe<'_>| it.rank == Some(1) && it.confidence >= self.threshold;
-        studied.won = studied.probes.iter().filter(is_won).count();
-        studied.standing = if !studied.probes.iter().any(is_found) {
+        }) {
             ProbeStatus::NeverFound
         } else if studied.won * 2 < studied.probes.len() {
             ProbeStatus::Contested

@@ -92,11 +92,10 @@ impl<'lib> Lab<'lib> {
                     }
                 }
             }
-            let is_own = |it: &Finding| {
+            all.findings.extend(findings.into_iter().filter(|it: &Finding| {
                 let file = it.path.strip_prefix(skill.folder()).ok().and_then(Path::to_str);
                 file.is_some_and(is_evaluation)
-            };
-            all.findings.extend(findings.into_iter().filter(is_own));
+            }));
         }
         all
     }
@@ -174,12 +173,14 @@ impl<'lib> Lab<'lib> {
             Some(Json::Array(names)) => names.iter().filter_map(Json::as_str).collect(),
             Some(_) => return Err(Wrong::Form("the skill is neither a name nor null")),
         };
-        let find = |name: &&str| {
-            let own = beside.filter(|it| *it.manifest.name == **name);
-            let skill = own.or_else(|| self.library.get(name));
-            skill.ok_or_else(|| Wrong::Skill((*name).to_owned()))
-        };
-        let mut skills: Vec<&Skill> = names.iter().map(find).collect::<Result<_, _>>()?;
+        let mut skills: Vec<&Skill> = names
+            .iter()
+            .map(|name: &&str| {
+                let own = beside.filter(|it| *it.manifest.name == **name);
+                let skill = own.or_else(|| self.library.get(name));
+                skill.ok_or_else(|| Wrong::Skill((*name).to_owned()))
+            })
+            .collect::<Result<_, _>>()?;
         if skills.is_empty() {
             skills.extend(about.skill);
         }

@@ -81,8 +81,11 @@ impl LiveLibrary {
     /// current library.
     pub fn wait(&self, last: &Arc<Library>, patience: Duration) -> Arc<Library> {
         let current = lock(&self.held.current);
-        let is_last = |current: &mut Arc<Library>| Arc::ptr_eq(current, last);
-        let waited = self.held.swapped.wait_timeout_while(current, patience, is_last);
+        let waited = self.held.swapped.wait_timeout_while(
+            current,
+            patience,
+            |current: &mut Arc<Library>| Arc::ptr_eq(current, last),
+        );
         waited.unwrap_or_else(PoisonError::into_inner).0.clone()
     }
 
@@ -95,8 +98,10 @@ impl LiveLibrary {
     /// returns the current one.
     pub fn wait_watching(&self, last: &Watching, patience: Duration) -> Watching {
         let watching = lock(&self.held.watching);
-        let is_last = |watching: &mut Watching| watching == last;
-        let waited = self.held.switched.wait_timeout_while(watching, patience, is_last);
+        let waited =
+            self.held
+                .switched
+                .wait_timeout_while(watching, patience, |watching: &mut Watching| watching == last);
         waited.unwrap_or_else(PoisonError::into_inner).0.clone()
     }
 

@@ -166,8 +166,11 @@ fn gathered(
 
 /// Returns the last good version of a skill whose file can no longer be loaded.
 fn last_good(before: &Library, path: &Path, findings: &mut Vec<Finding>) -> Option<Arc<Skill>> {
-    let path_of = |it: &&Arc<Skill>| it.origin.path.as_os_str() == path.as_os_str();
-    let mut skill = before.skills.iter().find(path_of)?.clone();
+    let mut skill = before
+        .skills
+        .iter()
+        .find(|it: &&Arc<Skill>| it.origin.path.as_os_str() == path.as_os_str())?
+        .clone();
     let renewed = Arc::make_mut(&mut skill);
     (renewed.hidden_by, renewed.state) = (None, None);
     let message = format!(

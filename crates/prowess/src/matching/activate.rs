@@ -120,8 +120,7 @@ pub fn activate<'lib>(library: &'lib Library, request: &str, how: &Matching) -> 
     let mut considered = match &how.rule {
         Some(rule) => rule.activate(library, request),
         None if how.strategy == Strategy::Semantic && request.len() <= MEMORABLE => {
-            let find = || matches_among(library, request, most, usable);
-            remembered(library, request, most, find)
+            remembered(library, request, most, || matches_among(library, request, most, usable))
         }
         None => matches_by(library, request, how.strategy, most, usable),
     };
@@ -146,18 +145,22 @@ fn remembered<'lib>(
     find: impl FnOnce() -> Vec<Match<'lib>>,
 ) -> Vec<Match<'lib>> {
     let matched = library.searchable().matched.get((request.to_owned(), most), |_| {
-        let matched = |Match { skill, confidence, score, tier }| {
-            Some(CachedMatch { place: library.place_in(skill)?, confidence, score, tier })
-        };
-        find().into_iter().filter_map(matched).collect()
+        find()
+            .into_iter()
+            .filter_map(|Match { skill, confidence, score, tier }| {
+                Some(CachedMatch { place: library.place_in(skill)?, confidence, score, tier })
+            })
+            .collect()
     });
-    let found = |CachedMatch { place, confidence, score, tier }| Match {
-        skill: &library.skills[place],
-        confidence,
-        score,
-        tier,
-    };
-    matched.into_iter().map(found).collect()
+    matched
+        .into_iter()
+        .map(|CachedMatch { place, confidence, score, tier }| Match {
+            skill: &library.skills[place],
+            confidence,
+            score,
+            tier,
+        })
+        .collect()
 }
 
 /// Finds the skills for a request by a strategy, at most `top`, among the `wanted` ones.

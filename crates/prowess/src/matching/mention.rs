@@ -57,10 +57,14 @@ impl Mentions {
 pub(crate) fn mentions(library: &Library, request: &str) -> Mentions {
     let mut mentions = Mentions::default();
     let start = request.len() - request.trim_start().len();
-    let is_free = |c: char| c.is_whitespace() || "([{\"'`,;:".contains(c);
     let mut seen: Vec<&str> = Vec::new();
     for (at, sign) in request.match_indices(['@', '$', '/']) {
-        if !request[..at].chars().next_back().is_none_or(is_free) || (sign == "/" && at > start) {
+        if !request[..at]
+            .chars()
+            .next_back()
+            .is_none_or(|c: char| c.is_whitespace() || "([{\"'`,;:".contains(c))
+            || (sign == "/" && at > start)
+        {
             mentions.spans.extend(address(request, at).filter(|_| sign == "@"));
             continue;
         }

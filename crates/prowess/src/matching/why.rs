@@ -86,19 +86,20 @@ pub fn why(library: &Library, request: &str, skill: &Skill) -> Vec<Reason> {
         let (_, fields) = found.of(it.term)?;
         Some(Reason { word: it.text.clone(), other_word: None, fields, share: share(it.weight) })
     };
-    let other = |ReplacedPhrase { said, text, others }: &ReplacedPhrase| {
-        let own = words.iter().filter(|it| said.contains(&it.term));
-        let is_whole = own.clone().all(|it| found.of(it.term).is_some());
-        let ((word, fields), counts) = others
-            .iter()
-            .filter(|_| !is_whole)
-            .find_map(|(stem, counts)| Some((found.of(Term::of(stem))?, *counts)))?;
-        let weight: f32 = own.map(|it| it.weight).sum();
-        let other_word = Some(word.to_owned());
-        Some(Reason { word: text.clone(), other_word, fields, share: share(weight * counts) })
-    };
     let mut reasons: Vec<Reason> = words.iter().filter_map(reason).collect();
-    reasons.extend(replaced.iter().filter_map(other));
+    reasons.extend(replaced.iter().filter_map(
+        |ReplacedPhrase { said, text, others }: &ReplacedPhrase| {
+            let own = words.iter().filter(|it| said.contains(&it.term));
+            let is_whole = own.clone().all(|it| found.of(it.term).is_some());
+            let ((word, fields), counts) = others
+                .iter()
+                .filter(|_| !is_whole)
+                .find_map(|(stem, counts)| Some((found.of(Term::of(stem))?, *counts)))?;
+            let weight: f32 = own.map(|it| it.weight).sum();
+            let other_word = Some(word.to_owned());
+            Some(Reason { word: text.clone(), other_word, fields, share: share(weight * counts) })
+        },
+    ));
     if reasons.is_empty() {
         reasons = parts.iter().filter_map(reason).collect();
     }

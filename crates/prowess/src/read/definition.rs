@@ -86,8 +86,10 @@ pub fn parameters(body: &str) -> Result<Option<Json>, DefinitionError> {
 
 /// Returns the block that a script skill executes.
 pub(crate) fn script<'f, 'b>(fences: &'f [Fence<'b>]) -> Option<&'f Fence<'b>> {
-    let is_shell = |it: &&Fence<'_>| matches!(it.language, "sh" | "bash" | "shell" | "");
-    fences.iter().filter(|it| !it.is_parameters).find(is_shell)
+    fences
+        .iter()
+        .filter(|it| !it.is_parameters)
+        .find(|it: &&Fence<'_>| matches!(it.language, "sh" | "bash" | "shell" | ""))
 }
 
 fn step(fence: &Fence<'_>) -> Result<CompositeStep, DefinitionError> {

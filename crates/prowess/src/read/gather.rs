@@ -115,8 +115,10 @@ pub(crate) struct Place {
 
 impl Place {
     fn inside(&self, folders: Vec<PathBuf>, links: usize) -> Vec<Self> {
-        let place = |folder| Self { source: self.source, folder, depth: self.depth + 1, links };
-        folders.into_iter().map(place).collect()
+        folders
+            .into_iter()
+            .map(|folder| Self { source: self.source, folder, depth: self.depth + 1, links })
+            .collect()
     }
 }
 

@@ -142,15 +142,19 @@ impl AllowedTools {
     /// Parses tools separated by spaces or commas, except inside parentheses.
     pub fn from_text(text: &str) -> Self {
         let mut depth = 0_usize;
-        let separates = |c: char| {
-            match c {
-                '(' => depth += 1,
-                ')' => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-            depth == 0 && (c == ',' || c.is_whitespace())
-        };
-        Self(text.split(separates).filter(|it| !it.is_empty()).map(Box::from).collect())
+        Self(
+            text.split(|c: char| {
+                match c {
+                    '(' => depth += 1,
+                    ')' => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+                depth == 0 && (c == ',' || c.is_whitespace())
+            })
+            .filter(|it| !it.is_empty())
+            .map(Box::from)
+            .collect(),
+        )
     }
 
     /// Returns the tools as the specification writes them, separated by spaces; `None` if one of

@@ -11,8 +11,7 @@ const DEVICES: &[&str] = &["con", "prn", "aux", "nul", "conin$", "conout$"];
 /// device.
 pub(crate) fn unfit(name: &str) -> Option<String> {
     let normal: String = name.trim().nfkc().collect();
-    let is_break = |it: char| matches!(it, '\u{2028}' | '\u{2029}') || it.is_control();
-    if normal.contains(is_break) {
+    if normal.contains(|it: char| matches!(it, '\u{2028}' | '\u{2029}') || it.is_control()) {
         Some("the name has line breaks or control characters".to_owned())
     } else if normal.contains(['/', '\\']) {
         Some(format!("the name `{normal}` is a path"))
@@ -40,9 +39,10 @@ fn is_device(name: &str) -> bool {
 /// Whether no rule could object to a name, except for reserved words: lowercase ASCII words joined
 /// by single hyphens, at most 64 bytes, nothing that Windows reserves.
 pub fn is_plain_name(name: &str) -> bool {
-    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (1..=MAX_NAME).contains(&name.len())
-        && name.bytes().all(allowed)
+        && name
+            .bytes()
+            .all(|byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
         && !name.starts_with('-')
         && !name.ends_with('-')
         && !name.contains("--")

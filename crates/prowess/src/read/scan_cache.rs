@@ -111,17 +111,20 @@ impl<'b> ScanCache<'b> {
 
     /// Counts the entries that can be decoded.
     pub(crate) fn count_decodable(&self) -> usize {
-        let is_told = |known: &&CacheEntry<'_>| {
-            let bytes = &mut { known.body };
-            <Vec<(Box<str>, Mark)>>::take(bytes).and_then(|_| decode_visit(bytes)).is_some()
-        };
-        self.known.values().filter(is_told).count()
+        self.known
+            .values()
+            .filter(|known: &&CacheEntry<'_>| {
+                let bytes = &mut { known.body };
+                <Vec<(Box<str>, Mark)>>::take(bytes).and_then(|_| decode_visit(bytes)).is_some()
+            })
+            .count()
     }
 
     /// Whether the marks are certain to identify the state of a folder.
     pub(crate) fn is_cacheable(&self, seen: &VisitMarks) -> bool {
-        let is_settled = |it: &(_, Mark)| it.1.is_settled(self.moment, self.settled);
-        !seen.is_more && !seen.marks.is_empty() && seen.marks.iter().all(is_settled)
+        !seen.is_more
+            && !seen.marks.is_empty()
+            && seen.marks.iter().all(|it: &(_, Mark)| it.1.is_settled(self.moment, self.settled))
     }
 
     /// Caches the subfolders of a folder.

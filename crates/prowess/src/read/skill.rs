@@ -101,8 +101,7 @@ impl Skill {
     /// broken or cannot be read is ignored.
     pub(crate) fn description(&self) -> Cow<'_, str> {
         let has_file = self.resources().iter().any(|it| &*it.path == METADATA_FILE);
-        let read = || described(&self.read(METADATA_FILE).ok()?);
-        let own = has_file.then(read).flatten();
+        let own = has_file.then(|| described(&self.read(METADATA_FILE).ok()?)).flatten();
         own.map_or(Cow::Borrowed(&*self.manifest.description), |it| Cow::Owned(it.into()))
     }
 

@@ -131,10 +131,15 @@ fn is_ideograph(c: char) -> bool {
 /// Returns the length of the flag at the start of a text: tags spell three of them, and nothing
 /// else.
 fn flag(text: &str) -> usize {
-    let tag = |byte: u8| char::from_u32(0xE0000 + u32::from(byte)).unwrap_or_default();
     let flags = ["gbeng\x7F", "gbsct\x7F", "gbwls\x7F"];
-    let spelt =
-        flags.map(|it| std::iter::once('\u{1F3F4}').chain(it.bytes().map(tag)).collect::<String>());
+    let spelt = flags.map(|it| {
+        std::iter::once('\u{1F3F4}')
+            .chain(
+                it.bytes()
+                    .map(|byte: u8| char::from_u32(0xE0000 + u32::from(byte)).unwrap_or_default()),
+            )
+            .collect::<String>()
+    });
     spelt.iter().find(|it| text.starts_with(it.as_str())).map_or(0, String::len)
 }
 

@@ -77,8 +77,11 @@ pub(super) fn looked_up(
         let Some(skill) = library.get(name).filter(|it| it.manifest.is_active()) else { continue };
         let Ok(source) = skill.instructions() else { continue };
         let known = before.iter().find(|it| it.is_unchanged(history, call, &source)).cloned();
-        let look = || EarlierSkill::find(skill, history, call, source);
-        let Some(stood) = known.map(Some).or_else(look) else { continue };
+        let Some(stood) =
+            known.map(Some).or_else(|| EarlierSkill::find(skill, history, call, source))
+        else {
+            continue;
+        };
         let is_it = |it: &ChosenSkill<'_>| it.skill.is_at(&skill.origin.path);
         if let Some(stood) = stood {
             looked.active.push(name.to_owned());
@@ -109,8 +112,11 @@ impl EarlierSkill {
     ) -> Option<Option<Arc<Self>>> {
         let skill = &skill.holding(&source);
         let Ok(UsedSkill::Found { instructions, .. }) = UsedSkill::of(skill) else { return None };
-        let stands = |it: &&str| it.contains(instructions.trim_end());
-        let Some(result) = results(history, call).find(stands) else { return Some(None) };
+        let Some(result) =
+            results(history, call).find(|it: &&str| it.contains(instructions.trim_end()))
+        else {
+            return Some(None);
+        };
         let offer = Arc::new(Offer::new(&in_full(skill)).ok()?);
         let told = SkillInHistory { call_id: call.to_owned(), offer };
         Some(Some(Arc::new(Self { source, result: result.to_owned(), told })))

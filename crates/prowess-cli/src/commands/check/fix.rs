@@ -237,8 +237,10 @@ impl FileFix<'_> {
     fn run(&self, roots: &[PathBuf], fixed: &mut FixedFile) -> Result<()> {
         let cannot = || format!("cannot fix `{}`", self.file.path.display());
         let real = self.real();
-        let within = |root| Some((root, real.strip_prefix(root).ok()?));
-        let (root, inside) = roots.iter().find_map(within).with_context(cannot)?;
+        let (root, inside) = roots
+            .iter()
+            .find_map(|root| Some((root, real.strip_prefix(root).ok()?)))
+            .with_context(cannot)?;
         let root = Root::open(root).with_context(cannot)?;
         let before = self.read(&root, inside).with_context(cannot)?;
         let FixedText { bytes: mut after, mut findings, left } = fix(&before, self.profile);
@@ -313,8 +315,10 @@ impl FileFix<'_> {
     /// Returns the findings that a renaming clears.
     fn cleared(&self) -> impl Iterator<Item = Finding> {
         let rename = self.args.rename;
-        let is_cleared = move |it: &&&Finding| rename.is_some_and(|rename| rename.clears(it));
-        self.found.iter().filter(is_cleared).map(|it| (*it).clone())
+        self.found
+            .iter()
+            .filter(move |it: &&&Finding| rename.is_some_and(|rename| rename.clears(it)))
+            .map(|it| (*it).clone())
     }
 
     /// Returns the text with the name of its folder.
@@ -359,8 +363,9 @@ impl FileFix<'_> {
 
     fn rename(&self, root: &Root, from: &Path, to: &str, new: &Path) -> Result<()> {
         let cannot = || format!("cannot rename `{}` to `{to}`", from.display());
-        let plain = |()| if to == SKILL_FILE { Ok(()) } else { check_name(to) };
-        self.refuse_link().and_then(plain).with_context(cannot)?;
+        self.refuse_link()
+            .and_then(|()| if to == SKILL_FILE { Ok(()) } else { check_name(to) })
+            .with_context(cannot)?;
         if root.path().join(from).with_file_name(to).symlink_metadata().is_ok() {
             return Err(anyhow!("`{}` is already there", new.display())).with_context(cannot);
         }

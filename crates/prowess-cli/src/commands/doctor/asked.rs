@@ -41,8 +41,9 @@ pub(super) fn is_folder_of_skills(name: &str, global: &Global) -> bool {
 
 /// Returns whether a folder has a `SKILL.md`, in any case, as far as it can be read.
 fn has_document(folder: &Path) -> bool {
-    let is_it = |it: fs::DirEntry| it.file_name().eq_ignore_ascii_case(SKILL_FILE);
-    fs::read_dir(folder).map_or(true, |it| it.flatten().any(is_it))
+    fs::read_dir(folder).map_or(true, |it| {
+        it.flatten().any(|it: fs::DirEntry| it.file_name().eq_ignore_ascii_case(SKILL_FILE))
+    })
 }
 
 /// Returns the named skills: those in a folder for a path, otherwise those of a name, or in folders
@@ -59,20 +60,21 @@ pub(super) fn chosen<'a>(
         true => [&inside; 3],
         false => [&named, &called, &inside],
     };
-    let all = |is_it: &dyn Fn(&ExaminedSkill) -> bool| -> Vec<&'a ExaminedSkill> {
-        checkup.skills.iter().filter(|it| is_it(it)).collect()
-    };
-    let found = ways.into_iter().map(all).find(|it| !it.is_empty());
+    let found = ways
+        .into_iter()
+        .map(|is_it: &dyn Fn(&ExaminedSkill) -> bool| -> Vec<&'a ExaminedSkill> {
+            checkup.skills.iter().filter(|it| is_it(it)).collect()
+        })
+        .find(|it| !it.is_empty());
     found.ok_or_else(|| missing(checkup, name, folder))
 }
 
 /// Returns the error that there is no such skill, with the reason.
 fn missing(checkup: &Checkup, name: &str, folder: Option<&Path>) -> CliError {
-    let is_it = |it: &&Finding| match folder {
+    if let Some(finding) = checkup.findings.iter().find(|it: &&Finding| match folder {
         Some(folder) => it.path.starts_with(folder),
         None => it.path.file_name() == Some(name.as_ref()) || folder_name(&it.path) == Some(name),
-    };
-    if let Some(finding) = checkup.findings.iter().find(is_it) {
+    }) {
         let fault = CliError::unable(format!("{}: {}", finding.path.display(), finding.message));
         return fault.hint(&*finding.hint);
     }
@@ -100,6 +102,8 @@ fn folder_name(path: &Path) -> Option<&str> {
 /// Returns the folder of the plugin or extension that a skill is part of.
 pub(super) fn plugin_of(path: &Path) -> Option<&Path> {
     let manifests = [".claude-plugin/plugin.json", "plugin.json", "gemini-extension.json"];
-    let has = |it: &&Path| manifests.iter().any(|manifest| it.join(manifest).is_file());
-    path.ancestors().skip(2).take(3).find(has)
+    path.ancestors()
+        .skip(2)
+        .take(3)
+        .find(|it: &&Path| manifests.iter().any(|manifest| it.join(manifest).is_file()))
 }

@@ -22,18 +22,22 @@ pub(super) fn document<'a>(
     surroundings: &Surroundings,
     needs: &dyn Fn(&ExaminedSkill) -> Option<Json>,
 ) -> impl Serialize {
-    let client = |(number, client): (usize, &&'static Client)| {
-        let verdicts: Vec<Verdict> = skills.iter().map(|it| it.diagnoses[number].verdict).collect();
-        ClientJson {
-            name: client.name,
-            label: client.label,
-            installed_at: client.installed_at(surroundings),
-            is_told_where: client.is_told_where(),
-            verdicts: Counts(verdicts),
-        }
-    };
     CheckupJson {
-        clients: clients.iter().enumerate().map(client).collect(),
+        clients: clients
+            .iter()
+            .enumerate()
+            .map(|(number, client): (usize, &&'static Client)| {
+                let verdicts: Vec<Verdict> =
+                    skills.iter().map(|it| it.diagnoses[number].verdict).collect();
+                ClientJson {
+                    name: client.name,
+                    label: client.label,
+                    installed_at: client.installed_at(surroundings),
+                    is_told_where: client.is_told_where(),
+                    verdicts: Counts(verdicts),
+                }
+            })
+            .collect(),
         skills: skills.iter().map(|it| skill(it, needs(it))).collect(),
         crowded: checkup.crowded.iter().map(crowded).collect(),
         findings: checkup.findings.iter().map(finding_json).collect(),

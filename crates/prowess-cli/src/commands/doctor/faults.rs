@@ -22,8 +22,11 @@ const SHADOWED: &str = "another skill with the same name comes first";
 
 /// Prints each of a few, and the causes of many.
 pub(super) fn faults(checkup: &Checkup, printer: &mut Printer) -> Result<()> {
-    let is_faulty = |it: &&ExaminedSkill| it.diagnoses.iter().any(Diagnosis::is_fault);
-    let faulty: Vec<&ExaminedSkill> = checkup.skills.iter().filter(is_faulty).collect();
+    let faulty: Vec<&ExaminedSkill> = checkup
+        .skills
+        .iter()
+        .filter(|it: &&ExaminedSkill| it.diagnoses.iter().any(Diagnosis::is_fault))
+        .collect();
     let are_few = faulty.len() <= SHOWN || printer.verbose;
     if are_few {
         for skill in &faulty {
@@ -40,10 +43,13 @@ pub(super) fn faults(checkup: &Checkup, printer: &mut Printer) -> Result<()> {
     let undecided = undecided(checkup, printer)?;
     printer.line("")?;
     let many = count(faulty.len(), "skill");
-    let is_partly = |it: &&ExaminedSkill| {
-        it.diagnoses.iter().any(|it| matches!(it.verdict, Verdict::Cut | Verdict::Hidden))
-    };
-    let partly = checkup.skills.iter().filter(is_partly).map(|it| whole(&safe::line(&it.name)));
+    let partly = checkup
+        .skills
+        .iter()
+        .filter(|it: &&ExaminedSkill| {
+            it.diagnoses.iter().any(|it| matches!(it.verdict, Verdict::Cut | Verdict::Hidden))
+        })
+        .map(|it| whole(&safe::line(&it.name)));
     let partly: Vec<String> = partly.take(SHOWN).collect();
     let words = match faulty.len() {
         0 if is_unread(checkup) => "every client loads what can be read".to_owned(),
@@ -57,11 +63,14 @@ pub(super) fn faults(checkup: &Checkup, printer: &mut Printer) -> Result<()> {
         _ => format!("{many} not loaded by every client that reads the directory (-v shows each)"),
     };
     put(&words, 0, printer)?;
-    let is_fixable = |it: &&&ExaminedSkill| {
-        let notes = it.diagnoses.iter().filter(|it| it.is_fault()).flat_map(|it| &it.notes);
-        notes.into_iter().any(|it| it.is_fixable)
-    };
-    let fixable: Vec<&Path> = faulty.iter().filter(is_fixable).map(|it| &*it.path).collect();
+    let fixable: Vec<&Path> = faulty
+        .iter()
+        .filter(|it: &&&ExaminedSkill| {
+            let notes = it.diagnoses.iter().filter(|it| it.is_fault()).flat_map(|it| &it.notes);
+            notes.into_iter().any(|it| it.is_fixable)
+        })
+        .map(|it| &*it.path)
+        .collect();
     if are_few || fixable.is_empty() {
         return Ok(());
     }
@@ -110,12 +119,14 @@ fn causes<'a>(
             for note in notes.iter().filter(|it| !is_unknown || it.verdict == *verdict) {
                 let about = note.symptom.map_or_else(|| SHADOWED.to_owned(), Symptom::about);
                 let verdict = note.verdict;
-                let is_it = |it: &Cause<'_>| it.verdict == verdict && it.about == about;
-                let at = causes.iter().position(is_it).unwrap_or_else(|| {
-                    let (clients, skills) = (Vec::new(), Vec::new());
-                    causes.push(Cause { verdict, about, clients, skills });
-                    causes.len() - 1
-                });
+                let at = causes
+                    .iter()
+                    .position(|it: &Cause<'_>| it.verdict == verdict && it.about == about)
+                    .unwrap_or_else(|| {
+                        let (clients, skills) = (Vec::new(), Vec::new());
+                        causes.push(Cause { verdict, about, clients, skills });
+                        causes.len() - 1
+                    });
                 let cause = &mut causes[at];
                 if !cause.clients.iter().any(|it| it.name == client.name) {
                     cause.clients.push(client);

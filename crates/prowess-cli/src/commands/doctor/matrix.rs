@@ -24,12 +24,15 @@ pub(super) fn matrix(
     clients: &[&'static Client],
     printer: &mut Printer,
 ) -> Result<()> {
-    let is_shown = |it: &&ExaminedSkill| {
-        skills.len() <= MANY || it.worst().is_some_and(|it| it > Verdict::Asks)
-    };
-    let rows: Vec<&ExaminedSkill> = skills.iter().filter(is_shown).collect();
-    let is_looker = |number: &usize| rows.iter().any(|it| it.diagnoses[*number].path.is_some());
-    let columns: Vec<usize> = (0..clients.len()).filter(is_looker).collect();
+    let rows: Vec<&ExaminedSkill> = skills
+        .iter()
+        .filter(|it: &&ExaminedSkill| {
+            skills.len() <= MANY || it.worst().is_some_and(|it| it > Verdict::Asks)
+        })
+        .collect();
+    let columns: Vec<usize> = (0..clients.len())
+        .filter(|number: &usize| rows.iter().any(|it| it.diagnoses[*number].path.is_some()))
+        .collect();
     printer.line("")?;
     if !columns.is_empty() {
         let most = printer.width.map_or(WIDEST, |it| (it / 3).clamp(8, WIDEST));

@@ -26,8 +26,10 @@ pub(super) fn section(
 ) -> Result<()> {
     title(skill, printer)?;
     printer.line("")?;
-    let is_found = |it: &&Diagnosis| it.path.is_some() && it.verdict != Verdict::Unseen;
-    let found = skill.diagnoses.iter().filter(is_found);
+    let found = skill
+        .diagnoses
+        .iter()
+        .filter(|it: &&Diagnosis| it.path.is_some() && it.verdict != Verdict::Unseen);
     let verdicts: Vec<Verdict> = found.map(|it| it.verdict).collect();
     let words = match verdicts.len() {
         0 => "no client finds it".to_owned(),
@@ -42,8 +44,11 @@ pub(super) fn section(
     let clients = skill.diagnoses.iter().filter(|it| it.is_elsewhere()).map(|it| it.client);
     print_elsewhere(&clients.collect::<Vec<_>>(), skill.in_project, printer)?;
     let crowded = crowded.iter().filter(|it| {
-        let own = |diagnosis: &&Diagnosis| diagnosis.client.name == it.client.name;
-        skill.diagnoses.iter().find(own).is_some_and(|it| it.verdict <= Verdict::Cut)
+        skill
+            .diagnoses
+            .iter()
+            .find(|diagnosis: &&Diagnosis| diagnosis.client.name == it.client.name)
+            .is_some_and(|it| it.verdict <= Verdict::Cut)
     });
     crowded.into_iter().try_for_each(|it| print_crowded(it, printer))?;
     if !told.is_empty() {
@@ -92,13 +97,12 @@ pub(super) fn groups<'a>(skill: &'a ExaminedSkill, diagnoses: &[&'a Diagnosis]) 
         let mut notes: Vec<&VerdictReason> =
             notes.iter().filter(|it| it.verdict > Verdict::Loads).collect();
         notes.dedup_by(|a, b| a.reason == b.reason);
-        let is_same = |it: &&mut Group<'_>| {
+        match groups.iter_mut().find(|it: &&mut Group<'_>| {
             let reasons = |notes: &[&VerdictReason]| {
                 notes.iter().map(|it| it.reason.clone()).collect::<Vec<_>>()
             };
             it.verdict == *verdict && reasons(&it.notes) == reasons(&notes)
-        };
-        match groups.iter_mut().find(is_same) {
+        }) {
             Some(group) => group.clients.push(client),
             None => groups.push(Group { skill, clients: vec![client], verdict: *verdict, notes }),
         }

@@ -20,10 +20,9 @@ pub(super) fn document(report: &Report<'_>, most: usize) -> Json {
     let scores = evaluation.scores.iter().take(most);
     let failed = evaluation.failed().into_iter().take(most);
     let family = |family: &prowess::NearDuplicates<'_>| {
-        let member = |it: &prowess::NearDuplicate<'_>| json!({"name": name(it.skill), "path": path(it.skill), "likeness": round(it.likeness)});
         json!({
             "alike": if family.whole { "text" } else { "description" },
-            "members": family.members.iter().map(member).collect::<Vec<_>>(),
+            "members": family.members.iter().map(|it: &prowess::NearDuplicate<'_>| json!({"name": name(it.skill), "path": path(it.skill), "likeness": round(it.likeness)})).collect::<Vec<_>>(),
         })
     };
     json!({
@@ -70,16 +69,6 @@ pub(super) fn count_by_status(report: &Report<'_>) -> Json {
 }
 
 fn studied(it: &StudiedSkill<'_>) -> Json {
-    let probe = |it: &Probe<'_>| {
-        json!({
-            "request": it.request,
-            "rank": it.rank,
-            "confidence": round(it.confidence),
-            "first": it.first.map(|it| name(it.0)),
-            "first_confidence": it.first.map(|it| round(it.1)),
-        })
-    };
-    let competitor = |it: &prowess::Competitor<'_>| json!({"name": name(it.skill), "takes": it.takes, "lead": round(it.lead)});
     json!({
         "name": name(it.skill),
         "path": path(it.skill),
@@ -87,8 +76,16 @@ fn studied(it: &StudiedSkill<'_>) -> Json {
         "standing": it.standing.as_str().replace(' ', "_"),
         "because": it.because.map(explain_miss),
         "won": it.won,
-        "probes": it.probes.iter().map(probe).collect::<Vec<_>>(),
-        "thieves": it.competitors.iter().map(competitor).collect::<Vec<_>>(),
+        "probes": it.probes.iter().map(|it: &Probe<'_>| {
+        json!({
+            "request": it.request,
+            "rank": it.rank,
+            "confidence": round(it.confidence),
+            "first": it.first.map(|it| name(it.0)),
+            "first_confidence": it.first.map(|it| round(it.1)),
+        })
+    }).collect::<Vec<_>>(),
+        "thieves": it.competitors.iter().map(|it: &prowess::Competitor<'_>| json!({"name": name(it.skill), "takes": it.takes, "lead": round(it.lead)})).collect::<Vec<_>>(),
         "shared": it.shared,
         "own": it.own,
         "advice": it.advice,

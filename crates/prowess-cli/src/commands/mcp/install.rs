@@ -173,11 +173,14 @@ fn edited(
 ) -> Result<String> {
     let text = &*document.text;
     let (mark, text) = text.split_at(if text.starts_with('\u{feff}') { 3 } else { 0 });
-    let has = |way: &[&str]| {
-        let it = jsonc::get(text, way).ok().flatten();
-        it.is_some_and(|it| it.is_object() && it.get("type").is_none())
-    };
-    let way = [client.servers(has), &[args.name.as_str()]].concat();
+    let way = [
+        client.servers(|way: &[&str]| {
+            let it = jsonc::get(text, way).ok().flatten();
+            it.is_some_and(|it| it.is_object() && it.get("type").is_none())
+        }),
+        &[args.name.as_str()],
+    ]
+    .concat();
     let edited = if args.remove {
         match client.settings.format {
             _ if text.trim().is_empty() => Ok(text.to_owned()),
@@ -289,16 +292,16 @@ fn arguments(args: &Args, global: &Global, printer: &mut Printer) -> Result<Vec<
 /// Returns a path as text, which is all that settings can contain.
 fn text(path: &Path) -> Result<String> {
     let text = path.to_str().map(str::to_owned);
-    let fault = || {
+    Ok(text.ok_or_else(|| {
         CliError::unable(format!("`{}` cannot be written: it is not valid UTF-8", path.display()))
-    };
-    Ok(text.ok_or_else(fault)?)
+    })?)
 }
 
 /// Parses a name that every client accepts.
 fn name(typed: &str) -> Result<String, String> {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    match !typed.is_empty() && typed.chars().all(is_part) {
+    match !typed.is_empty()
+        && typed.chars().all(|c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+    {
         true => Ok(typed.to_owned()),
         false => Err("only letters, digits, `-` and `_` are allowed".to_owned()),
     }

@@ -12,15 +12,20 @@ use super::{
 
 /// Returns the whole summary, with nothing folded.
 pub(super) fn document<'a>(summary: &'a Summary<'_>) -> impl Serialize + use<'a> {
-    let client = |it: &&'static prowess::Client| ClientJson {
-        name: it.name,
-        label: it.label,
-        installed_at: it.installed_at(summary.surroundings).map(|it| it.display().to_string()),
-    };
     let suggestion =
         |it: &'a super::Advice| SuggestionJson { command: &it.command, purpose: &it.why };
     SummaryJson {
-        clients: summary.clients.iter().map(client).collect(),
+        clients: summary
+            .clients
+            .iter()
+            .map(|it: &&'static prowess::Client| ClientJson {
+                name: it.name,
+                label: it.label,
+                installed_at: it
+                    .installed_at(summary.surroundings)
+                    .map(|it| it.display().to_string()),
+            })
+            .collect(),
         clients_detected: summary.is_detected,
         locations: summary.checkup.locations.iter().map(|it| location(it, summary)).collect(),
         suggestions: summary.advice.iter().map(suggestion).collect(),
@@ -100,26 +105,32 @@ fn location<'a>(location: &'a Location, summary: &'a Summary<'_>) -> LocationJso
         status: it.status.as_str(),
         left_out: summary.is_left_out(&it.path),
     };
-    let reader = |it: DirectoryReader| ReaderJson {
-        client: it.client.name,
-        loaded: it.loaded,
-        hidden: it.hidden,
-        unknown: it.unknown,
-    };
-    let trouble = |it: SkillTrouble<'a>| TroubleJson {
-        skill: &it.skill.name,
-        path: it.skill.path.to_string_lossy(),
-        verdict: it.verdict.as_str(),
-        clients: it.clients.iter().map(|it| it.name).collect(),
-        reason: it.note.map(|it| &*it.reason),
-    };
     LocationJson {
         directory: location.directory.to_string_lossy(),
         aliases: location.aliases.iter().map(|it| it.to_string_lossy()).collect(),
         scope: if location.in_project { "project" } else { "user" },
         skills: location.skills(checkup).map(skill).collect(),
-        read_by: location.readers(checkup).into_iter().map(reader).collect(),
+        read_by: location
+            .readers(checkup)
+            .into_iter()
+            .map(|it: DirectoryReader| ReaderJson {
+                client: it.client.name,
+                loaded: it.loaded,
+                hidden: it.hidden,
+                unknown: it.unknown,
+            })
+            .collect(),
         not_read_by: location.strangers(checkup).iter().map(|it| it.name).collect(),
-        troubles: location.troubles(checkup).into_iter().map(trouble).collect(),
+        troubles: location
+            .troubles(checkup)
+            .into_iter()
+            .map(|it: SkillTrouble<'a>| TroubleJson {
+                skill: &it.skill.name,
+                path: it.skill.path.to_string_lossy(),
+                verdict: it.verdict.as_str(),
+                clients: it.clients.iter().map(|it| it.name).collect(),
+                reason: it.note.map(|it| &*it.reason),
+            })
+            .collect(),
     }
 }

@@ -37,10 +37,9 @@ impl SummaryScope {
 
     /// Returns whether single skills are named rather than directories.
     pub(super) fn is_of_skills(&self) -> bool {
-        let is_skill = |it: &PathBuf| it.join(SKILL_FILE).is_file();
         !self.include.is_empty()
             || !self.exclude.is_empty()
-            || self.directories.iter().any(is_skill)
+            || self.directories.iter().any(|it: &PathBuf| it.join(SKILL_FILE).is_file())
     }
 
     /// Removes everything else from a checkup. The verdicts were given with everything in place.
@@ -76,9 +75,11 @@ impl SummaryScope {
             locations.iter().map(|it| (it.directory.clone(), it.skills.clone())).collect();
         for location in &mut *locations {
             let outer = location.directory.clone();
-            let is_inside = |it: &&(PathBuf, Vec<usize>)| it.0 != outer && it.0.starts_with(&outer);
-            let inside: Vec<usize> =
-                inner.iter().filter(is_inside).flat_map(|it| it.1.clone()).collect();
+            let inside: Vec<usize> = inner
+                .iter()
+                .filter(|it: &&(PathBuf, Vec<usize>)| it.0 != outer && it.0.starts_with(&outer))
+                .flat_map(|it| it.1.clone())
+                .collect();
             location.skills.retain(|it| !inside.contains(it));
         }
         locations.retain(|it| !it.skills.is_empty());

@@ -142,11 +142,10 @@ impl Canvas {
             let first = in_plugins.iter().chain(FIRST).map(next);
             self.commands("What to do next:", &first.collect::<Vec<_>>());
         } else if summary.advice.is_empty() {
-            let typed = |mut it: Advice| {
+            let next = NEXT.iter().map(next).map(|mut it: Advice| {
                 it.command.push_str(&summary.typed);
                 it
-            };
-            let next = NEXT.iter().map(next).map(typed);
+            });
             self.commands("What to do next:", &next.collect::<Vec<_>>());
         } else {
             self.commands("What would help most:", &summary.advice);
@@ -171,8 +170,12 @@ impl Canvas {
         let rest = summary.counted.remainder();
         let line = match checkup.locations.len() {
             0 if !summary.named.directories.is_empty() => {
-                let shown = |it: &PathBuf| whole(&short_path(it, summary));
-                let all: Vec<String> = summary.named.directories.iter().map(shown).collect();
+                let all: Vec<String> = summary
+                    .named
+                    .directories
+                    .iter()
+                    .map(|it: &PathBuf| whole(&short_path(it, summary)))
+                    .collect();
                 format!("No skills found in {}", all.join(", "))
             }
             0 if !summary.named.is_everything() => "No skill with that name found".to_owned(),
@@ -273,17 +276,27 @@ impl Canvas {
             0 => it.client.label.to_owned(),
             hidden => format!("{} ({hidden} hidden)", it.client.label),
         };
-        let some = |it: &DirectoryReader| match it.hidden {
-            0 => format!("{} ({} of {all})", it.client.label, it.loaded),
-            hidden => format!("{} ({} of {all}, {hidden} hidden)", it.client.label, it.loaded),
-        };
         let strangers = match summary.is_detected {
             true => location.strangers(summary.checkup),
             false => Vec::new(),
         };
         let clauses = [
             ("loaded by", "loaded by", self.joined(full.iter().map(hidden).collect())),
-            ("partly loaded by", "partly by", self.joined(part.iter().map(some).collect())),
+            (
+                "partly loaded by",
+                "partly by",
+                self.joined(
+                    part.iter()
+                        .map(|it: &DirectoryReader| match it.hidden {
+                            0 => format!("{} ({} of {all})", it.client.label, it.loaded),
+                            hidden => format!(
+                                "{} ({} of {all}, {hidden} hidden)",
+                                it.client.label, it.loaded
+                            ),
+                        })
+                        .collect(),
+                ),
+            ),
             ("not loaded by", "not by", self.listed(&whom(&none))),
             ("may be loaded by", "maybe by", self.listed(&whom(&unknown))),
             ("not read by", "not read by", self.listed(&strangers)),

@@ -141,9 +141,8 @@ impl Bearer {
 
     fn read(&self) -> Result<Option<StoredLogin>, LoginError> {
         let login = self.logins.read(&self.label, self.server.as_str())?;
-        let is_meant = |it: &StoredLogin| {
+        Ok(login.filter(|it: &StoredLogin| {
             self.issuer.as_ref().is_none_or(|own| is_same_issuer(own, &it.issuer))
-        };
-        Ok(login.filter(is_meant))
+        }))
     }
 }

@@ -83,11 +83,10 @@ fn read_value(text: &str) -> (String, &str) {
 /// Shortens and sanitizes a foreign text for display.
 pub(super) fn shown(text: &str) -> String {
     const MOST: usize = 200;
-    let is_shown = |c: &char| !c.is_control();
     visible(text)
         .chars()
         .map(|c| if c == '\n' { ' ' } else { c })
-        .filter(is_shown)
+        .filter(|c: &char| !c.is_control())
         .take(MOST)
         .collect()
 }
@@ -95,9 +94,13 @@ pub(super) fn shown(text: &str) -> String {
 /// Parses scopes that are safe to send and display: words of characters in RFC 6749, each once.
 /// Those with a quote are left out, because a person may copy them into a shell.
 pub(super) fn scopes(text: &str) -> Vec<String> {
-    let is_scope = |c: u8| c.is_ascii_graphic() && !matches!(c, b'"' | b'\\' | b'\'' | b'`' | b'$');
     let mut scopes: Vec<String> = Vec::new();
-    for scope in text.split(' ').filter(|it| !it.is_empty() && it.bytes().all(is_scope)) {
+    for scope in text.split(' ').filter(|it| {
+        !it.is_empty()
+            && it.bytes().all(|c: u8| {
+                c.is_ascii_graphic() && !matches!(c, b'"' | b'\\' | b'\'' | b'`' | b'$')
+            })
+    }) {
         if scopes.len() < 64 && !scopes.iter().any(|it| it == scope) {
             scopes.push(scope.to_owned());
         }

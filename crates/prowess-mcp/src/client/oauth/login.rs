@@ -236,8 +236,9 @@ impl LoginJob {
                 answer = pasted(&mut request.pasted, &state, &stranger) => answer,
             }
         };
-        let late = |_| LoginError::TooLate { minutes: PATIENCE.as_secs() / 60 };
-        let answer = timeout(PATIENCE, came).await.map_err(late)?;
+        let answer = timeout(PATIENCE, came)
+            .await
+            .map_err(|_| LoginError::TooLate { minutes: PATIENCE.as_secs() / 60 })?;
         let code = accepted(answer, authority)?;
         let grant = [
             ("grant_type", "authorization_code"),
@@ -258,8 +259,10 @@ impl LoginJob {
         request: &LoginRequest<'_>,
     ) -> Result<(RegisteredClient, Tokens), LoginError> {
         let web = &self.bearer.web;
-        let none = || LoginError::NoDeviceFlow { issuer: authority.issuer.clone() };
-        let endpoint = authority.device.as_ref().ok_or_else(none)?;
+        let endpoint = authority
+            .device
+            .as_ref()
+            .ok_or_else(|| LoginError::NoDeviceFlow { issuer: authority.issuer.clone() })?;
         let client = self.client(authority, None).await?;
         let device = Device::new(web, endpoint, &client, &resource.resource, scopes).await?;
         (request.prompt)(LoginPrompt::Device {

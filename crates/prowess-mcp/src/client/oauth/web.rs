@@ -178,8 +178,8 @@ pub(super) fn needed<'d>(
     document: &'d Document,
     key: &str,
 ) -> Result<&'d str, LoginError> {
-    let missing = || LoginError::Malformed { what, why: format!("it has no `{key}`") };
-    text(what, document, key)?.ok_or_else(missing)
+    text(what, document, key)?
+        .ok_or_else(|| LoginError::Malformed { what, why: format!("it has no `{key}`") })
 }
 
 /// Returns the strings of a list; `None` if it is missing.

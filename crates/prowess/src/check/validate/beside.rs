@@ -29,15 +29,14 @@ pub(super) fn rules(
 ) {
     let (files, total) = (resources(found).len() + 1, found.total());
     if files > MAX_FILES || total > MAX_BYTES {
-        let message = || {
-            format!(
-                "the skill has {files} files and {total} bytes; MCP hosts need to accept only {MAX_FILES} and {MAX_BYTES}"
-            )
-        };
         report.note(
             &rule::SKILL_TOO_MANY_FILES,
             At::FILE,
-            message,
+            || {
+            format!(
+                "the skill has {files} files and {total} bytes; MCP hosts need to accept only {MAX_FILES} and {MAX_BYTES}"
+            )
+        },
             "remove files that are not needed",
         );
     }
@@ -95,11 +94,10 @@ fn references(
     }
     if broken > MAX_BROKEN {
         let more = broken - MAX_BROKEN;
-        let message = || format!("{more} more links are broken");
         report.note(
             &rule::REFERENCE_MISSING,
             At::line(body.line),
-            message,
+            || format!("{more} more links are broken"),
             "correct the others first",
         );
     }
@@ -192,12 +190,13 @@ fn contents(path: &str, text: &str, report: &mut Report) {
         return;
     }
     let beginning = || text.lines().take(CONTENTS_WITHIN);
-    let is_title = |line: &str| {
-        let line = line.to_lowercase();
-        line.starts_with(['#', '*']) && TITLES.iter().any(|it| line.contains(it))
-    };
     let links = beginning().filter(|it| it.contains("](#")).count();
-    if links < 3 && !beginning().any(is_title) {
+    if links < 3
+        && !beginning().any(|line: &str| {
+            let line = line.to_lowercase();
+            line.starts_with(['#', '*']) && TITLES.iter().any(|it| line.contains(it))
+        })
+    {
         report.note(
             &rule::REFERENCE_CONTENTS,
             At::FILE,
@@ -283,17 +282,16 @@ fn unmentioned(
         reads -= texts.len() - before;
     }
     let Some(first) = rest.first().map(|it| &it.path) else { return };
-    let message = || match rest.len() {
-        1 => format!("the instructions do not mention `{first}`"),
-        2 => format!("the instructions do not mention `{first}` and 1 more file"),
-        more => {
-            format!("the instructions do not mention `{first}` and {} more files", more - 1)
-        }
-    };
     report.note(
         &rule::RESOURCE_UNMENTIONED,
         At::FILE,
-        message,
+        || match rest.len() {
+            1 => format!("the instructions do not mention `{first}`"),
+            2 => format!("the instructions do not mention `{first}` and 1 more file"),
+            more => {
+                format!("the instructions do not mention `{first}` and {} more files", more - 1)
+            }
+        },
         "say what the file is for and when to read or run it, or remove it",
     );
 }

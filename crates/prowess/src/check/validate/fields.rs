@@ -69,8 +69,9 @@ pub(crate) fn support_for(key: &str) -> FieldSupport {
         return FieldSupport::Movable;
     }
     let vendor = VENDOR.iter().find(|it| it.0 == key).map(|it| FieldSupport::Vendor(it.1));
-    let meant = || SPELLINGS.iter().find(|it| it.0 == key).map(|it| FieldSupport::Misspelt(it.1));
-    vendor.or_else(meant).unwrap_or(FieldSupport::Unknown)
+    vendor
+        .or_else(|| SPELLINGS.iter().find(|it| it.0 == key).map(|it| FieldSupport::Misspelt(it.1)))
+        .unwrap_or(FieldSupport::Unknown)
 }
 
 /// Applies the rules that a library checks for every skill it loads: those about its name and
@@ -109,8 +110,12 @@ pub(crate) fn fields(
                 // A name with control characters has already caused the skill to be rejected.
                 if let Some(text) = text(field).filter(|it| !it.contains(char::is_control)) {
                     if text.trim() != text && report.profile != Profile::Reference {
-                        let message = || "the name has blanks around it".to_owned();
-                        report.note(&rule::NAME_CHARACTERS, at, message, "take them out");
+                        report.note(
+                            &rule::NAME_CHARACTERS,
+                            at,
+                            || "the name has blanks around it".to_owned(),
+                            "take them out",
+                        );
                     }
                     name::rules(text.trim(), folder, at, report);
                 }
@@ -164,11 +169,10 @@ fn unknown(reading: &SplitDocument<'_>, fields: &[Field<'_>], report: &mut Repor
         let mut names: Vec<&str> = others.iter().map(|it| &*it.key).collect();
         names.sort_unstable();
         names.dedup();
-        let message = || format!("fields that are not in the specification: {}", names.join(", "));
         report.note(
             &rule::UNKNOWN_FIELD,
             At::line(reading.line(first)),
-            message,
+            || format!("fields that are not in the specification: {}", names.join(", ")),
             "move them under `metadata`",
         );
         return;
@@ -228,18 +232,22 @@ fn description(text: &str, at: At, report: &mut Report) {
             "say what it does and when to use it; move the rest to the instructions",
         );
     } else if length > SHORTEST_LIST {
-        let message = || {
+        report.note(&rule::DESCRIPTION_CUT, at, || {
             format!(
                 "the description has {length} characters; some clients list only the first {SHORTEST_LIST}"
             )
-        };
-        report.note(&rule::DESCRIPTION_CUT, at, message, "put what matters most first");
+        }, "put what matters most first");
     }
     if text.contains(['<', '>']) {
-        let message = || {
-            "the description has angle brackets, which uploads to the Claude API refuse".to_owned()
-        };
-        report.note(&rule::DESCRIPTION_BRACKETS, at, message, "write it without them");
+        report.note(
+            &rule::DESCRIPTION_BRACKETS,
+            at,
+            || {
+                "the description has angle brackets, which uploads to the Claude API refuse"
+                    .to_owned()
+            },
+            "write it without them",
+        );
     }
 }
 

@@ -39,13 +39,17 @@ pub(super) fn names<'p>(paths: impl Iterator<Item = &'p str>, report: &mut Repor
     for path in paths {
         if let Some((_, c)) = hidden(path).next() {
             let code = u32::from(c);
-            let message = || {
-                format!(
-                    "the name of the file `{}` has an invisible character, U+{code:04X}",
-                    visible(path)
-                )
-            };
-            report.note(&rule::HIDDEN_CHARACTERS, At::FILE, message, "rename the file");
+            report.note(
+                &rule::HIDDEN_CHARACTERS,
+                At::FILE,
+                || {
+                    format!(
+                        "the name of the file `{}` has an invisible character, U+{code:04X}",
+                        visible(path)
+                    )
+                },
+                "rename the file",
+            );
         }
     }
 }
@@ -58,9 +62,10 @@ pub(super) fn look_alikes(reading: &SplitDocument<'_>, report: &mut Report) {
     }
     for fence in fences(body.text) {
         let words = fence.text.split(|c: char| !c.is_alphanumeric());
-        let other = |c: char| matches!(c, '\u{370}'..='\u{3FF}' | '\u{400}'..='\u{4FF}');
-        let mut mixed =
-            words.filter(|it| it.contains(other) && it.contains(|c: char| c.is_ascii_alphabetic()));
+        let mut mixed = words.filter(|it| {
+            it.contains(|c: char| matches!(c, '\u{370}'..='\u{3FF}' | '\u{400}'..='\u{4FF}'))
+                && it.contains(|c: char| c.is_ascii_alphabetic())
+        });
         if let Some(word) = mixed.next() {
             report.note(
                 &rule::HIDDEN_CHARACTERS,

@@ -18,15 +18,23 @@ pub(super) fn rules(name: &str, folder: Option<&str>, at: At, report: &mut Repor
     let normal: String = name.trim().nfkc().collect();
     let length = normal.chars().count();
     if length > MAX_NAME {
-        let message = || format!("the name has {length} characters, more than {MAX_NAME}");
-        report.note(&rule::NAME_TOO_LONG, at, message, "shorten it, and the folder with it");
+        report.note(
+            &rule::NAME_TOO_LONG,
+            at,
+            || format!("the name has {length} characters, more than {MAX_NAME}"),
+            "shorten it, and the folder with it",
+        );
     }
     if normal.to_lowercase() != normal {
         report.note(&rule::NAME_CASE, at, || format!("the name `{normal}` is not lowercase"), hint);
     }
     if normal.starts_with('-') || normal.ends_with('-') {
-        let message = || format!("the name `{normal}` begins or ends with a hyphen");
-        report.note(&rule::NAME_EDGE, at, message, hint);
+        report.note(
+            &rule::NAME_EDGE,
+            at,
+            || format!("the name `{normal}` begins or ends with a hyphen"),
+            hint,
+        );
     }
     if normal.contains("--") {
         report.note(
@@ -44,19 +52,24 @@ pub(super) fn rules(name: &str, folder: Option<&str>, at: At, report: &mut Repor
         report.note(&rule::NAME_CHARACTERS, at, message, hint);
     }
     if let Some(folder) = folder.filter(|it| it.nfkc().collect::<String>() != normal) {
-        let message = || format!("the name `{normal}` does not match its folder, `{folder}`");
         report.note(
             &rule::NAME_FOLDER,
             at,
-            message,
+            || format!("the name `{normal}` does not match its folder, `{folder}`"),
             "use the same name for both: clients use either one, or require both to match",
         );
     }
     if !name.is_ascii() {
-        let message = || {
-            format!("the name `{normal}` has characters beyond ASCII, which most clients refuse")
-        };
-        report.note(&rule::NAME_NOT_ASCII, at, message, "use `a` to `z`, digits and hyphens");
+        report.note(
+            &rule::NAME_NOT_ASCII,
+            at,
+            || {
+                format!(
+                    "the name `{normal}` has characters beyond ASCII, which most clients refuse"
+                )
+            },
+            "use `a` to `z`, digits and hyphens",
+        );
     }
     if let Some(word) = ["claude", "anthropic"].iter().find(|it| normal.contains(**it)) {
         let message =
@@ -69,11 +82,10 @@ pub(super) fn rules(name: &str, folder: Option<&str>, at: At, report: &mut Repor
         );
     }
     if is_reserved_on_windows(&normal) && unfit(&normal).is_none() {
-        let message = || format!("a folder cannot be called `{normal}` on Windows");
         report.note(
             &rule::NAME_WINDOWS,
             at,
-            message,
+            || format!("a folder cannot be called `{normal}` on Windows"),
             "choose another name, such as one of two words",
         );
     }
@@ -82,19 +94,21 @@ pub(super) fn rules(name: &str, folder: Option<&str>, at: At, report: &mut Repor
 /// Normalizes a name by removing everything that is easily overlooked; two names with the same
 /// result look alike.
 pub(super) fn folded(name: &str) -> String {
-    let look_alike = |c: char| match c {
-        'а' => 'a',
-        'е' => 'e',
-        'о' => 'o',
-        'р' => 'p',
-        'с' => 'c',
-        'х' => 'x',
-        'у' => 'y',
-        'і' | 'ı' => 'i',
-        '_' | ' ' => '-',
-        c => c,
-    };
-    name.nfkc().flat_map(char::to_lowercase).map(look_alike).collect()
+    name.nfkc()
+        .flat_map(char::to_lowercase)
+        .map(|c: char| match c {
+            'а' => 'a',
+            'е' => 'e',
+            'о' => 'o',
+            'р' => 'p',
+            'с' => 'c',
+            'х' => 'x',
+            'у' => 'y',
+            'і' | 'ı' => 'i',
+            '_' | ' ' => '-',
+            c => c,
+        })
+        .collect()
 }
 
 /// Normalizes a name by replacing letters and digits with those that they resemble; two names with
@@ -102,13 +116,15 @@ pub(super) fn folded(name: &str) -> String {
 pub(super) fn similar(name: &str) -> String {
     const PAIRS: &[(&str, &str)] = &[("rn", "m"), ("vv", "w")];
     let folded = PAIRS.iter().fold(folded(name), |name, (pair, letter)| name.replace(pair, letter));
-    let single = |c: char| match c {
-        '0' => 'o',
-        '1' | 'i' => 'l',
-        'q' => 'g',
-        c => c,
-    };
-    folded.chars().map(single).collect()
+    folded
+        .chars()
+        .map(|c: char| match c {
+            '0' => 'o',
+            '1' | 'i' => 'l',
+            'q' => 'g',
+            c => c,
+        })
+        .collect()
 }
 
 /// Well-known names, which others may imitate.

@@ -36,8 +36,8 @@ pub(super) fn refused(
     let Some(fields) = reading.fields.as_deref().filter(|_| !is_repaired(report)) else {
         return true;
     };
-    let tab = || tab(block.text, fields).map(|at| (at, "there is a tab between the values"));
-    let found = strict(block.text, fields, report.profile).or_else(tab);
+    let found = strict(block.text, fields, report.profile)
+        .or_else(|| tab(block.text, fields).map(|at| (at, "there is a tab between the values")));
     let Some((at, what)) = found else { return false };
     let line = block.line + block.text[..at].matches('\n').count();
     report.note(
@@ -132,12 +132,11 @@ fn in_list(
     start: usize,
     items: &[Value<'_>],
 ) -> Option<(usize, &'static str)> {
-    let is_flow = |line: &str| {
-        let item = line.trim_start_matches([' ', '-']);
-        line.trim_start().starts_with('-') && item.starts_with(['[', '{'])
-    };
     if items.iter().any(|it| matches!(it, Value::List(_) | Value::Map(_)))
-        && written.lines().any(is_flow)
+        && written.lines().any(|line: &str| {
+            let item = line.trim_start_matches([' ', '-']);
+            line.trim_start().starts_with('-') && item.starts_with(['[', '{'])
+        })
     {
         return Some((start, "an item is in brackets (flow style)"));
     }

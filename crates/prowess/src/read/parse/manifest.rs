@@ -541,8 +541,12 @@ impl ManifestBuilder<'_, '_> {
                 Some(folder) => {
                     self.manifest.name = folder.into();
                     let (at, message) = place("name");
-                    let message = || format!("{message}; the folder's name, `{folder}`, is used");
-                    self.report.note(&rule::NAME_MISSING, at, message, "add `name:`");
+                    self.report.note(
+                        &rule::NAME_MISSING,
+                        at,
+                        || format!("{message}; the folder's name, `{folder}`, is used"),
+                        "add `name:`",
+                    );
                 }
                 None => {
                     let (at, message) = place("name");

@@ -79,8 +79,12 @@ fn colon(text: &str, line: usize) -> Option<usize> {
     let margin = line.len() - line.trim_start().len();
     let value = value_of(&line[margin..]).map_or(0, |(head, _)| margin + head.len());
     let from = |start: usize| {
-        let end = || line.ends_with(':').then(|| line.len() - 1 - start);
-        Some(start + line[start..].find(": ").or_else(end)?)
+        Some(
+            start
+                + line[start..]
+                    .find(": ")
+                    .or_else(|| line.ends_with(':').then(|| line.len() - 1 - start))?,
+        )
     };
     from(value).or_else(|| from(0))
 }
@@ -155,10 +159,11 @@ fn line_end(entry: &str) -> &'static str {
 fn key_length(line: &str) -> Option<usize> {
     let colon = line.find(':')?;
     let key = &line[..colon];
-    let word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     let behind = line[colon + 1..].chars().next();
-    (!key.is_empty() && key.chars().all(word) && behind.is_none_or(char::is_whitespace))
-        .then_some(colon)
+    (!key.is_empty()
+        && key.chars().all(|c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        && behind.is_none_or(char::is_whitespace))
+    .then_some(colon)
 }
 
 /// Repairs one entry; one that has no key is left as it is.
@@ -262,8 +267,8 @@ fn quote(key: &str, value: &str, rest: &[&str]) -> MendedLine {
     let message =
         format!("the value of `{key}` is not YAML {}; it was read as if in quotes", fault.why);
     let Fault { line, is_colon, hint, .. } = fault;
-    let is_indented = |it: &&str| it.is_empty() || it.starts_with([' ', '\t']);
-    let is_sure = !is_anchored(value) && rest.iter().all(is_indented);
+    let is_sure = !is_anchored(value)
+        && rest.iter().all(|it: &&str| it.is_empty() || it.starts_with([' ', '\t']));
     let change = Change { line: 1 + line, is_colon, is_sure, message, hint };
     (format!("{key}: '{}'\n", bare(&text).replace('\'', "''")), Some(change))
 }
@@ -315,8 +320,7 @@ fn fault(value: &str, rest: &[&str]) -> Fault {
     if let Some(line) = std::iter::once(&value).chain(rest).position(|it| has_colon(it)) {
         return Fault { line, is_colon: true, why: "because of the colon in it", hint };
     }
-    let is_stray = |it: &&str| !it.is_empty() && !it.starts_with([' ', '\t']);
-    match rest.iter().position(is_stray) {
+    match rest.iter().position(|it: &&str| !it.is_empty() && !it.starts_with([' ', '\t'])) {
         Some(at) => Fault {
             line: 1 + at,
             is_colon: false,

@@ -115,13 +115,15 @@ fn workspace() -> PathBuf {
 }
 
 fn disagreements(files: &[PathBuf]) -> Vec<String> {
-    let read = |path: &PathBuf| {
-        let bytes = fs::read(path).unwrap();
-        let decoded = decode(&bytes);
-        let block = split(&decoded.text).frontmatter?;
-        disagreement(block.text).map(|it| format!("{}: {it}", path.display()))
-    };
-    files.iter().filter_map(read).collect()
+    files
+        .iter()
+        .filter_map(|path: &PathBuf| {
+            let bytes = fs::read(path).unwrap();
+            let decoded = decode(&bytes);
+            let block = split(&decoded.text).frontmatter?;
+            disagreement(block.text).map(|it| format!("{}: {it}", path.display()))
+        })
+        .collect()
 }
 
 /// Unpacks a sample of real skills; `None` if it or the unpacking tool is not available.

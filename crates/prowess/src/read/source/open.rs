@@ -23,8 +23,9 @@ pub(super) fn read_all(path: &Path, allowed: &[PathBuf], limit: u64) -> Result<V
     let size = file.metadata().map_or(0, |it| it.len()).min(limit);
     // With room for one more byte, the end is reached without growing the buffer.
     let mut bytes = Vec::with_capacity(size as usize + 1);
-    let failed = |source| ReadError::Io { path: path.to_owned(), source };
-    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
+    file.take(limit.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
     if bytes.len() as u64 > limit {
         return Err(ReadError::TooLarge { path: path.to_owned(), limit });
     }
@@ -59,8 +60,8 @@ pub(super) fn open_contained(path: &Path, allowed: &[PathBuf]) -> Result<File, R
 /// resolve.
 fn open_plain(path: &Path, allowed: &[PathBuf]) -> Option<OwnedFd> {
     let is_plain = path.components().all(|it| it != Component::ParentDir);
-    let open = || open_without_links(rustix::fs::CWD, path, FILE)?.ok();
-    (is_plain && is_inside(path, allowed)).then(open)?
+    (is_plain && is_inside(path, allowed))
+        .then(|| open_without_links(rustix::fs::CWD, path, FILE)?.ok())?
 }
 
 /// Whether a path without links is inside one of the directories, and not in a `.git` folder, which

@@ -46,9 +46,8 @@ impl Repository {
     /// Reads the `.gitignore` files above. A folder that is named explicitly is searched even if it
     /// is ignored, so then none of those apply.
     pub(super) fn new(real: &Path) -> Self {
-        let is_root = |it: &&Path| it.join(".git").exists();
         let mut above = Vec::new();
-        if let Some(root) = real.ancestors().find(is_root) {
+        if let Some(root) = real.ancestors().find(|it: &&Path| it.join(".git").exists()) {
             for folder in real.ancestors().skip(1).take_while(|it| it.starts_with(root)) {
                 let way = real.strip_prefix(folder).unwrap_or(real).to_owned();
                 let file = open_file(&folder.join(".gitignore")).ok();
@@ -108,8 +107,8 @@ impl Repository {
             let within = path.strip_prefix(folder).ok()?;
             inside.get(folder)?.matched(within)
         });
-        let above = || self.above.iter().find_map(|(way, it)| it.matched(&way.join(path)));
-        matched.or_else(above) == Some(true)
+        matched.or_else(|| self.above.iter().find_map(|(way, it)| it.matched(&way.join(path))))
+            == Some(true)
     }
 }
 

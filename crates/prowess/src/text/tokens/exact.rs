@@ -38,9 +38,8 @@ fn count(vocabulary: &CoreBpe, mut text: &str, piece: usize) -> usize {
 fn seam(text: &str, near: usize) -> usize {
     let is_seam = |at: &usize| {
         let mut chars = text[*at..].chars();
-        let blank = |c: char| c.is_whitespace() && c != '\n' && c != '\r';
         *at > 0
-            && chars.next().is_some_and(blank)
+            && chars.next().is_some_and(|c: char| c.is_whitespace() && c != '\n' && c != '\r')
             && chars.next().is_some_and(|it| !it.is_whitespace())
     };
     let (before, behind) = text.split_at(text.floor_char_boundary(near));

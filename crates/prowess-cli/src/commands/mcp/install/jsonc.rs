@@ -276,8 +276,13 @@ impl<'t> Parser<'t> {
             Some(b'[') => self.array(depth)?,
             Some(b'"') => Kind::Scalar(self.string()?.into()),
             _ => {
-                let is_part = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
-                let word = self.rest().len() - self.rest().trim_start_matches(is_part).len();
+                let word = self.rest().len()
+                    - self
+                        .rest()
+                        .trim_start_matches(|c: char| {
+                            c.is_ascii_alphanumeric() || "+-.".contains(c)
+                        })
+                        .len();
                 let value = serde_json::from_str(&self.rest()[..word]);
                 let value = value.map_err(|_| self.broken("a value is wanted here"))?;
                 self.at += word;

@@ -75,10 +75,9 @@ fn flow(text: &str, first: Frame) -> String {
             '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |it| it + 2),
             '#' => rest.find('\n').unwrap_or(rest.len()),
             c if c.is_whitespace() || matches!(c, ',' | ':' | '=') => c.len_utf8(),
-            _ => {
-                let ends = |c: char| c.is_whitespace() || ",:={}[]\"'#".contains(c);
-                rest.find(ends).unwrap_or(rest.len())
-            }
+            _ => rest
+                .find(|c: char| c.is_whitespace() || ",:={}[]\"'#".contains(c))
+                .unwrap_or(rest.len()),
         };
         let (token, behind) = rest.split_at(length);
         rest = behind;
@@ -133,54 +132,56 @@ fn quoted(text: &str, quote: char) -> usize {
 
 fn toml(text: &str) -> String {
     let mut is_hidden = false;
-    let line = |line: &str| {
-        let trimmed = line.trim_start();
-        if trimmed.starts_with('[') && !trimmed.contains('=') {
-            let name = trimmed.trim_end().trim_matches(['[', ']']);
-            let last = name.rsplit('.').next().unwrap_or_default();
-            is_hidden = is_table(last.trim().trim_matches(['"', '\'']));
-            return line.to_owned();
-        }
-        flow(line, Frame { is_secret: is_hidden, ..Frame::default() })
-    };
-    text.split_inclusive('\n').map(line).collect()
+    text.split_inclusive('\n')
+        .map(|line: &str| {
+            let trimmed = line.trim_start();
+            if trimmed.starts_with('[') && !trimmed.contains('=') {
+                let name = trimmed.trim_end().trim_matches(['[', ']']);
+                let last = name.rsplit('.').next().unwrap_or_default();
+                is_hidden = is_table(last.trim().trim_matches(['"', '\'']));
+                return line.to_owned();
+            }
+            flow(line, Frame { is_secret: is_hidden, ..Frame::default() })
+        })
+        .collect()
 }
 
 fn yaml(text: &str) -> String {
     // The indent of the key below which everything is hidden.
     let mut hidden: Option<usize> = None;
-    let line = |line: &str| {
-        let trimmed = line.trim_start();
-        let indent = line.len() - trimmed.len();
-        if trimmed.is_empty() {
-            return line.to_owned();
-        }
-        hidden = hidden.filter(|it| indent > *it);
-        let item = trimmed.strip_prefix("- ").unwrap_or(trimmed);
-        let (name, value) = match item.split_once(':') {
-            Some((name, value)) if value.is_empty() || value.starts_with([' ', '\n', '\r']) => {
-                (Some(name.trim().trim_matches(['"', '\''])), value)
+    text.split_inclusive('\n')
+        .map(|line: &str| {
+            let trimmed = line.trim_start();
+            let indent = line.len() - trimmed.len();
+            if trimmed.is_empty() {
+                return line.to_owned();
             }
-            _ => (None, item),
-        };
-        let is_hidden = hidden.is_some() || name.is_some_and(is_secret);
-        let is_open = matches!(value.trim(), "" | "|" | ">" | "|-" | ">-");
-        if hidden.is_none() && name.is_some_and(|it| is_table(it) || is_secret(it)) && is_open {
-            hidden = Some(indent);
-        }
-        let before = &line[..line.len() - value.len()];
-        if is_open && name.is_some() {
-            return line.to_owned();
-        }
-        if is_hidden {
-            let end = &value[value.trim_end().len()..];
-            let space = if name.is_some() { " " } else { "" };
-            return format!("{before}{space}{MASK}{end}");
-        }
-        let key = name.map(str::to_owned);
-        format!("{before}{}", flow(value, Frame { key, ..Frame::default() }))
-    };
-    text.split_inclusive('\n').map(line).collect()
+            hidden = hidden.filter(|it| indent > *it);
+            let item = trimmed.strip_prefix("- ").unwrap_or(trimmed);
+            let (name, value) = match item.split_once(':') {
+                Some((name, value)) if value.is_empty() || value.starts_with([' ', '\n', '\r']) => {
+                    (Some(name.trim().trim_matches(['"', '\''])), value)
+                }
+                _ => (None, item),
+            };
+            let is_hidden = hidden.is_some() || name.is_some_and(is_secret);
+            let is_open = matches!(value.trim(), "" | "|" | ">" | "|-" | ">-");
+            if hidden.is_none() && name.is_some_and(|it| is_table(it) || is_secret(it)) && is_open {
+                hidden = Some(indent);
+            }
+            let before = &line[..line.len() - value.len()];
+            if is_open && name.is_some() {
+                return line.to_owned();
+            }
+            if is_hidden {
+                let end = &value[value.trim_end().len()..];
+                let space = if name.is_some() { " " } else { "" };
+                return format!("{before}{space}{MASK}{end}");
+            }
+            let key = name.map(str::to_owned);
+            format!("{before}{}", flow(value, Frame { key, ..Frame::default() }))
+        })
+        .collect()
 }
 
 fn is_table(name: &str) -> bool {

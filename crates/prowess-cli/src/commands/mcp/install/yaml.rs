@@ -124,8 +124,9 @@ fn set(lines: &mut Vec<String>, within: Range<usize>, column: usize, way: &[&str
     let column = first.map_or(column, |it| indent(it));
     match child(lines, within.clone(), key) {
         None => {
-            let is_key = |it: &String| is_said(it) && indent(it) == column;
-            let last = lines[within.clone()].iter().rposition(is_key);
+            let last = lines[within.clone()]
+                .iter()
+                .rposition(|it: &String| is_said(it) && indent(it) == column);
             let end = last.map_or(within.end, |it| end(lines, within.start + it, within.end));
             lines.splice(end..end, format_lines(way, value, column));
         }
@@ -147,12 +148,12 @@ fn set(lines: &mut Vec<String>, within: Range<usize>, column: usize, way: &[&str
 fn child(lines: &[String], within: Range<usize>, key: &str) -> Option<Range<usize>> {
     let all = &lines[within.clone()];
     let column = all.iter().find(|it| is_said(it)).map(|it| indent(it))?;
-    let is_key = |it: &String| {
-        let (own, behind) = it.trim().split_once(':').unwrap_or_default();
-        let is_own = own == key || own == format!("\"{key}\"") || own == format!("'{key}'");
-        indent(it) == column && is_own && (behind.is_empty() || behind.starts_with(' '))
-    };
-    let start = within.start + all.iter().position(is_key)?;
+    let start = within.start
+        + all.iter().position(|it: &String| {
+            let (own, behind) = it.trim().split_once(':').unwrap_or_default();
+            let is_own = own == key || own == format!("\"{key}\"") || own == format!("'{key}'");
+            indent(it) == column && is_own && (behind.is_empty() || behind.starts_with(' '))
+        })?;
     Some(start..end(lines, start, within.end))
 }
 
@@ -178,10 +179,10 @@ fn end(lines: &[String], key: usize, limit: usize) -> usize {
 fn format_lines(way: &[&str], value: &Json, column: usize) -> Vec<String> {
     let indent = " ".repeat(column);
     match (way, value) {
-        ([], Json::Object(fields)) => {
-            let line = |(field, value): (&String, &Json)| format!("{indent}{field}: {value}\n");
-            fields.iter().map(line).collect()
-        }
+        ([], Json::Object(fields)) => fields
+            .iter()
+            .map(|(field, value): (&String, &Json)| format!("{indent}{field}: {value}\n"))
+            .collect(),
         ([], _) => Vec::new(),
         ([key], value) if !value.is_object() => vec![format!("{indent}{key}: {value}\n")],
         ([key, inner @ ..], value) => {
