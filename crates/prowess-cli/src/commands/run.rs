@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use tokio::{
     signal::unix::{SignalKind, signal},
     sync::{Notify, mpsc::unbounded_channel},
-    time::{Instant, interval, sleep_until},
+    time::{Instant, interval_at, sleep_until},
 };
 
 use super::{count, not_in_use, tool, warn_about_fields};
@@ -658,7 +658,7 @@ async fn attempt(
     let mut streams =
         Streams { stdout: Pieces::default(), stderr: Pieces::default(), is_silent: true };
     let running_since = Cell::new(None);
-    let mut ticks = interval(SECOND);
+    let mut ticks = interval_at(Instant::now() + SECOND, SECOND);
     let work = async {
         let difference = match authorize(args, task, authorizer).await {
             Ok(difference) => difference,

@@ -29,7 +29,7 @@ const fn glance(word: &[u8]) -> (usize, u64) {
 }
 
 #[rustfmt::skip]
-static STOP: [&str; 1502] = [
+static STOP: [&str; 1499] = [
     "a", "aan", "aber", "able", "about", "above", "after", "again", "against", "agli", "aimerais",
     "aimerait", "al", "algum", "alguma", "algun", "alguna", "alguno", "all", "alle", "alles",
     "alors", "als", "alsjeblieft", "also", "alsof", "alstublieft", "am", "an", "anche", "and",
@@ -90,7 +90,7 @@ static STOP: [&str; 1502] = [
     "puedes", "puedo", "puisqu", "puo", "puoi", "qu", "quais", "qual", "qualche", "quale", "quali",
     "quand", "quando", "que", "quel", "quelle", "quelles", "quels", "quem", "quer", "queremos",
     "quero", "questa", "queste", "questi", "questo", "qui", "quien", "quiere", "quieres", "quiero",
-    "quisiera", "quisieramos", "quoi", "re", "really", "s", "said", "same", "say", "says", "schon",
+    "quisiera", "quisieramos", "quoi", "re", "really", "s", "same", "schon",
     "se", "see", "segun", "sehr", "seid", "sein", "seine", "seinen", "seiner", "seit", "senin",
     "senza", "seu", "seus", "she", "should", "shouldn", "siamo", "sich", "sie", "siete", "sind",
     "sizin", "so", "sobre", "soll", "sollen", "sollte", "some", "somebody", "someone", "something",
