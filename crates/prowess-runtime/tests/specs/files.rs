@@ -487,12 +487,12 @@ mod nothing_leads_out_of_the_roots {
             .link("work/to-pipe", "pipe");
         let tool = tool(&world);
         for path in ["pipe", "socket", "zero", "tty", "to-pipe"] {
-            let outcome = read(&tool, path);
-            assert!(
-                matches!(outcome.status, OutcomeStatus::Refused | OutcomeStatus::Failed),
-                "{path}: {outcome:?}"
-            );
-            assert_eq!(write(&tool, path, "x").status, OutcomeStatus::Refused, "{path}");
+            for outcome in [read(&tool, path), write(&tool, path, "x")] {
+                assert!(
+                    matches!(outcome.status, OutcomeStatus::Refused | OutcomeStatus::Failed),
+                    "{path}: {outcome:?}"
+                );
+            }
         }
     }
 

@@ -149,7 +149,7 @@ fn look(
         [saturated(meta), saturated(body), anywhere, in_meta, in_name]
     };
     let mut sums = [0.0_f32; 5];
-    let mut described = Described::default();
+    let mut described = DescriptionWeights::default();
     let mut sentences = [[0.0_f32; 2]; SENTENCES];
     let start = desk.hits[DESCRIPTION].iter().take_while(|it| it.0 < START);
     let start = start.fold(0_u32, |bits, it| bits | 1 << it.1);
@@ -208,7 +208,7 @@ fn look(
 
 /// How much of a request is found in name, description and tags, by the weights of words there.
 #[derive(Default)]
-struct Described {
+struct DescriptionWeights {
     /// The total weight of the words.
     all: f32,
     /// The weight of those found, or a replacement for them.
@@ -222,7 +222,7 @@ struct Described {
     at_start: f32,
 }
 
-impl Described {
+impl DescriptionWeights {
     /// Adds a word; `own` and `found` are the shares of it and of the best replacement.
     fn add(&mut self, weight: f32, own: f32, found: f32, is_at_start: bool) {
         self.all += weight;
