@@ -172,12 +172,12 @@ const TEXTS: usize = 8 * 1024 * 1024;
 const BOOK_SIZE: u64 = 64 * 1024 * 1024;
 
 impl ApprovalStore {
-    /// A store in a directory, which is created with the first approval.
+    /// Creates a store in a directory, which is created with the first approval.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
         Self { directory: Some(directory.into()), ..Self::default() }
     }
 
-    /// Keeps records for as long as the program runs; nothing is logged.
+    /// Creates a store that lasts as long as the program runs.
     pub fn in_memory() -> Self {
         Self::default()
     }
