@@ -206,7 +206,7 @@ fn look(
     ]
 }
 
-/// How much of a request is found in name, description and tags, by the weights of words there.
+/// The parts of a request that are found in name, description and tags, by the weights of words there.
 #[derive(Default)]
 struct Described {
     /// The total weight of the words.
