@@ -177,7 +177,7 @@ impl ApprovalStore {
         Self { directory: Some(directory.into()), ..Self::default() }
     }
 
-    /// Creates a store that lasts as long as the program runs.
+    /// Creates a store without a directory, whose approvals last as long as the program runs.
     pub fn in_memory() -> Self {
         Self::default()
     }
