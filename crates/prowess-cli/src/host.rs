@@ -293,7 +293,7 @@ pub(crate) fn preparing(
     }
 }
 
-/// No network: this build has none.
+/// Returns no network: this build has none.
 #[cfg(not(feature = "http"))]
 fn network(policy: &Policy) -> Result<Network, Box<Outcome>> {
     if policy.script_hosts.is_empty() {

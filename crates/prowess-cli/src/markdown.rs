@@ -1,6 +1,7 @@
 //! Markdown for people at a terminal.
 //!
-//! Text is parsed first and escaped after that, so that no entity of HTML becomes a control character.
+//! Text is parsed first and escaped after that, so that no entity of HTML becomes a control
+//! character.
 
 mod layout;
 mod page;

@@ -14,7 +14,7 @@ pub(crate) struct MarkdownStream {
     has_content: bool,
 }
 
-/// The rest is rendered again when it has grown by one in so many bytes, so that a long block
+/// The divisor of the growth at which the rest is rendered again: by 1/64, so that a long block
 /// costs no more per piece.
 const SHARE: usize = 64;
 

@@ -137,7 +137,7 @@ impl StyledLine {
         }
     }
 
-    /// Adds the space before a word, in their style if both have the same.
+    /// Adds the space before a word, styled if the words on both sides share a style.
     fn push_gap(&mut self, word: &StyledWord) {
         let (before, behind) =
             (self.spans.last().map(|it| it.1), word.spans.first().map(|it| it.1));
