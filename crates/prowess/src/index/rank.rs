@@ -206,7 +206,7 @@ fn look(
     ]
 }
 
-/// The parts of a request that are found in name, description and tags, by the weights of words there.
+/// The weights of the words of a request that are found in name, description and tags.
 #[derive(Default)]
 struct Described {
     /// The total weight of the words.
