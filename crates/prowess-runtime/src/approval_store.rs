@@ -43,7 +43,7 @@ pub(crate) struct Approval {
     pub(crate) key: ApprovalKey,
     /// The time of the approval.
     pub(crate) when: String,
-    /// Who approved it.
+    /// The person or flag that approved it.
     pub(crate) by: String,
     /// The approved subject.
     #[serde(flatten)]
@@ -64,7 +64,7 @@ pub struct RememberedApproval {
     pub place: String,
     /// The time of the approval.
     pub when: String,
-    /// Who approved it: `person`, or `flag` for `--yes`.
+    /// The origin of the approval: `person`, or `flag` for `--yes`.
     pub by: String,
     /// The hosts that a script may connect to.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -76,7 +76,7 @@ pub struct AuditEntry<'a> {
     pub what: &'a str,
     /// `allowed`, `refused`, `ran` or `revoked`.
     pub decision: &'a str,
-    /// Who decided: a rule, a setting, an approval, a person, a flag.
+    /// The origin of the decision: a rule, a setting, an approval, a person, a flag.
     pub by: &'a str,
     /// The sandbox level, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
