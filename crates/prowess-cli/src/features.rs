@@ -1,6 +1,6 @@
 //! The parts of this program that a build can leave out.
 
-/// The commands that need a feature: whether it is there, its name, and what it supports.
+/// The commands that need a feature: its presence, its name, and the support that it adds.
 const COMMANDS: &[(&str, bool, &str, &str)] = &[
     ("ask", cfg!(feature = "agent"), "agent", "model"),
     ("chat", cfg!(feature = "agent"), "agent", "model"),
