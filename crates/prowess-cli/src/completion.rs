@@ -137,7 +137,7 @@ fn usual_models() -> Vec<(&'static str, &'static str)> {
     connection::usual_models().collect()
 }
 
-/// This build knows no providers of models.
+/// Returns no models: this build has no providers.
 #[cfg(not(feature = "agent"))]
 fn usual_models() -> Vec<(&'static str, &'static str)> {
     Vec::new()

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use prowess::lock;
 use prowess_cli::settings::{Config, ConfigError, Places};
 
-/// The settings that this command has read, by where they were looked for. A command reads them once, so
-/// that a file that changes meanwhile does not give it two truths. Clones share them.
+/// The settings that this command has read, by their places. A command reads them once, so that
+/// they stay consistent if a file changes meanwhile. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ConfigCache(Arc<Mutex<Vec<(Places, Config)>>>);
 

@@ -1,4 +1,4 @@
-//! Connects to the servers of the settings, and installs their packages where that is approved ahead.
+//! Connects to configured servers, and installs their packages if that is approved in advance.
 
 use anyhow::Result;
 use prowess_cli::settings::Config;
@@ -26,19 +26,19 @@ pub(crate) struct Installer {
 }
 
 impl Installer {
-    /// Makes an installer from the settings.
+    /// Creates an installer from the settings.
     #[cfg(feature = "http")]
     pub(crate) fn new(config: &Config, launcher: Launcher) -> Result<Self> {
         Ok(Self { preparer: host::preparer(config, launcher, host::proxies()?) })
     }
 
-    /// Makes one that installs nothing.
+    /// Creates an installer that installs nothing.
     #[cfg(not(feature = "http"))]
     pub(crate) fn new(_: &Config, _: Launcher) -> Result<Self> {
         Ok(Self {})
     }
 
-    /// Installs what a server lacks; says whether there is something new.
+    /// Installs the missing packages of a server; returns whether there were any.
     #[cfg(feature = "http")]
     async fn install(&self, set: &ServerSetting, printer: &mut Printer) -> Result<bool> {
         let lacking = self.preparer.as_ref().and_then(|it| Some((it, lacking(it, set)?)));
@@ -60,7 +60,7 @@ impl Installer {
     }
 }
 
-/// Starts a server that is set. With `yes`, its packages are installed if they are not there.
+/// Starts a configured server. With `yes`, installs its missing packages first.
 pub(crate) async fn connect(
     starter: &McpLauncher,
     set: &ServerSetting,
@@ -78,7 +78,7 @@ pub(crate) async fn connect(
     }
 }
 
-/// The packages that a server fetches, unless they are installed.
+/// Returns the packages that a server fetches, unless they are installed.
 #[cfg(feature = "http")]
 fn lacking(preparer: &Preparer, set: &ServerSetting) -> Option<Recipe> {
     let Transport::Program(program) = &set.description.transport else { return None };

@@ -1,6 +1,6 @@
 //! The parts of this program that a build can leave out.
 
-/// The commands that need a feature: whether it is there, its name, and what it supports.
+/// The commands that need a feature: its presence, its name, and the support that it adds.
 const COMMANDS: &[(&str, bool, &str, &str)] = &[
     ("ask", cfg!(feature = "agent"), "agent", "model"),
     ("chat", cfg!(feature = "agent"), "agent", "model"),
@@ -12,13 +12,13 @@ const COMMANDS: &[(&str, bool, &str, &str)] = &[
     ("prepare", cfg!(feature = "http"), "http", "network"),
 ];
 
-/// Says why a command is not there, if this build leaves it out.
+/// Returns the reason why a command is missing, if this build leaves it out.
 pub(crate) fn missing(command: &str) -> Option<String> {
     let (.., feature, what) = COMMANDS.iter().find(|it| it.0 == command && !it.1)?;
     Some(lacking(what, feature))
 }
 
-/// Says that a feature was left out.
+/// Returns the message that a feature was left out.
 pub(crate) fn lacking(what: &str, feature: &str) -> String {
     format!("this build has no {what} support (feature `{feature}`)")
 }

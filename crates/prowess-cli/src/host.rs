@@ -193,13 +193,13 @@ impl LimitArgs {
     }
 }
 
-/// An approver whose questions and answers are events of the turn, where an agent asks.
+/// Returns an approver that records questions and answers as events of the turn of an agent.
 #[cfg(feature = "agent")]
 pub(crate) fn recording(approver: Arc<dyn Approver>) -> Arc<dyn Approver> {
     Arc::new(RecordingApprover::new(approver))
 }
 
-/// The approver as it is: this build has no agent.
+/// Returns the approver unchanged: this build has no agent.
 #[cfg(not(feature = "agent"))]
 pub(crate) fn recording(approver: Arc<dyn Approver>) -> Arc<dyn Approver> {
     approver
@@ -270,7 +270,7 @@ pub(crate) fn preparer(config: &Config, launcher: Launcher, proxies: Proxies) ->
     })
 }
 
-/// An executor that installs nothing, because this build has no network.
+/// Returns an executor that installs nothing, because this build has no network.
 #[cfg(not(feature = "http"))]
 pub(crate) fn preparing(executor: Executor, _: &Config, _: Launcher, _: &Authorizer) -> Executor {
     executor
@@ -293,7 +293,7 @@ pub(crate) fn preparing(
     }
 }
 
-/// No network: this build has none.
+/// Returns no network: this build has none.
 #[cfg(not(feature = "http"))]
 fn network(policy: &Policy) -> Result<Network, Box<Outcome>> {
     if policy.script_hosts.is_empty() {

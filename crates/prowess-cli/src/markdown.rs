@@ -1,6 +1,7 @@
 //! Markdown for people at a terminal.
 //!
-//! Text is parsed first and escaped after that, so that no entity of HTML becomes a control character.
+//! Text is parsed first and escaped after that, so that no entity of HTML becomes a control
+//! character.
 
 mod layout;
 mod page;
@@ -13,7 +14,7 @@ use unicode_width::UnicodeWidthStr as _;
 pub(crate) use self::stream::MarkdownStream;
 use self::{layout::block_starts, page::Page};
 
-/// The widest that prose is set, in columns.
+/// The maximum width of prose, in columns.
 pub(crate) const WIDEST: usize = 100;
 
 /// Renders a text in lines no wider than `width`, unless a word is.

@@ -1,4 +1,4 @@
-//! The secrets that the program knows: keys of models, and what variables and settings have.
+//! The secrets that the program knows: keys of models, and those in variables and settings.
 
 use std::{env, path::Path};
 
@@ -11,11 +11,11 @@ use prowess_runtime::{KnownSecret, is_secret_value, percent_decoded};
 
 use crate::key_file::key_of_file;
 
-/// The shortest text that is taken for a key where it stands in something else.
+/// The shortest text that is treated as a key inside other text.
 const SHORTEST_KEY: usize = 8;
 
-/// The keys that are known: those of the environment, and that of a file. What is so short that it may
-/// be anything is none.
+/// Returns the known keys: those of the environment, and that of a file. Values short enough to
+/// occur by chance do not count.
 pub(crate) fn keys(file: Option<&Path>) -> Vec<String> {
     let variables = key_variables().into_iter().filter_map(|it| variable(&it));
     let of_file = file.and_then(|it| key_of_file(it).ok());
@@ -23,21 +23,21 @@ pub(crate) fn keys(file: Option<&Path>) -> Vec<String> {
     keys.filter(|it| it.len() >= SHORTEST_KEY).collect()
 }
 
-/// The variables that have keys of models.
+/// Returns the variables that contain keys of models.
 #[cfg(feature = "agent")]
 fn key_variables() -> Vec<String> {
     let rows = ModelProvider::ALL.into_iter().map(ModelProvider::row);
     rows.flat_map(|it| it.key_variables).map(|it| (*it).to_owned()).collect()
 }
 
-/// The variables that have keys: this build does not know the providers of models.
+/// Returns the variables that contain keys: this build does not know the providers of models.
 #[cfg(not(feature = "agent"))]
 fn key_variables() -> Vec<String> {
     let names = env::vars_os().filter_map(|it| it.0.into_string().ok());
     names.filter(|it| it.ends_with("_API_KEY")).collect()
 }
 
-/// A variable of the environment; an empty one is none.
+/// Returns a variable of the environment, unless it is empty.
 pub(crate) fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|it| !it.trim().is_empty())
 }
@@ -46,8 +46,8 @@ pub(crate) fn variable(name: &str) -> Option<String> {
 #[cfg(feature = "http")]
 const SECRET_NAMES: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIALS"];
 
-/// The secrets that nothing sends to a server: what variables hold that are called so, these files of keys,
-/// and the password of the database.
+/// Returns the secrets that are never sent to a server: variables named like secrets, these key
+/// files, and the password of the database.
 #[cfg(feature = "http")]
 pub(crate) fn known_secrets<'f>(
     config: &Config,
@@ -70,6 +70,6 @@ pub(crate) fn known_secrets<'f>(
     });
     let all = variables.chain(files).chain(password);
     let secrets = all.map(|(name, value)| KnownSecret { name, value: value.trim().to_owned() });
-    // A file that a variable names is no secret itself.
+    // A path to a file is not a secret itself.
     secrets.filter(|it| is_secret_value(&it.value) && !it.value.starts_with('/')).collect()
 }

@@ -1,9 +1,10 @@
-//! Starts and connects to MCP servers: those that skills bring, and those of the user's or a project's
-//! settings.
+//! Starts and connects to MCP servers: those that skills bring, and those of the user's or a
+//! project's settings.
 //!
 //! [`McpLauncher`] starts a server in the sandbox, or connects to it over HTTP, once the authorizer
 //! allows it. [`McpServer`] has its tools, which are called like any others, and its skills. The
-//! modules are in the order in which an entry passes through them, and each uses only those before it.
+//! modules are in the order in which an entry passes through them, and each uses only those before
+//! it.
 
 mod name;
 mod expand;

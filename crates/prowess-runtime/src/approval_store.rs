@@ -43,7 +43,7 @@ pub(crate) struct Approval {
     pub(crate) key: ApprovalKey,
     /// The time of the approval.
     pub(crate) when: String,
-    /// Who approved it.
+    /// The person or flag that approved it.
     pub(crate) by: String,
     /// The approved subject.
     #[serde(flatten)]
@@ -64,7 +64,7 @@ pub struct RememberedApproval {
     pub place: String,
     /// The time of the approval.
     pub when: String,
-    /// Who approved it: `person`, or `flag` for `--yes`.
+    /// The origin of the approval: `person`, or `flag` for `--yes`.
     pub by: String,
     /// The hosts that a script may connect to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -172,12 +172,12 @@ const TEXTS: usize = 8 * 1024 * 1024;
 const BOOK_SIZE: u64 = 64 * 1024 * 1024;
 
 impl ApprovalStore {
-    /// A store in a directory, which is created with the first approval.
+    /// Creates a store in a directory, which is created with the first approval.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
         Self { directory: Some(directory.into()), ..Self::default() }
     }
 
-    /// Keeps records for as long as the program runs; nothing is logged.
+    /// Creates a store without a directory, whose approvals last as long as the program runs.
     pub fn in_memory() -> Self {
         Self::default()
     }

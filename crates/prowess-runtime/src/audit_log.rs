@@ -16,7 +16,7 @@ use crate::{
     warnings::Warnings,
 };
 
-/// The log of every decision, readable by its owner alone. Making one touches nothing.
+/// The log of every decision, readable by its owner alone. Creating one touches no files.
 #[derive(Debug, Default)]
 pub struct AuditLog {
     directory: Option<PathBuf>,
@@ -25,12 +25,12 @@ pub struct AuditLog {
 }
 
 impl AuditLog {
-    /// A log in a directory, which is created with the first entry.
+    /// Creates a log in a directory, which is created with the first entry.
     pub fn at(directory: impl Into<PathBuf>) -> Self {
         Self { directory: Some(directory.into()), ..Self::default() }
     }
 
-    /// A log that drops every entry.
+    /// Creates a log that drops every entry.
     pub fn disabled() -> Self {
         Self::default()
     }
@@ -61,7 +61,7 @@ impl AuditLog {
     }
 }
 
-/// One decision, or a run that nothing held. It has no environment, no header and no body in it.
+/// A decision, or a run without a sandbox. It contains no environment, headers or body.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct AuditEntry<'a> {
     /// The tool.
@@ -76,7 +76,7 @@ pub struct AuditEntry<'a> {
     pub what: &'a str,
     /// `allowed`, `refused`, `ran` or `revoked`.
     pub decision: &'a str,
-    /// Who decided: a rule, a setting, an approval, a person, a flag.
+    /// The origin of the decision: a rule, a setting, an approval, a person, a flag.
     pub by: &'a str,
     /// The sandbox level, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,9 +92,9 @@ struct Line<'a> {
 
 const LOG: &str = "audit.jsonl";
 const OLD_LOG: &str = "audit.1.jsonl";
-/// From which size on a new log is begun; of the old ones the last is kept.
+/// The size at which a new log is started; only the last old one is kept.
 const SIZE: u64 = 4 * 1024 * 1024;
-/// How much of what was wished is logged.
+/// The maximum length of the logged action.
 const WHAT: usize = 500;
 
 /// Adds a line to the log.

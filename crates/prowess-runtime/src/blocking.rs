@@ -1,11 +1,12 @@
-//! Work that waits for the disk, away from the threads that run async tasks.
+//! Runs blocking work outside of the threads for async tasks.
 
 use crate::{
     active::Active,
     outcome::{Outcome, OutcomeStatus},
 };
 
-/// Runs blocking work on a thread of its own, with the same active skills. A panic is a failed outcome.
+/// Runs blocking work on a thread of its own, with the same active skills. A panic becomes a failed
+/// outcome.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Box<Outcome>> {

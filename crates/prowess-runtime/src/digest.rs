@@ -1,10 +1,10 @@
-//! Digests, written in hexadecimal digits.
+//! Digests in hexadecimal.
 
 use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
-/// Bytes in hexadecimal digits.
+/// Formats bytes in hexadecimal.
 pub fn hex(bytes: impl AsRef<[u8]>) -> String {
     bytes.as_ref().iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
@@ -12,7 +12,7 @@ pub fn hex(bytes: impl AsRef<[u8]>) -> String {
     })
 }
 
-/// The SHA-256 of some bytes, in hexadecimal digits.
+/// Returns the SHA-256 of some bytes, in hexadecimal.
 pub(crate) fn digest(bytes: impl AsRef<[u8]>) -> String {
     hex(Sha256::digest(bytes))
 }

@@ -15,8 +15,8 @@ pub(crate) fn lock_within(file: File, timeout: Duration) -> io::Result<Option<Fi
         Err(TryLockError::Error(error)) => return Err(error),
         Err(TryLockError::WouldBlock) => {}
     }
-    // Whoever asks the system to wait has its turn; whoever asks again and again may never. When
-    // nobody listens any more, the lock is let go as soon as it is there.
+    // A blocking lock is queued by the system, whereas polling may starve. After the timeout, the
+    // thread releases the lock as soon as it gets it.
     let (sender, receiver) = mpsc::channel();
     thread::Builder::new().spawn(move || sender.send(file.lock().map(|()| file)))?;
     receiver.recv_timeout(timeout).ok().transpose()

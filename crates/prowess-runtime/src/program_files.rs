@@ -79,8 +79,8 @@ const PACKAGES: &[&str] = &[
 ];
 
 impl FileRules<'_> {
-    /// The files of a program with these arguments, whose entry says what else it may read and write. An error says what
-    /// is wrong with the entry.
+    /// Returns the files of a program with these arguments, and with the additional readable and
+    /// writable paths of its entry. The error describes a fault in the entry.
     pub fn files(
         &self,
         words: Vec<String>,

@@ -62,8 +62,8 @@ pub trait Tool: Send + Sync + fmt::Debug {
         Box::pin(async {})
     }
 
-    /// Performs an action that [`action`](Self::action) returned for this input, and no other: the action has with it
-    /// the content that was authorized.
+    /// Performs exactly the action that [`action`](Self::action) returned for this input: it
+    /// contains the authorized content.
     fn perform<'a>(&'a self, action: Action, input: Value) -> ToolFuture<'a>;
 
     /// Calls the tool without any authorization. Models call it through a [`Toolbox`](crate::Toolbox).

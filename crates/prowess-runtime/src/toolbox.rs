@@ -92,7 +92,8 @@ impl Toolbox {
         self
     }
 
-    /// Makes the skills of a provider callable: a name that no tool has [stands for](prowess::Library::for_tool) a skill.
+    /// Makes the skills of a provider callable: a name that no tool has
+    /// [refers to](prowess::Library::for_tool) a skill.
     #[must_use]
     pub fn with_skills(self, provider: Arc<dyn SkillProvider>, executor: Executor) -> Self {
         Self { skills: Some(CallableSkills::new(provider, executor)), ..self }
@@ -134,12 +135,13 @@ impl Toolbox {
         }
     }
 
-    /// The selector of the skill that the name of a tool stands for; `None` where no model may use one.
+    /// Returns the selector of the skill that the name of a tool refers to; `None` if no model may
+    /// use one.
     pub fn skill_for(&self, tool: &str) -> Option<String> {
         self.skills.as_ref()?.selector(tool)
     }
 
-    /// The call of a skill that a call of a tool stands for, with every argument.
+    /// Converts a call of a tool to the call of a skill, with every argument.
     pub fn skill_call(&self, tool: &str, arguments: &Value) -> Option<SkillCall> {
         self.skills.as_ref()?.call(tool, arguments)
     }
@@ -153,7 +155,7 @@ impl Toolbox {
         }
     }
 
-    /// Does the same with a tool that need not be in the toolbox.
+    /// Calls a tool that need not be in the toolbox, with the same checks.
     pub async fn call_tool(&self, tool: &Arc<dyn Tool>, input: Value) -> Outcome {
         let start = Instant::now();
         match self.plan(tool, input).await {
@@ -179,7 +181,7 @@ impl Toolbox {
         Active::current().or_else(|| self.active.clone())
     }
 
-    /// Performs a call that was planned before, once the authorizer lets it pass.
+    /// Performs a call that was planned before, once it is authorized.
     pub async fn call_planned(&self, planned: PlannedCall) -> Outcome {
         let (start, planning) = (Instant::now(), planned.took);
         let outcome = self.perform(planned).await.unwrap_or_else(|it| *it);

@@ -51,7 +51,7 @@ impl WriteWatch {
         })
     }
 
-    /// The changes since the last report, in words.
+    /// Describes the changes since the last report.
     pub async fn report(&self, server: &str) -> Option<String> {
         let (own, server) = (self.clone(), server.to_owned());
         spawn_blocking(move || own.look(&server)).await.ok().flatten()

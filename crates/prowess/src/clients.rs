@@ -1,5 +1,5 @@
-//! A table of the clients that load skills: where each one looks, how it treats which skill, and where
-//! its settings are.
+//! A table of the clients that load skills: the directories that each one reads, its treatment of
+//! skills, and its settings files.
 
 pub(crate) mod verdict;
 pub(crate) mod symptom;

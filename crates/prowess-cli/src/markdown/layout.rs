@@ -1,14 +1,14 @@
-//! Where the blocks of a text begin.
+//! Finds the beginnings of the blocks of a text.
 
 use pulldown_cmark::{Event, Options, Parser};
 
-/// The extensions of CommonMark that are understood.
+/// Returns the supported extensions of CommonMark.
 pub(super) fn extensions() -> Options {
     Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS
 }
 
-/// Returns where the outermost blocks of a text begin, each at the start of its line. Definitions of links, which
-/// no event covers, count as blocks.
+/// Returns the positions where the outermost blocks of a text begin, each at the start of its
+/// line. Definitions of links, which no event covers, count as blocks.
 pub(super) fn block_starts(text: &str) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut covered = 0;
@@ -30,7 +30,7 @@ pub(super) fn block_starts(text: &str) -> Vec<usize> {
     starts
 }
 
-/// The start of the first line with text in a range; nothing if all of it is blank.
+/// Returns the start of the first line with text in a range; `None` if all of it is blank.
 fn uncovered(text: &str, start: usize, end: usize) -> Option<usize> {
     let gap = text.get(start..end)?;
     let blank = gap.len() - gap.trim_start().len();

@@ -19,9 +19,9 @@ use crate::{
 const CODE: Style = AnsiColor::Cyan.on_default();
 /// The indentation of code.
 const MARGIN: &str = "    ";
-/// Quotes and items deeper than this are not indented further.
+/// The maximum depth of indented quotes and items.
 const DEEPEST: usize = 12;
-/// Text is at least as wide as this, however deep it is.
+/// The minimum width of text, however deep it is.
 const NARROWEST: usize = 16;
 
 /// Rendered blocks.
@@ -33,7 +33,7 @@ pub(super) struct Page {
     /// Whether a block has been rendered, so that the next one comes after a blank line.
     pub(super) has_content: bool,
     containers: Vec<Container>,
-    /// The text that belongs to the block at hand.
+    /// The text of the current block.
     text: StyledText,
     styles: Vec<Style>,
     /// The lines of a block of code or HTML.
@@ -85,7 +85,8 @@ impl Page {
         self.out
     }
 
-    /// Renders an outermost block. Definitions of links, which no event tells of, are shown as they are.
+    /// Renders an outermost block. Definitions of links, which no event covers, are printed
+    /// unchanged.
     pub(super) fn block(&mut self, source: &str) {
         let events = Parser::new_ext(source, extensions()).into_offset_iter();
         let definitions = events.reference_definitions().iter();
@@ -298,7 +299,7 @@ impl Page {
         self.containers.push(Container { kind, has_content: false });
     }
 
-    /// Prints the text that has come since the last block.
+    /// Prints the text since the last block.
     fn end_text(&mut self) {
         // The cells of a table are not text of their own.
         if self.text.is_empty() || self.table.is_some() {
@@ -311,7 +312,7 @@ impl Page {
         }
     }
 
-    /// Names the file that a block of code is, such as `a/b` of `sh bad a/b`.
+    /// Prints the name of the file in a block of code, such as `a/b` of `sh bad a/b`.
     fn caption(&mut self, info: &str) {
         if let Some(path) = info.split(' ').nth(2) {
             self.line(&painted(&format!("  {}", safe::line(path)), DIM, self.colored));
@@ -329,7 +330,7 @@ impl Page {
         }
     }
 
-    /// Separates a block from the one before it, except in a list whose items are not apart either.
+    /// Separates a block from the one before it, except in a tight list.
     fn begin_block(&mut self) {
         let is_tight = matches!(&self.containers[..], [.., list, item]
             if matches!(item.kind, ContainerKind::Item { .. })
@@ -343,7 +344,7 @@ impl Page {
         }
     }
 
-    /// How wide a line may be here.
+    /// Returns the maximum width of a line here.
     fn room(&self) -> usize {
         let indent = self.containers.iter().map(Container::width).filter(|it| *it > 0);
         let indent: usize = indent.take(DEEPEST).sum();
@@ -375,7 +376,8 @@ impl Container {
         }
     }
 
-    /// The prefix of a line: the marker of an item once, and the indentation as long as that is not too deep.
+    /// Returns the prefix of a line: the marker of an item once, and the indentation up to the
+    /// maximum depth.
     fn prefix(&mut self, is_indented: bool, colored: bool) -> String {
         match &mut self.kind {
             ContainerKind::Quote if is_indented => painted("│", DIM, colored) + " ",

@@ -1,20 +1,21 @@
-//! Markdown that comes in pieces.
+//! Renders Markdown that arrives in pieces.
 
 use super::{layout::block_starts, page::Page, render_blocks};
 
-/// Renders Markdown as it comes, block by block. A block is finished once the next one has begun.
+/// Renders Markdown as it arrives, block by block. A block is finished once the next one has begun.
 #[derive(Debug)]
 pub(crate) struct MarkdownStream {
     width: usize,
     colored: bool,
-    /// The text that is not rendered for good yet.
+    /// The text that is not finally rendered yet.
     rest: String,
-    /// The length of the rest when it was last looked at.
+    /// The length of the rest when it was last rendered.
     seen: usize,
     has_content: bool,
 }
 
-/// The rest is looked at again when it has grown by this share, so that a long block costs no more per piece.
+/// The divisor of the growth at which the rest is rendered again: by 1/64, so that a long block
+/// costs no more per piece.
 const SHARE: usize = 64;
 
 impl MarkdownStream {
@@ -22,8 +23,8 @@ impl MarkdownStream {
         Self { width, colored, rest: String::new(), seen: 0, has_content: false }
     }
 
-    /// Takes the next piece. Returns the blocks that are finished by it, and how the rest looks by now; nothing
-    /// if too little has come since the last time.
+    /// Adds a piece. Returns the blocks that it finishes, and a preview of the rest; `None` if too
+    /// little was added since the last time.
     pub(crate) fn push(&mut self, piece: &str) -> Option<(String, String)> {
         self.rest.push_str(piece);
         if self.rest.len() - self.seen <= self.seen / SHARE {
@@ -40,7 +41,7 @@ impl MarkdownStream {
         Some((finished, self.render(self.rest.len())))
     }
 
-    /// Returns the rest, which ends here.
+    /// Renders the rest, at the end of the text.
     pub(crate) fn finish(&mut self) -> String {
         let rest = self.render(self.rest.len());
         *self = Self::new(self.width, self.colored);

@@ -21,11 +21,11 @@ pub(super) struct StyledLine {
 struct StyledWord {
     spans: Vec<(String, Style)>,
     width: usize,
-    /// Whether it begins a line in any case.
+    /// Whether it always begins a line.
     begins_line: bool,
 }
 
-/// How words are treated that are wider than a line.
+/// The treatment of words that are wider than a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WideWords {
     /// They stay whole, so that they can be copied.
@@ -47,7 +47,7 @@ impl StyledText {
         self.0.iter().all(|it| it.0.is_empty())
     }
 
-    /// The width of its widest line, if nothing is broken.
+    /// Returns the width of its widest line, if nothing is broken.
     pub(super) fn width(&self) -> usize {
         let lines = self.wrap(usize::MAX, WideWords::Whole);
         lines.iter().map(|it| it.width).max().unwrap_or(0)
@@ -97,7 +97,7 @@ impl StyledText {
     }
 }
 
-/// Adds a part of a word to the last line, and lines where it is wider than that.
+/// Adds a part of a word to the last line, and to new lines if it is too wide.
 fn push_span(lines: &mut Vec<StyledLine>, text: &str, style: Style, width: usize) {
     let mut rest = text;
     loop {
@@ -117,7 +117,7 @@ fn push_span(lines: &mut Vec<StyledLine>, text: &str, style: Style, width: usize
     }
 }
 
-/// The length of the longest beginning that has room.
+/// Returns the length of the longest prefix that fits.
 fn prefix(text: &str, room: usize) -> usize {
     let mut used = 0;
     text.char_indices()
@@ -137,7 +137,7 @@ impl StyledLine {
         }
     }
 
-    /// The space before a word, in the style of both if they have the same.
+    /// Adds the space before a word, styled if the words on both sides share a style.
     fn push_gap(&mut self, word: &StyledWord) {
         let (before, behind) =
             (self.spans.last().map(|it| it.1), word.spans.first().map(|it| it.1));

@@ -1,4 +1,4 @@
-//! Tables, as wide as their columns need and as there is room for.
+//! Tables, as wide as their columns need and the terminal allows.
 
 use pulldown_cmark::Alignment;
 
@@ -12,7 +12,7 @@ pub(super) struct Table {
     alignments: Vec<Alignment>,
 }
 
-/// A column that is not narrower than this can be read.
+/// The minimum width of a readable column.
 const NARROWEST: usize = 6;
 const GAP: usize = 3;
 
@@ -21,7 +21,7 @@ impl Table {
         Self { rows: Vec::new(), alignments }
     }
 
-    /// Its lines: columns side by side, or a line for each cell where there is no room for that.
+    /// Returns its lines: columns side by side, or a line for each cell if they do not fit.
     pub(super) fn lines(&self, width: usize, colored: bool) -> Vec<String> {
         match self.widths(width) {
             Some(widths) => self.grid(&widths, colored),
@@ -29,7 +29,7 @@ impl Table {
         }
     }
 
-    /// The widths of the columns: the widest become narrower until all have room; nothing if they cannot.
+    /// Returns the widths of the columns: the widest shrink until all fit; `None` if they cannot.
     fn widths(&self, width: usize) -> Option<Vec<usize>> {
         let mut widths = vec![1; self.alignments.len()];
         for row in &self.rows {
@@ -56,7 +56,7 @@ impl Table {
         Some(widths)
     }
 
-    /// The width of the longest word in each column.
+    /// Returns the width of the longest word in each column.
     fn longest_words(&self) -> Vec<usize> {
         let mut longest = vec![1; self.alignments.len()];
         for row in &self.rows {
@@ -92,7 +92,7 @@ impl Table {
         lines
     }
 
-    /// Each row as lines of `head: cell`.
+    /// Returns each row as lines of `head: cell`.
     fn records(&self, width: usize, colored: bool) -> Vec<String> {
         let Some((head, rows)) = self.rows.split_first() else { return Vec::new() };
         let mut lines = Vec::new();

@@ -1,25 +1,25 @@
-//! Why a server does not answer.
+//! Failures of requests to a server.
 
 use std::borrow::Cow;
 
 use prowess_runtime::{Outcome, OutcomeStatus};
 
-/// A server did not answer.
+/// A request to a server failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Failure {
-    /// It has ended, or does not listen any more.
+    /// It has ended, or does not respond any more.
     Gone,
-    /// It sends too much.
+    /// It sends too much data.
     Flood,
-    /// It says that it cannot.
+    /// It returned an error.
     Said(String),
     /// Its output is not MCP.
     Nonsense(String),
-    /// There is no way to it.
+    /// The connection failed.
     Trouble(Trouble),
 }
 
-/// Why there is no way to a server behind an address.
+/// The reason why a remote server cannot be reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Trouble {
     pub(super) status: OutcomeStatus,
@@ -28,7 +28,7 @@ pub(super) struct Trouble {
 }
 
 impl Trouble {
-    /// The result of a request to a server.
+    /// Converts it to the outcome of a request to a server.
     pub(super) fn outcome(self, server: &str) -> Outcome {
         let Self { status, message, hint } = self;
         let outcome =

@@ -1,4 +1,4 @@
-//! Starts MCP servers: what a launcher needs for it.
+//! The launcher of MCP servers, and its options.
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
@@ -9,11 +9,12 @@ use prowess_runtime::{
 #[cfg(feature = "http")]
 use super::oauth::Logins;
 
-/// Starts the servers that skills bring, or somebody has set.
+/// Starts the servers of skills and settings.
 ///
-/// A server that is a program reads the system and a copy of its skill, or what its entry and its arguments
-/// name; it writes its work directory and what its entry says, and connects to the hosts of its entry alone. One behind an address is asked only if its host may be. Making a starter
-/// touches nothing.
+/// A server program can read the system and a copy of its skill, or the paths in its entry and its
+/// arguments; it can write its work directory and the paths in its entry, and connect to the hosts
+/// in its entry. A remote server is only connected if its host is allowed. Creating a launcher
+/// touches no files.
 #[derive(Debug, Clone)]
 pub struct McpLauncher {
     pub(super) authorizer: Arc<Authorizer>,
@@ -31,16 +32,17 @@ pub struct McpLauncher {
     pub(super) logins: Option<Logins>,
 }
 
-/// How long a server may take.
+/// The timeouts of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerTimeouts {
-    /// Until it has said which tools it has.
+    /// For its start, until it has listed its tools.
     pub start: Duration,
-    /// Of that, until a program has said whether it knows 2026-07-28; then it is taken for an older one.
+    /// The part of that until a program answers whether it supports 2026-07-28; after that it is
+    /// assumed to be older.
     pub discovery: Duration,
     /// For one call.
     pub call: Duration,
-    /// To end when it is told to.
+    /// For its shutdown.
     pub stop: Duration,
 }
 
@@ -55,15 +57,15 @@ impl Default for ServerTimeouts {
     }
 }
 
-/// How much processor time a server may take, how much of its errors is kept, and how long it may run:
-/// it ends with the agent.
+/// The limits on a server's processor time, on its captured errors, and on its run time: it ends
+/// with the agent.
 const CPU: Duration = Duration::from_secs(60 * 60);
 const ERRORS: u64 = 16 * 1024;
 const FOREVER: Duration = Duration::MAX;
 
 impl McpLauncher {
-    /// Makes a starter of servers that are held by this sandbox and these limits. What may run without
-    /// a sandbox for once is no server.
+    /// Creates a launcher with this sandbox and these limits. A permission to run without a sandbox
+    /// does not apply to servers.
     pub fn new(authorizer: Arc<Authorizer>, sandbox: Sandbox, limits: RunLimits) -> Self {
         let limits = RunLimits { timeout: FOREVER, idle: None, cpu: CPU, output: ERRORS, ..limits };
         let (environment, reads, interpreters, environments, patience) = Default::default();
@@ -85,7 +87,7 @@ impl McpLauncher {
         }
     }
 
-    /// Lets descriptions refer to these variables.
+    /// Lets entries refer to these variables.
     #[must_use]
     pub fn with_environment(self, environment: BTreeMap<String, String>) -> Self {
         Self { environment, ..self }
@@ -97,37 +99,37 @@ impl McpLauncher {
         Self { reads, ..self }
     }
 
-    /// Finds programs by this, before those of the system.
+    /// Searches programs here, before those of the system.
     #[must_use]
     pub fn with_interpreters(self, interpreters: InterpreterSearch) -> Self {
         Self { interpreters, ..self }
     }
 
-    /// Runs the packages that were prepared for servers.
+    /// Uses the packages that were prepared for servers.
     #[must_use]
     pub fn with_environments(self, environments: Option<EnvironmentStore>) -> Self {
         Self { environments, ..self }
     }
 
-    /// Keeps files that others act on as they were before a server wrote them, so that it can be undone.
+    /// Saves the previous contents of protected files that a server writes, for undo.
     #[must_use]
     pub fn with_history(self, history: Option<ChangeHistory>) -> Self {
         Self { history, ..self }
     }
 
-    /// Has the relative paths of entries begin in this directory: that of the project that is worked on.
+    /// Resolves relative paths of entries in this directory: that of the project.
     #[must_use]
     pub fn with_directory(self, directory: PathBuf) -> Self {
         Self { directory, ..self }
     }
 
-    /// Names the user's own file of settings in hints.
+    /// Sets the user's settings file, which hints name.
     #[must_use]
     pub fn with_settings_file(self, settings_file: Option<PathBuf>) -> Self {
         Self { settings_file, ..self }
     }
 
-    /// Waits so long for servers.
+    /// Replaces the timeouts.
     #[must_use]
     pub fn with_patience(self, patience: ServerTimeouts) -> Self {
         Self { patience, ..self }

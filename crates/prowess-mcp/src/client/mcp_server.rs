@@ -1,4 +1,4 @@
-//! A server that runs: its tools and skills, and its end.
+//! A running server: its tools and skills, and its end.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering};
 
@@ -18,15 +18,14 @@ use super::{
     tool,
 };
 
-/// A server that runs. Soon after this is dropped nobody of it is alive, and one behind an address has
-/// been told.
+/// A running server. It is stopped soon after this is dropped; a remote session is closed.
 #[derive(Debug)]
 pub struct McpServer {
     pub(super) source: Source,
     pub(super) connection: Connection,
-    /// Its program, if it is one of ours.
+    /// Its process, if it is a local program.
     pub(super) running: Option<RunningProgram>,
-    /// A record of the files that others act on, if the server can write.
+    /// The watch on protected files, if the server can write.
     pub(super) watch: Option<WriteWatch>,
     pub(super) patience: ServerTimeouts,
     pub(super) offer: Mutex<Offer>,
@@ -39,26 +38,26 @@ pub(super) struct Offer {
     left_out: Vec<String>,
 }
 
-/// How many tools of a server are taken.
+/// The maximum number of tools of a server.
 pub(super) const TOOLS: usize = 128;
 
 impl McpServer {
-    /// The name of the server.
+    /// Returns the name of the server.
     pub fn name(&self) -> &str {
         &self.source.server
     }
 
-    /// The skill that brought it; nothing if somebody has set it.
+    /// Returns the skill that brings it; `None` if it is configured.
     pub fn skill(&self) -> Option<&str> {
         self.source.skill.as_deref()
     }
 
-    /// Whether it offers skills. One that a skill brought is not asked for more.
+    /// Whether it offers skills. Those of a server from a skill are ignored.
     pub fn offers_skills(&self) -> bool {
         self.skill().is_none() && self.connection.offers_skills()
     }
 
-    /// The skills that it offers now. Nothing of them is read.
+    /// Lists the skills that it offers, without reading them.
     pub async fn skills(&self) -> Result<RemoteSkills, Box<Outcome>> {
         match self.offers_skills() {
             true => self.source.skills().await,
@@ -66,52 +65,54 @@ impl McpServer {
         }
     }
 
-    /// Whether it has said since it was last asked that its skills are others now.
+    /// Whether it has announced changed skills since they were last listed.
     pub fn has_other_skills(&self) -> bool {
         self.offers_skills() && self.connection.has_other_skills()
     }
 
-    /// A skill by its URI, also one that is not listed.
+    /// Returns a skill by its URI, even if it is not listed.
     pub async fn skill_at(&self, uri: &str) -> Result<RemoteSkill, Box<Outcome>> {
         self.source.skill(uri).await
     }
 
-    /// The `SKILL.md` of a skill, if it is what was listed, down to every field. Nobody is asked.
+    /// Reads the `SKILL.md` of a skill, and verifies that it matches the listed entry in every
+    /// field. Nobody is asked.
     pub async fn document(&self, skill: &RemoteSkill) -> Result<String, Box<Outcome>> {
         self.source.document(skill).await
     }
 
-    /// A file of a skill by its path, if it is what was listed. Nobody is asked.
+    /// Reads a file of a skill by its path, and verifies that it matches the listed entry. Nobody
+    /// is asked.
     pub async fn file(&self, skill: &RemoteSkill, path: &str) -> Result<Vec<u8>, Box<Outcome>> {
         self.source.file(skill, path).await
     }
 
-    /// The tool by which a model takes up these skills, as far as a model may.
+    /// Creates the tool by which a model activates these skills, as far as it may.
     pub fn skill_tool(&self, skills: RemoteSkills) -> Arc<ServerSkills> {
         Arc::new(ServerSkills::new(self.source.clone(), skills))
     }
 
-    /// Its tools.
+    /// Returns its tools.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
         self.offer().tools.clone()
     }
 
-    /// The tools that were left out, with reasons.
+    /// Returns the tools that were left out, with reasons.
     pub fn left_out(&self) -> Vec<String> {
         self.offer().left_out.clone()
     }
 
-    /// Whether it can still be asked.
+    /// Whether it can still be called.
     pub fn is_alive(&self) -> bool {
         !self.running.as_ref().is_some_and(RunningProgram::is_over) && !self.connection.is_closed()
     }
 
-    /// Why it cannot be asked any more.
+    /// Returns the reason why it can no longer be called.
     pub async fn fault(&self) -> Outcome {
         explained(self.name(), self.connection.failure(), self.source.process.as_ref()).await
     }
 
-    /// Asks for its tools again, if it has said that there are others; says whether there are.
+    /// Lists its tools again, if it has announced changes; returns whether there were any.
     pub async fn refresh(&self) -> bool {
         if !self.connection.has_news() {
             return false;
@@ -124,21 +125,22 @@ impl McpServer {
         true
     }
 
-    /// Whether it can write files of its user.
+    /// Whether it can write files of the user.
     pub fn can_write(&self) -> bool {
         self.watch.is_some()
     }
 
-    /// Says which files that others act on have changed where it can write, if one of its tools was called since this was
-    /// asked last. Each change is told once, and logged.
+    /// Reports changed protected files where it can write, if one of its tools was called since the
+    /// last report. Each change is reported once, and logged.
     pub async fn changes(&self) -> Option<String> {
         let Source { server, authorizer, prefix, was_called, .. } = &self.source;
         let watch = self.watch.as_ref().filter(|_| was_called.swap(false, Ordering::Relaxed));
         changes(watch, server, authorizer, prefix).await
     }
 
-    /// Ends it: it is told so, and killed when it does not listen. Says how it ended. Which files that others act on have
-    /// changed is then among the [warnings](prowess_runtime::Authorizer::take_warnings).
+    /// Stops it: asks it to end, kills it if it does not, and returns its outcome. Changed
+    /// protected files are then among the
+    /// [warnings](prowess_runtime::Authorizer::take_warnings).
     pub async fn stop(self) -> Outcome {
         let Self { source, connection, running, watch, patience, .. } = self;
         let closed = timeout(patience.stop, connection.close()).await;
@@ -175,7 +177,7 @@ impl Offer {
     }
 }
 
-/// Which files that others act on have changed where a server can write; that is logged.
+/// Reports changed protected files where a server can write, and logs that.
 pub(super) async fn changes(
     watch: Option<&WriteWatch>,
     server: &str,

@@ -1,16 +1,16 @@
-//! Messages of a server as bytes: what is checked, read or changed before the SDK reads them.
+//! Messages of a server as bytes: checks and changes before the SDK parses them.
 
 use std::borrow::Cow;
 
 use rmcp::model::{Implementation, ProtocolVersion};
 use serde_json::Value;
 
-/// How deep a message may be nested.
+/// The maximum nesting depth of a message.
 pub(super) const DEPTH: usize = 120;
-/// The id of the request that asks for the revision.
+/// The ID of the request that asks for the revision.
 pub(super) const PROBE: &str = "discover";
 
-/// Whether a message is nested deeper than JSON is read.
+/// Whether a message is nested deeper than the JSON parser allows.
 pub(super) fn is_deep(message: &[u8]) -> bool {
     let (mut depth, mut is_text, mut is_escaped) = (0_usize, false, false);
     for byte in message {
@@ -29,9 +29,10 @@ pub(super) fn is_deep(message: &[u8]) -> bool {
     false
 }
 
-/// Whether a message says that a program knows 2026-07-28; nothing where it is no answer to that.
+/// Whether a message says that a program supports 2026-07-28; `None` if it is not an answer to
+/// that.
 pub(super) fn discovered(message: &[u8]) -> Option<bool> {
-    // No other message has this id, and few have the word: only those are worth reading here as well.
+    // No other message has this ID, and few contain the word: only those are parsed here.
     let text = std::str::from_utf8(message).ok().filter(|it| it.contains(PROBE))?;
     let message: Value = serde_json::from_str(text).ok()?;
     if message["id"] != PROBE || !message["method"].is_null() {
@@ -42,10 +43,10 @@ pub(super) fn discovered(message: &[u8]) -> Option<bool> {
     Some(versions.is_some_and(|it| it.iter().any(|it| it == own)))
 }
 
-/// A message without the `_meta` of a result about skills, for which the SDK would take it for the
+/// Removes the `_meta` of a result about skills, because of which the SDK would parse it as the
 /// result of a tool and lose the rest.
 pub(super) fn without_meta(message: &[u8]) -> Cow<'_, [u8]> {
-    // Few messages have both, and only those are worth reading here as well.
+    // Few messages contain both, and only those are parsed here.
     let has_both = |it: &str| it.contains("\"_meta\"") && it.contains("\"skill");
     if !std::str::from_utf8(message).is_ok_and(has_both) {
         return message.into();
@@ -59,7 +60,7 @@ pub(super) fn without_meta(message: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// Names this client to servers.
+/// Returns the name and version of this client, for servers.
 pub(super) fn client_info() -> Implementation {
     Implementation::new("prowess", env!("CARGO_PKG_VERSION"))
 }

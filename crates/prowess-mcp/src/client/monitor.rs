@@ -1,4 +1,4 @@
-//! Watches what a server sends: how much, and what has changed.
+//! Monitors the traffic of a server: its amount, and announced changes.
 
 use std::sync::{
     Mutex, PoisonError,
@@ -12,7 +12,7 @@ use super::failure::{Failure, Trouble};
 /// Events observed on the connection to a server.
 #[derive(Debug)]
 pub(super) struct TrafficMonitor {
-    /// How much it may still say.
+    /// The number of bytes that it may still send.
     room: AtomicU64,
     is_flooded: AtomicBool,
     pub(super) has_news: AtomicBool,
@@ -21,7 +21,7 @@ pub(super) struct TrafficMonitor {
     trouble: Mutex<Option<Trouble>>,
 }
 
-/// How much a server may say between two questions.
+/// The maximum number of bytes that a server may send between two requests.
 const MOST: u64 = 8 * 1024 * 1024;
 
 impl Default for TrafficMonitor {
@@ -37,18 +37,18 @@ impl Default for TrafficMonitor {
 }
 
 impl TrafficMonitor {
-    /// Lets it say so much more than a usual answer has.
+    /// Allows so many more bytes than for a usual answer.
     pub(super) fn allow(&self, more: u64) {
         self.room.store(MOST + more, Ordering::Relaxed);
         self.note(None);
     }
 
-    /// Notes what is in the way to it.
+    /// Records a connection error.
     pub(super) fn note(&self, trouble: Option<Trouble>) {
         *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
     }
 
-    /// Hears so much; says whether that is still wanted.
+    /// Counts incoming bytes; returns whether they are within the limit.
     pub(super) fn count(&self, said: usize) -> bool {
         let (room, said) = (&self.room, said as u64);
         let fits = room.try_update(Ordering::Relaxed, Ordering::Relaxed, |it| it.checked_sub(said));
@@ -62,7 +62,7 @@ impl TrafficMonitor {
         self.is_flooded.load(Ordering::Relaxed)
     }
 
-    /// Why it is not there.
+    /// Returns the reason why it is gone.
     pub(super) fn gone(&self) -> Failure {
         let trouble = self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone();
         trouble.map_or(Failure::Gone, Failure::Trouble)

@@ -30,14 +30,14 @@ use super::{
 pub(super) struct Pipe<R, W> {
     pub(super) read: R,
     pub(super) write: W,
-    /// The beginning of a line that has not ended yet.
+    /// The beginning of an incomplete line.
     pub(super) line: Vec<u8>,
-    /// Whether it knows 2026-07-28, as it said when it was taken for an older one already.
+    /// Whether it supports 2026-07-28, if it answered that after the timeout.
     pub(super) late: Option<bool>,
     pub(super) monitor: Arc<TrafficMonitor>,
 }
 
-/// How many bytes of it wait to be read.
+/// The buffer size of a pipe in bytes.
 const PIPE: usize = 64 * 1024;
 
 impl<R, W> Pipe<R, W>
@@ -45,9 +45,9 @@ where
     R: AsyncBufRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
-    /// Asks whether the program knows 2026-07-28, before anything else is said: its first request
-    /// decides by which revision it answers all others. One that says nothing in time is taken for an
-    /// older one.
+    /// Asks whether the program supports 2026-07-28, before anything else: its first request
+    /// determines the revision of all answers. One that does not answer in time is assumed to be
+    /// older.
     pub(super) async fn knows_discovery(&mut self, patience: Duration) -> bool {
         let meta = json!({
             "io.modelcontextprotocol/protocolVersion": ProtocolVersion::V_2026_07_28.as_str(),
@@ -57,7 +57,7 @@ where
         let request = json!({
             "jsonrpc": "2.0", "id": PROBE, "method": "server/discover", "params": { "_meta": meta },
         });
-        // It is written whole, or the next request would stand in the middle of it.
+        // It must be written completely, or the next request would be corrupted.
         if self.write.write_all(format!("{request}\n").as_bytes()).await.is_err() {
             return false;
         }
@@ -74,8 +74,8 @@ where
         matches!(timeout(patience, answered).await, Ok(Ok(true)))
     }
 
-    /// A transport for the SDK, with messages as it can read them. The pipe is given back once that
-    /// transport is closed.
+    /// Creates a transport for the SDK, with messages that it can parse. The pipe is returned once
+    /// that transport is closed.
     pub(super) fn transport(
         mut self,
     ) -> (impl rmcp::transport::Transport<RoleClient> + 'static, JoinHandle<Self>) {
@@ -88,16 +88,17 @@ where
         (AsyncRwTransport::new_client(read, write), carried)
     }
 
-    /// Carries messages in both directions, line by line towards us, until one side is closed.
+    /// Passes messages in both directions, incoming ones line by line, until one side is closed.
     async fn carry(&mut self, mut requests: DuplexStream, mut answers: DuplexStream) {
         let Self { read, write, line, late, monitor } = self;
         let inwards = async {
             while read.read_until(b'\n', line).await.is_ok_and(|it| it > 0) {
-                // Whoever asked has given up waiting for it: the SDK does not know that request.
+                // The request has timed out: the SDK does not know it.
                 if let Some(knows) = discovered(line) {
                     *late = Some(knows);
                 } else if is_deep(line) {
-                    // The SDK drops what it cannot read, and whoever has asked would wait.
+                    // The SDK drops messages that it cannot parse, and the caller would wait for
+                    // ever.
                     let message = format!("its answer is nested more than {DEPTH} levels deep");
                     let status = OutcomeStatus::Failed;
                     monitor.note(Some(Trouble { status, message, hint: None }));
@@ -110,7 +111,7 @@ where
         };
         let outwards = async {
             if tokio::io::copy(&mut requests, write).await.is_err() {
-                // It does not listen any more, but may have said something before.
+                // It has closed its input, but may have sent something before.
                 std::future::pending::<()>().await;
             }
         };

@@ -1,10 +1,10 @@
-//! Why a server is not started, and what to do about it.
+//! Refusals to start a server, with hints.
 
 use prowess_runtime::{Outcome, OutcomeStatus};
 
 use crate::config::McpServerConfig;
 
-/// Refuses something, with what to do about it.
+/// Creates a refusal with a hint.
 pub(super) fn refusal(message: impl Into<String>, hint: impl Into<String>) -> Box<Outcome> {
     Box::new(Outcome::bad(OutcomeStatus::Refused, message).hint(hint))
 }

@@ -63,7 +63,7 @@ struct RemoteRequest {
     is_known: Arc<AtomicBool>,
 }
 
-/// The failure of a request. The caller gets it from the [`Ear`].
+/// The failure of a request. The caller gets it from the [`TrafficMonitor`].
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct RequestFailure(String);

@@ -14,24 +14,24 @@ use super::{
     failure::Failure,
 };
 
-/// Where tools come from.
+/// The server of tools and skills.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
     /// The name of the server.
     pub(super) server: String,
     /// The name that prefixes its tools.
     pub(super) prefix: String,
-    /// The skill that brought it; nothing if somebody has set it.
+    /// The skill that brings it; `None` if it is configured.
     pub(super) skill: Option<String>,
-    /// The file of a project that sets it, if one does.
+    /// The project file that configures it, if any.
     pub(super) set_by: Option<String>,
     pub(super) caller: Caller,
     pub(super) authorizer: Arc<Authorizer>,
     /// The process, if the server is a local program.
     pub(super) process: Option<Process>,
-    /// How long a call may take.
+    /// The timeout of a call.
     pub(super) patience: Duration,
-    /// Whether a tool was called since it was last looked at what the server wrote.
+    /// Whether a tool was called since the last check of written files.
     pub(super) was_called: Arc<AtomicBool>,
 }
 
@@ -43,7 +43,7 @@ const LISTING: Duration = Duration::from_secs(20);
 const MESSAGE: usize = 500;
 
 impl Source {
-    /// The name of the tool that activates its skills.
+    /// Returns the name of the tool that activates its skills.
     pub(super) fn skill_tool(&self) -> String {
         format!("{}__skill", self.prefix)
     }
@@ -129,7 +129,7 @@ impl Source {
     }
 }
 
-/// A text of at most so many characters.
+/// Shortens a text to at most so many characters.
 pub(super) fn shortened(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((at, _)) => format!("{}…", &text[..at]),

@@ -29,28 +29,28 @@ use super::{
 use super::{expand::PlaceholderValues, refusal::unknown, remote::Remote};
 use crate::config::{McpServerConfig, ServerAddress, ServerSetting, SkillServers, Transport};
 
-/// A program that was started for a server.
+/// A process that was started for a server.
 struct ServerProcess {
     running: RunningProgram,
     process: Process,
     watch: Option<WriteWatch>,
 }
 
-/// Who wants a server: a skill, or a file of a project; else a person.
+/// The origin of a server: a skill, or a project file; else a person.
 struct By {
     skill: Option<String>,
     file: Option<PathBuf>,
 }
 
 impl McpLauncher {
-    /// The servers that a skill describes.
+    /// Reads the servers that a skill configures.
     pub async fn described(&self, skill: &Skill) -> SkillServers {
         let skill = skill.clone();
         spawn_blocking(move || SkillServers::by(&skill)).await.unwrap_or_default()
     }
 
-    /// Starts a server of a skill, once the gate lets it pass. Among the tools it goes by `name`, so that
-    /// servers of two skills can be told from each other.
+    /// Starts a server of a skill, once it is authorized. Its tools use `name`, so that servers of
+    /// two skills can be distinguished.
     pub async fn start(
         &self,
         skill: &Skill,
@@ -60,9 +60,9 @@ impl McpLauncher {
     ) -> Result<McpServer, Box<Outcome>> {
         let prefix = name::server(name);
         let server = &description.name;
-        // What is read now is what runs, whatever lies there by then.
+        // The files that are read now are those that run, even if they change.
         let files = files(skill).await?;
-        // Nobody is asked about what cannot be.
+        // An invalid server is not asked about.
         let url = match &description.transport {
             Transport::Program(program) => {
                 let (own, description) = (self.clone(), description.clone());
@@ -98,7 +98,7 @@ impl McpLauncher {
         self.begin(description, prefix, by, started, line).await
     }
 
-    /// Asks the gate about a server that a file of a project sets, and gives that file.
+    /// Authorizes a server that a project file configures, and returns that file.
     pub(super) async fn authorize(
         &self,
         set: &ServerSetting,
@@ -106,7 +106,7 @@ impl McpLauncher {
         let ServerSetting { description, .. } = set;
         let prefix = name::server(&description.name);
         let file = (!set.is_trusted).then(|| set.file()).flatten();
-        // Nobody is asked about what cannot be.
+        // An invalid server is not asked about.
         let url = match &description.transport {
             Transport::Program(program) if file.is_some() => {
                 let (own, set, program) = (self.clone(), set.clone(), program.clone());
@@ -134,8 +134,8 @@ impl McpLauncher {
         Ok(file)
     }
 
-    /// Starts a server that somebody has set, or connects to it. The gate is asked about one that a
-    /// file of a project sets.
+    /// Starts a configured server, or connects to it. One that a project file configures is
+    /// authorized first.
     pub async fn connect(&self, set: &ServerSetting) -> Result<McpServer, Box<Outcome>> {
         let ServerSetting { description, .. } = set;
         let prefix = name::server(&description.name);
@@ -156,14 +156,14 @@ impl McpLauncher {
         self.begin(description, prefix, By { skill: None, file }, started, line).await
     }
 
-    /// A job with what tells of the files that others act on, as they are before it starts.
+    /// Returns a job with a watch on protected files, in their state before it starts.
     fn watched(&self, job: Job) -> Result<(Job, Option<WriteWatch>), Box<Outcome>> {
         let watch = WriteWatch::new(&job.writes, self.history.clone());
         Ok((job, watch))
     }
 
-    /// Starts the program of a server; `entry` says in words where the keys are that give it more, and
-    /// `project` which directory they cannot lead out of, with what to do instead.
+    /// Starts the program of a server; `entry` describes where its entry is, and `project` the
+    /// directory that it cannot access paths outside of, with an alternative.
     fn launch(
         &self,
         (job, watch): (Job, Option<WriteWatch>),
@@ -181,7 +181,7 @@ impl McpLauncher {
         Ok((Some(ServerProcess { running, process, watch }), Line::Stream(stream)))
     }
 
-    /// Speaks with a server for the first time.
+    /// Connects to a server.
     async fn begin(
         &self,
         description: &McpServerConfig,
@@ -210,7 +210,7 @@ impl McpLauncher {
                         Outcome::bad(OutcomeStatus::TimedOut, message)
                     }
                 };
-                // What it has printed is known once it has ended.
+                // Its output is complete once it has ended.
                 let outcome = match (running, process, &outcome.stderr) {
                     (Some(running), Some(process), None) => {
                         let ended = running.stop(self.patience.stop).await;
@@ -241,7 +241,7 @@ impl McpLauncher {
         Ok(McpServer { source, connection, running, watch, patience: self.patience, offer })
     }
 
-    /// The way to a server behind an address, as far as it may be gone.
+    /// Returns the connection to a remote server, if it is allowed.
     #[cfg(feature = "http")]
     fn line(
         &self,
@@ -251,7 +251,7 @@ impl McpLauncher {
     ) -> Result<Line, Box<Outcome>> {
         let mut remote = self.remote(description, address)?;
         if is_set {
-            // Whoever set it may have logged in. Where no token may be sent, none is.
+            // The user may have logged in. If no token may be sent, none is.
             remote.bearer = self.bearer(description, address, &remote).ok().map(Arc::new);
         }
         Ok(Line::Remote(Box::new(remote)))
@@ -287,7 +287,7 @@ impl McpLauncher {
     }
 }
 
-/// The content to approve: the command line, and every file of the skill as it was read.
+/// Returns the content to approve: the command line, and every file of the skill as it was read.
 fn entry(skill: &Skill, description: &McpServerConfig, files: Vec<SkillFile>) -> SkillRecord {
     SkillRecord {
         manifest: Manifest { kind: Type::Script, ..skill.manifest.clone() },
@@ -297,7 +297,7 @@ fn entry(skill: &Skill, description: &McpServerConfig, files: Vec<SkillFile>) ->
     }
 }
 
-/// Does what looks at many files.
+/// Runs work that reads many files on another thread.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Box<Outcome>> + Send + 'static,
 ) -> Result<T, Box<Outcome>> {

@@ -399,7 +399,7 @@ fn read(root: &Root, path: &str) -> Option<Result<Vec<u8>, String>> {
     }
 }
 
-/// A name of letters, digits, `_` and `-`; empty if there is none in it.
+/// Replaces all characters but letters, digits, `_` and `-`; may return an empty name.
 pub(crate) fn plain(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let words = text.split(|c| !is_plain(c)).filter(|it| !it.is_empty());

@@ -24,7 +24,7 @@ impl ServerSetting {
         }
     }
 
-    /// The file where it is set.
+    /// Returns the file that configures it.
     pub fn file(&self) -> Option<PathBuf> {
         self.place.as_ref().map(|it| it.0.clone())
     }

@@ -2,12 +2,12 @@
 
 use self::{GitEffect::*, NamesOnly::*};
 
-/// A subcommand of git that looks, or changes the repository and nothing else.
+/// A subcommand of git that only reads, or changes only the repository.
 #[derive(Debug)]
 pub(super) struct GitCommand {
     pub(super) name: &'static str,
     pub(super) effect: GitEffect,
-    /// When it shows names, times and messages alone, and nothing that files say.
+    /// The options with which it shows only names, times and messages, and no content of files.
     pub(super) names_only: NamesOnly,
 }
 
@@ -18,11 +18,11 @@ pub(super) enum GitEffect {
     Changes,
     /// Only reads it.
     Reads,
-    /// Only reads it, and repositories inside it as well, unless it is given an option against that.
+    /// Only reads it and its submodules, unless an option excludes those.
     ReadsSubmodules,
 }
 
-/// The options with which a subcommand shows nothing that files say.
+/// The options with which a subcommand shows no content of files.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum NamesOnly {
     /// None.
@@ -35,11 +35,11 @@ pub(super) enum NamesOnly {
     Without(&'static [&'static str]),
 }
 
-/// Options that show changes to whoever is to choose among them.
+/// Options that show changes for an interactive choice.
 const ASKING: &[&str] =
     &["-p", "--patch", "-i", "--interactive", "-v", "--verbose", "--show-current-patch"];
 
-/// Options of `git log` that show nothing that files say.
+/// Options of `git log` that show no content of files.
 const LOG: &[&str] = &[
     "--",
     "--abbrev",
@@ -135,7 +135,7 @@ const COMMANDS: &[GitCommand] = &[
     GitCommand { name: "whatchanged", effect: ReadsSubmodules, names_only: Never },
 ];
 
-/// The subcommand of a name.
+/// Returns the subcommand of a name.
 pub(super) fn git_command(name: &str) -> Option<&'static GitCommand> {
     COMMANDS.iter().find(|it| it.name == name)
 }

@@ -2,10 +2,10 @@
 
 use std::{collections::VecDeque, path::PathBuf};
 
-/// How many directories are looked into, where nothing else is said.
+/// The default maximum number of directories of a walk.
 pub(super) const DIRECTORIES: usize = 50_000;
 
-/// A walk through directories and what is below them, the nearest first.
+/// A breadth-first walk through directories.
 #[derive(Debug)]
 pub(super) struct DirectoryWalk {
     open: VecDeque<PathBuf>,
@@ -13,23 +13,23 @@ pub(super) struct DirectoryWalk {
 }
 
 impl DirectoryWalk {
-    /// Starts in these directories, for so many in all.
+    /// Creates a walk from these directories, through at most `most` directories.
     pub(super) fn new(roots: impl IntoIterator<Item = PathBuf>, most: usize) -> Self {
         Self { open: roots.into_iter().collect(), left: most }
     }
 
-    /// The next directory to look into; none after the last, or after as many as are allowed.
+    /// Returns the next directory; `None` after the last one, or after the maximum number.
     pub(super) fn next_directory(&mut self) -> Option<PathBuf> {
         self.left = self.left.checked_sub(1)?;
         self.open.pop_front()
     }
 
-    /// Adds a directory that was found on the way.
+    /// Adds a directory that was found during the walk.
     pub(super) fn enter(&mut self, directory: PathBuf) {
         self.open.push_back(directory);
     }
 
-    /// The first directory that was not looked into.
+    /// Returns the first directory that was not visited.
     pub(super) fn unseen(self) -> Option<PathBuf> {
         self.open.into_iter().next()
     }

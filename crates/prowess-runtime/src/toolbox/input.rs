@@ -10,8 +10,8 @@ use crate::{
     tool_parameters::{tool_parameters, unknown_parameters},
 };
 
-/// An input by the names that the tool uses, if it is what its schema asks for. All that is wrong is
-/// told at once.
+/// Checks an input against the schema of a tool, and resolves aliases. All errors are reported at
+/// once.
 pub(super) fn checked(tool: &dyn Tool, input: Value) -> Result<Value, Box<Outcome>> {
     let invalid = |message: String| Box::new(Outcome::bad(OutcomeStatus::Invalid, message));
     let root = tool.input_schema();
@@ -27,7 +27,8 @@ pub(super) fn checked(tool: &dyn Tool, input: Value) -> Result<Value, Box<Outcom
         return Ok(input);
     }
     let mut all: Vec<String> = mismatches.iter().map(ToString::to_string).collect();
-    // A schema may allow what it does not list; where something else is wrong, that is what was mistyped.
+    // A schema may allow unlisted names; if something else is wrong, such a name is probably
+    // misspelled.
     let unknown = unknown_parameters(&root, &input);
     let is_told = |name: &str| mismatches.iter().any(|it| it.parameter == name);
     let untold = unknown.iter().filter(|it| !is_told(it)).take(MAX_NAMED);
@@ -39,10 +40,10 @@ pub(super) fn checked(tool: &dyn Tool, input: Value) -> Result<Value, Box<Outcom
     })
 }
 
-/// How many parameters are named in one sentence.
+/// The maximum number of parameters in one sentence.
 const MAX_NAMED: usize = 12;
 
-/// The parameters that a tool takes, in a sentence, and the one that an unknown name may stand for.
+/// Returns a sentence with the parameters of a tool, and the one that an unknown name may mean.
 pub fn takes_parameters(tool: &str, schema: &Value, unknown: &[&str]) -> Option<String> {
     let parameters = tool_parameters(schema);
     if parameters.is_empty() {
@@ -59,7 +60,7 @@ pub fn takes_parameters(tool: &str, schema: &Value, unknown: &[&str]) -> Option<
     Some(format!("{near}`{tool}` takes {}", named.join(", ")))
 }
 
-/// Takes aliases for what they stand for, and a null for nothing where the schema knows no null.
+/// Resolves aliases, and removes a null that the schema does not allow.
 fn named(tool: &dyn Tool, root: &Value, input: Map<String, Value>) -> Map<String, Value> {
     let mut named = Map::new();
     for (name, value) in input {

@@ -31,7 +31,7 @@ pub struct IntentOutcome {
 }
 
 impl Intent {
-    /// A request without parameters, and a minimum confidence of 0.7.
+    /// Creates a request without parameters, and with a minimum confidence of 0.7.
     pub fn new(request: impl Into<String>) -> Self {
         Self { request: request.into(), min_confidence: 0.7, parameters: Map::new() }
     }

@@ -41,24 +41,25 @@ impl CallableSkills {
         Self { provider, executor, known: Mutex::default() }
     }
 
-    /// The selector of the skill that the name of a tool stands for, by the rules of [`Library::for_tool`].
+    /// Returns the selector of the skill that the name of a tool refers to, by the rules of
+    /// [`Library::for_tool`].
     pub(super) fn selector(&self, tool: &str) -> Option<String> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&self.provider.library(), tool)
     }
 
-    /// The call of the skill that the name of a tool stands for, with every argument.
+    /// Returns the call of the skill that the name of a tool refers to, with every argument.
     pub(super) fn call(&self, tool: &str, arguments: &Value) -> Option<SkillCall> {
         Some(SkillCall { skill: self.selector(tool)?, parameters: parameters(arguments) })
     }
 
-    /// The skill that fits a request best, and its confidence.
+    /// Returns the skill that matches a request best, and its confidence.
     pub(super) async fn best(&self, request: &str) -> Option<(String, f64)> {
         let (library, request) = (self.provider.library(), request.to_owned());
         blocking(move || best(&library, &request)).await.ok().flatten()
     }
 
-    /// Reads a skill and makes a tool of it.
+    /// Reads a skill, and creates its tool.
     pub(super) async fn tool(&self, selector: &str) -> Result<Arc<dyn Tool>, Box<Outcome>> {
         let (library, selector) = (self.provider.library(), selector.to_owned());
         let record = blocking(move || {
@@ -74,7 +75,7 @@ impl CallableSkills {
         Ok(Arc::new(SkillTool::new(name, record, self.executor.clone())))
     }
 
-    /// The names of all skills that a model may call.
+    /// Returns the names of all skills that a model may call.
     pub(super) fn names(&self) -> Vec<String> {
         let library = self.provider.library();
         let skills = library.skills().filter(|it| it.manifest.is_for_models());
@@ -82,8 +83,8 @@ impl CallableSkills {
     }
 }
 
-/// The skills that the names of tools stand for, in one library. A name that stands for nothing is
-/// looked up again each time.
+/// The skills that names of tools refer to, in one library. A name without a skill is looked up
+/// again each time.
 #[derive(Debug, Default)]
 struct KnownTools {
     library: Weak<Library>,
@@ -118,8 +119,8 @@ fn best(library: &Library, request: &str) -> Option<(String, f64)> {
     found.first().map(|it| (library.address(it.skill), it.confidence))
 }
 
-/// The parameters in the arguments of a call. None is lost: a value that is not an object becomes
-/// the parameter `input`.
+/// Returns the parameters in the arguments of a call. None is lost: a value that is not an object
+/// becomes the parameter `input`.
 fn parameters(arguments: &Value) -> Map<String, Value> {
     match arguments {
         Value::Object(arguments) => arguments.clone(),

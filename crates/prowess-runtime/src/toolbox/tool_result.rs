@@ -10,7 +10,7 @@ use crate::outcome::{Outcome, OutcomeStatus};
 pub struct ToolResult {
     /// Whether the call failed.
     pub is_error: bool,
-    /// The plan, output or standard output of a call that succeeded, the whole outcome of one that failed.
+    /// The plan, output or standard output of a successful call; the whole outcome of a failed one.
     pub content: Value,
 }
 

@@ -179,7 +179,7 @@ impl ExecuteCommand {
         CommandPreview { plan, reach, is_sandboxed: self.sandbox.confines(), is_agreed: false }
     }
 
-    /// The roots of the policy that exist, without links.
+    /// Returns the existing roots of the policy, with links resolved.
     fn roots(&self) -> Vec<PathBuf> {
         self.policy.roots.iter().filter_map(|it| fs::canonicalize(it).ok()).collect()
     }
@@ -209,7 +209,7 @@ impl ExecuteCommand {
         vec![directory, level, files]
     }
 
-    /// Refuses a command that somebody would have to be asked about.
+    /// Refuses a command that requires approval.
     fn unasked(&self, action: Action) -> Result<CommandPreview, Box<Outcome>> {
         let preview = planned(action)?;
         let plan = preview.plan.clone()?;
@@ -301,7 +301,7 @@ impl ExecuteCommand {
         Ok(PreparedCommand { job, checks: AfterRun { unseen, hidden, guard } })
     }
 
-    /// The files that no command may change, wherever they are.
+    /// Returns the files that no command may change, wherever they are.
     fn protected(&self, roots: &[PathBuf], withheld: Vec<PathBuf>) -> Vec<PathBuf> {
         let protected = self.policy.protected.iter().map(|it| ResolvedPath::of(it));
         let mut named: Vec<PathBuf> =
@@ -343,12 +343,12 @@ impl AfterRun {
     }
 }
 
-/// Says where a search of the roots ended early.
+/// Describes where a search of the roots ended early.
 fn unseen(what: &str, place: &Path) -> String {
     format!("{what} was not looked for in `{}` and what comes after it", place.display())
 }
 
-/// The planned command of an action.
+/// Returns the planned command of an action.
 fn planned(action: Action) -> Result<CommandPreview, Box<Outcome>> {
     match action {
         Action::Command { preview: Some(preview), .. } => Ok(preview),

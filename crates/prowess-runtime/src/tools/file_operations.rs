@@ -125,7 +125,7 @@ impl Tool for FileOperations {
         })
     }
 
-    /// A file is only written if it has the content that it had when the write was authorized.
+    /// Performs an action. Writes a file only if it still has the content of the authorization.
     fn perform<'a>(&'a self, action: Action, given: Value) -> ToolFuture<'a> {
         let (roots, history) = (self.roots.clone(), self.history.clone());
         let (before, passed) = match action {

@@ -1,4 +1,4 @@
-//! The facts about a client: where it looks, and how it treats each symptom.
+//! The facts about a client: the directories that it reads, and its treatment of each symptom.
 
 use super::{citation::Citation, mcp::McpSettings, symptom::Symptom, verdict::Verdict};
 

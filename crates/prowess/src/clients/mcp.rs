@@ -40,7 +40,7 @@ pub enum SettingsFormat {
 pub enum ServerShape {
     /// `command` and `args`.
     Plain,
-    /// The same, with `"type": "stdio"`.
+    /// `command` and `args`, with `"type": "stdio"`.
     Typed,
     /// The same, with `"type": "local"` and the list of the enabled tools: all of them.
     Tools,

@@ -37,7 +37,7 @@ pub struct Embedder {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EmbedderError {
-    /// It could not be read.
+    /// Reading failed.
     #[error("the vectors cannot be read")]
     Read(#[from] io::Error),
     /// A line is not a word with as many numbers as the lines before.

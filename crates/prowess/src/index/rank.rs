@@ -206,7 +206,7 @@ fn look(
     ]
 }
 
-/// How much of a request is found in name, description and tags, by the weights of words there.
+/// The weights of the words of a request that are found in name, description and tags.
 #[derive(Default)]
 struct DescriptionWeights {
     /// The total weight of the words.

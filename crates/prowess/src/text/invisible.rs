@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// Removes invisible characters from an untrusted text. Line ends become `
-/// `, and tabs are kept; so are the characters of an emoji, a flag or a script.
+/// Removes invisible characters from an untrusted text. Line ends become `\n`,
+/// and tabs are kept; so are the characters of an emoji, a flag or a script.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if is_plain(text) && !text.contains('\r') {
         return Cow::Borrowed(text);
