@@ -13,7 +13,13 @@ use prowess_runtime::{Outcome, OutcomeStatus};
 use serde_json::{Value as Json, json};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::{approver::is_noted, markdown::MarkdownStream, pending, printer::Printer, safe};
+use crate::{
+    approver::is_noted,
+    markdown::MarkdownStream,
+    pending,
+    printer::{Printer, clock},
+    safe,
+};
 
 /// The way events are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -502,14 +508,6 @@ impl Speech {
     fn end(&mut self) -> bool {
         self.has_return = false;
         !std::mem::replace(&mut self.is_at_start, true)
-    }
-}
-
-/// The seconds that work has taken, to follow its description; nothing within the first one.
-pub(crate) fn clock(elapsed: Duration) -> String {
-    match elapsed.as_secs() {
-        0 => String::new(),
-        seconds => format!(", {seconds} s"),
     }
 }
 

@@ -5,12 +5,14 @@
 
 mod layout;
 mod page;
+#[cfg(feature = "agent")]
 mod stream;
 mod styled;
 mod table;
 
 use unicode_width::UnicodeWidthStr as _;
 
+#[cfg(feature = "agent")]
 pub(crate) use self::stream::MarkdownStream;
 use self::{layout::block_starts, page::Page};
 

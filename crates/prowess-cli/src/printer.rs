@@ -30,10 +30,12 @@ use serde::Serialize;
 use serde_json::json;
 use terminal_size::terminal_size_of;
 
+#[cfg(feature = "agent")]
+use crate::markdown::MarkdownStream;
 use crate::{
     arguments::Global,
     context,
-    markdown::{self, MarkdownStream, wrapped},
+    markdown::{self, wrapped},
     safe, snippet, suggest,
 };
 
@@ -68,8 +70,10 @@ pub(crate) struct Printer {
     /// Whether a progress line has to be erased.
     is_progress_shown: bool,
     /// Whether lines of stdout can be replaced.
+    #[cfg(feature = "agent")]
     redraws: bool,
     /// The rows at the end of stdout that will be replaced.
+    #[cfg(feature = "agent")]
     draft_rows: usize,
     /// The width of the terminal; `None` if the output is not one, and then nothing is cut.
     pub(crate) width: Option<usize>,
@@ -106,7 +110,9 @@ impl Printer {
             err_is_terminal,
             shows_progress: err_is_terminal && takes_back && !global.quiet && !global.json,
             is_progress_shown: false,
+            #[cfg(feature = "agent")]
             redraws: is_terminal && takes_back,
+            #[cfg(feature = "agent")]
             draft_rows: 0,
             width,
             height: height.filter(|_| is_terminal),
@@ -173,45 +179,8 @@ impl Printer {
         self.line(text.trim_end())
     }
 
-    /// Markdown that comes in pieces, to be rendered for this terminal.
-    pub(crate) fn markdown_stream(&self) -> MarkdownStream {
-        MarkdownStream::new(self.prose_width(), self.colored)
-    }
-
     fn prose_width(&self) -> usize {
         self.width.unwrap_or(80).min(markdown::WIDEST)
-    }
-
-    /// Prints lines in place of the ones that were drafts, and as many drafts below them as there is room for.
-    pub(crate) fn redraw(&mut self, lines: &str, drafts: &str) -> Result<()> {
-        let mut out = String::new();
-        if self.draft_rows > 0 {
-            out.push_str(&format!("\x1b[{}A\r\x1b[J", self.draft_rows));
-        }
-        out.push_str(lines);
-        let (drafts, rows) = if self.redraws { self.last_rows(drafts) } else { ("", 0) };
-        out.push_str(drafts);
-        self.draft_rows = rows;
-        self.raw(out.as_bytes())?;
-        self.flush()
-    }
-
-    /// The last lines of a text that a terminal can show below its first row, and the rows that they take. A terminal
-    /// that is cleared from its first row on may save what it has shown.
-    fn last_rows<'t>(&self, text: &'t str) -> (&'t str, usize) {
-        let (columns, most) = match terminal_size_of(self.out.get_ref()) {
-            Some((columns, rows)) if columns.0 > 0 && rows.0 > 2 => (columns.0, rows.0 - 2),
-            _ => (80, 22),
-        };
-        let (mut start, mut used) = (text.len(), 0);
-        for line in text.split_inclusive('\n').rev() {
-            let rows = safe::columns(line).div_ceil(columns.into()).max(1);
-            if used + rows > most.into() {
-                break;
-            }
-            (start, used) = (start - line.len(), used + rows);
-        }
-        (&text[start..], used)
     }
 
     /// Prints the errors as the document of `--json`, unless another was printed.
@@ -604,4 +573,52 @@ pub(crate) fn tell(text: &str) {
 /// Styles a text, if colours are enabled.
 pub(crate) fn painted(text: &str, style: Style, colored: bool) -> String {
     if colored && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.to_owned() }
+}
+
+#[cfg(feature = "agent")]
+impl Printer {
+    /// Markdown that comes in pieces, to be rendered for this terminal.
+    pub(crate) fn markdown_stream(&self) -> MarkdownStream {
+        MarkdownStream::new(self.prose_width(), self.colored)
+    }
+
+    /// Prints lines in place of the ones that were drafts, and as many drafts below them as there is room for.
+    pub(crate) fn redraw(&mut self, lines: &str, drafts: &str) -> Result<()> {
+        let mut out = String::new();
+        if self.draft_rows > 0 {
+            out.push_str(&format!("\x1b[{}A\r\x1b[J", self.draft_rows));
+        }
+        out.push_str(lines);
+        let (drafts, rows) = if self.redraws { self.last_rows(drafts) } else { ("", 0) };
+        out.push_str(drafts);
+        self.draft_rows = rows;
+        self.raw(out.as_bytes())?;
+        self.flush()
+    }
+
+    /// The last lines of a text that a terminal can show below its first row, and the rows that they take. A terminal
+    /// that is cleared from its first row on may save what it has shown.
+    fn last_rows<'t>(&self, text: &'t str) -> (&'t str, usize) {
+        let (columns, most) = match terminal_size_of(self.out.get_ref()) {
+            Some((columns, rows)) if columns.0 > 0 && rows.0 > 2 => (columns.0, rows.0 - 2),
+            _ => (80, 22),
+        };
+        let (mut start, mut used) = (text.len(), 0);
+        for line in text.split_inclusive('\n').rev() {
+            let rows = safe::columns(line).div_ceil(columns.into()).max(1);
+            if used + rows > most.into() {
+                break;
+            }
+            (start, used) = (start - line.len(), used + rows);
+        }
+        (&text[start..], used)
+    }
+}
+
+/// The seconds that work has taken, to follow its description; nothing within the first one.
+pub(crate) fn clock(elapsed: Duration) -> String {
+    match elapsed.as_secs() {
+        0 => String::new(),
+        seconds => format!(", {seconds} s"),
+    }
 }

@@ -93,6 +93,7 @@ pub(crate) fn json(text: &str) -> Cow<'_, str> {
 }
 
 /// The columns that a line takes at a terminal, without what only changes its style.
+#[cfg(feature = "agent")]
 pub(crate) fn columns(line: &str) -> usize {
     let mut is_style = false;
     let mut columns = 0;

@@ -28,6 +28,7 @@ mod job;
 #[cfg(feature = "http")]
 mod logging_in;
 mod mcp_server;
+mod named_files;
 mod start;
 
 #[cfg(feature = "http")]

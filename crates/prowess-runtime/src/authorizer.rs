@@ -2,6 +2,7 @@
 
 use std::{
     cell::OnceCell,
+    iter,
     path::{Path, PathBuf},
     slice,
     sync::Arc,
@@ -535,7 +536,12 @@ fn telling(skill: &Skill) -> Action {
 fn subject(requested: &ActionRequest<'_>, plan: Option<&Plan>) -> Result<Subject, Refusal> {
     match requested.action {
         Action::TakeUp(skill) => return Ok(Subject::offered(skill)),
-        Action::Connect { line, .. } => return Ok(Subject::of_words([line.as_bytes()])),
+        Action::Connect { line, files, .. } => {
+            let files = files.iter().flat_map(|(path, digest)| {
+                [path.as_os_str().as_encoded_bytes(), digest.as_bytes()]
+            });
+            return Ok(Subject::of_words(iter::once(line.as_bytes()).chain(files)));
+        }
         _ => {}
     }
     match (requested.action.entry(), plan) {

@@ -110,7 +110,8 @@ pub use crate::{
     policy::{AllowedToolsMode, Approvals, Decision, Policy, PolicyRule, UnlistedCommands},
     preparation::{
         EnvironmentError, EnvironmentRecord, EnvironmentStore, LockedPackage, PackageManager,
-        PreparedEnvironment, Recipe, RecipeError, Registries, ScriptEnvironments, SkillRecipes,
+        PrepareLimits, PreparedEnvironment, Recipe, RecipeError, Registries, ScriptEnvironments,
+        SkillRecipes,
     },
     program_files::{Author, FileRules, ProgramFiles},
     protected::is_protected,
@@ -148,7 +149,7 @@ pub use crate::{
 };
 #[cfg(feature = "http")]
 pub use crate::{
-    preparation::{PrepareError, PrepareLimits, PrepareOptions, Preparer},
+    preparation::{PrepareError, PrepareOptions, Preparer},
     proxy::{HostRemedy, Proxy, ProxyLimits},
     tools::HttpRequest,
 };

@@ -7,6 +7,7 @@
     expect(dead_code, reason = "nothing is installed without a network")
 )]
 
+mod limits;
 mod recipe;
 mod registries;
 mod store;
@@ -15,9 +16,10 @@ mod installer;
 mod build;
 
 #[cfg(feature = "http")]
-pub use self::build::{PrepareError, PrepareLimits, PrepareOptions, Preparer};
+pub use self::build::{PrepareError, PrepareOptions, Preparer};
 pub use self::{
     installer::PackageManager,
+    limits::PrepareLimits,
     recipe::{Recipe, RecipeError},
     registries::Registries,
     store::{

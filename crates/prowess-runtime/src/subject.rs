@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use self::difference::{difference, listed};
 pub(crate) use self::difference::{file_difference, shortened};
 use crate::{
-    digest::{self, hex},
+    digest::hex,
     entry::SkillRecord,
     remote_skill::{RemoteFile, RemoteSkill},
     skill_folder::{FileKind, FolderError, SkillFile},
@@ -91,7 +91,7 @@ impl Subject {
     /// Creates the subject of a text, which is saved.
     #[cfg(feature = "http")]
     pub(crate) fn of_text(path: &str, text: &str) -> Self {
-        let digest = digest::digest(text);
+        let digest = crate::digest::digest(text);
         let (mode, size) = (String::new(), text.len() as u64);
         let part = FileDigest { digest: digest.clone(), mode, size, text: Some(text.to_owned()) };
         Self { digest, files: BTreeMap::from([(path.to_owned(), part)]), ..Self::default() }

@@ -152,6 +152,8 @@ pub enum Action {
         file: PathBuf,
         /// Its URL as written, if it is not a program.
         url: Option<String>,
+        /// The files of the project that the command line names, with their digests.
+        files: Vec<(PathBuf, String)>,
     },
     /// Discloses the instructions of a remote skill.
     TakeUp(Box<RemoteSkill>),

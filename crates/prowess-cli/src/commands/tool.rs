@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
+use prowess::{Library, Skill};
 #[cfg(feature = "mcp")]
-use prowess::nearest;
-use prowess::{Library, Skill, did_you_mean};
+use prowess::{did_you_mean, nearest};
 #[cfg(feature = "mcp")]
 use prowess_cli::settings::Config;
 #[cfg(feature = "mcp")]

@@ -651,6 +651,22 @@ mod an_approval_is_bound_to_every_file {
         assert_eq!((code, &server["status"]), (Some(1), &json!("refused")), "{server}");
         assert_eq!(host.asked(), [""; 0]);
     }
+
+    #[test]
+    fn a_program_of_a_project_is_approved_as_it_is() {
+        let world = World::new()
+            .file("prowess.toml", "[servers.docs]\ncommand = \"sh\"\nargs = [\"serve.sh\"]\n")
+            .file("serve.sh", "exit 3\n");
+        let status = || docs(&world).1["status"].clone();
+        assert_eq!(status(), "refused");
+        // It is no server, but it runs.
+        assert_eq!(world.run(["servers", "docs", "--yes"]).code, Some(1));
+        assert_eq!(status(), "failed");
+        world.write("serve.sh", "exit 4\n");
+        assert_eq!(status(), "refused");
+        world.write("serve.sh", "exit 3\n");
+        assert_eq!(status(), "failed");
+    }
 }
 
 mod a_model_takes_up_what_somebody_has_approved {

@@ -23,6 +23,7 @@ use super::{
     launcher::McpLauncher,
     mcp_server::{McpServer, Offer, TOOLS, changes},
     name,
+    named_files::named_files,
     source::Source,
 };
 #[cfg(feature = "http")]
@@ -121,7 +122,14 @@ impl McpLauncher {
         };
         if let Some(file) = &file {
             let (server, line) = (description.name.clone(), description.line());
-            let action = Action::Connect { server, line, file: file.clone(), url };
+            let files = match &description.transport {
+                Transport::Program(program) => {
+                    let (program, file) = (program.clone(), file.clone());
+                    blocking(move || named_files(&program, &file)).await?
+                }
+                Transport::Http(_) => Vec::new(),
+            };
+            let action = Action::Connect { server, line, file: file.clone(), url, files };
             self.authorizer
                 .authorize(&ActionRequest {
                     tool: &prefix,

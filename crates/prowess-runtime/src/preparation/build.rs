@@ -7,7 +7,6 @@ use std::{
     os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
 };
 
 use prowess_http::{HostsError, Proxies};
@@ -18,6 +17,7 @@ use tokio::{sync::mpsc::UnboundedSender, task::spawn_blocking};
 
 use super::{
     installer::{Installer, Output},
+    limits::PrepareLimits,
     recipe::Recipe,
     registries::{Registries, host},
     store::{
@@ -50,24 +50,6 @@ pub struct Preparer {
     pub proxies: Proxies,
     /// The user's settings file, which hints name.
     pub settings_file: Option<PathBuf>,
-}
-
-/// Limits on environments.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PrepareLimits {
-    /// The timeout of an installation.
-    pub timeout: Duration,
-    /// Maximum size of one environment in bytes, including its downloads.
-    pub size: u64,
-    /// Maximum size of all environments in bytes; the least recently used are removed first.
-    pub total: u64,
-}
-
-impl Default for PrepareLimits {
-    /// Ten minutes, 4 GiB, 20 GiB.
-    fn default() -> Self {
-        Self { timeout: Duration::from_secs(600), size: 4 << 30, total: 20 << 30 }
-    }
 }
 
 /// Options for the preparation of an environment.

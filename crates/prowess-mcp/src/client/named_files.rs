@@ -1,0 +1,54 @@
+//! The files of a project that the entry of a server names.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+};
+
+use prowess_runtime::{Outcome, OutcomeStatus, hex};
+use sha2::{Digest as _, Sha256};
+
+use crate::config::ServerProgram;
+
+/// Returns the files in the folder of a settings file that the command line of a server names, with
+/// their digests: an approval is for these contents.
+pub(super) fn named_files(
+    program: &ServerProgram,
+    settings: &Path,
+) -> Result<Vec<(PathBuf, String)>, Box<Outcome>> {
+    let folder = settings.parent().unwrap_or(Path::new("."));
+    let Ok(project) = fs::canonicalize(folder) else { return Ok(Vec::new()) };
+    let words = [&program.command].into_iter().chain(&program.arguments);
+    let mut named: Vec<(PathBuf, String)> = Vec::new();
+    for word in words {
+        // An option may hold a path: `--require=./hook.js`.
+        let paths = [Some(&**word), word.split_once('=').map(|it| it.1)];
+        for path in paths.into_iter().flatten() {
+            let Ok(path) = fs::canonicalize(project.join(&program.directory).join(path)) else {
+                continue;
+            };
+            if !path.starts_with(&project) || !path.is_file() {
+                continue;
+            }
+            let digest = digest(&path).map_err(|error| {
+                let message = format!("`{}` cannot be read: {error}", path.display());
+                Box::new(Outcome::bad(OutcomeStatus::Failed, message))
+            })?;
+            named.push((path, digest));
+        }
+    }
+    Ok(named)
+}
+
+/// Returns the SHA-256 of a file, in hexadecimal.
+fn digest(path: &Path) -> io::Result<String> {
+    let (mut file, mut all) = (File::open(path)?, Sha256::new());
+    let mut piece = vec![0; 64 * 1024];
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(hex(all.finalize())),
+            read => all.update(&piece[..read]),
+        }
+    }
+}
