@@ -505,7 +505,7 @@ fn restore(
         Some(_) => printer.note(&format!("`{path}` is restored")),
         None => {
             printer.note(&format!("`{path}` is removed: it was new"));
-            if let Some(kept) = removed {
+            if let Some(kept) = removed.filter(|_| !printer.quiet) {
                 printer.hint(&format!("its content is in `{}`", kept.display()));
             }
         }
