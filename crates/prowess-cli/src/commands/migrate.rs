@@ -14,7 +14,7 @@ use crate::{
     arguments::Global,
     context::{self, TargetStore},
     host,
-    migrate::{LostItem, MigratedSkill, migrate_all, plugins},
+    migrate::{MigratedSkill, migrate_all, plugins},
     printer::Printer,
     safe, trust,
 };
@@ -88,9 +88,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             let path = shelf.document(entry).display().to_string();
             printer.line(safe::line(&path))?;
             printer.flush()?;
-            for LostItem { what, why } in &migrated.lost {
-                printer.note(&format!("not carried over: {what}: {why}"));
-            }
+            migrated.lost.iter().for_each(|it| printer.note(&it.describe()));
         }
         printer.flush()?;
     }

@@ -419,9 +419,15 @@ mod a_plugin_becomes_a_skill {
         assert_eq!(script, "print(1)\n");
         assert!(text(&world, "ship").contains("Ship to $ARGUMENTS."));
         let lost = lost(&json).join("\n");
-        for what in ["its agents", "its hooks", "`commands/bare.md`"] {
+        for what in
+            ["agents of the plugin `tools`", "hooks of the plugin `tools`", "`commands/bare.md`"]
+        {
             assert!(lost.contains(what), "{what}: {lost}");
         }
+        let ran = world.run(["migrate", "tools", "--dir", "more"]);
+        let said =
+            "agents of the plugin `tools` were not carried over: a skill cannot contain agents";
+        assert!(ran.stderr.contains(said), "{}", ran.stderr);
         let marketplace = r#"{"name": "all", "plugins": [{"name": "tools", "source": "./tools"}, {"name": "far", "source": {"source": "github", "repo": "a/b"}}]}"#;
         let world = World::new()
             .file("all/.claude-plugin/marketplace.json", marketplace)
@@ -448,7 +454,7 @@ mod a_plugin_becomes_a_skill {
         let json = ran.json();
         assert_eq!(json["migrated"].as_array().unwrap().len(), 1);
         assert_eq!(text(&world, "pdf"), PDF);
-        assert!(lost(&json).join("\n").contains("its MCP servers"));
+        assert!(lost(&json).join("\n").contains("MCP servers of the plugin"));
         for (path, why) in [
             ("empty", "has no skills"),
             ("other", "there is no `plugin-manifest.json`"),
