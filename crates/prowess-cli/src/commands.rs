@@ -232,13 +232,17 @@ fn report_store_error(error: StoreError, printer: &mut Printer) -> ExitStatus {
 /// Like [`report_store_error`], for a skill that should be in the store; names its path if it is somewhere
 /// else.
 fn report_missing_skill(
-    error: StoreError,
+    mut error: StoreError,
     global: &Global,
     printer: &mut Printer,
 ) -> Result<ExitStatus> {
-    let elsewhere = match &error {
-        StoreError::NoSuchSkill { name, .. } => {
+    let elsewhere = match &mut error {
+        StoreError::NoSuchSkill { name, nearest } => {
             let library = context::library(global, printer)?;
+            // The skill that is meant may be in another directory than the store.
+            if nearest.is_none() && library.get(name).is_none() {
+                *nearest = context::nearest_skill(&library, name).map(str::to_owned);
+            }
             library.get(name).map(|it| it.folder().parent().unwrap_or(it.folder()).to_owned())
         }
         _ => None,

@@ -52,6 +52,20 @@ pub(crate) struct LostItem {
     pub(crate) what: String,
     /// The reason it was left out.
     pub(crate) why: String,
+    /// Whether the words are in the plural.
+    is_plural: bool,
+}
+
+impl LostItem {
+    fn new(what: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { what: what.into(), why: why.into(), is_plural: false }
+    }
+
+    /// Says that it was not carried over, and why.
+    pub(crate) fn describe(&self) -> String {
+        let were = if self.is_plural { "were" } else { "was" };
+        format!("{} {were} not carried over: {}", self.what, self.why)
+    }
 }
 
 /// A plugin could not be made a skill.

@@ -411,15 +411,34 @@ impl fmt::Debug for ClientRequest {
 }
 
 fn parse(text: &str) -> Result<Url, HttpError> {
-    let url = Url::parse(text).map_err(|it| HttpError::Url { why: format!("no URL: {it}") })?;
+    let url = match Url::parse(text) {
+        Err(url::ParseError::RelativeUrlWithoutBase) => {
+            return Err(HttpError::Url { why: without_scheme(text) });
+        }
+        url => url.map_err(|it| HttpError::Url { why: format!("not a URL: {it}") })?,
+    };
     let why = match url.scheme() {
         "http" | "https" if url.username().is_empty() && url.password().is_none() => {
             return Ok(url);
         }
         "http" | "https" => "the URL has a user name or password".to_owned(),
+        // `localhost:8080` has a port, not a scheme.
+        _ if url.cannot_be_a_base() && url.path().parse::<u16>().is_ok() => without_scheme(text),
         scheme => format!("`{scheme}:` is not used, only `http:` and `https:`"),
     };
     Err(HttpError::Url { why })
+}
+
+/// Says that a text is not a URL because it has no scheme. A text that could contain a password is
+/// not repeated.
+fn without_scheme(text: &str) -> String {
+    let with_scheme = format!("http://{text}");
+    match Url::parse(&with_scheme) {
+        Ok(_) if !text.contains(['@', '?']) => {
+            format!("`{text}` is not a URL; did you mean `{with_scheme}`?")
+        }
+        _ => "it is not a URL: it has no `http://` or `https://`".to_owned(),
+    }
 }
 
 /// Rewrites a request for a URL to be sent to a proxy instead of its server.

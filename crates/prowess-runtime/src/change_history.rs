@@ -274,7 +274,13 @@ impl ChangeHistory {
         self.keep_with_folders(path, before, after, 0)
     }
 
-    /// Does the same, with the number of parent folders that were created for the file.
+    /// Saves that a file was created, like [`keep`](Self::keep), with the number of parent folders
+    /// that were created for it.
+    pub fn keep_new(&self, path: &Path, after: &[u8], new_folders: usize) -> io::Result<u64> {
+        self.keep_with_folders(path, None, after, new_folders)
+    }
+
+    /// Does the same as [`keep`](Self::keep), with the number of parent folders that were created for the file.
     pub(crate) fn keep_with_folders(
         &self,
         path: &Path,

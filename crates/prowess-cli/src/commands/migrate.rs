@@ -1,8 +1,11 @@
-use std::path::{Path, PathBuf};
+use std::{
+    env, fs, io,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Result;
 use prowess::{Directory, spec::SKILL_FILE};
-use prowess_runtime::{FileStore, SkillRecord, Store as _, StoreError};
+use prowess_runtime::{ChangeHistory, FileStore, SkillRecord, Store as _, StoreError};
 use serde_json::{Value as Json, json};
 
 use super::count;
@@ -10,16 +13,24 @@ use crate::{
     ExitStatus,
     arguments::Global,
     context::{self, TargetStore},
-    migrate::{LostItem, MigratedSkill, migrate_all, plugins},
+    host,
+    migrate::{MigratedSkill, migrate_all, plugins},
     printer::Printer,
-    safe,
+    safe, trust,
 };
+
+/// The most files that are recorded for `undo`; more would displace other changes.
+const MOST_RECORDED: usize = 100;
+
+/// A plugin, and a skill that was created from it.
+type Created = (PathBuf, SkillRecord, MigratedSkill);
 
 /// Convert plugins to skills
 ///
 /// Reads plugins of Claude Code (`.claude-plugin/plugin.json`, `marketplace.json`), Agent Plugins 1.0
-/// (`plugin.json`), and plugins with a `plugin-manifest.json`. Nothing in a plugin is executed, and existing skills
-/// are not changed. Exits 1 if a plugin could not be converted, and 2 if a path does not exist.
+/// (`plugin.json`), and plugins with a `plugin-manifest.json`. The skills are written to the directory of `--dir`, by
+/// default to the project's client folder or `.agents/skills`; `undo` removes them again. Nothing in a plugin is
+/// executed, and existing skills are not changed. Exits 1 if a plugin could not be converted, and 2 if a path does not exist.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// Plugins: a manifest, the folder of a plugin or marketplace, or a folder of plugins
@@ -33,6 +44,11 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result<ExitStatus> {
     let shelf = context::shelf_or_here(global, printer)?;
     let limits = context::config(global)?.options().limits;
+    if !printer.json {
+        let would = if args.dry_run { "would be" } else { "are" };
+        printer.note(&format!("skills {would} written to `{}`", shelf.path.display()));
+    }
+    let new_parents = shelf.store.path().ancestors().take_while(|it: &&Path| !it.exists()).count();
     let mut made = Vec::new();
     let mut failed = Vec::new();
     let mut is_missing = false;
@@ -62,6 +78,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             }
         }
     }
+    let group = if args.dry_run { None } else { record(&made, new_parents) };
     if printer.json {
         let made: Vec<Json> = made.iter().map(|it| made_json(it, &shelf)).collect();
         let failed: Vec<Json> = failed.iter().map(failed_json).collect();
@@ -71,9 +88,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             let path = shelf.document(entry).display().to_string();
             printer.line(safe::line(&path))?;
             printer.flush()?;
-            for LostItem { what, why } in &migrated.lost {
-                printer.note(&format!("not carried over: {what}: {why}"));
-            }
+            migrated.lost.iter().for_each(|it| printer.note(&it.describe()));
         }
         printer.flush()?;
     }
@@ -84,7 +99,10 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         let skills = count(made.len(), "skill");
         printer.note(&match args.dry_run {
             true => format!("{skills} would be created from plugins; nothing was written"),
-            false => format!("{skills} created from plugins"),
+            false if made.is_empty() => format!("{skills} created from plugins"),
+            false => {
+                format!("{skills} created from plugins; {}", removal(&made, group.as_deref()))
+            }
         });
     }
     Ok(match failed.is_empty() {
@@ -92,6 +110,53 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
         false if is_missing => ExitStatus::Error,
         false => ExitStatus::Failure,
     })
+}
+
+/// Records the files of new skills for `undo`, all or none, and returns the ID of their group.
+fn record(made: &[Created], new_parents: usize) -> Option<String> {
+    let history = host::history()?.of_one_command();
+    if made.iter().map(|it| it.2.files.len()).sum::<usize>() > MOST_RECORDED {
+        return None;
+    }
+    let mut times = Vec::new();
+    if record_files(made, new_parents, &history, &mut times).is_err() {
+        times.into_iter().for_each(|it| history.forget(it));
+        return None;
+    }
+    history.group().map(str::to_owned)
+}
+
+fn record_files(
+    made: &[Created],
+    new_parents: usize,
+    history: &ChangeHistory,
+    times: &mut Vec<u64>,
+) -> io::Result<()> {
+    for (_, entry, migrated) in made {
+        let folder = fs::canonicalize(entry.folder.as_deref().unwrap_or(Path::new("")))?;
+        for (path, bytes) in &migrated.files {
+            let new_folders = new_parents + Path::new(path).components().count();
+            times.push(history.keep_new(&folder.join(path), bytes, new_folders)?);
+        }
+    }
+    Ok(())
+}
+
+/// Describes how the new skills are removed again.
+fn removal(made: &[Created], group: Option<&str>) -> String {
+    let it = if made.len() == 1 { "it" } else { "them" };
+    let Some(group) = group else {
+        return format!("`prowess remove NAME` removes one, `prowess undo` does not remove {it}");
+    };
+    let project = env::current_dir().map(|it| trust::project_of(&it)).unwrap_or_default();
+    let is_here = made.iter().all(|(_, entry, _): &Created| {
+        let folder = entry.folder.as_deref().and_then(|it| fs::canonicalize(it).ok());
+        folder.is_some_and(|it| it.starts_with(&project))
+    });
+    match is_here {
+        true => format!("`prowess undo` removes {it}"),
+        false => format!("`prowess undo {group}` removes {it}"),
+    }
 }
 
 /// Returns a record that could be added to a store, because no entry has the name of its folder.
@@ -104,10 +169,7 @@ fn is_free(entry: SkillRecord, shelf: &TargetStore) -> Result<SkillRecord, Store
     }
 }
 
-fn made_json(
-    (plugin, entry, migrated): &(PathBuf, SkillRecord, MigratedSkill),
-    shelf: &TargetStore,
-) -> Json {
+fn made_json((plugin, entry, migrated): &Created, shelf: &TargetStore) -> Json {
     let manifest = &entry.manifest;
     let lost = migrated.lost.iter().map(|it| json!({ "what": it.what, "why": it.why }));
     let files = migrated.files.keys().filter(|it| *it != SKILL_FILE);

@@ -26,8 +26,8 @@ use crate::{
 /// adds the text. In a pipe, the text goes to stdout and the rest to stderr.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The request; by default, the last message of the user in the history
-    query: Option<String>,
+    /// The request; several words need no quotes. By default, the last message of the user in the history
+    query: Vec<String>,
     /// Context window size in tokens [default: 128000]
     #[arg(long, value_name = "TOKENS")]
     window: Option<usize>,
@@ -65,7 +65,9 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
             }
         },
     };
-    history.extend(args.query.as_ref().map(|it| Message::new(Role::User, it)));
+    if !args.query.is_empty() {
+        history.push(Message::new(Role::User, args.query.join(" ")));
+    }
     let system = match args.system.strip_prefix('@') {
         Some(file) => read(file)?,
         None => args.system.clone(),

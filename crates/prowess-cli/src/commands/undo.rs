@@ -23,12 +23,12 @@ const SHOWN: usize = 5;
 /// The note that changes by scripts and commands are not recorded.
 const NOT_RECORDED: &str = "changes by scripts and commands are not recorded";
 
-/// Undo the last change: a file written by a tool or by `check --fix`, or a removed skill
+/// Undo the last change: a file written by a tool, `check --fix` or `migrate`, or a removed skill
 ///
 /// A file gets its previous content back, or is removed if it was new; a file that has changed since is left alone.
 /// Without an argument, only files of this project are restored: those in the repository of the working directory,
-/// or below the directory; a note mentions newer changes elsewhere. Everything that one `check --fix` wrote is
-/// undone as a group. The last 200 files and the last 50 removed skills are kept. Of files written by MCP servers,
+/// or below the directory; a note mentions newer changes elsewhere. Everything that one `check --fix` or
+/// `migrate` wrote is undone as a group. The last 200 files and the last 50 removed skills are kept. Of files written by MCP servers,
 /// only those that agents, editors or git act on are kept. Files written by scripts (`run --write`) and effects of
 /// commands cannot be undone.
 #[derive(Debug, clap::Args)]
@@ -141,6 +141,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
     let newer = |it: &&Change| change.is_some_and(|change| it.time() > change.time());
     let passed_over = changes.iter().filter(is_here).filter(newer).filter_map(Change::file);
     let mut skipped = SkippedFiles(args.skip.then(|| passed_over.collect()));
+    let file = change.and_then(Change::file);
+    let group = file.map(|it| undone_with(it, args.name.as_deref(), &changes)).unwrap_or_default();
     let status = match (change, &history) {
         (_, Some(history))
             if renaming.first().is_some_and(|it: &&ChangeRecord| {
@@ -152,13 +154,8 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
                 records => restore_all(history, records, &mut skipped, printer),
             }
         }
-        (Some(Change::File(record)), Some(history))
-            if is_whole(args.name.as_deref(), record) && is_of_many(record, &changes) =>
-        {
-            let files = changes.iter().filter_map(Change::file);
-            // A file that cannot be undone yet may be once its folder is renamed back.
-            let group: Vec<_> =
-                files.filter(|it: &&ChangeRecord| it.group == record.group).collect();
+        // A file that cannot be undone yet may be once its folder is renamed back.
+        (Some(Change::File(_)), Some(history)) if group.len() > 1 => {
             restore_all(history, &group, &mut skipped, printer)
         }
         (Some(Change::File(record)), Some(history)) => {
@@ -253,19 +250,23 @@ fn note_elsewhere(newer: &[&Change], undone: Option<&str>, printer: &mut Printer
     printer.note(&format!("{changes}: {}; {undo} undoes it", summary(last)));
 }
 
-/// Returns whether all files of a command are meant, not one of them.
-fn is_whole(name: Option<&str>, record: &ChangeRecord) -> bool {
-    name.is_none() || name == record.group.as_deref()
-}
-
-/// Returns whether one command wrote this file and others.
-fn is_of_many(record: &ChangeRecord, changes: &[Change]) -> bool {
-    record.group.is_some()
-        && changes
-            .iter()
-            .filter(|it: &&Change| matches!(it, Change::File(it) if it.group == record.group))
-            .count()
-            > 1
+/// Returns the changes of the same command that are undone with this one: all if no single file is
+/// named, and those of the skill with this name if it was created.
+fn undone_with<'a>(
+    record: &ChangeRecord,
+    name: Option<&str>,
+    changes: &'a [Change],
+) -> Vec<&'a ChangeRecord> {
+    let is_whole = name.is_none() || name == record.group.as_deref();
+    let is_new = record.size.is_none() && record.renamed_from.is_none();
+    let folder = record.path.parent().filter(|it: &&Path| {
+        is_new && record.path.ends_with(SKILL_FILE) && it.file_name() == name.map(OsStr::new)
+    });
+    let files = changes.iter().filter_map(Change::file);
+    files
+        .filter(|it: &&ChangeRecord| it.group.is_some() && it.group == record.group)
+        .filter(|it| is_whole || folder.is_some_and(|folder| it.path.starts_with(folder)))
+        .collect()
 }
 
 /// Returns the removal of the skill of a name, otherwise the last change of a file, the one of an
@@ -416,10 +417,14 @@ fn restore_all<'c>(
     skipped: &mut SkippedFiles<'c>,
     printer: &mut Printer,
 ) -> Result<ExitStatus> {
-    let (mut restored, mut has_failed) = (Vec::new(), false);
+    let (mut restored, mut has_failed, mut saved_in) = (Vec::new(), false, None);
     for record in records {
         match (history.undo(record), &mut skipped.0) {
-            (Ok(_), _) => restored.push(*record),
+            (Ok(removed), _) => {
+                restored.push(*record);
+                saved_in =
+                    removed.as_deref().and_then(Path::parent).map(Path::to_owned).or(saved_in);
+            }
             (Err(error), Some(skipped)) if is_changed(&error) => skipped.push(record),
             (Err(error), _) => {
                 printer.fault(&format!("{:#}", anyhow::Error::from(error)));
@@ -435,9 +440,12 @@ fn restore_all<'c>(
             let path = record.renamed_from.as_ref().unwrap_or(&record.path);
             printer.told(&format!("  {}", path.display()));
         }
-        let are = if restored.len() == 1 { "is" } else { "are" };
         if !restored.is_empty() {
-            printer.note(&format!("{} {are} restored", count(restored.len(), "file")));
+            printer.note(&describe_restored(&restored));
+        }
+        if let Some(directory) = saved_in.filter(|_| !printer.quiet) {
+            let directory = directory.display();
+            printer.hint(&format!("the contents of removed files are in `{directory}`"));
         }
     }
     if !has_failed {
@@ -445,6 +453,18 @@ fn restore_all<'c>(
     }
     printer.hint("`prowess undo --list` lists what was not undone");
     Ok(ExitStatus::Failure)
+}
+
+/// Describes what was done to the files of one command.
+fn describe_restored(records: &[&ChangeRecord]) -> String {
+    let is_new = |it: &&ChangeRecord| it.size.is_none() && it.renamed_from.is_none();
+    let (files, is_one) = (count(records.len(), "file"), records.len() == 1);
+    match (records.iter().all(is_new), is_one) {
+        (true, true) => format!("{files} is removed: it was new"),
+        (true, false) => format!("{files} are removed: they were new"),
+        (false, true) => format!("{files} is restored"),
+        (false, false) => format!("{files} are restored"),
+    }
 }
 
 /// Returns whether a file has changed since.
@@ -485,7 +505,7 @@ fn restore(
         Some(_) => printer.note(&format!("`{path}` is restored")),
         None => {
             printer.note(&format!("`{path}` is removed: it was new"));
-            if let Some(kept) = removed {
+            if let Some(kept) = removed.filter(|_| !printer.quiet) {
                 printer.hint(&format!("its content is in `{}`", kept.display()));
             }
         }

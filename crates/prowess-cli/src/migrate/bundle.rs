@@ -28,12 +28,12 @@ const MAX_MANIFEST: u64 = 1024 * 1024;
 
 /// The parts of a plugin that are not skills: label, path, and manifest key.
 const OTHERS: &[(&str, &str, &str)] = &[
-    ("its agents", "agents", "agents"),
-    ("its hooks", "hooks", "hooks"),
-    ("its MCP servers", ".mcp.json", "mcpServers"),
-    ("its MCP servers", "mcp.json", "mcpServers"),
-    ("its language servers", ".lsp.json", "lspServers"),
-    ("its output styles", "output-styles", "outputStyles"),
+    ("agents", "agents", "agents"),
+    ("hooks", "hooks", "hooks"),
+    ("MCP servers", ".mcp.json", "mcpServers"),
+    ("MCP servers", "mcp.json", "mcpServers"),
+    ("language servers", ".lsp.json", "lspServers"),
+    ("output styles", "output-styles", "outputStyles"),
 ];
 
 /// Returns the folders of the plugins that the marketplace in a folder lists and contains.
@@ -87,7 +87,7 @@ pub(super) fn unpack(
     for at in skill_folders(&root, &manifests) {
         match skill(&folder.join(&at), limits) {
             Ok(it) => migrated.push(it),
-            Err(why) => lost.push(LostItem { what: format!("`{}`", at.display()), why }),
+            Err(why) => lost.push(LostItem::new(format!("`{}`", at.display()), why)),
         }
     }
     for entry in root.list(Path::new("commands"), Links::Never).unwrap_or_default() {
@@ -97,17 +97,18 @@ pub(super) fn unpack(
         }
         match command(&root, &at, limits) {
             Ok(it) => migrated.push(it),
-            Err(why) => lost.push(LostItem { what: format!("`{}`", at.display()), why }),
+            Err(why) => lost.push(LostItem::new(format!("`{}`", at.display()), why)),
         }
     }
-    for (what, at, key) in OTHERS {
+    let name = manifests.iter().find_map(|it| it.1.get("name")?.as_str());
+    let name = name.map_or_else(|| folder.display().to_string(), str::to_owned);
+    for (parts, at, key) in OTHERS {
+        let what = format!("{parts} of the plugin `{name}`");
         let is_there = root.path().join(at).symlink_metadata().is_ok()
             || manifests.iter().any(|it| it.1.contains_key(*key));
-        if is_there && !lost.iter().any(|it| it.what == *what) {
-            lost.push(LostItem {
-                what: (*what).to_owned(),
-                why: "skills cannot contain them".to_owned(),
-            });
+        if is_there && !lost.iter().any(|it| it.what == what) {
+            let why = format!("a skill cannot contain {parts}");
+            lost.push(LostItem { what, why, is_plural: true });
         }
     }
     match migrated.first_mut() {

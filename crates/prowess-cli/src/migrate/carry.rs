@@ -59,7 +59,7 @@ pub(super) fn read_files(
             Ok(Err(error)) => format!("it cannot be read: {error}"),
             Err(error) => format!("it cannot be read: {error}"),
         };
-        lost.push(LostItem { what: format!("`{path}`"), why });
+        lost.push(LostItem::new(format!("`{path}`"), why));
     }
     files
 }
@@ -139,7 +139,7 @@ impl Walk {
     }
 
     fn lose(&mut self, what: impl std::fmt::Display, why: &str) {
-        self.lost.push(LostItem { what: what.to_string(), why: why.to_owned() });
+        self.lost.push(LostItem::new(what.to_string(), why));
     }
 }
 

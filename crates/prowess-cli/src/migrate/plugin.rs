@@ -358,7 +358,7 @@ impl Plugin {
     }
 
     fn lose(&mut self, what: String, why: &str) {
-        self.lost.push(LostItem { what, why: why.to_owned() });
+        self.lost.push(LostItem::new(what, why));
     }
 
     /// Returns its description, otherwise those of its commands.
@@ -391,7 +391,7 @@ impl Plugin {
     pub(super) fn lost(&self, files: &Files) -> Vec<LostItem> {
         let mut lost = self.lost.clone();
         let mut lose = |what: &str, why: &str| {
-            lost.push(LostItem { what: what.to_owned(), why: why.to_owned() });
+            lost.push(LostItem::new(what, why));
         };
         match self.kind.as_deref().unwrap_or("synchronous") {
             "synchronous" => {}

@@ -42,7 +42,7 @@ fn visit(place: &str, key: &str, value: &mut Json, lost: &mut Vec<LostItem>) {
     let is_secret = is_name(key);
     let mut lose = |place: &str| {
         let why = "it may be a secret; the user who runs the skill sets it".to_owned();
-        lost.push(LostItem { what: format!("a value in `{place}`"), why });
+        lost.push(LostItem::new(format!("a value in `{place}`"), why));
     };
     match value {
         Json::String(text) if is_secret && is_value(text) => {

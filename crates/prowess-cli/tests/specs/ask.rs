@@ -412,6 +412,18 @@ mod what_is_asked_is_answered {
     }
 
     #[test]
+    fn a_base_url_without_a_scheme_is_asked_about() {
+        let world = World::new();
+        for host in ["127.0.0.1:18765", "localhost:18765"] {
+            let ran = world.run(["ask", "Hi", "--base-url", host, "--model", "m", "-q"]);
+            assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+            let wanted = format!("`{host}` is not a URL; did you mean `http://{host}`?");
+            let said = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(said.contains(&wanted), "{said}");
+        }
+    }
+
+    #[test]
     fn every_provider_is_spoken_to_in_its_own_way() {
         let ways = [
             ("openai", "OPENAI_API_KEY", "/chat/completions", "authorization"),

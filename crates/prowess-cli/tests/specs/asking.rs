@@ -587,6 +587,21 @@ mod what_a_tool_wrote_can_be_undone {
     }
 
     #[test]
+    fn undo_removes_the_folders_that_were_made_for_a_file() {
+        let world = World::new().folder("there");
+        for path in ["notes/old/plan.md", "there/plan.md", "notes/old/more.md"] {
+            assert_eq!(write(&world, path, "x", &["--yes"]).code, Some(0));
+        }
+        let ran = undo(&world, &["-q"]);
+        assert_eq!((ran.code, &*ran.stderr), (Some(0), ""));
+        assert!(world.path("notes/old/plan.md").exists());
+        assert_eq!(undo(&world, &[]).code, Some(0));
+        assert!(world.path("there").exists());
+        assert_eq!(undo(&world, &[]).code, Some(0));
+        assert!(!world.path("notes").exists());
+    }
+
+    #[test]
     fn undo_takes_the_last_change_whatever_it_was() {
         let world = World::new().skill("one", "a").file("a", "a1").file("b", "b1");
         assert_eq!(write(&world, "a", "a2", &["--yes"]).code, Some(0));

@@ -226,6 +226,9 @@ mod what_is_in_a_file_is_judged_as_each_client_reads_it {
         let why = skill.why("goose");
         assert!(why.contains("line 3") && why.contains("quotes"), "{why}");
         assert_eq!(run(&world, &["brew-coffee"]).code, Some(1));
+        let ran = run(&world, &["brew-coffee", "--client", "cursor"]);
+        let said = "1 client reads this folder; whether it loads the skill is unknown\n";
+        assert!(ran.stdout().contains(said), "{}", ran.stdout());
     }
 
     #[test]

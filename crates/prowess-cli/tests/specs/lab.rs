@@ -125,6 +125,16 @@ mod every_skill_is_asked_for_in_its_own_words {
             competitor["takes"].as_u64().unwrap() >= 1
                 && competitor["lead"].as_f64().unwrap() > 0.0
         );
+        let world = World::new()
+            .skill(
+                "deploy-service",
+                "Deploy a service to the staging cluster of the operators; watch it",
+            )
+            .skill("ops", "Deploy a service to the staging cluster of operators")
+            .skill("brew-tea", "Brew green tea in a pot");
+        let shown = lab(&world, &[]);
+        let said = "its only request finds `deploy-service` first\n";
+        assert!(shown.stdout().contains(said), "{}", shown.stdout());
     }
 
     #[test]

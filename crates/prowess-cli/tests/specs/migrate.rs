@@ -419,9 +419,15 @@ mod a_plugin_becomes_a_skill {
         assert_eq!(script, "print(1)\n");
         assert!(text(&world, "ship").contains("Ship to $ARGUMENTS."));
         let lost = lost(&json).join("\n");
-        for what in ["its agents", "its hooks", "`commands/bare.md`"] {
+        for what in
+            ["agents of the plugin `tools`", "hooks of the plugin `tools`", "`commands/bare.md`"]
+        {
             assert!(lost.contains(what), "{what}: {lost}");
         }
+        let ran = world.run(["migrate", "tools", "--dir", "more"]);
+        let said =
+            "agents of the plugin `tools` were not carried over: a skill cannot contain agents";
+        assert!(ran.stderr.contains(said), "{}", ran.stderr);
         let marketplace = r#"{"name": "all", "plugins": [{"name": "tools", "source": "./tools"}, {"name": "far", "source": {"source": "github", "repo": "a/b"}}]}"#;
         let world = World::new()
             .file("all/.claude-plugin/marketplace.json", marketplace)
@@ -448,7 +454,7 @@ mod a_plugin_becomes_a_skill {
         let json = ran.json();
         assert_eq!(json["migrated"].as_array().unwrap().len(), 1);
         assert_eq!(text(&world, "pdf"), PDF);
-        assert!(lost(&json).join("\n").contains("its MCP servers"));
+        assert!(lost(&json).join("\n").contains("MCP servers of the plugin"));
         for (path, why) in [
             ("empty", "has no skills"),
             ("other", "there is no `plugin-manifest.json`"),
@@ -493,6 +499,59 @@ mod nothing_is_lost_and_nothing_gets_in {
         assert!(text.stderr.contains("1 skill would be created from plugins"), "{}", text.stderr);
         let done = migrate(&world, &["plugins"]);
         assert_eq!((tried.code, &tried.json()["migrated"]), (done.code, &done.json()["migrated"]));
+    }
+
+    /// Returns a world with a plugin that has two skills.
+    fn two_skills() -> World {
+        let skill =
+            |name: &str| format!("---\nname: {name}\ndescription: Does {name}\n---\n\nDo.\n");
+        World::new()
+            .file("tools/.claude-plugin/plugin.json", r#"{"name": "tools"}"#)
+            .file("tools/skills/one/SKILL.md", skill("one"))
+            .file("tools/skills/one/scripts/run.sh", "#!/bin/sh\necho 1\n")
+            .file("tools/skills/two/SKILL.md", skill("two"))
+    }
+
+    #[test]
+    fn a_migration_can_be_undone() {
+        let world = two_skills();
+        let ran = world.run(["migrate", "tools", "--dir", "new/skills"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(ran.stderr.starts_with("note: skills are written to `new/skills`\n"));
+        assert!(ran.stderr.ends_with("; `prowess undo` removes them\n"), "{}", ran.stderr);
+        let list = world.run(["undo", "--list", "--json"]).json();
+        let changes = list["changes"].as_array().unwrap();
+        assert_eq!(changes.len(), 3, "{list:#}");
+        assert!(changes.iter().all(|it| it["group"] == changes[0]["group"]), "{list:#}");
+        let ran = world.run(["undo"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        assert!(ran.stderr.contains("3 files are removed: they were new"), "{}", ran.stderr);
+        assert!(!world.path("new").exists());
+        let saved = std::fs::read_dir(world.path("home/.local/state/prowess/changes")).unwrap();
+        let saved = saved.map(|it| std::fs::read_to_string(it.unwrap().path()).unwrap());
+        assert!(saved.into_iter().any(|it| it == "#!/bin/sh\necho 1\n"));
+        // One skill by its name, and all but what was edited.
+        assert_eq!(migrate(&world, &["tools"]).code, Some(0));
+        assert_eq!(world.run(["undo", "one", "--dir", "skills"]).code, Some(0));
+        assert!(!world.path("skills/one").exists() && world.path("skills/two").exists());
+        assert_eq!(world.run(["undo"]).code, Some(0));
+        assert_eq!(migrate(&world, &["tools"]).code, Some(0));
+        std::fs::write(world.path("skills/one/scripts/run.sh"), "mine").unwrap();
+        let ran = world.run(["undo"]);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert!(ran.stderr.contains("run.sh` has changed since"), "{}", ran.stderr);
+        assert!(!world.path("skills/two").exists() && !world.path("skills/one/SKILL.md").exists());
+        assert!(world.path("skills/one/scripts/run.sh").exists());
+    }
+
+    #[test]
+    fn a_large_migration_says_that_undo_does_not_remove_it() {
+        let world = (0..100).fold(two_skills(), |world, number| {
+            world.file(format!("tools/skills/two/{number}.txt"), "x")
+        });
+        let ran = world.run(["migrate", "tools", "--dir", "made"]);
+        assert!(ran.stderr.contains("`prowess undo` does not remove them"), "{}", ran.stderr);
+        assert_eq!(world.run(["undo", "--list", "--json"]).json()["changes"], json!([]));
     }
 
     #[test]

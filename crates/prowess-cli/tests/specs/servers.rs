@@ -690,7 +690,7 @@ mod a_server_can_run_somewhere_else {
             (unlisted(), "http://10.0.0.1/mcp".to_owned(), &none, "10.0.0.1"),
             (unlisted(), "file:///etc/passwd".to_owned(), &none, "`file:` is not used"),
             (local(), secret, &none, "has a user name or password"),
-            (local(), "nowhere".to_owned(), &none, "no URL"),
+            (local(), "nowhere".to_owned(), &none, "is not a URL"),
             (local(), "http://127.0.0.1:22/mcp".to_owned(), &none, "port 22 is not for HTTP"),
             (local(), text.clone(), &json!({"Host": "x"}), "header `Host` cannot be set"),
             (local(), text.clone(), &json!({"a b": "x"}), "header `a b` cannot be sent"),

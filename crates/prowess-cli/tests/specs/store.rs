@@ -567,7 +567,7 @@ mod commands_write_to_a_store {
 
     #[test]
     fn a_skill_is_changed_where_list_shows_it() {
-        let world = World::new().skill("one", "a").skill_in("more", "two", "b");
+        let world = World::new().skill("one", "a").skill_in("more", "two", "b").folder("empty");
         for command in ["disable", "enable", "remove", "undo"] {
             let ran = world.run([command, "two", "--dir", "skills", "--dir", "more"]);
             assert_eq!(ran.code, Some(0), "{command}: {}", ran.stderr);
@@ -577,6 +577,10 @@ mod commands_write_to_a_store {
         }
         let ran = world.run(["remove", "onee", "--dir", "skills"]);
         assert!(ran.stderr.contains("did you mean `one`?"), "{}", ran.stderr);
+        for command in ["disable", "enable", "remove"] {
+            let ran = world.run([command, "oen", "--dir", "empty", "--dir", "skills"]);
+            assert!(ran.stderr.contains("did you mean `one`?"), "{command}: {}", ran.stderr);
+        }
         let world = World::new()
             .file("prowess.toml", "[skill]\ndirectories = [\"a\", \"b\"]\n")
             .skill_in("a", "one", "a")

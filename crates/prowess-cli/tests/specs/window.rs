@@ -428,6 +428,14 @@ mod the_command_prompt_is_for_people_and_for_programs {
     }
 
     #[test]
+    fn a_request_needs_no_quotes() {
+        let world = World::new().skill("tune-piano", "Tunes a piano");
+        let document = prompted(&world, &["tune", "my", "piano"]);
+        assert_eq!(document["query"], "tune my piano");
+        assert_eq!(document["messages"][1]["content"], "tune my piano");
+    }
+
+    #[test]
     fn in_a_pipe_the_text_is_the_data() {
         let (world, arguments) = squeezed();
         let ran = run(&world, &arguments);

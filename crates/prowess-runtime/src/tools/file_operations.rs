@@ -220,10 +220,14 @@ fn write(
     let _one = lock(&WRITING);
     let place = roots.writable(path)?;
     let absolute: PathBuf = place.absolute().components().collect();
+    // The folders are created before the previous content is looked at.
+    let new_folders =
+        absolute.ancestors().skip(1).take_while(|it| it.symlink_metadata().is_err()).count();
     let mut hindrance = None;
     let mut kept = None;
     let written = place.root.write_if(&place.path, content.as_bytes(), |old| {
-        match ready(old, input.expected.as_deref(), before, history, &absolute, content) {
+        let expected = input.expected.as_deref();
+        match ready(old, expected, before, history, (&absolute, new_folders), content) {
             Ok(time) => kept = time,
             Err(Hindrance::Unkept(error)) if history.is_none() => return Err(error),
             Err(why) => hindrance = Some(why),
@@ -245,14 +249,15 @@ fn write(
     Ok(Outcome::ok(answer))
 }
 
-/// Checks that a file may be overwritten, and saves its content. Returns the time of the record in
+/// Checks that a file may be overwritten, and saves its content and the number of folders that are
+/// created for it. Returns the time of the record in
 /// the history.
 fn ready(
     old: Option<File>,
     expected: Option<&str>,
     before: Option<&str>,
     history: Option<&ChangeHistory>,
-    path: &Path,
+    (path, new_folders): (&Path, usize),
     content: &str,
 ) -> Result<Option<u64>, Hindrance> {
     if expected.is_none() && before.is_none() && history.is_none() {
@@ -273,7 +278,8 @@ fn ready(
     // A write without a change need not be undone.
     let is_same = bytes.as_deref() == Some(content.as_bytes());
     let Some(history) = history.filter(|_| !is_same) else { return Ok(None) };
-    match history.keep(path, bytes.as_deref().zip(mode), content.as_bytes()) {
+    let previous = bytes.as_deref().zip(mode);
+    match history.keep_with_folders(path, previous, content.as_bytes(), new_folders) {
         Ok(time) => Ok(Some(time)),
         // A new file has no previous content to lose.
         Err(_) if bytes.is_none() => Ok(None),

@@ -87,7 +87,10 @@ impl Symptom {
             Self::DuplicateKey => "a field appears twice".to_owned(),
             Self::DashesInside => "`---` appears inside the frontmatter".to_owned(),
             Self::NameMissing => "there is no `name`".to_owned(),
-            Self::NameForm(form) => format!("the name is not one {}", form.what()),
+            Self::NameForm(Form::NoSlash) => "the name has a slash".to_owned(),
+            Self::NameForm(form) => {
+                format!("the name has characters other than {}", form.characters())
+            }
             Self::NameOver(most) => format!("the name has more than {most} characters"),
             Self::NameNotFolder(Letters::Exact) => "the name does not match the folder".to_owned(),
             Self::NameNotFolder(Letters::AnyCase) => {
@@ -159,7 +162,8 @@ impl Symptom {
             Self::DuplicateKey => "keep one of them".to_owned(),
             Self::DashesInside => "use another kind of dash".to_owned(),
             Self::NameMissing => format!("add `name: {}`", candidate.folder(leaf)),
-            Self::NameForm(form) => format!("choose a name {}", form.what()),
+            Self::NameForm(Form::NoSlash) => "choose a name without a slash".to_owned(),
+            Self::NameForm(form) => format!("choose a name of {}", form.characters()),
             Self::NameOver(most) => format!("choose a name of at most {most} characters"),
             Self::NameNotFolder(_) => {
                 let name = candidate.name.as_deref().unwrap_or_default();
@@ -233,13 +237,14 @@ impl Form {
         }
     }
 
-    fn what(self) -> &'static str {
+    /// Returns the characters that it may have.
+    fn characters(self) -> &'static str {
         match self {
-            Self::Words => "of lowercase letters, digits and single hyphens",
-            Self::AnyCase => "of letters, digits and single hyphens",
-            Self::Dotted => "of lowercase letters, digits, and single hyphens or dots",
-            Self::Spaced => "of letters, digits, hyphens, underscores, dots, colons and spaces",
-            Self::NoSlash => "without a slash",
+            Self::Words => "lowercase letters, digits and single hyphens",
+            Self::AnyCase => "letters, digits and single hyphens",
+            Self::Dotted => "lowercase letters, digits, and single hyphens or dots",
+            Self::Spaced => "letters, digits, hyphens, underscores, dots, colons and spaces",
+            Self::NoSlash => "all but a slash",
         }
     }
 }

@@ -31,7 +31,14 @@ pub(super) fn section(
         .iter()
         .filter(|it: &&Diagnosis| it.path.is_some() && it.verdict != Verdict::Unseen);
     let verdicts: Vec<Verdict> = found.map(|it| it.verdict).collect();
+    let is_unknown = verdicts.iter().all(|it| *it == Verdict::Unknown);
     let words = match verdicts.len() {
+        1 if is_unknown => {
+            "1 client reads this folder; whether it loads the skill is unknown".to_owned()
+        }
+        many @ 2.. if is_unknown => {
+            format!("{many} clients read this folder; whether they load the skill is unknown")
+        }
         0 => "no client finds it".to_owned(),
         1 => format!("1 client finds it: {}", count_verdicts(&verdicts, active)),
         many => format!("{many} clients find it: {}", count_verdicts(&verdicts, active)),

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use prowess::{
-    Confusion, Evaluation, ExpectedMatch, NearDuplicates, ProbeStatus, Skill, StudiedSkill,
-    TestedRequest,
+    Confusion, Evaluation, ExpectedMatch, MissReason, NearDuplicates, ProbeStatus, Skill,
+    StudiedSkill, TestedRequest,
 };
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
@@ -113,12 +113,7 @@ impl Page<'_> {
     fn studied(&mut self, it: &StudiedSkill<'_>) -> Result<()> {
         let name = safe::cut(&safe::line(&it.skill.manifest.name), self.width - 2);
         self.printer.line(format_args!("  {}", self.printer.name(&name)))?;
-        let because = it.because.map(json::explain_miss).unwrap_or_default();
-        let requests = count(it.probes.len(), "request");
-        match it.probes.len() {
-            0 => self.text(4, &because)?,
-            _ => self.text(4, &format!("first for {} of its {requests}: {because}", it.won))?,
-        }
+        self.text(4, &describe_misses(it))?;
         it.advice.iter().try_for_each(|it| self.text(4, &format!("- {it}")))
     }
 
@@ -250,4 +245,18 @@ fn ordinal(rank: usize) -> String {
 /// Formats a share; it is never rounded up to 100 %.
 fn percent(share: f64) -> String {
     format!("{:.0} %", (share * 100.0).floor())
+}
+
+/// Describes how often a skill is first for its own requests, and why not more often.
+fn describe_misses(it: &StudiedSkill<'_>) -> String {
+    let because = it.because.map(json::explain_miss).unwrap_or_default();
+    match (it.probes.len(), it.won, it.because) {
+        (0, ..) => because,
+        (1, 0, Some(MissReason::Shadowed(other))) => {
+            format!("its only request finds `{}` first", safe::line(&other.manifest.name))
+        }
+        (1, 0, _) => format!("not first for its only request: {because}"),
+        (1, ..) => format!("first for its only request: {because}"),
+        (all, won, _) => format!("first for {won} of its {all} requests: {because}"),
+    }
 }
