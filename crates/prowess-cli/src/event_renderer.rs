@@ -280,7 +280,7 @@ impl EventRenderer {
             self.clear(printer)?;
             printer.warning(message);
         }
-        if let Some(done) = self.done(&what).or_else(|| self.uses(&what, printer))
+        if let Some(done) = self.done(&what).or_else(|| self.uses(&what))
             && !printer.verbose
         {
             self.clear(printer)?;
@@ -385,8 +385,8 @@ impl EventRenderer {
     }
 
     /// Returns the line for an activated skill, if no status line shows it.
-    fn uses(&self, what: &EventKind, printer: &Printer) -> Option<String> {
-        let is_shown = matches!(self.view, View::Stream | View::Whole) && !printer.err_is_terminal;
+    fn uses(&self, what: &EventKind) -> Option<String> {
+        let is_shown = matches!(self.view, View::Stream | View::Whole);
         match what {
             EventKind::Disclosed { skill, level, by, .. }
                 if is_shown && level == "full" && by != "read_file" =>

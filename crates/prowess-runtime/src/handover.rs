@@ -122,7 +122,7 @@ fn unfit(path: &Path, kind: FileType) -> Option<&'static str> {
             Some("its name has control characters")
         }
         FileType::RegularFile if is_protected(path) || is_of_git(path) => {
-            Some("it is protected: it could control what an agent may do")
+            Some("it is protected: other programs or agents act on it")
         }
         FileType::RegularFile => acted_on(path),
         _ => Some("it is not a regular file"),

@@ -72,7 +72,7 @@ impl Roots {
             return Err(protected_path(path));
         }
         if is_protected(inside) || is_in_any(&self.protected, &there) {
-            let message = format!("`{path}` is protected: it controls what an agent may do");
+            let message = format!("`{path}` is protected: other programs or agents act on it");
             return Err(Outcome::bad(OutcomeStatus::Refused, message).into());
         }
         if is_of_repository(&there, |it: &Path| it.metadata().ok().map(|it| it.is_dir()))

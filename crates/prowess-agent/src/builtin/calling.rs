@@ -286,8 +286,9 @@ fn without_invisible(turn: &Turn, call: &Call, outcome: &Outcome) -> Outcome {
         *text = prowess::without_invisible(text).into_owned();
     }
     if before > 0 {
+        let characters = if before == 1 { "character was" } else { "characters were" };
         let message =
-            format!("{before} invisible characters were left out of what `{}` returned", call.name);
+            format!("{before} invisible {characters} left out of what `{}` returned", call.name);
         turn.note(EventKind::Warned { message });
     }
     clean

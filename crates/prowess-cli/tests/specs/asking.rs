@@ -206,7 +206,7 @@ mod a_file_is_written_only_after_a_yes {
         for (settings, path, why) in [
             ("", &*deep, "because `policy.writes` is `ask`"),
             ("", "AGENTS.md", "because agents follow its instructions"),
-            ("", "prowess.toml", "`prowess.toml` is protected: it controls what an agent may do"),
+            ("", "prowess.toml", "`prowess.toml` is protected: other programs or agents act on it"),
             (deny, &*deep, "`policy.writes` is `deny`"),
             (rule, &*deep, "a rule with the decision `deny`"),
         ] {
