@@ -23,7 +23,7 @@ use crate::{
 const MOST_RECORDED: usize = 100;
 
 /// A plugin, and a skill that was created from it.
-type Created = (PathBuf, SkillRecord, MigratedSkill);
+type CreatedSkill = (PathBuf, SkillRecord, MigratedSkill);
 
 /// Convert plugins to skills
 ///
@@ -113,7 +113,7 @@ pub(crate) fn run(args: &Args, global: &Global, printer: &mut Printer) -> Result
 }
 
 /// Records the files of new skills for `undo`, all or none, and returns the ID of their group.
-fn record(made: &[Created], new_parents: usize) -> Option<String> {
+fn record(made: &[CreatedSkill], new_parents: usize) -> Option<String> {
     let history = host::history()?.of_one_command();
     if made.iter().map(|it| it.2.files.len()).sum::<usize>() > MOST_RECORDED {
         return None;
@@ -127,7 +127,7 @@ fn record(made: &[Created], new_parents: usize) -> Option<String> {
 }
 
 fn record_files(
-    made: &[Created],
+    made: &[CreatedSkill],
     new_parents: usize,
     history: &ChangeHistory,
     times: &mut Vec<u64>,
@@ -143,13 +143,13 @@ fn record_files(
 }
 
 /// Describes how the new skills are removed again.
-fn removal(made: &[Created], group: Option<&str>) -> String {
+fn removal(made: &[CreatedSkill], group: Option<&str>) -> String {
     let it = if made.len() == 1 { "it" } else { "them" };
     let Some(group) = group else {
         return format!("`prowess remove NAME` removes one, `prowess undo` does not remove {it}");
     };
     let project = env::current_dir().map(|it| trust::project_of(&it)).unwrap_or_default();
-    let is_here = made.iter().all(|(_, entry, _): &Created| {
+    let is_here = made.iter().all(|(_, entry, _): &CreatedSkill| {
         let folder = entry.folder.as_deref().and_then(|it| fs::canonicalize(it).ok());
         folder.is_some_and(|it| it.starts_with(&project))
     });
@@ -169,7 +169,7 @@ fn is_free(entry: SkillRecord, shelf: &TargetStore) -> Result<SkillRecord, Store
     }
 }
 
-fn made_json((plugin, entry, migrated): &Created, shelf: &TargetStore) -> Json {
+fn made_json((plugin, entry, migrated): &CreatedSkill, shelf: &TargetStore) -> Json {
     let manifest = &entry.manifest;
     let lost = migrated.lost.iter().map(|it| json!({ "what": it.what, "why": it.why }));
     let files = migrated.files.keys().filter(|it| *it != SKILL_FILE);
