@@ -384,7 +384,7 @@ impl EventRenderer {
         }
     }
 
-    /// Returns the line for an activated skill, if no status line shows it.
+    /// Returns the line for an activated skill.
     fn uses(&self, what: &EventKind) -> Option<String> {
         let is_shown = matches!(self.view, View::Stream | View::Whole);
         match what {
