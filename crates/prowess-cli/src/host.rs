@@ -23,7 +23,7 @@ use prowess_http::Proxies;
 #[cfg(all(feature = "http", feature = "mcp"))]
 use prowess_mcp::client::Logins;
 #[cfg(feature = "mcp")]
-use prowess_mcp::client::McpLauncher;
+use prowess_mcp::client::{McpLauncher, ServerTimeouts};
 use prowess_runtime::{
     ApprovalStore, Approver, AuditLog, Authorizer, ChangeHistory, DenyAll, EnvironmentStore,
     Executor, InterpreterSearch, Launcher, Network, Outcome, OutcomeStatus, Policy, RunLimits,
@@ -132,6 +132,12 @@ impl LimitArgs {
             .with_history(history())
             .with_directory(here)
             .with_settings_file(user_places().user_file());
+        let starter = match self.timeout {
+            Some(call) => {
+                starter.with_patience(ServerTimeouts { call, ..ServerTimeouts::default() })
+            }
+            None => starter,
+        };
         #[cfg(feature = "http")]
         let starter = match logins() {
             Some(logins) => starter.with_logins(logins),

@@ -1159,6 +1159,10 @@ mod why_a_server_did_not_start_is_told {
         stage.set(&[], "");
         let ran = stage.prowess(&["tool", "mcp__x__run", r#"{"code": "out = 6 * 7"}"#]);
         assert_eq!((ran.code, ran.stdout()), (Some(0), "42\n"), "{}", ran.stderr);
+        let sleep = r#"{"code": "import time; time.sleep(60)"}"#;
+        let ran = stage.prowess(&["tool", "mcp__x__run", sleep, "--timeout", "1s"]);
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        assert!(ran.stderr.contains("did not answer for 1 s"), "{}", ran.stderr);
         let ran = stage.prowess(&["tool", "mcp__x__rum", "{}"]);
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
         assert!(ran.stderr.contains("did you mean `mcp__x__run`?"), "{}", ran.stderr);
