@@ -87,19 +87,27 @@ pub fn why(library: &Library, request: &str, skill: &Skill) -> Vec<Reason> {
         Some(Reason { word: it.text.clone(), other_word: None, fields, share: share(it.weight) })
     };
     let mut reasons: Vec<Reason> = words.iter().filter_map(reason).collect();
-    reasons.extend(replaced.iter().filter_map(
-        |ReplacedPhrase { said, text, others }: &ReplacedPhrase| {
-            let own = words.iter().filter(|it| said.contains(&it.term));
-            let is_whole = own.clone().all(|it| found.of(it.term).is_some());
-            let ((word, fields), counts) = others
-                .iter()
-                .filter(|_| !is_whole)
-                .find_map(|(stem, counts)| Some((found.of(Term::of(stem))?, *counts)))?;
-            let weight: f32 = own.map(|it| it.weight).sum();
-            let other_word = Some(word.to_owned());
-            Some(Reason { word: text.clone(), other_word, fields, share: share(weight * counts) })
-        },
-    ));
+    // Each word counts once, however often its phrase occurs.
+    let mut explained: Vec<Term> = Vec::new();
+    for ReplacedPhrase { said, text, others } in &replaced {
+        let own: Vec<&RequestWord> = words
+            .iter()
+            .filter(|it| said.contains(&it.term) && !explained.contains(&it.term))
+            .filter(|it| found.of(it.term).is_none())
+            .collect();
+        let other =
+            others.iter().find_map(|(stem, counts)| Some((found.of(Term::of(stem))?, *counts)));
+        let Some(((word, fields), counts)) = other.filter(|_| !own.is_empty()) else { continue };
+        let weight: f32 = own.iter().map(|it| it.weight).sum();
+        let other_word = Some(word.to_owned());
+        reasons.push(Reason {
+            word: text.clone(),
+            other_word,
+            fields,
+            share: share(weight * counts),
+        });
+        explained.extend(said);
+    }
     if reasons.is_empty() {
         reasons = parts.iter().filter_map(reason).collect();
     }
