@@ -5,12 +5,12 @@
 //! [`Outcome`], even if it failed.
 #![warn(missing_docs)]
 
-mod digest;
 mod listing;
 mod warnings;
 mod timestamp;
 mod file_lock;
 mod state_directory;
+mod digest;
 mod tool_output;
 mod outcome;
 mod secret;
@@ -89,7 +89,7 @@ pub use crate::{
     commands::system_program,
     create::{CreateError, check_record},
     definition::{ShapeError, definition_from_json, definition_to_json, type_from_word},
-    digest::hex,
+    digest::{file_digest, hex},
     entry::{SkillRecord, SkillRecordError},
     environment::{
         Ecosystem, EnvironmentNeeds, InstalledInterpreter, Interpreter, InterpreterError,

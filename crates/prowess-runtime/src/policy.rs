@@ -5,7 +5,7 @@
 
 use std::{
     collections::BTreeMap,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
 };
 
 #[cfg(feature = "http")]
@@ -15,6 +15,7 @@ use crate::{
     environment::InstalledInterpreter,
     glob::fits,
     protected::{ResolvedPath, lies_in},
+    repository::normalize,
     sensitive::secret,
 };
 
@@ -256,19 +257,6 @@ use Readings::{All, Any};
 pub(crate) enum Readings {
     All,
     Any,
-}
-
-/// Removes `.` and `..` from a path, without resolving links.
-fn normalize(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir => drop(normal.pop()),
-            part => normal.push(part),
-        }
-    }
-    normal
 }
 
 /// Resolves the links of a path, as far as it exists.

@@ -146,8 +146,8 @@ fn paths(settings: &str, work_tree: &Path, directory: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// Removes `.` and `..` from a path.
-fn normalize(path: &Path) -> PathBuf {
+/// Removes `.` and `..` from a path, without resolving links.
+pub(crate) fn normalize(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in path.components() {
         match part {

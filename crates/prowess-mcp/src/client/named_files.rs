@@ -1,13 +1,11 @@
 //! The files of a project that the entry of a server names.
 
 use std::{
-    fs::{self, File},
-    io::{self, Read as _},
+    fs,
     path::{Path, PathBuf},
 };
 
-use prowess_runtime::{Outcome, OutcomeStatus, hex};
-use sha2::{Digest as _, Sha256};
+use prowess_runtime::{Outcome, OutcomeStatus, file_digest};
 
 use crate::config::ServerProgram;
 
@@ -31,7 +29,7 @@ pub(super) fn named_files(
             if !path.starts_with(&project) || !path.is_file() {
                 continue;
             }
-            let digest = digest(&path).map_err(|error| {
+            let digest = file_digest(&path).map_err(|error| {
                 let message = format!("`{}` cannot be read: {error}", path.display());
                 Box::new(Outcome::bad(OutcomeStatus::Failed, message))
             })?;
@@ -39,16 +37,4 @@ pub(super) fn named_files(
         }
     }
     Ok(named)
-}
-
-/// Returns the SHA-256 of a file, in hexadecimal.
-fn digest(path: &Path) -> io::Result<String> {
-    let (mut file, mut all) = (File::open(path)?, Sha256::new());
-    let mut piece = vec![0; 64 * 1024];
-    loop {
-        match file.read(&mut piece)? {
-            0 => return Ok(hex(all.finalize())),
-            read => all.update(&piece[..read]),
-        }
-    }
 }

@@ -2,25 +2,20 @@
 
 use std::{
     collections::BTreeMap,
-    fmt,
-    fs::{self, OpenOptions},
-    io::{self, Read as _},
-    os::unix::fs::OpenOptionsExt as _,
+    fmt, fs,
     path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
 use super::{
     recipe::{PACKAGE, Recipe},
     store::LockedPackage,
 };
 use crate::{
-    digest::hex,
+    digest::file_digest,
     environment::{Ecosystem, InterpreterSearch},
-    state_directory::NO_WAIT,
 };
 
 /// A program that installs packages.
@@ -360,28 +355,12 @@ fn wheels(artifacts: &Path) -> Result<String, String> {
         else {
             return Err(format!("`{name}` is not a wheel"));
         };
-        let hash = hash(&entry.path()).map_err(|error| format!("`{name}`: {error}"))?;
+        let hash = file_digest(&entry.path()).map_err(|error| format!("`{name}`: {error}"))?;
         let package = package.to_ascii_lowercase().replace('_', "-");
         lines.push(format!("{package}=={version} --hash=sha256:{hash}\n"));
     }
     lines.sort();
     Ok(lines.concat())
-}
-
-/// Returns the hash of a regular file; links are not followed.
-fn hash(path: &Path) -> io::Result<String> {
-    let mut file = OpenOptions::new().read(true).custom_flags(NO_WAIT).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is not a regular file"));
-    }
-    let (mut hash, mut piece) = (Sha256::new(), vec![0; 64 * 1024]);
-    loop {
-        match file.read(&mut piece)? {
-            0 => break,
-            read => hash.update(&piece[..read]),
-        }
-    }
-    Ok(hex(hash.finalize()))
 }
 
 /// Parses a line of a Python lock file: `pypdf==4.1 …`.
