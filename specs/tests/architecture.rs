@@ -26,6 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "prowess",
         ],
     ),
+    ("prowess-packages", &["prowess-http", "prowess"]),
     ("prowess-mcp", &["prowess-sandbox", "prowess-http", "prowess", "prowess-runtime"]),
     ("prowess-agent", &["prowess-http", "prowess", "prowess-runtime", "prowess-mcp"]),
     // Only tests use it, and it may use the crates they test.
@@ -40,6 +41,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "prowess-sql",
             "prowess",
             "prowess-runtime",
+            "prowess-packages",
             "prowess-agent",
             "prowess-mcp",
         ],
@@ -60,6 +62,7 @@ const ORDERED: &[&str] = &[
     "prowess-sql",
     "prowess",
     "prowess-runtime",
+    "prowess-packages",
     "prowess-mcp",
     "prowess-agent",
 ];

@@ -1,0 +1,1 @@
+//! Finds what a skill could do to its user.

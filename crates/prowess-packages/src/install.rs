@@ -1,0 +1,1 @@
+//! Puts skills where clients look, and takes them away again.

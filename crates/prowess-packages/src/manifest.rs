@@ -1,0 +1,1 @@
+//! Reads and edits the skills that a project asks for.
